@@ -1,0 +1,1 @@
+//! Demo and conformance pools, written as rmcp server handlers.

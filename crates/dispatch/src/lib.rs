@@ -1,0 +1,1 @@
+//! Catalog, pools, balancing, and the bridge between the protocol's eras.

@@ -1,0 +1,1 @@
+//! Configuration, roles, wiring, shutdown order, and the shoal binary.

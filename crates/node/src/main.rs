@@ -1,0 +1,2 @@
+//! The `shoal` binary.
+fn main() {}

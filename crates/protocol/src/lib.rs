@@ -1,0 +1,1 @@
+//! MCP on the wire: envelope, eras, headers, event ids, errors.

@@ -1,0 +1,1 @@
+//! Clusters and clients for tests.

@@ -1,0 +1,2 @@
+//! Load generator and verifier for any MCP server.
+fn main() {}
