@@ -1,0 +1,148 @@
+//! How a tool answers when its client cannot be asked, or does not answer.
+#![expect(
+    deprecated,
+    reason = "sampling and roots remain part of every revision"
+)]
+
+use rmcp::{
+    ErrorData, RoleServer, ServiceError,
+    handler::server::tool::IntoCallToolResult,
+    model::{
+        CallToolResponse, CallToolResult, ClientCapabilities, ContentBlock, ElicitationCapability,
+        ErrorCode, FormElicitationCapability, ProtocolVersion, UrlElicitationCapability,
+    },
+    service::{ElicitationError, RequestContext},
+};
+
+/// What a tool needs its client to be able to do.
+#[derive(Clone, Copy)]
+pub(crate) enum Need {
+    /// Show the user a form.
+    Form,
+    /// Send the user to a page.
+    Url,
+    /// Sample from the client's model.
+    Sampling,
+    /// List the roots that the client works in.
+    Roots,
+}
+
+impl Need {
+    /// Fails unless the client of this request has declared the capability.
+    pub(crate) fn check(self, ctx: &RequestContext<RoleServer>) -> Result<(), Refused> {
+        let declared = ctx.client_capabilities().unwrap_or_default();
+        if self.met_by(&declared) {
+            return Ok(());
+        }
+        // -32021 came with 2026-07-28; an older client would show its user a bare number.
+        if ctx.protocol_version() >= Some(ProtocolVersion::V_2026_07_28) {
+            Err(Refused::Protocol(self.missing()))
+        } else {
+            Err(Refused::Told(format!(
+                "this client does not support {}",
+                self.name()
+            )))
+        }
+    }
+
+    /// Whether `declared` covers this need.
+    pub(crate) fn met_by(self, declared: &ClientCapabilities) -> bool {
+        let elicitation = declared.elicitation.as_ref();
+        match self {
+            // A bare `elicitation: {}` is how clients declared forms before there were modes.
+            Self::Form => {
+                elicitation.is_some_and(|modes| modes.form.is_some() || modes.url.is_none())
+            }
+            Self::Url => elicitation.is_some_and(|modes| modes.url.is_some()),
+            Self::Sampling => declared.sampling.is_some(),
+            Self::Roots => declared.roots.is_some(),
+        }
+    }
+
+    /// The protocol's error for a client that has not declared the capability.
+    fn missing(self) -> ErrorData {
+        let builder = ClientCapabilities::builder();
+        ErrorData::missing_required_client_capability(match self {
+            Self::Form => builder
+                .enable_elicitation_with(
+                    ElicitationCapability::new().with_form(FormElicitationCapability::new()),
+                )
+                .build(),
+            Self::Url => builder
+                .enable_elicitation_with(
+                    ElicitationCapability::new().with_url(UrlElicitationCapability::new()),
+                )
+                .build(),
+            Self::Sampling => builder.enable_sampling().build(),
+            Self::Roots => builder.enable_roots().build(),
+        })
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Form => "form elicitation",
+            Self::Url => "URL elicitation",
+            Self::Sampling => "sampling",
+            Self::Roots => "roots",
+        }
+    }
+}
+
+/// Why a question did not get an answer that the tool can use.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// The protocol has an error for it.
+    Protocol(ErrorData),
+    /// The caller reads about it in the tool's result.
+    Told(String),
+}
+
+impl From<ServiceError> for Refused {
+    fn from(error: ServiceError) -> Self {
+        match error {
+            ServiceError::McpError(error)
+                if error.code == ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY =>
+            {
+                Self::Protocol(error)
+            }
+            ServiceError::McpError(error) => {
+                Self::Told(format!("the client refused to be asked: {}", error.message))
+            }
+            error => Self::Told(format!("the client did not answer: {error}")),
+        }
+    }
+}
+
+impl From<ElicitationError> for Refused {
+    fn from(error: ElicitationError) -> Self {
+        match error {
+            ElicitationError::Service(error) => error.into(),
+            error => Self::Told(format!("the client's answer cannot be used: {error}")),
+        }
+    }
+}
+
+impl From<ErrorData> for Refused {
+    fn from(error: ErrorData) -> Self {
+        Self::Protocol(error)
+    }
+}
+
+/// For requests whose result cannot say that something went wrong.
+impl From<Refused> for ErrorData {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Protocol(error) => error,
+            Refused::Told(text) => Self::invalid_request(text, None),
+        }
+    }
+}
+
+impl IntoCallToolResult for Refused {
+    fn into_call_tool_result(self) -> Result<CallToolResponse, ErrorData> {
+        match self {
+            Self::Protocol(error) => Err(error),
+            Self::Told(text) => Ok(CallToolResult::error(vec![ContentBlock::text(text)]).into()),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Rounds of input for requests that need it (SEP-2322): what is asked, answered and remembered.
+#![expect(
+    deprecated,
+    reason = "sampling and roots remain part of every revision"
+)]
+
+use rmcp::{
+    ErrorData,
+    model::{
+        CreateMessageRequest, CreateMessageRequestParams, CreateMessageResult, ElicitRequest,
+        ElicitRequestParams, ElicitResult, ElicitationAction, InputRequest, InputRequiredResult,
+        InputResponses, ListRootsRequest, ListRootsResult, SamplingMessage,
+        SamplingMessageContentBlock,
+    },
+};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use super::asking::form_schema;
+use crate::ask::Refused;
+
+/// What a request remembers between its rounds.
+///
+/// It travels through the client as plain JSON. The host has to seal it, as Shoal does, before it
+/// could carry anything that a client must not make up.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "awaiting", rename_all = "camelCase", deny_unknown_fields)]
+pub(super) enum State {
+    /// The user is to confirm.
+    Confirmation,
+    /// The client is to answer everything at once.
+    Everything,
+    /// The user is to give a name.
+    Name,
+    /// The user is to give a color, having given a name.
+    Color {
+        /// The name from the round before.
+        name: String,
+    },
+}
+
+impl State {
+    /// Reads the state that a client sent back; none means a fresh start.
+    pub(super) fn open(state: Option<&str>) -> Result<Option<Self>, Refused> {
+        state
+            .map(serde_json::from_str)
+            .transpose()
+            .map_err(|_| Self::foreign())
+    }
+
+    /// The answer to a state that this tool never gave out.
+    pub(super) fn foreign() -> Refused {
+        Refused::Protocol(ErrorData::invalid_params(
+            "requestState is not valid for this tool",
+            None,
+        ))
+    }
+
+    fn seal(&self) -> Result<String, ErrorData> {
+        serde_json::to_string(self)
+            .map_err(|error| ErrorData::internal_error(format!("unwritable state: {error}"), None))
+    }
+}
+
+/// Asks for `inputs` and has `state` sent back with the answers.
+pub(super) fn require<const N: usize>(
+    inputs: [(&str, InputRequest); N],
+    state: Option<&State>,
+) -> Result<InputRequiredResult, ErrorData> {
+    let inputs = inputs
+        .into_iter()
+        .map(|(key, input)| (key.to_owned(), input))
+        .collect();
+    Ok(InputRequiredResult::new(
+        Some(inputs),
+        state.map(State::seal).transpose()?,
+    ))
+}
+
+/// A form with one required field.
+pub(super) fn form(message: &str, field: &str, kind: &str) -> Result<InputRequest, ErrorData> {
+    let requested_schema = form_schema(json!({ field: { "type": kind } }), &[field])?;
+    Ok(InputRequest::Elicitation(ElicitRequest::new(
+        ElicitRequestParams::FormElicitationParams {
+            meta: None,
+            message: message.to_owned(),
+            requested_schema,
+        },
+    )))
+}
+
+/// A question for the client's model.
+pub(super) fn sample(prompt: &str, max_tokens: u32) -> InputRequest {
+    let messages = vec![SamplingMessage::user_text(prompt)];
+    let params = CreateMessageRequestParams::new(messages, max_tokens);
+    InputRequest::CreateMessage(CreateMessageRequest::new(params))
+}
+
+/// A question for the client's roots.
+pub(super) fn roots() -> InputRequest {
+    InputRequest::ListRoots(ListRootsRequest::default())
+}
+
+/// The answers of one round. An answer that is missing or malformed is no answer: the tool asks
+/// again, as SEP-2322 recommends.
+#[derive(Clone, Copy)]
+pub(super) struct Answers<'a>(Option<&'a InputResponses>);
+
+impl<'a> Answers<'a> {
+    pub(super) fn new(responses: Option<&'a InputResponses>) -> Self {
+        Self(responses)
+    }
+
+    /// What the user did with the form `key`: filled in its `field`, or how it was turned down.
+    pub(super) fn field<T: DeserializeOwned>(
+        self,
+        key: &str,
+        field: &str,
+    ) -> Option<Result<T, &'static str>> {
+        let answer: ElicitResult = self.get(key)?;
+        match answer.action {
+            ElicitationAction::Accept => {
+                let value = answer.content?.get_mut(field).map(Value::take)?;
+                serde_json::from_value(value).ok().map(Ok)
+            }
+            ElicitationAction::Decline => Some(Err("declined")),
+            _ => Some(Err("cancelled")),
+        }
+    }
+
+    /// What the model said to the question `key`.
+    pub(super) fn sample(self, key: &str) -> Option<String> {
+        let answer: CreateMessageResult = self.get(key)?;
+        answer.message.content.iter().find_map(|block| match block {
+            SamplingMessageContentBlock::Text(text) => Some(text.text.clone()),
+            _ => None,
+        })
+    }
+
+    /// The roots that answered `key`, as one line.
+    pub(super) fn roots(self, key: &str) -> Option<String> {
+        let answer: ListRootsResult = self.get(key)?;
+        let uris: Vec<String> = answer.roots.into_iter().map(|root| root.uri).collect();
+        Some(uris.join(", "))
+    }
+
+    fn get<T: DeserializeOwned>(self, key: &str) -> Option<T> {
+        T::deserialize(self.0?.get(key)?).ok()
+    }
+}

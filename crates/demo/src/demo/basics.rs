@@ -1,0 +1,84 @@
+//! Tools that answer from their arguments alone.
+
+use rmcp::{
+    Json,
+    handler::server::wrapper::Parameters,
+    model::{CallToolResult, ContentBlock},
+    tool, tool_router,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::DemoServer;
+
+#[derive(Deserialize, JsonSchema)]
+struct EchoArguments {
+    /// The text to return.
+    text: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct AddArguments {
+    /// The first number.
+    a: f64,
+    /// The second number.
+    b: f64,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Sum {
+    /// `a + b`.
+    sum: f64,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct FailArguments {
+    /// What the error says.
+    message: String,
+}
+
+#[tool_router(router = basic_tools, vis = "pub(super)")]
+impl DemoServer {
+    // The measure of what the road to a tool costs: it moves its argument and nothing else.
+    /// Returns its argument.
+    #[tool(annotations(read_only_hint = true, idempotent_hint = true, open_world_hint = false))]
+    fn echo(&self, Parameters(EchoArguments { text }): Parameters<EchoArguments>) -> String {
+        text
+    }
+
+    // The same work without the promise that it may be repeated.
+    /// Returns its argument, but asks not to be called twice.
+    #[tool(annotations(
+        read_only_hint = false,
+        idempotent_hint = false,
+        destructive_hint = false,
+        open_world_hint = false
+    ))]
+    fn echo_once(&self, Parameters(EchoArguments { text }): Parameters<EchoArguments>) -> String {
+        text
+    }
+
+    /// Adds two numbers.
+    #[tool(annotations(read_only_hint = true, idempotent_hint = true, open_world_hint = false))]
+    fn add(
+        &self,
+        Parameters(AddArguments { a, b }): Parameters<AddArguments>,
+    ) -> Result<Json<Sum>, String> {
+        let sum = a + b;
+        // JSON has no infinity, and the output schema promises a number.
+        if sum.is_finite() {
+            Ok(Json(Sum { sum }))
+        } else {
+            Err("the sum is too large".to_owned())
+        }
+    }
+
+    /// Fails with the given message.
+    #[tool(annotations(read_only_hint = true, idempotent_hint = true, open_world_hint = false))]
+    fn fail(
+        &self,
+        Parameters(FailArguments { message }): Parameters<FailArguments>,
+    ) -> CallToolResult {
+        CallToolResult::error(vec![ContentBlock::text(message)])
+    }
+}
