@@ -1,1 +1,48 @@
-//! MCP on the wire: envelope, eras, headers, event ids, errors.
+//! MCP on the wire: envelope, revisions, headers, event ids, sealed state and errors; pure, no I/O.
+//!
+//! Everything that Shoal does not need to read stays raw: parameters and results travel as
+//! [`RawJson`], so unknown fields, key order and number spelling survive from client to tool and back.
+
+mod capabilities;
+mod compose;
+mod depth;
+mod envelope;
+mod error;
+mod event_id;
+mod headers;
+mod json;
+mod log_level;
+mod meta;
+mod method;
+mod object;
+mod param_headers;
+mod request_id;
+mod request_state;
+mod revision;
+
+pub use capabilities::{ClientCapability, declares};
+pub use compose::{
+    batch, error_response, error_response_without_id, notification, request, response,
+};
+pub use depth::nesting_within;
+pub use envelope::{Body, InvalidMessage, Message, Notification, Outcome, Request, Response};
+pub use error::{RpcError, code};
+pub use event_id::{EventId, InvalidEventId, StreamId};
+pub use headers::{
+    EncodedValue, HeaderMismatch, LAST_EVENT_ID, MCP_METHOD, MCP_NAME, MCP_PARAM_PREFIX,
+    MCP_PROTOCOL_VERSION, MCP_SESSION_ID, decode_value, encode_value, expect_equal,
+};
+pub use json::RawJson;
+pub use log_level::LogLevel;
+pub use meta::{
+    CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROGRESS_TOKEN, PROTOCOL_VERSION, RequestMeta,
+    SERVER_INFO, SUBSCRIPTION_ID,
+};
+pub use method::{Method, Named};
+pub use object::{RawObject, members};
+pub use param_headers::{InvalidParamHeader, ParamHeader, ParamHeaders};
+pub use request_id::RequestId;
+pub use request_state::{
+    Continuation, KeyRing, RefusedState, RequestDigest, RequestState, SealKey, StateKind,
+};
+pub use revision::{Era, Revision, UnsupportedRevision};

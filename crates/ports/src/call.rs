@@ -1,0 +1,221 @@
+//! A call on its way to a tool: what goes in, what comes back, and how to steer it meanwhile.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision, RpcError};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::{CallId, Kind, Principal, Retry, SessionId};
+
+/// A request for a worker (`tools/call`, `resources/read`, `prompts/get`, `completion/complete`), or
+/// for the dispatcher's catalog (the list methods).
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// The call's identity, everywhere.
+    pub id: CallId,
+    /// What to do.
+    pub method: Method,
+    /// With what; untouched, `_meta` included.
+    pub params: Option<RawJson>,
+    /// For whom.
+    pub caller: Arc<Caller>,
+    /// The client's progress token. Backends report progress under it.
+    pub progress_token: Option<RawJson>,
+    /// Which `notifications/message` the caller wants.
+    pub log: LogFilter,
+    /// When the tool is told to stop and the caller gets [`CallFailure::DeadlineExceeded`].
+    pub deadline: Instant,
+    /// W3C trace context of the parent span.
+    pub traceparent: Option<String>,
+}
+
+/// The client behind a call.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// Who pays and who may see the answer.
+    pub principal: Principal,
+    /// The legacy session, if it is one.
+    pub session: Option<SessionId>,
+    /// The revision that the client speaks on this request.
+    pub revision: Revision,
+    /// `Implementation`, if the client named itself.
+    pub client_info: Option<RawJson>,
+    /// `ClientCapabilities`; `{}` if it declared none.
+    pub capabilities: RawJson,
+}
+
+/// Which log messages of a call reach its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFilter {
+    /// None: a modern request without `logLevel`.
+    Off,
+    /// This severity and above.
+    AtLeast(LogLevel),
+}
+
+impl LogFilter {
+    /// Whether a message of this severity passes.
+    pub fn passes(self, level: LogLevel) -> bool {
+        matches!(self, Self::AtLeast(least) if level >= least)
+    }
+}
+
+/// A call that has been accepted.
+///
+/// Dropping it does not cancel the call; use the control. When `events` ends without
+/// [`CallEventKind::Finished`], the way to the worker broke.
+pub struct RunningCall {
+    /// What the call sends, in order; `Finished` is the last.
+    pub events: mpsc::Receiver<CallEvent>,
+    /// Steers the call.
+    pub control: Arc<dyn CallControl>,
+    /// The worker that runs it, to attach to it again; `None` for calls answered by the dispatcher.
+    pub worker: Option<crate::WorkerId>,
+}
+
+/// Something that a call sent.
+#[derive(Clone, Debug)]
+pub struct CallEvent {
+    /// Counts the call's events from 1 without gaps, so that a re-attached reader can skip.
+    pub sequence: u64,
+    /// What it is.
+    pub kind: CallEventKind,
+}
+
+/// What a call can send.
+#[derive(Clone, Debug)]
+pub enum CallEventKind {
+    /// `notifications/progress` or `notifications/message`, already filtered, for the caller.
+    Notification {
+        /// The method.
+        method: Method,
+        /// Its parameters.
+        params: Option<RawJson>,
+    },
+    /// A request to the client (`elicitation/create`, `sampling/createMessage`, `roots/list`); the
+    /// answer goes to [`CallControl::answer`].
+    Ask {
+        /// Names the request within the call.
+        ask: AskId,
+        /// The method.
+        method: Method,
+        /// Its parameters.
+        params: Option<RawJson>,
+    },
+    /// The tool asks that the client's connection be closed and polled again later (SEP-1699).
+    CloseStream {
+        /// When the client should come back.
+        retry: Duration,
+    },
+    /// The end.
+    Finished(CallOutcome),
+}
+
+/// A request to the client within one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AskId(pub u64);
+
+/// How a call ended.
+#[derive(Clone, Debug)]
+pub enum CallOutcome {
+    /// The backend's result, untouched (`resultType: "input_required"` reaches only modern callers).
+    Result(RawJson),
+    /// The backend's own error, or one that the request earned (unknown tool, bad cursor).
+    Error(RpcError),
+    /// Shoal could not finish it.
+    Failed(CallFailure),
+}
+
+/// Why Shoal did not finish a call. The first three answers are the ones that a client must be able
+/// to tell apart (`docs/guarantees.md`).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallFailure {
+    /// Nothing was executed; safe to send again.
+    #[error("the call was not executed: {reason}; it is safe to send it again")]
+    NotExecuted {
+        /// What prevented it.
+        reason: String,
+    },
+    /// A limit was reached and nothing was executed.
+    #[error("the call was not executed: {reason}; try again in {} s", retry_after.as_secs().max(1))]
+    Overloaded {
+        /// Which limit.
+        reason: String,
+        /// When to come back.
+        retry_after: Duration,
+    },
+    /// It was started, and nobody knows whether it took effect.
+    #[error("the outcome of the call is unknown: {reason}; check before you repeat it")]
+    OutcomeUnknown {
+        /// What was lost.
+        reason: String,
+    },
+    /// Its deadline passed; the tool was told to stop.
+    #[error("the call did not finish within {} s and was cancelled", limit.as_secs_f32())]
+    DeadlineExceeded {
+        /// The time it was given.
+        limit: Duration,
+    },
+    /// Its caller cancelled it.
+    #[error("the call was cancelled by the client")]
+    Cancelled,
+}
+
+impl CallFailure {
+    /// The error's kind.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::NotExecuted { .. } | Self::OutcomeUnknown { .. } => Kind::Unavailable,
+            Self::Overloaded { .. } => Kind::Overloaded,
+            Self::DeadlineExceeded { .. } => Kind::Deadline,
+            Self::Cancelled => Kind::Cancelled,
+        }
+    }
+
+    /// Whether the same call may be sent again.
+    pub fn retry(&self) -> Retry {
+        match self {
+            Self::NotExecuted { .. } | Self::Overloaded { .. } => Retry::Safe,
+            Self::OutcomeUnknown { .. } | Self::DeadlineExceeded { .. } | Self::Cancelled => {
+                Retry::OnlyIfIdempotent
+            }
+        }
+    }
+
+    /// The JSON-RPC error that the client gets.
+    pub fn to_rpc(&self) -> RpcError {
+        use shoal_protocol::code;
+        let code = match self {
+            Self::NotExecuted { .. } => code::NOT_EXECUTED,
+            Self::Overloaded { .. } => code::OVERLOADED,
+            Self::OutcomeUnknown { .. } => code::OUTCOME_UNKNOWN,
+            Self::DeadlineExceeded { .. } => code::DEADLINE_EXCEEDED,
+            Self::Cancelled => code::INTERNAL_ERROR,
+        };
+        RpcError::new(code, self.to_string())
+    }
+}
+
+impl CallOutcome {
+    /// The response's content: result or error.
+    pub fn into_outcome(self) -> Outcome {
+        match self {
+            Self::Result(result) => Outcome::Result(result),
+            Self::Error(error) => Outcome::Error(error),
+            Self::Failed(failure) => Outcome::Error(failure.to_rpc()),
+        }
+    }
+}
+
+/// Steers a running call. All methods are quick, never block, and are without effect once the call
+/// has ended.
+pub trait CallControl: Send + Sync {
+    /// Answers a request that the call put to its client. Returns whether that request was open;
+    /// a second answer is ignored.
+    fn answer(&self, ask: AskId, answer: Outcome) -> bool;
+
+    /// Tells the tool to stop. The call still ends with one `Finished`, soon.
+    fn cancel(&self, reason: &str);
+}

@@ -1,0 +1,65 @@
+//! What a pool offers, and what the whole server says of itself.
+
+use shoal_protocol::{RawJson, RawObject};
+
+/// Everything that one pool offers, as its backend described it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PoolCatalog {
+    /// `Implementation` of the backend.
+    pub server_info: Option<RawJson>,
+    /// The backend's instructions for models.
+    pub instructions: Option<String>,
+    /// `ServerCapabilities` as the backend declared them.
+    pub capabilities: RawObjectOrEmpty,
+    /// The `Tool` objects, untouched, in the backend's order.
+    pub tools: Vec<RawJson>,
+    /// The `Resource` objects.
+    pub resources: Vec<RawJson>,
+    /// The `ResourceTemplate` objects.
+    pub resource_templates: Vec<RawJson>,
+    /// The `Prompt` objects.
+    pub prompts: Vec<RawJson>,
+    /// How often the backend has announced a change of its tools, resources (with templates) and prompts.
+    pub generations: [u64; 3],
+}
+
+/// A JSON object that is `{}` where nothing was said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawObjectOrEmpty(pub RawJson);
+
+impl Default for RawObjectOrEmpty {
+    fn default() -> Self {
+        Self(RawJson::from_static("{}"))
+    }
+}
+
+impl PoolCatalog {
+    /// Whether the backend declared a capability (`tools`, `prompts`, `completions`, …).
+    pub fn declares(&self, capability: &str) -> bool {
+        RawObject::of(&self.capabilities.0).is_some_and(|declared| declared.has(capability))
+    }
+}
+
+/// What `initialize` and `server/discover` say of the whole server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerFacts {
+    /// `Implementation` of the logical server.
+    pub server_info: RawJson,
+    /// `ServerCapabilities`, merged from all pools. `resources.subscribe` and the `listChanged` flags are
+    /// set wherever the list exists: Shoal serves both itself.
+    pub capabilities: RawJson,
+    /// Instructions of all pools, joined.
+    pub instructions: Option<String>,
+    /// Grow with every change of the tools, resources (with templates) and prompts, so that whoever
+    /// serves a client can tell whether the client has been told of the newest.
+    pub versions: [u64; 3],
+}
+
+/// How a call must be carried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Durability {
+    /// Safe to repeat: dispatched at once, answered as JSON where possible, run again after a loss.
+    Repeatable,
+    /// Not safe to repeat: journaled, with a resumable stream, before it is dispatched.
+    Journaled,
+}

@@ -1,0 +1,1 @@
+//! One test suite for each storage seam.

@@ -1,0 +1,84 @@
+//! The seam that says who owns a session, and keeps its record.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use crate::{Epoch, NodeId, SessionId, StoreError};
+
+/// Who owns which session, under which epoch, and what the session's record says.
+///
+/// Each method is one atomic step. A session has at most one owner; a node owns while its lease lives.
+/// Every write carries an epoch and is refused ([`StoreError::Stale`]) if it is not the newest. Records
+/// expire when nothing has touched them for their `idle` time.
+#[async_trait]
+pub trait Directory: Send + Sync + 'static {
+    /// Renews (or begins) the lease of a node.
+    async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<(), StoreError>;
+
+    /// Ends the lease of a node at once, which lets others claim its sessions.
+    async fn end_lease(&self, node: &NodeId) -> Result<(), StoreError>;
+
+    /// Enters a new session, owned by `owner`.
+    async fn create(
+        &self,
+        session: &SessionId,
+        owner: &NodeId,
+        record: Bytes,
+        idle: Duration,
+    ) -> Result<Epoch, StoreError>;
+
+    /// Who owns the session now; `None` when there is no such session.
+    async fn lookup(&self, session: &SessionId) -> Result<Option<Placement>, StoreError>;
+
+    /// Makes `node` the owner and raises the epoch, if nobody holds the session: it was released, its
+    /// owner's lease is gone, or `node` itself held it.
+    ///
+    /// # Errors
+    /// `NotFound`; `Held` while another owner's lease lives.
+    async fn claim(&self, session: &SessionId, node: &NodeId) -> Result<Claim, StoreError>;
+
+    /// Replaces the record and restarts its idle time.
+    async fn save(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        record: Bytes,
+        idle: Duration,
+    ) -> Result<(), StoreError>;
+
+    /// Gives the session up, with its last record: the next claim need not wait for a lease.
+    async fn release(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        record: Bytes,
+        idle: Duration,
+    ) -> Result<(), StoreError>;
+
+    /// Removes the session with its streams and journal.
+    async fn remove(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError>;
+
+    /// Removes what has expired and returns how many sessions that were. Engines whose store expires
+    /// by itself return 0.
+    async fn sweep(&self) -> Result<usize, StoreError>;
+}
+
+/// Where a session is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// The owner, while one holds it and its lease lives.
+    pub owner: Option<NodeId>,
+    /// The newest epoch.
+    pub epoch: Epoch,
+}
+
+/// A won claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The new epoch.
+    pub epoch: Epoch,
+    /// The session's record.
+    pub record: Bytes,
+}

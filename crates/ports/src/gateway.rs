@@ -1,0 +1,199 @@
+//! The seam between an edge and the legacy sessions.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use shoal_protocol::{Body, EventId, Request, Revision};
+use tokio::sync::mpsc;
+
+use crate::{Kind, Principal, SessionId};
+
+/// The legacy sessions, wherever they live.
+///
+/// Every method checks that the session belongs to the principal; one that does not answers
+/// [`GatewayError::NotFound`], as if it did not exist.
+#[async_trait]
+pub trait SessionGateway: Send + Sync + 'static {
+    /// Opens a session.
+    ///
+    /// # Errors
+    /// `TooManySessions` at the node's or the principal's cap; `Rejected` when `initialize` is malformed.
+    async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError>;
+
+    /// Hands over what a client posted.
+    ///
+    /// If the returned future is dropped, requests that were accepted run on: for a legacy client a
+    /// broken connection is no cancellation.
+    async fn deliver(&self, to: &SessionRef, body: Body) -> Result<Delivered, GatewayError>;
+
+    /// Opens the standalone stream (`cursor` none: a new connection takes over from the one before,
+    /// which ends), or resumes any stream after `cursor`.
+    ///
+    /// # Errors
+    /// `HistoryGone` when events after the cursor are no longer there; never a silent gap.
+    async fn listen(
+        &self,
+        to: &SessionRef,
+        cursor: Option<EventId>,
+    ) -> Result<EventStream, GatewayError>;
+
+    /// Ends the session and everything in it. A second call answers `NotFound`.
+    async fn close(&self, to: &SessionRef) -> Result<(), GatewayError>;
+}
+
+/// A session in the hands of a principal.
+#[derive(Clone, Debug)]
+pub struct SessionRef {
+    /// The session.
+    pub session: SessionId,
+    /// Who says so.
+    pub principal: Principal,
+}
+
+/// How a new session's answers travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+pub enum SessionTransport {
+    /// Streamable HTTP: each answer on the request's own connection.
+    Streamable,
+    /// Everything on the standalone stream: HTTP+SSE of 2024-11-05, and stdio.
+    SingleStream,
+}
+
+/// The opening of a session.
+#[derive(Clone, Debug)]
+pub struct OpenSession {
+    /// Whose it is.
+    pub principal: Principal,
+    /// How answers travel.
+    pub transport: SessionTransport,
+    /// The `initialize` request. `SingleStream` sessions may be opened without, and get it delivered.
+    pub initialize: Option<Request>,
+}
+
+/// An opened session.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// Its id, for `Mcp-Session-Id`.
+    pub session: SessionId,
+    /// The negotiated revision, when `initialize` came along.
+    pub revision: Option<Revision>,
+    /// The response to `initialize`, when it came along.
+    pub response: Option<Bytes>,
+}
+
+/// What became of a posted body.
+#[derive(Debug)]
+pub enum Delivered {
+    /// Nothing to answer (`202`).
+    Accepted,
+    /// One JSON text: a response, or the responses of a batch.
+    Json(Bytes),
+    /// A stream that ends with the response.
+    Stream(EventStream),
+}
+
+/// Events for one connection. Bounded: whoever does not read is cut off and resumes from the log.
+/// The channel's end is the connection's end; dropping it detaches the reader.
+#[derive(Debug)]
+pub struct EventStream {
+    /// What to write.
+    pub items: mpsc::Receiver<StreamItem>,
+}
+
+/// Something to write to an SSE connection.
+#[derive(Clone, Debug)]
+pub enum StreamItem {
+    /// A message.
+    Event {
+        /// Where a client that has it resumes.
+        id: EventId,
+        /// The JSON-RPC message.
+        data: Bytes,
+    },
+    /// An event without data that only gives the client an id to come back with (SEP-1699).
+    Prime {
+        /// The id.
+        id: EventId,
+        /// When to come back after a break.
+        retry: Duration,
+    },
+    /// Tell the client when to come back; the connection closes next.
+    Retry(Duration),
+}
+
+/// Why the gateway refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GatewayError {
+    /// No such session for this principal.
+    #[error("session not found: it has ended or never existed; initialize a new one")]
+    NotFound,
+    /// The session's revision does not allow this (a batch, for instance).
+    #[error("{0}")]
+    Rejected(String),
+    /// The events after the cursor are gone.
+    #[error(
+        "the history after the given Last-Event-ID is gone ({0}); the stream cannot be resumed"
+    )]
+    HistoryGone(&'static str),
+    /// The cap on sessions of this principal.
+    #[error("too many sessions: {limit} are open for this principal; close one or try again later")]
+    TooManySessionsOfPrincipal {
+        /// The cap.
+        limit: usize,
+        /// When to come back.
+        retry_after: Duration,
+    },
+    /// The cap on sessions of this node.
+    #[error("this node holds its limit of {limit} sessions; try again later")]
+    TooManySessions {
+        /// The cap.
+        limit: usize,
+        /// When to come back.
+        retry_after: Duration,
+    },
+    /// Too much waiting for the session.
+    #[error("the session has too many messages waiting; try again later")]
+    Overloaded {
+        /// When to come back.
+        retry_after: Duration,
+    },
+    /// A part that is needed cannot be reached.
+    #[error("the session cannot be reached now ({reason}); try again later")]
+    Unavailable {
+        /// Which.
+        reason: String,
+        /// When to come back.
+        retry_after: Duration,
+    },
+    /// A fault of ours.
+    #[error("internal error: {0}")]
+    Internal(String),
+}
+
+impl GatewayError {
+    /// The error's kind.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::NotFound => Kind::NotFound,
+            Self::Rejected(_) => Kind::Invalid,
+            Self::HistoryGone(_) => Kind::Gone,
+            Self::TooManySessionsOfPrincipal { .. }
+            | Self::TooManySessions { .. }
+            | Self::Overloaded { .. } => Kind::Overloaded,
+            Self::Unavailable { .. } => Kind::Unavailable,
+            Self::Internal(_) => Kind::Internal,
+        }
+    }
+
+    /// When to come back, where that helps.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::TooManySessionsOfPrincipal { retry_after, .. }
+            | Self::TooManySessions { retry_after, .. }
+            | Self::Overloaded { retry_after }
+            | Self::Unavailable { retry_after, .. } => Some(*retry_after),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Names of the things that move between nodes.
+
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+macro_rules! name {
+    ($(#[$doc:meta])* $type:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+        pub struct $type(Arc<str>);
+
+        impl $type {
+            /// Takes a name that came from elsewhere.
+            pub fn new(name: impl Into<Arc<str>>) -> Self {
+                Self(name.into())
+            }
+
+            /// The name.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+name! {
+    /// A legacy session. Unguessable: whoever knows it and is its principal may use it.
+    SessionId
+}
+name! {
+    /// A process of the cluster.
+    NodeId
+}
+name! {
+    /// A worker: one pool's runtime in one process.
+    WorkerId
+}
+name! {
+    /// Who is calling, as the [`Authenticator`](crate::Authenticator) named them.
+    Principal
+}
+
+impl SessionId {
+    /// A new id with 122 random bits from the operating system.
+    pub fn random() -> Self {
+        Self(Uuid::new_v4().simple().to_string().into())
+    }
+}
+
+impl Principal {
+    /// Everybody, where no authentication is configured.
+    pub fn anonymous() -> Self {
+        Self(Arc::from("anonymous"))
+    }
+}
+
+/// One call of a tool, resource, prompt or completion; starting a known id is attaching to it.
+#[derive(
+    Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
+pub struct CallId(Uuid);
+
+impl CallId {
+    /// A new id, ordered by time (UUIDv7).
+    pub fn generate() -> Self {
+        Self(Uuid::now_v7())
+    }
+}
+
+impl std::str::FromStr for CallId {
+    type Err = uuid::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse().map(Self)
+    }
+}
+
+impl std::fmt::Display for CallId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.0.simple())
+    }
+}
+
+impl std::fmt::Debug for CallId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// The ownership generation of a session. Every durable write carries it; the store refuses a write
+/// of an older one, so that a former owner can do no harm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Epoch(pub u64);

@@ -1,0 +1,182 @@
+//! What the embedded store holds.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use dashmap::DashMap;
+use parking_lot::Mutex;
+use shoal_protocol::StreamId;
+use tokio::time::Instant;
+
+use crate::{Epoch, JournalEntry, NodeId, SessionId, StoreError};
+
+/// Bounds of the embedded store.
+#[derive(Clone, Debug)]
+pub struct MemoryLimits {
+    /// Events kept per stream; the oldest go first.
+    pub events_per_stream: usize,
+    /// Bytes of events per session; beyond it the session's oldest finished streams go, then appends
+    /// are refused.
+    pub bytes_per_session: usize,
+    /// Bytes of events over all sessions; beyond it appends are refused.
+    pub bytes: usize,
+    /// How long a finished stream can still be resumed.
+    pub finished_retention: Duration,
+}
+
+impl Default for MemoryLimits {
+    fn default() -> Self {
+        Self {
+            events_per_stream: 10_000,
+            bytes_per_session: 16 << 20,
+            bytes: 1 << 30,
+            finished_retention: Duration::from_secs(60),
+        }
+    }
+}
+
+/// All data. Sessions are sharded; the lock of one session is held for one step only.
+pub(super) struct Data {
+    pub(super) limits: MemoryLimits,
+    /// Names this incarnation in event ids.
+    pub(super) log_epoch: u32,
+    pub(super) sessions: DashMap<SessionId, Arc<Mutex<SessionData>>>,
+    pub(super) leases: DashMap<NodeId, Instant>,
+    bytes: AtomicUsize,
+}
+
+pub(super) struct SessionData {
+    pub(super) owner: Option<NodeId>,
+    pub(super) epoch: Epoch,
+    pub(super) record: Bytes,
+    pub(super) expires: Instant,
+    pub(super) next_stream: u32,
+    pub(super) streams: BTreeMap<StreamId, StreamData>,
+    pub(super) bytes: usize,
+}
+
+#[derive(Default)]
+pub(super) struct StreamData {
+    /// How many events were trimmed; the first in `events` is the next one.
+    pub(super) trimmed: u64,
+    pub(super) events: VecDeque<Bytes>,
+    pub(super) finished: Option<Instant>,
+    pub(super) journal: Option<JournalEntry>,
+}
+
+impl StreamData {
+    /// Number of the newest event.
+    pub(super) fn last(&self) -> u64 {
+        self.trimmed + self.events.len() as u64
+    }
+}
+
+impl Data {
+    pub(super) fn new(limits: MemoryLimits) -> Self {
+        Self {
+            limits,
+            log_epoch: uuid::Uuid::new_v4().as_fields().0,
+            sessions: DashMap::new(),
+            leases: DashMap::new(),
+            bytes: AtomicUsize::new(0),
+        }
+    }
+
+    pub(super) fn event_bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Runs one step on a session that exists and has not expired.
+    pub(super) fn with<T>(
+        &self,
+        session: &SessionId,
+        step: impl FnOnce(&mut SessionData) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let data = self
+            .sessions
+            .get(session)
+            .map(|entry| entry.value().clone());
+        let data = data.ok_or(StoreError::NotFound)?;
+        let mut data = data.lock();
+        if data.expires <= Instant::now() {
+            return Err(StoreError::NotFound);
+        }
+        step(&mut data)
+    }
+
+    /// As [`Data::with`], refused to everybody but the newest owner.
+    pub(super) fn with_owner<T>(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        step: impl FnOnce(&mut SessionData) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.with(session, |data| {
+            if data.epoch == epoch {
+                step(data)
+            } else {
+                Err(StoreError::Stale)
+            }
+        })
+    }
+
+    pub(super) fn lease_lives(&self, node: &NodeId) -> bool {
+        self.leases
+            .get(node)
+            .is_some_and(|until| *until > Instant::now())
+    }
+
+    /// Reserves room for new events, trimming the session first.
+    pub(super) fn reserve(&self, data: &mut SessionData, more: usize) -> Result<(), StoreError> {
+        if data.bytes + more > self.limits.bytes_per_session {
+            self.drop_finished(data);
+        }
+        if data.bytes + more > self.limits.bytes_per_session {
+            return Err(StoreError::Full(
+                "the session's streams hold as many bytes as they may",
+            ));
+        }
+        if self.event_bytes() + more > self.limits.bytes {
+            return Err(StoreError::Full(
+                "the event log holds as many bytes as it may",
+            ));
+        }
+        data.bytes += more;
+        self.bytes.fetch_add(more, Ordering::Relaxed);
+        Ok(())
+    }
+
+    pub(super) fn free(&self, data: &mut SessionData, bytes: usize) {
+        data.bytes -= bytes;
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    fn drop_finished(&self, data: &mut SessionData) {
+        self.drop_streams(data, |stream| stream.finished.is_some());
+    }
+
+    /// Drops finished streams whose retention is over.
+    pub(super) fn drop_expired_streams(&self, data: &mut SessionData, now: Instant) {
+        let retention = self.limits.finished_retention;
+        self.drop_streams(data, |stream| {
+            stream
+                .finished
+                .is_some_and(|finished| finished + retention <= now)
+        });
+    }
+
+    pub(super) fn drop_streams(&self, data: &mut SessionData, which: impl Fn(&StreamData) -> bool) {
+        let mut freed = 0;
+        data.streams.retain(|_, stream| {
+            let drop = which(stream);
+            if drop {
+                freed += stream.events.iter().map(Bytes::len).sum::<usize>();
+            }
+            !drop
+        });
+        self.free(data, freed);
+    }
+}

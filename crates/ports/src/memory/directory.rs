@@ -1,0 +1,145 @@
+//! Ownership and records in memory.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use parking_lot::Mutex;
+use shoal_protocol::StreamId;
+use tokio::time::Instant;
+
+use super::MemoryStore;
+use super::data::{SessionData, StreamData};
+use crate::{Claim, Directory, Epoch, NodeId, Placement, SessionId, StoreError};
+
+#[async_trait]
+impl Directory for MemoryStore {
+    async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<(), StoreError> {
+        self.data
+            .leases
+            .insert(node.clone(), Instant::now() + lease);
+        Ok(())
+    }
+
+    async fn end_lease(&self, node: &NodeId) -> Result<(), StoreError> {
+        self.data.leases.remove(node);
+        Ok(())
+    }
+
+    async fn create(
+        &self,
+        session: &SessionId,
+        owner: &NodeId,
+        record: Bytes,
+        idle: Duration,
+    ) -> Result<Epoch, StoreError> {
+        let epoch = Epoch(1);
+        let data = SessionData {
+            owner: Some(owner.clone()),
+            epoch,
+            record,
+            expires: Instant::now() + idle,
+            next_stream: StreamId::STANDALONE.0 + 1,
+            streams: BTreeMap::from([(StreamId::STANDALONE, StreamData::default())]),
+            bytes: 0,
+        };
+        self.data
+            .sessions
+            .insert(session.clone(), Arc::new(Mutex::new(data)));
+        Ok(epoch)
+    }
+
+    async fn lookup(&self, session: &SessionId) -> Result<Option<Placement>, StoreError> {
+        let placement = self.data.with(session, |data| {
+            let owner = data
+                .owner
+                .clone()
+                .filter(|owner| self.data.lease_lives(owner));
+            Ok(Placement {
+                owner,
+                epoch: data.epoch,
+            })
+        });
+        match placement {
+            Err(StoreError::NotFound) => Ok(None),
+            other => other.map(Some),
+        }
+    }
+
+    async fn claim(&self, session: &SessionId, node: &NodeId) -> Result<Claim, StoreError> {
+        self.data.with(session, |data| {
+            let held = data
+                .owner
+                .as_ref()
+                .is_some_and(|owner| owner != node && self.data.lease_lives(owner));
+            if held {
+                return Err(StoreError::Held);
+            }
+            data.owner = Some(node.clone());
+            data.epoch = Epoch(data.epoch.0 + 1);
+            Ok(Claim {
+                epoch: data.epoch,
+                record: data.record.clone(),
+            })
+        })
+    }
+
+    async fn save(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        record: Bytes,
+        idle: Duration,
+    ) -> Result<(), StoreError> {
+        self.data.with_owner(session, epoch, |data| {
+            data.record = record;
+            data.expires = Instant::now() + idle;
+            Ok(())
+        })
+    }
+
+    async fn release(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        record: Bytes,
+        idle: Duration,
+    ) -> Result<(), StoreError> {
+        self.data.with_owner(session, epoch, |data| {
+            data.record = record;
+            data.expires = Instant::now() + idle;
+            data.owner = None;
+            Ok(())
+        })
+    }
+
+    async fn remove(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        self.data.with_owner(session, epoch, |data| {
+            self.data.drop_streams(data, |_| true);
+            // Whoever still holds this entry sees it as expired.
+            data.expires = Instant::now();
+            Ok(())
+        })?;
+        self.data.sessions.remove(session);
+        Ok(())
+    }
+
+    async fn sweep(&self) -> Result<usize, StoreError> {
+        let now = Instant::now();
+        let mut removed = 0;
+        self.data.sessions.retain(|_, data| {
+            let mut data = data.lock();
+            let expired = data.expires <= now;
+            if expired {
+                self.data.drop_streams(&mut data, |_| true);
+                removed += 1;
+            } else {
+                self.data.drop_expired_streams(&mut data, now);
+            }
+            !expired
+        });
+        Ok(removed)
+    }
+}

@@ -1,0 +1,39 @@
+//! Running calls in memory.
+
+use async_trait::async_trait;
+use shoal_protocol::StreamId;
+
+use super::MemoryStore;
+use super::data::StreamData;
+use crate::{Epoch, Journal, JournalEntry, LogError, SessionId};
+
+#[async_trait]
+impl Journal for MemoryStore {
+    async fn begin(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        entry: JournalEntry,
+    ) -> Result<StreamId, LogError> {
+        Ok(self.data.with_owner(session, epoch, |data| {
+            let stream = StreamData {
+                journal: Some(entry),
+                ..StreamData::default()
+            };
+            Ok(Self::new_stream(data, stream))
+        })?)
+    }
+
+    async fn running(
+        &self,
+        session: &SessionId,
+    ) -> Result<Vec<(StreamId, JournalEntry)>, LogError> {
+        Ok(self.data.with(session, |data| {
+            let running = data
+                .streams
+                .iter()
+                .filter_map(|(id, stream)| stream.journal.clone().map(|entry| (*id, entry)));
+            Ok(running.collect())
+        })?)
+    }
+}

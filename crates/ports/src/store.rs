@@ -1,0 +1,39 @@
+//! The storage seams of one deployment, together.
+
+use std::sync::Arc;
+
+use crate::{Bus, Directory, EventLog, Journal};
+
+/// One engine's implementations, which share their data: a fence that the directory raises is the one
+/// that the log and the journal check.
+#[derive(Clone)]
+pub struct Store {
+    /// Ownership and records.
+    pub directory: Arc<dyn Directory>,
+    /// Streams.
+    pub log: Arc<dyn EventLog>,
+    /// Running calls.
+    pub journal: Arc<dyn Journal>,
+    /// News.
+    pub bus: Arc<dyn Bus>,
+}
+
+/// Why a store refused or failed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// The writer's epoch is not the newest: somebody else owns the session now.
+    #[error("the session has a newer owner")]
+    Stale,
+    /// There is no such session.
+    #[error("no such session")]
+    NotFound,
+    /// The session is held by a node whose lease lives.
+    #[error("the session is held by another node")]
+    Held,
+    /// A limit of the store is reached.
+    #[error("the store is full: {0}")]
+    Full(&'static str),
+    /// The store cannot be reached.
+    #[error("the store cannot be reached: {0}")]
+    Unavailable(String),
+}

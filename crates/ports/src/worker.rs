@@ -1,0 +1,75 @@
+//! The seam between the dispatcher and a worker, in this process or another.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use shoal_protocol::RpcError;
+use tokio::sync::{broadcast, watch};
+
+use crate::{BusEvent, Call, CallFailure, CallId, PoolCatalog, RunningCall, SessionId, WorkerId};
+
+/// A worker as the dispatcher sees it.
+///
+/// A worker keeps a running call whoever listens, and a finished one for a bounded time, so that both
+/// can be attached to. It never repeats a call.
+#[async_trait]
+pub trait Worker: Send + Sync + 'static {
+    /// What the worker offers and how it is; the receiver tells of changes. A worker that cannot take
+    /// calls announces no catalog.
+    fn announcement(&self) -> watch::Receiver<Announcement>;
+
+    /// What its backend reports of resources; the dispatcher passes it on to the bus.
+    fn news(&self) -> broadcast::Receiver<BusEvent>;
+
+    /// How busy it is now.
+    fn load(&self) -> WorkerLoad;
+
+    /// Runs a call; a known id attaches from the beginning.
+    ///
+    /// # Errors
+    /// `Overloaded` when its queue is full, `NotExecuted` when it cannot run anything now; in both cases
+    /// nothing was executed.
+    async fn start(&self, call: Call) -> Result<RunningCall, CallFailure>;
+
+    /// Attaches to a call from after event `after`.
+    ///
+    /// # Errors
+    /// `OutcomeUnknown` when the worker does not know the call (any more).
+    async fn attach(&self, call: CallId, after: u64) -> Result<RunningCall, CallFailure>;
+
+    /// Asks the backend to report updates of a resource (idempotent); they go to the bus.
+    ///
+    /// # Errors
+    /// The backend's refusal.
+    async fn subscribe(&self, uri: &str) -> Result<(), RpcError>;
+
+    /// Ends [`Worker::subscribe`].
+    async fn unsubscribe(&self, uri: &str);
+
+    /// Tells the backend that a legacy session is over, so that it can let go of what it holds for it.
+    async fn end_session(&self, session: &SessionId);
+}
+
+/// What a worker says of itself.
+#[derive(Clone, Debug)]
+pub struct Announcement {
+    /// Its name.
+    pub worker: WorkerId,
+    /// The pool that it belongs to.
+    pub pool: Arc<str>,
+    /// What the pool offers; `None` while the backend is not ready.
+    pub catalog: Option<Arc<PoolCatalog>>,
+    /// Why it is not ready, or what is degraded, for `/readyz` and logs.
+    pub detail: Option<String>,
+}
+
+/// How busy a worker is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkerLoad {
+    /// Calls running.
+    pub running: usize,
+    /// Calls waiting.
+    pub queued: usize,
+    /// Calls that can run at once.
+    pub capacity: usize,
+}

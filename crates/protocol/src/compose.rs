@@ -1,0 +1,90 @@
+//! Writing JSON-RPC messages around raw results and parameters: one allocation each.
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+use crate::{RawJson, RequestId, RpcError};
+
+/// `{"jsonrpc":"2.0","id":…,"result":…}`
+pub fn response(id: &RequestId, result: &RawJson) -> Bytes {
+    join(&[
+        br#"{"jsonrpc":"2.0","id":"#,
+        id.as_bytes(),
+        br#","result":"#,
+        result.as_bytes(),
+        b"}",
+    ])
+}
+
+/// `{"jsonrpc":"2.0","id":…,"error":…}`
+pub fn error_response(id: &RequestId, error: &RpcError) -> Bytes {
+    let error = error.to_json();
+    join(&[
+        br#"{"jsonrpc":"2.0","id":"#,
+        id.as_bytes(),
+        br#","error":"#,
+        error.as_bytes(),
+        b"}",
+    ])
+}
+
+/// An error response for a message whose id could not be read. The member is left out, as 2025-11-25
+/// and later have it, and as every schema before allows for parsers that ignore the message.
+pub fn error_response_without_id(error: &RpcError) -> Bytes {
+    join(&[
+        br#"{"jsonrpc":"2.0","error":"#,
+        error.to_json().as_bytes(),
+        b"}",
+    ])
+}
+
+/// `{"jsonrpc":"2.0","id":…,"method":…,"params":…}`
+pub fn request(id: &RequestId, method: &str, params: Option<&RawJson>) -> Bytes {
+    let method = RawJson::of(method);
+    let head: [&[u8]; 4] = [
+        br#"{"jsonrpc":"2.0","id":"#,
+        id.as_bytes(),
+        br#","method":"#,
+        method.as_bytes(),
+    ];
+    with_params(&head, params)
+}
+
+/// `{"jsonrpc":"2.0","method":…,"params":…}`
+pub fn notification(method: &str, params: Option<&RawJson>) -> Bytes {
+    let method = RawJson::of(method);
+    with_params(
+        &[br#"{"jsonrpc":"2.0","method":"#, method.as_bytes()],
+        params,
+    )
+}
+
+/// A batch of already composed messages.
+pub fn batch(messages: &[Bytes]) -> Bytes {
+    let mut text = BytesMut::with_capacity(messages.iter().map(|m| m.len() + 1).sum::<usize>() + 2);
+    text.put_u8(b'[');
+    for (at, message) in messages.iter().enumerate() {
+        if at > 0 {
+            text.put_u8(b',');
+        }
+        text.put_slice(message);
+    }
+    text.put_u8(b']');
+    text.freeze()
+}
+
+fn with_params(head: &[&[u8]], params: Option<&RawJson>) -> Bytes {
+    let mut parts: Vec<&[u8]> = head.to_vec();
+    if let Some(params) = params {
+        parts.extend([br#","params":"#.as_slice(), params.as_bytes()]);
+    }
+    parts.push(b"}");
+    join(&parts)
+}
+
+fn join(parts: &[&[u8]]) -> Bytes {
+    let mut text = BytesMut::with_capacity(parts.iter().map(|part| part.len()).sum());
+    for part in parts {
+        text.put_slice(part);
+    }
+    text.freeze()
+}

@@ -1,0 +1,257 @@
+//! Reading a JSON-RPC message: envelope fields only, parameters stay raw.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::{Method, RawJson, RequestId, RpcError, code, nesting_within};
+
+/// What an HTTP body or a line of stdio carries.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// One message.
+    Single(Message),
+    /// An array of messages (2025-03-26 only); members that are no messages keep their place.
+    Batch(Vec<Result<Message, InvalidMessage>>),
+}
+
+/// One JSON-RPC message.
+#[derive(Clone, Debug)]
+pub enum Message {
+    /// A call that wants exactly one response.
+    Request(Request),
+    /// A call that wants none.
+    Notification(Notification),
+    /// The answer to a request of ours.
+    Response(Response),
+}
+
+/// A JSON-RPC request.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The sender's id, echoed as it came.
+    pub id: RequestId,
+    /// The method.
+    pub method: Method,
+    /// The parameters, an object, untouched.
+    pub params: Option<RawJson>,
+}
+
+/// A JSON-RPC notification.
+#[derive(Clone, Debug)]
+pub struct Notification {
+    /// The method.
+    pub method: Method,
+    /// The parameters, an object, untouched.
+    pub params: Option<RawJson>,
+}
+
+/// A JSON-RPC response.
+#[derive(Clone, Debug)]
+pub struct Response {
+    /// The id of the request it answers.
+    pub id: RequestId,
+    /// Result or error.
+    pub outcome: Outcome,
+}
+
+/// How a request ended.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// The `result` member, untouched.
+    Result(RawJson),
+    /// The `error` member.
+    Error(RpcError),
+}
+
+/// Why a text is not a message.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct InvalidMessage {
+    /// The id, where it could be read, so that the error can name the request.
+    pub id: Option<RequestId>,
+    /// What to answer.
+    pub error: RpcError,
+}
+
+impl InvalidMessage {
+    fn request(id: Option<RequestId>, message: impl Into<String>) -> Self {
+        Self {
+            id,
+            error: RpcError::invalid_request(message),
+        }
+    }
+}
+
+impl Body {
+    /// Reads a body of at most `max_depth` levels of nesting.
+    ///
+    /// # Errors
+    /// -32700 when the text is not JSON, -32600 when it is no message; with the id where readable.
+    pub fn parse(text: &Bytes, max_depth: usize) -> Result<Self, InvalidMessage> {
+        if !nesting_within(text, max_depth) {
+            return Err(InvalidMessage::request(
+                None,
+                format!("the message nests deeper than {max_depth} levels"),
+            ));
+        }
+        if text.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
+            return parse_batch(text).map(Self::Batch);
+        }
+        Message::parse(text).map(Self::Single)
+    }
+}
+
+fn parse_batch(text: &Bytes) -> Result<Vec<Result<Message, InvalidMessage>>, InvalidMessage> {
+    let members: Vec<&RawValue> = serde_json::from_slice(text).map_err(|e| parse_error(&e))?;
+    if members.is_empty() {
+        return Err(InvalidMessage::request(
+            None,
+            "a batch must hold at least one message",
+        ));
+    }
+    Ok(members
+        .into_iter()
+        .map(|member| Message::parse(&text.slice_ref(member.get().as_bytes())))
+        .collect())
+}
+
+fn parse_error(error: &serde_json::Error) -> InvalidMessage {
+    InvalidMessage {
+        id: None,
+        error: RpcError::new(code::PARSE_ERROR, format!("the body is not JSON: {error}")),
+    }
+}
+
+impl Message {
+    /// Reads one message.
+    ///
+    /// # Errors
+    /// As [`Body::parse`].
+    pub fn parse(text: &Bytes) -> Result<Self, InvalidMessage> {
+        let wire: Wire<'_> = serde_json::from_slice(text).map_err(|error| {
+            if error.is_data() {
+                InvalidMessage::request(None, format!("not a JSON-RPC message: {error}"))
+            } else {
+                parse_error(&error)
+            }
+        })?;
+        wire.into_message(text)
+    }
+}
+
+/// The members of the envelope, borrowed from the text.
+#[derive(Default)]
+struct Wire<'a> {
+    jsonrpc: Option<&'a RawValue>,
+    id: Option<&'a RawValue>,
+    method: Option<&'a RawValue>,
+    params: Option<&'a RawValue>,
+    result: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
+}
+
+impl<'a> Wire<'a> {
+    fn into_message(self, text: &Bytes) -> Result<Message, InvalidMessage> {
+        let raw = |value: &RawValue| RawJson::from_valid(text.slice_ref(value.get().as_bytes()));
+        let id = self.id.map(|id| RequestId::from_json(&raw(id)));
+        let known = id.clone().and_then(Result::ok);
+        let invalid = |message: &str| InvalidMessage::request(known.clone(), message);
+        if self.jsonrpc.and_then(plain_string).as_deref() != Some("2.0") {
+            return Err(invalid("the member \"jsonrpc\" must be \"2.0\""));
+        }
+        let id = id.transpose().map_err(invalid)?;
+        if let Some(method) = self.method {
+            let method = plain_string(method)
+                .ok_or_else(|| invalid("the member \"method\" must be a string"))?;
+            let method = Method::from_name(&method);
+            let params = self.params.filter(|params| params.get() != "null").map(raw);
+            if params.as_ref().is_some_and(|params| !params.is_object()) {
+                return Err(invalid("the member \"params\" must be an object"));
+            }
+            return Ok(match id {
+                Some(id) => Message::Request(Request { id, method, params }),
+                None => Message::Notification(Notification { method, params }),
+            });
+        }
+        let outcome = match (self.result, self.error) {
+            (Some(result), None) => Outcome::Result(raw(result)),
+            (None, Some(error)) => Outcome::Error(RpcError::from_json(&raw(error))),
+            (Some(_), Some(_)) => {
+                return Err(invalid(
+                    "a response must not have both \"result\" and \"error\"",
+                ));
+            }
+            (None, None) => return Err(invalid("the member \"method\" is missing")),
+        };
+        let id = id.ok_or_else(|| invalid("a response must have an id"))?;
+        Ok(Message::Response(Response { id, outcome }))
+    }
+}
+
+/// The content of a raw JSON string, borrowed where it has no escapes.
+fn plain_string(raw: &RawValue) -> Option<Cow<'_, str>> {
+    let text = raw.get();
+    let inner = text.strip_prefix('"')?.strip_suffix('"')?;
+    if inner.contains('\\') {
+        serde_json::from_str(text).ok().map(Cow::Owned)
+    } else {
+        Some(Cow::Borrowed(inner))
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Wire<'de> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(WireVisitor)
+    }
+}
+
+struct WireVisitor;
+
+impl<'de> Visitor<'de> for WireVisitor {
+    type Value = Wire<'de>;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut wire = Wire::default();
+        while let Some(key) = map.next_key::<Key>()? {
+            let value: &'de RawValue = map.next_value()?;
+            let (slot, name) = match key {
+                Key::Jsonrpc => (&mut wire.jsonrpc, "jsonrpc"),
+                Key::Id => (&mut wire.id, "id"),
+                Key::Method => (&mut wire.method, "method"),
+                Key::Params => (&mut wire.params, "params"),
+                Key::Result => (&mut wire.result, "result"),
+                Key::Error => (&mut wire.error, "error"),
+                Key::Other => continue,
+            };
+            // Parsers disagree on which of two equal members counts; a message that two hops could
+            // read differently is refused.
+            if slot.replace(value).is_some() {
+                return Err(A::Error::duplicate_field(name));
+            }
+        }
+        Ok(wire)
+    }
+}
+
+#[derive(serde::Deserialize)]
+#[serde(field_identifier, rename_all = "lowercase")]
+enum Key {
+    Jsonrpc,
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
+    #[serde(other)]
+    Other,
+}
+
+#[cfg(test)]
+mod tests;

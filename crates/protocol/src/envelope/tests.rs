@@ -1,0 +1,106 @@
+use bytes::Bytes;
+
+use super::{Body, Message, Outcome};
+use crate::{RawJson, code, compose};
+
+fn parse(text: &str) -> Result<Body, super::InvalidMessage> {
+    Body::parse(&Bytes::copy_from_slice(text.as_bytes()), 64)
+}
+
+#[test]
+fn params_survive_byte_for_byte() {
+    let params = r#"{"z":1.0,"a": 12345678901234567890, "unknown":{"\u0041":[1 ,2]}}"#;
+    let text = format!(r#"{{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{params}}}"#);
+    let Body::Single(Message::Request(request)) = parse(&text).unwrap() else {
+        panic!()
+    };
+    assert_eq!(request.params.unwrap().as_str(), params);
+    assert_eq!(request.id.to_json().as_str(), "\"x\"");
+}
+
+#[test]
+fn not_json_is_a_parse_error() {
+    for text in ["", "{", "{\"jsonrpc\":\"2.0\",", "nonsense", "{\"a\":1}}"] {
+        assert_eq!(
+            parse(text).unwrap_err().error.code,
+            code::PARSE_ERROR,
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn invalid_messages_keep_a_readable_id() {
+    let error = parse(r#"{"jsonrpc":"1.0","id":7,"method":"ping"}"#).unwrap_err();
+    assert_eq!(error.error.code, code::INVALID_REQUEST);
+    assert_eq!(error.id.unwrap().to_json().as_str(), "7");
+}
+
+#[test]
+fn refuses_what_is_no_message() {
+    for text in [
+        "1",
+        "\"x\"",
+        "{}",
+        r#"{"jsonrpc":"2.0"}"#,
+        r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":5}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[1]}"#,
+        r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}"#,
+        r#"{"jsonrpc":"2.0","result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#,
+        "[]",
+    ] {
+        assert_eq!(
+            parse(text).unwrap_err().error.code,
+            code::INVALID_REQUEST,
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_bracket_bomb_is_refused_before_parsing() {
+    let bomb = "[".repeat(100_000);
+    assert_eq!(parse(&bomb).unwrap_err().error.code, code::INVALID_REQUEST);
+}
+
+#[test]
+fn a_batch_keeps_its_bad_members_in_place() {
+    let Body::Batch(members) = parse(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}, 5]"#).unwrap()
+    else {
+        panic!()
+    };
+    assert!(members[0].is_ok());
+    assert!(members[1].is_err());
+}
+
+#[test]
+fn responses_carry_result_or_error() {
+    let Body::Single(Message::Response(response)) =
+        parse(r#"{"jsonrpc":"2.0","id":3,"error":{"code":-1,"message":"no","data":[1.0]}}"#)
+            .unwrap()
+    else {
+        panic!()
+    };
+    let Outcome::Error(error) = response.outcome else {
+        panic!()
+    };
+    assert_eq!(error.data.unwrap().as_str(), "[1.0]");
+}
+
+#[test]
+fn composed_messages_parse_back() {
+    let result = RawJson::from_static(r#"{"n":1.0}"#);
+    let id = crate::RequestId::from_number(4);
+    let text = compose::response(&id, &result);
+    let Ok(Body::Single(Message::Response(response))) = Body::parse(&text, 64) else {
+        panic!()
+    };
+    assert_eq!(response.id, id);
+    let Outcome::Result(back) = response.outcome else {
+        panic!()
+    };
+    assert_eq!(back, result);
+}

@@ -1,0 +1,125 @@
+//! JSON-RPC errors as MCP uses them.
+
+use crate::RawJson;
+
+/// Error codes that Shoal emits (2026-07-28, Overview, Error Codes).
+pub mod code {
+    /// The text is not JSON.
+    pub const PARSE_ERROR: i64 = -32700;
+    /// The JSON is not a valid message, or not allowed here.
+    pub const INVALID_REQUEST: i64 = -32600;
+    /// No such method for this revision and these capabilities.
+    pub const METHOD_NOT_FOUND: i64 = -32601;
+    /// The parameters are wrong: unknown tool, missing field, bad cursor.
+    pub const INVALID_PARAMS: i64 = -32602;
+    /// The server failed.
+    pub const INTERNAL_ERROR: i64 = -32603;
+    /// Legacy: no such resource.
+    pub const RESOURCE_NOT_FOUND: i64 = -32002;
+    /// Modern: HTTP headers and body disagree.
+    pub const HEADER_MISMATCH: i64 = -32020;
+    /// Modern: the request needs a capability that the client did not declare.
+    pub const MISSING_CLIENT_CAPABILITY: i64 = -32021;
+    /// Modern: the request's version is not spoken here.
+    pub const UNSUPPORTED_VERSION: i64 = -32022;
+    /// Shoal: limits reached, nothing was executed; try again later. Outside JSON-RPC's reserved
+    /// range, as the specification asks of codes that it does not define.
+    pub const OVERLOADED: i64 = 50_300;
+    /// Shoal: the call was not executed and may safely be repeated.
+    pub const NOT_EXECUTED: i64 = 50_301;
+    /// Shoal: the call was started and nobody knows whether it took effect.
+    pub const OUTCOME_UNKNOWN: i64 = 50_002;
+    /// Shoal: the call's deadline passed; the tool was told to stop.
+    pub const DEADLINE_EXCEEDED: i64 = 50_400;
+    /// Shoal: the session or stream has ended.
+    pub const GONE: i64 = 50_410;
+}
+
+/// A JSON-RPC error object.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message} ({code})")]
+pub struct RpcError {
+    /// One of [`code`], or whatever a backend chose.
+    pub code: i64,
+    /// One sentence: what was wrong and, where the caller can act, what to do.
+    pub message: String,
+    /// Details for programs.
+    pub data: Option<RawJson>,
+}
+
+impl RpcError {
+    /// An error without data.
+    pub fn new(code: i64, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            data: None,
+        }
+    }
+
+    /// Adds data.
+    #[must_use]
+    pub fn with_data(mut self, data: RawJson) -> Self {
+        self.data = Some(data);
+        self
+    }
+
+    /// -32600.
+    pub fn invalid_request(message: impl Into<String>) -> Self {
+        Self::new(code::INVALID_REQUEST, message)
+    }
+
+    /// -32602.
+    pub fn invalid_params(message: impl Into<String>) -> Self {
+        Self::new(code::INVALID_PARAMS, message)
+    }
+
+    /// -32601, naming the method.
+    pub fn method_not_found(method: &str) -> Self {
+        Self::new(
+            code::METHOD_NOT_FOUND,
+            format!("method not found: {method}"),
+        )
+    }
+
+    /// -32603.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(code::INTERNAL_ERROR, message)
+    }
+
+    /// Reads an error object that a peer sent; anything malformed becomes an internal error that
+    /// says so.
+    pub fn from_json(json: &RawJson) -> Self {
+        #[derive(serde::Deserialize)]
+        struct Wire {
+            code: i64,
+            message: String,
+            data: Option<RawJson>,
+        }
+        match json.read::<Wire>() {
+            Ok(wire) => Self {
+                code: wire.code,
+                message: wire.message,
+                data: wire.data,
+            },
+            Err(_) => Self::internal("the peer answered with a malformed error object")
+                .with_data(json.clone()),
+        }
+    }
+
+    /// The error object.
+    pub fn to_json(&self) -> RawJson {
+        #[derive(serde::Serialize)]
+        struct Wire<'a> {
+            code: i64,
+            message: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            data: &'a Option<RawJson>,
+        }
+        RawJson::of(&Wire {
+            code: self.code,
+            message: &self.message,
+            data: &self.data,
+        })
+    }
+}

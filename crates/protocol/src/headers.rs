@@ -1,0 +1,134 @@
+//! HTTP header names of MCP, and the encoding of mirrored values (2026-07-28, Request Metadata).
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::{RpcError, code};
+
+/// The revision that a request speaks.
+pub const MCP_PROTOCOL_VERSION: &str = "mcp-protocol-version";
+/// The legacy session.
+pub const MCP_SESSION_ID: &str = "mcp-session-id";
+/// Mirrors `method`.
+pub const MCP_METHOD: &str = "mcp-method";
+/// Mirrors `params.name` or `params.uri`.
+pub const MCP_NAME: &str = "mcp-name";
+/// Begins the headers that mirror tool arguments.
+pub const MCP_PARAM_PREFIX: &str = "mcp-param-";
+/// Where a legacy client resumes.
+pub const LAST_EVENT_ID: &str = "last-event-id";
+
+const SENTINEL_START: &str = "=?base64?";
+const SENTINEL_END: &str = "?=";
+
+/// Why headers and body do not go together; answered with `400` and -32020.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("header mismatch: {0}")]
+pub struct HeaderMismatch(pub String);
+
+impl From<HeaderMismatch> for RpcError {
+    fn from(mismatch: HeaderMismatch) -> Self {
+        Self::new(code::HEADER_MISMATCH, mismatch.to_string())
+    }
+}
+
+/// A decoded header value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EncodedValue(pub String);
+
+/// Decodes a mirrored value: plain visible ASCII, or the Base64 sentinel.
+///
+/// # Errors
+/// When the value has characters outside visible ASCII, space and tab, or its Base64 does not
+/// decode to UTF-8.
+pub fn decode_value(name: &str, value: &[u8]) -> Result<EncodedValue, HeaderMismatch> {
+    let invalid = |what: &str| HeaderMismatch(format!("{name} {what}"));
+    let text = std::str::from_utf8(value)
+        .ok()
+        .filter(|text| {
+            text.bytes()
+                .all(|b| b == b'\t' || (0x20..=0x7e).contains(&b))
+        })
+        .ok_or_else(|| invalid("contains characters that a header must carry Base64-encoded"))?;
+    let encoded = text
+        .strip_prefix(SENTINEL_START)
+        .and_then(|rest| rest.strip_suffix(SENTINEL_END));
+    let Some(encoded) = encoded else {
+        return Ok(EncodedValue(text.to_owned()));
+    };
+    let bytes = STANDARD
+        .decode(encoded)
+        .map_err(|_| invalid("is not valid Base64"))?;
+    let decoded = String::from_utf8(bytes).map_err(|_| invalid("does not decode to UTF-8"))?;
+    Ok(EncodedValue(decoded))
+}
+
+/// Encodes a value for a mirrored header, with the sentinel where plain ASCII would not do.
+pub fn encode_value(value: &str) -> String {
+    let plain = value.bytes().all(|b| (0x20..=0x7e).contains(&b))
+        && value.trim() == value
+        && !(value.starts_with(SENTINEL_START) && value.ends_with(SENTINEL_END));
+    if plain {
+        value.to_owned()
+    } else {
+        format!("{SENTINEL_START}{}{SENTINEL_END}", STANDARD.encode(value))
+    }
+}
+
+/// Checks a mirrored header against the body.
+///
+/// # Errors
+/// When the header is missing, malformed, or says something else than the body.
+pub fn expect_equal(name: &str, header: Option<&[u8]>, body: &str) -> Result<(), HeaderMismatch> {
+    let header = header.ok_or_else(|| HeaderMismatch(format!("the header {name} is missing")))?;
+    let EncodedValue(value) = decode_value(name, header)?;
+    if value == body {
+        return Ok(());
+    }
+    Err(HeaderMismatch(format!(
+        "{name} says {value:?}, the body says {body:?}"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EncodedValue, decode_value, encode_value, expect_equal};
+
+    #[test]
+    fn values_survive_encoding() {
+        for value in [
+            "us-west1",
+            "Hello, 世界",
+            " padded ",
+            "line1\nline2",
+            "=?base64?literal?=",
+            "",
+        ] {
+            let header = encode_value(value);
+            assert!(header.is_ascii());
+            assert_eq!(
+                decode_value("x", header.as_bytes()),
+                Ok(EncodedValue(value.into()))
+            );
+        }
+    }
+
+    #[test]
+    fn malformed_values_are_refused() {
+        for header in [
+            &b"caf\xc3\xa9"[..],
+            b"=?base64?%%%?=",
+            b"=?base64?/w==?=",
+            b"\x01",
+        ] {
+            assert!(decode_value("x", header).is_err());
+        }
+    }
+
+    #[test]
+    fn names_both_sides_of_a_mismatch() {
+        let error = expect_equal("Mcp-Name", Some(b"foo"), "bar").unwrap_err();
+        assert!(error.to_string().contains("\"foo\"") && error.to_string().contains("\"bar\""));
+        assert!(expect_equal("Mcp-Name", None, "bar").is_err());
+    }
+}

@@ -1,0 +1,113 @@
+//! A validated JSON text that is passed on as it came.
+
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+/// One complete JSON value as text, shared without copying.
+///
+/// The text is exactly what arrived: member order, white space inside the value, number spelling
+/// (`1.0` versus `1`, integers beyond 2^53) and unknown members all survive.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RawJson(Bytes);
+
+impl RawJson {
+    /// Takes a text that is known to be one valid JSON value, because it was cut out of a parsed
+    /// message or written by a serializer.
+    pub fn from_valid(text: Bytes) -> Self {
+        Self(text)
+    }
+
+    /// A literal, for fixed values such as `{}`.
+    pub const fn from_static(text: &'static str) -> Self {
+        Self(Bytes::from_static(text.as_bytes()))
+    }
+
+    /// Checks that `text` is one JSON value and takes it over.
+    ///
+    /// # Errors
+    /// The parser's message, with line and column.
+    pub fn parse_text(text: Bytes) -> Result<Self, serde_json::Error> {
+        let value: &RawValue = serde_json::from_slice(&text)?;
+        let inner = text.slice_ref(value.get().as_bytes());
+        Ok(Self(inner))
+    }
+
+    /// Serializes a value.
+    ///
+    /// # Panics
+    /// When `value` cannot be JSON (a map with non-string keys); Shoal's own types all can.
+    pub fn of<T: Serialize + ?Sized>(value: &T) -> Self {
+        let text = serde_json::to_vec(value).expect("own types serialize to JSON");
+        Self(text.into())
+    }
+
+    /// The text as bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The text; empty if it were not UTF-8, which a validated value cannot be.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+
+    /// The shared buffer.
+    pub fn into_bytes(self) -> Bytes {
+        self.0
+    }
+
+    /// A cheap second handle on the same text.
+    pub fn to_bytes(&self) -> Bytes {
+        self.0.clone()
+    }
+
+    /// Reads the value into a type.
+    ///
+    /// # Errors
+    /// The parser's message when the value has another shape, or nests deeper than 128 levels.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        serde_json::from_slice(&self.0)
+    }
+
+    /// Whether the value is an object.
+    pub fn is_object(&self) -> bool {
+        self.0.first() == Some(&b'{')
+    }
+
+    /// The string's content when the value is a JSON string.
+    pub fn string(&self) -> Option<String> {
+        (self.0.first() == Some(&b'"')).then(|| self.read().ok())?
+    }
+
+    /// Length of the text in bytes.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether the text is empty, which no JSON value is.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl std::fmt::Debug for RawJson {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for RawJson {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &RawValue = serde_json::from_slice(&self.0).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for RawJson {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        Ok(Self(Bytes::from(String::from(Box::<str>::from(raw)))))
+    }
+}

@@ -1,0 +1,74 @@
+//! The `_meta` of a request: progress token, per-request protocol fields, trace context.
+
+use crate::{LogLevel, RawJson, RawObject, RpcError};
+
+/// Opts into progress notifications.
+pub const PROGRESS_TOKEN: &str = "progressToken";
+/// The request's protocol version (modern).
+pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// The client's name and version (modern).
+pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+/// The client's capabilities for this request (modern).
+pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// The least severe log level to send for this request (modern).
+pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+/// The listen request that a notification belongs to (modern).
+pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+/// The server's name and version, on results (modern).
+pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+
+/// What Shoal reads of a request's `_meta`; the rest passes through untouched.
+#[derive(Clone, Debug, Default)]
+pub struct RequestMeta {
+    /// The client's progress token, as it was written.
+    pub progress_token: Option<RawJson>,
+    /// The protocol version that the request names.
+    pub protocol_version: Option<String>,
+    /// `Implementation` of the client.
+    pub client_info: Option<RawJson>,
+    /// `ClientCapabilities`.
+    pub client_capabilities: Option<RawJson>,
+    /// The raw log level; see [`RequestMeta::log_level`].
+    pub raw_log_level: Option<RawJson>,
+    /// W3C trace context of the caller.
+    pub traceparent: Option<String>,
+}
+
+impl RequestMeta {
+    /// Reads the `_meta` member of `params`, if there is one.
+    pub fn of(params: Option<&RawJson>) -> Self {
+        let meta = params
+            .and_then(RawObject::of)
+            .and_then(|params| params.get("_meta"))
+            .and_then(|meta| RawObject::of(&meta));
+        meta.map(|meta| Self::of_object(&meta)).unwrap_or_default()
+    }
+
+    fn of_object(meta: &RawObject) -> Self {
+        Self {
+            progress_token: meta
+                .get(PROGRESS_TOKEN)
+                .filter(|token| token.as_str() != "null"),
+            protocol_version: meta.get(PROTOCOL_VERSION).and_then(|v| v.string()),
+            client_info: meta.get(CLIENT_INFO),
+            client_capabilities: meta.get(CLIENT_CAPABILITIES).filter(RawJson::is_object),
+            raw_log_level: meta.get(LOG_LEVEL),
+            traceparent: meta.get("traceparent").and_then(|v| v.string()),
+        }
+    }
+
+    /// The requested log level.
+    ///
+    /// # Errors
+    /// -32602 when it is not one of the eight.
+    pub fn log_level(&self) -> Result<Option<LogLevel>, RpcError> {
+        self.raw_log_level
+            .as_ref()
+            .map(|raw| {
+                let name = raw.string().unwrap_or_else(|| raw.as_str().to_owned());
+                name.parse()
+                    .map_err(|e: String| RpcError::invalid_params(format!("{LOG_LEVEL}: {e}")))
+            })
+            .transpose()
+    }
+}

@@ -1,0 +1,192 @@
+//! The methods of MCP and which revision knows which.
+
+use crate::{Era, Revision};
+
+macro_rules! methods {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// A JSON-RPC method.
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        pub enum Method {
+            $($(#[$doc])* $variant,)*
+            /// Any other name.
+            Other(Box<str>),
+        }
+
+        impl Method {
+            /// Reads a method's name; every name is some method.
+            pub fn from_name(name: &str) -> Self {
+                match name {
+                    $($name => Self::$variant,)*
+                    other => Self::Other(other.into()),
+                }
+            }
+
+            /// The name on the wire.
+            pub fn as_str(&self) -> &str {
+                match self {
+                    $(Self::$variant => $name,)*
+                    Self::Other(name) => name,
+                }
+            }
+        }
+    };
+}
+
+methods! {
+    /// `initialize`
+    Initialize = "initialize",
+    /// `ping`
+    Ping = "ping",
+    /// `server/discover`
+    Discover = "server/discover",
+    /// `tools/list`
+    ToolsList = "tools/list",
+    /// `tools/call`
+    ToolsCall = "tools/call",
+    /// `resources/list`
+    ResourcesList = "resources/list",
+    /// `resources/templates/list`
+    ResourceTemplatesList = "resources/templates/list",
+    /// `resources/read`
+    ResourcesRead = "resources/read",
+    /// `resources/subscribe`
+    ResourcesSubscribe = "resources/subscribe",
+    /// `resources/unsubscribe`
+    ResourcesUnsubscribe = "resources/unsubscribe",
+    /// `prompts/list`
+    PromptsList = "prompts/list",
+    /// `prompts/get`
+    PromptsGet = "prompts/get",
+    /// `completion/complete`
+    Complete = "completion/complete",
+    /// `logging/setLevel`
+    SetLevel = "logging/setLevel",
+    /// `subscriptions/listen`
+    Listen = "subscriptions/listen",
+    /// `sampling/createMessage` (server to client)
+    CreateMessage = "sampling/createMessage",
+    /// `elicitation/create` (server to client)
+    Elicit = "elicitation/create",
+    /// `roots/list` (server to client)
+    RootsList = "roots/list",
+    /// `notifications/initialized`
+    Initialized = "notifications/initialized",
+    /// `notifications/cancelled`
+    Cancelled = "notifications/cancelled",
+    /// `notifications/progress`
+    Progress = "notifications/progress",
+    /// `notifications/message`
+    LogMessage = "notifications/message",
+    /// `notifications/roots/list_changed`
+    RootsListChanged = "notifications/roots/list_changed",
+    /// `notifications/tools/list_changed`
+    ToolsListChanged = "notifications/tools/list_changed",
+    /// `notifications/prompts/list_changed`
+    PromptsListChanged = "notifications/prompts/list_changed",
+    /// `notifications/resources/list_changed`
+    ResourcesListChanged = "notifications/resources/list_changed",
+    /// `notifications/resources/updated`
+    ResourceUpdated = "notifications/resources/updated",
+    /// `notifications/subscriptions/acknowledged`
+    SubscriptionsAcknowledged = "notifications/subscriptions/acknowledged",
+    /// `notifications/elicitation/complete` (2025-11-25)
+    ElicitationComplete = "notifications/elicitation/complete",
+}
+
+/// The parameter that `Mcp-Name` repeats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// `params.name`
+    Name,
+    /// `params.uri`
+    Uri,
+}
+
+impl Method {
+    /// Whether a client may send this as a request under `revision`.
+    pub fn is_request_of(&self, revision: Revision) -> bool {
+        match self {
+            Self::ToolsList
+            | Self::ToolsCall
+            | Self::ResourcesList
+            | Self::ResourceTemplatesList
+            | Self::ResourcesRead
+            | Self::PromptsList
+            | Self::PromptsGet
+            | Self::Complete => true,
+            Self::Initialize
+            | Self::Ping
+            | Self::ResourcesSubscribe
+            | Self::ResourcesUnsubscribe
+            | Self::SetLevel => revision.era() == Era::Legacy,
+            Self::Discover | Self::Listen => revision.era() == Era::Modern,
+            _ => false,
+        }
+    }
+
+    /// Whether a backend runs it (everything else Shoal answers itself).
+    pub fn runs_on_backend(&self) -> bool {
+        matches!(
+            self,
+            Self::ToolsCall | Self::ResourcesRead | Self::PromptsGet | Self::Complete
+        )
+    }
+
+    /// Whether it may be answered with `InputRequiredResult` (2026-07-28, MRTR, Supported Requests).
+    pub fn may_require_input(&self) -> bool {
+        matches!(
+            self,
+            Self::ToolsCall | Self::ResourcesRead | Self::PromptsGet
+        )
+    }
+
+    /// The parameter that the `Mcp-Name` header repeats, for methods that need the header.
+    pub fn named(&self) -> Option<Named> {
+        match self {
+            Self::ToolsCall | Self::PromptsGet => Some(Named::Name),
+            Self::ResourcesRead => Some(Named::Uri),
+            _ => None,
+        }
+    }
+
+    /// Whether its modern result carries `ttlMs` and `cacheScope` (2026-07-28, Caching).
+    pub fn is_cacheable(&self) -> bool {
+        matches!(
+            self,
+            Self::Discover
+                | Self::ToolsList
+                | Self::PromptsList
+                | Self::ResourcesList
+                | Self::ResourceTemplatesList
+                | Self::ResourcesRead
+        )
+    }
+}
+
+impl Named {
+    /// The parameter's name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Name => "name",
+            Self::Uri => "uri",
+        }
+    }
+}
+
+impl std::fmt::Display for Method {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl serde::Serialize for Method {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Method {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self::from_name(&String::deserialize(deserializer)?))
+    }
+}

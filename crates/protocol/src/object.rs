@@ -1,0 +1,214 @@
+//! Reading and editing the members of a JSON object without touching the rest of its text.
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+use crate::RawJson;
+use crate::depth::end_of_string;
+
+/// The members of a valid JSON object, as (raw key with its quotes, raw value).
+///
+/// Nested values are skipped, not parsed. A text that is not an object has no members.
+pub fn members(text: &Bytes) -> impl Iterator<Item = (Bytes, Bytes)> + '_ {
+    let mut at = skip_space(text, 0);
+    let is_object = text.get(at) == Some(&b'{');
+    at += 1;
+    std::iter::from_fn(move || {
+        if !is_object {
+            return None;
+        }
+        at = skip_space(text, at);
+        if text.get(at) == Some(&b',') {
+            at = skip_space(text, at + 1);
+        }
+        if text.get(at) != Some(&b'"') {
+            return None;
+        }
+        let key_end = (end_of_string(text, at) + 1).min(text.len());
+        let key = text.slice(at..key_end);
+        let colon = skip_space(text, key_end);
+        let start = skip_space(text, colon + 1).min(text.len());
+        let end = end_of_value(text, start).min(text.len());
+        at = end;
+        Some((key, text.slice(start..end)))
+    })
+}
+
+fn skip_space(text: &[u8], mut at: usize) -> usize {
+    while matches!(text.get(at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+        at += 1;
+    }
+    at
+}
+
+fn end_of_value(text: &[u8], start: usize) -> usize {
+    match text.get(start) {
+        Some(b'"') => end_of_string(text, start) + 1,
+        Some(b'{' | b'[') => {
+            let mut depth = 0usize;
+            let mut at = start;
+            while let Some(&byte) = text.get(at) {
+                match byte {
+                    b'"' => at = end_of_string(text, at),
+                    b'{' | b'[' => depth += 1,
+                    b'}' | b']' => {
+                        depth -= 1;
+                        if depth == 0 {
+                            return at + 1;
+                        }
+                    }
+                    _ => {}
+                }
+                at += 1;
+            }
+            text.len()
+        }
+        _ => {
+            let mut at = start;
+            while let Some(byte) = text.get(at) {
+                if matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r') {
+                    break;
+                }
+                at += 1;
+            }
+            at
+        }
+    }
+}
+
+/// An object taken apart into its members, in their order, for editing.
+///
+/// Members that are not edited keep their bytes; only white space between members is dropped.
+#[derive(Clone, Debug, Default)]
+pub struct RawObject {
+    members: Vec<(Bytes, Bytes)>,
+}
+
+impl RawObject {
+    /// Takes an object apart; `None` when the value is not an object.
+    pub fn of(json: &RawJson) -> Option<Self> {
+        let text = json.to_bytes();
+        json.is_object().then(|| Self {
+            members: members(&text).collect(),
+        })
+    }
+
+    /// The value of a member.
+    pub fn get(&self, name: &str) -> Option<RawJson> {
+        self.position(name)
+            .map(|at| RawJson::from_valid(self.members[at].1.clone()))
+    }
+
+    /// Whether the member exists.
+    pub fn has(&self, name: &str) -> bool {
+        self.position(name).is_some()
+    }
+
+    /// Replaces a member in place, or adds it at the end.
+    pub fn set(&mut self, name: &str, value: RawJson) {
+        match self.position(name) {
+            Some(at) => self.members[at].1 = value.into_bytes(),
+            None => self.members.push((quoted(name), value.into_bytes())),
+        }
+    }
+
+    /// Adds a member at the front unless it exists.
+    pub fn default_first(&mut self, name: &str, value: RawJson) {
+        if !self.has(name) {
+            self.members.insert(0, (quoted(name), value.into_bytes()));
+        }
+    }
+
+    /// Removes a member and returns its value.
+    pub fn remove(&mut self, name: &str) -> Option<RawJson> {
+        let at = self.position(name)?;
+        Some(RawJson::from_valid(self.members.remove(at).1))
+    }
+
+    /// Decoded keys with their raw values, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (String, RawJson)> + '_ {
+        self.members.iter().map(|(key, value)| {
+            let name = serde_json::from_slice(key).unwrap_or_default();
+            (name, RawJson::from_valid(value.clone()))
+        })
+    }
+
+    /// Whether there are no members.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// Writes the object.
+    pub fn to_json(&self) -> RawJson {
+        let length: usize = self
+            .members
+            .iter()
+            .map(|(k, v)| k.len() + v.len() + 2)
+            .sum();
+        let mut text = BytesMut::with_capacity(length + 2);
+        text.put_u8(b'{');
+        for (at, (key, value)) in self.members.iter().enumerate() {
+            if at > 0 {
+                text.put_u8(b',');
+            }
+            text.put_slice(key);
+            text.put_u8(b':');
+            text.put_slice(value);
+        }
+        text.put_u8(b'}');
+        RawJson::from_valid(text.freeze())
+    }
+
+    fn position(&self, name: &str) -> Option<usize> {
+        self.members.iter().position(|(key, _)| key_is(key, name))
+    }
+}
+
+/// Whether a raw key spells `name`, also when it is written with escapes.
+fn key_is(raw: &[u8], name: &str) -> bool {
+    let inner = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
+    if inner == name.as_bytes() {
+        return true;
+    }
+    inner.contains(&b'\\')
+        && serde_json::from_slice::<String>(raw).is_ok_and(|decoded| decoded == name)
+}
+
+fn quoted(name: &str) -> Bytes {
+    RawJson::of(name).into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RawObject;
+    use crate::RawJson;
+
+    #[test]
+    fn untouched_members_keep_their_bytes() {
+        let json =
+            RawJson::from_static(r#"{ "a" : 1.0 , "b":{"x":[1, 2]},"c":12345678901234567890123 }"#);
+        let mut object = RawObject::of(&json).unwrap();
+        object.default_first("resultType", RawJson::from_static("\"complete\""));
+        object.remove("b");
+        assert_eq!(
+            object.to_json().as_str(),
+            r#"{"resultType":"complete","a":1.0,"c":12345678901234567890123}"#
+        );
+    }
+
+    #[test]
+    fn an_escaped_key_is_found() {
+        let json = RawJson::from_static(r#"{"\u005fmeta":{"k":"}"}}"#);
+        let object = RawObject::of(&json).unwrap();
+        assert_eq!(object.get("_meta").unwrap().as_str(), r#"{"k":"}"}"#);
+    }
+
+    #[test]
+    fn an_array_is_not_an_object() {
+        assert!(RawObject::of(&RawJson::from_static("[1]")).is_none());
+        assert!(
+            RawObject::of(&RawJson::from_static("{}"))
+                .unwrap()
+                .is_empty()
+        );
+    }
+}

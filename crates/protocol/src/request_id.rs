@@ -1,0 +1,160 @@
+//! JSON-RPC request ids, kept as they were written.
+
+use bytes::Bytes;
+
+use crate::RawJson;
+
+/// A JSON-RPC id: a string or an integer, echoed with the spelling and type it came with.
+///
+/// Two ids are equal when they denote the same value: `"a"` equals `"\u0061"`, `1` differs from `"1"`.
+#[derive(Clone)]
+pub struct RequestId {
+    raw: Bytes,
+    /// The canonical spelling, only where `raw` uses string escapes.
+    canonical: Option<Box<str>>,
+}
+
+impl RequestId {
+    /// Reads an id out of raw JSON.
+    ///
+    /// # Errors
+    /// What is wrong with it: null, a fraction, or another type.
+    pub fn from_json(json: &RawJson) -> Result<Self, &'static str> {
+        let text = json.as_str();
+        match text.as_bytes().first() {
+            Some(b'"') => {
+                let canonical = if text.contains('\\') {
+                    let decoded = json.string().ok_or("the id is not a valid string")?;
+                    Some(RawJson::of(&decoded).as_str().into())
+                } else {
+                    None
+                };
+                Ok(Self {
+                    raw: json.to_bytes(),
+                    canonical,
+                })
+            }
+            Some(b'n') => Err("the id must not be null"),
+            Some(b'-' | b'0'..=b'9') if text.bytes().all(|b| b == b'-' || b.is_ascii_digit()) => {
+                Ok(Self {
+                    raw: json.to_bytes(),
+                    canonical: None,
+                })
+            }
+            Some(b'-' | b'0'..=b'9') => Err("the id must be an integer, not a fraction"),
+            _ => Err("the id must be a string or an integer"),
+        }
+    }
+
+    /// An integer id.
+    pub fn from_number(number: u64) -> Self {
+        Self {
+            raw: Bytes::from(number.to_string()),
+            canonical: None,
+        }
+    }
+
+    /// A string id.
+    pub fn from_string(text: &str) -> Self {
+        Self {
+            raw: RawJson::of(text).into_bytes(),
+            canonical: None,
+        }
+    }
+
+    /// The id as JSON, as it was written.
+    pub fn to_json(&self) -> RawJson {
+        RawJson::from_valid(self.raw.clone())
+    }
+
+    /// The JSON text as bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.raw
+    }
+
+    /// The integer, when the id is one that fits.
+    pub fn number(&self) -> Option<u64> {
+        std::str::from_utf8(&self.raw).ok()?.parse().ok()
+    }
+
+    fn key(&self) -> &[u8] {
+        self.canonical
+            .as_ref()
+            .map_or(&self.raw, |text| text.as_bytes())
+    }
+}
+
+impl PartialEq for RequestId {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for RequestId {}
+
+impl std::hash::Hash for RequestId {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
+
+impl std::fmt::Debug for RequestId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&String::from_utf8_lossy(&self.raw))
+    }
+}
+
+impl std::fmt::Display for RequestId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&String::from_utf8_lossy(&self.raw))
+    }
+}
+
+impl serde::Serialize for RequestId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_json().serialize(serializer)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for RequestId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let json = RawJson::deserialize(deserializer)?;
+        Self::from_json(&json).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RequestId;
+    use crate::RawJson;
+
+    fn id(text: &'static str) -> Result<RequestId, &'static str> {
+        RequestId::from_json(&RawJson::from_static(text))
+    }
+
+    #[test]
+    fn keeps_type_and_spelling() {
+        for text in [
+            "1",
+            "\"1\"",
+            "-7",
+            "123456789012345678901234567890",
+            r#""\u0061""#,
+        ] {
+            assert_eq!(id(text).unwrap().to_json().as_str(), text);
+        }
+    }
+
+    #[test]
+    fn compares_by_value_and_type() {
+        assert_ne!(id("1"), id("\"1\""));
+        assert_eq!(id(r#""a""#), id(r#""\u0061""#));
+    }
+
+    #[test]
+    fn refuses_what_is_not_an_id() {
+        for text in ["null", "1.5", "1e3", "true", "{}", "[]"] {
+            assert!(id(text).is_err(), "{text}");
+        }
+    }
+}

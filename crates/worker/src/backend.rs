@@ -1,0 +1,96 @@
+//! The seam between the worker runtime and whatever runs the tools.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use shoal_ports::{BusEvent, Call, CallOutcome, PoolCatalog, SessionId};
+use shoal_protocol::{Method, Outcome, RawJson, RpcError};
+use tokio::sync::{broadcast, watch};
+use tokio_util::sync::CancellationToken;
+
+/// Something that runs tools, resources and prompts: an rmcp service, a stdio command, …
+///
+/// The runtime bounds how many calls run at once, keeps deadlines, and keeps results for those who
+/// attach; a backend only runs calls.
+#[async_trait]
+pub trait Backend: Send + Sync + 'static {
+    /// Whether it is ready and what it offers. The catalog's `generations` grow with each change that
+    /// the backend announces, also when the lists read the same afterwards.
+    fn state(&self) -> watch::Receiver<BackendState>;
+
+    /// `ResourceUpdated` for resources that were subscribed to.
+    fn news(&self) -> broadcast::Receiver<BusEvent>;
+
+    /// Runs one call to its end. When [`CallContext::cancelled`] fires it should end soon; the runtime
+    /// drops the future a little later. Whatever goes wrong becomes an outcome that tells whether
+    /// anything was executed.
+    async fn run(&self, call: &Call, context: &CallContext) -> CallOutcome;
+
+    /// Starts reporting updates of a resource. Idempotent.
+    async fn subscribe(&self, uri: &str) -> Result<(), RpcError>;
+
+    /// Stops reporting updates of a resource.
+    async fn unsubscribe(&self, uri: &str);
+
+    /// A legacy session is over.
+    async fn end_session(&self, _session: &SessionId) {}
+
+    /// Ends everything the backend runs, bounded in time.
+    async fn shutdown(&self);
+}
+
+/// Whether a backend can take calls.
+#[derive(Clone, Debug, Default)]
+pub struct BackendState {
+    /// What it offers; `None` while it is not ready.
+    pub catalog: Option<Arc<PoolCatalog>>,
+    /// Why it is not ready, or what is degraded.
+    pub detail: Option<String>,
+}
+
+/// A running call's way back to its client.
+///
+/// Cheap to clone; outliving the call is harmless (everything is refused then).
+#[derive(Clone)]
+pub struct CallContext {
+    line: Arc<dyn CallLine>,
+}
+
+/// What the runtime implements behind [`CallContext`].
+#[async_trait]
+pub(crate) trait CallLine: Send + Sync {
+    async fn notify(&self, method: Method, params: Option<RawJson>);
+    async fn ask(&self, method: Method, params: Option<RawJson>) -> Outcome;
+    async fn close_stream(&self, retry: Duration);
+    fn cancelled(&self) -> &CancellationToken;
+}
+
+impl CallContext {
+    pub(crate) fn new(line: Arc<dyn CallLine>) -> Self {
+        Self { line }
+    }
+
+    /// Sends `notifications/progress` or `notifications/message` to the caller. Waits while the way
+    /// back is full. Log messages that the caller did not ask for are dropped here.
+    pub async fn notify(&self, method: Method, params: Option<RawJson>) {
+        self.line.notify(method, params).await;
+    }
+
+    /// Puts a request to the client and waits for its answer, however long the client takes (the
+    /// call's deadline bounds it). The answer is an error at once when the client did not declare the
+    /// capability that the request needs.
+    pub async fn ask(&self, method: Method, params: Option<RawJson>) -> Outcome {
+        self.line.ask(method, params).await
+    }
+
+    /// Asks that the client's connection be closed and polled again later (SEP-1699).
+    pub async fn close_stream(&self, retry: Duration) {
+        self.line.close_stream(retry).await;
+    }
+
+    /// Fires when the call is cancelled or its deadline passes.
+    pub fn cancelled(&self) -> &CancellationToken {
+        self.line.cancelled()
+    }
+}
