@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision, RpcError};
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::{CallId, Kind, Principal, Retry, SessionId};
+use crate::{CallEvents, CallId, Kind, Principal, Retry, SessionId};
 
 /// A request for a worker (`tools/call`, `resources/read`, `prompts/get`, `completion/complete`), or
 /// for the dispatcher's catalog (the list methods).
@@ -67,8 +66,8 @@ impl LogFilter {
 /// Dropping it does not cancel the call; use the control. When `events` ends without
 /// [`CallEventKind::Finished`], the way to the worker broke.
 pub struct RunningCall {
-    /// What the call sends, in order; `Finished` is the last.
-    pub events: mpsc::Receiver<CallEvent>,
+    /// What the call sends, in order; `Finished` is the last. Read it with `events.next().await`.
+    pub events: CallEvents,
     /// Steers the call.
     pub control: Arc<dyn CallControl>,
     /// The worker that runs it, to attach to it again; `None` for calls answered by the dispatcher.

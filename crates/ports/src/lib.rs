@@ -16,6 +16,7 @@
 mod authenticator;
 mod bus;
 mod call;
+mod call_events;
 mod catalog;
 #[cfg(feature = "contract")]
 pub mod contract;
@@ -36,6 +37,7 @@ pub use call::{
     AskId, Call, CallControl, CallEvent, CallEventKind, CallFailure, CallOutcome, Caller,
     LogFilter, RunningCall,
 };
+pub use call_events::CallEvents;
 pub use catalog::{Durability, PoolCatalog, RawObjectOrEmpty, ServerFacts};
 pub use directory::{Claim, Directory, Placement};
 pub use dispatcher::Dispatcher;

@@ -1,0 +1,76 @@
+//! The events of a running call, as whoever runs the call reads them.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures::Stream;
+use tokio::sync::mpsc;
+
+use crate::{CallEvent, CallEventKind, CallOutcome};
+
+/// The events of one call, in order.
+///
+/// Usually a channel from the worker. Whoever stands between may put a stream in its place that changes
+/// the events as they pass: it runs inside the reader's `next`, so a decorated call costs no task.
+pub struct CallEvents(Source);
+
+enum Source {
+    Channel(mpsc::Receiver<CallEvent>),
+    Stream(Pin<Box<dyn Stream<Item = CallEvent> + Send>>),
+    Ready(Option<Box<CallEvent>>),
+}
+
+impl CallEvents {
+    /// Events that arrive on a channel.
+    pub fn from_channel(receiver: mpsc::Receiver<CallEvent>) -> Self {
+        Self(Source::Channel(receiver))
+    }
+
+    /// Events that a stream produces, for decorators.
+    pub fn from_stream(stream: impl Stream<Item = CallEvent> + Send + 'static) -> Self {
+        Self(Source::Stream(Box::pin(stream)))
+    }
+
+    /// A call that has already ended.
+    pub fn finished(outcome: CallOutcome) -> Self {
+        Self(Source::Ready(Some(Box::new(CallEvent {
+            sequence: 1,
+            kind: CallEventKind::Finished(outcome),
+        }))))
+    }
+
+    /// The next event; `None` after `Finished`, or when the way to the worker broke before it.
+    ///
+    /// Cancellation safe: an event is never lost.
+    pub async fn next(&mut self) -> Option<CallEvent> {
+        std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
+    }
+}
+
+impl Stream for CallEvents {
+    type Item = CallEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<CallEvent>> {
+        match &mut self.0 {
+            Source::Channel(receiver) => receiver.poll_recv(cx),
+            Source::Stream(stream) => stream.as_mut().poll_next(cx),
+            Source::Ready(event) => Poll::Ready(event.take().map(|event| *event)),
+        }
+    }
+}
+
+impl From<mpsc::Receiver<CallEvent>> for CallEvents {
+    fn from(receiver: mpsc::Receiver<CallEvent>) -> Self {
+        Self::from_channel(receiver)
+    }
+}
+
+impl std::fmt::Debug for CallEvents {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match &self.0 {
+            Source::Channel(_) => "CallEvents(channel)",
+            Source::Stream(_) => "CallEvents(stream)",
+            Source::Ready(_) => "CallEvents(finished)",
+        })
+    }
+}
