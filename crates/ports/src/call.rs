@@ -6,7 +6,7 @@ use std::time::Duration;
 use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision, RpcError};
 use tokio::time::Instant;
 
-use crate::{CallEvents, CallId, Kind, Principal, Retry, SessionId};
+use crate::{CallEvents, CallId, Durability, Kind, Principal, Retry, SessionId};
 
 /// A request for a worker (`tools/call`, `resources/read`, `prompts/get`, `completion/complete`), or
 /// for the dispatcher's catalog (the list methods).
@@ -26,6 +26,9 @@ pub struct Call {
     pub log: LogFilter,
     /// When the tool is told to stop and the caller gets [`CallFailure::DeadlineExceeded`].
     pub deadline: Instant,
+    /// How it is carried. A worker keeps the result of a `Journaled` call for whoever attaches later; a
+    /// `Repeatable` one that nobody was asked in is run again instead.
+    pub durability: Durability,
     /// W3C trace context of the parent span.
     pub traceparent: Option<String>,
 }

@@ -11,7 +11,8 @@ use crate::{BusEvent, Call, CallFailure, CallId, PoolCatalog, RunningCall, Sessi
 /// A worker as the dispatcher sees it.
 ///
 /// A worker keeps a running call whoever listens, and a finished one for a bounded time, so that both
-/// can be attached to. It never repeats a call.
+/// can be attached to. A finished call that is safe to repeat, asked nothing and was delivered need not be
+/// kept. A worker never repeats a call.
 #[async_trait]
 pub trait Worker: Send + Sync + 'static {
     /// What the worker offers and how it is; the receiver tells of changes. A worker that cannot take
