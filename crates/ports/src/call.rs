@@ -194,7 +194,7 @@ impl CallFailure {
             Self::Overloaded { .. } => code::OVERLOADED,
             Self::OutcomeUnknown { .. } => code::OUTCOME_UNKNOWN,
             Self::DeadlineExceeded { .. } => code::DEADLINE_EXCEEDED,
-            Self::Cancelled => code::INTERNAL_ERROR,
+            Self::Cancelled => code::REQUEST_CANCELLED,
         };
         RpcError::new(code, self.to_string())
     }

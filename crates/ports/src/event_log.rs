@@ -13,9 +13,10 @@ use crate::{Epoch, Kind, SessionId, StoreError};
 /// retention time removes it, and then `read` says so.
 #[async_trait]
 pub trait EventLog: Send + Sync + 'static {
-    /// Opens a new stream, numbered from 1 within its session ([`StreamId::STANDALONE`] always exists).
-    /// Calls that are journaled get theirs from [`Journal::begin`](crate::Journal::begin).
-    async fn open(&self, session: &SessionId, epoch: Epoch) -> Result<StreamId, LogError>;
+    /// Opens a new stream and returns the id that stands before its first event
+    /// ([`StreamId::STANDALONE`] always exists). Calls that are journaled get theirs from
+    /// [`Journal::begin`](crate::Journal::begin).
+    async fn open(&self, session: &SessionId, epoch: Epoch) -> Result<EventId, LogError>;
 
     /// Appends events, and with `end` finishes the stream and closes its journal entry in the same step.
     /// A finished stream is kept for the engine's retention time.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use shoal_protocol::{Body, EventId, Request, Revision};
+use shoal_protocol::{Body, EventId, Request, Revision, RpcError};
 use tokio::sync::mpsc;
 
 use crate::{Kind, Principal, SessionId};
@@ -128,9 +128,9 @@ pub enum GatewayError {
     /// No such session for this principal.
     #[error("session not found: it has ended or never existed; initialize a new one")]
     NotFound,
-    /// The session's revision does not allow this (a batch, for instance).
+    /// The message does not fit the session or its revision (a batch, a malformed `initialize`).
     #[error("{0}")]
-    Rejected(String),
+    Rejected(RpcError),
     /// The events after the cursor are gone.
     #[error(
         "the history after the given Last-Event-ID is gone ({0}); the stream cannot be resumed"
@@ -152,9 +152,11 @@ pub enum GatewayError {
         /// When to come back.
         retry_after: Duration,
     },
-    /// Too much waiting for the session.
-    #[error("the session has too many messages waiting; try again later")]
+    /// Too much is waiting or running.
+    #[error("{reason}; try again later")]
     Overloaded {
+        /// Which limit.
+        reason: String,
         /// When to come back.
         retry_after: Duration,
     },
@@ -191,7 +193,7 @@ impl GatewayError {
         match self {
             Self::TooManySessionsOfPrincipal { retry_after, .. }
             | Self::TooManySessions { retry_after, .. }
-            | Self::Overloaded { retry_after }
+            | Self::Overloaded { retry_after, .. }
             | Self::Unavailable { retry_after, .. } => Some(*retry_after),
             _ => None,
         }

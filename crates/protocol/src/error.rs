@@ -31,6 +31,8 @@ pub mod code {
     pub const OUTCOME_UNKNOWN: i64 = 50_002;
     /// Shoal: the call's deadline passed; the tool was told to stop.
     pub const DEADLINE_EXCEEDED: i64 = 50_400;
+    /// The client cancelled the request (the code that LSP uses for this).
+    pub const REQUEST_CANCELLED: i64 = -32_800;
     /// Shoal: the session or stream has ended.
     pub const GONE: i64 = 50_410;
 }

@@ -64,7 +64,8 @@ pub(super) struct StreamData {
     pub(super) trimmed: u64,
     pub(super) events: VecDeque<Bytes>,
     pub(super) finished: Option<Instant>,
-    pub(super) journal: Option<JournalEntry>,
+    /// Calls that will be answered on the stream.
+    pub(super) journal: Vec<JournalEntry>,
 }
 
 impl StreamData {

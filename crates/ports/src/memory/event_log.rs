@@ -14,11 +14,11 @@ const OTHER_EPOCH: &str = "the log has been restarted since";
 const TRIMMED: &str = "the stream has outgrown its limit and lost its oldest events";
 
 impl MemoryStore {
-    pub(super) fn new_stream(data: &mut SessionData, stream: StreamData) -> StreamId {
+    pub(super) fn new_stream(&self, data: &mut SessionData, stream: StreamData) -> EventId {
         let id = StreamId(data.next_stream);
         data.next_stream += 1;
         data.streams.insert(id, stream);
-        id
+        self.event_id(id, 0)
     }
 
     fn event_id(&self, stream: StreamId, sequence: u64) -> EventId {
@@ -32,8 +32,8 @@ impl MemoryStore {
 
 #[async_trait]
 impl EventLog for MemoryStore {
-    async fn open(&self, session: &SessionId, epoch: Epoch) -> Result<StreamId, LogError> {
-        let open = |data: &mut SessionData| Ok(Self::new_stream(data, StreamData::default()));
+    async fn open(&self, session: &SessionId, epoch: Epoch) -> Result<EventId, LogError> {
+        let open = |data: &mut SessionData| Ok(self.new_stream(data, StreamData::default()));
         Ok(self.data.with_owner(session, epoch, open)?)
     }
 
@@ -63,7 +63,7 @@ impl EventLog for MemoryStore {
             }
             if end {
                 entry.finished = Some(Instant::now());
-                entry.journal = None;
+                entry.journal = Vec::new();
             }
             let last = entry.last();
             self.data.free(data, trimmed);

@@ -1,7 +1,7 @@
 //! Running calls in memory.
 
 use async_trait::async_trait;
-use shoal_protocol::StreamId;
+use shoal_protocol::{EventId, StreamId};
 
 use super::MemoryStore;
 use super::data::StreamData;
@@ -32,7 +32,7 @@ impl Journal for MemoryStore {
             let running = data
                 .streams
                 .iter()
-                .filter_map(|(id, stream)| stream.journal.clone().map(|entry| (*id, entry)));
+                .flat_map(|(id, stream)| stream.journal.iter().map(|entry| (*id, entry.clone())));
             Ok(running.collect())
         })?)
     }
