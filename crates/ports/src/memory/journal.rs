@@ -13,14 +13,14 @@ impl Journal for MemoryStore {
         &self,
         session: &SessionId,
         epoch: Epoch,
-        entry: JournalEntry,
-    ) -> Result<StreamId, LogError> {
+        entries: Vec<JournalEntry>,
+    ) -> Result<EventId, LogError> {
         Ok(self.data.with_owner(session, epoch, |data| {
             let stream = StreamData {
-                journal: Some(entry),
+                journal: entries,
                 ..StreamData::default()
             };
-            Ok(Self::new_stream(data, stream))
+            Ok(self.new_stream(data, stream))
         })?)
     }
 
