@@ -1,0 +1,81 @@
+// Runs named checks one after the other and prints a line for each.
+
+/** How long one check may take before it counts as failed. */
+const CHECK_MS = 30_000;
+
+/** The SDK, the transport or the era has no way to do what the check asks for. */
+export class Skip extends Error {}
+
+/** Fails the check unless `condition` holds. */
+export function expect(condition, message) {
+    if (!condition) throw new Error(message);
+}
+
+/** Fails the check unless both look the same as JSON. */
+export function expectEqual(actual, expected, what) {
+    const [got, wanted] = [JSON.stringify(actual), JSON.stringify(expected)];
+    expect(got === wanted, `${what}: expected ${wanted}, got ${got}`);
+}
+
+/** Fails the check unless every one of `wanted` is among `names`. */
+export function expectAll(names, wanted, what) {
+    const missing = wanted.filter(name => !names.includes(name));
+    expect(missing.length === 0, `missing ${what}: ${missing.join(', ')}`);
+}
+
+/** Fails the check unless `action` fails with the JSON-RPC error `code`. */
+export async function expectError(action, code) {
+    try {
+        await action();
+    } catch (error) {
+        expect(error.code === code, `expected error ${code}, got ${error.code}: ${error.message}`);
+        return;
+    }
+    throw new Error(`expected error ${code}, but it succeeded`);
+}
+
+/** Rejects unless `promise` settles within `ms`. */
+export async function within(ms, what, promise) {
+    let timer;
+    const late = new Promise((_, reject) => {
+        timer = setTimeout(() => reject(new Error(`${what} took more than ${ms} ms`)), ms);
+    });
+    try {
+        return await Promise.race([promise, late]);
+    } finally {
+        clearTimeout(timer);
+    }
+}
+
+export const sleep = ms => new Promise(resolve => setTimeout(resolve, ms));
+
+/** Counts what the checks found. */
+export class Runner {
+    failed = 0;
+    #only;
+
+    constructor(only) {
+        this.#only = only;
+    }
+
+    /** Runs one check; true unless it failed. */
+    async run(name, check) {
+        if (this.#only.length > 0 && !this.#only.includes(name)) return true;
+        try {
+            await within(CHECK_MS, 'the check', check());
+            console.log(`ok ${name}`);
+        } catch (error) {
+            if (!(error instanceof Skip)) return this.#fail(name, error);
+            console.log(`skip ${name}: ${error.message}`);
+        }
+        return true;
+    }
+
+    #fail(name, error) {
+        this.failed += 1;
+        const cause = error?.cause ? ` (${error.cause.message ?? error.cause})` : '';
+        console.log(`FAIL ${name}: ${error?.message ?? error}${cause}`.replaceAll('\n', ' | '));
+        if (process.env.INTEROP_TRACE) console.error(error);
+        return false;
+    }
+}

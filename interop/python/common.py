@@ -1,0 +1,83 @@
+"""What the checks of every server have in common."""
+
+from __future__ import annotations
+
+import inspect
+import pathlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import mcp_types as types
+from mcp import Client
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from harness import Check, expect, expect_equal
+from peer import Peer
+
+LEGACY_VERSION = "2025-11-25"
+MODERN_VERSION = "2026-07-28"
+MAX_PAGES = 50
+
+
+class Checks:
+    """A connected client and the checks to run with it: its public methods, in order."""
+
+    def __init__(
+        self, client: Client, peer: Peer, era: str, directory: pathlib.Path | None
+    ) -> None:
+        self.client = client
+        self.peer = peer
+        self.modern = era == "modern"
+        self.directory = directory
+
+    def all(self) -> list[tuple[str, Check]]:
+        """The checks and their names, in the order in which they are written."""
+        return [("connect", self._connect)] + [
+            (name, getattr(self, name))
+            for name, member in vars(type(self)).items()
+            if inspect.iscoroutinefunction(member) and not name.startswith("_")
+        ]
+
+    async def _connect(self) -> None:
+        version = MODERN_VERSION if self.modern else LEGACY_VERSION
+        expect_equal(self.client.protocol_version, version, "negotiated version")
+        expect_equal(version in MODERN_PROTOCOL_VERSIONS, self.modern, "era")
+        expect(self.client.server_capabilities.tools is not None, "no tools capability")
+
+
+async def pages(listing: Callable[..., Awaitable[Any]]) -> AsyncIterator[Any]:
+    """Every page of a listing."""
+    cursor: str | None = None
+    for _ in range(MAX_PAGES):
+        page = await listing(cursor=cursor)
+        yield page
+        cursor = page.next_cursor
+        if cursor is None:
+            return
+    raise AssertionError(f"the listing does not end after {MAX_PAGES} pages")
+
+
+async def listed_tools(client: Client) -> list[types.Tool]:
+    """Every tool on offer, each named once."""
+    tools = [tool async for page in pages(client.list_tools) for tool in page.tools]
+    names = [tool.name for tool in tools]
+    expect_equal(len(names), len(set(names)), "distinct tool names")
+    return tools
+
+
+async def listed_resources(client: Client) -> list[types.Resource]:
+    """Every resource on offer."""
+    return [r async for page in pages(client.list_resources) for r in page.resources]
+
+
+def text_of(result: types.CallToolResult) -> str:
+    """The text blocks of a result."""
+    blocks = result.content
+    return "\n".join(block.text for block in blocks if isinstance(block, types.TextContent))
+
+
+async def call(client: Client, tool: str, **arguments: object) -> str:
+    """Calls a tool that must not fail, and returns its text."""
+    result = await client.call_tool(tool, arguments)
+    expect(not result.is_error, f"{tool} failed: {text_of(result)}")
+    return text_of(result)

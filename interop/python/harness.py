@@ -1,0 +1,76 @@
+"""Runs named checks one after the other and prints a line for each."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Awaitable, Callable
+
+import anyio
+
+CHECK_SECONDS = 30
+"""How long one check may take before it counts as failed."""
+
+
+class Skip(Exception):
+    """The SDK or the era has no way to do what the check asks for."""
+
+
+class Failure(Exception):
+    """The server did not do what it should have done."""
+
+
+Check = Callable[[], Awaitable[None]]
+
+
+def expect(condition: object, message: str) -> None:
+    """Fails the check unless `condition` holds."""
+    if not condition:
+        raise Failure(message)
+
+
+def expect_equal(actual: object, expected: object, what: str) -> None:
+    """Fails the check unless both are equal."""
+    expect(actual == expected, f"{what}: expected {expected!r}, got {actual!r}")
+
+
+class Runner:
+    """Counts what the checks found."""
+
+    def __init__(self, only: list[str]) -> None:
+        self._only = only
+        self.failed = 0
+
+    async def run(self, name: str, check: Check) -> bool:
+        """Runs one check; true unless it failed."""
+        if self._only and name not in self._only:
+            return True
+        try:
+            with anyio.fail_after(CHECK_SECONDS):
+                await check()
+        except Skip as skip:
+            print(f"skip {name}: {skip}", flush=True)
+        except Exception as error:
+            self.fail(name, error)
+            return False
+        else:
+            print(f"ok {name}", flush=True)
+        return True
+
+    def fail(self, name: str, error: BaseException) -> None:
+        """Prints that `name` failed, and where, if INTEROP_TRACE is set."""
+        self.failed += 1
+        if isinstance(error, TimeoutError) and not str(error):
+            reason = f"no answer within {CHECK_SECONDS} s"
+        else:
+            reason = f"{type(error).__name__}: {_innermost(error)}"
+        print(f"FAIL {name}: {reason.replace(chr(10), ' | ')}", flush=True)
+        if os.environ.get("INTEROP_TRACE"):
+            traceback.print_exception(error)
+
+
+def _innermost(error: BaseException) -> str:
+    """What the first of a group of errors says, which the group itself does not."""
+    while inner := getattr(error, "exceptions", None):
+        error = inner[0]
+    return f"{error}" or type(error).__name__

@@ -1,0 +1,96 @@
+// Drives a server with the official TypeScript SDK 2.x and reports what works.
+// By hand: node client.js --url http://127.0.0.1:PORT/mcp --era modern
+
+import {
+    Client,
+    LOG_LEVEL_META_KEY,
+    SSEClientTransport,
+    StreamableHTTPClientTransport
+} from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+
+import { main } from '../javascript/main.js';
+import { CAPABILITIES } from '../javascript/peer.js';
+import { Cutter, Session } from '../javascript/session.js';
+
+// The default of the SDK is `legacy`; `auto` asks with server/discover first.
+const MODES = { legacy: 'legacy', modern: 'auto' };
+
+class SdkSession extends Session {
+    get version() {
+        return this.client.getNegotiatedProtocolVersion();
+    }
+
+    // The SDK reports every server's -32002 as what it has become in 2026-07-28.
+    get resourceNotFound() {
+        return -32602;
+    }
+
+    callTool(name, args, { logLevel, ...options } = {}) {
+        const params = { name, arguments: args };
+        if (this.modern && logLevel) params._meta = { [LOG_LEVEL_META_KEY]: logLevel };
+        return this.client.callTool(params, options);
+    }
+
+    // Without a cursor these follow every page.
+    async listTools() {
+        return (await this.client.listTools()).tools;
+    }
+
+    async listResources() {
+        return (await this.client.listResources()).resources;
+    }
+
+    async listResourceTemplates() {
+        return (await this.client.listResourceTemplates()).resourceTemplates;
+    }
+
+    async listPrompts() {
+        return (await this.client.listPrompts()).prompts;
+    }
+
+    async subscribe(uri) {
+        return this.modern ? this.#listen({ resourceSubscriptions: [uri] }) : super.subscribe(uri);
+    }
+
+    async watchTools() {
+        return this.modern ? this.#listen({ toolsListChanged: true }) : super.watchTools();
+    }
+
+    async close() {
+        await this.client.transport.terminateSession?.();
+        await this.client.close();
+    }
+
+    async #listen(filter) {
+        const subscription = await this.client.listen(filter);
+        return () => subscription.close();
+    }
+}
+
+async function connect({ url, command, era, peer }) {
+    const client = new Client(
+        { name: 'interop-typescript', version: '1.0.0' },
+        { capabilities: CAPABILITIES, versionNegotiation: { mode: MODES[era] } }
+    );
+    // On a modern connection the same handlers answer what an `input_required` result asks.
+    client.setRequestHandler('elicitation/create', request => peer.onElicit(request.params));
+    client.setRequestHandler('sampling/createMessage', request => peer.onSample(request.params));
+    client.setRequestHandler('roots/list', () => peer.onListRoots());
+    client.setNotificationHandler('notifications/message', ({ params }) => peer.onLog(params));
+    client.setNotificationHandler('notifications/resources/updated', ({ params }) => peer.onUpdated(params));
+    client.setNotificationHandler('notifications/tools/list_changed', () => peer.onToolListChanged());
+    const { transport, cutter } = transportTo(url, command);
+    await client.connect(transport);
+    return new SdkSession(client, peer, era, cutter);
+}
+
+function transportTo(url, command) {
+    if (!url) return { transport: new StdioClientTransport({ command: command[0], args: command.slice(1) }) };
+    if (url.endsWith('/sse')) return { transport: new SSEClientTransport(new URL(url)) };
+    const cutter = new Cutter();
+    const transport = new StreamableHTTPClientTransport(new URL(url), { fetch: cutter.fetch });
+    return { transport, cutter };
+}
+
+await main(['legacy', 'modern'], connect);
