@@ -1,1 +1,19 @@
-//! The session's state machine and its actor.
+//! Legacy sessions: a pure state machine for each, a thin actor around it, and the gateway that finds,
+//! wakes, bounds and ends them.
+//!
+//! Start with [`Sessions`], the gateway. What a session *decides* stands in `state`, free of I/O; what
+//! follows from a decision (dispatching, appending, saving) happens in the tasks of `call` and
+//! `sessions`, never in the actor's mailbox.
+
+mod actor;
+mod announce;
+mod call;
+mod config;
+mod live;
+mod record;
+mod sessions;
+mod state;
+mod streams;
+
+pub use config::SessionConfig;
+pub use sessions::{Sessions, SessionsStatus};

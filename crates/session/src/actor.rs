@@ -1,0 +1,142 @@
+//! The actor of a session: feeds its state machine, one input at a time.
+//!
+//! `handle` never waits: effects run in the tasks that sent the input.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
+use shoal_ports::ServerFacts;
+use shoal_protocol::Revision;
+use tokio::sync::watch;
+
+use crate::state::{CallSlot, Effect, Input, SessionState};
+
+/// A session's actor.
+pub(crate) struct SessionActor;
+
+/// What the actor is told.
+pub(crate) enum SessionMsg {
+    /// Apply an input and report the effect.
+    Apply(Input, RpcReplyPort<Reply>),
+    /// Apply an input whose effect is known to be nothing to act on.
+    Note(Input),
+    /// Report the record, to be stored.
+    Snapshot(RpcReplyPort<Bytes>),
+    /// If nothing is going on, stop taking inputs and report the record.
+    Passivate(RpcReplyPort<Option<Bytes>>),
+    /// Stop taking inputs, whatever is going on, and report what runs.
+    End(RpcReplyPort<Vec<Arc<CallSlot>>>),
+}
+
+/// The actor's answer to an input.
+pub(crate) enum Reply {
+    /// What follows.
+    Effect(Effect),
+    /// The actor takes no inputs any more; find the session anew.
+    Closed,
+}
+
+/// The actor's state.
+pub(crate) struct ActorState {
+    session: SessionState,
+    facts: watch::Receiver<Arc<ServerFacts>>,
+    shared: Arc<Shared>,
+    closed: bool,
+}
+
+/// What others may read without asking the actor.
+#[derive(Default)]
+pub(crate) struct Shared {
+    /// Requests in flight.
+    pub(crate) in_flight: std::sync::atomic::AtomicUsize,
+    /// The negotiated revision.
+    pub(crate) revision: std::sync::OnceLock<Revision>,
+}
+
+/// What an actor starts from.
+pub(crate) struct SessionArgs {
+    pub(crate) session: SessionState,
+    pub(crate) facts: watch::Receiver<Arc<ServerFacts>>,
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl Actor for SessionActor {
+    type Msg = SessionMsg;
+    type State = ActorState;
+    type Arguments = SessionArgs;
+
+    async fn pre_start(
+        &self,
+        _myself: ActorRef<SessionMsg>,
+        args: SessionArgs,
+    ) -> Result<ActorState, ActorProcessingErr> {
+        let SessionArgs {
+            session,
+            facts,
+            shared,
+        } = args;
+        let mut state = ActorState {
+            session,
+            facts,
+            shared,
+            closed: false,
+        };
+        state.publish();
+        Ok(state)
+    }
+
+    async fn handle(
+        &self,
+        _myself: ActorRef<SessionMsg>,
+        message: SessionMsg,
+        state: &mut ActorState,
+    ) -> Result<(), ActorProcessingErr> {
+        // A reply nobody waits for any more is no error, and an error here would lose the session.
+        match message {
+            SessionMsg::Apply(input, reply) => {
+                let _ = reply.send(state.apply(input));
+            }
+            SessionMsg::Note(input) => {
+                state.apply(input);
+            }
+            SessionMsg::Snapshot(reply) => {
+                let _ = reply.send(state.session.record().to_bytes());
+            }
+            SessionMsg::Passivate(reply) => {
+                let idle = !state.closed && state.session.is_idle();
+                state.closed |= idle;
+                let _ = reply.send(idle.then(|| state.session.record().to_bytes()));
+            }
+            SessionMsg::End(reply) => {
+                state.closed = true;
+                let _ = reply.send(state.session.slots());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ActorState {
+    fn apply(&mut self, input: Input) -> Reply {
+        if self.closed {
+            return Reply::Closed;
+        }
+        let facts = self.facts.borrow().clone();
+        let effect = self.session.apply(input, &facts);
+        self.publish();
+        Reply::Effect(effect)
+    }
+
+    fn publish(&mut self) {
+        let in_flight = self.session.in_flight();
+        self.shared
+            .in_flight
+            .store(in_flight, std::sync::atomic::Ordering::Relaxed);
+        if self.shared.revision.get().is_none()
+            && let Some(revision) = self.session.revision()
+        {
+            let _ = self.shared.revision.set(revision);
+        }
+    }
+}

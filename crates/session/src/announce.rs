@@ -1,0 +1,97 @@
+//! News for sessions: which of them are subscribed to what, and the task that tells them.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use dashmap::DashMap;
+use shoal_ports::{BusEvent, SessionId};
+use tokio_util::sync::CancellationToken;
+
+use crate::sessions::Node;
+use crate::state::Input;
+
+/// Which sessions of this node are subscribed to a resource, live or passivated.
+#[derive(Default)]
+pub(crate) struct Subscribers {
+    by_uri: DashMap<String, HashSet<SessionId>>,
+}
+
+impl Subscribers {
+    pub(crate) fn add(&self, uri: &str, session: &SessionId) {
+        self.by_uri
+            .entry(uri.to_owned())
+            .or_default()
+            .insert(session.clone());
+    }
+
+    pub(crate) fn remove(&self, uri: &str, session: &SessionId) {
+        self.by_uri.remove_if_mut(uri, |_, sessions| {
+            sessions.remove(session);
+            sessions.is_empty()
+        });
+    }
+
+    fn of(&self, uri: &str) -> Vec<SessionId> {
+        self.by_uri
+            .get(uri)
+            .map(|sessions| sessions.iter().cloned().collect())
+            .unwrap_or_default()
+    }
+
+    fn all_uris(&self) -> Vec<String> {
+        self.by_uri
+            .iter()
+            .map(|entry| entry.key().clone())
+            .collect()
+    }
+}
+
+/// Tells sessions what the bus and the catalog have to say, until `stop` fires.
+pub(crate) async fn announce(node: Arc<Node>, stop: CancellationToken) {
+    let mut bus = node.carrier.store.bus.subscribe();
+    let mut facts = node.carrier.dispatcher.facts();
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            event = bus.next() => match event {
+                Some(Ok(BusEvent::ResourceUpdated { uri, params })) => {
+                    node.resource_updated(&uri, &params).await;
+                }
+                // Missed news: say that everything may have changed, once each.
+                Some(Err(_)) => {
+                    for uri in node.subscribers.all_uris() {
+                        let params = shoal_protocol::RawJson::of(&serde_json::json!({ "uri": uri }));
+                        node.resource_updated(&uri, &params).await;
+                    }
+                }
+                None => return,
+            },
+            changed = facts.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+                let versions = facts.borrow_and_update().versions;
+                for live in node.all_live() {
+                    // One that nobody listens to will see the versions when somebody does.
+                    node.tell(&live, Input::ListsChanged(versions)).await;
+                }
+            }
+        }
+    }
+}
+
+impl Node {
+    async fn resource_updated(&self, uri: &str, params: &shoal_protocol::RawJson) {
+        for session in self.subscribers.of(uri) {
+            if let Some(live) = self.live(&session) {
+                let input = Input::ResourceUpdated {
+                    uri: uri.to_owned(),
+                    params: params.clone(),
+                };
+                self.tell(&live, input).await;
+            } else if let Some(mut passive) = self.passive.get_mut(&session) {
+                passive.updated.insert(uri.to_owned());
+            }
+        }
+    }
+}

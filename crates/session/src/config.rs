@@ -1,0 +1,60 @@
+//! The session role's limits and times.
+
+use std::time::Duration;
+
+/// Limits and times of the sessions on one node.
+#[derive(Clone, Debug)]
+pub struct SessionConfig {
+    /// Sessions that this node holds, live and passivated.
+    pub sessions_per_node: usize,
+    /// Sessions of one principal on this node.
+    pub sessions_per_principal: usize,
+    /// Requests of one session that may be in flight at once.
+    pub calls_per_session: usize,
+    /// Messages that may wait for one session's actor.
+    pub mailbox: usize,
+    /// Resources that one session may be subscribed to.
+    pub subscriptions_per_session: usize,
+    /// How long a session lives without being used.
+    pub idle: Duration,
+    /// How long a session without calls and streams keeps its actor.
+    pub passivate_after: Duration,
+    /// How often idle sessions are looked for.
+    pub sweep_every: Duration,
+    /// How long a request that is safe to repeat may take before its answer becomes a stream.
+    pub grace: Duration,
+    /// How long a call may take in all.
+    pub call_timeout: Duration,
+    /// When clients come back after a broken stream.
+    pub retry: Duration,
+    /// Events of a stream that are kept at hand for its reader, besides the log.
+    pub tail_events: usize,
+    /// Events that may wait for one connection.
+    pub reader_buffer: usize,
+    /// How long a connection may refuse to take an event before it is cut.
+    pub reader_stall: Duration,
+    /// What refused callers are told to wait.
+    pub retry_after: Duration,
+}
+
+impl Default for SessionConfig {
+    fn default() -> Self {
+        Self {
+            sessions_per_node: 100_000,
+            sessions_per_principal: 10_000,
+            calls_per_session: 64,
+            mailbox: 256,
+            subscriptions_per_session: 1_000,
+            idle: Duration::from_secs(30 * 60),
+            passivate_after: Duration::from_secs(30),
+            sweep_every: Duration::from_secs(5),
+            grace: Duration::from_secs(1),
+            call_timeout: Duration::from_secs(300),
+            retry: Duration::from_secs(1),
+            tail_events: 64,
+            reader_buffer: 64,
+            reader_stall: Duration::from_secs(30),
+            retry_after: Duration::from_secs(1),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! A session that has an actor on this node.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use ractor::ActorRef;
+use ractor::rpc::CallResult;
+use shoal_ports::{
+    Epoch, GatewayError, LogError, Principal, SessionId, SessionTransport, StoreError,
+};
+use shoal_protocol::Revision;
+
+use crate::actor::{Reply, SessionMsg, Shared};
+use crate::config::SessionConfig;
+use crate::state::{CallSlot, Effect, Input};
+use crate::streams::Streams;
+
+/// A session that has an actor on this node.
+pub(crate) struct LiveSession {
+    pub(crate) id: SessionId,
+    pub(crate) principal: Principal,
+    pub(crate) transport: SessionTransport,
+    pub(crate) epoch: Epoch,
+    pub(crate) streams: Arc<Streams>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) actor: ActorRef<SessionMsg>,
+    /// Inputs that wait for the actor.
+    pub(crate) waiting: AtomicUsize,
+    /// When the session was last used, in milliseconds of the node's clock.
+    pub(crate) last_used: AtomicU64,
+    /// When its record was last stored, likewise.
+    pub(crate) last_saved: AtomicU64,
+    /// One save at a time, so that the newest record is the last one stored.
+    pub(crate) saving: tokio::sync::Mutex<()>,
+}
+
+/// Why an input was not applied.
+pub(crate) enum Unapplied {
+    /// The actor is gone; the session must be found anew.
+    Closed,
+    /// Too many inputs wait.
+    Full,
+}
+
+impl LiveSession {
+    /// Applies an input to the session.
+    ///
+    /// If the future is dropped, the input may or may not be applied.
+    pub(crate) async fn apply(
+        &self,
+        input: Input,
+        config: &SessionConfig,
+    ) -> Result<Effect, Unapplied> {
+        let _place = Place::take(&self.waiting, config.mailbox).ok_or(Unapplied::Full)?;
+        match self.ask(|reply| SessionMsg::Apply(input, reply)).await {
+            Some(Reply::Effect(effect)) => Ok(effect),
+            Some(Reply::Closed) | None => Err(Unapplied::Closed),
+        }
+    }
+
+    /// Applies an input whose effect is nothing to act on. Not bounded by the mailbox limit: what is
+    /// noted only ever lightens the session.
+    pub(crate) fn note(&self, input: Input) {
+        // A session that is gone needs no notes.
+        let _ = self.actor.cast(SessionMsg::Note(input));
+    }
+
+    pub(crate) async fn snapshot(&self) -> Option<Bytes> {
+        self.ask(SessionMsg::Snapshot).await
+    }
+
+    pub(crate) async fn passivate(&self) -> Option<Bytes> {
+        self.ask(SessionMsg::Passivate).await.flatten()
+    }
+
+    pub(crate) async fn end(&self) -> Vec<Arc<CallSlot>> {
+        self.ask(SessionMsg::End).await.unwrap_or_default()
+    }
+
+    async fn ask<T: Send + 'static>(
+        &self,
+        message: impl FnOnce(ractor::RpcReplyPort<T>) -> SessionMsg,
+    ) -> Option<T> {
+        match self.actor.call(message, None).await {
+            Ok(CallResult::Success(reply)) => Some(reply),
+            _ => None,
+        }
+    }
+
+    /// The negotiated revision.
+    pub(crate) fn revision(&self) -> Option<Revision> {
+        self.shared.revision.get().copied()
+    }
+
+    /// Whether its streams open with a priming event.
+    pub(crate) fn primes_streams(&self) -> bool {
+        self.revision().is_some_and(Revision::primes_streams)
+    }
+}
+
+/// A place in a bounded mailbox.
+struct Place<'a>(&'a AtomicUsize);
+
+impl<'a> Place<'a> {
+    fn take(waiting: &'a AtomicUsize, limit: usize) -> Option<Self> {
+        let place = Self(waiting);
+        // On refusal `place` is dropped, which takes the count back.
+        (waiting.fetch_add(1, Ordering::Relaxed) < limit).then_some(place)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What a client is told when the store fails.
+pub(crate) fn store_failed(error: &StoreError, config: &SessionConfig) -> GatewayError {
+    let retry_after = config.retry_after;
+    match error {
+        StoreError::NotFound => GatewayError::NotFound,
+        StoreError::Full(limit) => GatewayError::Overloaded {
+            reason: (*limit).to_owned(),
+            retry_after,
+        },
+        StoreError::Stale | StoreError::Held | StoreError::Unavailable(_) => {
+            GatewayError::Unavailable {
+                reason: error.to_string(),
+                retry_after,
+            }
+        }
+    }
+}
+
+/// What a client is told when the log fails.
+pub(crate) fn log_failed(error: &LogError, config: &SessionConfig) -> GatewayError {
+    match error {
+        LogError::Gone(reason) => GatewayError::HistoryGone(reason),
+        LogError::Store(error) => store_failed(error, config),
+    }
+}

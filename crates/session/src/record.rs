@@ -1,0 +1,69 @@
+//! A session's durable record: what another node needs to be the session.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use shoal_ports::{Principal, SessionTransport};
+use shoal_protocol::{LogLevel, RawJson, Revision};
+
+/// What is stored of a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    /// Whose session it is.
+    pub(crate) principal: Principal,
+    /// How its answers travel.
+    pub(crate) transport: SessionTransport,
+    /// What `initialize` settled, once it has been answered.
+    pub(crate) handshake: Option<Handshake>,
+    /// The least severe log message that the client wants.
+    pub(crate) log_level: LogLevel,
+    /// URIs of the resources that the client is subscribed to.
+    pub(crate) subscriptions: BTreeSet<String>,
+    /// Subscribed resources whose update the client has not been told of.
+    pub(crate) updated: BTreeSet<String>,
+    /// The list versions that the client has been told of.
+    pub(crate) announced: [u64; 3],
+    /// Number of the next request to the client.
+    pub(crate) next_ask: u64,
+}
+
+/// What `initialize` settled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Handshake {
+    /// The negotiated revision.
+    pub(crate) revision: Revision,
+    /// `Implementation` of the client.
+    pub(crate) client_info: RawJson,
+    /// `ClientCapabilities`.
+    pub(crate) capabilities: RawJson,
+}
+
+impl Record {
+    /// The record of a session that nobody has initialized.
+    pub(crate) fn new(principal: Principal, transport: SessionTransport) -> Self {
+        Self {
+            principal,
+            transport,
+            handshake: None,
+            log_level: LogLevel::Info,
+            subscriptions: BTreeSet::new(),
+            updated: BTreeSet::new(),
+            announced: [0; 3],
+            next_ask: 1,
+        }
+    }
+
+    /// The record as it is stored.
+    pub(crate) fn to_bytes(&self) -> Bytes {
+        RawJson::of(self).into_bytes()
+    }
+
+    /// Reads a stored record.
+    ///
+    /// # Errors
+    /// When it was written by an incompatible version.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(bytes)
+    }
+}

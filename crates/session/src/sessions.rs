@@ -1,0 +1,122 @@
+//! The gateway: finds, opens, wakes, bounds and ends the sessions of this node.
+
+mod deliver;
+mod lifecycle;
+mod listen;
+mod node;
+mod sweep;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use shoal_ports::{
+    Delivered, Dispatcher, EventStream, GatewayError, NodeId, OpenSession, Opened, SessionGateway,
+    SessionRef, Store,
+};
+use shoal_protocol::{Body, EventId};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub(crate) use node::Node;
+
+use crate::announce::announce;
+use crate::config::SessionConfig;
+
+/// The sessions of this node; implements [`SessionGateway`]. Cheap to clone.
+#[derive(Clone)]
+pub struct Sessions {
+    node: Arc<Node>,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+/// Counts of a node's sessions and streams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct SessionsStatus {
+    /// Sessions with an actor.
+    pub live: usize,
+    /// Sessions without one.
+    pub passive: usize,
+    /// Requests in flight.
+    pub in_flight: usize,
+    /// Connections that read a stream.
+    pub streams: usize,
+    /// Streams resumed since the start.
+    pub resumed: usize,
+    /// Resumes refused since the start because history was gone.
+    pub history_gone: usize,
+    /// Connections cut since the start because they did not read.
+    pub cut: usize,
+}
+
+impl Sessions {
+    /// Starts the session role of `node`: the background tasks run until [`Sessions::stop`].
+    pub fn start(
+        config: SessionConfig,
+        store: Store,
+        dispatcher: Arc<dyn Dispatcher>,
+        node: NodeId,
+    ) -> Self {
+        let node = Arc::new(Node::new(config, store, dispatcher, node));
+        let stop = CancellationToken::new();
+        let tasks = TaskTracker::new();
+        tasks.spawn(announce(node.clone(), stop.clone()));
+        tasks.spawn(sweep::sweep(node.clone(), stop.clone()));
+        Self { node, stop, tasks }
+    }
+
+    /// What the node holds now.
+    pub fn status(&self) -> SessionsStatus {
+        self.node.status()
+    }
+
+    /// Begins to drain: every connection is told when to come back and closed, new ones too. Requests
+    /// are still served.
+    pub fn drain_streams(&self) {
+        self.node.draining.cancel();
+    }
+
+    /// Waits until no request is in flight, at most until the deadline; returns how many are left.
+    pub async fn wait_for_calls(&self, deadline: Duration) -> usize {
+        let until = tokio::time::Instant::now() + deadline;
+        loop {
+            let left = self.node.status().in_flight;
+            if left == 0 || tokio::time::Instant::now() >= until {
+                return left;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Gives every session up, with its record stored, and ends the background tasks.
+    pub async fn stop(&self) {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.node.passivate_all().await;
+    }
+}
+
+#[async_trait]
+impl SessionGateway for Sessions {
+    async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
+        self.node.open(open).await
+    }
+
+    async fn deliver(&self, to: &SessionRef, body: Body) -> Result<Delivered, GatewayError> {
+        self.node.deliver(to, body).await
+    }
+
+    async fn listen(
+        &self,
+        to: &SessionRef,
+        cursor: Option<EventId>,
+    ) -> Result<EventStream, GatewayError> {
+        self.node.listen(to, cursor).await
+    }
+
+    async fn close(&self, to: &SessionRef) -> Result<(), GatewayError> {
+        self.node.close(to).await
+    }
+}

@@ -1,0 +1,273 @@
+//! POST: what a client sends is applied to its session, and the effects are carried out.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use shoal_ports::{CallFailure, Delivered, GatewayError, JournalEntry, SessionRef};
+use shoal_protocol::{
+    Body, InvalidMessage, Message, RequestId, RpcError, batch, error_response,
+    error_response_without_id,
+};
+
+use super::Node;
+use crate::live::{LiveSession, Unapplied, log_failed, store_failed};
+use crate::state::{AdmittedCall, Effect, Input, empty_result};
+
+/// How often a session that falls asleep under a message is looked for again.
+const ATTEMPTS: usize = 3;
+
+impl Node {
+    pub(crate) async fn deliver(
+        self: &Arc<Self>,
+        to: &SessionRef,
+        body: Body,
+    ) -> Result<Delivered, GatewayError> {
+        match body {
+            Body::Single(message) => {
+                let (live, effect) = self.apply(to, message).await?;
+                self.carry_out(&live, effect).await
+            }
+            Body::Batch(members) => self.deliver_batch(to, members).await,
+        }
+    }
+
+    /// Applies a message to its session, which may have to be woken for it.
+    async fn apply(
+        &self,
+        to: &SessionRef,
+        message: Message,
+    ) -> Result<(Arc<LiveSession>, Effect), GatewayError> {
+        for _ in 0..ATTEMPTS {
+            let live = self.find(to).await?;
+            match live.apply(input(message.clone()), &self.config).await {
+                Ok(effect) => return Ok((live, effect)),
+                Err(Unapplied::Full) => {
+                    return Err(GatewayError::Overloaded {
+                        reason: "too many messages wait for the session".to_owned(),
+                        retry_after: self.config.retry_after,
+                    });
+                }
+                Err(Unapplied::Closed) => self.forget_dead(&live).await,
+            }
+        }
+        Err(GatewayError::Unavailable {
+            reason: "it is being moved".to_owned(),
+            retry_after: self.config.retry_after,
+        })
+    }
+
+    /// An actor that is gone without having been put to sleep or ended (it panicked): the session goes on
+    /// from its record.
+    async fn forget_dead(&self, live: &Arc<LiveSession>) {
+        let _alone = self.wake_lock(&live.id).lock().await;
+        let present = self
+            .live(&live.id)
+            .is_some_and(|present| present.epoch == live.epoch);
+        if present && live.snapshot().await.is_none() {
+            tracing::error!(session = %live.id, "a session's actor died; it is rebuilt from its record");
+            self.rebuild_later(live);
+        }
+    }
+
+    async fn carry_out(
+        self: &Arc<Self>,
+        live: &Arc<LiveSession>,
+        effect: Effect,
+    ) -> Result<Delivered, GatewayError> {
+        match effect {
+            Effect::Run(admitted) => self.carrier.carry(live, *admitted).await,
+            Effect::Respond(response) => self.respond(live, response).await,
+            Effect::Overloaded { retry_after } => Err(GatewayError::Overloaded {
+                reason: format!(
+                    "the session has {} requests in flight, which is its limit",
+                    self.config.calls_per_session
+                ),
+                retry_after,
+            }),
+            other => match self.settle(live, other).await? {
+                Some(response) => self.respond(live, response).await,
+                None => Ok(Delivered::Accepted),
+            },
+        }
+    }
+
+    async fn respond(
+        &self,
+        live: &LiveSession,
+        response: Bytes,
+    ) -> Result<Delivered, GatewayError> {
+        if !Self::is_single_stream(live) {
+            return Ok(Delivered::Json(response));
+        }
+        let failed = |error| log_failed(&error, &self.config);
+        let tail = live.streams.standalone().await.map_err(failed)?;
+        live.streams
+            .append(&tail, vec![response])
+            .await
+            .map_err(failed)?;
+        Ok(Delivered::Accepted)
+    }
+
+    /// Carries an effect out that needs no call; returns the response, if there is one.
+    async fn settle(
+        self: &Arc<Self>,
+        live: &Arc<LiveSession>,
+        effect: Effect,
+    ) -> Result<Option<Bytes>, GatewayError> {
+        let saved = |error| store_failed(&error, &self.config);
+        match effect {
+            Effect::Respond(response) => Ok(Some(response)),
+            Effect::RespondAndSave(response) => {
+                self.save(live).await.map_err(saved)?;
+                Ok(Some(response))
+            }
+            Effect::Subscribe { request, uri } => {
+                let (node, live) = (self.clone(), live.clone());
+                // In a task of its own: half a subscription would be counted for ever.
+                let subscribing = async move { node.subscribe(&live, request, uri).await };
+                tokio::spawn(subscribing)
+                    .await
+                    .map_err(|error| GatewayError::Internal(error.to_string()))
+                    .map(Some)
+            }
+            Effect::Unsubscribe { request, uri } => {
+                self.subscribers.remove(&uri, &live.id);
+                self.carrier.dispatcher.unsubscribe(&uri).await;
+                self.save(live).await.map_err(saved)?;
+                Ok(Some(empty_result(&request)))
+            }
+            Effect::Answer { slot, ask, outcome } => {
+                slot.answer(ask, outcome);
+                Ok(None)
+            }
+            Effect::Cancel { slot, reason } => {
+                slot.cancel(&reason);
+                Ok(None)
+            }
+            Effect::None
+            | Effect::Run(_)
+            | Effect::Overloaded { .. }
+            | Effect::Ask(_)
+            | Effect::AskRefused
+            | Effect::Announce(_) => Ok(None),
+        }
+    }
+
+    async fn subscribe(&self, live: &LiveSession, request: RequestId, uri: String) -> Bytes {
+        self.subscribers.add(&uri, &live.id);
+        match self.carrier.dispatcher.subscribe(&uri).await {
+            Ok(()) => {
+                if let Err(error) = self.save(live).await {
+                    tracing::warn!(session = %live.id, %error, "could not store a subscription");
+                }
+                empty_result(&request)
+            }
+            Err(error) => {
+                self.subscribers.remove(&uri, &live.id);
+                live.note(Input::SubscriptionFailed(uri));
+                error_response(&request, &error)
+            }
+        }
+    }
+
+    /// A batch (2025-03-26): the answers of its calls share one stream; without calls, one JSON array.
+    async fn deliver_batch(
+        self: &Arc<Self>,
+        to: &SessionRef,
+        members: Vec<Result<Message, InvalidMessage>>,
+    ) -> Result<Delivered, GatewayError> {
+        let live = self.find(to).await?;
+        if !live
+            .revision()
+            .is_some_and(shoal_protocol::Revision::allows_batches)
+        {
+            return Err(GatewayError::Rejected(RpcError::invalid_request(
+                "batches are part of protocol version 2025-03-26 only; send one message per request",
+            )));
+        }
+        let (mut answers, mut calls) = (Vec::new(), Vec::new());
+        for member in members {
+            match member {
+                Ok(message) => {
+                    let request = request_id(&message);
+                    match self.apply(to, message).await?.1 {
+                        Effect::Run(admitted) => calls.push(*admitted),
+                        Effect::Overloaded { retry_after } => {
+                            let reason = "the session has too many requests in flight".to_owned();
+                            let error = CallFailure::Overloaded {
+                                reason,
+                                retry_after,
+                            }
+                            .to_rpc();
+                            answers.extend(request.map(|id| error_response(&id, &error)));
+                        }
+                        effect => answers.extend(self.settle(&live, effect).await?),
+                    }
+                }
+                Err(InvalidMessage {
+                    id: Some(id),
+                    error,
+                }) => {
+                    answers.push(error_response(&id, &error));
+                }
+                Err(InvalidMessage { id: None, error }) => {
+                    answers.push(error_response_without_id(&error));
+                }
+            }
+        }
+        match (answers.is_empty(), calls.is_empty()) {
+            (true, true) => Ok(Delivered::Accepted),
+            (false, true) => self.respond(&live, batch(&answers)).await,
+            (_, false) => self.run_batch(&live, answers, calls).await,
+        }
+    }
+
+    async fn run_batch(
+        self: &Arc<Self>,
+        live: &Arc<LiveSession>,
+        answers: Vec<Bytes>,
+        calls: Vec<AdmittedCall>,
+    ) -> Result<Delivered, GatewayError> {
+        let failed = |error| log_failed(&error, &self.config);
+        if Self::is_single_stream(live) {
+            let tail = live.streams.standalone().await.map_err(failed)?;
+            live.streams.append(&tail, answers).await.map_err(failed)?;
+            for call in calls {
+                self.carrier.carry_onto(live, call, tail.clone());
+            }
+            return Ok(Delivered::Accepted);
+        }
+        let entries = calls
+            .iter()
+            .map(|admitted| JournalEntry {
+                call: admitted.call.id,
+                request: admitted.request.clone(),
+                worker: None,
+            })
+            .collect();
+        let tail = self.carrier.journal(live, entries).await?;
+        let opened = self.carrier.read_from_start(live, &tail);
+        if !answers.is_empty() {
+            live.streams.append(&tail, answers).await.map_err(failed)?;
+        }
+        for call in calls {
+            self.carrier.carry_onto(live, call, tail.clone());
+        }
+        Ok(opened)
+    }
+}
+
+fn input(message: Message) -> Input {
+    match message {
+        Message::Request(request) => Input::Request(request),
+        Message::Notification(notification) => Input::Notification(notification),
+        Message::Response(response) => Input::Response(response),
+    }
+}
+
+fn request_id(message: &Message) -> Option<RequestId> {
+    match message {
+        Message::Request(request) => Some(request.id.clone()),
+        _ => None,
+    }
+}

@@ -1,0 +1,241 @@
+//! Opening, waking, putting to sleep and ending a session.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use ractor::Actor;
+use shoal_ports::{Epoch, GatewayError, OpenSession, Opened, SessionId, SessionRef, StoreError};
+use shoal_protocol::RpcError;
+
+use super::Node;
+use super::node::Passive;
+use crate::actor::{SessionActor, SessionArgs, Shared};
+use crate::live::{LiveSession, store_failed};
+use crate::record::Record;
+use crate::state::{Effect, Input, SessionState, handshake_of};
+use crate::streams::Streams;
+
+impl Node {
+    pub(crate) async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
+        if let Some(initialize) = &open.initialize {
+            handshake_of(initialize).map_err(GatewayError::Rejected)?;
+        }
+        self.reserve(&open.principal)?;
+        let principal = open.principal.clone();
+        let opened = self.open_reserved(open).await;
+        if opened.is_err() {
+            self.unreserve(&principal);
+        }
+        opened
+    }
+
+    async fn open_reserved(&self, open: OpenSession) -> Result<Opened, GatewayError> {
+        let session = SessionId::random();
+        let record = Record::new(open.principal, open.transport);
+        let mut state = SessionState::new(session.clone(), record, self.limits());
+        let facts = self.carrier.dispatcher.facts().borrow().clone();
+        let response = match open
+            .initialize
+            .map(|request| state.apply(Input::Request(request), &facts))
+        {
+            Some(Effect::RespondAndSave(response)) => Some(response),
+            None => None,
+            Some(_) => {
+                let error = RpcError::invalid_request("the first request must be initialize");
+                return Err(GatewayError::Rejected(error));
+            }
+        };
+        let record = state.record().to_bytes();
+        let directory = &self.carrier.store.directory;
+        let epoch = directory
+            .create(&session, &self.id, record, self.record_life())
+            .await
+            .map_err(|error| store_failed(&error, &self.config))?;
+        let revision = state.revision();
+        self.spawn(session.clone(), state, epoch).await?;
+        Ok(Opened {
+            session,
+            revision,
+            response,
+        })
+    }
+
+    /// Gives a session that this node owns its actor.
+    async fn spawn(
+        &self,
+        id: SessionId,
+        state: SessionState,
+        epoch: Epoch,
+    ) -> Result<Arc<LiveSession>, GatewayError> {
+        let shared = Arc::new(Shared::default());
+        let (principal, transport) = (state.principal().clone(), state.transport());
+        let args = SessionArgs {
+            session: state,
+            facts: self.carrier.dispatcher.facts(),
+            shared: shared.clone(),
+        };
+        let (actor, _) = Actor::spawn(None, SessionActor, args)
+            .await
+            .map_err(|error| GatewayError::Internal(format!("no session actor: {error}")))?;
+        let streams = Arc::new(Streams::new(
+            id.clone(),
+            epoch,
+            self.carrier.store.log.clone(),
+            self.config.clone(),
+            self.counters.clone(),
+            self.draining.clone(),
+        ));
+        let live = Arc::new(LiveSession {
+            id,
+            principal,
+            transport,
+            epoch,
+            streams,
+            shared,
+            actor,
+            waiting: AtomicUsize::new(0),
+            last_used: AtomicU64::new(self.now()),
+            last_saved: AtomicU64::new(self.now()),
+            saving: tokio::sync::Mutex::new(()),
+        });
+        self.insert_live(live.clone());
+        Ok(live)
+    }
+
+    /// Wakes a session from its record. Its principal is checked before anything is claimed.
+    pub(super) async fn wake(&self, to: &SessionRef) -> Result<Arc<LiveSession>, GatewayError> {
+        let _alone = self.wake_lock(&to.session).lock().await;
+        if let Some(live) = self.live(&to.session) {
+            return Ok(live);
+        }
+        let known = self
+            .passive
+            .get(&to.session)
+            .is_some_and(|p| p.principal == to.principal);
+        if !known {
+            return Err(GatewayError::NotFound);
+        }
+        let claim = self
+            .carrier
+            .store
+            .directory
+            .claim(&to.session, &self.id)
+            .await
+            .map_err(|error| store_failed(&error, &self.config))?;
+        let mut record = Record::from_bytes(&claim.record).map_err(|error| {
+            GatewayError::Internal(format!("the session's record cannot be read: {error}"))
+        })?;
+        if let Some((_, passive)) = self.passive.remove(&to.session) {
+            record.updated.extend(passive.updated);
+        }
+        let state = SessionState::new(to.session.clone(), record, self.limits());
+        self.spawn(to.session.clone(), state, claim.epoch).await
+    }
+
+    /// Turns a session whose actor died into a passive one: the next message wakes it from its record.
+    pub(super) fn rebuild_later(&self, live: &LiveSession) {
+        let passive = Passive {
+            principal: live.principal.clone(),
+            last_used: live.last_used.load(Ordering::Relaxed),
+            updated: BTreeSet::new(),
+        };
+        self.passive.insert(live.id.clone(), passive);
+        live.streams.end();
+        self.remove_live(live);
+    }
+
+    /// Stores the session's record as it is now.
+    pub(super) async fn save(&self, live: &LiveSession) -> Result<(), StoreError> {
+        let _turn = live.saving.lock().await;
+        let Some(record) = live.snapshot().await else {
+            return Ok(());
+        };
+        let directory = &self.carrier.store.directory;
+        directory
+            .save(&live.id, live.epoch, record, self.record_life())
+            .await?;
+        live.last_saved.store(self.now(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Takes the actor of an idle session down; its record stays in the store.
+    pub(super) async fn passivate(&self, live: &Arc<LiveSession>) -> bool {
+        let _alone = self.wake_lock(&live.id).lock().await;
+        let Some(record) = live.passivate().await else {
+            return false;
+        };
+        self.give_up(live, record).await;
+        true
+    }
+
+    async fn give_up(&self, live: &Arc<LiveSession>, record: Bytes) {
+        let directory = &self.carrier.store.directory;
+        let released = directory
+            .release(&live.id, live.epoch, record, self.record_life())
+            .await;
+        if let Err(error) = released {
+            tracing::warn!(session = %live.id, %error, "could not store a session's record");
+        }
+        self.rebuild_later(live);
+        live.actor.stop(None);
+    }
+
+    /// Gives every session up, with what it knows stored; calls that still run are told to stop.
+    pub(crate) async fn passivate_all(&self) {
+        for live in self.all_live() {
+            if let Some(record) = live.snapshot().await {
+                for slot in live.end().await {
+                    slot.cancel("the server is shutting down");
+                }
+                live.streams.end();
+                self.give_up(&live, record).await;
+            }
+        }
+    }
+
+    pub(crate) async fn close(&self, to: &SessionRef) -> Result<(), GatewayError> {
+        let live = self.find(to).await?;
+        let _alone = self.wake_lock(&live.id).lock().await;
+        if self.live(&live.id).is_none() {
+            return Err(GatewayError::NotFound);
+        }
+        self.end(&live, "the session was ended by its client").await;
+        Ok(())
+    }
+
+    /// Ends a live session for good.
+    pub(super) async fn end(&self, live: &Arc<LiveSession>, reason: &str) {
+        let subscriptions = self.subscriptions(live).await;
+        for slot in live.end().await {
+            slot.cancel(reason);
+        }
+        live.streams.end();
+        self.remove_live(live);
+        let removed = self
+            .carrier
+            .store
+            .directory
+            .remove(&live.id, live.epoch)
+            .await;
+        if let Err(error) = removed {
+            tracing::warn!(session = %live.id, %error, "could not remove a session's record");
+        }
+        live.actor.stop(None);
+        self.unreserve(&live.principal);
+        for uri in subscriptions {
+            self.subscribers.remove(&uri, &live.id);
+            self.carrier.dispatcher.unsubscribe(&uri).await;
+        }
+        self.carrier.dispatcher.end_session(&live.id).await;
+    }
+
+    async fn subscriptions(&self, live: &LiveSession) -> BTreeSet<String> {
+        let record = live.snapshot().await;
+        record
+            .and_then(|record| Record::from_bytes(&record).ok())
+            .map(|record| record.subscriptions)
+            .unwrap_or_default()
+    }
+}

@@ -1,0 +1,206 @@
+//! What a node holds of its sessions.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use dashmap::DashMap;
+use shoal_ports::{
+    Dispatcher, GatewayError, NodeId, Principal, SessionId, SessionRef, SessionTransport, Store,
+};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::SessionsStatus;
+use crate::announce::Subscribers;
+use crate::call::Carrier;
+use crate::config::SessionConfig;
+use crate::live::LiveSession;
+use crate::state::{Effect, Input, Limits};
+use crate::streams::StreamCounters;
+
+/// How many locks serialise waking and putting to sleep; sessions share them by hash.
+const WAKE_LOCKS: usize = 64;
+
+/// What a node holds of its sessions.
+pub(crate) struct Node {
+    pub(crate) id: NodeId,
+    pub(crate) config: Arc<SessionConfig>,
+    pub(crate) carrier: Arc<Carrier>,
+    pub(crate) subscribers: Subscribers,
+    pub(crate) passive: DashMap<SessionId, Passive>,
+    pub(crate) draining: CancellationToken,
+    pub(crate) counters: Arc<StreamCounters>,
+    live: DashMap<SessionId, Arc<LiveSession>>,
+    held: AtomicUsize,
+    held_by: DashMap<Principal, usize>,
+    wake_locks: Vec<tokio::sync::Mutex<()>>,
+    started: Instant,
+}
+
+/// What is left on a node of a session without an actor; the rest is in the store.
+pub(crate) struct Passive {
+    pub(crate) principal: Principal,
+    /// When the session was last used, on the node's clock.
+    pub(crate) last_used: u64,
+    /// Subscribed resources that changed meanwhile.
+    pub(crate) updated: BTreeSet<String>,
+}
+
+impl Node {
+    pub(crate) fn new(
+        config: SessionConfig,
+        store: Store,
+        dispatcher: Arc<dyn Dispatcher>,
+        id: NodeId,
+    ) -> Self {
+        let config = Arc::new(config);
+        Self {
+            id,
+            carrier: Arc::new(Carrier {
+                config: config.clone(),
+                store,
+                dispatcher,
+            }),
+            config,
+            subscribers: Subscribers::default(),
+            passive: DashMap::new(),
+            draining: CancellationToken::new(),
+            counters: Arc::default(),
+            live: DashMap::new(),
+            held: AtomicUsize::new(0),
+            held_by: DashMap::new(),
+            wake_locks: (0..WAKE_LOCKS)
+                .map(|_| tokio::sync::Mutex::new(()))
+                .collect(),
+            started: Instant::now(),
+        }
+    }
+
+    /// Milliseconds since the node started.
+    pub(crate) fn now(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        Limits {
+            calls: self.config.calls_per_session,
+            subscriptions: self.config.subscriptions_per_session,
+            retry_after: self.config.retry_after,
+        }
+    }
+
+    /// How long the store keeps a record that nobody touches: longer than the session may idle, since
+    /// the node touches records only now and then.
+    pub(crate) fn record_life(&self) -> Duration {
+        self.config.idle * 2
+    }
+
+    pub(crate) fn live(&self, session: &SessionId) -> Option<Arc<LiveSession>> {
+        self.live.get(session).map(|entry| entry.value().clone())
+    }
+
+    pub(crate) fn all_live(&self) -> Vec<Arc<LiveSession>> {
+        self.live
+            .iter()
+            .map(|entry| entry.value().clone())
+            .collect()
+    }
+
+    pub(crate) fn insert_live(&self, live: Arc<LiveSession>) {
+        self.live.insert(live.id.clone(), live);
+    }
+
+    /// Takes a session out of the live ones, if it is this very incarnation.
+    pub(crate) fn remove_live(&self, live: &LiveSession) {
+        self.live
+            .remove_if(&live.id, |_, present| present.epoch == live.epoch);
+    }
+
+    pub(crate) fn wake_lock(&self, session: &SessionId) -> &tokio::sync::Mutex<()> {
+        let hash = session.as_str().bytes().fold(0usize, |hash, byte| {
+            hash.wrapping_mul(31).wrapping_add(usize::from(byte))
+        });
+        &self.wake_locks[hash % WAKE_LOCKS]
+    }
+
+    /// Counts a new session in, unless a cap is reached.
+    pub(crate) fn reserve(&self, principal: &Principal) -> Result<(), GatewayError> {
+        let retry_after = self.config.retry_after;
+        let limit = self.config.sessions_per_node;
+        if self.held.fetch_add(1, Ordering::Relaxed) >= limit {
+            self.held.fetch_sub(1, Ordering::Relaxed);
+            return Err(GatewayError::TooManySessions { limit, retry_after });
+        }
+        let limit = self.config.sessions_per_principal;
+        let mut held = self.held_by.entry(principal.clone()).or_default();
+        if *held >= limit {
+            self.held.fetch_sub(1, Ordering::Relaxed);
+            return Err(GatewayError::TooManySessionsOfPrincipal { limit, retry_after });
+        }
+        *held += 1;
+        Ok(())
+    }
+
+    /// Counts a session out.
+    pub(crate) fn unreserve(&self, principal: &Principal) {
+        self.held.fetch_sub(1, Ordering::Relaxed);
+        self.held_by.remove_if_mut(principal, |_, held| {
+            *held = held.saturating_sub(1);
+            *held == 0
+        });
+    }
+
+    pub(crate) fn status(&self) -> SessionsStatus {
+        let load = |count: &AtomicUsize| count.load(Ordering::Relaxed);
+        SessionsStatus {
+            live: self.live.len(),
+            passive: self.passive.len(),
+            in_flight: self
+                .live
+                .iter()
+                .map(|live| load(&live.shared.in_flight))
+                .sum(),
+            streams: load(&self.counters.open),
+            resumed: load(&self.counters.resumed),
+            history_gone: load(&self.counters.gone),
+            cut: load(&self.counters.cut),
+        }
+    }
+
+    /// Applies an input that may have something to announce.
+    pub(crate) async fn tell(&self, live: &Arc<LiveSession>, input: Input) {
+        if let Ok(Effect::Announce(news)) = live.apply(input, &self.config).await {
+            self.announce(live, news).await;
+        }
+    }
+
+    pub(crate) async fn announce(&self, live: &LiveSession, news: Vec<bytes::Bytes>) {
+        let appended = match live.streams.standalone().await {
+            Ok(tail) => live.streams.append(&tail, news).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = appended {
+            tracing::warn!(session = %live.id, %error, "could not announce a change");
+        }
+    }
+
+    /// Finds a session, waking it if need be. One in other hands does not exist.
+    pub(crate) async fn find(&self, to: &SessionRef) -> Result<Arc<LiveSession>, GatewayError> {
+        let live = match self.live(&to.session) {
+            Some(live) => live,
+            None => self.wake(to).await?,
+        };
+        if live.principal != to.principal {
+            return Err(GatewayError::NotFound);
+        }
+        live.last_used.store(self.now(), Ordering::Relaxed);
+        Ok(live)
+    }
+
+    /// Whether everything of the session goes over its standalone stream.
+    pub(crate) fn is_single_stream(live: &LiveSession) -> bool {
+        live.transport == SessionTransport::SingleStream
+    }
+}

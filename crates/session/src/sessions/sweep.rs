@@ -1,0 +1,74 @@
+//! Looking for sessions that nobody uses.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use shoal_ports::SessionRef;
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+
+use super::Node;
+
+/// Puts idle sessions to sleep and ends those idle for too long, until `stop` fires.
+pub(super) async fn sweep(node: Arc<Node>, stop: CancellationToken) {
+    let mut every = tokio::time::interval(node.config.sweep_every);
+    every.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => return,
+            _ = every.tick() => node.sweep().await,
+        }
+    }
+}
+
+impl Node {
+    async fn sweep(&self) {
+        let now = self.now();
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let (idle, passivate) = (
+            millis(self.config.idle),
+            millis(self.config.passivate_after),
+        );
+        for live in self.all_live() {
+            let unused = now.saturating_sub(live.last_used.load(Ordering::Relaxed));
+            if unused >= passivate && self.passivate(&live).await {
+                continue;
+            }
+            // In use without requests (a stream, a long call): the record must not expire meanwhile.
+            let unsaved = now.saturating_sub(live.last_saved.load(Ordering::Relaxed));
+            if unsaved >= idle / 2
+                && let Err(error) = self.save(&live).await
+            {
+                tracing::warn!(session = %live.id, %error, "could not touch a session's record");
+            }
+        }
+        let expired: Vec<_> = self
+            .passive
+            .iter()
+            .filter(|passive| now.saturating_sub(passive.last_used) >= idle)
+            .map(|passive| SessionRef {
+                session: passive.key().clone(),
+                principal: passive.principal.clone(),
+            })
+            .collect();
+        for session in expired {
+            self.expire(&session).await;
+        }
+        if let Err(error) = self.carrier.store.directory.sweep().await {
+            tracing::warn!(%error, "could not sweep the store");
+        }
+    }
+
+    async fn expire(&self, session: &SessionRef) {
+        match self.wake(session).await {
+            Ok(live) => self.end(&live, "the session was idle for too long").await,
+            // The store has let go of it already.
+            Err(_) => {
+                if let Some((_, passive)) = self.passive.remove(&session.session) {
+                    self.unreserve(&passive.principal);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! What a session decides: a pure state machine, `apply(input) -> effect`.
+//!
+//! No I/O, no clock, no randomness but call ids; every rule that a property test can check is here.
+
+mod answers;
+mod handshake;
+mod requests;
+mod slot;
+mod updates;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use shoal_ports::{
+    AskId, Call, CallId, Caller, Principal, ServerFacts, SessionId, SessionTransport,
+};
+use shoal_protocol::{
+    Method, Notification, Outcome, RawJson, Request, RequestId, Response, Revision,
+};
+
+pub(crate) use handshake::handshake_of;
+pub(crate) use requests::empty_result;
+pub(crate) use slot::CallSlot;
+
+use crate::record::Record;
+
+/// Everything that a session knows.
+pub(crate) struct SessionState {
+    session: SessionId,
+    limits: Limits,
+    record: Record,
+    /// The client as calls see it; replaced by `initialize`.
+    caller: Arc<Caller>,
+    calls: HashMap<RequestId, RunningRequest>,
+    asks: HashMap<u64, OpenAsk>,
+    /// Whether a connection reads the standalone stream.
+    listening: bool,
+}
+
+/// The bounds that the state machine keeps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) calls: usize,
+    pub(crate) subscriptions: usize,
+    pub(crate) retry_after: Duration,
+}
+
+/// A request that has not been answered.
+struct RunningRequest {
+    slot: Arc<CallSlot>,
+}
+
+/// A request to the client that has not been answered.
+struct OpenAsk {
+    request: RequestId,
+    ask: AskId,
+}
+
+/// Something that happens to a session.
+pub(crate) enum Input {
+    /// The client asks.
+    Request(Request),
+    /// The client tells.
+    Notification(Notification),
+    /// The client answers.
+    Response(Response),
+    /// A call asks the client.
+    Asked {
+        request: RequestId,
+        ask: AskId,
+        method: Method,
+        params: Option<RawJson>,
+    },
+    /// A request has its answer.
+    Ended(RequestId),
+    /// A subscribed resource changed.
+    ResourceUpdated { uri: String, params: RawJson },
+    /// The server's lists may have changed.
+    ListsChanged([u64; 3]),
+    /// A connection reads the standalone stream (or no longer).
+    Listening { now: bool, versions: [u64; 3] },
+    /// A subscription that was granted has failed at the backend.
+    SubscriptionFailed(String),
+}
+
+/// What follows.
+#[derive(Debug)]
+pub(crate) enum Effect {
+    /// Nothing.
+    None,
+    /// Send this response.
+    Respond(Bytes),
+    /// Send this response, and store the record.
+    RespondAndSave(Bytes),
+    /// Run this call and answer the request with its outcome.
+    Run(Box<AdmittedCall>),
+    /// Subscribe at the backend, store the record, then answer.
+    Subscribe { request: RequestId, uri: String },
+    /// Unsubscribe at the backend, store the record, then answer.
+    Unsubscribe { request: RequestId, uri: String },
+    /// Refuse: too much in flight.
+    Overloaded { retry_after: Duration },
+    /// Hand the client's answer to a call.
+    Answer {
+        slot: Arc<CallSlot>,
+        ask: AskId,
+        outcome: Outcome,
+    },
+    /// Stop a call.
+    Cancel { slot: Arc<CallSlot>, reason: String },
+    /// Put this request to the client, on the stream of the call that asks.
+    Ask(Bytes),
+    /// The call that asks is no more: nobody will answer.
+    AskRefused,
+    /// Send these on the standalone stream.
+    Announce(Vec<Bytes>),
+}
+
+/// A request that may run.
+#[derive(Debug)]
+pub(crate) struct AdmittedCall {
+    /// The client's request.
+    pub(crate) request: RequestId,
+    /// The call, without deadline and durability, which its driver knows.
+    pub(crate) call: CallDraft,
+    /// Where its control will be found.
+    pub(crate) slot: Arc<CallSlot>,
+}
+
+/// A call before it meets clock and catalog.
+#[derive(Debug)]
+pub(crate) struct CallDraft {
+    pub(crate) id: CallId,
+    pub(crate) method: Method,
+    pub(crate) params: Option<RawJson>,
+    pub(crate) caller: Arc<Caller>,
+    pub(crate) log: shoal_ports::LogFilter,
+}
+
+impl CallDraft {
+    /// The call, with what its driver knows.
+    pub(crate) fn into_call(
+        self,
+        durability: shoal_ports::Durability,
+        deadline: tokio::time::Instant,
+    ) -> Call {
+        let meta = shoal_protocol::RequestMeta::of(self.params.as_ref());
+        Call {
+            id: self.id,
+            method: self.method,
+            params: self.params,
+            caller: self.caller,
+            progress_token: meta.progress_token,
+            log: self.log,
+            deadline,
+            durability,
+            traceparent: meta.traceparent,
+        }
+    }
+}
+
+impl SessionState {
+    /// A session as its record has it.
+    pub(crate) fn new(session: SessionId, record: Record, limits: Limits) -> Self {
+        let caller = Arc::new(caller_of(&session, &record));
+        Self {
+            session,
+            limits,
+            record,
+            caller,
+            calls: HashMap::new(),
+            asks: HashMap::new(),
+            listening: false,
+        }
+    }
+
+    /// The rules: one input, one effect. `facts` is what the server says of itself now.
+    pub(crate) fn apply(&mut self, input: Input, facts: &ServerFacts) -> Effect {
+        match input {
+            Input::Request(request) => self.request(request, facts),
+            Input::Notification(notification) => self.notification(&notification),
+            Input::Response(response) => self.response(response),
+            Input::Asked {
+                request,
+                ask,
+                method,
+                params,
+            } => self.asked(request, ask, &method, params.as_ref()),
+            Input::Ended(request) => {
+                self.ended(&request);
+                Effect::None
+            }
+            Input::ResourceUpdated { uri, params } => self.resource_updated(uri, &params),
+            Input::ListsChanged(versions) => self.lists_changed(versions),
+            Input::Listening { now, versions } => self.listening(now, versions),
+            Input::SubscriptionFailed(uri) => {
+                self.record.subscriptions.remove(&uri);
+                Effect::None
+            }
+        }
+    }
+
+    /// The record to store.
+    pub(crate) fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// Whether nothing is going on: no call runs and nobody listens.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.calls.is_empty() && !self.listening
+    }
+
+    /// Requests in flight.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// The running calls, for the session's end.
+    pub(crate) fn slots(&self) -> Vec<Arc<CallSlot>> {
+        self.calls.values().map(|call| call.slot.clone()).collect()
+    }
+
+    /// The negotiated revision.
+    pub(crate) fn revision(&self) -> Option<Revision> {
+        self.record
+            .handshake
+            .as_ref()
+            .map(|handshake| handshake.revision)
+    }
+
+    /// Whose session it is.
+    pub(crate) fn principal(&self) -> &Principal {
+        &self.record.principal
+    }
+
+    /// How answers travel.
+    pub(crate) fn transport(&self) -> SessionTransport {
+        self.record.transport
+    }
+}
+
+/// The client of a record; 2024-11-05 and no capabilities before `initialize`, when no call runs yet.
+fn caller_of(session: &SessionId, record: &Record) -> Caller {
+    let handshake = record.handshake.as_ref();
+    Caller {
+        principal: record.principal.clone(),
+        session: Some(session.clone()),
+        revision: handshake.map_or(Revision::V2024_11_05, |handshake| handshake.revision),
+        client_info: handshake.map(|handshake| handshake.client_info.clone()),
+        capabilities: handshake.map_or(RawJson::from_static("{}"), |handshake| {
+            handshake.capabilities.clone()
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

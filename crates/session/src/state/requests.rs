@@ -1,0 +1,204 @@
+//! What a session does with the client's requests and notifications.
+
+use std::sync::Arc;
+
+use shoal_ports::{CallId, LogFilter, ServerFacts};
+use shoal_protocol::{
+    LogLevel, Method, Notification, RawJson, RawObject, Request, RequestId, RpcError,
+    error_response, response,
+};
+
+use super::{AdmittedCall, CallDraft, CallSlot, Effect, RunningRequest, SessionState};
+
+impl SessionState {
+    pub(super) fn request(&mut self, request: Request, facts: &ServerFacts) -> Effect {
+        if self.calls.contains_key(&request.id) {
+            return refuse(
+                &request.id,
+                RpcError::invalid_request(format!(
+                    "the id {} is in use by a request that has not been answered; use another",
+                    request.id
+                )),
+            );
+        }
+        if request.method == Method::Initialize {
+            return self.initialize(&request, facts);
+        }
+        let Some(revision) = self.revision() else {
+            return match request.method {
+                Method::Ping => Effect::Respond(empty_result(&request.id)),
+                _ => refuse(
+                    &request.id,
+                    RpcError::invalid_request("send initialize first"),
+                ),
+            };
+        };
+        if !request.method.is_request_of(revision) {
+            return refuse(
+                &request.id,
+                RpcError::method_not_found(request.method.as_str()),
+            );
+        }
+        match request.method {
+            Method::Ping => Effect::Respond(empty_result(&request.id)),
+            Method::SetLevel => self.set_level(&request, facts),
+            Method::ResourcesSubscribe => self.subscribe(request, facts),
+            Method::ResourcesUnsubscribe => self.unsubscribe(request, facts),
+            _ => self.admit(request),
+        }
+    }
+
+    fn admit(&mut self, request: Request) -> Effect {
+        if self.calls.len() >= self.limits.calls {
+            return Effect::Overloaded {
+                retry_after: self.limits.retry_after,
+            };
+        }
+        let id = CallId::generate();
+        let slot = Arc::new(CallSlot::new(id));
+        self.calls
+            .insert(request.id.clone(), RunningRequest { slot: slot.clone() });
+        let call = CallDraft {
+            id,
+            method: request.method,
+            params: request.params,
+            caller: self.caller.clone(),
+            log: LogFilter::AtLeast(self.record.log_level),
+        };
+        Effect::Run(Box::new(AdmittedCall {
+            request: request.id,
+            call,
+            slot,
+        }))
+    }
+
+    fn set_level(&mut self, request: &Request, facts: &ServerFacts) -> Effect {
+        if !has_capability(facts, "logging") {
+            return refuse(
+                &request.id,
+                RpcError::method_not_found(request.method.as_str()),
+            );
+        }
+        let level = string_param(request, "level")
+            .and_then(|level| level.parse::<LogLevel>().map_err(RpcError::invalid_params));
+        match level {
+            Ok(level) => {
+                self.record.log_level = level;
+                Effect::RespondAndSave(empty_result(&request.id))
+            }
+            Err(error) => refuse(&request.id, error),
+        }
+    }
+
+    fn subscribe(&mut self, request: Request, facts: &ServerFacts) -> Effect {
+        if !has_capability(facts, "resources") {
+            return refuse(
+                &request.id,
+                RpcError::method_not_found(request.method.as_str()),
+            );
+        }
+        let uri = match string_param(&request, "uri") {
+            Ok(uri) => uri,
+            Err(error) => return refuse(&request.id, error),
+        };
+        if self.record.subscriptions.contains(&uri) {
+            return Effect::Respond(empty_result(&request.id));
+        }
+        if self.record.subscriptions.len() >= self.limits.subscriptions {
+            return refuse(
+                &request.id,
+                RpcError::invalid_request(format!(
+                    "the session is subscribed to {} resources, which is the limit; unsubscribe some",
+                    self.limits.subscriptions
+                )),
+            );
+        }
+        self.record.subscriptions.insert(uri.clone());
+        Effect::Subscribe {
+            request: request.id,
+            uri,
+        }
+    }
+
+    fn unsubscribe(&mut self, request: Request, facts: &ServerFacts) -> Effect {
+        if !has_capability(facts, "resources") {
+            return refuse(
+                &request.id,
+                RpcError::method_not_found(request.method.as_str()),
+            );
+        }
+        let uri = match string_param(&request, "uri") {
+            Ok(uri) => uri,
+            Err(error) => return refuse(&request.id, error),
+        };
+        self.record.updated.remove(&uri);
+        if self.record.subscriptions.remove(&uri) {
+            Effect::Unsubscribe {
+                request: request.id,
+                uri,
+            }
+        } else {
+            Effect::Respond(empty_result(&request.id))
+        }
+    }
+
+    pub(super) fn notification(&mut self, notification: &Notification) -> Effect {
+        let params = notification
+            .params
+            .as_ref()
+            .and_then(RawObject::of)
+            .unwrap_or_default();
+        match notification.method {
+            Method::Cancelled => {
+                let request = params
+                    .get("requestId")
+                    .and_then(|id| RequestId::from_json(&id).ok());
+                let running = request.and_then(|request| self.calls.get(&request));
+                let Some(running) = running else {
+                    return Effect::None;
+                };
+                let reason = params.get("reason").and_then(|reason| reason.string());
+                Effect::Cancel {
+                    slot: running.slot.clone(),
+                    reason: reason.unwrap_or_else(|| "cancelled by the client".to_owned()),
+                }
+            }
+            // The rest changes nothing here: `initialized` only says what the client may do next, and
+            // roots are asked for anew by whoever needs them.
+            _ => Effect::None,
+        }
+    }
+
+    pub(super) fn ended(&mut self, request: &RequestId) {
+        self.calls.remove(request);
+        self.asks.retain(|_, open| open.request != *request);
+    }
+}
+
+fn refuse(request: &RequestId, error: RpcError) -> Effect {
+    Effect::Respond(error_response(request, &error))
+}
+
+/// The response `{}`.
+pub(crate) fn empty_result(request: &RequestId) -> bytes::Bytes {
+    response(request, &RawJson::from_static("{}"))
+}
+
+fn string_param(request: &Request, name: &str) -> Result<String, RpcError> {
+    request
+        .params
+        .as_ref()
+        .and_then(RawObject::of)
+        .and_then(|params| params.get(name))
+        .and_then(|value| value.string())
+        .ok_or_else(|| {
+            RpcError::invalid_params(format!(
+                "{}: params.{name} must be a string",
+                request.method
+            ))
+        })
+}
+
+fn has_capability(facts: &ServerFacts, name: &str) -> bool {
+    RawObject::of(&facts.capabilities).is_some_and(|capabilities| capabilities.has(name))
+}

@@ -1,0 +1,143 @@
+//! One connection's reading of one stream.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use shoal_ports::{LoggedEvent, StreamItem};
+use shoal_protocol::EventId;
+use tokio::sync::mpsc::Sender;
+use tokio::sync::mpsc::error::SendTimeoutError;
+
+use super::Streams;
+use super::tail::{Next, Tail};
+
+/// Reads a stream into a connection until either ends.
+pub(super) struct Reader {
+    pub(super) streams: Arc<Streams>,
+    /// `None` when the stream has finished: the log has it all.
+    pub(super) tail: Option<Arc<Tail>>,
+    pub(super) generation: u64,
+    pub(super) cursor: EventId,
+    pub(super) sender: Sender<StreamItem>,
+}
+
+/// The connection takes no more.
+struct Closed;
+
+impl Reader {
+    pub(super) async fn run(mut self, history: Vec<LoggedEvent>, prime: bool) {
+        let open = &self.streams.counters.open;
+        open.fetch_add(1, Ordering::Relaxed);
+        // An error only says that the connection is gone; the client resumes from the log.
+        let _ = self.read(history, prime).await;
+        self.streams.counters.open.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    async fn read(&mut self, history: Vec<LoggedEvent>, prime: bool) -> Result<(), Closed> {
+        if prime {
+            let retry = self.streams.config.retry;
+            self.send(StreamItem::Prime {
+                id: self.cursor,
+                retry,
+            })
+            .await?;
+        }
+        self.send_all(history).await?;
+        let Some(tail) = self.tail.clone() else {
+            return self.read_log_to_end().await;
+        };
+        let mut changed = tail.watch();
+        loop {
+            changed.mark_unchanged();
+            match tail.next(self.generation, self.cursor) {
+                Next::Events(events, finished) => {
+                    self.send_all(events).await?;
+                    if finished {
+                        return Ok(());
+                    }
+                }
+                Next::Behind => self.read_log().await.map(drop)?,
+                Next::Close(retry) => return self.send(StreamItem::Retry(retry)).await,
+                Next::Over => return Ok(()),
+                Next::Nothing => {
+                    tokio::select! {
+                        _ = changed.changed() => {}
+                        () = self.sender.closed() => return Err(Closed),
+                        () = self.streams.ended.cancelled() => return Ok(()),
+                        () = self.streams.draining.cancelled() => {
+                            return self.send(StreamItem::Retry(self.jittered_retry())).await;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    async fn read_log_to_end(&mut self) -> Result<(), Closed> {
+        while !self.read_log().await? {}
+        Ok(())
+    }
+
+    /// Sends a page of the log; `true` when nothing more will come from it.
+    async fn read_log(&mut self) -> Result<bool, Closed> {
+        let streams = self.streams.clone();
+        let limit = streams.config.reader_buffer;
+        match streams.log.read(&streams.session, self.cursor, limit).await {
+            Ok(page) => {
+                let over = page.finished || page.events.is_empty();
+                self.send_all(page.events).await?;
+                Ok(over)
+            }
+            Err(error) => {
+                // The connection ends here; the client's resume is told why.
+                tracing::warn!(session = %streams.session, %error, "could not read on in a stream");
+                Err(Closed)
+            }
+        }
+    }
+
+    async fn send_all(&mut self, events: Vec<LoggedEvent>) -> Result<(), Closed> {
+        for LoggedEvent { id, data } in events {
+            self.send(StreamItem::Event { id, data }).await?;
+            self.cursor = id;
+        }
+        Ok(())
+    }
+
+    async fn send(&self, item: StreamItem) -> Result<(), Closed> {
+        let item = match self.sender.try_send(item) {
+            Ok(()) => return Ok(()),
+            Err(error) => error.into_inner(),
+        };
+        match self
+            .sender
+            .send_timeout(item, self.streams.config.reader_stall)
+            .await
+        {
+            Ok(()) => Ok(()),
+            Err(SendTimeoutError::Closed(_)) => Err(Closed),
+            Err(SendTimeoutError::Timeout(_)) => {
+                self.streams.counters.cut.fetch_add(1, Ordering::Relaxed);
+                tracing::info!(session = %self.streams.session, stream = %self.cursor.stream,
+                    "cut a connection that does not read; it can resume");
+                Err(Closed)
+            }
+        }
+    }
+
+    /// Spreads the return of all clients of a draining node over twice the usual time.
+    fn jittered_retry(&self) -> Duration {
+        let retry = self.streams.config.retry;
+        let spread = self
+            .streams
+            .session
+            .as_str()
+            .bytes()
+            .fold(0u32, |sum, byte| {
+                sum.wrapping_mul(31).wrapping_add(u32::from(byte))
+            })
+            % 1000;
+        retry + retry * spread / 1000
+    }
+}

@@ -1,0 +1,171 @@
+//! The newest events of a stream that is being written.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use shoal_ports::LoggedEvent;
+use shoal_protocol::{EventId, StreamId};
+use tokio::sync::{MutexGuard, watch};
+
+/// A stream that is being written.
+pub(crate) struct Tail {
+    stream: StreamId,
+    /// Events kept at hand.
+    capacity: usize,
+    writing: tokio::sync::Mutex<()>,
+    state: Mutex<TailState>,
+    changed: watch::Sender<()>,
+}
+
+struct TailState {
+    recent: VecDeque<LoggedEvent>,
+    last: EventId,
+    /// Requests still to be answered on this stream; `None` for the standalone stream.
+    unanswered: Option<usize>,
+    finished: bool,
+    abandoned: bool,
+    /// Counts the stream's readers; only the newest may read.
+    reader: u64,
+    /// The reader that is asked to close, and when its client should come back.
+    close: Option<(u64, Duration)>,
+}
+
+/// What a reader finds.
+pub(crate) enum Next {
+    /// Events; `true` when they reach the stream's end.
+    Events(Vec<LoggedEvent>, bool),
+    /// The reader is so far behind that it must ask the log.
+    Behind,
+    /// Nothing new yet.
+    Nothing,
+    /// Close the connection and say when to come back.
+    Close(Duration),
+    /// Another connection reads now, or the stream was given up.
+    Over,
+}
+
+impl Tail {
+    pub(super) fn new(last: EventId, unanswered: Option<usize>, capacity: usize) -> Self {
+        Self {
+            stream: last.stream,
+            capacity,
+            writing: tokio::sync::Mutex::new(()),
+            state: Mutex::new(TailState {
+                recent: VecDeque::new(),
+                last,
+                unanswered,
+                finished: false,
+                abandoned: false,
+                reader: 0,
+                close: None,
+            }),
+            changed: watch::Sender::new(()),
+        }
+    }
+
+    pub(crate) fn stream(&self) -> StreamId {
+        self.stream
+    }
+
+    /// The id of the newest event.
+    pub(crate) fn last(&self) -> EventId {
+        self.state.lock().last
+    }
+
+    /// Waits for the right to append.
+    pub(super) async fn turn(&self) -> MutexGuard<'_, ()> {
+        self.writing.lock().await
+    }
+
+    pub(super) fn is_last_answer(&self, answers: usize) -> bool {
+        answers > 0
+            && self
+                .state
+                .lock()
+                .unanswered
+                .is_some_and(|left| left <= answers)
+    }
+
+    /// Takes over what the log has accepted; `last` is the id of the last event.
+    pub(super) fn extend(&self, events: Vec<Bytes>, last: EventId, answers: usize) {
+        let mut state = self.state.lock();
+        let first = last.sequence + 1 - events.len() as u64;
+        for (data, sequence) in events.into_iter().zip(first..) {
+            let id = EventId { sequence, ..last };
+            state.recent.push_back(LoggedEvent { id, data });
+        }
+        while state.recent.len() > self.capacity {
+            state.recent.pop_front();
+        }
+        state.last = last;
+        if let Some(left) = &mut state.unanswered {
+            *left = left.saturating_sub(answers);
+            state.finished = *left == 0;
+        }
+        drop(state);
+        self.changed.send_replace(());
+    }
+
+    pub(super) fn abandon(&self) {
+        self.state.lock().abandoned = true;
+        self.changed.send_replace(());
+    }
+
+    /// Makes the caller the stream's only reader.
+    pub(super) fn take_over(&self) -> u64 {
+        let mut state = self.state.lock();
+        state.reader += 1;
+        let reader = state.reader;
+        drop(state);
+        self.changed.send_replace(());
+        reader
+    }
+
+    /// Whether `reader` is the stream's reader still.
+    pub(crate) fn is_read_by(&self, reader: u64) -> bool {
+        self.state.lock().reader == reader
+    }
+
+    /// Asks the present reader to send what there is and close (SEP-1699).
+    pub(crate) fn close_reader(&self, retry: Duration) {
+        let mut state = self.state.lock();
+        state.close = Some((state.reader, retry));
+        drop(state);
+        self.changed.send_replace(());
+    }
+
+    pub(super) fn watch(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    /// What `reader` gets after `cursor`.
+    pub(super) fn next(&self, reader: u64, cursor: EventId) -> Next {
+        let state = self.state.lock();
+        if state.reader != reader || state.abandoned {
+            return Next::Over;
+        }
+        if cursor.sequence < state.last.sequence {
+            let oldest = state
+                .recent
+                .front()
+                .map_or(u64::MAX, |event| event.id.sequence);
+            if oldest > cursor.sequence + 1 {
+                return Next::Behind;
+            }
+            let events: Vec<_> = state
+                .recent
+                .iter()
+                .skip_while(|event| event.id.sequence <= cursor.sequence)
+                .cloned()
+                .collect();
+            return Next::Events(events, state.finished);
+        }
+        match state.close {
+            _ if state.finished => Next::Events(Vec::new(), true),
+            Some((closing, retry)) if closing == reader => Next::Close(retry),
+            _ => Next::Nothing,
+        }
+    }
+}
