@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use futures::Stream;
+use futures::{Stream, StreamExt as _};
 use tokio::sync::mpsc;
 
 use crate::{CallEvent, CallEventKind, CallOutcome};
@@ -28,7 +28,7 @@ impl CallEvents {
 
     /// Events that a stream produces, for decorators.
     pub fn from_stream(stream: impl Stream<Item = CallEvent> + Send + 'static) -> Self {
-        Self(Source::Stream(Box::pin(stream)))
+        Self(Source::Stream(Box::pin(stream.fuse())))
     }
 
     /// A call that has already ended.
@@ -39,7 +39,8 @@ impl CallEvents {
         }))))
     }
 
-    /// The next event; `None` after `Finished`, or when the way to the worker broke before it.
+    /// The next event; `None` after `Finished`, or when the way to the worker broke before it;
+    /// then always `None`.
     ///
     /// Cancellation safe: an event is never lost.
     pub async fn next(&mut self) -> Option<CallEvent> {

@@ -95,7 +95,7 @@ impl EventLog for MemoryStore {
         if cursor.epoch != self.data.log_epoch {
             return Err(LogError::Gone(OTHER_EPOCH));
         }
-        let page = self.data.with(session, |data| {
+        self.data.with(session, |data| {
             let Some(stream) = data.streams.get(&cursor.stream) else {
                 return Ok(Err(LogError::Gone(NO_STREAM)));
             };
@@ -123,7 +123,6 @@ impl EventLog for MemoryStore {
                 events,
                 finished: stream.finished.is_some() && reached,
             }))
-        })?;
-        page
+        })?
     }
 }
