@@ -1,1 +1,405 @@
-//! Tests of the state machine.
+//! The rules, one by one, and a property test of the promises that the state machine keeps.
+
+use std::collections::{HashMap, HashSet};
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use shoal_ports::{AskId, Principal, ServerFacts, SessionId, SessionTransport};
+use shoal_protocol::{
+    LogLevel, Message, Method, Notification, Outcome, RawJson, Request, RequestId, Response,
+};
+
+use super::{Effect, Input, Limits, SessionState};
+use crate::record::Record;
+
+const LIMITS: Limits = Limits {
+    calls: 3,
+    subscriptions: 2,
+    retry_after: std::time::Duration::from_secs(1),
+};
+
+fn facts() -> ServerFacts {
+    ServerFacts {
+        server_info: RawJson::from_static(r#"{"name":"s","version":"1"}"#),
+        capabilities: RawJson::from_static(r#"{"tools":{},"resources":{},"logging":{}}"#),
+        instructions: None,
+        versions: [0; 3],
+    }
+}
+
+fn new_session() -> SessionState {
+    let record = Record::new(Principal::anonymous(), SessionTransport::Streamable);
+    SessionState::new(SessionId::random(), record, LIMITS)
+}
+
+fn request(id: u64, method: Method, params: &'static str) -> Input {
+    let params = Some(RawJson::from_static(params));
+    Input::Request(Request {
+        id: RequestId::from_number(id),
+        method,
+        params,
+    })
+}
+
+fn initialize(version: &'static str) -> Input {
+    let params = format!(
+        r#"{{"protocolVersion":"{version}","capabilities":{{}},"clientInfo":{{"name":"c","version":"1"}}}}"#
+    );
+    Input::Request(Request {
+        id: RequestId::from_number(0),
+        method: Method::Initialize,
+        params: Some(RawJson::from_valid(params.into())),
+    })
+}
+
+fn ready() -> SessionState {
+    let mut session = new_session();
+    let effect = session.apply(initialize("2025-11-25"), &facts());
+    assert!(matches!(effect, Effect::RespondAndSave(_)));
+    session
+}
+
+fn error_of(effect: &Effect) -> i64 {
+    let Effect::Respond(text) = effect else {
+        panic!("expected a response, got {effect:?}")
+    };
+    let Message::Response(Response {
+        outcome: Outcome::Error(error),
+        ..
+    }) = Message::parse(text).unwrap()
+    else {
+        panic!("expected an error, got {text:?}")
+    };
+    error.code
+}
+
+#[test]
+fn nothing_but_ping_works_before_initialize() {
+    let mut session = new_session();
+    assert!(matches!(
+        session.apply(request(1, Method::Ping, "{}"), &facts()),
+        Effect::Respond(_)
+    ));
+    assert_eq!(
+        error_of(&session.apply(request(2, Method::ToolsList, "{}"), &facts())),
+        -32600
+    );
+    session.apply(initialize("2025-06-18"), &facts());
+    assert!(matches!(
+        session.apply(request(3, Method::ToolsList, "{}"), &facts()),
+        Effect::Run(_)
+    ));
+    assert_eq!(
+        error_of(&session.apply(initialize("2025-06-18"), &facts())),
+        -32600
+    );
+}
+
+#[test]
+fn a_duplicate_id_in_flight_is_refused_and_free_again_after_the_answer() {
+    let mut session = ready();
+    let call = || request(7, Method::ToolsCall, "{}");
+    assert!(matches!(session.apply(call(), &facts()), Effect::Run(_)));
+    assert_eq!(error_of(&session.apply(call(), &facts())), -32600);
+    session.apply(Input::Ended(RequestId::from_number(7)), &facts());
+    assert!(matches!(session.apply(call(), &facts()), Effect::Run(_)));
+}
+
+#[test]
+fn modern_methods_do_not_exist_in_a_legacy_session() {
+    let mut session = ready();
+    for method in [
+        Method::Discover,
+        Method::Listen,
+        Method::Other("tasks/list".into()),
+    ] {
+        assert_eq!(
+            error_of(&session.apply(request(1, method, "{}"), &facts())),
+            -32601
+        );
+    }
+}
+
+#[test]
+fn an_unsupported_level_is_named() {
+    let mut session = ready();
+    let bad = session.apply(
+        request(1, Method::SetLevel, r#"{"level":"loud"}"#),
+        &facts(),
+    );
+    assert_eq!(error_of(&bad), -32602);
+    let good = session.apply(
+        request(1, Method::SetLevel, r#"{"level":"error"}"#),
+        &facts(),
+    );
+    assert!(matches!(good, Effect::RespondAndSave(_)));
+    assert_eq!(session.record().log_level, LogLevel::Error);
+}
+
+#[test]
+fn updates_are_conflated_while_nobody_listens() {
+    let mut session = ready();
+    session.apply(
+        request(1, Method::ResourcesSubscribe, r#"{"uri":"r://a"}"#),
+        &facts(),
+    );
+    for uri in ["r://a", "r://a", "r://b"] {
+        let params = RawJson::from_static("{}");
+        let input = Input::ResourceUpdated {
+            uri: uri.into(),
+            params,
+        };
+        assert!(matches!(session.apply(input, &facts()), Effect::None));
+    }
+    let listening = Input::Listening {
+        now: true,
+        versions: [1, 0, 2],
+    };
+    let Effect::Announce(news) = session.apply(listening, &facts()) else {
+        panic!()
+    };
+    assert_eq!(news.len(), 3, "one resource, two lists: {news:?}");
+    let again = session.apply(Input::ListsChanged([1, 0, 2]), &facts());
+    assert!(
+        matches!(again, Effect::None),
+        "what was told is not told again"
+    );
+}
+
+#[test]
+fn a_cancellation_that_overtakes_the_dispatch_is_kept() {
+    let mut session = ready();
+    let Effect::Run(call) = session.apply(request(5, Method::ToolsCall, "{}"), &facts()) else {
+        panic!()
+    };
+    let params = Some(RawJson::from_static(
+        r#"{"requestId":5,"reason":"changed my mind"}"#,
+    ));
+    let cancelled = Input::Notification(Notification {
+        method: Method::Cancelled,
+        params,
+    });
+    let Effect::Cancel { slot, reason } = session.apply(cancelled, &facts()) else {
+        panic!()
+    };
+    assert_eq!(reason, "changed my mind");
+    slot.cancel(&reason);
+    let control = std::sync::Arc::new(Recorder::default());
+    call.slot.started(control.clone());
+    assert_eq!(
+        *control.cancelled.lock(),
+        Some("changed my mind".to_owned())
+    );
+}
+
+#[derive(Default)]
+struct Recorder {
+    cancelled: parking_lot::Mutex<Option<String>>,
+}
+
+impl shoal_ports::CallControl for Recorder {
+    fn answer(&self, _: AskId, _: Outcome) -> bool {
+        false
+    }
+    fn cancel(&self, reason: &str) {
+        *self.cancelled.lock() = Some(reason.to_owned());
+    }
+}
+
+#[test]
+fn a_record_survives_storage() {
+    let mut session = ready();
+    session.apply(
+        request(1, Method::ResourcesSubscribe, r#"{"uri":"r://a"}"#),
+        &facts(),
+    );
+    let record = session.record();
+    assert_eq!(&Record::from_bytes(&record.to_bytes()).unwrap(), record);
+}
+
+/// What a client, its calls and the server may do, in any order.
+#[derive(Clone, Debug)]
+enum Step {
+    Request(u64, u8),
+    End(u64),
+    Ask(u64, u64),
+    Answer(u64),
+    Cancel(u64),
+    Update(u8),
+    Lists(u64),
+    Listen(bool),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        (0..6u64, 0..9u8).prop_map(|(id, method)| Step::Request(id, method)),
+        (0..6u64).prop_map(Step::End),
+        (0..6u64, 0..4u64).prop_map(|(id, ask)| Step::Ask(id, ask)),
+        (0..12u64).prop_map(Step::Answer),
+        (0..6u64).prop_map(Step::Cancel),
+        (0..4u8).prop_map(Step::Update),
+        (0..4u64).prop_map(Step::Lists),
+        any::<bool>().prop_map(Step::Listen),
+    ];
+    prop::collection::vec(step, 0..80)
+}
+
+const METHODS: [Method; 8] = [
+    Method::Ping,
+    Method::ToolsCall,
+    Method::ToolsList,
+    Method::Initialize,
+    Method::ResourcesSubscribe,
+    Method::ResourcesUnsubscribe,
+    Method::SetLevel,
+    Method::ResourcesRead,
+];
+
+/// Promise 1 (one answer): a request is answered at once or admitted, never both, and a client's answer
+/// reaches exactly the call that asked, once. Promise 2 (no repeat): a change is announced once, a
+/// request to the client has an id of its own. Promise 6 (bounded): no more in flight than allowed.
+#[test]
+fn promises_hold_whatever_happens() {
+    let mut runner = TestRunner::new_with_rng(
+        Config {
+            cases: 2_000,
+            failure_persistence: None,
+            ..Config::default()
+        },
+        proptest::test_runner::TestRng::deterministic_rng(Config::default().rng_algorithm),
+    );
+    runner
+        .run(&steps(), |steps| {
+            check(steps)?;
+            Ok(())
+        })
+        .unwrap();
+}
+
+fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
+    let mut session = ready();
+    let mut in_flight: HashSet<u64> = HashSet::new();
+    let mut asked: HashMap<u64, (u64, u64)> = HashMap::new();
+    let mut ask_ids = HashSet::new();
+    let (mut listening, mut told, mut current) = (false, [0u64; 3], 0u64);
+    for step in steps {
+        match step {
+            Step::Request(id, method) => {
+                let method = METHODS
+                    .get(usize::from(method))
+                    .cloned()
+                    .unwrap_or(Method::Discover);
+                let uri = if id % 2 == 0 {
+                    r#"{"uri":"r://0","level":"info"}"#
+                } else {
+                    r#"{"uri":"r://1"}"#
+                };
+                match session.apply(request(id, method, uri), &facts()) {
+                    Effect::Run(_) => prop_assert!(in_flight.insert(id), "admitted twice"),
+                    Effect::Respond(_)
+                    | Effect::RespondAndSave(_)
+                    | Effect::Subscribe { .. }
+                    | Effect::Unsubscribe { .. } => {}
+                    Effect::Overloaded { .. } => prop_assert_eq!(in_flight.len(), LIMITS.calls),
+                    other => prop_assert!(false, "a request without an answer: {other:?}"),
+                }
+            }
+            Step::End(id) => {
+                session.apply(Input::Ended(RequestId::from_number(id)), &facts());
+                in_flight.remove(&id);
+                asked.retain(|_, (call, _)| *call != id);
+            }
+            Step::Ask(id, ask) => {
+                let input = Input::Asked {
+                    request: RequestId::from_number(id),
+                    ask: AskId(ask),
+                    method: Method::RootsList,
+                    params: None,
+                };
+                match session.apply(input, &facts()) {
+                    Effect::Ask(text) => {
+                        prop_assert!(in_flight.contains(&id));
+                        let Message::Request(sent) = Message::parse(&text).unwrap() else {
+                            return Err(TestCaseError::fail("not a request"));
+                        };
+                        let number = sent.id.number().unwrap();
+                        prop_assert!(ask_ids.insert(number), "an id used twice");
+                        asked.insert(number, (id, ask));
+                    }
+                    Effect::AskRefused => prop_assert!(!in_flight.contains(&id)),
+                    other => prop_assert!(false, "{other:?}"),
+                }
+            }
+            Step::Answer(number) => {
+                let outcome = Outcome::Result(RawJson::from_static("{}"));
+                let response = Response {
+                    id: RequestId::from_number(number),
+                    outcome,
+                };
+                let effect = session.apply(Input::Response(response), &facts());
+                match (asked.remove(&number), effect) {
+                    (Some((_, ask)), Effect::Answer { ask: to, .. }) => {
+                        prop_assert_eq!(to, AskId(ask))
+                    }
+                    (None, Effect::None) => {}
+                    (open, effect) => prop_assert!(false, "{open:?} {effect:?}"),
+                }
+            }
+            Step::Cancel(id) => {
+                let params = RawJson::from_valid(format!(r#"{{"requestId":{id}}}"#).into());
+                let input = Notification {
+                    method: Method::Cancelled,
+                    params: Some(params),
+                };
+                let effect = session.apply(Input::Notification(input), &facts());
+                prop_assert_eq!(
+                    matches!(effect, Effect::Cancel { .. }),
+                    in_flight.contains(&id)
+                );
+            }
+            Step::Update(resource) => {
+                let input = Input::ResourceUpdated {
+                    uri: format!("r://{resource}"),
+                    params: RawJson::from_static("{}"),
+                };
+                let effect = session.apply(input, &facts());
+                prop_assert!(listening || matches!(effect, Effect::None));
+            }
+            Step::Lists(version) => {
+                current = current.max(version);
+                if let Effect::Announce(news) =
+                    session.apply(Input::ListsChanged([current; 3]), &facts())
+                {
+                    prop_assert!(listening && told != [current; 3], "told twice");
+                    prop_assert_eq!(news.len(), 3);
+                }
+                if listening {
+                    told = [current; 3];
+                }
+            }
+            Step::Listen(now) => {
+                let effect = session.apply(
+                    Input::Listening {
+                        now,
+                        versions: [current; 3],
+                    },
+                    &facts(),
+                );
+                listening = now;
+                if now {
+                    prop_assert!(told == [current; 3] || matches!(effect, Effect::Announce(_)));
+                    told = [current; 3];
+                }
+            }
+        }
+        prop_assert_eq!(session.in_flight(), in_flight.len());
+        prop_assert!(session.in_flight() <= LIMITS.calls);
+        prop_assert!(session.record().subscriptions.len() <= LIMITS.subscriptions);
+        prop_assert_eq!(
+            session.asks.len(),
+            asked.len(),
+            "nothing is kept for calls that are over"
+        );
+    }
+    Ok(())
+}

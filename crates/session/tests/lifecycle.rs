@@ -1,0 +1,310 @@
+//! Opening, sharing, sleeping, waking and ending sessions.
+
+mod support;
+
+use std::time::Duration;
+
+use shoal_ports::{
+    BusEvent, Delivered, GatewayError, OpenSession, Principal, SessionGateway, SessionRef,
+    SessionTransport,
+};
+use shoal_protocol::RawJson;
+use shoal_session::SessionConfig;
+use support::{Bench, body, call, read, read_all, within};
+
+fn quick() -> SessionConfig {
+    SessionConfig {
+        passivate_after: Duration::from_millis(40),
+        sweep_every: Duration::from_millis(10),
+        ..SessionConfig::default()
+    }
+}
+
+async fn until(what: &str, condition: impl Fn() -> bool) {
+    let waiting = async {
+        while !condition() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), waiting)
+        .await
+        .unwrap_or_else(|_| panic!("{what}"));
+}
+
+#[tokio::test]
+async fn a_session_in_other_hands_does_not_exist() {
+    let bench = Bench::new(SessionConfig::default());
+    let alice = bench.open("alice", "2025-11-25").await;
+    let mut stream = bench.stream(&alice, 1, "stream").await;
+    bench.script.call("stream").await.progress(1).await;
+    let cursor = read(&mut stream, 1).await.cursor();
+    let mallory = SessionRef {
+        principal: Principal::new("mallory"),
+        ..alice.clone()
+    };
+    let sessions = &bench.sessions;
+    let not_found = |result: Option<GatewayError>| assert_eq!(result, Some(GatewayError::NotFound));
+    not_found(
+        sessions
+            .deliver(&mallory, body(&call(2, "echo")))
+            .await
+            .err(),
+    );
+    not_found(sessions.listen(&mallory, None).await.err());
+    not_found(sessions.listen(&mallory, Some(cursor)).await.err());
+    not_found(sessions.close(&mallory).await.err());
+    assert!(
+        bench
+            .json(&alice, &call(2, "echo"))
+            .await
+            .contains("result")
+    );
+}
+
+#[tokio::test]
+async fn an_idle_session_sleeps_and_wakes_with_all_it_knew() {
+    let bench = Bench::new(quick());
+    let alice = bench.open("alice", "2025-11-25").await;
+    bench
+        .json(
+            &alice,
+            r#"{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"r://a"}}"#,
+        )
+        .await;
+    until("it falls asleep", || bench.sessions.status().passive == 1).await;
+    assert_eq!(bench.sessions.status().live, 0);
+
+    let update = BusEvent::ResourceUpdated {
+        uri: "r://a".into(),
+        params: RawJson::from_static("{}"),
+    };
+    bench.store.bus.publish(update).await.unwrap();
+    bench.script.change_lists();
+    tokio::time::sleep(Duration::from_millis(30)).await;
+    assert_eq!(bench.sessions.status().live, 0, "news wake nobody");
+
+    let mallory = SessionRef {
+        principal: Principal::new("mallory"),
+        ..alice.clone()
+    };
+    assert!(bench.sessions.listen(&mallory, None).await.is_err());
+    assert_eq!(bench.sessions.status().live, 0, "nor does somebody else");
+
+    let mut stream = bench.sessions.listen(&alice, None).await.unwrap();
+    let news = read(&mut stream, 2).await;
+    assert!(news.events[0].1.contains("tools/list_changed"), "{news:?}");
+    assert!(news.events[1].1.contains("resources/updated"), "{news:?}");
+    assert!(
+        bench
+            .json(&alice, &call(2, "echo"))
+            .await
+            .contains("result")
+    );
+}
+
+#[tokio::test]
+async fn a_finished_stream_can_be_resumed_after_the_session_slept() {
+    let bench = Bench::new(quick());
+    let alice = bench.open("alice", "2025-11-25").await;
+    let mut stream = bench.stream(&alice, 1, "stream").await;
+    let primed = support::within(stream.items.recv()).await;
+    let Some(shoal_ports::StreamItem::Prime { id, .. }) = primed else {
+        panic!()
+    };
+    drop(stream);
+    bench.script.call("stream").await.finish("{}").await;
+    until("it falls asleep", || bench.sessions.status().passive == 1).await;
+    let mut resumed = bench.sessions.listen(&alice, Some(id)).await.unwrap();
+    assert_eq!(read_all(&mut resumed).await.events.len(), 1);
+}
+
+#[tokio::test]
+async fn a_session_that_nobody_uses_ends() {
+    let bench = Bench::new(SessionConfig {
+        idle: Duration::from_millis(120),
+        ..quick()
+    });
+    let alice = bench.open("alice", "2025-11-25").await;
+    until("it ends", || {
+        let status = bench.sessions.status();
+        status.live + status.passive == 0
+    })
+    .await;
+    let gone = bench.sessions.deliver(&alice, body(&call(1, "echo"))).await;
+    assert_eq!(gone.err(), Some(GatewayError::NotFound));
+    assert_eq!(
+        bench.store.directory.lookup(&alice.session).await.unwrap(),
+        None
+    );
+}
+
+#[tokio::test]
+async fn closing_ends_calls_and_streams_for_good() {
+    let bench = Bench::new(SessionConfig::default());
+    let alice = bench.open("alice", "2025-11-25").await;
+    let mut call_stream = bench.stream(&alice, 1, "stream").await;
+    let mut standalone = bench.sessions.listen(&alice, None).await.unwrap();
+    let tool = bench.script.call("stream").await;
+    bench.sessions.close(&alice).await.unwrap();
+    assert!(tool.cancelled.borrow().is_some());
+    read_all(&mut call_stream).await;
+    read_all(&mut standalone).await;
+    assert_eq!(
+        bench.sessions.close(&alice).await,
+        Err(GatewayError::NotFound)
+    );
+    assert_eq!(
+        bench.sessions.listen(&alice, None).await.err(),
+        Some(GatewayError::NotFound)
+    );
+}
+
+#[tokio::test]
+async fn caps_are_kept_and_given_back() {
+    let bench = Bench::new(SessionConfig {
+        sessions_per_node: 3,
+        sessions_per_principal: 2,
+        ..SessionConfig::default()
+    });
+    let open = |principal: &str| OpenSession {
+        principal: Principal::new(principal),
+        transport: SessionTransport::SingleStream,
+        initialize: None,
+    };
+    let one = bench.sessions.open(open("alice")).await.unwrap().session;
+    bench.sessions.open(open("alice")).await.unwrap();
+    let third = bench.sessions.open(open("alice")).await.err().unwrap();
+    assert!(
+        matches!(
+            third,
+            GatewayError::TooManySessionsOfPrincipal { limit: 2, .. }
+        ),
+        "{third:?}"
+    );
+    bench.sessions.open(open("bob")).await.unwrap();
+    let full = bench.sessions.open(open("carol")).await.err().unwrap();
+    assert!(
+        matches!(full, GatewayError::TooManySessions { limit: 3, .. }),
+        "{full:?}"
+    );
+    let to = SessionRef {
+        session: one,
+        principal: Principal::new("alice"),
+    };
+    bench.sessions.close(&to).await.unwrap();
+    bench.sessions.open(open("alice")).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_second_get_takes_over_from_the_first() {
+    let bench = Bench::new(SessionConfig::default());
+    let alice = bench.open("alice", "2025-11-25").await;
+    let mut first = bench.sessions.listen(&alice, None).await.unwrap();
+    let mut second = bench.sessions.listen(&alice, None).await.unwrap();
+    assert!(
+        read_all(&mut first).await.events.is_empty(),
+        "the first connection ends"
+    );
+    bench.script.change_lists();
+    let news = read(&mut second, 1).await;
+    let cursor = news.cursor();
+    drop(second);
+    let mut third = bench.sessions.listen(&alice, Some(cursor)).await.unwrap();
+    bench.script.change_lists();
+    assert_eq!(
+        read(&mut third, 1).await.events[0].0.sequence,
+        cursor.sequence + 1
+    );
+}
+
+#[tokio::test]
+async fn everything_of_a_single_stream_session_goes_over_its_stream() {
+    let bench = Bench::new(SessionConfig::default());
+    let principal = Principal::anonymous();
+    let open = OpenSession {
+        principal: principal.clone(),
+        transport: SessionTransport::SingleStream,
+        initialize: None,
+    };
+    let session = bench.sessions.open(open).await.unwrap().session;
+    let to = SessionRef { session, principal };
+    let mut stream = bench.sessions.listen(&to, None).await.unwrap();
+    let initialize = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+    for message in [initialize, &call(1, "echo"), &call(2, "stream")] {
+        assert!(matches!(
+            bench.post(&to, message).await,
+            Delivered::Accepted
+        ));
+    }
+    let tool = bench.script.call("stream").await;
+    tool.progress(1).await;
+    tool.finish("{}").await;
+    let all = read(&mut stream, 4).await;
+    assert!(all.events[0].1.contains("2024-11-05"), "{all:?}");
+    for part in [r#""id":1,"#, r#""id":2,"#, "progress"] {
+        assert!(
+            all.events.iter().any(|(_, text)| text.contains(part)),
+            "{part}: {all:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn draining_tells_streams_when_to_come_back_and_loses_nothing() {
+    let bench = Bench::new(SessionConfig::default());
+    let alice = bench.open("alice", "2025-11-25").await;
+    let mut stream = bench.stream(&alice, 1, "stream").await;
+    let tool = bench.script.call("stream").await;
+    tool.progress(1).await;
+    let first = read(&mut stream, 1).await;
+    bench.sessions.drain_streams();
+    let end = read_all(&mut stream).await;
+    assert!(
+        end.retry
+            .is_some_and(|retry| retry >= SessionConfig::default().retry),
+        "{end:?}"
+    );
+    assert_eq!(
+        bench
+            .sessions
+            .wait_for_calls(Duration::from_millis(30))
+            .await,
+        1
+    );
+    tool.finish("{}").await;
+    assert_eq!(
+        bench.sessions.wait_for_calls(Duration::from_secs(20)).await,
+        0
+    );
+    let mut resumed = bench
+        .sessions
+        .listen(&alice, Some(first.cursor()))
+        .await
+        .unwrap();
+    assert_eq!(read_all(&mut resumed).await.events.len(), 1);
+    within(bench.sessions.stop()).await;
+    let placed = bench
+        .store
+        .directory
+        .lookup(&alice.session)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(placed.owner, None, "given up for others to claim");
+}
+
+#[tokio::test]
+async fn a_refused_subscription_leaves_nothing_behind() {
+    let bench = Bench::new(SessionConfig::default());
+    let alice = bench.open("alice", "2025-11-25").await;
+    let subscribe =
+        r#"{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"bad://x"}}"#;
+    for _ in 0..2 {
+        assert!(
+            bench
+                .json(&alice, subscribe)
+                .await
+                .contains("no such resource")
+        );
+    }
+}

@@ -1,0 +1,315 @@
+//! A dispatcher whose calls do what the test says, and a session to use it with.
+#![allow(
+    missing_docs,
+    dead_code,
+    reason = "shared by test binaries that each use a part"
+)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use dashmap::DashMap;
+use shoal_ports::memory::{MemoryLimits, MemoryStore};
+use shoal_ports::{
+    AskId, Call, CallControl, CallEvent, CallEventKind, CallEvents, CallFailure, CallId,
+    CallOutcome, Delivered, Dispatcher, Durability, EventStream, NodeId, OpenSession, Principal,
+    RunningCall, ServerFacts, SessionGateway, SessionId, SessionRef, SessionTransport, StreamItem,
+    WorkerId,
+};
+use shoal_protocol::{Body, EventId, Message, Method, Outcome, RawJson, RawObject, RpcError};
+use shoal_session::{SessionConfig, Sessions};
+use tokio::sync::{mpsc, watch};
+
+/// Runs a call named `stream-…` as journaled, and lets the test drive it.
+pub struct Script {
+    pub facts: watch::Sender<Arc<ServerFacts>>,
+    pub calls: DashMap<String, Arc<Driven>>,
+    arrived: watch::Sender<usize>,
+}
+
+/// A call in the hands of a test.
+pub struct Driven {
+    events: parking_lot::Mutex<Option<mpsc::Sender<CallEvent>>>,
+    sequence: std::sync::atomic::AtomicU64,
+    pub answers: parking_lot::Mutex<Vec<(AskId, Outcome)>>,
+    pub cancelled: watch::Sender<Option<String>>,
+}
+
+impl Driven {
+    pub async fn send(&self, kind: CallEventKind) {
+        let sequence = self
+            .sequence
+            .fetch_add(1, std::sync::atomic::Ordering::SeqCst)
+            + 1;
+        let sender = self.events.lock().clone().expect("the call runs");
+        sender
+            .send(CallEvent { sequence, kind })
+            .await
+            .expect("somebody reads");
+    }
+
+    pub async fn progress(&self, n: u64) {
+        let params = Some(RawJson::from_valid(format!(r#"{{"progress":{n}}}"#).into()));
+        self.send(CallEventKind::Notification {
+            method: Method::Progress,
+            params,
+        })
+        .await;
+    }
+
+    pub async fn finish(&self, result: &'static str) {
+        let outcome = CallOutcome::Result(RawJson::from_static(result));
+        self.send(CallEventKind::Finished(outcome)).await;
+        self.events.lock().take();
+    }
+
+    pub fn break_off(&self) {
+        self.events.lock().take();
+    }
+}
+
+impl CallControl for Driven {
+    fn answer(&self, ask: AskId, answer: Outcome) -> bool {
+        self.answers.lock().push((ask, answer));
+        true
+    }
+    fn cancel(&self, reason: &str) {
+        self.cancelled.send_replace(Some(reason.to_owned()));
+    }
+}
+
+impl Script {
+    pub fn new() -> Arc<Self> {
+        let facts = ServerFacts {
+            server_info: RawJson::from_static(r#"{"name":"test","version":"1"}"#),
+            capabilities: RawJson::from_static(r#"{"tools":{},"resources":{},"logging":{}}"#),
+            instructions: None,
+            versions: [1; 3],
+        };
+        Arc::new(Self {
+            facts: watch::Sender::new(Arc::new(facts)),
+            calls: DashMap::new(),
+            arrived: watch::Sender::new(0),
+        })
+    }
+
+    /// The call of a tool, as soon as it has been dispatched.
+    pub async fn call(&self, tool: &str) -> Arc<Driven> {
+        let mut arrived = self.arrived.subscribe();
+        loop {
+            arrived.mark_unchanged();
+            if let Some(call) = self.calls.get(tool) {
+                return call.value().clone();
+            }
+            within(arrived.changed()).await.unwrap();
+        }
+    }
+
+    pub fn change_lists(&self) {
+        self.facts.send_modify(|facts| {
+            let mut changed = (**facts).clone();
+            changed.versions[0] += 1;
+            *facts = Arc::new(changed);
+        });
+    }
+}
+
+fn tool(params: Option<&RawJson>) -> String {
+    let params = params.and_then(RawObject::of).unwrap_or_default();
+    params
+        .get("name")
+        .and_then(|name| name.string())
+        .unwrap_or_default()
+}
+
+#[async_trait]
+impl Dispatcher for Script {
+    fn facts(&self) -> watch::Receiver<Arc<ServerFacts>> {
+        self.facts.subscribe()
+    }
+
+    fn durability(&self, _: &Method, params: Option<&RawJson>) -> Durability {
+        if tool(params).starts_with("stream") {
+            Durability::Journaled
+        } else {
+            Durability::Repeatable
+        }
+    }
+
+    fn check_param_headers(
+        &self,
+        _: Option<&RawJson>,
+        _: &dyn Fn(&str) -> Option<Vec<u8>>,
+    ) -> Result<(), RpcError> {
+        Ok(())
+    }
+
+    async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {
+        let name = tool(call.params.as_ref());
+        if name == "full" {
+            let reason = "the pool is full".to_owned();
+            return Err(CallFailure::Overloaded {
+                reason,
+                retry_after: Duration::from_secs(1),
+            });
+        }
+        let (sender, events) = mpsc::channel(64);
+        let driven = Arc::new(Driven {
+            events: parking_lot::Mutex::new(Some(sender)),
+            sequence: 0.into(),
+            answers: parking_lot::Mutex::default(),
+            cancelled: watch::Sender::new(None),
+        });
+        if name == "echo" {
+            driven.finish(r#"{"content":[],"n":1.0}"#).await;
+        } else {
+            self.calls.insert(name, driven.clone());
+            self.arrived.send_modify(|arrived| *arrived += 1);
+        }
+        Ok(RunningCall {
+            events: CallEvents::from_channel(events),
+            control: driven,
+            worker: None,
+        })
+    }
+
+    async fn attach(&self, _: CallId, _: &WorkerId, _: u64) -> Result<RunningCall, CallFailure> {
+        Err(CallFailure::OutcomeUnknown {
+            reason: "not in this test".into(),
+        })
+    }
+
+    async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
+        if uri.starts_with("bad") {
+            Err(RpcError::invalid_params("no such resource"))
+        } else {
+            Ok(())
+        }
+    }
+
+    async fn unsubscribe(&self, _: &str) {}
+
+    async fn end_session(&self, _: &SessionId) {}
+}
+
+pub struct Bench {
+    pub script: Arc<Script>,
+    pub sessions: Sessions,
+    pub store: shoal_ports::Store,
+}
+
+impl Bench {
+    pub fn new(config: SessionConfig) -> Self {
+        let store = MemoryStore::new(MemoryLimits::default()).into_store();
+        let script = Script::new();
+        let node = NodeId::new("test");
+        let sessions = Sessions::start(config, store.clone(), script.clone(), node);
+        Self {
+            script,
+            sessions,
+            store,
+        }
+    }
+
+    pub async fn open(&self, principal: &str, version: &str) -> SessionRef {
+        let principal = Principal::new(principal);
+        let Message::Request(initialize) = Message::parse(&text(&format!(
+            r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"{version}","capabilities":{{"roots":{{}}}},"clientInfo":{{"name":"c","version":"1"}}}}}}"#
+        )))
+        .unwrap() else {
+            panic!()
+        };
+        let open = OpenSession {
+            principal: principal.clone(),
+            transport: SessionTransport::Streamable,
+            initialize: Some(initialize),
+        };
+        let opened = self.sessions.open(open).await.unwrap();
+        SessionRef {
+            session: opened.session,
+            principal,
+        }
+    }
+
+    pub async fn post(&self, to: &SessionRef, json: &str) -> Delivered {
+        self.sessions.deliver(to, body(json)).await.unwrap()
+    }
+
+    pub async fn call(&self, to: &SessionRef, id: u64, tool: &str) -> Delivered {
+        self.post(to, &call(id, tool)).await
+    }
+
+    pub async fn stream(&self, to: &SessionRef, id: u64, tool: &str) -> EventStream {
+        match self.call(to, id, tool).await {
+            Delivered::Stream(stream) => stream,
+            other => panic!("expected a stream, got {other:?}"),
+        }
+    }
+
+    pub async fn json(&self, to: &SessionRef, json: &str) -> String {
+        match self.post(to, json).await {
+            Delivered::Json(text) => String::from_utf8(text.to_vec()).unwrap(),
+            other => panic!("expected JSON, got {other:?}"),
+        }
+    }
+}
+
+pub fn call(id: u64, tool: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}"}}}}"#)
+}
+
+pub fn body(json: &str) -> Body {
+    Body::parse(&text(json), 64).unwrap()
+}
+
+fn text(json: &str) -> Bytes {
+    Bytes::copy_from_slice(json.as_bytes())
+}
+
+/// Fails a test that would wait for ever.
+pub async fn within<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(Duration::from_secs(20), future)
+        .await
+        .expect("in time")
+}
+
+/// What arrived on a connection: ids and texts.
+#[derive(Debug, Default)]
+pub struct Read {
+    pub primed: Option<EventId>,
+    pub events: Vec<(EventId, String)>,
+    pub retry: Option<Duration>,
+}
+
+impl Read {
+    pub fn cursor(&self) -> EventId {
+        self.events
+            .last()
+            .map(|(id, _)| *id)
+            .or(self.primed)
+            .expect("an id was seen")
+    }
+}
+
+/// Reads `count` events, or to the end.
+pub async fn read(stream: &mut EventStream, count: usize) -> Read {
+    let mut read = Read::default();
+    while read.events.len() < count {
+        match within(stream.items.recv()).await {
+            Some(StreamItem::Event { id, data }) => {
+                read.events
+                    .push((id, String::from_utf8(data.to_vec()).unwrap()));
+            }
+            Some(StreamItem::Prime { id, .. }) => read.primed = Some(id),
+            Some(StreamItem::Retry(retry)) => read.retry = Some(retry),
+            None => break,
+        }
+    }
+    read
+}
+
+pub async fn read_all(stream: &mut EventStream) -> Read {
+    read(stream, usize::MAX).await
+}
