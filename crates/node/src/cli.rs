@@ -1,0 +1,179 @@
+//! The command line, and the settings that it makes.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use toml::{Table, Value};
+
+use crate::config::{Flag, Role};
+
+/// One logical MCP server on many nodes.
+///
+/// Without a command: `shoal serve` with the demo tools.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "shoal", version, propagate_version = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What `shoal` can do.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Command {
+    /// Serve MCP over HTTP.
+    Serve(Serve),
+    /// Serve one client over standard input and output, from this process or from a cluster.
+    Stdio(Stdio),
+    /// Check, show or document the configuration.
+    #[command(subcommand)]
+    Config(ConfigCommand),
+}
+
+/// `shoal serve`
+#[derive(Clone, Debug, Default, Args)]
+pub struct Serve {
+    /// Address and port for MCP clients; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: Option<SocketAddr>,
+    /// Address and port for operators.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub admin: Option<SocketAddr>,
+    /// What this process does: edge, session, worker.
+    #[arg(long, value_name = "ROLE,…", value_delimiter = ',')]
+    pub roles: Option<Vec<Role>>,
+    /// Where sessions are kept: memory.
+    #[arg(long, value_name = "STORE")]
+    pub store: Option<String>,
+    /// The configuration file (TOML); also by SHOAL_CONFIG.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// What runs the tools, besides the configured pools.
+    #[command(flatten)]
+    pub pools: Pools,
+}
+
+/// `shoal stdio`
+#[derive(Clone, Debug, Default, Args)]
+pub struct Stdio {
+    /// MCP endpoint of the server or cluster to talk to, instead of one in this process.
+    #[arg(long, conflicts_with_all = ["demo", "conformance", "server"])]
+    pub url: Option<String>,
+    /// Bearer token for --url; better by SHOAL_TOKEN, which other users of the machine cannot see.
+    #[arg(long, requires = "url")]
+    pub token: Option<String>,
+    /// The configuration file (TOML); also by SHOAL_CONFIG.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// What runs the tools, besides the configured pools.
+    #[command(flatten)]
+    pub pools: Pools,
+}
+
+/// Pools that need no configuration file.
+#[derive(Clone, Debug, Default, Args)]
+pub struct Pools {
+    /// Serve the built-in demo tools.
+    #[arg(long)]
+    pub demo: bool,
+    /// Serve the fixtures of the official conformance suite.
+    #[arg(long)]
+    pub conformance: bool,
+    /// An MCP server that speaks over its standard input and output, with its arguments.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub server: Vec<String>,
+}
+
+/// `shoal config …`
+#[derive(Clone, Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Read and check everything, start nothing.
+    Check(ConfigFile),
+    /// Print the settings in force as TOML, secrets left out.
+    Show(ConfigFile),
+    /// Print the reference of all settings as Markdown.
+    Doc,
+    /// Print a JSON Schema of the configuration file.
+    Schema,
+    /// Read a token from standard input and print its SHA-256 for auth.tokens.
+    HashToken,
+}
+
+/// Which configuration file.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ConfigFile {
+    /// The configuration file (TOML); also by SHOAL_CONFIG.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+impl Serve {
+    /// The settings that the flags make.
+    pub fn flags(&self) -> Vec<Flag> {
+        let mut flags = self.pools.flags();
+        let mut add = |flag, section: &str, key: &str, value: Option<Value>| {
+            flags.extend(value.map(|value| Flag {
+                flag,
+                path: vec![section.to_owned(), key.to_owned()],
+                value,
+            }));
+        };
+        let address = |address: SocketAddr| Value::String(address.to_string());
+        add("--listen", "server", "listen", self.listen.map(address));
+        add("--admin", "server", "admin", self.admin.map(address));
+        let roles = self.roles.as_ref().map(|roles| {
+            let names = roles.iter().map(|role| role.as_str().into());
+            Value::Array(names.collect())
+        });
+        add("--roles", "node", "roles", roles);
+        add(
+            "--store",
+            "node",
+            "store",
+            self.store.clone().map(Value::String),
+        );
+        flags
+    }
+}
+
+impl Pools {
+    /// The pools that the flags make.
+    pub fn flags(&self) -> Vec<Flag> {
+        let mut flags = Vec::new();
+        let mut add = |flag, name: &str, backend: Value| {
+            flags.push(Flag {
+                flag,
+                path: ["pools", name, "backend"].map(str::to_owned).to_vec(),
+                value: backend,
+            });
+        };
+        if self.demo {
+            add("--demo", "demo", "demo".into());
+        }
+        if self.conformance {
+            add("--conformance", "conformance", "conformance".into());
+        }
+        if let Some((command, arguments)) = self.server.split_first() {
+            let arguments: Vec<Value> = arguments.iter().map(|word| word.as_str().into()).collect();
+            let mut server = Table::new();
+            server.insert("command".to_owned(), command.as_str().into());
+            server.insert("args".to_owned(), arguments.into());
+            let mut backend = Table::new();
+            backend.insert("stdio".to_owned(), server.into());
+            add("-- COMMAND", "stdio", backend.into());
+        }
+        flags
+    }
+
+    /// The demo tools and nothing else.
+    pub fn only_demo() -> Self {
+        Self {
+            demo: true,
+            ..Self::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! What can be typed.
+
+use clap::{CommandFactory as _, Parser as _};
+
+use super::{Cli, Command, ConfigCommand};
+use crate::config::Role;
+
+fn parse(line: &str) -> Result<Option<Command>, String> {
+    Cli::try_parse_from(line.split_whitespace())
+        .map(|cli| cli.command)
+        .map_err(|error| error.to_string())
+}
+
+#[test]
+fn the_command_line_is_consistent() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn a_bare_shoal_is_no_error() {
+    assert!(parse("shoal").unwrap().is_none());
+}
+
+#[test]
+fn serve_takes_addresses_roles_and_a_command() {
+    let line = "shoal serve --listen [::1]:0 --admin 127.0.0.1:0 --roles edge,worker --store memory \
+                --config a.toml --demo -- npx -y server --flag";
+    let Some(Command::Serve(serve)) = parse(line).unwrap() else {
+        panic!("not serve");
+    };
+    assert_eq!(
+        serve.roles.as_deref(),
+        Some(&[Role::Edge, Role::Worker][..])
+    );
+    assert_eq!(serve.pools.server, ["npx", "-y", "server", "--flag"]);
+    assert!(serve.pools.demo && !serve.pools.conformance);
+    let paths: Vec<String> = serve
+        .flags()
+        .iter()
+        .map(|flag| flag.path.join("."))
+        .collect();
+    assert_eq!(
+        paths,
+        [
+            "pools.demo.backend",
+            "pools.stdio.backend",
+            "server.listen",
+            "server.admin",
+            "node.roles",
+            "node.store"
+        ]
+    );
+}
+
+#[test]
+fn mistakes_are_explained() {
+    for (line, part) in [
+        (
+            "shoal serve --roles edge,cache",
+            "use edge, session or worker",
+        ),
+        ("shoal serve --listen 8080", "--listen"),
+        ("shoal stdio --url http://a --demo", "cannot be used with"),
+        ("shoal stdio --url http://a -- x", "cannot be used with"),
+        ("shoal stdio --token t", "--url"),
+        ("shoal config", "hash-token"),
+        ("shoal sevre", "serve"),
+    ] {
+        let message = parse(line).unwrap_err();
+        assert!(message.contains(part), "{line}: {message}");
+    }
+}
+
+#[test]
+fn config_commands_take_the_file() {
+    let Some(Command::Config(ConfigCommand::Check(file))) =
+        parse("shoal config check --config x.toml").unwrap()
+    else {
+        panic!("not check");
+    };
+    assert_eq!(file.config.unwrap().to_str(), Some("x.toml"));
+    for line in [
+        "shoal config show",
+        "shoal config doc",
+        "shoal config schema",
+    ] {
+        assert!(parse(line).is_ok(), "{line}");
+    }
+}

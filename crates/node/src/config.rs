@@ -1,0 +1,199 @@
+//! The settings of a process, and where they come from: defaults, a file, the environment, flags.
+
+mod auth;
+mod calls;
+mod catalog;
+mod environment;
+mod error;
+mod layers;
+mod limits;
+mod logging;
+mod node;
+mod period;
+mod pools;
+pub mod reference;
+mod rules;
+mod secret;
+mod server;
+mod session;
+mod shutdown;
+mod state_keys;
+mod stdio;
+mod streams;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+pub use auth::{Auth, AuthMode, Token, TokenHash};
+pub use calls::Calls;
+pub use catalog::{CacheScope, Catalog, ServerInfo};
+pub use environment::{CONFIG_FILE, Environment, TOKEN, Variable};
+pub use error::Error;
+use layers::Layers;
+pub use layers::Source;
+pub use limits::Limits;
+pub use logging::{LogFormat, Logging};
+pub use node::{MEMORY, Node, Role};
+pub use period::Period;
+pub use pools::{Backend, Durability, Pool};
+use schemars::JsonSchema;
+pub use secret::{REDACTED, Secret};
+use serde::{Deserialize, Serialize};
+use serde_path_to_error::Segment;
+pub use server::Server;
+pub use session::Session;
+pub use shutdown::Shutdown;
+pub use state_keys::{StateKey, StateKeys};
+pub use stdio::{Isolation, Stdio};
+pub use streams::Streams;
+use toml::{Table, Value};
+
+/// Everything that can be configured.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct Settings {
+    /// Where clients and operators connect.
+    pub server: Server,
+    /// What this process is to its cluster.
+    pub node: Node,
+    /// Who may call.
+    pub auth: Auth,
+    /// What the server tells of itself and of what it offers.
+    pub catalog: Catalog,
+    /// How much of everything there may be before the answer is "later".
+    pub limits: Limits,
+    /// The life of a legacy session.
+    pub session: Session,
+    /// SSE streams, and how long they can be resumed.
+    pub streams: Streams,
+    /// How long calls may take, and how they are tried.
+    pub calls: Calls,
+    /// The secrets that seal what a request carries through its client.
+    pub state_keys: StateKeys,
+    /// What runs the tools: one table for each pool, under its name.
+    pub pools: BTreeMap<String, Pool>,
+    /// What is logged to standard error, and how.
+    pub logging: Logging,
+    /// How long each step of an orderly end may take.
+    pub shutdown: Shutdown,
+}
+
+/// A setting made on the command line.
+#[derive(Clone, Debug)]
+pub struct Flag {
+    /// The word, for messages.
+    pub flag: &'static str,
+    /// The setting's path.
+    pub path: Vec<String>,
+    /// Its value.
+    pub value: Value,
+}
+
+/// Settings that have been read and checked.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The settings.
+    pub settings: Settings,
+    /// Who made any of them.
+    pub sources: Vec<String>,
+    /// Whether there was a configuration file.
+    pub from_file: bool,
+}
+
+/// Reads and checks the settings; `file` goes before the file that the environment names.
+///
+/// # Errors
+/// The first thing that is wrong, with who set it and what is allowed.
+pub fn load(
+    file: Option<&Path>,
+    environment: &Environment,
+    flags: &[Flag],
+) -> Result<Loaded, Error> {
+    let mut layers = Layers::default();
+    let file = file.or(environment.config_file.as_deref());
+    if let Some(path) = file {
+        layers.apply(read(path)?, &Source::File(path.to_owned()));
+    }
+    for variable in &environment.variables {
+        let source = Source::Variable(variable.name.clone());
+        layers.set(&variable.path, variable.value.clone(), &source);
+    }
+    for flag in flags {
+        let source = Source::Flag(flag.flag.to_owned());
+        layers.set(&flag.path, flag.value.clone(), &source);
+    }
+    let settings = typed(&layers)?;
+    rules::check(&settings, &layers)?;
+    Ok(Loaded {
+        settings,
+        sources: layers.sources(),
+        from_file: file.is_some(),
+    })
+}
+
+fn read(path: &Path) -> Result<Table, Error> {
+    let text = std::fs::read_to_string(path).map_err(|source| Error::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    text.parse().map_err(|error: toml::de::Error| {
+        // The error's own text quotes the line, which may hold a secret.
+        let before = error.span().and_then(|span| text.get(..span.start));
+        Error::Syntax {
+            path: PathBuf::from(path),
+            line: before.map_or(1, |before| before.matches('\n').count() + 1),
+            reason: error.message().to_owned(),
+        }
+    })
+}
+
+fn typed(layers: &Layers) -> Result<Settings, Error> {
+    let merged = Value::Table(layers.merged().clone());
+    serde_path_to_error::deserialize(merged).map_err(|error| {
+        let segments: Vec<&Segment> = error.path().iter().collect();
+        let keys = keys(&segments);
+        let reason = error.inner().message();
+        Error::Setting {
+            setting: error.path().to_string(),
+            origin: layers.source_of(&keys),
+            reason: if holds_secrets(&keys) {
+                without_value(reason)
+            } else {
+                reason.to_owned()
+            },
+            help: reference::help(&keys),
+        }
+    })
+}
+
+/// Whether a value at this path may be a secret, or a secret put in the wrong place.
+fn holds_secrets(keys: &[String]) -> bool {
+    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+    matches!(
+        keys.as_slice(),
+        ["state_keys", ..] | ["auth", "tokens", ..] | ["pools", _, "backend", "stdio", "env", ..]
+    )
+}
+
+/// What was expected, without what was found.
+fn without_value(reason: &str) -> String {
+    match reason.rfind("expected ") {
+        Some(at) => reason[at..].to_owned(),
+        None => "the value cannot be used".to_owned(),
+    }
+}
+
+/// The keys down to the first array: arrays come from one source as a whole.
+fn keys(segments: &[&Segment]) -> Vec<String> {
+    segments
+        .iter()
+        .map_while(|segment| match segment {
+            Segment::Map { key } => Some(key.clone()),
+            Segment::Enum { variant } => Some(variant.clone()),
+            Segment::Seq { .. } | Segment::Unknown => None,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+//! `[catalog]`: what the server tells of itself and of what it offers.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use shoal_dispatch::{CacheScope as Scope, Config as Dispatch, ServerInfo as Info};
+use shoal_edge::Timing;
+
+use super::Period;
+
+/// What the server tells of itself and of what it offers.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct Catalog {
+    /// What the server calls itself: `{ name = "tools", version = "1.0" }`, with `title`, `description`
+    /// and `website_url` if you like. Unset, it is what the pool says if there is just one, else the
+    /// name `shoal`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_info: Option<ServerInfo>,
+    /// Instructions for models, in place of the pools' own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    /// Items on one page of a list.
+    pub page_size: usize,
+    /// How long a modern client may keep the answer to `server/discover`.
+    pub discover_ttl: Period,
+    /// How long a modern client may keep a list.
+    pub list_ttl: Period,
+    /// Who may share a list that was kept.
+    pub list_cache_scope: CacheScope,
+    /// How long a modern client may keep a resource, where its backend says nothing.
+    pub read_ttl: Period,
+    /// Who may share a resource that was kept, where its backend says nothing.
+    pub read_cache_scope: CacheScope,
+    /// Checks arguments against a tool's `inputSchema` before a worker sees them.
+    pub validate_arguments: bool,
+}
+
+/// What the server calls itself.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table with name and version")]
+pub struct ServerInfo {
+    /// The name for programs.
+    pub name: String,
+    /// The version.
+    pub version: String,
+    /// The name for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What the server is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Where to read more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub website_url: Option<String>,
+}
+
+/// Who may share a copy (`cacheScope`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CacheScope {
+    /// Anybody may get the copy.
+    Public,
+    /// Only the same principal may.
+    Private,
+}
+
+impl Default for Catalog {
+    fn default() -> Self {
+        let dispatch = Dispatch::default();
+        Self {
+            server_info: None,
+            instructions: None,
+            page_size: dispatch.page_size,
+            discover_ttl: Timing::default().discover_ttl.into(),
+            list_ttl: Duration::from_millis(dispatch.list_ttl_ms).into(),
+            list_cache_scope: dispatch.list_cache_scope.into(),
+            read_ttl: Duration::from_millis(dispatch.read_ttl_ms).into(),
+            read_cache_scope: dispatch.read_cache_scope.into(),
+            validate_arguments: dispatch.validate_arguments,
+        }
+    }
+}
+
+impl From<Scope> for CacheScope {
+    fn from(scope: Scope) -> Self {
+        match scope {
+            Scope::Public => Self::Public,
+            Scope::Private => Self::Private,
+        }
+    }
+}
+
+impl From<CacheScope> for Scope {
+    fn from(scope: CacheScope) -> Self {
+        match scope {
+            CacheScope::Public => Self::Public,
+            CacheScope::Private => Self::Private,
+        }
+    }
+}
+
+impl From<&ServerInfo> for Info {
+    fn from(info: &ServerInfo) -> Self {
+        Self {
+            name: info.name.clone(),
+            version: info.version.clone(),
+            title: info.title.clone(),
+            description: info.description.clone(),
+            website_url: info.website_url.clone(),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Reads the process environment: the only file of Shoal that does.
+
+use std::env;
+use std::path::PathBuf;
+
+use toml::Value;
+
+/// Names the configuration file.
+pub const CONFIG_FILE: &str = "SHOAL_CONFIG";
+/// The bearer token of `shoal stdio --url`, kept off the command line, where other users see it.
+pub const TOKEN: &str = "SHOAL_TOKEN";
+
+const PREFIX: &str = "SHOAL_";
+/// Between the parts of a setting's name. Kubernetes puts `SHOAL_PORT` and the like into every pod
+/// beside a service called `shoal`: a name without this is none of ours.
+const SEPARATOR: &str = "__";
+
+/// One variable that makes a setting.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variable {
+    /// Its name, as in the environment.
+    pub name: String,
+    /// The setting's path.
+    pub path: Vec<String>,
+    /// The value, read as TOML where it is some, else the text itself.
+    pub value: Value,
+}
+
+/// What the environment says of Shoal.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Environment {
+    /// The configuration file that [`CONFIG_FILE`] names.
+    pub config_file: Option<PathBuf>,
+    /// The token in [`TOKEN`].
+    pub token: Option<String>,
+    /// The settings, ordered by name, so that a whole table comes before its members.
+    pub variables: Vec<Variable>,
+}
+
+impl Environment {
+    /// Reads this process's environment.
+    pub fn of_process() -> Self {
+        Self::of(env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        }))
+    }
+
+    /// Reads given variables.
+    pub fn of(variables: impl IntoIterator<Item = (String, String)>) -> Self {
+        let mut environment = Self::default();
+        for (name, text) in variables {
+            match name.as_str() {
+                CONFIG_FILE => environment.config_file = Some(text.into()),
+                TOKEN => environment.token = Some(text),
+                _ => environment.variables.extend(variable(name, &text)),
+            }
+        }
+        environment.variables.sort_by(|a, b| a.path.cmp(&b.path));
+        environment
+    }
+}
+
+/// The variable that sets `path`.
+pub(super) fn variable_name(path: &[&str]) -> String {
+    format!("{PREFIX}{}", path.join(SEPARATOR).to_uppercase())
+}
+
+fn variable(name: String, text: &str) -> Option<Variable> {
+    let rest = name.strip_prefix(PREFIX)?;
+    if !rest.contains(SEPARATOR) {
+        return None;
+    }
+    let mut path: Vec<String> = Vec::new();
+    for part in rest.split(SEPARATOR) {
+        let part = if names_variables(&path) {
+            part.to_owned()
+        } else {
+            part.to_lowercase()
+        };
+        path.push(part);
+    }
+    Some(Variable {
+        value: value(text),
+        path,
+        name,
+    })
+}
+
+/// Whether the keys of the table at `path` are names of environment variables, which keep their case.
+fn names_variables(path: &[String]) -> bool {
+    matches!(path, [pools, _, .., env] if pools == "pools" && env == "env" && path.len() == 5)
+}
+
+fn value(text: &str) -> Value {
+    let parsed = format!("value = {text}").parse::<toml::Table>();
+    let parsed = parsed.ok().filter(|table| table.len() == 1);
+    match parsed.and_then(|mut table| table.remove("value")) {
+        // No setting is a date; a pool's prefix that looks like one is a text.
+        Some(Value::Datetime(_)) | None => Value::String(text.to_owned()),
+        Some(value) => value,
+    }
+}

@@ -1,0 +1,159 @@
+//! `[pools.<name>]`: what runs the tools.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use shoal_dispatch::{DurabilityPolicy, PoolConfig as Dispatched};
+use shoal_worker::PoolConfig as Run;
+
+use super::{Period, Stdio};
+
+/// A named set of equal workers that serve one catalog of tools, resources and prompts.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table with backend")]
+pub struct Pool {
+    /// What runs the calls: `"demo"`, `"conformance"`, or `{ stdio = { command = "…" } }`.
+    pub backend: Backend,
+    /// Calls that run at once.
+    #[serde(default = "default::concurrency")]
+    pub concurrency: usize,
+    /// Calls that may wait for a place; more are refused at once.
+    #[serde(default = "default::queue")]
+    pub queue: usize,
+    /// How long a call may wait for a place before it is refused.
+    #[serde(default = "default::queue_age")]
+    pub queue_age: Period,
+    /// Put before the names of the pool's tools and prompts, as it is, so that two pools cannot clash.
+    #[serde(default)]
+    pub prefix: String,
+    /// Which tool calls are journaled, so that Shoal never executes them twice.
+    #[serde(default)]
+    pub durability: Durability,
+    /// Tools, by the backend's name, that are safe to repeat whatever `durability` says.
+    #[serde(default)]
+    pub repeatable: Vec<String>,
+    /// Tools, by the backend's name, that are never repeated whatever else is said.
+    #[serde(default)]
+    pub journaled: Vec<String>,
+    /// How long a tool may go on after it was told to stop, before it is dropped.
+    #[serde(default = "default::cancel_grace")]
+    pub cancel_grace: Period,
+    /// How long the result of a journaled call is kept for a session that moves to another node.
+    #[serde(default = "default::result_retention")]
+    pub result_retention: Period,
+    /// Results kept at most.
+    #[serde(default = "default::retained_results")]
+    pub retained_results: usize,
+    /// Bytes of results kept at most.
+    #[serde(default = "default::retained_bytes")]
+    pub retained_bytes: usize,
+}
+
+/// What runs the calls of a pool.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Backend {
+    /// The demo server that is built in.
+    Demo,
+    /// The fixtures that the official conformance suite expects, built in.
+    Conformance,
+    /// An MCP server that speaks over its standard input and output.
+    Stdio(Box<Stdio>),
+}
+
+/// Which tool calls are journaled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Durability {
+    /// Those of tools that declare neither `readOnlyHint` nor `idempotentHint`.
+    #[default]
+    Auto,
+    /// None: every tool is safe to repeat.
+    Never,
+    /// All.
+    Always,
+}
+
+/// The worker's own defaults.
+mod default {
+    use super::{Period, Run};
+
+    fn worker() -> Run {
+        Run::new("")
+    }
+
+    pub(super) fn concurrency() -> usize {
+        worker().concurrency
+    }
+
+    pub(super) fn queue() -> usize {
+        worker().queue
+    }
+
+    pub(super) fn queue_age() -> Period {
+        worker().queue_age.into()
+    }
+
+    pub(super) fn cancel_grace() -> Period {
+        worker().cancel_grace.into()
+    }
+
+    pub(super) fn result_retention() -> Period {
+        worker().result_retention.into()
+    }
+
+    pub(super) fn retained_results() -> usize {
+        worker().retained_results
+    }
+
+    pub(super) fn retained_bytes() -> usize {
+        worker().retained_bytes
+    }
+}
+
+impl Pool {
+    /// A pool with defaults for everything but its backend.
+    pub fn of(backend: Backend) -> Self {
+        Self {
+            backend,
+            concurrency: default::concurrency(),
+            queue: default::queue(),
+            queue_age: default::queue_age(),
+            prefix: String::new(),
+            durability: Durability::default(),
+            repeatable: Vec::new(),
+            journaled: Vec::new(),
+            cancel_grace: default::cancel_grace(),
+            result_retention: default::result_retention(),
+            retained_results: default::retained_results(),
+            retained_bytes: default::retained_bytes(),
+        }
+    }
+
+    /// What the worker of this pool is built with.
+    pub fn to_worker(&self, name: &str) -> Run {
+        Run {
+            concurrency: self.concurrency,
+            queue: self.queue,
+            queue_age: self.queue_age.get(),
+            result_retention: self.result_retention.get(),
+            retained_results: self.retained_results,
+            retained_bytes: self.retained_bytes,
+            cancel_grace: self.cancel_grace.get(),
+            ..Run::new(name)
+        }
+    }
+
+    /// What the dispatcher needs to know of this pool.
+    pub fn to_dispatch(&self) -> Dispatched {
+        Dispatched {
+            prefix: self.prefix.clone(),
+            durability: match self.durability {
+                Durability::Auto => DurabilityPolicy::Auto,
+                Durability::Never => DurabilityPolicy::Never,
+                Durability::Always => DurabilityPolicy::Always,
+            },
+            repeatable: self.repeatable.clone(),
+            journaled: self.journaled.clone(),
+        }
+    }
+}

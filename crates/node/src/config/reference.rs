@@ -1,0 +1,111 @@
+//! Describes every setting from its type: help in errors, the reference page, the JSON Schema.
+
+mod page;
+
+pub use page::markdown;
+use schemars::generate::SchemaSettings;
+use schemars::{Schema, schema_for};
+use serde_json::Value;
+
+use super::{Settings, environment};
+
+/// JSON Schema of the configuration file, for editors.
+pub fn schema() -> Schema {
+    let mut schema = schema_for!(Settings);
+    schema.insert("title".to_owned(), "Configuration of Shoal".into());
+    schema
+}
+
+/// What the setting at `path` is, its default, and the variable that sets it; `None` where there is no
+/// such setting, or a whole table.
+pub(super) fn help(path: &[String]) -> Option<String> {
+    let root = inlined();
+    let setting = path
+        .iter()
+        .try_fold(&root, |schema, key| member(schema, key))?;
+    if is_table(setting) {
+        return None;
+    }
+    let name = path.join(".");
+    let mut help = format!("{name}: {}", text_of(setting));
+    let choices = choices(setting);
+    if !choices.is_empty() {
+        help.push_str(&format!(" One of {}.", choices.join(", ")));
+    }
+    if let Some(default) = default_of(setting) {
+        help.push_str(&format!(" Default: {default}."));
+    }
+    let keys: Vec<&str> = path.iter().map(String::as_str).collect();
+    help.push_str(&format!(
+        " As a variable: {}.",
+        environment::variable_name(&keys)
+    ));
+    Some(help)
+}
+
+/// The schema with every reference replaced by what it points to.
+fn inlined() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+    });
+    settings
+        .into_generator()
+        .into_root_schema_for::<Settings>()
+        .to_value()
+}
+
+/// What a table says of one of its keys.
+fn member<'a>(schema: &'a Value, key: &str) -> Option<&'a Value> {
+    let own = schema["properties"].get(key);
+    let named = || {
+        schema
+            .get("additionalProperties")
+            .filter(|schema| schema.is_object())
+    };
+    let variant =
+        || variants(schema).find_map(|variant| variant.get("properties").and_then(|p| p.get(key)));
+    own.or_else(named).or_else(variant)
+}
+
+fn variants(schema: &Value) -> impl Iterator<Item = &Value> {
+    ["oneOf", "anyOf"]
+        .into_iter()
+        .filter_map(|keyword| schema.get(keyword)?.as_array())
+        .flatten()
+}
+
+fn is_table(schema: &Value) -> bool {
+    schema.get("properties").is_some() || schema.get("additionalProperties").is_some()
+}
+
+/// The plain values of an enumeration.
+fn choices(schema: &Value) -> Vec<String> {
+    let listed = |schema: &Value| -> Vec<Value> {
+        let several = schema.get("enum").and_then(Value::as_array).cloned();
+        several.unwrap_or_else(|| schema.get("const").cloned().into_iter().collect())
+    };
+    std::iter::once(schema)
+        .chain(variants(schema))
+        .flat_map(listed)
+        .filter(|value| !value.is_null())
+        .map(|value| value.to_string())
+        .collect()
+}
+
+/// A description on one line.
+fn text_of(schema: &Value) -> String {
+    schema["description"]
+        .as_str()
+        .unwrap_or_default()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// The default as TOML writes it.
+fn default_of(schema: &Value) -> Option<String> {
+    let default = schema.get("default").filter(|value| !value.is_null())?;
+    toml::Value::try_from(default)
+        .ok()
+        .map(|value| value.to_string())
+}

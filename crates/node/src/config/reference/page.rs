@@ -1,0 +1,130 @@
+//! Writes the reference page, `docs/configuration.md`.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::{choices, default_of, inlined, is_table, text_of, variants};
+
+const HEAD: &str = "\
+# Configuration
+
+<!-- Written by `shoal config doc`. Change the comments in crates/node/src/config, then run it again. -->
+
+Shoal needs no configuration. What it is told comes from four places, later ones over earlier ones:
+
+1. the defaults below;
+2. a TOML file, named by `--config` or by the variable `SHOAL_CONFIG`;
+3. environment variables: `SHOAL_` and the setting's name in capitals, with two underscores between the
+   parts: `SHOAL_SERVER__LISTEN=0.0.0.0:8080`, `SHOAL_POOLS__FILES__CONCURRENCY=8`. A value that is TOML (a
+   number, `true`, `[\"a\", \"b\"]`, `{ file = \"/run/key\" }`) is read as such, anything else is text. Names
+   without two underscores are left alone: Kubernetes makes some for a service called `shoal`;
+4. flags: `--listen`, `--admin`, `--roles`, `--store`, `--demo`, `--conformance`, and a command after `--`.
+
+Tables are merged key by key; a list is replaced as a whole. A setting that does not exist, or a value that
+it cannot have, ends the start with exit code 2 and a message that names the setting and who set it.
+
+`shoal config check` reads everything and starts nothing, `shoal config show` prints what is in force, without
+secrets, and `shoal config schema` prints a JSON Schema for editors. Times are written with their unit
+(`\"500ms\"`, `\"30s\"`, `\"5m\"`, `\"1h 30m\"`).
+
+```toml
+[server]
+listen = \"0.0.0.0:8080\"
+allowed_hosts = [\"mcp.example.com\"]
+
+[auth]
+mode = \"tokens\"
+tokens = [{ name = \"alice\", sha256 = \"<64 digits from shoal config hash-token>\" }]
+
+[pools.files]
+backend = { stdio = { command = \"npx\", args = [\"-y\", \"@modelcontextprotocol/server-filesystem\", \"/data\"] } }
+prefix = \"files_\"
+```
+";
+
+/// The whole page.
+pub fn markdown() -> String {
+    let mut page = HEAD.to_owned();
+    let root = inlined();
+    for (name, schema) in members(&root) {
+        section(&mut page, &[name], schema);
+    }
+    page
+}
+
+/// One table, then the tables in it.
+fn section(page: &mut String, path: &[&str], schema: &Value) {
+    if let Some(each) = schema
+        .get("additionalProperties")
+        .filter(|each| each.is_object())
+    {
+        let path = [path, &["<name>"]].concat();
+        return section(page, &path, each);
+    }
+    heading(page, &format!("[{}]", path.join(".")), schema);
+    rows(page, schema);
+    for (name, member) in members(schema) {
+        let path = [path, &[name]].concat();
+        if let Some(item) = member.get("items").filter(|item| is_table(item)) {
+            heading(page, &format!("[[{}]]", path.join(".")), item);
+            rows(page, item);
+        }
+        for variant in variants(member) {
+            for (tag, content) in members(variant).filter(|(_, content)| is_table(content)) {
+                section(page, &[&path, &[tag][..]].concat(), content);
+            }
+        }
+    }
+}
+
+fn heading(page: &mut String, title: &str, schema: &Value) {
+    let _ = write!(page, "\n## `{title}`\n\n{}\n", text_of(schema));
+}
+
+fn rows(page: &mut String, schema: &Value) {
+    page.push_str("\n| setting | default | |\n|---|---|---|\n");
+    let required = |name: &str| {
+        schema["required"]
+            .as_array()
+            .is_some_and(|names| names.iter().any(|required| required == name))
+    };
+    for (name, member) in members(schema) {
+        let default = match default_of(member) {
+            Some(default) => format!("`{default}`"),
+            None if required(name) => "*required*".to_owned(),
+            None => "*unset*".to_owned(),
+        };
+        let _ = writeln!(
+            page,
+            "| `{name}` | {default} | {}{} |",
+            text_of(member).replace('|', "\\|"),
+            meanings(member)
+        );
+    }
+}
+
+/// What each choice of an enumeration means.
+fn meanings(schema: &Value) -> String {
+    let named: Vec<String> = variants(schema)
+        .filter_map(|variant| {
+            let choice = choices(variant).into_iter().next()?;
+            Some(format!("`{choice}`: {}", text_of(variant)))
+        })
+        .collect();
+    if !named.is_empty() {
+        return format!("<br>{}", named.join("<br>"));
+    }
+    match choices(schema).as_slice() {
+        [] => String::new(),
+        all => format!(" One of `{}`.", all.join("`, `")),
+    }
+}
+
+fn members(schema: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    schema["properties"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, member)| (name.as_str(), member))
+}

@@ -1,0 +1,233 @@
+//! Checks what no single setting can say of itself.
+
+use super::error::Error;
+use super::layers::Layers;
+use super::{AuthMode, MEMORY, Role, Settings};
+
+/// Checks settings that go together, and what they name outside of the configuration.
+pub(super) fn check(settings: &Settings, layers: &Layers) -> Result<(), Error> {
+    for rule in [
+        roles, store, anonymous, tokens, path, positive, pools, logging,
+    ] {
+        rule(settings).map_err(|broken| broken.into_error(layers))?;
+    }
+    settings
+        .state_keys
+        .key_ring()
+        .map(drop)
+        .map_err(|reason| Broken::new("state_keys.keys", reason).into_error(layers))
+}
+
+/// A broken rule: the setting to change, and why.
+struct Broken {
+    setting: String,
+    reason: String,
+}
+
+impl Broken {
+    fn new(setting: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self {
+            setting: setting.into(),
+            reason: reason.into(),
+        }
+    }
+
+    fn into_error(self, layers: &Layers) -> Error {
+        let path: Vec<String> = self.setting.split('.').map(str::to_owned).collect();
+        Error::Rule {
+            origin: layers.source_of(&path),
+            setting: self.setting,
+            reason: self.reason,
+        }
+    }
+}
+
+fn roles(settings: &Settings) -> Result<(), Broken> {
+    let missing: Vec<&str> = Role::ALL
+        .iter()
+        .filter(|role| !settings.node.roles.contains(role))
+        .map(|role| role.as_str())
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Broken::new(
+        "node.roles",
+        format!(
+            "without {} the process would need others to work with, and this version has no transport \
+             between processes yet: run edge,session,worker together",
+            missing.join(" and ")
+        ),
+    ))
+}
+
+fn store(settings: &Settings) -> Result<(), Broken> {
+    let store = settings.node.store.as_str();
+    if store == MEMORY {
+        return Ok(());
+    }
+    let reason = if store.starts_with("redis://") || store.starts_with("rediss://") {
+        "this version has no Redis store yet, only \"memory\", which lives and ends with the process"
+            .to_owned()
+    } else {
+        format!("there is no store {store:?}: this version has \"memory\" only")
+    };
+    Err(Broken::new("node.store", reason))
+}
+
+fn anonymous(settings: &Settings) -> Result<(), Broken> {
+    let auth = &settings.auth;
+    let open = auth.mode == AuthMode::None && !settings.server.listen.ip().is_loopback();
+    if !open || auth.allow_anonymous {
+        return Ok(());
+    }
+    Err(Broken::new(
+        "server.listen",
+        format!(
+            "{} can be reached by other machines, and auth.mode = \"none\" would let everybody there call \
+             every tool: set auth.mode = \"tokens\", listen on 127.0.0.1, or accept it with \
+             auth.allow_anonymous = true",
+            settings.server.listen
+        ),
+    ))
+}
+
+fn tokens(settings: &Settings) -> Result<(), Broken> {
+    let auth = &settings.auth;
+    if auth.mode == AuthMode::Tokens && auth.tokens.is_empty() {
+        return Err(Broken::new(
+            "auth.mode",
+            "\"tokens\" needs at least one entry in auth.tokens, or nobody can call",
+        ));
+    }
+    if auth.mode == AuthMode::None && !auth.tokens.is_empty() {
+        return Err(Broken::new(
+            "auth.tokens",
+            "tokens are given but not asked for: set auth.mode = \"tokens\"",
+        ));
+    }
+    for (at, token) in auth.tokens.iter().enumerate() {
+        if token.name.is_empty() {
+            return Err(Broken::new("auth.tokens", "a token needs a name"));
+        }
+        let twice = auth.tokens[..at]
+            .iter()
+            .find(|earlier| earlier.sha256 == token.sha256);
+        if let Some(earlier) = twice {
+            return Err(Broken::new(
+                "auth.tokens",
+                format!(
+                    "{:?} and {:?} have the same token: each needs its own",
+                    earlier.name, token.name
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn path(settings: &Settings) -> Result<(), Broken> {
+    let path = settings.server.path.as_str();
+    let plain = path
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte));
+    if path.len() > 1 && path.starts_with('/') && !path.ends_with('/') && plain {
+        return Ok(());
+    }
+    Err(Broken::new(
+        "server.path",
+        format!(
+            "{path:?} is no path such as \"/mcp\": a slash, then letters, digits, - _ . ~ or /"
+        ),
+    ))
+}
+
+fn positive(settings: &Settings) -> Result<(), Broken> {
+    let limits = &settings.limits;
+    let streams = &settings.streams;
+    let counts = [
+        ("limits.connections", limits.connections),
+        (
+            "limits.requests_per_connection",
+            limits.requests_per_connection as usize,
+        ),
+        ("limits.requests", limits.requests),
+        ("limits.headers", limits.headers),
+        ("limits.body_bytes", limits.body_bytes),
+        ("limits.streams", limits.streams),
+        ("limits.nesting", limits.nesting),
+        ("limits.sessions_per_node", limits.sessions_per_node),
+        (
+            "limits.sessions_per_principal",
+            limits.sessions_per_principal,
+        ),
+        ("limits.calls_per_session", limits.calls_per_session),
+        ("limits.messages_per_session", limits.messages_per_session),
+        ("streams.buffer", streams.buffer),
+        ("streams.events_per_stream", streams.events_per_stream),
+        ("streams.bytes_per_session", streams.bytes_per_session),
+        ("streams.bytes", streams.bytes),
+        ("catalog.page_size", settings.catalog.page_size),
+        ("calls.attempts", settings.calls.attempts),
+    ];
+    if let Some((setting, _)) = counts.iter().find(|(_, count)| *count == 0) {
+        return Err(Broken::new(*setting, "must be at least 1"));
+    }
+    let periods = [
+        ("server.header_timeout", settings.server.header_timeout),
+        ("node.lease", settings.node.lease),
+        ("session.idle", settings.session.idle),
+        ("session.sweep_every", settings.session.sweep_every),
+        ("streams.keep_alive", streams.keep_alive),
+        ("calls.timeout", settings.calls.timeout),
+        ("shutdown.report_every", settings.shutdown.report_every),
+    ];
+    match periods.iter().find(|(_, period)| period.get().is_zero()) {
+        Some((setting, _)) => Err(Broken::new(*setting, "must be longer than 0")),
+        None => Ok(()),
+    }
+}
+
+fn pools(settings: &Settings) -> Result<(), Broken> {
+    for (name, pool) in &settings.pools {
+        let setting = |member: &str| format!("pools.{name}.{member}");
+        let fit = name
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_')
+            && !name.contains("__")
+            && !name.is_empty();
+        if !fit {
+            return Err(Broken::new(
+                format!("pools.{name}"),
+                "a pool's name is made of a-z, 0-9, - and single _",
+            ));
+        }
+        if pool.concurrency == 0 {
+            return Err(Broken::new(setting("concurrency"), "must be at least 1"));
+        }
+        let fit = pool
+            .prefix
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"-_./".contains(&b));
+        if !fit {
+            return Err(Broken::new(
+                setting("prefix"),
+                "a prefix is made of letters, digits, - _ . and /, as clients take them in names",
+            ));
+        }
+        if let super::Backend::Stdio(stdio) = &pool.backend
+            && stdio.command.is_empty()
+        {
+            return Err(Broken::new(
+                setting("backend.stdio.command"),
+                "must name a program",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn logging(settings: &Settings) -> Result<(), Broken> {
+    shoal_telemetry::logging::check(&settings.logging.level)
+        .map_err(|error| Broken::new("logging.level", error.to_string()))
+}

@@ -1,0 +1,39 @@
+//! `[shutdown]`: how long each step of an orderly end may take.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Period;
+
+/// How long each step of an orderly end may take. Their sum must stay below the time that the
+/// supervisor gives (`terminationGracePeriodSeconds`, 30 s by default in Kubernetes). A second signal
+/// ends the process at once.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct Shutdown {
+    /// How long to go on serving as before, while `/readyz` says no, until every balancer has noticed.
+    pub balancer_delay: Period,
+    /// How long the open streams may take to tell their clients when to come back.
+    pub streams: Period,
+    /// How long running calls may take to finish.
+    pub calls: Period,
+    /// How long the sessions may take to be written down and let go.
+    pub sessions: Period,
+    /// How long workers may take to end what they run (a stdio server's process, for instance).
+    pub workers: Period,
+    /// How often the log names who is still busy.
+    pub report_every: Period,
+}
+
+impl Default for Shutdown {
+    fn default() -> Self {
+        Self {
+            balancer_delay: Period::ZERO,
+            streams: Period::seconds(2),
+            calls: Period::seconds(15),
+            sessions: Period::seconds(4),
+            workers: Period::seconds(5),
+            report_every: Period::seconds(2),
+        }
+    }
+}

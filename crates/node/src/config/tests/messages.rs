@@ -1,0 +1,217 @@
+//! What an operator reads when something is wrong: which setting, who set it, what is allowed.
+
+use super::operator;
+use crate::cli::Serve;
+
+/// Asserts that the message has every part.
+#[track_caller]
+fn says(message: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(message.contains(part), "{part:?} is not in: {message}");
+    }
+}
+
+#[test]
+fn a_setting_that_does_not_exist() {
+    let message = operator()
+        .variable("SHOAL_SERVER__LISEN", "127.0.0.1:1")
+        .refusal();
+    says(
+        &message,
+        &["server.lisen", "variable SHOAL_SERVER__LISEN", "`listen`"],
+    );
+    let message = operator().file("[sever]\n").refusal();
+    says(&message, &["sever", "shoal.toml", "`server`"]);
+}
+
+#[test]
+fn a_value_that_a_setting_cannot_have() {
+    for (name, value, parts) in [
+        (
+            "SHOAL_SERVER__LISTEN",
+            "localhost",
+            ["server.listen", "0.0.0.0:8080", "127.0.0.1:8080"],
+        ),
+        (
+            "SHOAL_LOGGING__FORMAT",
+            "yaml",
+            [
+                "logging.format",
+                "`pretty` or `json`",
+                "How a log line looks",
+            ],
+        ),
+        (
+            "SHOAL_STREAMS__RETRY",
+            "5",
+            ["streams.retry", "integer `5`", "\"30s\""],
+        ),
+        (
+            "SHOAL_CALLS__TIMEOUT",
+            "soon",
+            ["calls.timeout", "\"soon\"", "\"5m\""],
+        ),
+        (
+            "SHOAL_LIMITS__NESTING",
+            "-1",
+            ["limits.nesting", "`-1`", "Levels of nesting"],
+        ),
+        (
+            "SHOAL_NODE__ROLES",
+            "['edgy']",
+            ["node.roles[0]", "`edgy`", "`worker`"],
+        ),
+        ("SHOAL_SERVER", "1", ["", "", ""]),
+    ] {
+        if name == "SHOAL_SERVER" {
+            // No variable of ours: see `what_kubernetes_makes_for_a_service_called_shoal_is_left_alone`.
+            assert!(operator().variable(name, value).load().is_ok());
+            continue;
+        }
+        let message = operator().variable(name, value).refusal();
+        says(&message, &parts);
+        says(&message, &[name]);
+    }
+}
+
+#[test]
+fn a_file_is_named_with_the_line() {
+    let message = operator().file("[server]\n\nlisten = \n").refusal();
+    says(&message, &["shoal.toml", "line 3", "not TOML"]);
+    let mut missing = operator();
+    missing.file = Some("/does/not/exist.toml".into());
+    says(
+        &missing.refusal(),
+        &["/does/not/exist.toml", "cannot be read"],
+    );
+}
+
+#[test]
+fn what_this_version_has_not_is_said_plainly() {
+    let serve = |serve: Serve| operator().flags(serve.flags()).refusal();
+    let message = serve(Serve {
+        roles: Some(vec![crate::config::Role::Edge]),
+        ..Serve::default()
+    });
+    says(
+        &message,
+        &[
+            "--roles",
+            "session and worker",
+            "no transport",
+            "edge,session,worker",
+        ],
+    );
+    let message = serve(Serve {
+        store: Some("redis://cache:6379".into()),
+        ..Serve::default()
+    });
+    says(&message, &["--store", "no Redis", "\"memory\""]);
+    let message = serve(Serve {
+        store: Some("disk".into()),
+        ..Serve::default()
+    });
+    says(&message, &["--store", "\"disk\"", "\"memory\""]);
+}
+
+#[test]
+fn an_open_address_needs_authentication_or_consent() {
+    let open = operator().variable("SHOAL_SERVER__LISTEN", "0.0.0.0:8080");
+    says(
+        &open.refusal(),
+        &["server.listen", "auth.mode = \"tokens\"", "allow_anonymous"],
+    );
+    let accepted = open.variable("SHOAL_AUTH__ALLOW_ANONYMOUS", "true");
+    assert!(accepted.load().is_ok());
+    let loopback = operator().variable("SHOAL_SERVER__LISTEN", "[::1]:8080");
+    assert!(loopback.load().is_ok());
+}
+
+#[test]
+fn tokens_and_their_mode_go_together() {
+    let hash = "a".repeat(64);
+    let tokens = format!("[{{ name = 'alice', sha256 = '{hash}' }}]");
+    says(
+        &operator().variable("SHOAL_AUTH__MODE", "tokens").refusal(),
+        &["auth.mode", "auth.tokens"],
+    );
+    says(
+        &operator().variable("SHOAL_AUTH__TOKENS", &tokens).refusal(),
+        &["auth.tokens", "auth.mode = \"tokens\""],
+    );
+    let both = operator().variable("SHOAL_AUTH__MODE", "tokens");
+    assert!(both.variable("SHOAL_AUTH__TOKENS", &tokens).load().is_ok());
+    let twice =
+        format!("[{{ name = 'alice', sha256 = '{hash}' }}, {{ name = 'bob', sha256 = '{hash}' }}]");
+    let both = operator().variable("SHOAL_AUTH__MODE", "tokens");
+    says(
+        &both.variable("SHOAL_AUTH__TOKENS", &twice).refusal(),
+        &["\"alice\"", "\"bob\"", "same token"],
+    );
+}
+
+#[test]
+fn pools_are_checked() {
+    for (name, value, parts) in [
+        ("SHOAL_POOLS__A__CONCURRENCY", "3", ["pools.a", "`backend`"]),
+        (
+            "SHOAL_POOLS__A__BACKEND",
+            "magic",
+            ["pools.a.backend", "`stdio`"],
+        ),
+        (
+            "SHOAL_POOLS__A__BACKEND",
+            "{ stdio = {} }",
+            ["pools.a.backend.stdio", "`command`"],
+        ),
+        (
+            "SHOAL_POOLS__A__BACKEND",
+            "{ stdio = { command = '' } }",
+            ["backend.stdio.command", "program"],
+        ),
+        (
+            "SHOAL_POOLS__A",
+            "{ backend = 'demo', concurrency = 0 }",
+            ["pools.a.concurrency", "at least 1"],
+        ),
+        (
+            "SHOAL_POOLS__A",
+            "{ backend = 'demo', prefix = 'ä ' }",
+            ["pools.a.prefix", "letters, digits"],
+        ),
+        ("SHOAL_POOLS", "", ["pools.A b", "a-z"]),
+    ] {
+        let operator = match value {
+            "" => operator().file("[pools.'A b']\nbackend = 'demo'\n"),
+            value => operator().variable(name, value),
+        };
+        says(&operator.refusal(), &parts);
+    }
+}
+
+#[test]
+fn rules_name_their_setting() {
+    for (name, value, parts) in [
+        ("SHOAL_SERVER__PATH", "mcp", ["server.path", "/mcp"]),
+        ("SHOAL_SERVER__PATH", "/m c", ["server.path", "letters"]),
+        (
+            "SHOAL_LIMITS__CONNECTIONS",
+            "0",
+            ["limits.connections", "at least 1"],
+        ),
+        (
+            "SHOAL_SESSION__IDLE",
+            "0s",
+            ["session.idle", "longer than 0"],
+        ),
+        (
+            "SHOAL_LOGGING__LEVEL",
+            "loud",
+            ["logging.level", "shoal_edge=debug"],
+        ),
+    ] {
+        let message = operator().variable(name, value).refusal();
+        says(&message, &parts);
+        says(&message, &[name]);
+    }
+}
