@@ -107,7 +107,7 @@ async fn a_finished_stream_can_be_resumed_after_the_session_slept() {
     let bench = Bench::new(quick());
     let alice = bench.open("alice", "2025-11-25").await;
     let mut stream = bench.stream(&alice, 1, "stream").await;
-    let primed = support::within(stream.items.recv()).await;
+    let primed = within(stream.items.recv()).await;
     let Some(shoal_ports::StreamItem::Prime { id, .. }) = primed else {
         panic!()
     };

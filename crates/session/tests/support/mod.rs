@@ -2,7 +2,9 @@
 #![allow(
     missing_docs,
     dead_code,
-    reason = "shared by test binaries that each use a part"
+    unreachable_pub,
+    clippy::unwrap_used,
+    reason = "shared by test binaries that each use a part; a failed step is the report"
 )]
 
 use std::sync::Arc;

@@ -1,0 +1,48 @@
+//! Holds the rings of `docs/architecture.md`: a crate depends on lower rings only, and the crates of one
+//! ring never see one another.
+
+use std::collections::HashMap;
+use std::process::Command;
+
+/// Ring of every crate of the workspace.
+const RINGS: [(&str, u8); 11] = [
+    ("shoal-protocol", 1),
+    ("shoal-telemetry", 1),
+    ("shoal-ports", 2),
+    ("shoal-edge", 3),
+    ("shoal-session", 3),
+    ("shoal-dispatch", 3),
+    ("shoal-worker", 3),
+    ("shoal-demo", 3),
+    ("shoal-node", 4),
+    ("shoal-testkit", 5),
+    ("loadtest", 5),
+];
+
+#[test]
+fn crates_depend_on_lower_rings_only() {
+    let metadata = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .output()
+        .expect("cargo runs");
+    let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout).expect("JSON");
+    let rings: HashMap<&str, u8> = RINGS.into_iter().collect();
+    let packages = metadata["packages"].as_array().expect("packages");
+    let mut broken = Vec::new();
+    for package in packages {
+        let name = package["name"].as_str().expect("a name");
+        let Some(ring) = rings.get(name) else {
+            panic!("{name} has no ring: give it one here and in docs/architecture.md")
+        };
+        for dependency in package["dependencies"].as_array().expect("dependencies") {
+            // Tests may reach sideways (an engine runs against its neighbour's fixtures); code may not.
+            let is_code = dependency["kind"].is_null();
+            let on = dependency["name"].as_str().expect("a name");
+            if let Some(below) = rings.get(on).filter(|below| is_code && *below >= ring) {
+                broken.push(format!("{name} (ring {ring}) depends on {on} (ring {below})"));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+    assert_eq!(packages.len(), RINGS.len(), "a ring names a crate that is gone");
+}
