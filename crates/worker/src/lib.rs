@@ -1,5 +1,7 @@
 //! The worker runtime and its backends: bounded actor pools that run tools, resources and prompts.
 
 mod backend;
+mod runtime;
 
 pub use backend::{Backend, BackendState, CallContext};
+pub use runtime::{PoolConfig, WorkerRuntime};

@@ -1,0 +1,187 @@
+//! The worker runtime: runs the calls of any backend in a bounded actor pool.
+//!
+//! | | |
+//! |---|---|
+//! | `places` | admission: how many calls run and wait |
+//! | `pool` | ractor's factory, whose actors run them |
+//! | `execute` | one call's deadline, cancellation and panics |
+//! | `record` | one call's events, questions and reader |
+//! | `ledger` | which calls can be attached to |
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use ractor::concurrency::JoinHandle;
+use shoal_ports::{
+    Announcement, BusEvent, Call, CallFailure, CallId, RunningCall, SessionId, Worker, WorkerId,
+    WorkerLoad,
+};
+use shoal_protocol::RpcError;
+use tokio::sync::{broadcast, watch};
+
+use crate::backend::{Backend, BackendState};
+
+mod client;
+mod config;
+mod event_buffer;
+mod execute;
+mod ledger;
+mod line;
+mod places;
+mod pool;
+mod record;
+mod shutdown;
+#[cfg(test)]
+mod tests;
+
+pub use config::PoolConfig;
+
+use ledger::{Entered, Ledger};
+use places::Places;
+use pool::{Pool, Work};
+
+/// A worker: one pool's share of one process.
+///
+/// * A call runs whoever listens. Its events are read from a bounded buffer, by one reader at a time;
+///   a later one takes over. A reader that stays too far behind is let go: its events end without
+///   `Finished`, and it may attach again.
+/// * A finished call is kept for [`PoolConfig::result_retention`], except one that is safe to repeat,
+///   sent nothing but its end, and was read to that end.
+/// * A deadline and a cancellation end the call at once; its tool then has
+///   [`PoolConfig::cancel_grace`] before it is dropped, and keeps its place in the pool until then.
+pub struct WorkerRuntime {
+    id: WorkerId,
+    config: PoolConfig,
+    backend: Arc<dyn Backend>,
+    state: watch::Receiver<BackendState>,
+    announcement: watch::Sender<Announcement>,
+    places: Arc<Places>,
+    ledger: Arc<Ledger>,
+    pool: Pool,
+    stopped: Mutex<Option<JoinHandle<()>>>,
+    draining: AtomicBool,
+}
+
+impl WorkerRuntime {
+    /// Starts a worker's actors for a backend that is running.
+    pub async fn start(id: WorkerId, config: PoolConfig, backend: Arc<dyn Backend>) -> Arc<Self> {
+        let (pool, stopped) = pool::start(&config, Arc::clone(&backend)).await;
+        let mut state = backend.state();
+        let announced = announcement_of(&id, &config.pool, &state.borrow_and_update());
+        let runtime = Arc::new(Self {
+            id,
+            places: Places::new(config.concurrency, config.queue),
+            ledger: Ledger::start(&config),
+            config,
+            state: state.clone(),
+            announcement: watch::Sender::new(announced),
+            backend,
+            pool,
+            stopped: Mutex::new(Some(stopped)),
+            draining: AtomicBool::new(false),
+        });
+        tokio::spawn(Self::announce(Arc::downgrade(&runtime), state));
+        runtime
+    }
+
+    /// Passes on what the backend says of itself, until the runtime is gone or drains.
+    async fn announce(runtime: Weak<Self>, mut state: watch::Receiver<BackendState>) {
+        while state.changed().await.is_ok() {
+            let Some(runtime) = runtime.upgrade() else {
+                return;
+            };
+            let next = announcement_of(
+                &runtime.id,
+                &runtime.config.pool,
+                &state.borrow_and_update(),
+            );
+            runtime.announcement.send_if_modified(|announced| {
+                let goes_on = !runtime.draining.load(Ordering::Acquire);
+                if goes_on {
+                    *announced = next;
+                }
+                goes_on
+            });
+        }
+    }
+
+    fn refusal(&self) -> Option<CallFailure> {
+        let reason = if self.draining.load(Ordering::Acquire) {
+            "the worker is shutting down".to_owned()
+        } else {
+            let state = self.state.borrow();
+            if state.catalog.is_some() {
+                return None;
+            }
+            let detail = state.detail.as_deref();
+            detail.unwrap_or("the worker is not ready").to_owned()
+        };
+        Some(CallFailure::NotExecuted { reason })
+    }
+}
+
+#[async_trait]
+impl Worker for WorkerRuntime {
+    fn announcement(&self) -> watch::Receiver<Announcement> {
+        self.announcement.subscribe()
+    }
+
+    fn news(&self) -> broadcast::Receiver<BusEvent> {
+        self.backend.news()
+    }
+
+    fn load(&self) -> WorkerLoad {
+        self.places.load()
+    }
+
+    async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {
+        let entered = self.ledger.enter(&call, || match self.refusal() {
+            Some(failure) => Err(failure),
+            None => self.places.take().ok_or_else(|| CallFailure::Overloaded {
+                reason: format!("the queue of pool {} is full", self.config.pool),
+                retry_after: pool::RETRY_AFTER,
+            }),
+        })?;
+        Ok(match entered {
+            Entered::Known(record) => client::attach(record, 0, &self.id),
+            Entered::New(record, place) => {
+                let running = client::attach(Arc::clone(&record), 0, &self.id);
+                let work = Work::new(call, record, place);
+                pool::dispatch(&self.pool, work, self.config.queue_age);
+                running
+            }
+        })
+    }
+
+    async fn attach(&self, call: CallId, after: u64) -> Result<RunningCall, CallFailure> {
+        match self.ledger.find(call) {
+            Some(record) => Ok(client::attach(record, after, &self.id)),
+            None => Err(CallFailure::OutcomeUnknown {
+                reason: "its worker does not know it any more".to_owned(),
+            }),
+        }
+    }
+
+    async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
+        self.backend.subscribe(uri).await
+    }
+
+    async fn unsubscribe(&self, uri: &str) {
+        self.backend.unsubscribe(uri).await;
+    }
+
+    async fn end_session(&self, session: &SessionId) {
+        self.backend.end_session(session).await;
+    }
+}
+
+fn announcement_of(worker: &WorkerId, pool: &Arc<str>, state: &BackendState) -> Announcement {
+    Announcement {
+        worker: worker.clone(),
+        pool: Arc::clone(pool),
+        catalog: state.catalog.clone(),
+        detail: state.detail.clone(),
+    }
+}

@@ -1,0 +1,42 @@
+//! The limits of one worker pool in one process.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How much a [`WorkerRuntime`](crate::WorkerRuntime) takes on and how long it keeps what it has done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolConfig {
+    /// The pool that the worker belongs to.
+    pub pool: Arc<str>,
+    /// Calls that run at once.
+    pub concurrency: usize,
+    /// Calls that may wait for a place; more are refused.
+    pub queue: usize,
+    /// How long a call may wait. One that waited longer is shed: its client has probably given up, and
+    /// running it would only delay the next.
+    pub queue_age: Duration,
+    /// How long the events of a finished call can still be attached to.
+    pub result_retention: Duration,
+    /// How many finished calls are kept at most.
+    pub retained_results: usize,
+    /// How many bytes of finished calls are kept at most.
+    pub retained_bytes: usize,
+    /// How long a call may go on after it was told to stop, before it is dropped.
+    pub cancel_grace: Duration,
+}
+
+impl PoolConfig {
+    /// The defaults, for this pool.
+    pub fn new(pool: impl Into<Arc<str>>) -> Self {
+        Self {
+            pool: pool.into(),
+            concurrency: 128,
+            queue: 1024,
+            queue_age: Duration::from_secs(5),
+            result_retention: Duration::from_secs(60),
+            retained_results: 10_000,
+            retained_bytes: 64 * 1024 * 1024,
+            cancel_grace: Duration::from_secs(5),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Running one call: deadline, cancellation, panics.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use shoal_ports::{Call, CallFailure, CallOutcome};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::record::CallRecord;
+use crate::backend::{Backend, CallContext};
+
+/// Runs a call to its end, or until `grace` after it was told to stop.
+///
+/// The call's client learns of a deadline or a cancellation at once; the grace is for the tool.
+pub(super) async fn execute(
+    call: &Call,
+    record: &Arc<CallRecord>,
+    backend: &dyn Backend,
+    grace: Duration,
+) {
+    let context = CallContext::new(Arc::clone(record) as _);
+    let run = AssertUnwindSafe(backend.run(call, &context)).catch_unwind();
+    tokio::pin!(run);
+    tokio::select! {
+        // The call comes first: one that ends without waiting touches no timer.
+        biased;
+        ended = &mut run => {
+            record.finish(ended.unwrap_or_else(|panic| panicked(record, &panic)));
+            return;
+        }
+        () = record.cancelled.cancelled() => {}
+        () = sleep_until(call.deadline) => {
+            record.stop(CallFailure::DeadlineExceeded { limit: limit(call, record) });
+        }
+    }
+    match timeout(grace, run).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(panic)) => drop(panicked(record, &panic)),
+        Err(_) => {
+            tracing::warn!(
+                call = %record.id,
+                method = %record.method,
+                "a call did not stop within {} s of being told to, and was dropped",
+                grace.as_secs_f32(),
+            );
+        }
+    }
+}
+
+/// The time that the call was given.
+fn limit(call: &Call, record: &CallRecord) -> Duration {
+    call.deadline.saturating_duration_since(record.admitted)
+}
+
+/// Whether the call's deadline has passed.
+pub(super) fn is_late(call: &Call) -> bool {
+    call.deadline <= Instant::now()
+}
+
+fn panicked(record: &CallRecord, panic: &(dyn Any + Send)) -> CallOutcome {
+    let message = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message");
+    tracing::error!(call = %record.id, method = %record.method, "a call panicked: {message}");
+    // What it said stays in the log: it was not written for the client.
+    CallOutcome::Failed(CallFailure::OutcomeUnknown {
+        reason: "the tool panicked".to_owned(),
+    })
+}

@@ -1,0 +1,143 @@
+//! The calls that can be attached to: those that run, and for a bounded time those that have ended.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use dashmap::{DashMap, Entry};
+use parking_lot::Mutex;
+use shoal_ports::{Call, CallId};
+use tokio::time::Instant;
+
+use super::config::PoolConfig;
+use super::record::CallRecord;
+
+/// How often expired calls are looked for. Coarse, because a call that stays a little longer harms
+/// nobody.
+const SWEEP: Duration = Duration::from_secs(1);
+
+pub(super) struct Ledger {
+    calls: DashMap<CallId, Arc<CallRecord>>,
+    retired: Mutex<Retired>,
+    retention: Duration,
+    most_calls: usize,
+    most_bytes: usize,
+}
+
+/// The calls that have ended, oldest first.
+#[derive(Default)]
+struct Retired {
+    calls: VecDeque<Kept>,
+    bytes: usize,
+}
+
+struct Kept {
+    id: CallId,
+    until: Instant,
+    bytes: usize,
+}
+
+/// What [`Ledger::enter`] found.
+pub(super) enum Entered<T> {
+    /// The call is new.
+    New(Arc<CallRecord>, T),
+    /// The call is known.
+    Known(Arc<CallRecord>),
+}
+
+impl Ledger {
+    /// An empty ledger, swept until it is dropped.
+    pub(super) fn start(config: &PoolConfig) -> Arc<Self> {
+        let ledger = Arc::new(Self {
+            calls: DashMap::new(),
+            retired: Mutex::default(),
+            retention: config.result_retention,
+            most_calls: config.retained_results,
+            most_bytes: config.retained_bytes,
+        });
+        tokio::spawn(sweep(Arc::downgrade(&ledger)));
+        ledger
+    }
+
+    /// Enters a call, if `admit` lets it in, or finds it.
+    pub(super) fn enter<T, E>(
+        self: &Arc<Self>,
+        call: &Call,
+        admit: impl FnOnce() -> Result<T, E>,
+    ) -> Result<Entered<T>, E> {
+        match self.calls.entry(call.id) {
+            Entry::Occupied(known) => Ok(Entered::Known(Arc::clone(known.get()))),
+            Entry::Vacant(vacant) => {
+                let admission = admit()?;
+                let record = CallRecord::new(call, Arc::downgrade(self));
+                vacant.insert(Arc::clone(&record));
+                Ok(Entered::New(record, admission))
+            }
+        }
+    }
+
+    pub(super) fn find(&self, id: CallId) -> Option<Arc<CallRecord>> {
+        self.calls.get(&id).map(|record| Arc::clone(&record))
+    }
+
+    /// The calls that have not ended.
+    pub(super) fn open(&self) -> Vec<Arc<CallRecord>> {
+        let open = self.calls.iter().filter(|record| !record.has_ended());
+        open.map(|record| Arc::clone(&record)).collect()
+    }
+
+    /// Keeps a call that has ended for the retention time, at the cost of the oldest.
+    pub(super) fn retire(&self, id: CallId, bytes: usize) {
+        let until = Instant::now() + self.retention;
+        let mut retired = self.retired.lock();
+        retired.bytes += bytes;
+        retired.calls.push_back(Kept { id, until, bytes });
+        let mut surplus = Vec::new();
+        while retired.calls.len() > self.most_calls || retired.bytes > self.most_bytes {
+            surplus.extend(retired.pop());
+        }
+        drop(retired);
+        self.forget_all(surplus);
+    }
+
+    /// Forgets a call.
+    pub(super) fn forget(&self, id: CallId) {
+        self.calls.remove(&id);
+    }
+
+    fn forget_expired(&self, now: Instant) {
+        let mut expired = Vec::new();
+        let mut retired = self.retired.lock();
+        while retired.calls.front().is_some_and(|kept| kept.until <= now) {
+            expired.extend(retired.pop());
+        }
+        drop(retired);
+        self.forget_all(expired);
+    }
+
+    fn forget_all(&self, ids: Vec<CallId>) {
+        for id in ids {
+            self.forget(id);
+        }
+    }
+}
+
+impl Retired {
+    fn pop(&mut self) -> Option<CallId> {
+        let kept = self.calls.pop_front()?;
+        self.bytes -= kept.bytes;
+        Some(kept.id)
+    }
+}
+
+async fn sweep(ledger: Weak<Ledger>) {
+    let mut ticks = tokio::time::interval(SWEEP);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        let now = ticks.tick().await;
+        let Some(ledger) = ledger.upgrade() else {
+            return;
+        };
+        ledger.forget_expired(now);
+    }
+}

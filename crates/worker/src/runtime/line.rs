@@ -1,0 +1,95 @@
+//! The tool's way to its client, as the runtime offers it to backends.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use shoal_ports::{AskId, CallEventKind};
+use shoal_protocol::{
+    ClientCapability, LogLevel, Method, Outcome, RawJson, RawObject, RpcError, declares,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::record::{CallRecord, Offered};
+use crate::backend::CallLine;
+
+/// How long a tool waits for a reader that is behind before it goes on without it. Longer than a
+/// reader's hiccup, shorter than what a user takes for a stuck tool.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Questions of one call that may be open at once.
+const OPEN_ASKS: usize = 64;
+
+#[async_trait]
+impl CallLine for CallRecord {
+    async fn notify(&self, method: Method, params: Option<RawJson>) {
+        if method != Method::LogMessage || self.wants_log(params.as_ref()) {
+            self.send(CallEventKind::Notification { method, params })
+                .await;
+        }
+    }
+
+    async fn ask(&self, method: Method, params: Option<RawJson>) -> Outcome {
+        let Some(needed) = ClientCapability::needed_by(&method, params.as_ref()) else {
+            return Outcome::Error(RpcError::method_not_found(method.as_str()));
+        };
+        if !declares(&self.caller.capabilities, needed) {
+            return Outcome::Error(needed.missing());
+        }
+        let Some((ask, answered)) = self.open_ask(method, params, OPEN_ASKS) else {
+            return Outcome::Error(if self.has_ended() {
+                ended()
+            } else {
+                RpcError::internal(format!(
+                    "{OPEN_ASKS} requests of this call are open already"
+                ))
+            });
+        };
+        let _open = OpenAsk { record: self, ask };
+        answered.await.unwrap_or_else(|_| Outcome::Error(ended()))
+    }
+
+    async fn close_stream(&self, retry: Duration) {
+        self.send(CallEventKind::CloseStream { retry }).await;
+    }
+
+    fn cancelled(&self) -> &CancellationToken {
+        &self.cancelled
+    }
+}
+
+impl CallRecord {
+    async fn send(&self, kind: CallEventKind) {
+        let mut offered = self.offer(kind);
+        while let Offered::Full(kind) = offered {
+            if !self.room(PATIENCE).await {
+                tracing::debug!(call = %self.id, "a reader that is too slow is detached");
+                self.detach_slow_reader();
+            }
+            offered = self.offer(kind);
+        }
+    }
+
+    /// A message whose level cannot be read is no valid message, and reaches nobody.
+    fn wants_log(&self, params: Option<&RawJson>) -> bool {
+        let level = params
+            .and_then(RawObject::of)
+            .and_then(|params| params.get("level"))
+            .and_then(|level| level.read::<LogLevel>().ok());
+        level.is_some_and(|level| self.log.passes(level))
+    }
+}
+
+/// Takes the question back when the tool stops waiting for its answer.
+struct OpenAsk<'a> {
+    record: &'a CallRecord,
+    ask: AskId,
+}
+
+impl Drop for OpenAsk<'_> {
+    fn drop(&mut self) {
+        self.record.close_ask(self.ask);
+    }
+}
+
+fn ended() -> RpcError {
+    RpcError::internal("the call ended before its client answered")
+}

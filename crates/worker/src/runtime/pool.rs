@@ -1,0 +1,178 @@
+//! The actor pool: ractor's factory, with one actor for each call that can run at once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ractor::concurrency::JoinHandle;
+use ractor::factory::queues::DefaultQueue;
+use ractor::factory::routing::QueuerRouting;
+use ractor::factory::{
+    DiscardHandler, DiscardReason, Factory, FactoryArguments, FactoryMessage, FactoryRef, Job,
+    JobOptions, Worker, WorkerBuilder, WorkerId,
+};
+use ractor::{Actor, ActorProcessingErr};
+use shoal_ports::{Call, CallFailure, CallId, CallOutcome};
+use tokio::time::Instant;
+
+use super::config::PoolConfig;
+use super::execute::{execute, is_late};
+use super::places::Place;
+use super::record::CallRecord;
+use crate::backend::Backend;
+
+/// When an overloaded pool may be tried again. A pool that is full now is seldom empty sooner, and
+/// clients that come back in the same second would only be refused again.
+pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// The pool's mailbox.
+pub(super) type Pool = FactoryRef<CallId, Work>;
+
+type PoolFactory =
+    Factory<CallId, Work, (), PoolActor, QueuerRouting<CallId, Work>, DefaultQueue<CallId, Work>>;
+
+/// A call on its way through the pool. Dropping it ends the call, whatever happened to it.
+pub(super) struct Work {
+    call: Call,
+    record: Arc<CallRecord>,
+    place: Place,
+}
+
+impl Work {
+    pub(super) fn new(call: Call, record: Arc<CallRecord>, place: Place) -> Self {
+        Self {
+            call,
+            record,
+            place,
+        }
+    }
+
+    fn fail(&self, failure: CallFailure) {
+        self.record.finish(CallOutcome::Failed(failure));
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        if !self.record.has_ended() {
+            self.fail(self.record.lost("its worker was stopped"));
+        }
+    }
+}
+
+/// Starts the pool's actors.
+pub(super) async fn start(
+    config: &PoolConfig,
+    backend: Arc<dyn Backend>,
+) -> (Pool, JoinHandle<()>) {
+    let arguments = FactoryArguments::builder()
+        .worker_builder(Box::new(Builder {
+            backend,
+            grace: config.cancel_grace,
+        }))
+        .num_initial_workers(config.concurrency.max(1))
+        .router(QueuerRouting::default())
+        // Bounded by admission (`places.rs`), which can refuse a call before it is sent here.
+        .queue(DefaultQueue::default())
+        .discard_handler(Arc::new(Shed {
+            pool: Arc::clone(&config.pool),
+        }) as _)
+        .build();
+    Actor::spawn(None, PoolFactory::default(), arguments)
+        .await
+        .expect("a factory without a name, whose actors start without fail, starts")
+}
+
+/// Sends a call to the pool, to wait no longer than `queue_age` or its deadline.
+pub(super) fn dispatch(pool: &Pool, work: Work, queue_age: Duration) {
+    let left = work.call.deadline.saturating_duration_since(Instant::now());
+    let options = JobOptions::new(Some(queue_age.min(left)));
+    // A stopped pool hands the work back, and dropping it ends the call.
+    drop(pool.dispatch_with_options(work.call.id, work, options));
+}
+
+/// Runs what has been accepted and nothing new, then stops the pool.
+pub(super) fn drain(pool: &Pool) {
+    drop(pool.cast(FactoryMessage::DrainRequests));
+}
+
+struct Builder {
+    backend: Arc<dyn Backend>,
+    grace: Duration,
+}
+
+impl WorkerBuilder<PoolActor, ()> for Builder {
+    fn build(&mut self, _wid: WorkerId) -> (PoolActor, ()) {
+        let actor = PoolActor {
+            backend: Arc::clone(&self.backend),
+            grace: self.grace,
+        };
+        (actor, ())
+    }
+}
+
+/// One of the pool's actors: runs one call at a time.
+struct PoolActor {
+    backend: Arc<dyn Backend>,
+    grace: Duration,
+}
+
+impl Worker for PoolActor {
+    type Key = CallId;
+    type Message = Work;
+    type State = ();
+    type Arguments = ();
+
+    async fn pre_start(
+        &self,
+        _wid: WorkerId,
+        _pool: &Pool,
+        (): (),
+    ) -> Result<(), ActorProcessingErr> {
+        Ok(())
+    }
+
+    // Never an error: ractor would replace the actor, and the call would be lost.
+    async fn handle(
+        &self,
+        _wid: WorkerId,
+        _pool: &Pool,
+        Job { key, msg: work, .. }: Job<CallId, Work>,
+        (): &mut (),
+    ) -> Result<CallId, ActorProcessingErr> {
+        if work.record.has_ended() {
+            // Cancelled while it waited.
+        } else if is_late(&work.call) {
+            work.fail(waited("its deadline"));
+        } else {
+            work.record.begin();
+            let _running = work.place.run();
+            execute(&work.call, &work.record, &*self.backend, self.grace).await;
+        }
+        Ok(key)
+    }
+}
+
+/// Ends the calls that the factory throws away.
+struct Shed {
+    pool: Arc<str>,
+}
+
+impl DiscardHandler<CallId, Work> for Shed {
+    fn discard(&self, reason: DiscardReason, job: &mut Job<CallId, Work>) {
+        job.msg.fail(match reason {
+            DiscardReason::Shutdown => CallFailure::NotExecuted {
+                reason: "the worker is shutting down".to_owned(),
+            },
+            _ if is_late(&job.msg.call) => waited("its deadline"),
+            _ => waited("the limit"),
+        });
+        tracing::debug!(call = %job.key, pool = %self.pool, ?reason, "call shed");
+    }
+}
+
+fn waited(until: &str) -> CallFailure {
+    CallFailure::Overloaded {
+        reason: format!("it waited in the queue until {until}"),
+        retry_after: RETRY_AFTER,
+    }
+}

@@ -1,0 +1,312 @@
+//! What a worker knows of one call: its events, its open questions, its reader.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use shoal_ports::{
+    AskId, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Caller, Durability,
+    LogFilter,
+};
+use shoal_protocol::{Method, Outcome, RawJson};
+use tokio::sync::{Notify, oneshot};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::event_buffer::EventBuffer;
+use super::ledger::Ledger;
+
+/// Events that a reader may be behind before the tool has to wait for it.
+const UNREAD_EVENTS: u64 = 64;
+
+/// One call, from its admission until nobody can attach to it any more.
+pub(super) struct CallRecord {
+    pub(super) id: CallId,
+    pub(super) caller: Arc<Caller>,
+    pub(super) log: LogFilter,
+    pub(super) method: Method,
+    pub(super) admitted: Instant,
+    pub(super) cancelled: CancellationToken,
+    durability: Durability,
+    begun: AtomicBool,
+    ledger: Weak<Ledger>,
+    line: Mutex<Line>,
+    /// Tells writers that the reader has taken something.
+    room: Notify,
+}
+
+#[derive(Default)]
+struct Line {
+    events: EventBuffer,
+    reader: Option<Reader>,
+    readers: u64,
+    asks: Vec<(AskId, oneshot::Sender<Outcome>)>,
+    asked: u64,
+    /// Only to name the call in the log while it runs.
+    params: Option<RawJson>,
+}
+
+/// Whoever reads the events now. A later reader takes over: the earlier one is most likely half of a
+/// broken connection.
+struct Reader {
+    number: u64,
+    read: u64,
+    waker: Option<Waker>,
+}
+
+/// Whether an event was taken in.
+pub(super) enum Offered {
+    /// Yes.
+    Taken,
+    /// The call has ended.
+    Ended,
+    /// The reader is too far behind.
+    Full(CallEventKind),
+}
+
+impl CallRecord {
+    pub(super) fn new(call: &Call, ledger: Weak<Ledger>) -> Arc<Self> {
+        Arc::new(Self {
+            id: call.id,
+            caller: Arc::clone(&call.caller),
+            log: call.log,
+            method: call.method.clone(),
+            admitted: Instant::now(),
+            cancelled: CancellationToken::new(),
+            durability: call.durability,
+            begun: AtomicBool::new(false),
+            ledger,
+            line: Mutex::new(Line {
+                params: call.params.clone(),
+                ..Line::default()
+            }),
+            room: Notify::new(),
+        })
+    }
+
+    /// Whether the call has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.line.lock().events.has_ended()
+    }
+
+    /// The tool is about to see the call.
+    pub(super) fn begin(&self) {
+        self.begun.store(true, Ordering::Relaxed);
+    }
+
+    /// What a client has to know when the call ends without its tool.
+    pub(super) fn lost(&self, reason: &str) -> CallFailure {
+        let reason = reason.to_owned();
+        if self.begun.load(Ordering::Relaxed) {
+            CallFailure::OutcomeUnknown { reason }
+        } else {
+            CallFailure::NotExecuted { reason }
+        }
+    }
+
+    /// What the call was given, while it runs.
+    pub(super) fn params(&self) -> Option<RawJson> {
+        self.line.lock().params.clone()
+    }
+
+    /// Offers an event to the reader, unless that is too far behind.
+    pub(super) fn offer(&self, kind: CallEventKind) -> Offered {
+        let mut line = self.line.lock();
+        if line.events.has_ended() {
+            return Offered::Ended;
+        }
+        if let Some(read) = line.reader.as_ref().map(|reader| reader.read) {
+            let behind = line.events.last() - read.min(line.events.last());
+            if behind >= UNREAD_EVENTS || !line.events.has_room(read) {
+                return Offered::Full(kind);
+            }
+        }
+        let waker = line.push(kind);
+        drop(line);
+        wake(waker);
+        Offered::Taken
+    }
+
+    /// Returns when the reader has taken something, left or been replaced since `offer` said full, or
+    /// after `patience`; whether it was the former.
+    pub(super) async fn room(&self, patience: Duration) -> bool {
+        let room = self.room.notified();
+        tokio::pin!(room);
+        room.as_mut().enable();
+        // What happened between the offer and `enable` was not notified to this future.
+        if !self.is_full() {
+            return true;
+        }
+        tokio::time::timeout(patience, room).await.is_ok()
+    }
+
+    fn is_full(&self) -> bool {
+        let mut line = self.line.lock();
+        let Some(read) = line.reader.as_ref().map(|reader| reader.read) else {
+            return false;
+        };
+        let behind = line.events.last() - read.min(line.events.last());
+        !line.events.has_ended() && (behind >= UNREAD_EVENTS || !line.events.has_room(read))
+    }
+
+    /// Puts a question; the receiver yields its answer, or nothing when the call ends before.
+    pub(super) fn open_ask(
+        &self,
+        method: Method,
+        params: Option<RawJson>,
+        limit: usize,
+    ) -> Option<(AskId, oneshot::Receiver<Outcome>)> {
+        let mut line = self.line.lock();
+        if line.events.has_ended() || line.asks.len() >= limit {
+            return None;
+        }
+        line.asked += 1;
+        let ask = AskId(line.asked);
+        let (answer, answered) = oneshot::channel();
+        line.asks.push((ask, answer));
+        let waker = line.push(CallEventKind::Ask {
+            ask,
+            method,
+            params,
+        });
+        drop(line);
+        wake(waker);
+        Some((ask, answered))
+    }
+
+    /// Takes a question back, answered or not.
+    pub(super) fn close_ask(&self, ask: AskId) -> Option<oneshot::Sender<Outcome>> {
+        let mut line = self.line.lock();
+        let at = line.asks.iter().position(|(id, _)| *id == ask)?;
+        line.events.forget_ask(ask);
+        Some(line.asks.swap_remove(at).1)
+    }
+
+    /// Ends the call, unless it has ended already; whether this ended it.
+    pub(super) fn finish(&self, outcome: CallOutcome) -> bool {
+        let mut line = self.line.lock();
+        if line.events.has_ended() {
+            return false;
+        }
+        line.events.end(outcome);
+        let asks = std::mem::take(&mut line.asks);
+        line.params = None;
+        let waker = line.reader.as_mut().and_then(|reader| reader.waker.take());
+        // One that is safe to repeat and said nothing but its result is gone once it is delivered.
+        let passing = self.is_passing(&line) && line.reader.is_some();
+        let bytes = line.events.bytes();
+        drop(line);
+        drop(asks);
+        self.room.notify_waiters();
+        if !passing {
+            self.retire(bytes);
+        }
+        wake(waker);
+        true
+    }
+
+    /// Ends the call because of `failure`, and tells the tool to stop.
+    pub(super) fn stop(&self, failure: CallFailure) -> bool {
+        let ended = self.finish(CallOutcome::Failed(failure));
+        self.cancelled.cancel();
+        ended
+    }
+
+    /// Makes a new reader, who takes over from the present one.
+    pub(super) fn attach(&self, after: u64) -> u64 {
+        let mut line = self.line.lock();
+        line.readers += 1;
+        let number = line.readers;
+        let former = line.reader.replace(Reader {
+            number,
+            read: after,
+            waker: None,
+        });
+        drop(line);
+        self.room.notify_waiters();
+        wake(former.and_then(|reader| reader.waker));
+        number
+    }
+
+    /// Lets go of a reader that is too slow; its events end, and it may attach again.
+    pub(super) fn detach_slow_reader(&self) {
+        let mut line = self.line.lock();
+        let former = line.reader.take();
+        drop(line);
+        wake(former.and_then(|reader| reader.waker));
+    }
+
+    /// The reader's next event.
+    pub(super) fn poll_read(&self, number: u64, waker: &Waker) -> Poll<Option<CallEvent>> {
+        let mut line = self.line.lock();
+        let Line { events, reader, .. } = &mut *line;
+        let Some(reader) = reader.as_mut().filter(|reader| reader.number == number) else {
+            return Poll::Ready(None);
+        };
+        let Some(event) = events.next_after(reader.read).cloned() else {
+            if events.has_ended() {
+                return Poll::Ready(None);
+            }
+            match &mut reader.waker {
+                Some(known) => known.clone_from(waker),
+                none => *none = Some(waker.clone()),
+            }
+            return Poll::Pending;
+        };
+        reader.read = event.sequence;
+        let ended = matches!(event.kind, CallEventKind::Finished(_));
+        let passing = ended && self.is_passing(&line);
+        drop(line);
+        if passing {
+            if let Some(ledger) = self.ledger.upgrade() {
+                ledger.forget(self.id);
+            }
+        } else if !ended {
+            self.room.notify_waiters();
+        }
+        Poll::Ready(Some(event))
+    }
+
+    /// The reader has gone.
+    pub(super) fn leave(&self, number: u64) {
+        let mut line = self.line.lock();
+        let Some(reader) = line.reader.take_if(|reader| reader.number == number) else {
+            return;
+        };
+        let undelivered = line.events.has_ended() && reader.read < line.events.last();
+        let retire = undelivered && self.is_passing(&line);
+        let bytes = line.events.bytes();
+        drop(line);
+        self.room.notify_waiters();
+        if retire {
+            self.retire(bytes);
+        }
+    }
+
+    /// Whether the call is not kept once its end has been read.
+    fn is_passing(&self, line: &Line) -> bool {
+        self.durability == Durability::Repeatable && line.events.last() == 1
+    }
+
+    fn retire(&self, bytes: usize) {
+        if let Some(ledger) = self.ledger.upgrade() {
+            ledger.retire(self.id, bytes);
+        }
+    }
+}
+
+impl Line {
+    fn push(&mut self, kind: CallEventKind) -> Option<Waker> {
+        let read = self.reader.as_ref().map_or(u64::MAX, |reader| reader.read);
+        self.events.push(kind, read);
+        self.reader.as_mut().and_then(|reader| reader.waker.take())
+    }
+}
+
+fn wake(waker: Option<Waker>) {
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}

@@ -1,0 +1,8 @@
+//! The runtime's promises, seen through the `Worker` trait.
+
+mod attaching;
+mod ending;
+mod overload;
+mod script;
+mod shutting_down;
+mod talking;

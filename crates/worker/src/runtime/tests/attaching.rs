@@ -1,0 +1,199 @@
+//! Attaching to calls that run, and to calls that have ended.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shoal_ports::{CallEventKind, CallFailure, CallId, Worker};
+use tokio::sync::Semaphore;
+
+use super::script::{
+    Script, call, done, event, is_done, outcome, progress, repeatable, small, until,
+};
+use crate::PoolConfig;
+
+/// Reports progress once for every permit, `steps` times.
+fn stepping(steps: usize) -> (Arc<Script>, Arc<Semaphore>) {
+    let permits = Arc::new(Semaphore::new(0));
+    let given = Arc::clone(&permits);
+    let script = Script::new(move |context| {
+        let given = Arc::clone(&given);
+        async move {
+            for step in 1..=steps {
+                given.acquire().await.expect("open").forget();
+                progress(&context, step).await;
+            }
+            done()
+        }
+    });
+    (script, permits)
+}
+
+#[tokio::test]
+async fn call_can_be_attached_to_while_it_runs_and_after() {
+    let (script, permits) = stepping(3);
+    let worker = script.worker(small()).await;
+    let call = call();
+    let id = call.id;
+    let mut first = worker.start(call).await.unwrap();
+    permits.add_permits(1);
+    assert_eq!(event(&mut first).await.sequence, 1);
+
+    let mut second = worker.attach(id, 1).await.unwrap();
+    assert!(
+        first.events.next().await.is_none(),
+        "the later reader takes over"
+    );
+    permits.add_permits(2);
+    for sequence in [2, 3, 4] {
+        assert_eq!(event(&mut second).await.sequence, sequence);
+    }
+    assert!(second.events.next().await.is_none());
+
+    let mut third = worker.attach(id, 2).await.unwrap();
+    assert_eq!(event(&mut third).await.sequence, 3);
+    assert!(is_done(&outcome(&mut third).await));
+    assert_eq!(script.runs(), 1);
+}
+
+#[tokio::test]
+async fn starting_a_known_call_attaches_to_it() {
+    let script = Script::quick();
+    let worker = script.worker(small()).await;
+    let call = call();
+    for _ in 0..3 {
+        let mut running = worker.start(call.clone()).await.unwrap();
+        assert_eq!(event(&mut running).await.sequence, 1);
+    }
+    assert_eq!(script.runs(), 1);
+}
+
+#[tokio::test]
+async fn call_runs_on_when_nobody_listens() {
+    let script = Script::new(|context| async move {
+        for step in 0..1000 {
+            progress(&context, step).await;
+        }
+        done()
+    });
+    let worker = script.worker(small()).await;
+    let call = call();
+    let id = call.id;
+    drop(worker.start(call).await.unwrap());
+    until(|| script.runs() == 1 && worker.load().running == 0).await;
+    let mut running = worker.attach(id, 0).await.unwrap();
+    let oldest = event(&mut running).await.sequence;
+    assert!(
+        oldest > 500,
+        "the oldest notifications are gone, yet {oldest} is there"
+    );
+    assert!(is_done(&outcome(&mut running).await));
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_reader_is_let_go_and_may_come_back() {
+    let script = Script::new(|context| async move {
+        for step in 0..200 {
+            progress(&context, step).await;
+        }
+        done()
+    });
+    let worker = script.worker(small()).await;
+    let call = call();
+    let id = call.id;
+    let mut running = worker.start(call).await.unwrap();
+    until(|| script.runs() == 1 && worker.load().running == 0).await;
+    // What it had not read is still there for whoever attaches.
+    assert!(running.events.next().await.is_none());
+    let mut again = worker.attach(id, 0).await.unwrap();
+    for sequence in 1..=201 {
+        assert_eq!(event(&mut again).await.sequence, sequence);
+    }
+}
+
+#[tokio::test]
+async fn reader_that_keeps_up_misses_nothing() {
+    let script = Script::new(|context| async move {
+        for step in 0..2000 {
+            progress(&context, step).await;
+        }
+        done()
+    });
+    let worker = script.worker(small()).await;
+    let mut running = worker.start(call()).await.unwrap();
+    for sequence in 1..=2001 {
+        assert_eq!(event(&mut running).await.sequence, sequence);
+    }
+}
+
+#[tokio::test]
+async fn repeatable_call_is_forgotten_once_delivered_and_kept_until_then() {
+    let script = Script::quick();
+    let worker = script.worker(small()).await;
+
+    let delivered = repeatable();
+    let id = delivered.id;
+    let mut running = worker.start(delivered).await.unwrap();
+    outcome(&mut running).await;
+    assert!(worker.attach(id, 0).await.is_err());
+
+    until(|| worker.load().running == 0 && worker.load().queued == 0).await;
+    let unread = repeatable();
+    let id = unread.id;
+    let running = worker.start(unread).await.unwrap();
+    until(|| script.runs() == 2 && worker.load().running == 0).await;
+    drop(running);
+    let mut running = worker.attach(id, 0).await.unwrap();
+    assert!(is_done(&outcome(&mut running).await));
+}
+
+#[tokio::test]
+async fn unknown_call_has_an_unknown_outcome() {
+    let worker = Script::quick().worker(small()).await;
+    let failure = worker.attach(CallId::generate(), 0).await.err();
+    assert!(matches!(failure, Some(CallFailure::OutcomeUnknown { .. })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn finished_call_is_forgotten_after_the_retention() {
+    let config = PoolConfig {
+        result_retention: Duration::from_secs(10),
+        ..small()
+    };
+    let worker = Script::quick().worker(config).await;
+    let call = call();
+    let id = call.id;
+    outcome(&mut worker.start(call).await.unwrap()).await;
+    tokio::time::sleep(Duration::from_secs(9)).await;
+    assert!(worker.attach(id, 0).await.is_ok());
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert!(worker.attach(id, 0).await.is_err());
+}
+
+#[tokio::test]
+async fn oldest_finished_calls_make_room() {
+    for config in [
+        PoolConfig {
+            retained_results: 2,
+            ..PoolConfig::new("by count")
+        },
+        PoolConfig {
+            retained_bytes: 300,
+            ..PoolConfig::new("by bytes")
+        },
+    ] {
+        let worker = Script::quick().worker(config).await;
+        let mut ids = Vec::new();
+        for _ in 0..3 {
+            let call = call();
+            ids.push(call.id);
+            outcome(&mut worker.start(call).await.unwrap()).await;
+        }
+        assert!(worker.attach(ids[0], 0).await.is_err());
+        assert!(worker.attach(ids[1], 0).await.is_ok());
+        let mut newest = worker.attach(ids[2], 0).await.unwrap();
+        assert!(matches!(
+            event(&mut newest).await.kind,
+            CallEventKind::Finished(_)
+        ));
+    }
+}

@@ -1,0 +1,139 @@
+//! How calls end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use shoal_ports::{Call, CallFailure, CallOutcome, Worker};
+use tokio::time::Instant;
+
+use super::script::{Script, call, done, is_done, outcome, small, until};
+use crate::PoolConfig;
+
+#[tokio::test(start_paused = true)]
+async fn deadline_ends_the_call_and_tells_the_tool() {
+    let told = Arc::new(AtomicBool::new(false));
+    let script = {
+        let told = Arc::clone(&told);
+        Script::new(move |context| {
+            let told = Arc::clone(&told);
+            async move {
+                context.cancelled().cancelled().await;
+                told.store(true, Ordering::SeqCst);
+                done()
+            }
+        })
+    };
+    let worker = script.worker(small()).await;
+    let deadline = Instant::now() + Duration::from_secs(3);
+    let mut running = worker.start(Call { deadline, ..call() }).await.unwrap();
+    let CallOutcome::Failed(CallFailure::DeadlineExceeded { limit }) = outcome(&mut running).await
+    else {
+        panic!("expected a passed deadline");
+    };
+    assert_eq!(limit, Duration::from_secs(3));
+    assert!(deadline.elapsed() < Duration::from_millis(10));
+    until(|| told.load(Ordering::SeqCst)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn tool_that_does_not_stop_is_dropped_after_the_grace() {
+    struct Dropped(Arc<AtomicBool>);
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+    let dropped = Arc::new(AtomicBool::new(false));
+    let script = {
+        let dropped = Arc::clone(&dropped);
+        Script::new(move |_| {
+            let guard = Dropped(Arc::clone(&dropped));
+            async move {
+                let _guard = guard;
+                std::future::pending().await
+            }
+        })
+    };
+    let worker = script.worker(small()).await;
+    let mut running = worker.start(call()).await.unwrap();
+    until(|| script.runs() == 1).await;
+    running.control.cancel("no longer needed");
+    let cancelled = Instant::now();
+    assert!(matches!(
+        outcome(&mut running).await,
+        CallOutcome::Failed(CallFailure::Cancelled)
+    ));
+    assert_eq!(worker.load().running, 1, "the tool has its grace");
+    until(|| dropped.load(Ordering::SeqCst)).await;
+    assert!(cancelled.elapsed() >= PoolConfig::new("pool").cancel_grace);
+    until(|| worker.load().running == 0).await;
+}
+
+#[tokio::test]
+async fn cancelled_call_has_one_end_whatever_its_tool_says() {
+    let script = Script::obedient();
+    let worker = script.worker(small()).await;
+    let mut running = worker.start(call()).await.unwrap();
+    until(|| script.runs() == 1).await;
+    running.control.cancel("once");
+    running.control.cancel("twice");
+    assert!(matches!(
+        outcome(&mut running).await,
+        CallOutcome::Failed(CallFailure::Cancelled)
+    ));
+    assert!(running.events.next().await.is_none());
+}
+
+#[tokio::test]
+async fn call_cancelled_while_it_waits_is_never_run() {
+    let script = Script::obedient();
+    let worker = script
+        .worker(PoolConfig {
+            queue: 1,
+            ..small()
+        })
+        .await;
+    let mut first = worker.start(call()).await.unwrap();
+    until(|| script.runs() == 1).await;
+    let mut second = worker.start(call()).await.unwrap();
+    second.control.cancel("gave up");
+    assert!(matches!(
+        outcome(&mut second).await,
+        CallOutcome::Failed(CallFailure::Cancelled)
+    ));
+    first.control.cancel("make room");
+    outcome(&mut first).await;
+    until(|| worker.load().queued == 0 && worker.load().running == 0).await;
+    assert_eq!(script.runs(), 1);
+}
+
+#[tokio::test]
+async fn panic_ends_one_call_and_nothing_else() {
+    let script = Script::new(|context| async move {
+        if !context.cancelled().is_cancelled() {
+            panic!("a bug in the tool");
+        }
+        done()
+    });
+    let worker = script.worker(small()).await;
+    for _ in 0..3 {
+        let mut running = worker.start(call()).await.unwrap();
+        let CallOutcome::Failed(CallFailure::OutcomeUnknown { reason }) =
+            outcome(&mut running).await
+        else {
+            panic!("expected an unknown outcome");
+        };
+        assert!(!reason.contains("a bug in the tool"), "{reason}");
+        until(|| worker.load().running == 0).await;
+    }
+}
+
+#[tokio::test]
+async fn result_that_comes_before_the_deadline_is_the_end() {
+    let script = Script::quick();
+    let worker = script.worker(small()).await;
+    let mut running = worker.start(call()).await.unwrap();
+    assert!(is_done(&outcome(&mut running).await));
+    assert!(running.events.next().await.is_none());
+}

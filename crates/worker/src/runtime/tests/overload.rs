@@ -1,0 +1,116 @@
+//! What happens when there is more to do than a pool can.
+
+use std::time::Duration;
+
+use shoal_ports::{Call, CallFailure, CallOutcome, Retry, Worker};
+use tokio::time::Instant;
+
+use super::script::{Script, call, outcome, small, until};
+use crate::PoolConfig;
+
+#[tokio::test]
+async fn full_queue_refuses_and_runs_nothing() {
+    let script = Script::obedient();
+    let config = PoolConfig {
+        concurrency: 2,
+        queue: 1,
+        ..small()
+    };
+    let worker = script.worker(config).await;
+    let mut accepted = Vec::new();
+    for _ in 0..3 {
+        accepted.push(worker.start(call()).await.unwrap());
+    }
+    until(|| script.runs() == 2).await;
+    let load = worker.load();
+    assert_eq!((load.running, load.queued, load.capacity), (2, 1, 2));
+
+    let refused = worker.start(call()).await.err().expect("no room");
+    assert!(
+        matches!(refused, CallFailure::Overloaded { .. }),
+        "{refused}"
+    );
+    assert_eq!(refused.retry(), Retry::Safe);
+
+    for running in &mut accepted {
+        running.control.cancel("end");
+        outcome(running).await;
+    }
+    until(|| worker.load().queued == 0 && worker.load().running == 0).await;
+    assert_eq!(script.runs(), 2, "the third was cancelled while it waited");
+    assert!(worker.start(call()).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn call_that_waits_too_long_is_shed() {
+    let script = Script::obedient();
+    let config = PoolConfig {
+        queue: 1,
+        queue_age: Duration::from_secs(2),
+        ..small()
+    };
+    let worker = script.worker(config).await;
+    let first = worker.start(call()).await.unwrap();
+    until(|| script.runs() == 1).await;
+    let waiting_since = Instant::now();
+    let mut second = worker.start(call()).await.unwrap();
+    assert!(matches!(
+        outcome(&mut second).await,
+        CallOutcome::Failed(CallFailure::Overloaded { .. })
+    ));
+    let waited = waiting_since.elapsed();
+    assert!(
+        waited >= Duration::from_secs(2) && waited < Duration::from_secs(3),
+        "{waited:?}"
+    );
+    assert_eq!(script.runs(), 1);
+    first.control.cancel("end");
+}
+
+#[tokio::test(start_paused = true)]
+async fn call_does_not_wait_past_its_deadline() {
+    let script = Script::obedient();
+    let worker = script
+        .worker(PoolConfig {
+            queue: 1,
+            ..small()
+        })
+        .await;
+    let _first = worker.start(call()).await.unwrap();
+    until(|| script.runs() == 1).await;
+    let deadline = Instant::now() + Duration::from_secs(1);
+    let mut second = worker.start(Call { deadline, ..call() }).await.unwrap();
+    let CallOutcome::Failed(failure) = outcome(&mut second).await else {
+        panic!("expected a failure");
+    };
+    assert_eq!(
+        failure.retry(),
+        Retry::Safe,
+        "nothing was executed: {failure}"
+    );
+    assert!(deadline.elapsed() < Duration::from_secs(1));
+    assert_eq!(script.runs(), 1);
+}
+
+#[tokio::test]
+async fn worker_without_a_catalog_takes_no_calls() {
+    let script = Script::quick();
+    script.state.send_modify(|state| {
+        state.catalog = None;
+        state.detail = Some("starting".to_owned());
+    });
+    let worker = script.worker(small()).await;
+    let mut announcement = worker.announcement();
+    assert!(announcement.borrow_and_update().catalog.is_none());
+    let refused = worker.start(call()).await.err().expect("not ready");
+    assert_eq!(
+        refused,
+        CallFailure::NotExecuted {
+            reason: "starting".to_owned()
+        }
+    );
+    script.state.send_replace(super::script::ready());
+    announcement.changed().await.unwrap();
+    assert!(announcement.borrow().catalog.is_some());
+    assert!(worker.start(call()).await.is_ok());
+}

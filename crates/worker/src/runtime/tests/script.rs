@@ -1,0 +1,172 @@
+//! A backend that does what a test says, and a worker around it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use shoal_ports::{
+    BusEvent, Call, CallEvent, CallEventKind, CallId, CallOutcome, Caller, Durability, LogFilter,
+    PoolCatalog, Principal, RunningCall, WorkerId,
+};
+use shoal_protocol::{LogLevel, Method, RawJson, Revision, RpcError};
+use tokio::sync::{broadcast, watch};
+use tokio::time::Instant;
+
+use crate::{Backend, BackendState, CallContext, PoolConfig, WorkerRuntime};
+
+type Act = Box<dyn Fn(CallContext) -> BoxFuture<'static, CallOutcome> + Send + Sync>;
+
+/// A backend whose every call runs the same script.
+pub(super) struct Script {
+    act: Act,
+    pub(super) runs: AtomicUsize,
+    pub(super) shut_down: AtomicUsize,
+    pub(super) state: watch::Sender<BackendState>,
+    news: broadcast::Sender<BusEvent>,
+}
+
+impl Script {
+    pub(super) fn new<F, R>(act: F) -> Arc<Self>
+    where
+        F: Fn(CallContext) -> R + Send + Sync + 'static,
+        R: Future<Output = CallOutcome> + Send + 'static,
+    {
+        Arc::new(Self {
+            act: Box::new(move |context| act(context).boxed()),
+            runs: AtomicUsize::new(0),
+            shut_down: AtomicUsize::new(0),
+            state: watch::Sender::new(ready()),
+            news: broadcast::Sender::new(8),
+        })
+    }
+
+    /// Ends at once.
+    pub(super) fn quick() -> Arc<Self> {
+        Self::new(|_| async { done() })
+    }
+
+    /// Runs until it is told to stop.
+    pub(super) fn obedient() -> Arc<Self> {
+        Self::new(|context| async move {
+            context.cancelled().cancelled().await;
+            CallOutcome::Error(RpcError::internal("told to stop"))
+        })
+    }
+
+    pub(super) fn runs(&self) -> usize {
+        self.runs.load(Ordering::SeqCst)
+    }
+
+    pub(super) async fn worker(self: &Arc<Self>, config: PoolConfig) -> Arc<WorkerRuntime> {
+        WorkerRuntime::start(WorkerId::new("worker"), config, Arc::clone(self) as _).await
+    }
+}
+
+#[async_trait]
+impl Backend for Script {
+    fn state(&self) -> watch::Receiver<BackendState> {
+        self.state.subscribe()
+    }
+
+    fn news(&self) -> broadcast::Receiver<BusEvent> {
+        self.news.subscribe()
+    }
+
+    async fn run(&self, _call: &Call, context: &CallContext) -> CallOutcome {
+        self.runs.fetch_add(1, Ordering::SeqCst);
+        (self.act)(context.clone()).await
+    }
+
+    async fn subscribe(&self, _uri: &str) -> Result<(), RpcError> {
+        Ok(())
+    }
+
+    async fn unsubscribe(&self, _uri: &str) {}
+
+    async fn shutdown(&self) {
+        self.shut_down.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// A backend's state with an empty catalog.
+pub(super) fn ready() -> BackendState {
+    BackendState {
+        catalog: Some(Arc::new(PoolCatalog::default())),
+        detail: None,
+    }
+}
+
+pub(super) fn done() -> CallOutcome {
+    CallOutcome::Result(RawJson::from_static(r#"{"done":true}"#))
+}
+
+/// A pool of one place, with no queue.
+pub(super) fn small() -> PoolConfig {
+    PoolConfig {
+        concurrency: 1,
+        queue: 0,
+        ..PoolConfig::new("pool")
+    }
+}
+
+/// A call that must be kept, of a client that can be asked everything.
+pub(super) fn call() -> Call {
+    Call {
+        id: CallId::generate(),
+        method: Method::ToolsCall,
+        params: Some(RawJson::from_static(r#"{"name":"tool"}"#)),
+        caller: Arc::new(Caller {
+            principal: Principal::anonymous(),
+            session: None,
+            revision: Revision::V2025_11_25,
+            client_info: None,
+            capabilities: RawJson::from_static(r#"{"sampling":{},"elicitation":{},"roots":{}}"#),
+        }),
+        progress_token: None,
+        log: LogFilter::AtLeast(LogLevel::Warning),
+        deadline: Instant::now() + Duration::from_secs(60),
+        durability: Durability::Journaled,
+        traceparent: None,
+    }
+}
+
+/// A call that is safe to repeat.
+pub(super) fn repeatable() -> Call {
+    Call {
+        durability: Durability::Repeatable,
+        ..call()
+    }
+}
+
+pub(super) async fn event(running: &mut RunningCall) -> CallEvent {
+    running.events.next().await.expect("the call goes on")
+}
+
+/// The outcome, past whatever comes before it.
+pub(super) async fn outcome(running: &mut RunningCall) -> CallOutcome {
+    loop {
+        if let CallEventKind::Finished(outcome) = event(running).await.kind {
+            return outcome;
+        }
+    }
+}
+
+pub(super) fn is_done(outcome: &CallOutcome) -> bool {
+    matches!(outcome, CallOutcome::Result(result) if result.as_str() == r#"{"done":true}"#)
+}
+
+/// A progress notification.
+pub(super) async fn progress(context: &CallContext, step: usize) {
+    let params = RawJson::of(&serde_json::json!({ "progressToken": 1, "progress": step }));
+    context.notify(Method::Progress, Some(params)).await;
+}
+
+/// Waits until `condition` holds.
+pub(super) async fn until(mut condition: impl FnMut() -> bool) {
+    while !condition() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
