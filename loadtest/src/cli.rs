@@ -1,0 +1,191 @@
+//! The command line.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, Args, Parser, Subcommand};
+
+use crate::mcp::Mode;
+
+/// Load generator and verifier for any MCP server.
+#[derive(Debug, Parser)]
+#[command(version, about)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Drives a server in a closed loop and verifies every answer.
+    Run(Run),
+    /// Serves the floor: bare axum that parses and answers JSON-RPC.
+    ServeFloor(ServeFloor),
+    /// Serves the peer: an echo server on the official Rust SDK.
+    ServeRmcp(ServeRmcp),
+    /// Starts floor, peer and Shoal, drives them in turns, and prints one table.
+    Table(Table),
+    /// Drops and resumes streams at random and checks that nothing is lost, repeated or out of order.
+    Resume(Resume),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// The MCP endpoint.
+    #[arg(long)]
+    pub(crate) url: String,
+    /// The era to speak.
+    #[arg(long, value_enum)]
+    pub(crate) mode: Mode,
+    /// Insist that the legacy server gives no session id, so that this is what is measured.
+    #[arg(long)]
+    pub(crate) legacy_stateless: bool,
+    /// Sessions that call at the same time.
+    #[arg(long, default_value_t = 64)]
+    pub(crate) sessions: usize,
+    /// Time measured.
+    #[arg(long, default_value = "10s", value_parser = duration)]
+    pub(crate) duration: Duration,
+    /// Time under load before measuring.
+    #[arg(long, default_value = "2s", value_parser = duration)]
+    pub(crate) warmup: Duration,
+    /// The tool to call: it must answer with the text that it is given.
+    #[arg(long, default_value = "echo")]
+    pub(crate) tool: String,
+    /// The name of the tool's argument.
+    #[arg(long, default_value = "text")]
+    pub(crate) argument: String,
+    /// What the tool puts before the text in its answer.
+    #[arg(long, default_value = "")]
+    pub(crate) answer_prefix: String,
+    /// The length of the text, in bytes.
+    #[arg(long, default_value_t = 32)]
+    pub(crate) text_bytes: usize,
+    /// Threads that generate load.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) threads: usize,
+    /// A process of the server, for its CPU time and memory; may be repeated, descendants are found.
+    #[arg(long = "pid")]
+    pub(crate) pids: Vec<u32>,
+    /// Where to write the result as JSON.
+    #[arg(long)]
+    pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeFloor {
+    /// The address to listen on.
+    #[arg(long, default_value = "127.0.0.1:0")]
+    pub(crate) listen: SocketAddr,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeRmcp {
+    /// The address to listen on.
+    #[arg(long, default_value = "127.0.0.1:0")]
+    pub(crate) listen: SocketAddr,
+    /// Keep legacy sessions.
+    #[arg(long, default_value_t = true, action = ArgAction::Set)]
+    pub(crate) stateful: bool,
+    /// Answer with JSON where possible; has an effect only without sessions.
+    #[arg(long, default_value_t = false, action = ArgAction::Set)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Table {
+    /// The Shoal binary [default: `shoal` next to this program, if it is there].
+    #[arg(long)]
+    pub(crate) shoal: Option<PathBuf>,
+    /// Sessions that call at the same time.
+    #[arg(long, default_value_t = 64)]
+    pub(crate) sessions: usize,
+    /// Time measured for each case in each round, in seconds.
+    #[arg(long, default_value_t = 10)]
+    pub(crate) seconds: u64,
+    /// Time under load before measuring.
+    #[arg(long, default_value = "2s", value_parser = duration)]
+    pub(crate) warmup: Duration,
+    /// How often each case has its turn.
+    #[arg(long, default_value_t = 3)]
+    pub(crate) rounds: usize,
+    /// Where to write the result as JSON.
+    #[arg(long)]
+    pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Resume {
+    /// An endpoint of the server; repeated, sessions and resumes are spread over all of them at random.
+    #[arg(long = "url", required_unless_present = "shoal")]
+    pub(crate) urls: Vec<String>,
+    /// The Shoal binary to start, instead of a URL.
+    #[arg(long, conflicts_with = "urls")]
+    pub(crate) shoal: Option<PathBuf>,
+    /// Clients at the same time.
+    #[arg(long, default_value_t = 200)]
+    pub(crate) clients: usize,
+    /// Time after which no new call begins.
+    #[arg(long, default_value = "600s", value_parser = duration)]
+    pub(crate) duration: Duration,
+    /// Fixes every random decision [default: a random one, which is printed].
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// The most progress notifications of one call.
+    #[arg(long, default_value_t = 60)]
+    pub(crate) max_steps: usize,
+    /// The longest time between two progress notifications.
+    #[arg(long, default_value = "100ms", value_parser = duration)]
+    pub(crate) max_interval: Duration,
+    /// A process of the server, for its memory; may be repeated, descendants are found.
+    #[arg(long = "pid")]
+    pub(crate) pids: Vec<u32>,
+    /// Where to write the result as JSON.
+    #[arg(long)]
+    pub(crate) json: Option<PathBuf>,
+}
+
+/// Reads `250ms`, `10s`, `5m` or `1h`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let unit_at = text
+        .find(|character: char| !character.is_ascii_digit())
+        .ok_or_else(|| format!("{text} has no unit (ms, s, m or h)"))?;
+    let (number, unit) = text.split_at(unit_at);
+    let milliseconds = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return Err(format!("{unit:?} is not a unit (ms, s, m or h)")),
+    };
+    number
+        .parse()
+        .ok()
+        .and_then(|number: u64| number.checked_mul(milliseconds))
+        .map(Duration::from_millis)
+        .ok_or_else(|| format!("{text} is not a duration"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use clap::CommandFactory;
+
+    use super::{Cli, duration};
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn durations_need_a_known_unit() {
+        assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(duration("10m"), Ok(Duration::from_secs(600)));
+        for wrong in ["10", "s", "1.5s", "3 weeks", "99999999999999999999h"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+}

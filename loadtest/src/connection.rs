@@ -1,0 +1,204 @@
+//! One HTTP/1.1 connection, used for one exchange at a time.
+//!
+//! The connection is polled by whoever waits for an answer on it, instead of by a task of its own:
+//! one wake-up per answer, and dropping the value closes the socket there and then.
+
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::Poll;
+
+use bytes::Bytes;
+use http::{HeaderMap, Request, StatusCode, header};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+use crate::failure::Failure;
+use crate::mcp::sse::{Event, Parser};
+use crate::target::Target;
+
+/// How much of a refusal's body is kept, in bytes.
+const REFUSAL_BYTES: usize = 200;
+
+/// How the socket says goodbye when the connection is dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Goodbye {
+    /// An orderly FIN.
+    Finish,
+    /// A RST: what a server sees of a client that vanished. It leaves no `TIME_WAIT` behind either.
+    Reset,
+}
+
+/// The half of a connection that does its reading and writing when polled.
+type Wire = Pin<Box<http1::Connection<TokioIo<TcpStream>, Full<Bytes>>>>;
+
+/// An open keep-alive connection with nothing in flight.
+pub(crate) struct Connection {
+    sender: http1::SendRequest<Full<Bytes>>,
+    /// `None` once hyper has reported the end of the connection: it must not be polled again.
+    wire: Option<Wire>,
+}
+
+impl Connection {
+    /// Connects to `target`.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Transport`] where the connection is refused.
+    pub(crate) async fn open(target: &Target, goodbye: Goodbye) -> Result<Self, Failure> {
+        let socket = TcpStream::connect(target.address)
+            .await
+            .map_err(|cause| Failure::transport("connect", cause))?;
+        socket
+            .set_nodelay(true)
+            .map_err(|cause| Failure::transport("set nodelay", cause))?;
+        if goodbye == Goodbye::Reset {
+            socket
+                .set_zero_linger()
+                .map_err(|cause| Failure::transport("set linger", cause))?;
+        }
+        let (sender, wire) = http1::handshake(TokioIo::new(socket))
+            .await
+            .map_err(|cause| Failure::transport("handshake", cause))?;
+        Ok(Self {
+            sender,
+            wire: Some(Box::pin(wire)),
+        })
+    }
+
+    /// Sends `request` and waits for the head of the answer.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Transport`] where the connection breaks first, [`Failure::Status`] for any status
+    /// that is no success; the connection is gone in both cases.
+    pub(crate) async fn send(mut self, request: Request<Full<Bytes>>) -> Result<Reply, Failure> {
+        drive(&mut self.wire, self.sender.ready())
+            .await
+            .map_err(|cause| Failure::transport("connection closed", cause))?;
+        let response = drive(&mut self.wire, self.sender.send_request(request))
+            .await
+            .map_err(|cause| Failure::transport("send", cause))?;
+        let (head, body) = response.into_parts();
+        let mut reply = Reply {
+            streamed: is_event_stream(&head.headers),
+            headers: head.headers,
+            connection: self,
+            body,
+            parser: Parser::default(),
+            whole: Vec::new(),
+            ended: false,
+        };
+        if head.status.is_success() {
+            Ok(reply)
+        } else {
+            Err(reply.refusal(head.status).await)
+        }
+    }
+}
+
+/// An answer being read: a JSON body counts as one event without an id.
+pub(crate) struct Reply {
+    /// The headers of the answer.
+    pub(crate) headers: HeaderMap,
+    connection: Connection,
+    body: Incoming,
+    streamed: bool,
+    parser: Parser,
+    whole: Vec<u8>,
+    ended: bool,
+}
+
+impl Reply {
+    /// The next event, or `None` at the end of the body. Cancellation loses nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Transport`] where the connection breaks before the end of the body.
+    pub(crate) async fn next(&mut self) -> Result<Option<Event>, Failure> {
+        loop {
+            if let Some(event) = self.parser.pop() {
+                return Ok(Some(event));
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            match drive(&mut self.connection.wire, self.body.frame()).await {
+                Some(Ok(frame)) => {
+                    let Some(chunk) = frame.data_ref() else {
+                        continue;
+                    };
+                    if self.streamed {
+                        self.parser.push(chunk);
+                    } else {
+                        self.whole.extend_from_slice(chunk);
+                    }
+                }
+                Some(Err(cause)) => return Err(Failure::transport("body", cause)),
+                None => {
+                    self.ended = true;
+                    if !self.whole.is_empty() {
+                        let data = String::from_utf8(std::mem::take(&mut self.whole))
+                            .map_err(|_| Failure::Wrong("the body is not UTF-8".to_owned()))?;
+                        return Ok(Some(Event {
+                            data,
+                            ..Event::default()
+                        }));
+                    }
+                }
+            }
+        }
+    }
+
+    /// True where the answer is an event stream.
+    pub(crate) fn is_streamed(&self) -> bool {
+        self.streamed
+    }
+
+    /// The connection, ready for the next exchange; `None` unless the body was read to its end.
+    pub(crate) fn into_connection(self) -> Option<Connection> {
+        self.ended.then_some(self.connection)
+    }
+
+    async fn refusal(&mut self, status: StatusCode) -> Failure {
+        self.streamed = false;
+        let body = match self.next().await {
+            Ok(Some(event)) => event.data,
+            Ok(None) => String::new(),
+            Err(failure) => failure.to_string(),
+        };
+        Failure::Status {
+            status: status.as_u16(),
+            retry_after_s: self
+                .headers
+                .get(header::RETRY_AFTER)
+                .and_then(|value| value.to_str().ok()?.parse().ok()),
+            body: body.chars().take(REFUSAL_BYTES).collect(),
+        }
+    }
+}
+
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    headers
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"))
+}
+
+/// Polls the connection while waiting for `future`, which makes progress only through it.
+async fn drive<F: Future>(wire: &mut Option<Wire>, future: F) -> F::Output {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        if let Poll::Ready(output) = future.as_mut().poll(context) {
+            return Poll::Ready(output);
+        }
+        if let Some(open) = wire
+            && open.as_mut().poll(context).is_ready()
+        {
+            *wire = None;
+        }
+        future.as_mut().poll(context)
+    })
+    .await
+}

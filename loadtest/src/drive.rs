@@ -1,0 +1,144 @@
+//! The closed loop: every session calls again as soon as its last answer is verified.
+
+mod session;
+mod tally;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use tokio::task::JoinSet;
+
+use crate::mcp::Mode;
+use crate::process;
+use crate::report::{Latency, RunReport, ServerUsage};
+use crate::target::Target;
+use tally::{Phase, Tally};
+
+/// What to drive, and how.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    /// The endpoint.
+    pub(crate) url: String,
+    /// The era to speak.
+    pub(crate) mode: Mode,
+    /// Insists that the server keeps no legacy session.
+    pub(crate) stateless: bool,
+    /// Sessions that call at the same time, each on its own connection.
+    pub(crate) sessions: usize,
+    /// Time under load before measuring.
+    pub(crate) warmup: Duration,
+    /// Time measured.
+    pub(crate) duration: Duration,
+    /// What each call is.
+    pub(crate) call: Call,
+    /// The server's processes; their descendants are found.
+    pub(crate) pids: Vec<u32>,
+}
+
+/// The call that is made over and over.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    /// The tool's name.
+    pub(crate) tool: String,
+    /// The argument that carries the text.
+    pub(crate) argument: String,
+    /// The length of the text, in bytes.
+    pub(crate) text_bytes: usize,
+    /// What the tool puts before the text in its answer.
+    pub(crate) answer_prefix: String,
+}
+
+/// Runs `plan`, calling `progress` with a line each second.
+///
+/// # Errors
+///
+/// Where the first sessions cannot be opened or the server's processes cannot be read. Calls that fail
+/// later, and wrong answers, are counted in the report.
+pub(crate) async fn run(plan: &Plan, progress: impl Fn(&str)) -> anyhow::Result<RunReport> {
+    let target = Target::resolve(&plan.url).await?;
+    let tally = Arc::new(Tally::default());
+    let sessions = session::open_all(plan, &target, &tally).await?;
+    let mut running = JoinSet::new();
+    for session in sessions {
+        running.spawn(session.run());
+    }
+
+    observe(plan.warmup, "warm-up", &tally, &progress).await;
+    tally.enter(Phase::Measure);
+    let began = Instant::now();
+    let calls_before = tally.calls();
+    let before = Reading::take(plan)?;
+    observe(plan.duration, "measure", &tally, &progress).await;
+    let elapsed = began.elapsed();
+    let calls = tally.calls() - calls_before;
+    let after = Reading::take(plan)?;
+    tally.enter(Phase::Stop);
+    while running.join_next().await.is_some() {}
+
+    let readings = before.as_ref().zip(after.as_ref());
+    Ok(RunReport {
+        url: plan.url.clone(),
+        mode: plan.mode,
+        sessions: plan.sessions,
+        seconds: elapsed.as_secs_f64(),
+        calls,
+        calls_per_s: calls as f64 / elapsed.as_secs_f64(),
+        latency: Latency::of(&tally.latencies()),
+        server: readings.map(|(before, after)| {
+            ServerUsage::between(&before.server, &after.server, calls, elapsed)
+        }),
+        other_cores: readings.map(|(before, after)| {
+            after.others.saturating_sub(before.others).as_secs_f64() / elapsed.as_secs_f64()
+        }),
+        wrong: tally.wrong(),
+        failed: tally.failed(),
+        examples: tally.examples(),
+    })
+}
+
+/// What the machine's processes have used at one moment.
+struct Reading {
+    server: process::Usage,
+    /// CPU time of all that is neither server nor generator.
+    others: Duration,
+}
+
+impl Reading {
+    /// Reads now; `None` where the server's processes are not known.
+    fn take(plan: &Plan) -> anyhow::Result<Option<Self>> {
+        if plan.pids.is_empty() {
+            return Ok(None);
+        }
+        let server =
+            process::measure(&plan.pids).context("could not read the server's processes")?;
+        let mut pids = plan.pids.clone();
+        pids.push(std::process::id());
+        let ours = process::measure(&pids)?;
+        Ok(Some(Self {
+            server,
+            others: process::machine_cpu()?.saturating_sub(ours.cpu),
+        }))
+    }
+}
+
+/// Waits for `time` to pass, reporting every second.
+async fn observe(time: Duration, phase: &str, tally: &Tally, progress: &impl Fn(&str)) {
+    let end = Instant::now() + time;
+    let (mut last, mut at) = (tally.calls(), Instant::now());
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        tokio::time::sleep(left.min(Duration::from_secs(1))).await;
+        let calls = tally.calls();
+        let rate = (calls - last) as f64 / at.elapsed().as_secs_f64();
+        (last, at) = (calls, Instant::now());
+        progress(&format!(
+            "{phase}: {rate:.0} calls/s, {calls} calls, {} wrong, {} failed",
+            tally.wrong(),
+            tally.failed()
+        ));
+    }
+}

@@ -1,0 +1,154 @@
+//! One session of a closed-loop run.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use http::HeaderValue;
+use tokio::task::JoinSet;
+
+use super::tally::{Phase, Tally};
+use super::{Call, Plan};
+use crate::connection::Goodbye;
+use crate::failure::Failure;
+use crate::mcp::answer::check_text;
+use crate::mcp::client::Client;
+use crate::mcp::{Mode, legacy};
+use crate::target::Target;
+
+/// How long one call may take before it counts as failed.
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The pause before a session that failed connects again, so that a dead server is not hammered.
+const RECONNECT_PAUSE: Duration = Duration::from_millis(50);
+
+/// A session that is open and has not called yet.
+pub(super) struct Session {
+    number: usize,
+    target: Target,
+    mode: Mode,
+    call: Call,
+    tool: HeaderValue,
+    /// `None` after a failure, until the next attempt.
+    client: Option<Client>,
+    tally: Arc<Tally>,
+    calls: u64,
+}
+
+/// Opens all sessions of `plan` at the same time.
+///
+/// # Errors
+///
+/// Where one of them cannot be opened: then the numbers would not be those that were asked for.
+pub(super) async fn open_all(
+    plan: &Plan,
+    target: &Target,
+    tally: &Arc<Tally>,
+) -> anyhow::Result<Vec<Session>> {
+    let tool = HeaderValue::from_str(&plan.call.tool).context("the tool's name is no header")?;
+    let mut opening = JoinSet::new();
+    for number in 0..plan.sessions {
+        let session = Session {
+            number,
+            target: target.clone(),
+            mode: plan.mode,
+            call: plan.call.clone(),
+            tool: tool.clone(),
+            client: None,
+            tally: Arc::clone(tally),
+            calls: 0,
+        };
+        opening.spawn(session.open());
+    }
+    let mut sessions = Vec::with_capacity(plan.sessions);
+    while let Some(opened) = opening.join_next().await {
+        let session =
+            opened?.with_context(|| format!("could not open a session at {}", plan.url))?;
+        ensure!(
+            !(plan.stateless && session.has_id()),
+            "the server keeps sessions: {}",
+            plan.url
+        );
+        sessions.push(session);
+    }
+    Ok(sessions)
+}
+
+impl Session {
+    async fn open(mut self) -> Result<Self, Failure> {
+        self.client = Some(self.connect().await?);
+        Ok(self)
+    }
+
+    fn has_id(&self) -> bool {
+        let session = self.client.as_ref().and_then(Client::session);
+        session.is_some_and(legacy::Session::has_id)
+    }
+
+    async fn connect(&self) -> Result<Client, Failure> {
+        Client::open(&self.target, self.mode, Goodbye::Finish).await
+    }
+
+    /// Calls until the run stops.
+    pub(super) async fn run(mut self) {
+        while !self.tally.is_in(Phase::Stop) {
+            let measured = self.tally.is_in(Phase::Measure);
+            let began = Instant::now();
+            let outcome = match tokio::time::timeout(CALL_TIMEOUT, self.call()).await {
+                Ok(outcome) => outcome,
+                Err(_) => Err(Failure::Transport("the call took too long".to_owned())),
+            };
+            match outcome {
+                Ok(()) => self.tally.answered(measured.then(|| began.elapsed())),
+                Err(failure) => {
+                    self.tally.refused(&failure);
+                    self.client = None;
+                    tokio::time::sleep(RECONNECT_PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// One call, its answer checked to carry its own text back.
+    async fn call(&mut self) -> Result<(), Failure> {
+        if self.client.is_none() {
+            self.client = Some(self.connect().await?);
+        }
+        let client = self.client.as_mut().expect("connected above");
+        self.calls += 1;
+        let text = text(self.number, self.calls, self.call.text_bytes);
+        let params = format!(
+            r#""name":"{}","arguments":{{"{}":"{text}"}}"#,
+            self.call.tool, self.call.argument
+        );
+        let expected = format!("{}{text}", self.call.answer_prefix);
+        client
+            .request("tools/call", Some(&self.tool), &params, |result| {
+                check_text(result, &expected)
+            })
+            .await
+    }
+}
+
+/// A text of `bytes` bytes that no other call of this run sends, as far as they suffice.
+fn text(session: usize, call: u64, bytes: usize) -> String {
+    let mut text = format!("{call:x}.{session:x}.");
+    text.truncate(bytes);
+    while text.len() < bytes {
+        text.push(char::from(b'a' + (text.len() % 26) as u8));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::text;
+
+    #[test]
+    fn texts_have_the_length_asked_for_and_differ() {
+        assert_eq!(text(3, 255, 32).len(), 32);
+        assert_eq!(text(3, 255, 2).len(), 2);
+        assert_ne!(text(3, 255, 32), text(4, 255, 32));
+        assert_ne!(text(3, 255, 32), text(3, 256, 32));
+    }
+}

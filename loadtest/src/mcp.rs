@@ -1,0 +1,51 @@
+//! The client's half of MCP over Streamable HTTP, in both eras.
+
+pub(crate) mod answer;
+pub(crate) mod client;
+pub(crate) mod legacy;
+pub(crate) mod modern;
+pub(crate) mod sse;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, header};
+use http_body_util::Full;
+use serde::Serialize;
+
+use crate::target::Target;
+
+/// The revision in force, in every request after the first.
+pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+
+/// What a client of either era must accept as an answer to a POST.
+const ACCEPT_BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// The era that a client speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Mode {
+    /// Revision 2025-11-25: `initialize`, and a session where the server gives one.
+    Legacy,
+    /// Revision 2026-07-28: everything in each request.
+    Modern,
+}
+
+/// The headers of a POST that both eras share.
+fn post_headers(target: &Target, version: &'static str) -> HeaderMap {
+    let mut headers = HeaderMap::with_capacity(8);
+    headers.insert(header::HOST, target.host.clone());
+    headers.insert(header::CONTENT_TYPE, JSON);
+    headers.insert(header::ACCEPT, ACCEPT_BOTH);
+    headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(version));
+    headers
+}
+
+/// A POST of one JSON-RPC message.
+fn post(target: &Target, headers: HeaderMap, message: String) -> Request<Full<Bytes>> {
+    let mut request = Request::new(Full::new(Bytes::from(message)));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = target.path.clone();
+    *request.headers_mut() = headers;
+    request
+}

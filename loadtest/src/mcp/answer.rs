@@ -1,0 +1,114 @@
+//! What a JSON-RPC message from the server says, and whether it is the answer that was due.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::failure::Failure;
+
+/// How much of an unexpected message is quoted, in characters.
+const QUOTE_CHARS: usize = 240;
+
+/// Any message from the server, as far as its kind depends on it.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Message<'a> {
+    /// The request's id: in responses and in requests from the server.
+    #[serde(borrow, default)]
+    pub(crate) id: Option<&'a RawValue>,
+    /// The method: in requests and notifications.
+    #[serde(borrow, default)]
+    pub(crate) method: Option<Cow<'a, str>>,
+    /// The parameters of a request or notification.
+    #[serde(borrow, default)]
+    pub(crate) params: Option<&'a RawValue>,
+    /// The result of a response that succeeded.
+    #[serde(borrow, default)]
+    pub(crate) result: Option<&'a RawValue>,
+    /// The error of a response that failed.
+    #[serde(borrow, default)]
+    pub(crate) error: Option<&'a RawValue>,
+}
+
+impl<'a> Message<'a> {
+    /// Reads a message.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Wrong`] where `text` is not a JSON object.
+    pub(crate) fn parse(text: &'a str) -> Result<Self, Failure> {
+        serde_json::from_str(text)
+            .map_err(|cause| Failure::Wrong(format!("{cause} in {}", quote(text))))
+    }
+
+    /// True for a response, to whichever request.
+    pub(crate) fn is_response(&self) -> bool {
+        self.method.is_none()
+    }
+
+    /// The result of the response to request `id`.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Wrong`] where it answers another request, or with an error.
+    pub(crate) fn result_of(&self, id: u64) -> Result<&'a str, Failure> {
+        let answered = self.id.map_or("no id", RawValue::get);
+        if answered.parse() != Ok(id) {
+            return Err(Failure::Wrong(format!(
+                "request {id} was answered with id {answered}"
+            )));
+        }
+        match (self.result, self.error) {
+            (Some(result), None) => Ok(result.get()),
+            (_, Some(error)) => Err(Failure::Wrong(format!("error {}", quote(error.get())))),
+            (None, None) => Err(Failure::Wrong("neither result nor error".to_owned())),
+        }
+    }
+}
+
+/// The part of a `tools/call` result that is checked.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolResult<'a> {
+    #[serde(borrow)]
+    content: Vec<Content<'a>>,
+    #[serde(default)]
+    is_error: bool,
+    #[serde(borrow, default)]
+    result_type: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct Content<'a> {
+    #[serde(borrow, default)]
+    text: Option<Cow<'a, str>>,
+}
+
+/// Checks that `result` is a complete, successful tool result of exactly one text block.
+///
+/// # Errors
+///
+/// [`Failure::Wrong`] with what was there instead.
+pub(crate) fn check_text(result: &str, expected: &str) -> Result<(), Failure> {
+    let wrong = |what: &str| Failure::Wrong(format!("{what}: {}", quote(result)));
+    let parsed: ToolResult<'_> =
+        serde_json::from_str(result).map_err(|cause| wrong(&cause.to_string()))?;
+    if parsed.is_error {
+        return Err(wrong("the tool failed"));
+    }
+    if parsed.result_type.is_some_and(|kind| kind != "complete") {
+        return Err(wrong("the result is not complete"));
+    }
+    match parsed.content.as_slice() {
+        [Content { text: Some(text) }] if text == expected => Ok(()),
+        _ => Err(wrong(&format!("not the text {expected:?}"))),
+    }
+}
+
+/// The beginning of a message, for an error text.
+pub(crate) fn quote(text: &str) -> String {
+    text.chars().take(QUOTE_CHARS).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,36 @@
+//! Requests of revision 2026-07-28: no session, the client's description in each `_meta`.
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Request};
+use http_body_util::Full;
+
+use super::{post, post_headers};
+use crate::target::Target;
+
+/// The revision spoken.
+const VERSION: &str = "2026-07-28";
+
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+
+/// A request. `name` repeats `params.name` (or `uri`) in the header that intermediaries route by;
+/// `params` is the inside of a JSON object, without its braces.
+pub(crate) fn request(
+    target: &Target,
+    id: u64,
+    method: &'static str,
+    name: Option<&HeaderValue>,
+    params: &str,
+) -> Request<Full<Bytes>> {
+    let mut headers = post_headers(target, VERSION);
+    headers.insert(METHOD, HeaderValue::from_static(method));
+    if let Some(name) = name {
+        headers.insert(NAME, name.clone());
+    }
+    let comma = if params.is_empty() { "" } else { "," };
+    let message = format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{params}{comma}"_meta":{{"io.modelcontextprotocol/protocolVersion":"{VERSION}","io.modelcontextprotocol/clientInfo":{{"name":"loadtest","version":"{}"}},"io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#,
+        env!("CARGO_PKG_VERSION")
+    );
+    post(target, headers, message)
+}

@@ -1,0 +1,156 @@
+//! CPU time and memory of the server's processes, read from `/proc`.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::time::Duration;
+
+use anyhow::Context;
+
+/// What a set of processes has used so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
+    /// User and system time, of reaped children too: a child that ends between two readings stays counted.
+    pub(crate) cpu: Duration,
+    /// Resident memory now, in KiB.
+    pub(crate) rss_kib: u64,
+    /// How many processes there are.
+    pub(crate) processes: usize,
+}
+
+/// Reads the usage of `roots` and of all their descendants.
+///
+/// # Errors
+///
+/// Where `/proc` cannot be read or one of `roots` has ended.
+pub(crate) fn measure(roots: &[u32]) -> anyhow::Result<Usage> {
+    let table = processes()?;
+    let mut usage = Usage::default();
+    for pid in family(roots, &table) {
+        let Some(stat) = table.get(&pid) else {
+            anyhow::bail!("process {pid} is gone");
+        };
+        usage.cpu += stat.cpu();
+        usage.rss_kib += resident_kib(pid);
+        usage.processes += 1;
+    }
+    Ok(usage)
+}
+
+/// The CPU time that all processes of the machine have used since it started.
+///
+/// # Errors
+///
+/// Where `/proc` cannot be read.
+pub(crate) fn machine_cpu() -> anyhow::Result<Duration> {
+    let stat = fs::read_to_string("/proc/stat").context("could not read /proc/stat")?;
+    let ticks = parse_machine(&stat).context("could not understand /proc/stat")?;
+    Ok(Duration::from_secs(ticks) / ticks_per_second())
+}
+
+/// The busy ticks of a `/proc/stat` text: user, nice, system, irq and softirq, but not idle and iowait.
+fn parse_machine(stat: &str) -> Option<u64> {
+    let fields = stat.lines().next()?.strip_prefix("cpu ")?;
+    let fields: Vec<u64> = fields
+        .split_ascii_whitespace()
+        .map(|field| field.parse().ok())
+        .collect::<Option<_>>()?;
+    let (programs, interrupts) = (fields.get(..3)?, fields.get(5..7)?);
+    Some(programs.iter().chain(interrupts).sum())
+}
+
+/// The fields of `/proc/PID/stat` that matter here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stat {
+    parent: u32,
+    /// utime, stime, cutime and cstime together, in clock ticks.
+    ticks: u64,
+}
+
+impl Stat {
+    fn cpu(&self) -> Duration {
+        Duration::from_secs(self.ticks) / ticks_per_second()
+    }
+}
+
+fn processes() -> anyhow::Result<HashMap<u32, Stat>> {
+    let mut table = HashMap::new();
+    for entry in fs::read_dir("/proc").context("could not list /proc")? {
+        let Some(pid) = entry?
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok())
+        else {
+            continue;
+        };
+        // A process may end between the listing and this: then it is not part of the answer.
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        if let Some(stat) = parse_stat(&stat) {
+            table.insert(pid, stat);
+        }
+    }
+    Ok(table)
+}
+
+/// Parses a `/proc/PID/stat` line. The second field, the program's name, may hold blanks and parentheses.
+fn parse_stat(line: &str) -> Option<Stat> {
+    let (_, rest) = line.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    let ticks = fields.get(11..15)?.iter().try_fold(0, |sum: u64, field| {
+        // cutime and cstime are signed in the kernel's format, though never negative.
+        let ticks: i64 = field.parse().ok()?;
+        Some(sum + u64::try_from(ticks).ok()?)
+    })?;
+    Some(Stat {
+        parent: fields.get(1)?.parse().ok()?,
+        ticks,
+    })
+}
+
+/// `roots` and everything that descends from them.
+fn family(roots: &[u32], table: &HashMap<u32, Stat>) -> HashSet<u32> {
+    let mut members: HashSet<u32> = roots.iter().copied().collect();
+    loop {
+        let before = members.len();
+        members.extend(
+            table
+                .iter()
+                .filter(|(_, stat)| members.contains(&stat.parent))
+                .map(|(&pid, _)| pid)
+                .collect::<Vec<_>>(),
+        );
+        if members.len() == before {
+            return members;
+        }
+    }
+}
+
+fn resident_kib(pid: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    parse_resident(&status).unwrap_or(0)
+}
+
+/// `VmRSS` of a `/proc/PID/status` text, in KiB.
+fn parse_resident(status: &str) -> Option<u64> {
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse().ok()
+}
+
+#[cfg(target_os = "linux")]
+fn ticks_per_second() -> u32 {
+    use nix::unistd::{SysconfVar, sysconf};
+    sysconf(SysconfVar::CLK_TCK)
+        .ok()
+        .flatten()
+        .and_then(|ticks| u32::try_from(ticks).ok())
+        .unwrap_or(100)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ticks_per_second() -> u32 {
+    100
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+//! The result of one closed-loop run: as JSON, and as text.
+
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+use crate::mcp::Mode;
+
+/// What one run measured.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct RunReport {
+    /// The endpoint driven.
+    pub(crate) url: String,
+    /// The era spoken.
+    pub(crate) mode: Mode,
+    /// Sessions that called at the same time.
+    pub(crate) sessions: usize,
+    /// The measured time, in seconds.
+    pub(crate) seconds: f64,
+    /// Verified answers within that time.
+    pub(crate) calls: u64,
+    /// Verified answers a second.
+    pub(crate) calls_per_s: f64,
+    /// From sending a request to the end of its answer.
+    pub(crate) latency: Latency,
+    /// Of the server's processes, where their ids were given.
+    pub(crate) server: Option<ServerUsage>,
+    /// Cores that neither the server nor the generator had, because other work was on them; known where
+    /// the server's process ids were given. Well above 0, the other figures are not to be trusted.
+    pub(crate) other_cores: Option<f64>,
+    /// Answers that were not the ones due, in the whole run with its warm-up.
+    pub(crate) wrong: u64,
+    /// Calls that got no answer, in the whole run with its warm-up.
+    pub(crate) failed: u64,
+    /// The first few of the wrong and failed, in words.
+    pub(crate) examples: Vec<String>,
+}
+
+/// Latency percentiles, in microseconds.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Latency {
+    /// The mean.
+    pub(crate) mean_us: f64,
+    /// Half the calls were faster.
+    pub(crate) p50_us: f64,
+    /// Nine in ten were faster.
+    pub(crate) p90_us: f64,
+    /// 99 in 100 were faster.
+    pub(crate) p99_us: f64,
+    /// 999 in 1000 were faster.
+    pub(crate) p99_9_us: f64,
+    /// The slowest.
+    pub(crate) max_us: f64,
+}
+
+impl Latency {
+    /// The percentiles of a histogram of nanoseconds.
+    pub(crate) fn of(histogram: &Histogram<u64>) -> Self {
+        let at = |quantile| histogram.value_at_quantile(quantile) as f64 / 1e3;
+        Self {
+            mean_us: histogram.mean() / 1e3,
+            p50_us: at(0.5),
+            p90_us: at(0.9),
+            p99_us: at(0.99),
+            p99_9_us: at(0.999),
+            max_us: histogram.max() as f64 / 1e3,
+        }
+    }
+}
+
+/// What the server's processes used.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct ServerUsage {
+    /// CPU time, user and system, per verified answer, in microseconds.
+    pub(crate) cpu_us_per_call: f64,
+    /// CPU time over wall time: 1.0 is one core busy throughout.
+    pub(crate) cores: f64,
+    /// Resident memory at the end, in KiB.
+    pub(crate) rss_kib: u64,
+    /// Processes at the end.
+    pub(crate) processes: usize,
+}
+
+impl ServerUsage {
+    /// The usage between two readings that lie `elapsed` and `calls` apart.
+    pub(crate) fn between(
+        before: &crate::process::Usage,
+        after: &crate::process::Usage,
+        calls: u64,
+        elapsed: Duration,
+    ) -> Self {
+        let cpu = after.cpu.saturating_sub(before.cpu).as_secs_f64();
+        Self {
+            cpu_us_per_call: cpu * 1e6 / (calls.max(1) as f64),
+            cores: cpu / elapsed.as_secs_f64(),
+            rss_kib: after.rss_kib,
+            processes: after.processes,
+        }
+    }
+}
+
+impl fmt::Display for RunReport {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let latency = &self.latency;
+        writeln!(
+            out,
+            "{} calls in {:.1} s over {} sessions: {:.0} calls/s",
+            self.calls, self.seconds, self.sessions, self.calls_per_s
+        )?;
+        writeln!(
+            out,
+            "latency µs: mean {:.0}  p50 {:.0}  p90 {:.0}  p99 {:.0}  p99.9 {:.0}  max {:.0}",
+            latency.mean_us,
+            latency.p50_us,
+            latency.p90_us,
+            latency.p99_us,
+            latency.p99_9_us,
+            latency.max_us
+        )?;
+        if let Some(server) = &self.server {
+            writeln!(
+                out,
+                "server: {:.2} µs of CPU a call, {:.2} cores, {:.1} MiB in {} processes",
+                server.cpu_us_per_call,
+                server.cores,
+                server.rss_kib as f64 / 1024.0,
+                server.processes
+            )?;
+        }
+        if let Some(other_cores) = self.other_cores {
+            writeln!(out, "other work on the machine: {other_cores:.2} cores")?;
+        }
+        write!(
+            out,
+            "wrong answers {}, failed calls {}",
+            self.wrong, self.failed
+        )?;
+        for example in &self.examples {
+            write!(out, "\n  {example}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes `report` as JSON to `path`.
+///
+/// # Errors
+///
+/// Where the file cannot be written.
+pub(crate) fn write_json(path: &Path, report: &impl Serialize) -> anyhow::Result<()> {
+    let mut text = serde_json::to_vec_pretty(report).context("could not encode the report")?;
+    text.push(b'\n');
+    std::fs::write(path, text).with_context(|| format!("could not write {}", path.display()))
+}
+
+/// The median of `values`; 0 where there are none.
+pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => 0.0,
+        length if length % 2 == 1 => values[middle],
+        _ => (values[middle - 1] + values[middle]) / 2.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::median;
+
+    #[test]
+    fn the_median_of_an_even_number_is_between_the_middle_two() {
+        assert_eq!(median([4.0, 1.0, 3.0, 2.0]), 2.5);
+        assert_eq!(median([9.0, 1.0, 3.0]), 3.0);
+        assert_eq!(median([]), 0.0);
+    }
+}

@@ -1,0 +1,212 @@
+//! Many clients that drop and resume their streams at random, and a server that must not lose anything.
+
+mod call;
+mod chance;
+mod check;
+mod client;
+mod memory;
+mod replay;
+mod session;
+mod standalone;
+mod tally;
+mod violation;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{bail, ensure};
+use serde::Serialize;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior};
+
+use crate::connection::Goodbye;
+use crate::mcp::Mode;
+use crate::mcp::client::Client;
+use crate::process;
+use crate::target::Target;
+use chance::{Chance, Job};
+use client::Life;
+use memory::{Memory, Samples};
+use tally::{Snapshot, Tally};
+
+/// How often the server's memory is read.
+const SAMPLE_PERIOD: Duration = Duration::from_secs(1);
+
+/// How many samples lie between two lines of progress.
+const SAMPLES_PER_LINE: usize = 5;
+
+/// How much longer than its longest job the last call of a run may take: the sum of its own timeouts.
+const END_GRACE: Duration = Duration::from_secs(75);
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub(crate) struct Options {
+    /// The endpoints, all of one server.
+    pub(crate) urls: Vec<String>,
+    /// Clients at the same time.
+    pub(crate) clients: usize,
+    /// Time after which no new call begins.
+    pub(crate) duration: Duration,
+    /// Fixes every random decision.
+    pub(crate) seed: u64,
+    /// The most progress notifications of one call.
+    pub(crate) max_steps: usize,
+    /// The longest time between two of them.
+    pub(crate) max_interval: Duration,
+    /// The server's processes; their descendants are found.
+    pub(crate) pids: Vec<u32>,
+}
+
+/// The result.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    /// The seed of the run.
+    pub(crate) seed: u64,
+    /// Clients at the same time.
+    pub(crate) clients: usize,
+    /// How long the run took, in seconds.
+    pub(crate) seconds: f64,
+    /// What was done and found.
+    #[serde(flatten)]
+    pub(crate) outcome: Snapshot,
+    /// The server's memory, where its process ids were given.
+    pub(crate) memory: Option<Memory>,
+}
+
+impl Report {
+    /// True where calls were made, nothing was violated and no session broke.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.outcome.is_clean() && self.outcome.counts.answered > 0
+    }
+}
+
+/// Runs all clients, calling `progress` with a line every few seconds.
+///
+/// # Errors
+///
+/// Where the server is not there or has no `long_job`. Violations are counted in the report.
+pub(crate) async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::Result<Report> {
+    ensure!(options.max_steps > 0, "a call needs at least one step");
+    let mut targets = Vec::new();
+    for url in &options.urls {
+        targets.push(Target::resolve(url).await?);
+    }
+    let [first, ..] = targets.as_slice() else {
+        bail!("no URL to connect to");
+    };
+    let has_counter = probe(first).await?;
+    let targets: Arc<[Target]> = targets.into();
+    let tally = Arc::new(Tally::default());
+    let longest = Job {
+        steps: options.max_steps,
+        interval: options.max_interval,
+    };
+    let began = Instant::now();
+    let until = began + options.duration;
+    let mut lives = JoinSet::new();
+    for number in 0..options.clients {
+        let life = Life {
+            number,
+            targets: Arc::clone(&targets),
+            tally: Arc::clone(&tally),
+            chance: Chance::new(options.seed, number, longest),
+            until,
+            has_counter,
+        };
+        lives.spawn(life.run());
+    }
+
+    let mut samples = Samples::default();
+    let mut tick = tokio::time::interval(SAMPLE_PERIOD);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ticks = 0;
+    let last = tokio::time::sleep_until(until + longest.length() + END_GRACE);
+    tokio::pin!(last);
+    loop {
+        tokio::select! {
+            ended = lives.join_next() => match ended {
+                Some(ended) => ended?,
+                None => break,
+            },
+            () = &mut last => {
+                lives.shutdown().await;
+                break;
+            }
+            _ = tick.tick() => {
+                // After `until` load only fades: those samples would flatter the last third.
+                if !options.pids.is_empty() && Instant::now() < until {
+                    let usage = process::measure(&options.pids)?;
+                    samples.add(began.elapsed().as_secs_f64(), usage.rss_kib);
+                }
+                ticks += 1;
+                if ticks % SAMPLES_PER_LINE == 0 {
+                    progress(&line(&tally.snapshot(), &samples, began.elapsed()));
+                }
+            }
+        }
+    }
+    Ok(Report {
+        seed: options.seed,
+        clients: options.clients,
+        seconds: began.elapsed().as_secs_f64(),
+        outcome: tally.snapshot(),
+        memory: samples.summary(),
+    })
+}
+
+fn line(snapshot: &Snapshot, samples: &Samples, elapsed: Duration) -> String {
+    let memory = samples
+        .latest_kib()
+        .map_or(String::new(), |kib| format!(" | {:.1} MiB", kib / 1024.0));
+    format!("{:>4} s: {snapshot}{memory}", elapsed.as_secs())
+}
+
+/// Checks that the server has the tool that is called; true where it has the counter too.
+async fn probe(target: &Target) -> anyhow::Result<bool> {
+    let mut client = Client::open(target, Mode::Legacy, Goodbye::Finish).await?;
+    let tools = client.tools().await?;
+    client.end().await?;
+    let has = |name: &str| tools.iter().any(|tool| tool == name);
+    ensure!(has("long_job"), "the server has no tool long_job");
+    Ok(has("increment_counter"))
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts = &self.outcome.counts;
+        writeln!(
+            out,
+            "{} clients, {:.0} s, seed {}",
+            self.clients, self.seconds, self.seed
+        )?;
+        writeln!(out, "{}", self.outcome)?;
+        writeln!(
+            out,
+            "{} sessions, {} answered, {} half-open, {} server ends, {} retries, {} listens, {} increments, {} broken sessions",
+            counts.sessions,
+            counts.answered,
+            counts.half_open,
+            counts.server_ends,
+            counts.retries,
+            counts.listens,
+            counts.increments,
+            counts.broken_sessions
+        )?;
+        if let Some(memory) = &self.memory {
+            writeln!(out, "{memory}")?;
+        }
+        for example in self.outcome.examples.iter().chain(&self.outcome.broken) {
+            writeln!(out, "  {example}")?;
+        }
+        for (violation, count) in &self.outcome.violations {
+            writeln!(out, "{violation:?}: {count}")?;
+        }
+        let verdict = if self.is_clean() {
+            "no event lost, repeated or out of order"
+        } else {
+            "PROMISES BROKEN"
+        };
+        write!(out, "{verdict}")
+    }
+}

@@ -1,0 +1,290 @@
+//! One call whose stream is dropped and resumed until its answer is there.
+
+use std::time::Duration;
+
+use http::HeaderValue;
+use tokio::time::{Instant, timeout_at};
+
+use super::chance::{Chance, Cut, Job, Pause};
+use super::check::{CallCheck, digest};
+use super::replay::replay;
+use super::session::Session;
+use super::violation::{Finding, Violation};
+use crate::connection::Reply;
+use crate::failure::Failure;
+use crate::mcp::client::Client;
+use crate::mcp::sse::Event;
+
+/// How much longer than its job a call may take in all.
+const CALL_GRACE: Duration = Duration::from_secs(30);
+
+/// How long a stream is read on after the response, for what must not come any more.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// How much later than its job a call has certainly ended.
+const PAST_THE_END: Duration = Duration::from_millis(500);
+
+/// The pause after a server that ended the stream early, where it named none.
+const SERVER_END_PAUSE: Duration = Duration::from_millis(50);
+
+/// Why the reading of one connection ended.
+enum Ended {
+    /// With the response, and then the end of the body if `whole`.
+    Answered { whole: bool },
+    /// By the client's own decision.
+    Cut,
+    /// The server ended it, or it broke.
+    ByServer,
+    /// Nothing came in time.
+    Silent,
+}
+
+/// A call in progress.
+pub(super) struct Call<'a> {
+    session: &'a Session,
+    chance: &'a mut Chance,
+    job: Job,
+    check: CallCheck,
+    began: Instant,
+    last_id: Option<String>,
+    retry: Option<Duration>,
+    /// Ids and digests of what came, to compare a replay with.
+    record: Vec<(String, u64)>,
+}
+
+impl<'a> Call<'a> {
+    /// Calls `long_job`, dropping and resuming as chance has it, and hands what was found to the tally.
+    ///
+    /// # Errors
+    ///
+    /// Where the server did not accept the call.
+    pub(super) async fn long_job(
+        session: &'a Session,
+        client: &mut Client,
+        chance: &'a mut Chance,
+    ) -> Result<(), Failure> {
+        let job = chance.job();
+        let id = client.next_id();
+        let token = format!("job-{id}");
+        let params = format!(
+            r#""name":"long_job","arguments":{{"steps":{},"interval_ms":{}}},"_meta":{{"progressToken":"{token}"}}"#,
+            job.steps,
+            job.interval.as_millis()
+        );
+        let text = format!("done after {} steps", job.steps);
+        let check = CallCheck::new(id, token, job.steps, Some(text));
+        let mut call = Self::new(session, chance, job, check);
+        let reply = call.start(client, id, "long_job", &params).await?;
+        session.tally.count(|counts| counts.calls += 1);
+        let unbroken = call.see_through(reply).await;
+        if let Some(reply) = unbroken {
+            client.give_back(reply);
+        }
+        if call.check.is_answered() {
+            session.tally.count(|counts| counts.answered += 1);
+            if call.chance.replays() {
+                replay(session, call.chance, &call.record, &mut call.check).await;
+            }
+        }
+        session.tally.found(session.client, call.check.finish());
+        Ok(())
+    }
+
+    /// Calls `increment_counter`, which changes the resource that standalone streams watch.
+    ///
+    /// # Errors
+    ///
+    /// Where the server did not accept the call.
+    pub(super) async fn increment(
+        session: &'a Session,
+        client: &mut Client,
+        chance: &'a mut Chance,
+    ) -> Result<(), Failure> {
+        let job = Job {
+            steps: 0,
+            interval: Duration::ZERO,
+        };
+        let id = client.next_id();
+        let check = CallCheck::new(id, String::new(), 0, None);
+        let mut call = Self::new(session, chance, job, check);
+        let params = r#""name":"increment_counter","arguments":{}"#;
+        let mut reply = call.start(client, id, "increment_counter", params).await?;
+        if let Ended::Answered { whole: true } = call.read(&mut reply, Cut::Never).await {
+            client.give_back(reply);
+        }
+        session.tally.count(|counts| counts.increments += 1);
+        session.tally.found(session.client, call.check.finish());
+        Ok(())
+    }
+
+    fn new(session: &'a Session, chance: &'a mut Chance, job: Job, check: CallCheck) -> Self {
+        Self {
+            session,
+            chance,
+            job,
+            check,
+            began: Instant::now(),
+            last_id: None,
+            retry: None,
+            record: Vec::new(),
+        }
+    }
+
+    async fn start(
+        &self,
+        client: &mut Client,
+        id: u64,
+        tool: &'static str,
+        params: &str,
+    ) -> Result<Reply, Failure> {
+        let tool = HeaderValue::from_static(tool);
+        let starting = client.start(id, "tools/call", Some(&tool), params);
+        timeout_at(self.deadline(), starting)
+            .await
+            .unwrap_or_else(|_| Err(Failure::Transport("no answer to a call".to_owned())))
+    }
+
+    fn deadline(&self) -> Instant {
+        self.began + self.job.length() + CALL_GRACE
+    }
+
+    /// Reads until the answer. Gives the connection of the POST back if it was never broken.
+    async fn see_through(&mut self, mut reply: Reply) -> Option<Reply> {
+        let mut resumes = 0;
+        loop {
+            let cut = self.chance.cut(&self.job, resumes);
+            match self.read(&mut reply, cut).await {
+                Ended::Answered { whole } => return (whole && resumes == 0).then_some(reply),
+                Ended::Silent => return None,
+                Ended::Cut => {
+                    self.leave(reply);
+                    self.stay_away().await;
+                }
+                Ended::ByServer => {
+                    self.session.tally.count(|counts| counts.server_ends += 1);
+                    let pause = self.retry.unwrap_or(SERVER_END_PAUSE);
+                    tokio::time::sleep(pause.min(Duration::from_secs(2))).await;
+                }
+            }
+            reply = self.resume().await?;
+            resumes += 1;
+        }
+    }
+
+    /// Reads one connection until something ends it. It is not cut before an id came: without one
+    /// there would be no way back.
+    async fn read(&mut self, reply: &mut Reply, cut: Cut) -> Ended {
+        let opened = Instant::now();
+        let mut events = 0;
+        loop {
+            let cut_at = match cut {
+                Cut::AfterTime(time) if self.last_id.is_some() => opened + time,
+                _ => self.deadline(),
+            };
+            match timeout_at(cut_at.min(self.deadline()), reply.next()).await {
+                Ok(Ok(Some(event))) => self.take(event),
+                Ok(Ok(None) | Err(_)) => return Ended::ByServer,
+                Err(_) if Instant::now() < self.deadline() => return Ended::Cut,
+                Err(_) => return Ended::Silent,
+            }
+            events += 1;
+            if self.check.is_answered() {
+                let whole = self.linger(reply).await;
+                return Ended::Answered { whole };
+            }
+            if cut == Cut::AfterEvents(events) && self.last_id.is_some() {
+                return Ended::Cut;
+            }
+        }
+    }
+
+    /// Reads on after the response; true where the body came to its end.
+    async fn linger(&mut self, reply: &mut Reply) -> bool {
+        let until = Instant::now() + LINGER;
+        loop {
+            match timeout_at(until, reply.next()).await {
+                Ok(Ok(Some(event))) => self.take(event),
+                Ok(Ok(None)) => return true,
+                Ok(Err(_)) | Err(_) => return false,
+            }
+        }
+    }
+
+    fn take(&mut self, event: Event) {
+        if !self.session.note(&event) {
+            let id = event.id.as_deref().unwrap_or_default();
+            self.check
+                .find(Violation::RepeatedId, format!("event id {id}"));
+        }
+        if let Some(retry_ms) = event.retry_ms {
+            self.retry = Some(Duration::from_millis(retry_ms));
+        }
+        if !event.data.is_empty() {
+            self.check.message(&event.data);
+        }
+        if let Some(id) = event.id {
+            self.record.push((id.clone(), digest(&event.data)));
+            self.last_id = Some(id);
+        }
+    }
+
+    /// Drops the connection, at once or after a while in which nobody reads it.
+    fn leave(&mut self, reply: Reply) {
+        let half_open = self.chance.half_open();
+        self.session.tally.count(|counts| {
+            counts.drops += 1;
+            counts.half_open += u64::from(half_open.is_some());
+        });
+        if let Some(time) = half_open {
+            tokio::spawn(async move {
+                tokio::time::sleep(time).await;
+                drop(reply);
+            });
+        }
+    }
+
+    async fn stay_away(&mut self) {
+        match self.chance.pause() {
+            Pause::For(time) => tokio::time::sleep(time).await,
+            Pause::PastTheEnd => {
+                tokio::time::sleep_until(self.began + self.job.length() + PAST_THE_END).await;
+                self.session.tally.count(|counts| counts.late_resumes += 1);
+            }
+        }
+    }
+
+    /// Comes back for the rest; `None`, with a finding, where there is no way back.
+    async fn resume(&mut self) -> Option<Reply> {
+        let Some(last_id) = self.last_id.clone() else {
+            self.check.find(
+                Violation::MissingAnswer,
+                "the stream ended before any event id",
+            );
+            return None;
+        };
+        let deadline = self.deadline();
+        match self
+            .session
+            .listen(Some(&last_id), self.chance, deadline)
+            .await
+        {
+            Ok(reply) => {
+                self.session.tally.count(|counts| counts.resumes += 1);
+                Some(reply)
+            }
+            Err(failure) => {
+                let detail = format!("after event {last_id}: {failure}");
+                self.check.find(Violation::RefusedResume, detail);
+                None
+            }
+        }
+    }
+}
+
+/// The finding for a call that was still open when the run had to end.
+pub(super) fn unfinished() -> Finding {
+    Finding::new(
+        Violation::MissingAnswer,
+        "still open when the run had to end",
+    )
+}

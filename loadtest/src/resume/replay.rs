@@ -1,0 +1,61 @@
+//! A finished stream, asked for again: it must be what it was.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use super::chance::Chance;
+use super::check::{CallCheck, digest};
+use super::session::Session;
+use super::violation::Violation;
+use crate::connection::Reply;
+
+/// How long a replay may take.
+const REPLAY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Asks for what followed a random event of a stream whose end has been seen, and compares it with
+/// `record`: the ids and digests of all its events.
+pub(super) async fn replay(
+    session: &Session,
+    chance: &mut Chance,
+    record: &[(String, u64)],
+    check: &mut CallCheck,
+) {
+    if record.len() < 2 {
+        return;
+    }
+    let from = chance.index(record.len() - 1);
+    let after = &record[from].0;
+    let deadline = Instant::now() + REPLAY_TIMEOUT;
+    let mut reply = match session.listen(Some(after), chance, deadline).await {
+        Ok(reply) => reply,
+        Err(failure) => {
+            let detail = format!("replay after event {after}: {failure}");
+            return check.find(Violation::RefusedResume, detail);
+        }
+    };
+    session.tally.count(|counts| counts.replays += 1);
+    // An empty event primes a stream and is no part of its history.
+    let empty = digest("");
+    for expected in record[from + 1..].iter().filter(|(_, data)| *data != empty) {
+        let came = next(&mut reply, deadline).await;
+        if came.as_ref() != Some(expected) {
+            let came = came.map_or("nothing".to_owned(), |(id, _)| format!("event {id}"));
+            let detail = format!(
+                "replay after {after}: {came} instead of event {}",
+                expected.0
+            );
+            return check.find(Violation::WrongReplay, detail);
+        }
+    }
+}
+
+/// The id and digest of the next event that carries data; `None` where there is none in time.
+async fn next(reply: &mut Reply, deadline: Instant) -> Option<(String, u64)> {
+    loop {
+        let event = timeout_at(deadline, reply.next()).await.ok()?.ok()??;
+        if !event.data.is_empty() {
+            return Some((event.id.unwrap_or_default(), digest(&event.data)));
+        }
+    }
+}

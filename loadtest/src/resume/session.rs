@@ -1,0 +1,110 @@
+//! What all streams of one session share: the ids seen, and the way back to the server.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http::HeaderValue;
+use tokio::time::Instant;
+
+use super::chance::Chance;
+use super::check::SeenIds;
+use super::tally::Tally;
+use crate::connection::{Connection, Reply};
+use crate::failure::Failure;
+use crate::mcp::legacy;
+use crate::mcp::sse::Event;
+use crate::target::Target;
+
+/// The pause before another attempt, where the server does not name one.
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
+
+/// The longest pause that a server may ask for here.
+const LONGEST_RETRY_PAUSE: Duration = Duration::from_secs(5);
+
+/// One session, shared by the streams on it.
+#[derive(Clone)]
+pub(super) struct Session {
+    /// The client's number, for findings.
+    pub(super) client: usize,
+    /// The session on the wire.
+    pub(super) wire: legacy::Session,
+    /// Where to resume: any of them must know the session.
+    pub(super) targets: Arc<[Target]>,
+    pub(super) tally: Arc<Tally>,
+    ids: Arc<Mutex<SeenIds>>,
+}
+
+impl Session {
+    pub(super) fn new(
+        client: usize,
+        wire: legacy::Session,
+        targets: Arc<[Target]>,
+        tally: Arc<Tally>,
+    ) -> Self {
+        Self {
+            client,
+            wire,
+            targets,
+            tally,
+            ids: Arc::default(),
+        }
+    }
+
+    /// Counts an event; false where its id was seen before in this session.
+    pub(super) fn note(&self, event: &Event) -> bool {
+        self.tally.count(|counts| counts.events += 1);
+        let Some(id) = &event.id else {
+            return true;
+        };
+        let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
+        ids.insert(id)
+    }
+
+    /// Opens a stream by GET on a new connection, trying again while the server is away or busy.
+    ///
+    /// # Errors
+    ///
+    /// Where the server refuses for good, or at `deadline`.
+    pub(super) async fn listen(
+        &self,
+        last_event_id: Option<&str>,
+        chance: &mut Chance,
+        deadline: Instant,
+    ) -> Result<Reply, Failure> {
+        let last_event_id = last_event_id
+            .map(HeaderValue::from_str)
+            .transpose()
+            .map_err(|_| Failure::Wrong("the event id cannot be sent back".to_owned()))?;
+        loop {
+            let target = chance.pick(&self.targets);
+            let goodbye = chance.goodbye();
+            let attempt = async {
+                let connection = Connection::open(target, goodbye).await?;
+                let request = self.wire.listen(last_event_id.as_ref());
+                connection.send(request).await
+            };
+            let failure = match tokio::time::timeout_at(deadline, attempt).await {
+                Ok(Ok(reply)) if reply.is_streamed() => return Ok(reply),
+                Ok(Ok(_)) => return Err(Failure::Wrong("a GET gave no event stream".to_owned())),
+                Ok(Err(failure)) => failure,
+                Err(_) => return Err(Failure::Transport("no answer to a GET".to_owned())),
+            };
+            let pause = match &failure {
+                Failure::Transport(_) => RETRY_PAUSE,
+                Failure::Status {
+                    status: 429 | 503,
+                    retry_after_s,
+                    ..
+                } => retry_after_s
+                    .map_or(RETRY_PAUSE, Duration::from_secs)
+                    .min(LONGEST_RETRY_PAUSE),
+                _ => return Err(failure),
+            };
+            if Instant::now() + pause >= deadline {
+                return Err(failure);
+            }
+            self.tally.count(|counts| counts.retries += 1);
+            tokio::time::sleep(pause).await;
+        }
+    }
+}

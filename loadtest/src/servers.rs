@@ -1,0 +1,41 @@
+//! The servers that this tool brings along, and those that it starts.
+
+pub(crate) mod floor;
+pub(crate) mod peer;
+pub(crate) mod spawned;
+
+use std::net::SocketAddr;
+
+use anyhow::Context;
+use axum::Router;
+use axum::serve::ListenerExt;
+use tokio::net::TcpListener;
+
+/// The path at which both servers answer.
+const PATH: &str = "/mcp";
+
+/// What a server prints before its URL once it listens.
+const LISTENING: &str = "listening on ";
+
+/// Serves `router` at `listen` until the process ends, after saying where.
+///
+/// # Errors
+///
+/// Where the address cannot be bound.
+#[allow(
+    clippy::print_stdout,
+    reason = "whoever started the server reads its address from here"
+)]
+async fn serve(router: Router, listen: SocketAddr) -> anyhow::Result<()> {
+    let listener = TcpListener::bind(listen)
+        .await
+        .with_context(|| format!("could not listen on {listen}"))?;
+    println!("{LISTENING}http://{}{PATH}", listener.local_addr()?);
+    // Without this an answer in several writes waits for the client's delayed acknowledgement.
+    let listener = listener.tap_io(|socket| {
+        let _ = socket.set_nodelay(true);
+    });
+    axum::serve(listener, router)
+        .await
+        .context("could not serve")
+}

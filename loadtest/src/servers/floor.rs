@@ -1,0 +1,110 @@
+//! The floor: the least that an HTTP server in Rust does to answer an echo call.
+//!
+//! JSON-RPC is parsed and written with typed serde over bare axum. Nothing of MCP is checked, so the
+//! CPU time of a real server over this one's is the price of the protocol and of its architecture.
+
+use std::borrow::Cow;
+use std::net::SocketAddr;
+
+use axum::Json;
+use axum::Router;
+use axum::body::Bytes;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+#[derive(Deserialize)]
+struct Request<'a> {
+    #[serde(default)]
+    id: Option<u64>,
+    #[serde(borrow)]
+    method: Cow<'a, str>,
+    #[serde(borrow, default)]
+    params: Params<'a>,
+}
+
+#[derive(Deserialize, Default)]
+struct Params<'a> {
+    #[serde(borrow, default)]
+    arguments: Arguments<'a>,
+}
+
+#[derive(Deserialize, Default)]
+struct Arguments<'a> {
+    #[serde(borrow, default)]
+    text: Cow<'a, str>,
+}
+
+#[derive(Serialize)]
+struct Answer<T> {
+    jsonrpc: &'static str,
+    id: u64,
+    result: T,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct EchoResult<'a> {
+    content: [TextContent<'a>; 1],
+    is_error: bool,
+}
+
+#[derive(Serialize)]
+struct TextContent<'a> {
+    r#type: &'static str,
+    text: &'a str,
+}
+
+/// Serves the floor at `listen` until the process ends.
+///
+/// # Errors
+///
+/// Where the address cannot be bound.
+pub(crate) async fn serve(listen: SocketAddr) -> anyhow::Result<()> {
+    super::serve(Router::new().route(super::PATH, post(answer)), listen).await
+}
+
+async fn answer(body: Bytes) -> Response {
+    let Ok(request) = serde_json::from_slice::<Request<'_>>(&body) else {
+        return StatusCode::BAD_REQUEST.into_response();
+    };
+    let Some(id) = request.id else {
+        return StatusCode::ACCEPTED.into_response();
+    };
+    match request.method.as_ref() {
+        "tools/call" => result(
+            id,
+            EchoResult {
+                content: [TextContent {
+                    r#type: "text",
+                    text: &request.params.arguments.text,
+                }],
+                is_error: false,
+            },
+        ),
+        "initialize" => result(
+            id,
+            json!({
+                "protocolVersion": crate::mcp::legacy::VERSION,
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "floor", "version": env!("CARGO_PKG_VERSION")},
+            }),
+        ),
+        "tools/list" => result(
+            id,
+            json!({"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}),
+        ),
+        _ => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+fn result(id: u64, result: impl Serialize) -> Response {
+    Json(Answer {
+        jsonrpc: "2.0",
+        id,
+        result,
+    })
+    .into_response()
+}

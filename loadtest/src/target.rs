@@ -1,0 +1,56 @@
+//! The server under test: where to connect and what to ask for.
+
+use std::net::SocketAddr;
+use std::str::FromStr;
+
+use anyhow::{Context, bail};
+use http::{HeaderValue, Uri};
+
+/// A resolved `http://` endpoint.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    /// The socket address to connect to.
+    pub(crate) address: SocketAddr,
+    /// The `Host` header.
+    pub(crate) host: HeaderValue,
+    /// The request target (path and query).
+    pub(crate) path: Uri,
+}
+
+impl Target {
+    /// Resolves `url`.
+    ///
+    /// # Errors
+    ///
+    /// Where the URL is not plain `http`, does not resolve, or leaves this machine: a load generator
+    /// aimed at somebody else's server by a typing mistake is an attack.
+    pub(crate) async fn resolve(url: &str) -> anyhow::Result<Self> {
+        let uri = Uri::from_str(url).with_context(|| format!("not a URL: {url}"))?;
+        if uri.scheme_str() != Some("http") {
+            bail!("only http:// URLs can be driven: {url}");
+        }
+        let authority = uri
+            .authority()
+            .with_context(|| format!("no host in {url}"))?;
+        let host = authority
+            .host()
+            .trim_start_matches('[')
+            .trim_end_matches(']');
+        let port = authority.port_u16().unwrap_or(80);
+        let address = tokio::net::lookup_host((host, port))
+            .await
+            .with_context(|| format!("could not resolve {host}"))?
+            .next()
+            .with_context(|| format!("{host} has no address"))?;
+        if !address.ip().is_loopback() {
+            bail!("{url} is not on this machine; forward a local port to load a remote server");
+        }
+        let path = uri.path_and_query().map_or("/", |path| path.as_str());
+        Ok(Self {
+            address,
+            host: HeaderValue::from_str(authority.as_str())
+                .context("host is not a header value")?,
+            path: Uri::from_str(path).context("path is not a request target")?,
+        })
+    }
+}
