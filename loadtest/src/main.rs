@@ -21,12 +21,24 @@ use cli::{Cli, Command};
 use servers::{floor, peer, spawned::Spawned};
 use tokio::runtime::{Builder, Runtime};
 
-fn main() -> anyhow::Result<ExitCode> {
-    let good = match Cli::parse().command {
-        Command::Run(arguments) => run(arguments)?,
+fn main() -> ExitCode {
+    match execute(Cli::parse().command) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            progress(&format!("error: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// True where all that was checked was right.
+fn execute(command: Command) -> anyhow::Result<bool> {
+    match command {
+        Command::Run(arguments) => run(arguments),
         Command::ServeFloor(arguments) => {
             runtime(None)?.block_on(floor::serve(arguments.listen))?;
-            true
+            Ok(true)
         }
         Command::ServeRmcp(arguments) => {
             let options = peer::Options {
@@ -34,16 +46,11 @@ fn main() -> anyhow::Result<ExitCode> {
                 json: arguments.json,
             };
             runtime(None)?.block_on(peer::serve(arguments.listen, options))?;
-            true
+            Ok(true)
         }
-        Command::Table(arguments) => table(arguments)?,
-        Command::Resume(arguments) => resume(arguments)?,
-    };
-    Ok(if good {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+        Command::Table(arguments) => table(arguments),
+        Command::Resume(arguments) => resume(arguments),
+    }
 }
 
 /// True where every call was answered rightly.

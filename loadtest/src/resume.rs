@@ -15,7 +15,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{bail, ensure};
+use anyhow::{Context, bail, ensure};
 use serde::Serialize;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior};
@@ -164,7 +164,9 @@ fn line(snapshot: &Snapshot, samples: &Samples, elapsed: Duration) -> String {
 
 /// Checks that the server has the tool that is called; true where it has the counter too.
 async fn probe(target: &Target) -> anyhow::Result<bool> {
-    let mut client = Client::open(target, Mode::Legacy, Goodbye::Finish).await?;
+    let mut client = Client::open(target, Mode::Legacy, Goodbye::Finish)
+        .await
+        .with_context(|| format!("could not open a session at {}", target.address))?;
     let tools = client.tools().await?;
     client.end().await?;
     let has = |name: &str| tools.iter().any(|tool| tool == name);

@@ -54,3 +54,34 @@ impl Target {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Target;
+
+    #[tokio::test]
+    async fn a_local_url_resolves_to_its_parts() {
+        let target = Target::resolve("http://[::1]:8080/mcp?a=b").await.unwrap();
+        assert_eq!(target.address, "[::1]:8080".parse().unwrap());
+        assert_eq!(
+            (
+                target.host.to_str().unwrap(),
+                target.path.to_string().as_str()
+            ),
+            ("[::1]:8080", "/mcp?a=b")
+        );
+    }
+
+    #[tokio::test]
+    async fn what_is_not_on_this_machine_is_refused() {
+        // Addresses kept for documentation.
+        for url in [
+            "http://192.0.2.1/mcp",
+            "http://[2001:db8::1]/mcp",
+            "https://127.0.0.1/mcp",
+            "/mcp",
+        ] {
+            assert!(Target::resolve(url).await.is_err(), "{url}");
+        }
+    }
+}
