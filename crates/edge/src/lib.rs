@@ -1,1 +1,37 @@
-//! HTTP in, SSE out.
+//! HTTP in, SSE out: the node's face towards MCP clients of both eras at one URL.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | [`Edge`] (`edge.rs`) | the parts of an edge, and the router over them |
+//! | `front.rs` | what every request passes first: host, origin, limits, who is calling |
+//! | `post.rs`, `era.rs` | a posted message, and which era it belongs to |
+//! | `modern.rs`, `modern/` | 2026-07-28: calls, `server/discover`, `subscriptions/listen` |
+//! | `legacy.rs`, `legacy/` | sessions over Streamable HTTP, and HTTP+SSE of 2024-11-05 |
+//! | `sse.rs` | event streams that are written only as fast as they are read |
+//! | `refusal.rs` | every refusal with its status and code (`docs/errors.md`) |
+//!
+//! An edge keeps nothing that a client would miss: sessions live behind
+//! [`SessionGateway`](shoal_ports::SessionGateway), calls behind [`Dispatcher`](shoal_ports::Dispatcher).
+
+mod access;
+mod answer;
+mod authenticate;
+mod body;
+mod config;
+mod cors;
+mod edge;
+mod era;
+mod front;
+mod legacy;
+mod load;
+mod media;
+mod modern;
+mod names;
+mod post;
+mod refusal;
+mod sse;
+
+pub use authenticate::{InvalidToken, NoAuthentication, StaticToken, StaticTokens};
+pub use config::{EdgeConfig, HttpSsePaths, Limits, Timing};
+pub use edge::Edge;
+pub use load::Load;

@@ -1,0 +1,93 @@
+//! Hosts and origins, allowed and foreign.
+
+use axum::extract::Request;
+
+use super::Access;
+use crate::config::EdgeConfig;
+use crate::refusal::Refusal;
+
+fn access(hosts: &[&str], origins: &[&str]) -> Access {
+    let owned = |list: &[&str]| list.iter().map(|entry| (*entry).to_owned()).collect();
+    Access::new(&EdgeConfig {
+        allowed_hosts: owned(hosts),
+        allowed_origins: owned(origins),
+        ..EdgeConfig::default()
+    })
+}
+
+fn check(access: &Access, host: &str, origin: Option<&str>) -> Result<(), Refusal> {
+    let mut request = Request::builder().uri("/mcp").header("host", host);
+    if let Some(origin) = origin {
+        request = request.header("origin", origin);
+    }
+    let (head, ()) = request.body(()).unwrap().into_parts();
+    access.check(&head).map(|_| ())
+}
+
+#[test]
+fn loopback_names_are_served_with_any_port() {
+    let access = access(&[], &[]);
+    for host in [
+        "localhost",
+        "LOCALHOST:1",
+        "127.0.0.1:80",
+        "127.8.9.1",
+        "[::1]:8080",
+        "[::1]",
+    ] {
+        assert!(check(&access, host, None).is_ok(), "{host}");
+    }
+    for host in [
+        "evil.example.com",
+        "localhost.evil.com",
+        "10.0.0.1:80",
+        "",
+        "127.0.0.1.nip.io",
+    ] {
+        assert!(check(&access, host, None).is_err(), "{host}");
+    }
+}
+
+#[test]
+fn a_listed_host_may_name_its_port() {
+    let access = access(&["mcp.example.com", "other.example.com:8443"], &[]);
+    assert!(check(&access, "MCP.example.com:9000", None).is_ok());
+    assert!(check(&access, "other.example.com:8443", None).is_ok());
+    assert!(check(&access, "other.example.com:80", None).is_err());
+}
+
+#[test]
+fn a_loopback_page_may_call_a_loopback_host_only() {
+    let access = access(&["mcp.example.com"], &[]);
+    assert!(check(&access, "localhost:1", Some("http://localhost:3000")).is_ok());
+    assert!(check(&access, "127.0.0.1:1", Some("http://[::1]:3000")).is_ok());
+    assert!(check(&access, "mcp.example.com", Some("http://localhost:3000")).is_err());
+    for foreign in [
+        "http://evil.com",
+        "null",
+        "https://mcp.example.com",
+        "http://localhost.evil.com",
+    ] {
+        assert!(
+            check(&access, "localhost:1", Some(foreign)).is_err(),
+            "{foreign}"
+        );
+    }
+}
+
+#[test]
+fn a_listed_origin_may_call_any_served_host() {
+    let access = access(&["*"], &["https://app.example.com"]);
+    assert!(check(&access, "whatever", Some("https://app.example.com")).is_ok());
+    assert!(check(&access, "whatever", Some("https://app.example.com:444")).is_err());
+}
+
+#[test]
+fn an_absolute_uri_must_be_welcome_too() {
+    let access = access(&[], &[]);
+    let request = Request::builder()
+        .uri("http://evil.example.com/mcp")
+        .header("host", "localhost");
+    let (head, ()) = request.body(()).unwrap().into_parts();
+    assert!(access.check(&head).is_err());
+}

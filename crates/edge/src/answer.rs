@@ -1,0 +1,75 @@
+//! Writing complete answers: JSON in one buffer, refusals, acknowledgements.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use http::{HeaderValue, StatusCode, header};
+use shoal_ports::AuthError;
+use shoal_protocol::{error_response, error_response_without_id};
+
+use crate::refusal::{Refusal, Refused};
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const BEARER: HeaderValue = HeaderValue::from_static("Bearer");
+const BEARER_INVALID: HeaderValue = HeaderValue::from_static(
+    r#"Bearer error="invalid_token", error_description="the bearer token is not valid""#,
+);
+
+/// One JSON text. Its length goes into `Content-Length`.
+pub(crate) fn json(status: StatusCode, text: Bytes) -> Response {
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, JSON);
+    response
+}
+
+/// A status without a body.
+pub(crate) fn empty(status: StatusCode) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
+}
+
+/// Tells the client when to come back, in whole seconds and never "at once".
+pub(crate) fn retry_after(response: &mut Response, wait: Duration) {
+    let seconds = wait.as_millis().div_ceil(1000).max(1);
+    if let Ok(value) = HeaderValue::from_str(&seconds.to_string()) {
+        response.headers_mut().insert(header::RETRY_AFTER, value);
+    }
+}
+
+/// A refusal, as a JSON-RPC error with the request's id where it is known.
+pub(crate) fn refusal(refused: &Refused) -> Response {
+    let why = &*refused.why;
+    let status = why.status();
+    let error = why.error();
+    if status.is_server_error() {
+        tracing::warn!(status = status.as_u16(), error = %why, "refused a request");
+    } else {
+        tracing::debug!(status = status.as_u16(), error = %why, "refused a request");
+    }
+    let text = match &refused.id {
+        Some(id) => error_response(id, &error),
+        None => error_response_without_id(&error),
+    };
+    let mut response = json(status, text);
+    if let Some(wait) = why.retry_after() {
+        retry_after(&mut response, wait);
+    }
+    let headers = response.headers_mut();
+    match why {
+        Refusal::Unauthenticated(AuthError::Missing) => {
+            headers.insert(header::WWW_AUTHENTICATE, BEARER);
+        }
+        Refusal::Unauthenticated(AuthError::Invalid) => {
+            headers.insert(header::WWW_AUTHENTICATE, BEARER_INVALID);
+        }
+        Refusal::MethodNotAllowed { allow } => {
+            headers.insert(header::ALLOW, HeaderValue::from_static(allow));
+        }
+        _ => {}
+    }
+    response
+}

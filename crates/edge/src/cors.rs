@@ -1,0 +1,43 @@
+//! What browsers need to be told (CORS).
+
+use axum::body::Body;
+use axum::response::Response;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+
+const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE, OPTIONS");
+const EXPOSED: HeaderValue =
+    HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate, Retry-After");
+const DEFAULT_HEADERS: HeaderValue = HeaderValue::from_static(
+    "Content-Type, Accept, Authorization, Mcp-Session-Id, MCP-Protocol-Version, Last-Event-ID, \
+     Mcp-Method, Mcp-Name",
+);
+/// Seconds for which a browser need not ask again.
+const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
+
+/// Answers OPTIONS. The origin has been checked before; [`allow`] names it in the answer.
+pub(crate) fn preflight(request: &HeaderMap) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    let headers = response.headers_mut();
+    headers.insert(header::ALLOW, METHODS);
+    if request.contains_key(header::ORIGIN) {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+        // Tools may mirror arguments into headers of any name (`Mcp-Param-*`), so an allowed origin
+        // may send what it asks for.
+        let asked = request.get(header::ACCESS_CONTROL_REQUEST_HEADERS);
+        headers.insert(
+            header::ACCESS_CONTROL_ALLOW_HEADERS,
+            asked.cloned().unwrap_or(DEFAULT_HEADERS),
+        );
+        headers.insert(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE);
+    }
+    response
+}
+
+/// Lets the page that asked read the answer.
+pub(crate) fn allow(response: &mut Response, origin: HeaderValue) {
+    let headers = response.headers_mut();
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+    headers.append(header::VARY, HeaderValue::from_static("Origin"));
+}

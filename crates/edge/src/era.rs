@@ -1,0 +1,178 @@
+//! Which era a posted message belongs to (2026-07-28, Versioning, Backward Compatibility).
+
+use http::HeaderMap;
+use shoal_protocol::{Body, Era, Message, Method, RawJson, RequestMeta, Revision, RpcError, code};
+
+use crate::names;
+use crate::refusal::Refusal;
+
+/// The `MCP-Protocol-Version` header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VersionHeader<'a> {
+    /// There is none.
+    Absent,
+    /// A revision that Shoal speaks.
+    Known(Revision),
+    /// Anything else.
+    Unknown(&'a str),
+}
+
+/// Whose rules a message follows.
+pub(crate) enum Selected {
+    /// 2026-07-28: no session, everything in `_meta`, which has been read.
+    Modern(RequestMeta),
+    /// A session's.
+    Legacy,
+}
+
+impl<'a> VersionHeader<'a> {
+    pub(crate) fn of(headers: &'a HeaderMap) -> Result<Self, Refusal> {
+        let mut values = headers.get_all(&names::PROTOCOL_VERSION).iter();
+        let Some(value) = values.next() else {
+            return Ok(Self::Absent);
+        };
+        // Two copies could be read differently by two hops.
+        if values.next().is_some() {
+            return Err(Refusal::Modern(RpcError::new(
+                code::HEADER_MISMATCH,
+                "header mismatch: MCP-Protocol-Version is there twice; send it once",
+            )));
+        }
+        let text = value.to_str().unwrap_or("(not ASCII)");
+        Ok(match text.parse() {
+            Ok(revision) => Self::Known(revision),
+            Err(_) => Self::Unknown(text),
+        })
+    }
+
+    pub(crate) fn as_str(&self) -> Option<&'a str> {
+        match self {
+            Self::Absent => None,
+            Self::Known(revision) => Some(revision.as_str()),
+            Self::Unknown(text) => Some(text),
+        }
+    }
+
+    pub(crate) fn is_modern(&self) -> bool {
+        matches!(self, Self::Known(revision) if revision.era() == Era::Modern)
+    }
+
+    /// Requests without a body, and those of a session, name a revision that Shoal speaks or none.
+    pub(crate) fn expect_known(&self) -> Result<(), Refusal> {
+        match self {
+            Self::Unknown(text) => Err(Refusal::UnsupportedVersionHeader(
+                text.chars().take(64).collect(),
+            )),
+            Self::Absent | Self::Known(_) => Ok(()),
+        }
+    }
+}
+
+/// Decides. A message of a session is recognized without a look at its `_meta`: that is the legacy hot
+/// path.
+pub(crate) fn select(
+    header: VersionHeader<'_>,
+    has_session: bool,
+    body: &Body,
+) -> Result<Selected, Refusal> {
+    if header.is_modern() {
+        return Ok(Selected::Modern(RequestMeta::of(params_of(body))));
+    }
+    if has_session && !matches!(header, VersionHeader::Unknown(_)) {
+        return Ok(Selected::Legacy);
+    }
+    let meta = RequestMeta::of(params_of(body));
+    let claims_modern = match &meta.protocol_version {
+        None => false,
+        // A dual-era client that falls back to the handshake may still describe itself in `_meta`.
+        Some(version) if is_initialize(body) => version
+            .parse::<Revision>()
+            .is_ok_and(|version| version.era() == Era::Modern),
+        Some(_) => true,
+    };
+    if claims_modern {
+        return Ok(Selected::Modern(meta));
+    }
+    header.expect_known()?;
+    Ok(Selected::Legacy)
+}
+
+fn params_of(body: &Body) -> Option<&RawJson> {
+    match body {
+        Body::Single(Message::Request(request)) => request.params.as_ref(),
+        Body::Single(Message::Notification(notification)) => notification.params.as_ref(),
+        Body::Single(Message::Response(_)) | Body::Batch(_) => None,
+    }
+}
+
+fn is_initialize(body: &Body) -> bool {
+    matches!(body, Body::Single(Message::Request(request)) if request.method == Method::Initialize)
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http::HeaderMap;
+    use shoal_protocol::Body;
+
+    use super::{Selected, VersionHeader, select};
+
+    fn era(header: Option<&str>, session: bool, body: &'static str) -> &'static str {
+        let mut headers = HeaderMap::new();
+        if let Some(header) = header {
+            headers.insert("mcp-protocol-version", header.parse().unwrap());
+        }
+        let body = Body::parse(&Bytes::from_static(body.as_bytes()), 64).unwrap();
+        match select(VersionHeader::of(&headers).unwrap(), session, &body) {
+            Ok(Selected::Modern(_)) => "modern",
+            Ok(Selected::Legacy) => "legacy",
+            Err(_) => "refused",
+        }
+    }
+
+    const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+    const MODERN_LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":
+        {"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
+    const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#;
+    const MODERN_INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":
+        {"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
+    const FALLBACK_INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":
+        {"_meta":{"io.modelcontextprotocol/protocolVersion":"2025-11-25"}}}"#;
+
+    #[test]
+    fn the_opening_decides() {
+        for (header, session, body, expected) in [
+            (None, false, INITIALIZE, "legacy"),
+            (Some("2025-06-18"), false, INITIALIZE, "legacy"),
+            (None, false, MODERN_INITIALIZE, "modern"),
+            (None, false, FALLBACK_INITIALIZE, "legacy"),
+            (Some("2026-07-28"), false, INITIALIZE, "modern"),
+            (Some("2027-01-01"), false, INITIALIZE, "refused"),
+            (None, true, LIST, "legacy"),
+            (Some("2025-11-25"), true, LIST, "legacy"),
+            (Some("2026-07-28"), true, LIST, "modern"),
+            (Some("2026-07-28"), false, LIST, "modern"),
+            (None, false, LIST, "legacy"),
+            (None, false, MODERN_LIST, "modern"),
+            (Some("2025-11-25"), false, MODERN_LIST, "modern"),
+            (Some("2027-01-01"), false, MODERN_LIST, "modern"),
+            (Some("2027-01-01"), true, LIST, "refused"),
+            (Some("2027-01-01"), false, "[{}]", "refused"),
+            (None, false, "[{}]", "legacy"),
+        ] {
+            assert_eq!(
+                era(header, session, body),
+                expected,
+                "{header:?} {session} {body}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_doubled_version_header_is_refused() {
+        let mut headers = HeaderMap::new();
+        headers.append("mcp-protocol-version", "2026-07-28".parse().unwrap());
+        headers.append("mcp-protocol-version", "2025-11-25".parse().unwrap());
+        assert!(VersionHeader::of(&headers).is_err());
+    }
+}

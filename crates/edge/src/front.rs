@@ -1,0 +1,153 @@
+//! What every request passes before its endpoint sees it, and every answer on its way back.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
+use shoal_ports::Principal;
+
+use crate::config::Limits;
+use crate::edge::EdgeState;
+use crate::legacy::{self, http_sse};
+use crate::refusal::{Refusal, Refused};
+use crate::{answer, cors, post};
+
+/// A request whose caller is known and welcome.
+pub(crate) struct Visit<'a> {
+    pub(crate) edge: &'a Arc<EdgeState>,
+    pub(crate) head: &'a Parts,
+    pub(crate) principal: Principal,
+}
+
+/// What a path stands for.
+#[derive(Clone, Copy)]
+enum Endpoint {
+    Mcp,
+    SseStream,
+    SseMessages,
+}
+
+/// The MCP endpoint.
+pub(crate) async fn mcp(State(edge): State<Arc<EdgeState>>, request: Request) -> Response {
+    serve(&edge, Endpoint::Mcp, request).await
+}
+
+/// The stream of HTTP+SSE.
+pub(crate) async fn sse_stream(State(edge): State<Arc<EdgeState>>, request: Request) -> Response {
+    serve(&edge, Endpoint::SseStream, request).await
+}
+
+/// Where HTTP+SSE clients post.
+pub(crate) async fn sse_messages(State(edge): State<Arc<EdgeState>>, request: Request) -> Response {
+    serve(&edge, Endpoint::SseMessages, request).await
+}
+
+/// Any other path. The answer is no JSON-RPC error, by which a client would recognize an MCP endpoint.
+pub(crate) async fn elsewhere(State(edge): State<Arc<EdgeState>>) -> Response {
+    let text = format!("Not found. The MCP endpoint is {}\n", edge.config.path);
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = StatusCode::NOT_FOUND;
+    response
+}
+
+impl Endpoint {
+    fn methods(self) -> &'static str {
+        match self {
+            Self::Mcp => "GET, POST, DELETE, OPTIONS",
+            Self::SseStream => "GET, OPTIONS",
+            Self::SseMessages => "POST, OPTIONS",
+        }
+    }
+
+    fn expect(self, method: &Method) -> Result<(), Refusal> {
+        let get = matches!(self, Self::Mcp | Self::SseStream);
+        let post = matches!(self, Self::Mcp | Self::SseMessages);
+        let served = match *method {
+            Method::GET => get,
+            Method::POST => post,
+            Method::DELETE => matches!(self, Self::Mcp),
+            _ => false,
+        };
+        let allow = self.methods();
+        served
+            .then_some(())
+            .ok_or(Refusal::MethodNotAllowed { allow })
+    }
+}
+
+async fn serve(edge: &Arc<EdgeState>, endpoint: Endpoint, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    let mut response;
+    match edge.access.check(&head) {
+        Ok(origin) => {
+            response = match enter(edge, endpoint, &head, body).await {
+                Ok(response) => response,
+                Err(refused) => answer::refusal(&refused),
+            };
+            if let Some(origin) = origin {
+                cors::allow(&mut response, origin);
+            }
+        }
+        Err(refusal) => response = answer::refusal(&refusal.into()),
+    }
+    // The client's next request should reach a node that stays; HTTP/2 says this by other means.
+    if head.version <= Version::HTTP_11 && edge.drain.is_cancelled() {
+        let close = HeaderValue::from_static("close");
+        response.headers_mut().insert(header::CONNECTION, close);
+    }
+    response
+}
+
+async fn enter(
+    edge: &Arc<EdgeState>,
+    endpoint: Endpoint,
+    head: &Parts,
+    body: Body,
+) -> Result<Response, Refused> {
+    expect_small(&head.headers, &edge.config.limits)?;
+    if head.method == Method::OPTIONS {
+        return Ok(cors::preflight(&head.headers));
+    }
+    endpoint.expect(&head.method)?;
+    let bearer = bearer(&head.headers);
+    let principal = edge.authenticator.authenticate(bearer).await?;
+    let visit = Visit {
+        edge,
+        head,
+        principal,
+    };
+    match (endpoint, &head.method) {
+        (Endpoint::Mcp, &Method::POST) => post::serve(&visit, body).await,
+        (Endpoint::Mcp, &Method::GET) => legacy::listen(&visit).await,
+        (Endpoint::Mcp, _) => legacy::close(&visit).await,
+        (Endpoint::SseStream, _) => http_sse::open(&visit).await,
+        (Endpoint::SseMessages, _) => http_sse::deliver(&visit, body).await,
+    }
+}
+
+fn expect_small(headers: &HeaderMap, limits: &Limits) -> Result<(), Refusal> {
+    let bytes: usize = headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len())
+        .sum();
+    if headers.len() <= limits.header_count && bytes <= limits.header_bytes {
+        return Ok(());
+    }
+    Err(Refusal::HeadersTooLarge {
+        count: limits.header_count,
+        bytes: limits.header_bytes,
+    })
+}
+
+/// The token of `Authorization: Bearer …`.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then_some(token.trim())
+        .filter(|token| !token.is_empty())
+}

@@ -1,0 +1,141 @@
+//! Sessions over Streamable HTTP (2025-03-26 to 2025-11-25, Transports).
+
+pub(crate) mod http_sse;
+mod stream;
+
+use axum::response::Response;
+use http::{HeaderMap, HeaderValue, StatusCode};
+use shoal_ports::{Delivered, GatewayError, OpenSession, SessionId, SessionRef, SessionTransport};
+use shoal_protocol::{Body, EventId, Message, Method, Request};
+
+use self::stream::StreamFrames;
+use crate::era::VersionHeader;
+use crate::front::Visit;
+use crate::load::RequestPermit;
+use crate::refusal::{Refusal, Refused};
+use crate::{answer, media, names, sse};
+
+/// Longer ones were never issued; they need not travel to the store to be unknown.
+const MAX_SESSION_ID: usize = 128;
+
+/// The session that the headers name.
+pub(crate) fn session_id(headers: &HeaderMap) -> Result<Option<SessionId>, Refusal> {
+    let Some(value) = headers.get(&names::SESSION_ID) else {
+        return Ok(None);
+    };
+    value
+        .to_str()
+        .ok()
+        .filter(|text| is_session_id(text))
+        .map(|text| Some(SessionId::new(text)))
+        .ok_or(Refusal::InvalidSessionId)
+}
+
+fn is_session_id(text: &str) -> bool {
+    (1..=MAX_SESSION_ID).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic())
+}
+
+/// Delivers a posted body to its session, or opens one.
+pub(crate) async fn post(
+    visit: &Visit<'_>,
+    session: Option<SessionId>,
+    body: Body,
+    permit: RequestPermit,
+) -> Result<Response, Refused> {
+    let session = match (session, body) {
+        (Some(session), body) => return deliver(visit, session, body, permit).await,
+        (None, Body::Single(Message::Request(request))) if request.method == Method::Initialize => {
+            request
+        }
+        (None, _) => return Err(Refusal::SessionMissing.into()),
+    };
+    open(visit, session).await
+}
+
+async fn open(visit: &Visit<'_>, initialize: Request) -> Result<Response, Refused> {
+    let open = OpenSession {
+        principal: visit.principal.clone(),
+        transport: SessionTransport::Streamable,
+        initialize: Some(initialize),
+    };
+    let gateway = &visit.edge.gateway;
+    let opened = gateway.open(open).await?;
+    let internal = |what: &str| GatewayError::Internal(what.to_owned());
+    let response = opened
+        .response
+        .ok_or_else(|| internal("the new session did not answer initialize"))?;
+    let session = HeaderValue::from_str(opened.session.as_str())
+        .map_err(|_| internal("the new session's id does not fit into a header"))?;
+    let mut response = answer::json(StatusCode::OK, response);
+    response
+        .headers_mut()
+        .insert(names::SESSION_ID.clone(), session);
+    Ok(response)
+}
+
+/// Hands a body over and writes what becomes of it.
+async fn deliver(
+    visit: &Visit<'_>,
+    session: SessionId,
+    body: Body,
+    permit: RequestPermit,
+) -> Result<Response, Refused> {
+    let edge = visit.edge;
+    let delivered = edge.gateway.deliver(&to(visit, session), body).await?;
+    Ok(match delivered {
+        Delivered::Accepted => answer::empty(StatusCode::ACCEPTED),
+        Delivered::Json(text) => answer::json(StatusCode::OK, text),
+        Delivered::Stream(stream) => {
+            let frames = StreamFrames::of_post(stream, edge);
+            sse::response(frames, edge.config.timing.keep_alive, permit)
+        }
+    })
+}
+
+/// GET: the session's standalone stream, or any of its streams after an event.
+pub(crate) async fn listen(visit: &Visit<'_>) -> Result<Response, Refused> {
+    let edge = visit.edge;
+    let session = addressed(visit)?;
+    media::expect_event_stream(&visit.head.headers)?;
+    let cursor = cursor(&visit.head.headers)?;
+    let permit = edge
+        .load
+        .admit_stream(&visit.principal, &edge.config.limits)?;
+    let stream = edge.gateway.listen(&to(visit, session), cursor).await?;
+    let frames = StreamFrames::of_get(stream, edge);
+    Ok(sse::response(frames, edge.config.timing.keep_alive, permit))
+}
+
+/// DELETE: the session's end.
+pub(crate) async fn close(visit: &Visit<'_>) -> Result<Response, Refused> {
+    let session = addressed(visit)?;
+    visit.edge.gateway.close(&to(visit, session)).await?;
+    Ok(answer::empty(StatusCode::NO_CONTENT))
+}
+
+/// The session of a request without a body. The modern era has only POST.
+fn addressed(visit: &Visit<'_>) -> Result<SessionId, Refusal> {
+    let headers = &visit.head.headers;
+    let version = VersionHeader::of(headers)?;
+    if version.is_modern() {
+        return Err(Refusal::MethodNotAllowed {
+            allow: "POST, OPTIONS",
+        });
+    }
+    version.expect_known()?;
+    session_id(headers)?.ok_or(Refusal::SessionMissing)
+}
+
+fn cursor(headers: &HeaderMap) -> Result<Option<EventId>, Refusal> {
+    headers
+        .get(&names::LAST_EVENT_ID)
+        .map(|value| Ok(value.to_str().unwrap_or("(not ASCII)").parse::<EventId>()?))
+        .transpose()
+}
+
+fn to(visit: &Visit<'_>, session: SessionId) -> SessionRef {
+    SessionRef {
+        session,
+        principal: visit.principal.clone(),
+    }
+}

@@ -1,0 +1,173 @@
+//! HTTP+SSE of 2024-11-05: everything for the client on one stream, its messages by POST.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::Body as HttpBody;
+use axum::response::Response;
+use bytes::Bytes;
+use futures::Stream;
+use shoal_ports::{
+    EventStream, OpenSession, SessionGateway, SessionId, SessionRef, SessionTransport, StreamItem,
+};
+
+use super::{is_session_id, to};
+use crate::edge::EdgeState;
+use crate::front::Visit;
+use crate::refusal::{Refusal, Refused};
+use crate::{media, post, sse};
+
+const SESSION_PARAMETER: &str = "sessionId";
+
+/// Opens a session that lives as long as the stream.
+pub(crate) async fn open(visit: &Visit<'_>) -> Result<Response, Refused> {
+    let edge = visit.edge;
+    media::expect_event_stream(&visit.head.headers)?;
+    let permit = edge
+        .load
+        .admit_stream(&visit.principal, &edge.config.limits)?;
+    let open = OpenSession {
+        principal: visit.principal.clone(),
+        transport: SessionTransport::SingleStream,
+        initialize: None,
+    };
+    let opened = edge.gateway.open(open).await?;
+    let session = OpenedSession {
+        gateway: Arc::clone(&edge.gateway),
+        session: to(visit, opened.session),
+    };
+    let events = edge.gateway.listen(&session.session, None).await?;
+    let frames = SingleStreamFrames {
+        endpoint: Some(endpoint(edge, &session.session.session)),
+        events,
+        drained: Box::pin(drained(Arc::clone(edge))),
+        reconnect_after: edge.reconnect_after(),
+        ended: false,
+    };
+    let keep_alive = edge.config.timing.keep_alive;
+    Ok(sse::response(frames, keep_alive, (permit, session)))
+}
+
+/// Takes a message of the client; the answer goes to the stream.
+pub(crate) async fn deliver(visit: &Visit<'_>, http_body: HttpBody) -> Result<Response, Refused> {
+    let edge = visit.edge;
+    let permit = edge.load.admit_request(&edge.config.limits)?;
+    media::expect_json_body(&visit.head.headers)?;
+    let session = session_of(visit.head.uri.query())?;
+    let text = post::read(visit, http_body).await?;
+    let body = post::parse(visit, &text)?;
+    let id = post::request_id(&body);
+    super::deliver(visit, session, body, permit)
+        .await
+        .map_err(|refused| Refused { id, ..refused })
+}
+
+/// The message URL, relative, so that it holds behind any scheme and host.
+fn endpoint(edge: &EdgeState, session: &SessionId) -> Bytes {
+    let paths = edge.config.http_sse.clone().unwrap_or_default();
+    let base = paths.public_base.trim_end_matches('/');
+    let url = format!("{base}{}?{SESSION_PARAMETER}={session}", paths.messages);
+    sse::typed("endpoint", url.as_bytes())
+}
+
+fn session_of(query: Option<&str>) -> Result<SessionId, Refusal> {
+    let session = query
+        .unwrap_or_default()
+        .split('&')
+        .find_map(|pair| pair.strip_prefix(SESSION_PARAMETER)?.strip_prefix('='))
+        .ok_or(Refusal::SessionParameterMissing)?;
+    if is_session_id(session) {
+        Ok(SessionId::new(session))
+    } else {
+        Err(Refusal::InvalidSessionId)
+    }
+}
+
+/// Waits for the drain and then a little: the client cannot resume, so calls under way may finish.
+async fn drained(edge: Arc<EdgeState>) {
+    edge.drain.cancelled().await;
+    tokio::time::sleep(edge.config.timing.single_stream_drain).await;
+}
+
+/// The session's end is the stream's end.
+struct OpenedSession {
+    gateway: Arc<dyn SessionGateway>,
+    session: SessionRef,
+}
+
+impl Drop for OpenedSession {
+    fn drop(&mut self) {
+        // Without a runtime the process is ending, and the session expires by itself.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        let gateway = Arc::clone(&self.gateway);
+        let session = self.session.clone();
+        runtime.spawn(async move {
+            if let Err(error) = gateway.close(&session).await {
+                tracing::debug!(%error, "could not close the session of an HTTP+SSE stream");
+            }
+        });
+    }
+}
+
+struct SingleStreamFrames {
+    endpoint: Option<Bytes>,
+    events: EventStream,
+    drained: Pin<Box<dyn Future<Output = ()> + Send>>,
+    reconnect_after: Duration,
+    ended: bool,
+}
+
+impl Stream for SingleStreamFrames {
+    type Item = Bytes;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        if let Some(endpoint) = self.endpoint.take() {
+            return Poll::Ready(Some(endpoint));
+        }
+        while let Poll::Ready(item) = self.events.items.poll_recv(cx) {
+            match item {
+                // This transport knows no ids to resume from.
+                Some(StreamItem::Event { data, .. }) => {
+                    return Poll::Ready(Some(sse::typed("message", &data)));
+                }
+                Some(StreamItem::Prime { .. }) => {}
+                Some(StreamItem::Retry(after)) => {
+                    self.ended = true;
+                    return Poll::Ready(Some(sse::retry(after)));
+                }
+                None => return Poll::Ready(None),
+            }
+        }
+        ready!(self.drained.as_mut().poll(cx));
+        self.ended = true;
+        Poll::Ready(Some(sse::retry(self.reconnect_after)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::session_of;
+
+    #[test]
+    fn the_session_is_read_from_the_query() {
+        let session = |query| session_of(query).map(|session| session.as_str().to_owned());
+        assert_eq!(session(Some("sessionId=abc")).unwrap(), "abc");
+        assert_eq!(session(Some("a=b&sessionId=abc&c")).unwrap(), "abc");
+        for query in [
+            None,
+            Some(""),
+            Some("sessionId="),
+            Some("mySessionId=a"),
+            Some("sessionId"),
+        ] {
+            assert!(session(query).is_err(), "{query:?}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! A session's events as SSE, resumable by id.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::Stream;
+use shoal_ports::{EventStream, StreamItem};
+use tokio_util::sync::WaitForCancellationFutureOwned;
+
+use crate::edge::EdgeState;
+use crate::sse;
+
+/// The frames of one connection. Dropping it detaches the reader; the session runs on.
+pub(super) struct StreamFrames {
+    events: EventStream,
+    /// Whether the client will come back for the rest when the connection ends here.
+    resumable: bool,
+    drained: Pin<Box<WaitForCancellationFutureOwned>>,
+    reconnect_after: Duration,
+    ended: bool,
+}
+
+impl StreamFrames {
+    /// The stream of a GET: clients reopen it by themselves.
+    pub(super) fn of_get(events: EventStream, edge: &Arc<EdgeState>) -> Self {
+        Self::new(events, edge, true)
+    }
+
+    /// The stream of a POST. Only a client that was primed (2025-11-25) is known to come back for the
+    /// answer; clients of earlier revisions mostly take a clean end for a lost request, so on a drain
+    /// theirs runs on.
+    pub(super) fn of_post(events: EventStream, edge: &Arc<EdgeState>) -> Self {
+        Self::new(events, edge, false)
+    }
+
+    fn new(events: EventStream, edge: &Arc<EdgeState>, resumable: bool) -> Self {
+        Self {
+            events,
+            resumable,
+            drained: Box::pin(edge.drain.clone().cancelled_owned()),
+            reconnect_after: edge.reconnect_after(),
+            ended: false,
+        }
+    }
+
+    fn frame(&mut self, item: StreamItem) -> Bytes {
+        match item {
+            StreamItem::Event { id, data } => sse::resumable(id, &data),
+            StreamItem::Prime { id, retry } => {
+                self.resumable = true;
+                sse::prime(id, retry)
+            }
+            StreamItem::Retry(after) => {
+                self.ended = true;
+                sse::retry(after)
+            }
+        }
+    }
+}
+
+impl Stream for StreamFrames {
+    type Item = Bytes;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        // What waits in the channel is in the log too, but there is no need to make the client fetch it.
+        if let Poll::Ready(item) = self.events.items.poll_recv(cx) {
+            return Poll::Ready(item.map(|item| self.frame(item)));
+        }
+        if self.resumable && self.drained.as_mut().poll(cx).is_ready() {
+            self.ended = true;
+            return Poll::Ready(Some(sse::retry(self.reconnect_after)));
+        }
+        Poll::Pending
+    }
+}

@@ -1,0 +1,144 @@
+//! How much an edge is carrying, and the bounds on it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+use shoal_ports::Principal;
+
+use crate::config::Limits;
+use crate::refusal::Refusal;
+
+/// Counts what is under way on an edge. A cheap handle: clones count together.
+#[derive(Clone, Debug, Default)]
+pub struct Load(Arc<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    requests: AtomicUsize,
+    streams: AtomicUsize,
+    streams_of: Mutex<HashMap<Principal, usize>>,
+}
+
+impl Load {
+    /// POSTs under way, those included whose answer is being streamed.
+    pub fn requests_in_flight(&self) -> usize {
+        self.0.requests.load(Ordering::Relaxed)
+    }
+
+    /// Streams that clients hold open: GET, HTTP+SSE and `subscriptions/listen`.
+    pub fn open_streams(&self) -> usize {
+        self.0.streams.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn admit_request(&self, limits: &Limits) -> Result<RequestPermit, Refusal> {
+        let limit = limits.requests_in_flight;
+        let permit = RequestPermit(Arc::clone(&self.0));
+        if self.0.requests.fetch_add(1, Ordering::Relaxed) < limit {
+            Ok(permit)
+        } else {
+            Err(Refusal::TooManyRequests { limit })
+        }
+    }
+
+    pub(crate) fn admit_stream(
+        &self,
+        principal: &Principal,
+        limits: &Limits,
+    ) -> Result<StreamPermit, Refusal> {
+        let mut permit = StreamPermit {
+            counts: Arc::clone(&self.0),
+            principal: None,
+        };
+        let limit = limits.streams;
+        if self.0.streams.fetch_add(1, Ordering::Relaxed) >= limit {
+            return Err(Refusal::TooManyStreams { limit });
+        }
+        if *principal != Principal::anonymous() {
+            let limit = limits.streams_per_principal;
+            let mut streams_of = self.0.streams_of.lock();
+            let count = streams_of.entry(principal.clone()).or_default();
+            if *count >= limit {
+                // Dropping the permit takes the node's count back; nothing was added here.
+                drop(streams_of);
+                return Err(Refusal::TooManyStreamsOfPrincipal { limit });
+            }
+            *count += 1;
+            permit.principal = Some(principal.clone());
+        }
+        Ok(permit)
+    }
+}
+
+/// Counts one POST until it is dropped.
+pub(crate) struct RequestPermit(Arc<Counts>);
+
+impl Drop for RequestPermit {
+    fn drop(&mut self) {
+        self.0.requests.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Counts one stream until it is dropped.
+pub(crate) struct StreamPermit {
+    counts: Arc<Counts>,
+    principal: Option<Principal>,
+}
+
+impl Drop for StreamPermit {
+    fn drop(&mut self) {
+        self.counts.streams.fetch_sub(1, Ordering::Relaxed);
+        let Some(principal) = self.principal.take() else {
+            return;
+        };
+        let mut streams_of = self.counts.streams_of.lock();
+        if let Some(count) = streams_of.get_mut(&principal) {
+            *count -= 1;
+            if *count == 0 {
+                streams_of.remove(&principal);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shoal_ports::Principal;
+
+    use super::Load;
+    use crate::config::Limits;
+
+    #[test]
+    fn permits_are_given_back() {
+        let load = Load::default();
+        let limits = Limits {
+            requests_in_flight: 1,
+            ..Limits::default()
+        };
+        let first = load.admit_request(&limits).ok().unwrap();
+        assert!(load.admit_request(&limits).is_err());
+        drop(first);
+        assert_eq!(load.requests_in_flight(), 0);
+        assert!(load.admit_request(&limits).is_ok());
+    }
+
+    #[test]
+    fn one_principal_cannot_take_every_stream() {
+        let load = Load::default();
+        let limits = Limits {
+            streams: 3,
+            streams_per_principal: 1,
+            ..Limits::default()
+        };
+        let (alice, bob) = (Principal::new("alice"), Principal::new("bob"));
+        let first = load.admit_stream(&alice, &limits).ok().unwrap();
+        assert!(load.admit_stream(&alice, &limits).is_err());
+        let second = load.admit_stream(&bob, &limits).ok().unwrap();
+        assert_eq!(load.open_streams(), 2);
+        drop((first, second));
+        assert_eq!(load.open_streams(), 0);
+        assert!(load.0.streams_of.lock().is_empty());
+        assert!(load.admit_stream(&alice, &limits).is_ok());
+    }
+}

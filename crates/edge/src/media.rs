@@ -1,0 +1,129 @@
+//! Content negotiation: what a client sends, and what it can read.
+
+use http::{HeaderMap, header};
+
+use crate::refusal::Refusal;
+
+/// What the `Accept` headers of a request allow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Accepted {
+    json: bool,
+    event_stream: bool,
+}
+
+/// A POST must accept both forms of answer: the server chooses.
+pub(crate) fn expect_both(headers: &HeaderMap) -> Result<(), Refusal> {
+    let accepted = Accepted::of(headers);
+    if accepted.json && accepted.event_stream {
+        Ok(())
+    } else {
+        Err(Refusal::NotAcceptable(
+            "application/json, text/event-stream",
+        ))
+    }
+}
+
+/// A stream must be accepted as one.
+pub(crate) fn expect_event_stream(headers: &HeaderMap) -> Result<(), Refusal> {
+    if Accepted::of(headers).event_stream {
+        Ok(())
+    } else {
+        Err(Refusal::NotAcceptable("text/event-stream"))
+    }
+}
+
+/// A posted body must be JSON in plain.
+pub(crate) fn expect_json_body(headers: &HeaderMap) -> Result<(), Refusal> {
+    let content_type = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    if !essence(content_type).eq_ignore_ascii_case("application/json") {
+        return Err(Refusal::UnsupportedMediaType(
+            content_type.chars().take(128).collect(),
+        ));
+    }
+    match headers.get(header::CONTENT_ENCODING) {
+        Some(encoding) if !encoding.as_bytes().eq_ignore_ascii_case(b"identity") => {
+            Err(Refusal::EncodedBody)
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Accepted {
+    fn of(headers: &HeaderMap) -> Self {
+        let mut accepted = Self::default();
+        for value in headers.get_all(header::ACCEPT) {
+            for range in value.to_str().unwrap_or_default().split(',') {
+                if is_excluded(range) {
+                    continue;
+                }
+                let range = essence(range);
+                let is = |name: &str| range.eq_ignore_ascii_case(name);
+                accepted.json |= is("application/json") || is("application/*") || is("*/*");
+                accepted.event_stream |= is("text/event-stream") || is("text/*") || is("*/*");
+            }
+        }
+        accepted
+    }
+}
+
+/// The type without its parameters.
+fn essence(value: &str) -> &str {
+    value.split(';').next().unwrap_or_default().trim()
+}
+
+/// Whether the range is listed with weight zero, which means "not this".
+fn is_excluded(range: &str) -> bool {
+    range.split(';').skip(1).any(|parameter| {
+        let weight = parameter.trim().strip_prefix("q=");
+        weight.is_some_and(|weight| weight.parse::<f32>().is_ok_and(|weight| weight == 0.0))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderMap;
+
+    use super::{Accepted, expect_json_body};
+
+    fn accepted(values: &[&str]) -> (bool, bool) {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append("accept", value.parse().unwrap());
+        }
+        let accepted = Accepted::of(&headers);
+        (accepted.json, accepted.event_stream)
+    }
+
+    #[test]
+    fn lists_wildcards_and_several_headers_count() {
+        for both in [
+            &["application/json, text/event-stream"][..],
+            &["text/event-stream;q=0.5,application/json;charset=utf-8"],
+            &["application/json", "TEXT/event-stream"],
+            &["*/*"],
+            &["application/*, text/*"],
+        ] {
+            assert_eq!(accepted(both), (true, true), "{both:?}");
+        }
+        assert_eq!(accepted(&["application/json"]), (true, false));
+        assert_eq!(accepted(&["*/*;q=0"]), (false, false));
+        assert_eq!(accepted(&[]), (false, false));
+    }
+
+    #[test]
+    fn only_plain_json_is_read() {
+        let body = |content_type: &str, encoding: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert("content-type", content_type.parse().unwrap());
+            headers.insert("content-encoding", encoding.parse().unwrap());
+            expect_json_body(&headers).is_ok()
+        };
+        assert!(body("application/json; charset=utf-8", "identity"));
+        assert!(!body("application/json-patch+json", "identity"));
+        assert!(!body("text/plain", "identity"));
+        assert!(!body("application/json", "gzip"));
+    }
+}

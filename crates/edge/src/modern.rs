@@ -1,0 +1,71 @@
+//! Requests of 2026-07-28: each stands alone and says everything itself.
+
+mod call;
+mod check;
+mod discover;
+mod filter;
+mod listen;
+mod run;
+mod subscriptions;
+
+use axum::response::Response;
+use http::StatusCode;
+use shoal_protocol::{Body, Message, Method, Request, RequestMeta, RpcError};
+
+pub(crate) use self::subscriptions::Hub;
+use crate::answer;
+use crate::era::VersionHeader;
+use crate::front::Visit;
+use crate::load::RequestPermit;
+use crate::refusal::{Refusal, Refused};
+
+/// Answers a posted body.
+pub(crate) async fn serve(
+    visit: &Visit<'_>,
+    version: VersionHeader<'_>,
+    meta: RequestMeta,
+    body: Body,
+    permit: RequestPermit,
+) -> Result<Response, Refused> {
+    let refuse = |what: &str| Refusal::Modern(RpcError::invalid_request(what));
+    match body {
+        Body::Single(Message::Request(request)) => {
+            serve_request(visit, version, meta, request, permit).await
+        }
+        // The core protocol defines no notification to a server over HTTP (closing the stream cancels),
+        // but clients post them, and nobody would read an error.
+        Body::Single(Message::Notification(_)) => {
+            check::notification_version(version, &meta)?;
+            Ok(answer::empty(StatusCode::ACCEPTED))
+        }
+        Body::Single(Message::Response(_)) => Err(refuse(
+            "a client posts no responses in 2026-07-28; answer an input_required result by \
+             sending the request again with inputResponses",
+        )
+        .into()),
+        Body::Batch(_) => {
+            Err(refuse("batches are not part of 2026-07-28; post each message by itself").into())
+        }
+    }
+}
+
+async fn serve_request(
+    visit: &Visit<'_>,
+    version: VersionHeader<'_>,
+    meta: RequestMeta,
+    request: Request,
+    permit: RequestPermit,
+) -> Result<Response, Refused> {
+    let dispatcher = &*visit.edge.dispatcher;
+    let checked = check::request(&visit.head.headers, version, &meta, &request, dispatcher)
+        .map_err(Refusal::Modern)?;
+    match request.method {
+        Method::Discover => Ok(discover::answer(visit.edge, &request.id)),
+        Method::Listen => {
+            // A subscription is a stream that stays, not a request under way.
+            drop(permit);
+            listen::serve(visit, request).await
+        }
+        _ => Ok(call::serve(visit, meta, checked, request, permit).await),
+    }
+}

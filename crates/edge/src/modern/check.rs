@@ -1,0 +1,140 @@
+//! Checks of a modern request before anything runs: `_meta`, mirrored headers, the method.
+
+use http::{HeaderMap, HeaderName};
+use shoal_ports::{Dispatcher, LogFilter};
+use shoal_protocol::{
+    CLIENT_CAPABILITIES, Era, HeaderMismatch, MCP_PARAM_PREFIX, Method, PROTOCOL_VERSION, RawJson,
+    Request, RequestMeta, Revision, RpcError, code, expect_equal, members,
+};
+
+use crate::era::VersionHeader;
+use crate::names;
+use crate::refusal::Refusal;
+
+/// What the checks found out.
+pub(super) struct Checked {
+    pub(super) revision: Revision,
+    pub(super) capabilities: RawJson,
+    pub(super) log: LogFilter,
+}
+
+/// Checks a request (2026-07-28, Overview, `_meta`; Streamable HTTP, Server Validation).
+///
+/// # Errors
+/// -32602, -32020, -32022 or -32601; the first that applies.
+pub(super) fn request(
+    headers: &HeaderMap,
+    version: VersionHeader<'_>,
+    meta: &RequestMeta,
+    request: &Request,
+    dispatcher: &dyn Dispatcher,
+) -> Result<Checked, RpcError> {
+    let revision = protocol_version(version, meta)?;
+    let capabilities = meta
+        .client_capabilities
+        .clone()
+        .ok_or_else(|| missing(CLIENT_CAPABILITIES, "an object, {} if there are none"))?;
+    let method = request.method.as_str();
+    expect_equal("Mcp-Method", only(headers, &names::METHOD)?, method)?;
+    if !request.method.is_request_of(revision) {
+        return Err(RpcError::method_not_found(method));
+    }
+    let params = request.params.as_ref();
+    if let Some(named) = request.method.named() {
+        // A request without the parameter is refused further on, in the words of its method.
+        if let Some(name) = member(params, named.as_str()) {
+            expect_equal("Mcp-Name", only(headers, &names::NAME)?, &name)?;
+        }
+    }
+    if request.method == Method::ToolsCall {
+        dispatcher.check_param_headers(params, &|name| mirrored(headers, name))?;
+    }
+    let log = meta.log_level()?;
+    Ok(Checked {
+        revision,
+        capabilities,
+        log: log.map_or(LogFilter::Off, LogFilter::AtLeast),
+    })
+}
+
+/// Checks the version of a notification, of which the specification asks nothing else over HTTP.
+pub(super) fn notification_version(
+    version: VersionHeader<'_>,
+    meta: &RequestMeta,
+) -> Result<(), Refusal> {
+    if meta.protocol_version.is_none() {
+        return version.expect_known();
+    }
+    protocol_version(version, meta)
+        .map(drop)
+        .map_err(Refusal::Modern)
+}
+
+/// The revision that both the header and the body name.
+fn protocol_version(header: VersionHeader<'_>, meta: &RequestMeta) -> Result<Revision, RpcError> {
+    let body = meta
+        .protocol_version
+        .as_deref()
+        .ok_or_else(|| missing(PROTOCOL_VERSION, "a string such as \"2026-07-28\""))?;
+    let header = header.as_str().map(str::as_bytes);
+    expect_equal("MCP-Protocol-Version", header, body)?;
+    match body.parse::<Revision>() {
+        Ok(revision) if revision.era() == Era::Modern => Ok(revision),
+        Ok(_) => Err(unsupported(
+            body,
+            "opens with initialize and a session, not with per-request _meta",
+        )),
+        Err(_) => Err(unsupported(body, "is not supported")),
+    }
+}
+
+fn missing(key: &str, what: &str) -> RpcError {
+    RpcError::invalid_params(format!("params._meta must hold {key:?}: {what}"))
+}
+
+/// Names every revision that is served, newest first: a client that shares only a legacy one with this
+/// server can still fall back to `initialize`.
+fn unsupported(requested: &str, why: &str) -> RpcError {
+    let requested: String = requested.chars().take(64).collect();
+    let data = serde_json::json!({ "supported": supported_versions(), "requested": requested });
+    let message = format!("protocol version {requested:?} {why}; choose one of data.supported");
+    RpcError::new(code::UNSUPPORTED_VERSION, message).with_data(RawJson::of(&data))
+}
+
+/// Every revision, newest first.
+pub(super) fn supported_versions() -> [&'static str; Revision::ALL.len()] {
+    let mut versions = Revision::ALL.map(Revision::as_str);
+    versions.reverse();
+    versions
+}
+
+/// The header, if it is there once: two copies could be read differently by two hops.
+fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h [u8]>, HeaderMismatch> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next();
+    if values.next().is_some() {
+        return Err(HeaderMismatch(format!(
+            "{name} is there twice; send it once"
+        )));
+    }
+    Ok(first.map(|value| value.as_bytes()))
+}
+
+/// The value of `Mcp-Param-{name}`.
+fn mirrored(headers: &HeaderMap, name: &str) -> Option<Vec<u8>> {
+    let name = format!("{MCP_PARAM_PREFIX}{name}");
+    headers.get(name).map(|value| value.as_bytes().to_vec())
+}
+
+/// A string among the parameters.
+fn member(params: Option<&RawJson>, name: &str) -> Option<String> {
+    let text = params?.to_bytes();
+    let (_, value) = members(&text).find(|(key, _)| is_key(key, name))?;
+    RawJson::from_valid(value).string()
+}
+
+fn is_key(raw: &[u8], name: &str) -> bool {
+    raw.len() == name.len() + 2 && &raw[1..raw.len() - 1] == name.as_bytes()
+        || raw.contains(&b'\\')
+            && serde_json::from_slice::<String>(raw).is_ok_and(|key| key == name)
+}

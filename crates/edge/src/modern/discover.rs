@@ -1,0 +1,44 @@
+//! `server/discover` (2026-07-28, Discovery).
+
+use axum::response::Response;
+use http::StatusCode;
+use serde::Serialize;
+use shoal_protocol::{RawJson, RequestId, SERVER_INFO, response};
+
+use super::check::supported_versions;
+use crate::answer as http_answer;
+use crate::edge::EdgeState;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DiscoverResult<'a> {
+    result_type: &'static str,
+    supported_versions: [&'static str; supported_count()],
+    capabilities: &'a RawJson,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<&'a str>,
+    ttl_ms: u64,
+    cache_scope: &'static str,
+    #[serde(rename = "_meta")]
+    meta: serde_json::Value,
+}
+
+const fn supported_count() -> usize {
+    shoal_protocol::Revision::ALL.len()
+}
+
+/// Says what the whole server offers, the same to everybody.
+pub(super) fn answer(edge: &EdgeState, id: &RequestId) -> Response {
+    let facts = edge.dispatcher.facts().borrow().clone();
+    let ttl = edge.config.timing.discover_ttl.as_millis();
+    let result = DiscoverResult {
+        result_type: "complete",
+        supported_versions: supported_versions(),
+        capabilities: &facts.capabilities,
+        instructions: facts.instructions.as_deref(),
+        ttl_ms: u64::try_from(ttl).unwrap_or(u64::MAX),
+        cache_scope: "public",
+        meta: serde_json::json!({ SERVER_INFO: facts.server_info }),
+    };
+    http_answer::json(StatusCode::OK, response(id, &RawJson::of(&result)))
+}

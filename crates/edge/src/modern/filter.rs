@@ -1,0 +1,104 @@
+//! Which notifications a listener asked for, and which of them the server can honour.
+
+use serde::{Deserialize, Serialize};
+use shoal_protocol::{RawJson, RawObject, RpcError};
+
+/// `SubscriptionFilter` (2026-07-28, Subscriptions).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Filter {
+    #[serde(skip_serializing_if = "is_false")]
+    pub(super) tools_list_changed: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    pub(super) prompts_list_changed: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    pub(super) resources_list_changed: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) resource_subscriptions: Vec<String>,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+impl Filter {
+    /// Reads the request's filter.
+    pub(super) fn of(params: Option<&RawJson>, max_uris: usize) -> Result<Self, RpcError> {
+        let filter = params
+            .and_then(RawObject::of)
+            .and_then(|params| params.get("notifications"))
+            .filter(RawJson::is_object)
+            .ok_or_else(|| {
+                RpcError::invalid_params(
+                    "params.notifications must be an object that says what to listen to",
+                )
+            })?;
+        let mut filter: Self = filter.read().map_err(|error| {
+            RpcError::invalid_params(format!("params.notifications is not a filter: {error}"))
+        })?;
+        filter.resource_subscriptions.sort_unstable();
+        filter.resource_subscriptions.dedup();
+        if filter.resource_subscriptions.len() > max_uris {
+            return Err(RpcError::invalid_params(format!(
+                "params.notifications.resourceSubscriptions holds more than {max_uris} URIs; \
+                 open several subscriptions"
+            )));
+        }
+        Ok(filter)
+    }
+
+    /// The part that a server with these capabilities sends at all.
+    pub(super) fn supported_by(mut self, capabilities: &RawJson) -> Self {
+        let declared = |capability: &str, flag: &str| {
+            RawObject::of(capabilities)
+                .and_then(|capabilities| RawObject::of(&capabilities.get(capability)?)?.get(flag))
+                .is_some_and(|flag| flag.as_str() == "true")
+        };
+        self.tools_list_changed &= declared("tools", "listChanged");
+        self.prompts_list_changed &= declared("prompts", "listChanged");
+        self.resources_list_changed &= declared("resources", "listChanged");
+        if !declared("resources", "subscribe") {
+            self.resource_subscriptions.clear();
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shoal_protocol::RawJson;
+
+    use super::Filter;
+
+    fn filter(text: &'static str) -> Result<Filter, i64> {
+        Filter::of(Some(&RawJson::from_static(text)), 2).map_err(|error| error.code)
+    }
+
+    #[test]
+    fn an_unreadable_filter_is_refused() {
+        for text in [
+            "{}",
+            r#"{"notifications":[]}"#,
+            r#"{"notifications":{"toolsListChanged":"yes"}}"#,
+            r#"{"notifications":{"resourceSubscriptions":["a","b","c"]}}"#,
+        ] {
+            assert_eq!(filter(text), Err(-32602), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_what_the_server_declares_is_honoured() {
+        let asked = filter(
+            r#"{"notifications":{"toolsListChanged":true,"promptsListChanged":true,
+                "resourceSubscriptions":["b","a","b"],"vendorNews":true}}"#,
+        );
+        let capabilities = RawJson::from_static(
+            r#"{"tools":{"listChanged":true},"prompts":{},"resources":{"subscribe":true}}"#,
+        );
+        let honoured = asked.unwrap().supported_by(&capabilities);
+        assert_eq!(
+            RawJson::of(&honoured).as_str(),
+            r#"{"toolsListChanged":true,"resourceSubscriptions":["a","b"]}"#
+        );
+    }
+}

@@ -1,0 +1,121 @@
+//! `subscriptions/listen`: a stream of change notifications (2026-07-28, Subscriptions).
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use axum::response::Response;
+use bytes::Bytes;
+use futures::Stream;
+use shoal_ports::ServerFacts;
+use shoal_protocol::{
+    Method, RawJson, RawObject, Request, RequestId, SERVER_INFO, SUBSCRIPTION_ID, notification,
+    response,
+};
+use tokio_util::sync::WaitForCancellationFutureOwned;
+
+use super::filter::Filter;
+use super::subscriptions::{News, Subscription};
+use crate::front::Visit;
+use crate::refusal::{Refusal, Refused};
+use crate::sse;
+
+/// Opens the stream; its first message acknowledges what will be told.
+pub(super) async fn serve(visit: &Visit<'_>, request: Request) -> Result<Response, Refused> {
+    let edge = visit.edge;
+    let limits = &edge.config.limits;
+    let asked =
+        Filter::of(request.params.as_ref(), limits.uris_per_listener).map_err(Refusal::Modern)?;
+    let permit = edge.load.admit_stream(&visit.principal, limits)?;
+    let facts = edge.dispatcher.facts().borrow().clone();
+    let mut honoured = asked.supported_by(&facts.capabilities);
+    let max_updates = limits.updates_per_listener;
+    let hub = Arc::clone(&edge.hub);
+    // In a task of its own, because subscribing at a backend cannot be taken back half-way: if the client
+    // leaves meanwhile, the finished subscription is dropped, which ends it.
+    let joining = tokio::spawn(async move {
+        let subscription = hub.join(&mut honoured, max_updates).await;
+        (subscription, honoured)
+    });
+    let (subscription, honoured) = joining
+        .await
+        .map_err(|_| shoal_ports::GatewayError::Internal("subscribing failed".to_owned()))?;
+    let frames = ListenFrames {
+        acknowledgement: Some(acknowledgement(&request.id, &honoured)),
+        id: request.id,
+        subscription,
+        facts,
+        drained: Box::pin(edge.drain.clone().cancelled_owned()),
+        ended: false,
+    };
+    Ok(sse::response(frames, edge.config.timing.keep_alive, permit))
+}
+
+struct ListenFrames {
+    id: RequestId,
+    acknowledgement: Option<Bytes>,
+    subscription: Subscription,
+    facts: Arc<ServerFacts>,
+    drained: Pin<Box<WaitForCancellationFutureOwned>>,
+    ended: bool,
+}
+
+impl Stream for ListenFrames {
+    type Item = Bytes;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        if let Some(acknowledgement) = self.acknowledgement.take() {
+            return Poll::Ready(Some(sse::message(&acknowledgement)));
+        }
+        if let Poll::Ready(news) = self.subscription.listener.poll_news(cx) {
+            let text = news.map(|news| told(&self.id, news));
+            return Poll::Ready(text.map(|text| sse::message(&text)));
+        }
+        ready!(self.drained.as_mut().poll(cx));
+        self.ended = true;
+        Poll::Ready(Some(sse::message(&closed(&self.id, &self.facts))))
+    }
+}
+
+fn acknowledgement(id: &RequestId, honoured: &Filter) -> Bytes {
+    let mut params = RawObject::default();
+    params.set("notifications", RawJson::of(honoured));
+    notify(&Method::SubscriptionsAcknowledged, params, id)
+}
+
+fn told(id: &RequestId, news: News) -> Bytes {
+    match news {
+        News::List(method) => notify(&method, RawObject::default(), id),
+        News::Resource(uri, params) => {
+            let mut params = params.as_ref().and_then(RawObject::of).unwrap_or_default();
+            if !params.has("uri") {
+                params.set("uri", RawJson::of(&uri));
+            }
+            notify(&Method::ResourceUpdated, params, id)
+        }
+    }
+}
+
+fn notify(method: &Method, mut params: RawObject, id: &RequestId) -> Bytes {
+    let mut meta = params
+        .get("_meta")
+        .and_then(|meta| RawObject::of(&meta))
+        .unwrap_or_default();
+    meta.set(SUBSCRIPTION_ID, id.to_json());
+    params.set("_meta", meta.to_json());
+    notification(method.as_str(), Some(&params.to_json()))
+}
+
+/// The response to the request, which says that the end is no accident.
+fn closed(id: &RequestId, facts: &ServerFacts) -> Bytes {
+    let mut meta = RawObject::default();
+    meta.set(SUBSCRIPTION_ID, id.to_json());
+    meta.set(SERVER_INFO, facts.server_info.clone());
+    let mut result = RawObject::default();
+    result.set("resultType", RawJson::from_static(r#""complete""#));
+    result.set("_meta", meta.to_json());
+    response(id, &result.to_json())
+}

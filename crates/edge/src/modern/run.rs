@@ -1,0 +1,120 @@
+//! A modern call from start to end, cancelled when nobody waits for it any more.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use futures::Stream;
+use shoal_ports::{Call, CallEventKind, CallFailure, CallOutcome, Dispatcher, RunningCall};
+use shoal_protocol::{Method, Outcome, RawJson, RpcError};
+
+const DISCONNECTED: &str = "the client closed the connection";
+
+/// A call under way.
+pub(super) struct CallRun(State);
+
+enum State {
+    Starting(Pin<Box<dyn Future<Output = Result<RunningCall, CallFailure>> + Send>>),
+    Running(RunningCall),
+    Ended,
+}
+
+/// Something to tell the client.
+pub(super) enum Step {
+    /// A notification of the call.
+    Notification {
+        method: Method,
+        params: Option<RawJson>,
+    },
+    /// The call's end; nothing follows.
+    Ended(Ending),
+}
+
+/// How a call ended.
+pub(super) struct Ending {
+    pub(super) outcome: Outcome,
+    /// When to come back, if a limit was reached.
+    pub(super) retry_after: Option<Duration>,
+}
+
+impl CallRun {
+    pub(super) fn new(dispatcher: Arc<dyn Dispatcher>, call: Call) -> Self {
+        Self(State::Starting(Box::pin(async move {
+            dispatcher.start(call).await
+        })))
+    }
+
+    /// The next step. Not to be polled after `Ended`.
+    pub(super) fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
+        loop {
+            match &mut self.0 {
+                State::Starting(starting) => match ready!(starting.as_mut().poll(cx)) {
+                    Ok(running) => self.0 = State::Running(running),
+                    Err(failure) => return self.end(CallOutcome::Failed(failure)),
+                },
+                State::Running(running) => {
+                    let event = ready!(Pin::new(&mut running.events).poll_next(cx));
+                    match event.map(|event| event.kind) {
+                        Some(CallEventKind::Notification { method, params }) => {
+                            return Poll::Ready(Step::Notification { method, params });
+                        }
+                        Some(CallEventKind::Finished(outcome)) => return self.end(outcome),
+                        // Only streams that can be resumed are worth closing early.
+                        Some(CallEventKind::CloseStream { .. }) => {}
+                        Some(CallEventKind::Ask { method, .. }) => {
+                            let error = unexpected_ask(running, &method);
+                            return self.end(CallOutcome::Error(error));
+                        }
+                        None => return self.end(lost()),
+                    }
+                }
+                State::Ended => return self.end(lost()),
+            }
+        }
+    }
+
+    fn end(&mut self, outcome: CallOutcome) -> Poll<Step> {
+        self.0 = State::Ended;
+        let retry_after = match &outcome {
+            CallOutcome::Failed(CallFailure::Overloaded { retry_after, .. }) => Some(*retry_after),
+            _ => None,
+        };
+        Poll::Ready(Step::Ended(Ending {
+            outcome: outcome.into_outcome(),
+            retry_after,
+        }))
+    }
+}
+
+/// The dispatcher turns questions into `InputRequiredResult`s for modern callers, always.
+fn unexpected_ask(running: &RunningCall, method: &Method) -> RpcError {
+    tracing::error!(%method, "a modern call was left with a question to its client");
+    running.control.cancel("the question cannot be delivered");
+    RpcError::internal("the server failed to turn a question of the tool into a result")
+}
+
+fn lost() -> CallOutcome {
+    CallOutcome::Failed(CallFailure::OutcomeUnknown {
+        reason: "the connection to its worker was lost".to_owned(),
+    })
+}
+
+impl Drop for CallRun {
+    fn drop(&mut self) {
+        match std::mem::replace(&mut self.0, State::Ended) {
+            State::Running(running) => running.control.cancel(DISCONNECTED),
+            // A start that is under way cannot be taken back, only seen through and then cancelled.
+            State::Starting(starting) => {
+                if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+                    runtime.spawn(async move {
+                        if let Ok(running) = starting.await {
+                            running.control.cancel(DISCONNECTED);
+                        }
+                    });
+                }
+            }
+            State::Ended => {}
+        }
+    }
+}

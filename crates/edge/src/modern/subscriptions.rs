@@ -1,0 +1,223 @@
+//! One subscriber to the cluster's news per edge, fanned out to all listeners.
+
+mod listener;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures::future::join_all;
+use parking_lot::Mutex;
+use shoal_ports::{Bus, BusEvent, BusSubscription, Dispatcher, ServerFacts};
+use shoal_protocol::RawJson;
+use tokio::sync::{Notify, watch};
+
+pub(super) use self::listener::{Listener, News};
+use super::filter::Filter;
+
+/// Who listens to what on this edge. Costs nothing while nobody does.
+pub(crate) struct Hub {
+    dispatcher: Arc<dyn Dispatcher>,
+    bus: Arc<dyn Bus>,
+    listeners: Mutex<Listeners>,
+    /// The last listener has gone.
+    deserted: Notify,
+}
+
+#[derive(Default)]
+struct Listeners {
+    /// Whether the task that reads the news runs.
+    watched: bool,
+    next: u64,
+    all: HashMap<u64, Arc<Listener>>,
+    by_uri: HashMap<Arc<str>, Vec<u64>>,
+}
+
+/// A listener's place at the hub; dropping it gives the place up.
+pub(super) struct Subscription {
+    hub: Arc<Hub>,
+    id: u64,
+    pub(super) listener: Arc<Listener>,
+    uris: SubscribedUris,
+}
+
+/// Resources that the backends were asked to watch; dropping it takes that back.
+struct SubscribedUris {
+    dispatcher: Arc<dyn Dispatcher>,
+    uris: Vec<Arc<str>>,
+}
+
+impl Hub {
+    pub(crate) fn new(dispatcher: Arc<dyn Dispatcher>, bus: Arc<dyn Bus>) -> Arc<Self> {
+        Arc::new(Self {
+            dispatcher,
+            bus,
+            listeners: Mutex::default(),
+            deserted: Notify::new(),
+        })
+    }
+
+    /// Joins the listeners. `filter` is cut down to what is honoured: URIs that no backend watches fall
+    /// out. From its return on, no news is missed.
+    ///
+    /// Not cancellation safe: what the backends were asked is taken back only by dropping the result.
+    pub(super) async fn join(
+        self: &Arc<Self>,
+        filter: &mut Filter,
+        max_updates: usize,
+    ) -> Subscription {
+        let asked = filter.resource_subscriptions.iter().map(|uri| async move {
+            let watched = self.dispatcher.subscribe(uri).await;
+            if let Err(error) = &watched {
+                tracing::debug!(%uri, %error, "left a resource out of a subscription");
+            }
+            watched.is_ok()
+        });
+        let watched = join_all(asked).await;
+        let mut watched = watched.into_iter();
+        filter
+            .resource_subscriptions
+            .retain(|_| watched.next().unwrap_or(false));
+        let accepted = filter.resource_subscriptions.iter();
+        let uris = SubscribedUris {
+            dispatcher: Arc::clone(&self.dispatcher),
+            uris: accepted.map(|uri| Arc::from(uri.as_str())).collect(),
+        };
+        let listener = Arc::new(Listener::new(filter, uris.uris.clone(), max_updates));
+        let mut listeners = self.listeners.lock();
+        if !listeners.watched {
+            listeners.watched = true;
+            self.watch();
+        }
+        let id = listeners.next;
+        listeners.next += 1;
+        listeners.all.insert(id, Arc::clone(&listener));
+        for uri in &uris.uris {
+            listeners
+                .by_uri
+                .entry(Arc::clone(uri))
+                .or_default()
+                .push(id);
+        }
+        drop(listeners);
+        Subscription {
+            hub: Arc::clone(self),
+            id,
+            listener,
+            uris,
+        }
+    }
+
+    /// Starts to read the news. What is known by now is the listeners' baseline.
+    fn watch(self: &Arc<Self>) {
+        let news = self.bus.subscribe();
+        let mut facts = self.dispatcher.facts();
+        let versions = facts.borrow_and_update().versions;
+        tokio::spawn(Arc::clone(self).read_news(news, facts, versions));
+    }
+
+    async fn read_news(
+        self: Arc<Self>,
+        mut news: BusSubscription,
+        mut facts: watch::Receiver<Arc<ServerFacts>>,
+        mut versions: [u64; 3],
+    ) {
+        loop {
+            tokio::select! {
+                event = news.next() => match event {
+                    Some(Ok(BusEvent::ResourceUpdated { uri, params })) => {
+                        self.resource_updated(&uri, &params);
+                    }
+                    Some(Err(_lagged)) => self.anything_updated(),
+                    None => return self.cut_all("the bus has closed"),
+                },
+                changed = facts.changed() => {
+                    if changed.is_err() {
+                        return self.cut_all("the catalog has closed");
+                    }
+                    let now = facts.borrow_and_update().versions;
+                    let changed = std::array::from_fn(|list| now[list] != versions[list]);
+                    versions = now;
+                    self.lists_changed(changed);
+                }
+                () = self.deserted.notified() => {
+                    let mut listeners = self.listeners.lock();
+                    if listeners.all.is_empty() {
+                        listeners.watched = false;
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    fn lists_changed(&self, changed: [bool; 3]) {
+        for listener in self.listeners.lock().all.values() {
+            listener.lists_changed(changed);
+        }
+    }
+
+    fn resource_updated(&self, uri: &str, params: &RawJson) {
+        let listeners = self.listeners.lock();
+        for id in listeners.by_uri.get(uri).into_iter().flatten() {
+            if let Some(listener) = listeners.all.get(id) {
+                listener.resource_updated(uri, Some(params));
+            }
+        }
+    }
+
+    /// News was missed, so every resource may have changed.
+    fn anything_updated(&self) {
+        for listener in self.listeners.lock().all.values() {
+            for uri in listener.uris() {
+                listener.resource_updated(uri, None);
+            }
+        }
+    }
+
+    /// Ends every stream without a result, which tells clients to subscribe again.
+    fn cut_all(&self, why: &str) {
+        let mut listeners = self.listeners.lock();
+        if !listeners.all.is_empty() {
+            tracing::warn!(listeners = listeners.all.len(), "cut subscriptions: {why}");
+        }
+        listeners.watched = false;
+        for listener in listeners.all.values() {
+            listener.cut();
+        }
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        let mut listeners = self.hub.listeners.lock();
+        listeners.all.remove(&self.id);
+        for uri in &self.uris.uris {
+            if let Some(ids) = listeners.by_uri.get_mut(uri) {
+                ids.retain(|id| *id != self.id);
+                if ids.is_empty() {
+                    listeners.by_uri.remove(uri);
+                }
+            }
+        }
+        if listeners.all.is_empty() {
+            self.hub.deserted.notify_one();
+        }
+    }
+}
+
+impl Drop for SubscribedUris {
+    fn drop(&mut self) {
+        let uris = std::mem::take(&mut self.uris);
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        if !uris.is_empty() {
+            let dispatcher = Arc::clone(&self.dispatcher);
+            runtime.spawn(async move {
+                for uri in uris {
+                    dispatcher.unsubscribe(&uri).await;
+                }
+            });
+        }
+    }
+}

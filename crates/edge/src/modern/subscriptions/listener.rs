@@ -1,0 +1,169 @@
+//! What waits for one listener: bounded, and conflated per list and per resource.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use futures::task::AtomicWaker;
+use parking_lot::Mutex;
+use shoal_protocol::{Method, RawJson};
+
+use super::super::filter::Filter;
+
+const LIST_METHODS: [Method; 3] = [
+    Method::ToolsListChanged,
+    Method::ResourcesListChanged,
+    Method::PromptsListChanged,
+];
+
+/// One `subscriptions/listen` client.
+pub(in crate::modern) struct Listener {
+    /// Which lists it wants to hear of, in the order of [`ServerFacts::versions`](shoal_ports::ServerFacts).
+    lists: [bool; 3],
+    uris: Vec<Arc<str>>,
+    max_updates: usize,
+    waiting: Mutex<Waiting>,
+    waker: AtomicWaker,
+}
+
+#[derive(Default)]
+struct Waiting {
+    lists: [bool; 3],
+    updates: VecDeque<(Box<str>, Option<RawJson>)>,
+    cut: bool,
+}
+
+/// Something to tell the client.
+pub(in crate::modern) enum News {
+    /// A list has changed; the notification's method.
+    List(Method),
+    /// A resource has changed: its URI, and the parameters if they are known.
+    Resource(Box<str>, Option<RawJson>),
+}
+
+impl Listener {
+    pub(super) fn new(filter: &Filter, uris: Vec<Arc<str>>, max_updates: usize) -> Self {
+        Self {
+            lists: [
+                filter.tools_list_changed,
+                filter.resources_list_changed,
+                filter.prompts_list_changed,
+            ],
+            uris,
+            max_updates,
+            waiting: Mutex::default(),
+            waker: AtomicWaker::new(),
+        }
+    }
+
+    pub(super) fn uris(&self) -> impl Iterator<Item = &str> {
+        self.uris.iter().map(|uri| &**uri)
+    }
+
+    pub(super) fn lists_changed(&self, changed: [bool; 3]) {
+        let mut waiting = self.waiting.lock();
+        for (list, changed) in changed.into_iter().enumerate() {
+            waiting.lists[list] |= changed && self.lists[list];
+        }
+        drop(waiting);
+        self.waker.wake();
+    }
+
+    /// A client that has so many updates waiting does not read; it is cut, and may subscribe again.
+    pub(super) fn resource_updated(&self, uri: &str, params: Option<&RawJson>) {
+        let mut waiting = self.waiting.lock();
+        let known = waiting
+            .updates
+            .iter()
+            .position(|(other, _)| **other == *uri);
+        match known {
+            Some(at) => waiting.updates[at].1 = params.cloned(),
+            None if waiting.updates.len() < self.max_updates => {
+                waiting.updates.push_back((uri.into(), params.cloned()));
+            }
+            None => {
+                waiting.updates = VecDeque::new();
+                waiting.cut = true;
+            }
+        }
+        drop(waiting);
+        self.waker.wake();
+    }
+
+    pub(super) fn cut(&self) {
+        self.waiting.lock().cut = true;
+        self.waker.wake();
+    }
+
+    /// The next piece of news; `None` when the listener was cut.
+    pub(in crate::modern) fn poll_news(&self, cx: &mut Context<'_>) -> Poll<Option<News>> {
+        // Registered first, so that news which arrives meanwhile wakes.
+        self.waker.register(cx.waker());
+        let mut waiting = self.waiting.lock();
+        if waiting.cut {
+            return Poll::Ready(None);
+        }
+        if let Some(list) = waiting.lists.iter().position(|changed| *changed) {
+            waiting.lists[list] = false;
+            return Poll::Ready(Some(News::List(LIST_METHODS[list].clone())));
+        }
+        match waiting.updates.pop_front() {
+            Some((uri, params)) => Poll::Ready(Some(News::Resource(uri, params))),
+            None => Poll::Pending,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::{Context, Poll};
+
+    use shoal_protocol::RawJson;
+
+    use super::{Listener, News};
+    use crate::modern::filter::Filter;
+
+    fn listener(max_updates: usize) -> Listener {
+        let filter = Filter {
+            tools_list_changed: true,
+            ..Filter::default()
+        };
+        Listener::new(&filter, vec!["a".into(), "b".into()], max_updates)
+    }
+
+    fn next(listener: &Listener) -> Option<String> {
+        let mut cx = Context::from_waker(std::task::Waker::noop());
+        match listener.poll_news(&mut cx) {
+            Poll::Ready(Some(News::List(method))) => Some(method.to_string()),
+            Poll::Ready(Some(News::Resource(uri, params))) => Some(format!(
+                "{uri} {}",
+                params.map_or(String::new(), |p| p.as_str().to_owned())
+            )),
+            Poll::Ready(None) => Some("cut".into()),
+            Poll::Pending => None,
+        }
+    }
+
+    #[test]
+    fn what_waits_is_told_once_and_newest() {
+        let listener = listener(2);
+        listener.lists_changed([true, true, true]);
+        listener.lists_changed([true, false, false]);
+        listener.resource_updated("a", Some(&RawJson::from_static("1")));
+        listener.resource_updated("b", None);
+        listener.resource_updated("a", Some(&RawJson::from_static("2")));
+        assert_eq!(next(&listener).unwrap(), "notifications/tools/list_changed");
+        assert_eq!(next(&listener).unwrap(), "a 2");
+        assert_eq!(next(&listener).unwrap(), "b ");
+        assert_eq!(next(&listener), None);
+    }
+
+    #[test]
+    fn a_client_that_does_not_read_is_cut() {
+        let listener = listener(1);
+        listener.resource_updated("a", None);
+        listener.resource_updated("b", None);
+        assert_eq!(next(&listener).unwrap(), "cut");
+        assert!(listener.waiting.lock().updates.is_empty());
+    }
+}

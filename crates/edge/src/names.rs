@@ -1,0 +1,13 @@
+//! Header names in the form that a lookup wants.
+
+use http::HeaderName;
+
+pub(crate) static PROTOCOL_VERSION: HeaderName =
+    HeaderName::from_static(shoal_protocol::MCP_PROTOCOL_VERSION);
+pub(crate) static SESSION_ID: HeaderName = HeaderName::from_static(shoal_protocol::MCP_SESSION_ID);
+pub(crate) static METHOD: HeaderName = HeaderName::from_static(shoal_protocol::MCP_METHOD);
+pub(crate) static NAME: HeaderName = HeaderName::from_static(shoal_protocol::MCP_NAME);
+pub(crate) static LAST_EVENT_ID: HeaderName =
+    HeaderName::from_static(shoal_protocol::LAST_EVENT_ID);
+/// Tells nginx and its kin to pass an event stream on as it comes.
+pub(crate) static ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");

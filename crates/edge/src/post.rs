@@ -1,0 +1,57 @@
+//! A message posted to the MCP endpoint: read, parsed once, and handed to its era.
+
+use axum::body::Body as HttpBody;
+use axum::response::Response;
+use bytes::Bytes;
+use shoal_protocol::{Body, RequestId};
+
+use crate::era::{self, Selected, VersionHeader};
+use crate::front::Visit;
+use crate::refusal::{Refusal, Refused};
+use crate::{body, legacy, media, modern};
+
+/// Answers a POST.
+pub(crate) async fn serve(visit: &Visit<'_>, http_body: HttpBody) -> Result<Response, Refused> {
+    let edge = visit.edge;
+    let headers = &visit.head.headers;
+    let permit = edge.load.admit_request(&edge.config.limits)?;
+    media::expect_json_body(headers)?;
+    media::expect_both(headers)?;
+    let version = VersionHeader::of(headers)?;
+    let session = legacy::session_id(headers)?;
+    let text = read(visit, http_body).await?;
+    let message = parse(visit, &text)?;
+    let id = request_id(&message);
+    let selected = era::select(version, session.is_some(), &message);
+    let answer = match selected {
+        Ok(Selected::Legacy) => legacy::post(visit, session, message, permit).await,
+        Ok(Selected::Modern(meta)) => modern::serve(visit, version, meta, message, permit).await,
+        Err(refusal) => Err(refusal.into()),
+    };
+    // Whatever refused it, a request is told by its id.
+    answer.map_err(|refused| Refused {
+        id: refused.id.or(id),
+        ..refused
+    })
+}
+
+/// Reads the body within the limits.
+pub(crate) async fn read(visit: &Visit<'_>, http_body: HttpBody) -> Result<Bytes, Refusal> {
+    let config = &visit.edge.config;
+    let limit = config.limits.body_bytes;
+    body::read(&visit.head.headers, http_body, limit, config.timing.body).await
+}
+
+/// Parses the body within the limits.
+pub(crate) fn parse(visit: &Visit<'_>, text: &Bytes) -> Result<Body, Refused> {
+    Body::parse(text, visit.edge.config.limits.nesting)
+        .map_err(|invalid| Refused::of(invalid.id.clone(), invalid))
+}
+
+/// The id of the request in a body that holds just one.
+pub(crate) fn request_id(body: &Body) -> Option<RequestId> {
+    match body {
+        Body::Single(shoal_protocol::Message::Request(request)) => Some(request.id.clone()),
+        _ => None,
+    }
+}

@@ -1,0 +1,235 @@
+//! Server-sent events, written only as fast as the client reads them.
+//!
+//! A stream's body is asked for the next frame when the connection can take one. Between the channel that
+//! feeds it, which is bounded, and the socket's buffer nothing is stored, and no task runs per stream.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::{BufMut, Bytes, BytesMut};
+use futures::Stream;
+use http::{HeaderValue, header};
+use http_body::Frame;
+use shoal_protocol::EventId;
+use tokio::time::{Instant, Sleep};
+
+use crate::names;
+
+/// A comment: proxies see that the connection lives, clients ignore it.
+const KEEP_ALIVE: Bytes = Bytes::from_static(b":\n\n");
+const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+const NO_BUFFERING: HeaderValue = HeaderValue::from_static("no");
+
+/// An answer that is a stream of `frames`. `held` is dropped with the stream: permits, guards.
+pub(crate) fn response<S, H>(frames: S, keep_alive: Duration, held: H) -> Response
+where
+    S: Stream<Item = Bytes> + Send + Unpin + 'static,
+    H: Send + Unpin + 'static,
+{
+    let body = SseBody {
+        frames,
+        keep_alive: KeepAlive::new(keep_alive),
+        _held: held,
+    };
+    let mut response = Response::new(Body::new(body));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, EVENT_STREAM);
+    headers.insert(header::CACHE_CONTROL, NO_STORE);
+    headers.insert(names::ACCEL_BUFFERING.clone(), NO_BUFFERING);
+    response
+}
+
+/// A message.
+pub(crate) fn message(data: &[u8]) -> Bytes {
+    frame("", None, data)
+}
+
+/// A message of a named type.
+pub(crate) fn typed(event: &'static str, data: &[u8]) -> Bytes {
+    frame(event, None, data)
+}
+
+/// A message with the id to resume from.
+pub(crate) fn resumable(id: EventId, data: &[u8]) -> Bytes {
+    frame("", Some(id), data)
+}
+
+/// An event that only gives the client an id to come back with (2025-11-25, SEP-1699).
+pub(crate) fn prime(id: EventId, retry: Duration) -> Bytes {
+    format!("id: {id}\nretry: {}\ndata: \n\n", retry.as_millis()).into()
+}
+
+/// Tells the client when to come back.
+pub(crate) fn retry(after: Duration) -> Bytes {
+    format!("retry: {}\n\n", after.as_millis()).into()
+}
+
+fn frame(event: &str, id: Option<EventId>, data: &[u8]) -> Bytes {
+    use std::fmt::Write as _;
+    let mut text = BytesMut::with_capacity(data.len() + event.len() + 64);
+    if !event.is_empty() {
+        text.put_slice(b"event: ");
+        text.put_slice(event.as_bytes());
+        text.put_u8(b'\n');
+    }
+    if let Some(id) = id {
+        // Writing to a buffer that grows cannot fail.
+        let _ = writeln!(text, "id: {id}");
+    }
+    text.put_slice(b"data: ");
+    put_on_one_line(&mut text, data);
+    text.put_slice(b"\n\n");
+    text.freeze()
+}
+
+/// A line break would end the field. In JSON it can only be white space between tokens.
+fn put_on_one_line(text: &mut BytesMut, data: &[u8]) {
+    let mut rest = data;
+    while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
+        text.put_slice(&rest[..at]);
+        text.put_u8(b' ');
+        rest = &rest[at + 1..];
+    }
+    text.put_slice(rest);
+}
+
+struct SseBody<S, H> {
+    frames: S,
+    keep_alive: KeepAlive,
+    _held: H,
+}
+
+impl<S, H> http_body::Body for SseBody<S, H>
+where
+    S: Stream<Item = Bytes> + Unpin,
+    H: Unpin,
+{
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let next = match Pin::new(&mut self.frames).poll_next(cx) {
+            Poll::Ready(next) => {
+                self.keep_alive.wrote();
+                next
+            }
+            Poll::Pending => {
+                ready!(self.keep_alive.poll(cx));
+                Some(KEEP_ALIVE)
+            }
+        };
+        Poll::Ready(next.map(|frame| Ok(Frame::data(frame))))
+    }
+}
+
+/// Fires when nothing was written for a while. Its timer is moved when it fires, not with every frame.
+struct KeepAlive {
+    every: Duration,
+    last: Instant,
+    timer: Pin<Box<Sleep>>,
+}
+
+impl KeepAlive {
+    fn new(every: Duration) -> Self {
+        Self {
+            every,
+            last: Instant::now(),
+            timer: Box::pin(tokio::time::sleep(every)),
+        }
+    }
+
+    fn wrote(&mut self) {
+        self.last = Instant::now();
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            ready!(self.timer.as_mut().poll(cx));
+            let silent = self.last.elapsed();
+            let due = silent >= self.every;
+            if due {
+                self.last = Instant::now();
+            }
+            self.timer.as_mut().reset(self.last + self.every);
+            if due {
+                return Poll::Ready(());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use axum::body::BodyDataStream;
+    use bytes::Bytes;
+    use futures::StreamExt;
+    use futures::stream::BoxStream;
+    use shoal_protocol::{EventId, StreamId};
+    use tokio::sync::mpsc;
+
+    fn channel() -> (mpsc::Sender<Bytes>, BoxStream<'static, Bytes>) {
+        let (sender, mut receiver) = mpsc::channel(1);
+        let frames = futures::stream::poll_fn(move |cx| receiver.poll_recv(cx)).boxed();
+        (sender, frames)
+    }
+
+    async fn next(body: &mut BodyDataStream) -> Bytes {
+        body.next().await.unwrap().unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_is_broken_by_comments() {
+        let (sender, frames) = channel();
+        let every = Duration::from_secs(15);
+        let mut body = super::response(frames, every, ())
+            .into_body()
+            .into_data_stream();
+        let begin = tokio::time::Instant::now();
+        tokio::time::advance(Duration::from_secs(10)).await;
+        sender.send(super::message(b"{}")).await.unwrap();
+        assert_eq!(next(&mut body).await, "data: {}\n\n");
+        assert_eq!(next(&mut body).await, ":\n\n");
+        assert_eq!(begin.elapsed(), Duration::from_secs(25));
+        assert_eq!(next(&mut body).await, ":\n\n");
+        assert_eq!(begin.elapsed(), Duration::from_secs(40));
+        drop(sender);
+        assert!(body.next().await.is_none());
+    }
+
+    #[test]
+    fn frames_are_what_the_standard_says() {
+        let id = EventId {
+            epoch: 10,
+            stream: StreamId(2),
+            sequence: 3,
+        };
+        assert_eq!(super::resumable(id, b"{}"), "id: a-2-3\ndata: {}\n\n");
+        assert_eq!(
+            super::typed("message", b"{}"),
+            "event: message\ndata: {}\n\n"
+        );
+        let second = Duration::from_secs(1);
+        assert_eq!(
+            super::prime(id, second),
+            "id: a-2-3\nretry: 1000\ndata: \n\n"
+        );
+        assert_eq!(super::retry(second), "retry: 1000\n\n");
+    }
+
+    #[test]
+    fn pretty_printed_json_stays_one_event() {
+        assert_eq!(
+            super::message(b"{\r\n \"a\": 1\n}"),
+            "data: {   \"a\": 1 }\n\n"
+        );
+    }
+}

@@ -1,0 +1,237 @@
+//! Tools that do what a test says; a tool's name says how it behaves.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use shoal_ports::{
+    AskId, Call, CallControl, CallEvent, CallEventKind, CallEvents, CallFailure, CallId,
+    CallOutcome, Dispatcher, Durability, RunningCall, ServerFacts, SessionId, WorkerId,
+};
+use shoal_protocol::{HeaderMismatch, Method, Outcome, RawJson, RawObject, RpcError, code};
+use tokio::sync::{mpsc, watch};
+
+/// Fake tools.
+pub(crate) struct FakeDispatcher {
+    /// Changes announce themselves.
+    pub(crate) facts: watch::Sender<Arc<ServerFacts>>,
+    /// How often each resource is subscribed to.
+    pub(crate) subscriptions: watch::Sender<HashMap<String, usize>>,
+    /// Every call that was started.
+    pub(crate) calls: Mutex<Vec<Call>>,
+    /// Reasons for which calls were cancelled.
+    pub(crate) cancelled: watch::Sender<Vec<String>>,
+    running: mpsc::UnboundedSender<RunningFake>,
+    started: tokio::sync::Mutex<mpsc::UnboundedReceiver<RunningFake>>,
+    /// Lets `slow-start` begin.
+    pub(crate) gate: tokio::sync::Semaphore,
+}
+
+/// The tool's end of a call.
+pub(crate) struct RunningFake {
+    events: mpsc::Sender<CallEvent>,
+    sequence: u64,
+}
+
+impl RunningFake {
+    pub(crate) async fn send(&mut self, kind: CallEventKind) {
+        self.sequence += 1;
+        let sequence = self.sequence;
+        self.events
+            .send(CallEvent { sequence, kind })
+            .await
+            .unwrap();
+    }
+
+    pub(crate) async fn log(&mut self, params: &'static str) {
+        let params = Some(RawJson::from_static(params));
+        let method = Method::LogMessage;
+        self.send(CallEventKind::Notification { method, params })
+            .await;
+    }
+
+    pub(crate) async fn finish(&mut self, result: &'static str) {
+        let result = CallOutcome::Result(RawJson::from_static(result));
+        self.send(CallEventKind::Finished(result)).await;
+    }
+}
+
+struct FakeControl(watch::Sender<Vec<String>>);
+
+impl CallControl for FakeControl {
+    fn answer(&self, _ask: AskId, _answer: Outcome) -> bool {
+        false
+    }
+
+    fn cancel(&self, reason: &str) {
+        self.0
+            .send_modify(|cancelled| cancelled.push(reason.to_owned()));
+    }
+}
+
+impl FakeDispatcher {
+    pub(crate) fn new() -> Arc<Self> {
+        let capabilities =
+            r#"{"tools":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true}}"#;
+        let facts = ServerFacts {
+            server_info: RawJson::from_static(r#"{"name":"fake","version":"1"}"#),
+            capabilities: RawJson::from_static(capabilities),
+            instructions: Some("be kind".into()),
+            versions: [1, 1, 1],
+        };
+        let (running, started) = mpsc::unbounded_channel();
+        Arc::new(Self {
+            facts: watch::Sender::new(Arc::new(facts)),
+            subscriptions: watch::Sender::default(),
+            calls: Mutex::default(),
+            cancelled: watch::Sender::default(),
+            running,
+            started: tokio::sync::Mutex::new(started),
+            gate: tokio::sync::Semaphore::new(0),
+        })
+    }
+
+    /// The next call of a tool that a test plays.
+    pub(crate) async fn call(&self) -> RunningFake {
+        self.started.lock().await.recv().await.unwrap()
+    }
+
+    /// Waits until some call was cancelled.
+    pub(crate) async fn was_cancelled(&self) -> String {
+        let mut cancelled = self.cancelled.subscribe();
+        let cancelled = cancelled.wait_for(|reasons| !reasons.is_empty()).await;
+        cancelled.unwrap()[0].clone()
+    }
+
+    /// Announces a change of the lists.
+    pub(crate) fn change(&self, versions: [u64; 3]) {
+        self.facts.send_modify(|facts| {
+            let mut changed = ServerFacts::clone(facts);
+            changed.versions = versions;
+            *facts = Arc::new(changed);
+        });
+    }
+
+    /// Waits until exactly these resources are subscribed to.
+    pub(crate) async fn subscribed_to(&self, uris: &[&str]) {
+        let mut subscriptions = self.subscriptions.subscribe();
+        let same = |now: &HashMap<String, usize>| {
+            now.len() == uris.len() && uris.iter().all(|uri| now.contains_key(*uri))
+        };
+        subscriptions.wait_for(same).await.unwrap();
+    }
+}
+
+fn tool(params: Option<&RawJson>) -> String {
+    params
+        .and_then(RawObject::of)
+        .and_then(|params| params.get("name")?.string())
+        .unwrap_or_default()
+}
+
+#[async_trait]
+impl Dispatcher for FakeDispatcher {
+    fn facts(&self) -> watch::Receiver<Arc<ServerFacts>> {
+        self.facts.subscribe()
+    }
+
+    fn durability(&self, _method: &Method, params: Option<&RawJson>) -> Durability {
+        match tool(params).as_str() {
+            "write" => Durability::Journaled,
+            _ => Durability::Repeatable,
+        }
+    }
+
+    fn check_param_headers(
+        &self,
+        params: Option<&RawJson>,
+        header: &dyn Fn(&str) -> Option<Vec<u8>>,
+    ) -> Result<(), RpcError> {
+        if tool(params) == "regional" && header("region").as_deref() != Some(b"eu") {
+            let text = "the header Mcp-Param-region is missing".to_owned();
+            return Err(HeaderMismatch(text).into());
+        }
+        Ok(())
+    }
+
+    async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {
+        let tool = tool(call.params.as_ref());
+        self.calls.lock().push(call);
+        let retry_after = Duration::from_millis(2500);
+        let reason = "the queue is full".to_owned();
+        match tool.as_str() {
+            "overloaded" => {
+                return Err(CallFailure::Overloaded {
+                    reason,
+                    retry_after,
+                });
+            }
+            "not-executed" => return Err(CallFailure::NotExecuted { reason }),
+            "slow-start" => self.gate.acquire().await.unwrap().forget(),
+            _ => {}
+        }
+        let error = |code| CallOutcome::Error(RpcError::new(code, "as the tool says"));
+        let limit = Duration::from_secs(300);
+        let outcome = match tool.as_str() {
+            "" | "echo" | "write" | "regional" => Some(CallOutcome::Result(RawJson::from_static(
+                r#"{"resultType":"complete","content":[]}"#,
+            ))),
+            "unknown" => Some(CallOutcome::Error(RpcError::invalid_params("unknown tool"))),
+            "no-method" => Some(error(code::METHOD_NOT_FOUND)),
+            "no-capability" => Some(error(code::MISSING_CLIENT_CAPABILITY)),
+            "far-overload" => Some(error(code::OVERLOADED)),
+            "deadline" => Some(CallOutcome::Failed(CallFailure::DeadlineExceeded { limit })),
+            _ => None,
+        };
+        let events = match outcome {
+            Some(outcome) => CallEvents::finished(outcome),
+            None => {
+                let (events, receiver) = mpsc::channel(2);
+                self.running
+                    .send(RunningFake {
+                        events,
+                        sequence: 0,
+                    })
+                    .unwrap();
+                receiver.into()
+            }
+        };
+        Ok(RunningCall {
+            events,
+            control: Arc::new(FakeControl(self.cancelled.clone())),
+            worker: None,
+        })
+    }
+
+    async fn attach(
+        &self,
+        _call: CallId,
+        _worker: &WorkerId,
+        _after: u64,
+    ) -> Result<RunningCall, CallFailure> {
+        unreachable!("an edge attaches to nothing")
+    }
+
+    async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
+        if uri.starts_with("unknown:") {
+            return Err(RpcError::invalid_params("no such resource"));
+        }
+        self.subscriptions
+            .send_modify(|uris| *uris.entry(uri.to_owned()).or_default() += 1);
+        Ok(())
+    }
+
+    async fn unsubscribe(&self, uri: &str) {
+        self.subscriptions.send_modify(|uris| {
+            let count = uris.get_mut(uri).unwrap();
+            *count -= 1;
+            if *count == 0 {
+                uris.remove(uri);
+            }
+        });
+    }
+
+    async fn end_session(&self, _session: &SessionId) {}
+}

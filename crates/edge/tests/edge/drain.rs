@@ -1,0 +1,92 @@
+//! What clients see when their node goes.
+
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::json;
+use shoal_ports::StreamItem;
+
+use crate::gateway::{LIVE, event, id};
+use crate::server::{Server, header, rpc};
+use crate::sse::Events;
+
+fn wait_of(block: &str) -> u64 {
+    block.strip_prefix("retry: ").unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_standalone_stream_ends_with_a_hint() {
+    let server = Server::start().await;
+    let mut events = Events::of(server.listen().send().await.unwrap());
+    let stream = server.gateway.stream().await;
+    stream.send(event(1, "{}")).await.unwrap();
+    server.drain.cancel();
+    // What is there is told first.
+    assert!(events.block().await.unwrap().starts_with("id: "));
+    let wait = wait_of(&events.block().await.unwrap());
+    assert!((1000..=5000).contains(&wait), "{wait}");
+    assert_eq!(events.block().await, None);
+    stream.closed().await;
+}
+
+#[tokio::test]
+async fn a_primed_call_is_resumed_elsewhere_and_an_unprimed_one_finishes_here() {
+    let server = Server::start().await;
+    let call = rpc("tools/call", &json!({}));
+    let mut primed = Events::of(server.legacy(&call).send().await.unwrap());
+    let feed_primed = server.gateway.stream().await;
+    let mut unprimed = Events::of(server.legacy(&call).send().await.unwrap());
+    let feed_unprimed = server.gateway.stream().await;
+    let retry = Duration::from_secs(1);
+    feed_primed
+        .send(StreamItem::Prime { id: id(0), retry })
+        .await
+        .unwrap();
+    server.drain.cancel();
+    primed.block().await.unwrap();
+    wait_of(&primed.block().await.unwrap());
+    assert_eq!(primed.block().await, None);
+
+    feed_unprimed.send(event(1, r#"{"id":7}"#)).await.unwrap();
+    assert!(unprimed.block().await.unwrap().contains(r#"{"id":7}"#));
+    drop(feed_unprimed);
+    assert_eq!(unprimed.block().await, None);
+}
+
+#[tokio::test]
+async fn a_modern_call_finishes() {
+    let server = Server::start().await;
+    let mut events = Events::of(server.tool("played").send().await.unwrap());
+    server.drain.cancel();
+    server.dispatcher.call().await.finish("{}").await;
+    assert_eq!(events.message().await["id"], 7);
+}
+
+#[tokio::test]
+async fn an_http_sse_stream_ends_after_a_grace() {
+    let grace = Duration::from_millis(50);
+    let server = Server::with(|config| config.timing.single_stream_drain = grace).await;
+    let request = server
+        .request(Method::GET, "/sse")
+        .header("accept", "text/event-stream");
+    let mut events = Events::of(request.send().await.unwrap());
+    let stream = server.gateway.stream().await;
+    events.block().await.unwrap();
+    server.drain.cancel();
+    stream.send(event(1, "{}")).await.unwrap();
+    assert_eq!(events.block().await.unwrap(), "event: message\ndata: {}");
+    wait_of(&events.block().await.unwrap());
+    assert_eq!(events.block().await, None);
+    server.gateway.was_closed(LIVE).await;
+}
+
+#[tokio::test]
+async fn requests_are_answered_on_connections_that_close() {
+    let server = Server::start().await;
+    let before = server.tool("echo").send().await.unwrap();
+    assert_eq!(header(&before, "connection"), "");
+    server.drain.cancel();
+    let answer = server.tool("echo").send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    assert_eq!(header(&answer, "connection"), "close");
+}

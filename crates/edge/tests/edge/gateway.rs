@@ -1,0 +1,158 @@
+//! Sessions that do what a test says; a session's id says how it answers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use parking_lot::Mutex;
+use shoal_ports::{
+    Delivered, EventStream, GatewayError, OpenSession, Opened, SessionGateway, SessionId,
+    SessionRef, SessionTransport, StreamItem,
+};
+use shoal_protocol::{
+    Body, EventId, Message, Method, RawJson, Revision, RpcError, StreamId, response,
+};
+use tokio::sync::{mpsc, watch};
+
+/// The session that every fake has.
+pub(crate) const LIVE: &str = "live";
+
+/// Fake sessions.
+pub(crate) struct FakeGateway {
+    /// Everything that was posted.
+    pub(crate) delivered: Mutex<Vec<(String, Body)>>,
+    /// The cursors of `listen`.
+    pub(crate) cursors: Mutex<Vec<Option<EventId>>>,
+    /// Sessions that were closed.
+    pub(crate) closed: watch::Sender<Vec<String>>,
+    /// What `open` answers with, if not with a session.
+    pub(crate) opening: Mutex<Option<GatewayError>>,
+    streams: mpsc::UnboundedSender<mpsc::Sender<StreamItem>>,
+    opened: tokio::sync::Mutex<mpsc::UnboundedReceiver<mpsc::Sender<StreamItem>>>,
+}
+
+impl FakeGateway {
+    pub(crate) fn new() -> Arc<Self> {
+        let (streams, opened) = mpsc::unbounded_channel();
+        Arc::new(Self {
+            delivered: Mutex::default(),
+            cursors: Mutex::default(),
+            closed: watch::Sender::new(Vec::new()),
+            opening: Mutex::default(),
+            streams,
+            opened: tokio::sync::Mutex::new(opened),
+        })
+    }
+
+    /// The feeding end of the next stream that a client has opened.
+    pub(crate) async fn stream(&self) -> mpsc::Sender<StreamItem> {
+        self.opened.lock().await.recv().await.unwrap()
+    }
+
+    /// Waits until a session was closed.
+    pub(crate) async fn was_closed(&self, session: &str) {
+        let mut closed = self.closed.subscribe();
+        let has = |closed: &Vec<String>| closed.iter().any(|other| other == session);
+        closed.wait_for(has).await.unwrap();
+    }
+
+    fn new_stream(&self) -> EventStream {
+        let (sender, items) = mpsc::channel(2);
+        self.streams.send(sender).unwrap();
+        EventStream { items }
+    }
+}
+
+/// An event's id.
+pub(crate) fn id(sequence: u64) -> EventId {
+    EventId {
+        epoch: 1,
+        stream: StreamId(2),
+        sequence,
+    }
+}
+
+/// An event.
+pub(crate) fn event(sequence: u64, data: &'static str) -> StreamItem {
+    StreamItem::Event {
+        id: id(sequence),
+        data: Bytes::from_static(data.as_bytes()),
+    }
+}
+
+fn refuse(session: &SessionRef) -> Result<(), GatewayError> {
+    let retry_after = Duration::from_millis(1500);
+    match session.session.as_str() {
+        LIVE => Ok(()),
+        "rejecting" => Err(GatewayError::Rejected(RpcError::invalid_request(
+            "batches are not allowed",
+        ))),
+        "history-gone" => Err(GatewayError::HistoryGone("the stream has expired")),
+        "overloaded" => Err(GatewayError::Overloaded {
+            reason: "too much is waiting".into(),
+            retry_after,
+        }),
+        "unavailable" => Err(GatewayError::Unavailable {
+            reason: "the store is down".into(),
+            retry_after,
+        }),
+        "broken" => Err(GatewayError::Internal("a lock was poisoned".into())),
+        _ => Err(GatewayError::NotFound),
+    }
+}
+
+#[async_trait]
+impl SessionGateway for FakeGateway {
+    async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
+        if let Some(error) = self.opening.lock().clone() {
+            return Err(error);
+        }
+        assert_eq!(
+            open.initialize.is_none(),
+            open.transport == SessionTransport::SingleStream
+        );
+        let result = RawJson::from_static(r#"{"protocolVersion":"2025-11-25"}"#);
+        Ok(Opened {
+            session: SessionId::new(LIVE),
+            revision: open.initialize.as_ref().map(|_| Revision::V2025_11_25),
+            response: open
+                .initialize
+                .map(|request| response(&request.id, &result)),
+        })
+    }
+
+    async fn deliver(&self, to: &SessionRef, body: Body) -> Result<Delivered, GatewayError> {
+        refuse(to)?;
+        let delivered = match &body {
+            Body::Batch(_) => Delivered::Json(Bytes::from_static(b"[]")),
+            Body::Single(Message::Request(request)) if request.method == Method::ToolsCall => {
+                Delivered::Stream(self.new_stream())
+            }
+            Body::Single(Message::Request(request)) => {
+                Delivered::Json(response(&request.id, &RawJson::from_static("{}")))
+            }
+            Body::Single(_) => Delivered::Accepted,
+        };
+        let session = to.session.to_string();
+        self.delivered.lock().push((session, body));
+        Ok(delivered)
+    }
+
+    async fn listen(
+        &self,
+        to: &SessionRef,
+        cursor: Option<EventId>,
+    ) -> Result<EventStream, GatewayError> {
+        refuse(to)?;
+        self.cursors.lock().push(cursor);
+        Ok(self.new_stream())
+    }
+
+    async fn close(&self, to: &SessionRef) -> Result<(), GatewayError> {
+        refuse(to)?;
+        let session = to.session.to_string();
+        self.closed.send_modify(|closed| closed.push(session));
+        Ok(())
+    }
+}

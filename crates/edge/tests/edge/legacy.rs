@@ -1,0 +1,138 @@
+//! Sessions over Streamable HTTP.
+
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::json;
+use shoal_ports::StreamItem;
+use shoal_protocol::Body;
+
+use crate::gateway::{LIVE, event, id};
+use crate::server::{Server, header, rpc};
+use crate::sse::Events;
+
+#[tokio::test]
+async fn initialize_opens_a_session() {
+    let server = Server::start().await;
+    let body = rpc("initialize", &json!({"protocolVersion": "2025-11-25"}));
+    let answer = server.post(body.to_string()).send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    assert_eq!(header(&answer, "mcp-session-id"), LIVE);
+    assert_eq!(header(&answer, "content-type"), "application/json");
+    assert!(answer.text().await.unwrap().contains("protocolVersion"));
+}
+
+#[tokio::test]
+async fn what_becomes_of_a_message_decides_the_answer() {
+    let server = Server::start().await;
+    let request = server
+        .legacy(&rpc("ping", &json!({})))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(request.status(), 200);
+    assert_eq!(header(&request, "content-length"), "36");
+    assert_eq!(
+        request.text().await.unwrap(),
+        r#"{"jsonrpc":"2.0","id":7,"result":{}}"#
+    );
+
+    let notification = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let accepted = server.legacy(&notification).send().await.unwrap();
+    assert_eq!(accepted.status(), 202);
+    assert_eq!(accepted.text().await.unwrap(), "");
+
+    let batch = server.legacy(&json!([notification])).send().await.unwrap();
+    assert_eq!(batch.status(), 200);
+    assert!(matches!(
+        server.gateway.delivered.lock()[2].1,
+        Body::Batch(_)
+    ));
+}
+
+#[tokio::test]
+async fn a_stream_carries_ids_and_hints() {
+    let server = Server::start().await;
+    let answer = server
+        .legacy(&rpc("tools/call", &json!({})))
+        .send()
+        .await
+        .unwrap();
+    let stream = server.gateway.stream().await;
+    let mut events = Events::of(answer);
+    let retry = Duration::from_millis(500);
+    stream
+        .send(StreamItem::Prime { id: id(0), retry })
+        .await
+        .unwrap();
+    assert_eq!(
+        events.block().await.unwrap(),
+        "id: 1-2-0\nretry: 500\ndata: "
+    );
+    stream.send(event(1, r#"{"a":1}"#)).await.unwrap();
+    assert_eq!(events.block().await.unwrap(), "id: 1-2-1\ndata: {\"a\":1}");
+    assert_eq!(server.load.requests_in_flight(), 1);
+    stream.send(StreamItem::Retry(retry)).await.unwrap();
+    assert_eq!(events.block().await.unwrap(), "retry: 500");
+    assert_eq!(events.block().await, None);
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_its_channel() {
+    let server = Server::start().await;
+    let answer = server
+        .legacy(&rpc("tools/call", &json!({})))
+        .send()
+        .await
+        .unwrap();
+    let stream = server.gateway.stream().await;
+    stream.send(event(1, "{}")).await.unwrap();
+    drop(stream);
+    let mut events = Events::of(answer);
+    assert!(events.block().await.is_some());
+    assert_eq!(events.block().await, None);
+}
+
+#[tokio::test]
+async fn a_get_listens_and_resumes() {
+    let server = Server::start().await;
+    let _standalone = Events::of(server.listen().send().await.unwrap());
+    let resumed = server.listen().header("last-event-id", "1-2-ff").send();
+    let mut resumed = Events::of(resumed.await.unwrap());
+    assert_eq!(*server.gateway.cursors.lock(), [None, Some(id(0xff))]);
+    assert_eq!(server.load.open_streams(), 2);
+    let _first = server.gateway.stream().await;
+    server
+        .gateway
+        .stream()
+        .await
+        .send(event(256, "{}"))
+        .await
+        .unwrap();
+    assert_eq!(resumed.block().await.unwrap(), "id: 1-2-100\ndata: {}");
+}
+
+#[tokio::test]
+async fn leaving_detaches_and_cancels_nothing() {
+    let server = Server::start().await;
+    let answer = server
+        .legacy(&rpc("tools/call", &json!({})))
+        .send()
+        .await
+        .unwrap();
+    let stream = server.gateway.stream().await;
+    drop(answer);
+    stream.closed().await;
+    assert!(server.dispatcher.cancelled.borrow().is_empty());
+    assert!(server.gateway.closed.borrow().is_empty());
+}
+
+#[tokio::test]
+async fn delete_ends_the_session() {
+    let server = Server::start().await;
+    let request = server
+        .request(Method::DELETE, "/mcp")
+        .header("mcp-session-id", LIVE);
+    assert_eq!(request.send().await.unwrap().status(), 204);
+    server.gateway.was_closed(LIVE).await;
+}

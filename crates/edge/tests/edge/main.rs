@@ -1,0 +1,15 @@
+//! An edge over real sockets, with fakes behind its seams.
+#![expect(clippy::unwrap_used, reason = "a failed test is the report")]
+
+mod dispatcher;
+mod drain;
+mod gateway;
+mod http_sse;
+mod legacy;
+mod listen;
+mod modern;
+mod refusals;
+mod server;
+mod slow_reader;
+mod sse;
+mod welcome;

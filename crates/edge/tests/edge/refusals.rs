@@ -1,0 +1,35 @@
+//! Every row of `docs/errors.md` that an edge answers, sent over a real socket.
+
+mod everybody;
+mod legacy;
+mod modern;
+mod page;
+
+use reqwest::RequestBuilder;
+use serde_json::json;
+
+use self::page::Page;
+use crate::server::{Server, rpc};
+
+#[tokio::test]
+async fn every_row_is_answered_as_the_page_says() {
+    let mut page = Page::new();
+    everybody::callers(&mut page).await;
+    everybody::limits(&mut page).await;
+    everybody::malformed(&mut page).await;
+    legacy::requests(&mut page).await;
+    legacy::sessions(&mut page).await;
+    modern::requests(&mut page).await;
+    modern::mirrored(&mut page).await;
+    modern::outcomes(&mut page).await;
+    let untested = page.untested();
+    assert!(untested.is_empty(), "{untested:#?}");
+}
+
+fn ping() -> String {
+    rpc("ping", &json!({})).to_string()
+}
+
+fn initialize(server: &Server) -> RequestBuilder {
+    server.post(rpc("initialize", &json!({"protocolVersion": "2025-11-25"})).to_string())
+}

@@ -1,0 +1,150 @@
+//! Requests that are refused whatever their revision.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::Value;
+use shoal_edge::{StaticToken, StaticTokens};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::page::{Page, compare};
+use super::ping;
+use crate::server::{Server, header};
+
+pub(super) async fn callers(page: &mut Page) {
+    let server = Server::start().await;
+    let host = server.post(ping()).header("host", "evil.example.com");
+    let body = page.check("Host that is not served", host).await;
+    assert!(body.get("id").is_none());
+    let origin = server
+        .post(ping())
+        .header("origin", "http://evil.example.com");
+    let body = page.check("Origin that may not call", origin).await;
+    assert!(body.get("id").is_none());
+    let big = server.post(ping()).header("x-big", "x".repeat(33 << 10));
+    page.check("too many header bytes", big).await;
+    let put = server.request(Method::PUT, "/mcp");
+    page.check("HTTP method that the path does not serve", put)
+        .await;
+
+    // SHA-256 of "secret".
+    let sha256 = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b".to_owned();
+    let principal = "alice".to_owned();
+    let tokens = Arc::new(StaticTokens::new([StaticToken { principal, sha256 }]).unwrap());
+    let guarded = Server::with_authenticator(tokens, |config| {
+        config.limits.streams_per_principal = 0;
+    })
+    .await;
+    let missing = guarded.post(ping()).send().await.unwrap();
+    assert_eq!(header(&missing, "www-authenticate"), "Bearer");
+    page.check("no bearer token where one is needed", guarded.post(ping()))
+        .await;
+    let wrong = guarded.post(ping()).header("authorization", "Bearer wrong");
+    page.check("unknown bearer token", wrong).await;
+    let listen = guarded.listen().header("authorization", "Bearer secret");
+    page.check("too many streams of a principal", listen).await;
+}
+
+pub(super) async fn limits(page: &mut Page) {
+    let full = Server::with(|config| {
+        config.limits.requests_in_flight = 0;
+        config.limits.streams = 0;
+    })
+    .await;
+    page.check("too many requests under way", full.post(ping()))
+        .await;
+    page.check("too many streams on the node", full.listen())
+        .await;
+
+    let server = Server::with(|config| {
+        config.limits.body_bytes = 64;
+        config.timing.body = Duration::from_millis(50);
+    })
+    .await;
+    page.check("body over the limit", server.post("x".repeat(65)))
+        .await;
+    let chunks =
+        futures::stream::iter([Ok::<_, std::io::Error>("x".repeat(40)), Ok("x".repeat(40))]);
+    let unknown_length = server.post("").body(reqwest::Body::wrap_stream(chunks));
+    page.check("body over the limit without a length", unknown_length)
+        .await;
+    let row = page.row("body that does not arrive");
+    let (status, body) = send_half_a_body(&server).await;
+    compare(&row, status, &body);
+}
+
+async fn send_half_a_body(server: &Server) -> (u16, Value) {
+    let mut socket = tokio::net::TcpStream::connect(server.address)
+        .await
+        .unwrap();
+    let head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+        accept: */*\r\ncontent-length: 60\r\n\r\n{";
+    socket.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    while !answer.contains("}}") {
+        let mut read = [0; 1024];
+        let length = socket.read(&mut read).await.unwrap();
+        assert_ne!(length, 0, "{answer}");
+        answer.push_str(std::str::from_utf8(&read[..length]).unwrap());
+    }
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, serde_json::from_str(body).unwrap())
+}
+
+pub(super) async fn malformed(page: &mut Page) {
+    let server = Server::start().await;
+    let accept = server
+        .request(Method::POST, "/mcp")
+        .header("accept", "application/json");
+    let accept = accept
+        .header("content-type", "application/json")
+        .body(ping());
+    page.check("Accept without both types on POST", accept)
+        .await;
+    let content_type = server.request(Method::POST, "/mcp").header("accept", "*/*");
+    let content_type = content_type
+        .header("content-type", "text/plain")
+        .body(ping());
+    page.check("Content-Type other than JSON", content_type)
+        .await;
+    let encoded = server.post(ping()).header("content-encoding", "gzip");
+    page.check("encoded body", encoded).await;
+    for (what, body) in [
+        ("malformed JSON", "{\"jsonrpc\":".to_owned()),
+        (
+            "nesting bomb",
+            format!("{{\"a\":{}1{}}}", "[".repeat(100), "]".repeat(100)),
+        ),
+        (
+            "repeated member",
+            r#"{"jsonrpc":"2.0","id":7,"id":8,"method":"ping"}"#.to_owned(),
+        ),
+        (
+            "null id",
+            r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#.to_owned(),
+        ),
+        (
+            "fraction as id",
+            r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#.to_owned(),
+        ),
+        ("empty batch", "[]".to_owned()),
+    ] {
+        let body = page.check(what, server.post(body)).await;
+        assert!(body.get("id").is_none(), "{what}");
+    }
+    for (what, body) in [
+        (
+            "wrong jsonrpc",
+            r#"{"jsonrpc":"1.0","id":7,"method":"ping"}"#,
+        ),
+        ("no method", r#"{"jsonrpc":"2.0","id":7}"#),
+        (
+            "params that are no object",
+            r#"{"jsonrpc":"2.0","id":7,"method":"ping","params":[]}"#,
+        ),
+    ] {
+        page.check_id(what, server.post(body)).await;
+    }
+}

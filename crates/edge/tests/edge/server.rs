@@ -1,0 +1,162 @@
+//! A running edge and the requests that tests send to it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, RequestBuilder, Response};
+use serde_json::{Value, json};
+use shoal_edge::{Edge, EdgeConfig, Load, NoAuthentication};
+use shoal_ports::memory::MemoryBus;
+use shoal_ports::{Authenticator, Bus};
+use tokio_util::sync::CancellationToken;
+
+use crate::dispatcher::FakeDispatcher;
+use crate::gateway::{FakeGateway, LIVE};
+
+/// An edge that listens on a port of its own.
+pub(crate) struct Server {
+    pub(crate) gateway: Arc<FakeGateway>,
+    pub(crate) dispatcher: Arc<FakeDispatcher>,
+    pub(crate) bus: Arc<dyn Bus>,
+    pub(crate) drain: CancellationToken,
+    pub(crate) load: Load,
+    pub(crate) address: std::net::SocketAddr,
+    client: reqwest::Client,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Server {
+    pub(crate) async fn start() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    pub(crate) async fn with(set: impl FnOnce(&mut EdgeConfig)) -> Self {
+        Self::with_authenticator(Arc::new(NoAuthentication), set).await
+    }
+
+    pub(crate) async fn with_authenticator(
+        authenticator: Arc<dyn Authenticator>,
+        set: impl FnOnce(&mut EdgeConfig),
+    ) -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut config = EdgeConfig::for_address(address);
+        config.timing.stream_after = Duration::from_millis(100);
+        set(&mut config);
+        let (gateway, dispatcher) = (FakeGateway::new(), FakeDispatcher::new());
+        let bus: Arc<dyn Bus> = Arc::new(MemoryBus::default());
+        let edge = Edge {
+            gateway: gateway.clone(),
+            dispatcher: dispatcher.clone(),
+            bus: bus.clone(),
+            authenticator,
+            config,
+            drain: CancellationToken::new(),
+            load: Load::default(),
+        };
+        let (drain, load) = (edge.drain.clone(), edge.load.clone());
+        let router = edge.router();
+        let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Self {
+            gateway,
+            dispatcher,
+            bus,
+            drain,
+            load,
+            address,
+            client: reqwest::Client::builder().no_proxy().build().unwrap(),
+            task,
+        }
+    }
+
+    pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let url = format!("http://{}{path}", self.address);
+        self.client.request(method, url)
+    }
+
+    /// A POST to the MCP endpoint, with the headers that all revisions want.
+    pub(crate) fn post(&self, body: impl Into<String>) -> RequestBuilder {
+        self.request(Method::POST, "/mcp")
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream")
+            .body(body.into())
+    }
+
+    /// A POST in the live session.
+    pub(crate) fn legacy(&self, body: &Value) -> RequestBuilder {
+        self.post(body.to_string())
+            .header("mcp-session-id", LIVE)
+            .header("mcp-protocol-version", "2025-11-25")
+    }
+
+    /// A modern request that breaks no rule.
+    pub(crate) fn modern(&self, method: &str, params: Value) -> RequestBuilder {
+        let params = with_meta(params, json!({}));
+        self.post(rpc(method, &params).to_string())
+            .headers(modern_headers(method, &params))
+    }
+
+    /// A modern call of a tool.
+    pub(crate) fn tool(&self, name: &str) -> RequestBuilder {
+        self.modern("tools/call", json!({"name": name, "arguments": {}}))
+    }
+
+    /// A GET of the MCP endpoint in the live session.
+    pub(crate) fn listen(&self) -> RequestBuilder {
+        self.request(Method::GET, "/mcp")
+            .header("accept", "text/event-stream")
+            .header("mcp-session-id", LIVE)
+    }
+}
+
+/// A request with the id 7.
+pub(crate) fn rpc(method: &str, params: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params})
+}
+
+/// Parameters with the `_meta` that modern requests need, and `more` in it.
+pub(crate) fn with_meta(mut params: Value, more: Value) -> Value {
+    let mut meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    for (key, value) in more.as_object().unwrap() {
+        meta[key] = value.clone();
+    }
+    params["_meta"] = meta;
+    params
+}
+
+/// The headers that mirror a modern request.
+pub(crate) fn modern_headers(method: &str, params: &Value) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    let mut set = |name: &'static str, value: &str| {
+        let value = HeaderValue::from_str(value).unwrap();
+        headers.insert(HeaderName::from_static(name), value);
+    };
+    set("mcp-protocol-version", "2026-07-28");
+    set("mcp-method", method);
+    let named = match method {
+        "resources/read" => &params["uri"],
+        "tools/call" | "prompts/get" => &params["name"],
+        _ => &Value::Null,
+    };
+    if let Some(name) = named.as_str() {
+        set("mcp-name", name);
+    }
+    headers
+}
+
+/// A header of a response.
+pub(crate) fn header<'r>(response: &'r Response, name: &str) -> &'r str {
+    let value = response.headers().get(name);
+    value.map_or("", |value| value.to_str().unwrap())
+}

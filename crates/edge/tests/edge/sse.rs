@@ -1,0 +1,52 @@
+//! Reading event streams block by block.
+
+use bytes::BytesMut;
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use reqwest::Response;
+use serde_json::Value;
+
+use crate::server::header;
+
+/// A stream as a client sees it.
+pub(crate) struct Events {
+    chunks: BoxStream<'static, reqwest::Result<bytes::Bytes>>,
+    read: BytesMut,
+}
+
+impl Events {
+    pub(crate) fn of(response: Response) -> Self {
+        assert_eq!(response.status(), 200);
+        assert_eq!(header(&response, "content-type"), "text/event-stream");
+        assert_eq!(header(&response, "cache-control"), "no-store");
+        assert_eq!(header(&response, "x-accel-buffering"), "no");
+        Self {
+            chunks: response.bytes_stream().boxed(),
+            read: BytesMut::new(),
+        }
+    }
+
+    /// The next block, without its closing empty line; `None` at the end.
+    pub(crate) async fn block(&mut self) -> Option<String> {
+        loop {
+            let end = self.read.windows(2).position(|pair| pair == b"\n\n");
+            if let Some(end) = end {
+                let block = self.read.split_to(end + 2);
+                return Some(String::from_utf8(block[..end].to_vec()).unwrap());
+            }
+            match self.chunks.next().await {
+                Some(chunk) => self.read.extend_from_slice(&chunk.unwrap()),
+                None => {
+                    assert!(self.read.is_empty(), "the stream ended within a block");
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// The next message of a stream whose events have no ids.
+    pub(crate) async fn message(&mut self) -> Value {
+        let block = self.block().await.unwrap();
+        serde_json::from_str(block.strip_prefix("data: ").unwrap()).unwrap()
+    }
+}
