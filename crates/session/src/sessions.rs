@@ -71,8 +71,8 @@ impl Sessions {
         self.node.status()
     }
 
-    /// Begins to drain: every connection is told when to come back and closed, new ones too. Requests
-    /// are still served.
+    /// Begins to drain: connections that read a standalone stream are told when to come back and closed,
+    /// new ones too. Requests are still served, and calls end on the connections that wait for them.
     pub fn drain_streams(&self) {
         self.node.draining.cancel();
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use shoal_ports::{LoggedEvent, StreamItem};
-use shoal_protocol::EventId;
+use shoal_protocol::{EventId, StreamId};
 use tokio::sync::mpsc::Sender;
 use tokio::sync::mpsc::error::SendTimeoutError;
 
@@ -47,6 +47,7 @@ impl Reader {
         let Some(tail) = self.tail.clone() else {
             return self.read_log_to_end().await;
         };
+        let standalone = self.cursor.stream == StreamId::STANDALONE;
         let mut changed = tail.watch();
         loop {
             changed.mark_unchanged();
@@ -65,7 +66,8 @@ impl Reader {
                         _ = changed.changed() => {}
                         () = self.sender.closed() => return Err(Closed),
                         () = self.streams.ended.cancelled() => return Ok(()),
-                        () = self.streams.draining.cancelled() => {
+                        // A call's stream stays: its answer is what draining waits for.
+                        () = self.streams.draining.cancelled(), if standalone => {
                             return self.send(StreamItem::Retry(self.jittered_retry())).await;
                         }
                     }
