@@ -1,0 +1,126 @@
+//! Reading and writing `InputRequiredResult` (2026-07-28, Multi Round-Trip Requests).
+
+use memchr::memmem;
+use shoal_protocol::{Method, RawJson, RawObject, RpcError};
+
+/// What a backend returned instead of a result.
+#[derive(Debug)]
+pub(super) struct InputRequired {
+    /// The result itself.
+    pub(super) object: RawObject,
+    /// `inputRequests`, in their order.
+    pub(super) requests: Vec<InputRequest>,
+    /// The backend's `requestState`.
+    pub(super) state: Option<String>,
+}
+
+/// One of `inputRequests`.
+#[derive(Clone, Debug)]
+pub(super) struct InputRequest {
+    pub(super) key: String,
+    pub(super) method: Method,
+    pub(super) params: Option<RawJson>,
+}
+
+impl InputRequired {
+    /// Reads a result; `None` when it is a complete one.
+    ///
+    /// # Errors
+    /// -32603 when the backend broke the rules.
+    pub(super) fn read(method: &Method, result: &RawJson) -> Result<Option<Self>, RpcError> {
+        // Searching is much cheaper than taking apart, and nearly every result ends here.
+        if memmem::find(result.as_bytes(), b"input_required").is_none() {
+            return Ok(None);
+        }
+        let Some(object) = RawObject::of(result) else {
+            return Ok(None);
+        };
+        let kind = object.get("resultType").and_then(|kind| kind.string());
+        if kind.as_deref() != Some("input_required") {
+            return Ok(None);
+        }
+        let broken =
+            |what: &str| RpcError::internal(format!("the backend's InputRequiredResult {what}"));
+        if !method.may_require_input() {
+            return Err(broken(&format!("is not allowed for {method}")));
+        }
+        let requests = match object.get("inputRequests") {
+            None => Vec::new(),
+            Some(requests) => RawObject::of(&requests)
+                .and_then(|requests| {
+                    requests
+                        .iter()
+                        .map(|(key, request)| InputRequest::read(key, &request))
+                        .collect()
+                })
+                .ok_or_else(|| broken("has malformed inputRequests"))?,
+        };
+        let state = match object.get("requestState") {
+            None => None,
+            Some(state) => Some(
+                state
+                    .string()
+                    .ok_or_else(|| broken("has a requestState that is no string"))?,
+            ),
+        };
+        if requests.is_empty() && state.is_none() {
+            return Err(broken("asks for nothing"));
+        }
+        Ok(Some(Self {
+            object,
+            requests,
+            state,
+        }))
+    }
+}
+
+impl InputRequest {
+    fn read(key: String, request: &RawJson) -> Option<Self> {
+        let request = RawObject::of(request)?;
+        Some(Self {
+            key,
+            method: Method::from_name(&request.get("method")?.string()?),
+            params: request.get("params"),
+        })
+    }
+
+    fn to_json(&self) -> RawJson {
+        let mut request = RawObject::default();
+        request.set("method", RawJson::of(self.method.as_str()));
+        if let Some(params) = &self.params {
+            request.set("params", params.clone());
+        }
+        request.to_json()
+    }
+}
+
+/// Writes an `InputRequiredResult`.
+pub(super) fn input_required(requests: &[InputRequest], state: &str) -> RawJson {
+    let mut map = RawObject::default();
+    for request in requests {
+        map.set(&request.key, request.to_json());
+    }
+    let mut result = RawObject::default();
+    result.set("resultType", RawJson::from_static(r#""input_required""#));
+    result.set("inputRequests", map.to_json());
+    result.set("requestState", RawJson::of(state));
+    result.to_json()
+}
+
+/// Parameters with another round's `inputResponses` and `requestState`.
+pub(super) fn with_round(
+    params: Option<&RawJson>,
+    responses: Option<RawJson>,
+    state: Option<&str>,
+) -> RawJson {
+    let mut params = params.and_then(RawObject::of).unwrap_or_default();
+    params.remove("inputResponses");
+    params.remove("requestState");
+    if let Some(responses) = responses {
+        params.set("inputResponses", responses);
+    }
+    if let Some(state) = state {
+        params.set("requestState", RawJson::of(state));
+    }
+    params.to_json()
+}

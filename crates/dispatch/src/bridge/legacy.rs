@@ -1,0 +1,232 @@
+//! A legacy caller's view of a call: rounds of `InputRequiredResult` become requests on its stream.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use shoal_ports::{AskId, CallEventKind, CallFailure, CallOutcome, Caller};
+use shoal_protocol::{
+    ClientCapability, Era, Method, Outcome, RawJson, RawObject, RpcError, declares,
+};
+use tokio::time::Instant;
+
+use super::Bridge;
+use super::input::{InputRequired, with_round};
+use crate::line::Line;
+use crate::shape::Shaping;
+
+/// Every round has this many ask ids; a worker's own stay below half of it.
+const IDS_PER_ROUND: u64 = 1 << 32;
+
+/// Carries one call of a legacy caller through as many rounds as it needs.
+pub(crate) struct LegacyBridge {
+    line: Line,
+    shaping: Arc<Shaping>,
+    /// What the call is for; a call that was attached to cannot ask in rounds.
+    purpose: Option<Purpose>,
+    round: u32,
+    queue: VecDeque<CallEventKind>,
+    phase: Phase,
+}
+
+/// What a call was started with.
+pub(crate) struct Purpose {
+    pub(crate) method: Method,
+    pub(crate) caller: Arc<Caller>,
+    pub(crate) deadline: Instant,
+    pub(crate) started: Instant,
+    pub(crate) max_rounds: u32,
+}
+
+enum Phase {
+    Running,
+    /// The backend waits for these answers, by their keys, to be called again.
+    Asking {
+        keys: Vec<(AskId, String)>,
+        state: Option<String>,
+    },
+    Ended,
+}
+
+impl LegacyBridge {
+    pub(crate) fn new(line: Line, shaping: Arc<Shaping>, purpose: Option<Purpose>) -> Self {
+        Self {
+            line,
+            shaping,
+            purpose,
+            round: 0,
+            queue: VecDeque::new(),
+            phase: Phase::Running,
+        }
+    }
+
+    fn base(&self) -> u64 {
+        u64::from(self.round) * IDS_PER_ROUND
+    }
+
+    fn end(&mut self, outcome: CallOutcome) -> CallEventKind {
+        self.phase = Phase::Ended;
+        CallEventKind::Finished(outcome)
+    }
+
+    /// Passes on an event of the worker; `None` when it opened a round.
+    fn pass(&mut self, kind: CallEventKind) -> Option<CallEventKind> {
+        match kind {
+            CallEventKind::Ask {
+                ask,
+                method,
+                params,
+            } => Some(CallEventKind::Ask {
+                ask: AskId(self.base() + ask.0),
+                method,
+                params,
+            }),
+            CallEventKind::Finished(CallOutcome::Result(result)) => self.finished(result),
+            CallEventKind::Finished(outcome) => Some(self.end(outcome)),
+            other => Some(other),
+        }
+    }
+
+    fn finished(&mut self, result: RawJson) -> Option<CallEventKind> {
+        let method = self
+            .purpose
+            .as_ref()
+            .map_or(&Method::ToolsCall, |p| &p.method);
+        let outcome = match InputRequired::read(method, &result) {
+            Ok(None) => {
+                let complete = CallOutcome::Result(result);
+                self.shaping.outcome(Era::Legacy, method, complete)
+            }
+            Ok(Some(required)) => match self.open_round(required) {
+                Ok(()) => return None,
+                Err(refused) => refused,
+            },
+            Err(error) => CallOutcome::Error(error),
+        };
+        Some(self.end(outcome))
+    }
+
+    /// Puts the backend's questions to the caller.
+    fn open_round(&mut self, required: InputRequired) -> Result<(), CallOutcome> {
+        let Some(purpose) = &self.purpose else {
+            return Err(CallOutcome::Failed(CallFailure::OutcomeUnknown {
+                reason: "it asked for input, and the node that could ask was lost".to_owned(),
+            }));
+        };
+        if self.round >= purpose.max_rounds {
+            return Err(CallOutcome::Error(RpcError::internal(format!(
+                "the backend asked for input more than {} times",
+                purpose.max_rounds
+            ))));
+        }
+        let first = self.base() + IDS_PER_ROUND / 2;
+        let mut keys = Vec::with_capacity(required.requests.len());
+        let mut asks = Vec::with_capacity(required.requests.len());
+        for (ask, request) in (first..).map(AskId).zip(required.requests) {
+            check_capability(&purpose.caller, &request.method, request.params.as_ref())?;
+            keys.push((ask, request.key));
+            asks.push(CallEventKind::Ask {
+                ask,
+                method: request.method,
+                params: request.params,
+            });
+        }
+        let open = keys.iter().map(|(ask, _)| *ask).collect();
+        self.line.steering.open_round(open);
+        self.queue.extend(asks);
+        self.phase = Phase::Asking {
+            keys,
+            state: required.state,
+        };
+        Ok(())
+    }
+
+    /// Waits for the caller's answers and calls the backend again with them.
+    async fn close_round(&mut self) -> Result<(), CallOutcome> {
+        let (Phase::Asking { keys, state }, Some(purpose)) = (&self.phase, &self.purpose) else {
+            return Ok(());
+        };
+        let answers = self.line.steering.answers();
+        let answers = match tokio::time::timeout_at(purpose.deadline, answers).await {
+            Ok(Ok(answers)) => answers,
+            Ok(Err(_)) => return Err(CallOutcome::Failed(CallFailure::Cancelled)),
+            Err(_) => {
+                let limit = purpose.deadline - purpose.started;
+                return Err(CallOutcome::Failed(CallFailure::DeadlineExceeded { limit }));
+            }
+        };
+        let responses = responses(keys, answers)?;
+        let params = with_round(self.line.params(), responses, state.as_deref());
+        self.round += 1;
+        // Before the call starts, so that none of its asks can be answered under the old base.
+        self.line.steering.rebase(self.base());
+        self.line
+            .restart(Some(params))
+            .await
+            .map_err(CallOutcome::Failed)?;
+        self.phase = Phase::Running;
+        Ok(())
+    }
+}
+
+impl Bridge for LegacyBridge {
+    async fn next(&mut self) -> Option<CallEventKind> {
+        loop {
+            if let Some(kind) = self.queue.pop_front() {
+                return Some(kind);
+            }
+            match &self.phase {
+                Phase::Ended => return None,
+                Phase::Asking { .. } => {
+                    if let Err(outcome) = self.close_round().await {
+                        return Some(self.end(outcome));
+                    }
+                }
+                Phase::Running => {
+                    let kind = self.line.next().await;
+                    if let Some(kind) = self.pass(kind) {
+                        return Some(kind);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn check_capability(
+    caller: &Caller,
+    method: &Method,
+    params: Option<&RawJson>,
+) -> Result<(), CallOutcome> {
+    match ClientCapability::needed_by(method, params) {
+        Some(needed) if declares(&caller.capabilities, needed) => Ok(()),
+        Some(needed) => Err(CallOutcome::Error(RpcError::invalid_request(format!(
+            "the call needs the client capability {needed}, which was not declared"
+        )))),
+        None => Err(CallOutcome::Error(RpcError::internal(format!(
+            "the backend asked for {method}, which no client answers"
+        )))),
+    }
+}
+
+/// `inputResponses` of a round; `None` when nothing was asked.
+fn responses(
+    keys: &[(AskId, String)],
+    mut answers: HashMap<AskId, Outcome>,
+) -> Result<Option<RawJson>, CallOutcome> {
+    if keys.is_empty() {
+        return Ok(None);
+    }
+    let mut map = RawObject::default();
+    for (ask, key) in keys {
+        match answers.remove(ask) {
+            Some(Outcome::Result(result)) => map.set(key, result),
+            Some(Outcome::Error(error)) => {
+                let text =
+                    format!("the client answered the request {key:?} with an error: {error}");
+                return Err(CallOutcome::Error(RpcError::internal(text)));
+            }
+            None => {}
+        }
+    }
+    Ok(Some(map.to_json()))
+}

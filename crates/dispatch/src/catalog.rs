@@ -1,0 +1,145 @@
+//! The merged catalog of all pools: who has what, under which name.
+
+mod compiled;
+mod conflict;
+mod facts;
+mod merge;
+mod pages;
+mod schema;
+mod template;
+mod tool;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use shoal_protocol::{Method, RawJson};
+
+pub(crate) use compiled::CompiledPool;
+pub use conflict::{Conflict, Degraded, ItemKind};
+pub(crate) use pages::Pages;
+pub(crate) use schema::problems;
+use template::UriTemplate;
+pub(crate) use tool::{Hints, Tool};
+
+use crate::shape::Shaping;
+
+/// A pool and what it offers.
+#[derive(Clone, Debug)]
+pub(crate) struct Pool {
+    pub(crate) name: Arc<str>,
+    pub(crate) compiled: Arc<CompiledPool>,
+}
+
+/// Everything that the server offers; immutable, replaced as a whole.
+#[derive(Debug)]
+pub(crate) struct Catalog {
+    tools: HashMap<String, OfferedTool>,
+    prompts: HashMap<String, OfferedPrompt>,
+    /// By URI.
+    resources: HashMap<String, Arc<str>>,
+    templates: Vec<(UriTemplate, Arc<str>)>,
+    /// Pools that have resources at all.
+    resource_pools: Vec<Arc<str>>,
+    completes: bool,
+    lists: Lists,
+    pub(crate) conflicts: Vec<Conflict>,
+    pub(crate) degraded: Vec<Degraded>,
+    pub(crate) shaping: Arc<Shaping>,
+    pub(crate) server_info: RawJson,
+    pub(crate) capabilities: RawJson,
+    pub(crate) instructions: Option<String>,
+}
+
+/// A tool under the name that clients use.
+#[derive(Clone, Debug)]
+pub(crate) struct OfferedTool {
+    pub(crate) pool: Arc<str>,
+    pub(crate) tool: Arc<Tool>,
+}
+
+/// A prompt under the name that clients use.
+#[derive(Clone, Debug)]
+pub(crate) struct OfferedPrompt {
+    pub(crate) pool: Arc<str>,
+    /// The backend's name for it.
+    pub(crate) name: String,
+}
+
+/// The four lists; `None` where no pool has the capability.
+#[derive(Debug, Default)]
+struct Lists {
+    tools: Option<Pages>,
+    resources: Option<Pages>,
+    templates: Option<Pages>,
+    prompts: Option<Pages>,
+}
+
+impl Catalog {
+    /// The tool that clients call `name`.
+    pub(crate) fn tool(&self, name: &str) -> Option<&OfferedTool> {
+        self.tools.get(name)
+    }
+
+    /// The prompt that clients call `name`.
+    pub(crate) fn prompt(&self, name: &str) -> Option<&OfferedPrompt> {
+        self.prompts.get(name)
+    }
+
+    /// The pool to ask for a URI: the one that lists it, else the first with a template that fits, else
+    /// the only one that has resources at all, whose backend may know more than it lists.
+    pub(crate) fn resource(&self, uri: &str) -> Option<&Arc<str>> {
+        self.resources
+            .get(uri)
+            .or_else(|| self.template_pool(|template| template.matches(uri)))
+            .or(match self.resource_pools.as_slice() {
+                [only] => Some(only),
+                _ => None,
+            })
+    }
+
+    /// The pool to ask for completions of a resource reference, which is a template or a URI.
+    pub(crate) fn resource_reference(&self, reference: &str) -> Option<&Arc<str>> {
+        self.template_pool(|template| template.as_str() == reference)
+            .or_else(|| self.resource(reference))
+    }
+
+    fn template_pool(&self, fits: impl Fn(&UriTemplate) -> bool) -> Option<&Arc<str>> {
+        self.templates
+            .iter()
+            .find(|(template, _)| fits(template))
+            .map(|(_, pool)| pool)
+    }
+
+    /// The pages of a list method; `None` where no pool has the capability.
+    pub(crate) fn list(&self, method: &Method) -> Option<&Pages> {
+        match method {
+            Method::ToolsList => self.lists.tools.as_ref(),
+            Method::ResourcesList => self.lists.resources.as_ref(),
+            Method::ResourceTemplatesList => self.lists.templates.as_ref(),
+            Method::PromptsList => self.lists.prompts.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Whether some pool has the capability that a backend method needs.
+    pub(crate) fn supports(&self, method: &Method) -> bool {
+        match method {
+            Method::ToolsCall => self.lists.tools.is_some(),
+            Method::ResourcesRead => self.lists.resources.is_some(),
+            Method::PromptsGet => self.lists.prompts.is_some(),
+            Method::Complete => self.completes,
+            _ => false,
+        }
+    }
+
+    /// How many tools, prompts, resources and templates the pool serves here.
+    pub(crate) fn counts(&self, pool: &str) -> [usize; 4] {
+        let of = |name: &Arc<str>| name.as_ref() == pool;
+        [
+            self.tools.values().filter(|t| of(&t.pool)).count(),
+            self.prompts.values().filter(|p| of(&p.pool)).count(),
+            self.resources.values().filter(|p| of(p)).count(),
+            self.templates.iter().filter(|(_, p)| of(p)).count(),
+        ]
+    }
+}

@@ -1,0 +1,96 @@
+//! What the merged server says of itself.
+
+use shoal_protocol::{RawJson, RawObject};
+
+use super::Pool;
+use crate::config::{Config, ServerInfo};
+
+/// Tasks are Shoal's own business, not a backend's.
+const TASKS: &str = "tasks";
+const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+/// Capabilities that depend on what is there, not on what was said.
+const OWN: [&str; 5] = ["tools", "resources", "prompts", "completions", "logging"];
+
+/// `Implementation` of the logical server.
+pub(super) fn server_info(pools: &[Pool], config: &Config) -> RawJson {
+    if let Some(info) = &config.server_info {
+        return RawJson::of(info);
+    }
+    let only = match pools {
+        [pool] => pool.compiled.source.server_info.clone(),
+        _ => None,
+    };
+    only.unwrap_or_else(|| {
+        RawJson::of(&ServerInfo {
+            name: "shoal".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            title: None,
+            description: None,
+            website_url: None,
+        })
+    })
+}
+
+/// `ServerCapabilities` of the logical server.
+pub(super) fn capabilities(pools: &[Pool]) -> RawJson {
+    let any = |has: &dyn Fn(&Pool) -> bool| pools.iter().any(has);
+    let mut merged = RawObject::default();
+    let listed = RawJson::from_static(r#"{"listChanged":true}"#);
+    if any(&|pool| pool.compiled.has_tools()) {
+        merged.set("tools", listed.clone());
+    }
+    if any(&|pool| pool.compiled.has_resources()) {
+        let resources = RawJson::from_static(r#"{"subscribe":true,"listChanged":true}"#);
+        merged.set("resources", resources);
+    }
+    if any(&|pool| pool.compiled.has_prompts()) {
+        merged.set("prompts", listed);
+    }
+    for plain in ["completions", "logging"] {
+        if any(&|pool| pool.compiled.source.declares(plain)) {
+            merged.set(plain, RawJson::from_static("{}"));
+        }
+    }
+    for pool in pools {
+        let declared = RawObject::of(&pool.compiled.source.capabilities.0).unwrap_or_default();
+        for (name, value) in declared.iter() {
+            if name != TASKS && !OWN.contains(&name.as_str()) {
+                merge_member(&mut merged, &name, &value);
+            }
+        }
+    }
+    merged.to_json()
+}
+
+/// Adds a capability; of two objects the union, of anything else the first.
+fn merge_member(merged: &mut RawObject, name: &str, value: &RawJson) {
+    let Some(added) = RawObject::of(value) else {
+        merged.set(name, merged.get(name).unwrap_or_else(|| value.clone()));
+        return;
+    };
+    let mut union = match merged.get(name) {
+        None => RawObject::default(),
+        Some(earlier) => match RawObject::of(&earlier) {
+            Some(earlier) => earlier,
+            None => return,
+        },
+    };
+    for (key, value) in added.iter() {
+        if key != TASKS_EXTENSION && !union.has(&key) {
+            union.set(&key, value);
+        }
+    }
+    merged.set(name, union.to_json());
+}
+
+/// Instructions of all pools, joined.
+pub(super) fn instructions(pools: &[Pool], config: &Config) -> Option<String> {
+    if config.instructions.is_some() {
+        return config.instructions.clone();
+    }
+    let all: Vec<&str> = pools
+        .iter()
+        .filter_map(|pool| pool.compiled.source.instructions.as_deref())
+        .collect();
+    (!all.is_empty()).then(|| all.join("\n\n"))
+}

@@ -1,0 +1,167 @@
+//! Merging the pools' catalogs into one.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use shoal_protocol::{RawJson, RawObject};
+
+use super::{
+    Catalog, Conflict, Degraded, ItemKind, Lists, OfferedPrompt, OfferedTool, Pages, Pool, Tool,
+    facts,
+};
+use crate::config::Config;
+use crate::shape::Shaping;
+
+impl Catalog {
+    /// Merges pools, which come sorted by name. Logs nothing: the caller knows what is new.
+    pub(crate) fn merge(pools: &[Pool], config: &Config) -> Self {
+        let server_info = facts::server_info(pools, config);
+        let shaping = Arc::new(Shaping::new(&server_info, config));
+        let mut merge = Merge::default();
+        for pool in pools {
+            merge.add(pool, config.prefix(&pool.name));
+        }
+        let lists = merge.lists(pools, config, &shaping);
+        Self {
+            lists,
+            tools: merge.tools,
+            prompts: merge.prompts,
+            resources: merge.resources,
+            templates: merge.templates,
+            resource_pools: pools
+                .iter()
+                .filter(|pool| pool.compiled.has_resources())
+                .map(|pool| pool.name.clone())
+                .collect(),
+            completes: pools
+                .iter()
+                .any(|pool| pool.compiled.source.declares("completions")),
+            conflicts: merge.conflicts,
+            degraded: merge.degraded,
+            capabilities: facts::capabilities(pools),
+            instructions: facts::instructions(pools, config),
+            server_info,
+            shaping,
+        }
+    }
+}
+
+/// A catalog in the making: who has what, and the items in their order.
+#[derive(Default)]
+struct Merge {
+    tools: HashMap<String, OfferedTool>,
+    prompts: HashMap<String, OfferedPrompt>,
+    resources: HashMap<String, Arc<str>>,
+    templates: Vec<(super::UriTemplate, Arc<str>)>,
+    conflicts: Vec<Conflict>,
+    degraded: Vec<Degraded>,
+    tool_items: Vec<RawJson>,
+    /// Positions in `tool_items` that modern clients do not get.
+    legacy_only: Vec<usize>,
+    prompt_items: Vec<RawJson>,
+    resource_items: Vec<RawJson>,
+    template_items: Vec<RawJson>,
+}
+
+impl Merge {
+    fn add(&mut self, pool: &Pool, prefix: &str) {
+        for tool in &pool.compiled.tools {
+            self.add_tool(pool, prefix, tool);
+        }
+        for (own, raw) in &pool.compiled.prompts {
+            let name = format!("{prefix}{own}");
+            if let Some(kept) = self.prompts.get(&name) {
+                let kept = kept.pool.clone();
+                self.conflict(ItemKind::Prompt, &name, &kept, pool);
+                continue;
+            }
+            self.prompt_items.push(renamed(raw, prefix, &name));
+            let offered = OfferedPrompt {
+                pool: pool.name.clone(),
+                name: own.clone(),
+            };
+            self.prompts.insert(name, offered);
+        }
+        for (uri, raw) in &pool.compiled.resources {
+            if let Some(kept) = self.resources.get(uri).cloned() {
+                self.conflict(ItemKind::Resource, uri, &kept, pool);
+                continue;
+            }
+            self.resource_items.push(raw.clone());
+            self.resources.insert(uri.clone(), pool.name.clone());
+        }
+        for (template, raw) in &pool.compiled.templates {
+            let same =
+                |(earlier, _): &&(super::UriTemplate, _)| earlier.as_str() == template.as_str();
+            if let Some((_, kept)) = self.templates.iter().find(same).cloned() {
+                self.conflict(ItemKind::ResourceTemplate, template.as_str(), &kept, pool);
+                continue;
+            }
+            self.template_items.push(raw.clone());
+            self.templates.push((template.clone(), pool.name.clone()));
+        }
+    }
+
+    fn add_tool(&mut self, pool: &Pool, prefix: &str, tool: &Arc<Tool>) {
+        let name = format!("{prefix}{}", tool.name);
+        if let Some(kept) = self.tools.get(&name) {
+            let kept = kept.pool.clone();
+            self.conflict(ItemKind::Tool, &name, &kept, pool);
+            return;
+        }
+        let mut degraded = |reason: String| {
+            self.degraded.push(Degraded {
+                tool: name.clone(),
+                pool: pool.name.to_string(),
+                reason,
+            });
+        };
+        if let Err(error) = &tool.validator {
+            degraded(format!("arguments are not validated: {error}"));
+        }
+        if let Err(error) = &tool.headers {
+            degraded(format!("not listed to modern clients: {error}"));
+            self.legacy_only.push(self.tool_items.len());
+        }
+        self.tool_items.push(renamed(&tool.raw, prefix, &name));
+        let offered = OfferedTool {
+            pool: pool.name.clone(),
+            tool: tool.clone(),
+        };
+        self.tools.insert(name, offered);
+    }
+
+    fn conflict(&mut self, kind: ItemKind, name: &str, kept: &Arc<str>, hidden: &Pool) {
+        self.conflicts.push(Conflict {
+            kind,
+            name: name.to_owned(),
+            kept: kept.to_string(),
+            hidden: hidden.name.to_string(),
+        });
+    }
+
+    fn lists(&self, pools: &[Pool], config: &Config, shaping: &Shaping) -> Lists {
+        let write = |offered: bool, member, items: &[RawJson], legacy_only: &[usize]| {
+            offered.then(|| Pages::write(member, items, legacy_only, config.page_size, shaping))
+        };
+        let tools = pools.iter().any(|pool| pool.compiled.has_tools());
+        let prompts = pools.iter().any(|pool| pool.compiled.has_prompts());
+        let resources = pools.iter().any(|pool| pool.compiled.has_resources());
+        Lists {
+            tools: write(tools, "tools", &self.tool_items, &self.legacy_only),
+            resources: write(resources, "resources", &self.resource_items, &[]),
+            templates: write(resources, "resourceTemplates", &self.template_items, &[]),
+            prompts: write(prompts, "prompts", &self.prompt_items, &[]),
+        }
+    }
+}
+
+/// The item under its prefixed name; untouched without a prefix.
+fn renamed(raw: &RawJson, prefix: &str, name: &str) -> RawJson {
+    if prefix.is_empty() {
+        return raw.clone();
+    }
+    let mut item = RawObject::of(raw).unwrap_or_default();
+    item.set("name", RawJson::of(name));
+    item.to_json()
+}

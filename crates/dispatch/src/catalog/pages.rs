@@ -1,0 +1,115 @@
+//! The answers to the list methods, written once per catalog.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use shoal_protocol::{Era, RawJson, RawObject, RpcError};
+
+use crate::shape::Shaping;
+
+/// One list in both eras, as complete results.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    legacy: Vec<RawJson>,
+    modern: Vec<RawJson>,
+    /// Begins every cursor, so that a cursor of one list is no cursor of another.
+    member: &'static str,
+}
+
+impl Pages {
+    /// Writes the pages of a list whose result has `member`. Items that `legacy_only` names are left
+    /// out for modern clients.
+    pub(super) fn write(
+        member: &'static str,
+        items: &[RawJson],
+        legacy_only: &[usize],
+        page_size: usize,
+        shaping: &Shaping,
+    ) -> Self {
+        let all: Vec<&RawJson> = items.iter().collect();
+        let legacy = paged(member, &all, page_size);
+        let modern = if legacy_only.is_empty() {
+            legacy.clone()
+        } else {
+            let shown: Vec<&RawJson> = items
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| !legacy_only.contains(at))
+                .map(|(_, item)| item)
+                .collect();
+            paged(member, &shown, page_size)
+        };
+        let modern = modern.iter().map(|page| shaping.list(page)).collect();
+        Self {
+            legacy,
+            modern,
+            member,
+        }
+    }
+
+    /// The page that `params.cursor` asks for.
+    ///
+    /// # Errors
+    /// -32602 when the cursor is none of this list's.
+    pub(crate) fn get(&self, era: Era, params: Option<&RawJson>) -> Result<RawJson, RpcError> {
+        let pages = match era {
+            Era::Legacy => &self.legacy,
+            Era::Modern => &self.modern,
+        };
+        let cursor = params
+            .and_then(RawObject::of)
+            .and_then(|params| params.get("cursor"))
+            .filter(|cursor| cursor.as_str() != "null");
+        let number = match cursor {
+            None => Some(0),
+            Some(cursor) => self.number(&cursor).filter(|number| *number > 0),
+        };
+        number
+            .and_then(|number| pages.get(number))
+            .cloned()
+            .ok_or_else(|| {
+                RpcError::invalid_params(
+                    "the cursor is not valid (any more): list again from the beginning",
+                )
+            })
+    }
+
+    fn number(&self, cursor: &RawJson) -> Option<usize> {
+        let decoded = URL_SAFE_NO_PAD.decode(cursor.string()?).ok()?;
+        let text = std::str::from_utf8(&decoded).ok()?;
+        text.strip_prefix(self.member)?
+            .strip_prefix(':')?
+            .parse()
+            .ok()
+    }
+}
+
+fn paged(member: &str, items: &[&RawJson], page_size: usize) -> Vec<RawJson> {
+    if items.is_empty() {
+        return vec![page(member, &[], None)];
+    }
+    let last = items.len().div_ceil(page_size.max(1)) - 1;
+    items
+        .chunks(page_size.max(1))
+        .enumerate()
+        .map(|(at, items)| page(member, items, (at < last).then_some(at + 1)))
+        .collect()
+}
+
+fn page(member: &str, items: &[&RawJson], next: Option<usize>) -> RawJson {
+    let length: usize = items.iter().map(|item| item.len() + 1).sum();
+    let mut text = Vec::with_capacity(length + 64);
+    text.extend_from_slice(format!("{{\"{member}\":[").as_bytes());
+    for (at, item) in items.iter().enumerate() {
+        if at > 0 {
+            text.push(b',');
+        }
+        text.extend_from_slice(item.as_bytes());
+    }
+    text.push(b']');
+    if let Some(next) = next {
+        let cursor = URL_SAFE_NO_PAD.encode(format!("{member}:{next}"));
+        text.extend_from_slice(format!(",\"nextCursor\":\"{cursor}\"").as_bytes());
+    }
+    text.push(b'}');
+    RawJson::from_valid(text.into())
+}

@@ -1,0 +1,153 @@
+//! Matching URIs against the templates of RFC 6570, levels 1 to 3.
+
+/// A URI template as a matcher: it tells which URIs a template can expand to, without binding variables.
+#[derive(Clone, Debug)]
+pub(crate) struct UriTemplate {
+    text: String,
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Debug)]
+enum Part {
+    Literal(Vec<u8>),
+    Expression(Expression),
+}
+
+/// `{var}`, `{+var}`, `{#var}`, `{.var}`, `{/var}`, `{;var}`, `{?var}` or `{&var}`.
+#[derive(Clone, Copy, Debug)]
+struct Expression {
+    /// The operator's first character in the expansion; without one, a value must not be empty.
+    lead: Option<u8>,
+    /// Characters that end the value.
+    stops: &'static [u8],
+}
+
+impl UriTemplate {
+    /// Reads a template; a brace that is never closed is literal text.
+    pub(crate) fn parse(text: &str) -> Self {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some((literal, after)) = rest.split_once('{') {
+            let Some((expression, tail)) = after.split_once('}') else {
+                break;
+            };
+            if !literal.is_empty() {
+                parts.push(Part::Literal(literal.into()));
+            }
+            parts.push(Part::Expression(Expression::of(expression)));
+            rest = tail;
+        }
+        if !rest.is_empty() {
+            parts.push(Part::Literal(rest.into()));
+        }
+        Self {
+            text: text.to_owned(),
+            parts,
+        }
+    }
+
+    /// The template as it was written.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the template can expand to `uri`. Time is the product of both lengths at most: the set of
+    /// reachable positions moves on part by part, so no URI can make it backtrack.
+    pub(crate) fn matches(&self, uri: &str) -> bool {
+        let uri = uri.as_bytes();
+        let mut reached = vec![false; uri.len() + 1];
+        reached[0] = true;
+        for part in &self.parts {
+            reached = match part {
+                Part::Literal(literal) => after_literal(literal, uri, &reached),
+                Part::Expression(expression) => expression.after(uri, &reached),
+            };
+        }
+        reached[uri.len()]
+    }
+}
+
+fn after_literal(literal: &[u8], uri: &[u8], reached: &[bool]) -> Vec<bool> {
+    let mut next = vec![false; reached.len()];
+    for at in (0..reached.len()).filter(|&at| reached[at]) {
+        if uri[at..].starts_with(literal) {
+            next[at + literal.len()] = true;
+        }
+    }
+    next
+}
+
+impl Expression {
+    fn of(expression: &str) -> Self {
+        let (lead, stops): (_, &[u8]) = match expression.as_bytes().first() {
+            Some(b'+') => (None, b""),
+            Some(b'#') => (Some(b'#'), b""),
+            Some(b'.') => (Some(b'.'), b"/?#"),
+            Some(b'/') => (Some(b'/'), b"?#"),
+            Some(b';') => (Some(b';'), b"/?#"),
+            Some(b'?') => (Some(b'?'), b"#"),
+            Some(b'&') => (Some(b'&'), b"#"),
+            _ => (None, b"/?#"),
+        };
+        Self { lead, stops }
+    }
+
+    fn after(self, uri: &[u8], reached: &[bool]) -> Vec<bool> {
+        let takes = |at: usize| uri.get(at).is_some_and(|byte| !self.stops.contains(byte));
+        let mut inside = vec![false; reached.len()];
+        for at in (0..uri.len()).filter(|&at| reached[at]) {
+            inside[at + 1] |= match self.lead {
+                Some(lead) => uri[at] == lead,
+                None => takes(at),
+            };
+        }
+        for at in 0..uri.len() {
+            if inside[at] && takes(at) {
+                inside[at + 1] = true;
+            }
+        }
+        if self.lead.is_some() {
+            // Without a value, the operator's character is left out too.
+            for (inside, reached) in inside.iter_mut().zip(reached) {
+                *inside |= reached;
+            }
+        }
+        inside
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::UriTemplate;
+
+    #[test]
+    fn matches_what_a_template_expands_to() {
+        for (template, uri, expected) in [
+            ("test://t/{id}/data", "test://t/42/data", true),
+            ("test://t/{id}/data", "test://t//data", false),
+            ("test://t/{id}/data", "test://t/4/2/data", false),
+            ("file:///{+path}", "file:///a/b/c.txt", true),
+            ("db://{table}{?limit,offset}", "db://users?limit=3", true),
+            ("db://{table}{?limit}", "db://users", true),
+            ("db://{table}{/row}", "db://users/7", true),
+            ("db://{table}{/row}", "dc://users/7", false),
+            ("x://{a}-{b}", "x://1-2-3", true),
+            ("x://{a}{.ext}{#part}", "x://f.md#top", true),
+            ("x://open{brace", "x://open{brace", true),
+            ("plain", "plain", true),
+            ("plain", "plainer", false),
+        ] {
+            assert_eq!(
+                UriTemplate::parse(template).matches(uri),
+                expected,
+                "{template} {uri}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_hostile_uri_costs_no_more_than_its_length() {
+        let template = UriTemplate::parse(&format!("x://{}", "{+a}b".repeat(50)));
+        assert!(!template.matches(&format!("x://{}c", "ab".repeat(5_000))));
+    }
+}

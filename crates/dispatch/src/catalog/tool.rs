@@ -1,0 +1,72 @@
+//! One tool of a backend, read and compiled once.
+
+use jsonschema::Validator;
+use shoal_protocol::{InvalidParamHeader, ParamHeaders, RawJson, RawObject};
+
+use super::schema::{self, SchemaError};
+
+/// A tool as its backend described it, with what Shoal needs to know of it.
+#[derive(Debug)]
+pub(crate) struct Tool {
+    /// The backend's name for it.
+    pub(crate) name: String,
+    /// The `Tool` object.
+    pub(crate) raw: RawJson,
+    pub(crate) hints: Hints,
+    /// Checks arguments; a tool whose schema cannot be used stays callable, unchecked.
+    pub(crate) validator: Result<Validator, SchemaError>,
+    /// Arguments that are mirrored into headers; a tool with a broken annotation is left out of the
+    /// lists of modern clients, which would have to drop it.
+    pub(crate) headers: Result<ParamHeaders, InvalidParamHeader>,
+}
+
+/// The annotations that say whether a call may be repeated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Hints {
+    pub(crate) read_only: bool,
+    pub(crate) idempotent: bool,
+}
+
+impl Hints {
+    /// Whether an execution after a first one changes nothing.
+    pub(crate) const fn safe_to_repeat(self) -> bool {
+        self.read_only || self.idempotent
+    }
+
+    fn of(tool: &RawObject) -> Self {
+        let annotations = tool.get("annotations").and_then(|a| RawObject::of(&a));
+        let says = |hint: &str| {
+            annotations
+                .as_ref()
+                .and_then(|annotations| annotations.get(hint))
+                .is_some_and(|value| value.as_str() == "true")
+        };
+        Self {
+            read_only: says("readOnlyHint"),
+            idempotent: says("idempotentHint"),
+        }
+    }
+}
+
+impl Tool {
+    /// Reads a `Tool` object; `None` when it has no name.
+    pub(crate) fn read(raw: &RawJson) -> Option<Self> {
+        let object = RawObject::of(raw)?;
+        let name = object.get("name")?.string()?;
+        let schema = object
+            .get("inputSchema")
+            .unwrap_or(RawJson::from_static("{}"));
+        let (validator, headers) = match schema::read(&schema) {
+            Ok(value) => (schema::compile(&value), ParamHeaders::of_schema(&value)),
+            // Nothing of a schema beyond the limits is read.
+            Err(error) => (Err(error), Ok(ParamHeaders::default())),
+        };
+        Some(Self {
+            name,
+            raw: raw.clone(),
+            hints: Hints::of(&object),
+            validator,
+            headers,
+        })
+    }
+}

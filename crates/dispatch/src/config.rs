@@ -1,0 +1,141 @@
+//! The settings of the dispatcher.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Settings of the dispatcher; [`Config::default`] is a sensible server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// What the server calls itself. Default: the `serverInfo` of the pool if there is just one, else
+    /// the name `shoal`.
+    pub server_info: Option<ServerInfo>,
+    /// Instructions for models, in place of the pools' own.
+    pub instructions: Option<String>,
+    /// Items on one page of a list. Default: 1000.
+    pub page_size: usize,
+    /// For how many milliseconds a modern client may keep a list. Default: 60000.
+    pub list_ttl_ms: u64,
+    /// Who may share a list that was kept. Default: `public`.
+    pub list_cache_scope: CacheScope,
+    /// For how many milliseconds a modern client may keep a resource, where its backend says nothing.
+    /// Default: 0.
+    pub read_ttl_ms: u64,
+    /// Who may share a resource that was kept, where its backend says nothing. Default: `private`.
+    pub read_cache_scope: CacheScope,
+    /// Whether arguments are checked against a tool's `inputSchema` before a worker sees them.
+    /// Default: true.
+    pub validate_arguments: bool,
+    /// How many workers a call is offered to before it fails. Default: 3.
+    pub start_attempts: usize,
+    /// How often one call of a legacy client may ask for input by `InputRequiredResult`. Default: 16.
+    pub max_rounds: u32,
+    /// How long a call waits for a modern client's answers, in seconds; also how long a `requestState`
+    /// is valid. Default: 600.
+    pub parking_time_secs: u64,
+    /// How many calls may wait for answers on this node. Default: 10000.
+    pub max_parked: usize,
+    /// How many calls of one principal may wait for answers on this node. Default: 1000.
+    pub max_parked_per_principal: usize,
+    /// Settings of single pools, by name.
+    pub pools: BTreeMap<String, PoolConfig>,
+}
+
+/// Settings of one pool.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PoolConfig {
+    /// Put before the names of the pool's tools and prompts. Default: nothing.
+    pub prefix: String,
+    /// Which of the pool's tool calls are journaled. Default: `auto`.
+    pub durability: DurabilityPolicy,
+    /// Tools, by the backend's name, that are safe to repeat whatever else is said.
+    pub repeatable: Vec<String>,
+    /// Tools, by the backend's name, that are never repeated whatever else is said.
+    pub journaled: Vec<String>,
+}
+
+/// Which tool calls of a pool are journaled, so that they are never executed twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DurabilityPolicy {
+    /// Those of tools that do not declare `readOnlyHint` or `idempotentHint`.
+    #[default]
+    Auto,
+    /// None: every tool is safe to repeat.
+    Never,
+    /// All.
+    Always,
+}
+
+/// `cacheScope` of a cacheable result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CacheScope {
+    /// Anybody may get the copy.
+    Public,
+    /// Only the same principal may.
+    Private,
+}
+
+/// `Implementation` of the server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ServerInfo {
+    /// The name for programs.
+    pub name: String,
+    /// The version.
+    pub version: String,
+    /// The name for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What the server is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Where to read more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub website_url: Option<String>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            server_info: None,
+            instructions: None,
+            page_size: 1000,
+            list_ttl_ms: 60_000,
+            list_cache_scope: CacheScope::Public,
+            read_ttl_ms: 0,
+            read_cache_scope: CacheScope::Private,
+            validate_arguments: true,
+            start_attempts: 3,
+            max_rounds: 16,
+            parking_time_secs: 600,
+            max_parked: 10_000,
+            max_parked_per_principal: 1_000,
+            pools: BTreeMap::new(),
+        }
+    }
+}
+
+impl Config {
+    pub(crate) fn parking_time(&self) -> Duration {
+        Duration::from_secs(self.parking_time_secs)
+    }
+
+    pub(crate) fn prefix(&self, pool: &str) -> &str {
+        self.pools.get(pool).map_or("", |pool| &pool.prefix)
+    }
+}
+
+impl CacheScope {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Public => "public",
+            Self::Private => "private",
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! The checks that a call must pass before a worker sees it, and the pool that it goes to.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+use shoal_ports::{CallFailure, CallOutcome};
+use shoal_protocol::{Era, Method, RawJson, RawObject, Revision, RpcError, members};
+
+use crate::catalog::problems;
+use crate::config::Config;
+use crate::pools::View;
+
+/// Up to this many members, comparing each with each is cheaper than a set.
+const FEW_MEMBERS: usize = 16;
+
+/// Where a call goes, with the parameters as its backend knows them.
+pub(crate) struct Route {
+    pub(crate) pool: Arc<str>,
+    pub(crate) params: Option<RawJson>,
+}
+
+/// Why a call goes nowhere.
+pub(crate) enum Refused {
+    /// The call's own fault.
+    Answer(CallOutcome),
+    /// The server is not ready to tell.
+    NotReady(CallFailure),
+}
+
+impl From<RpcError> for Refused {
+    fn from(error: RpcError) -> Self {
+        Self::Answer(CallOutcome::Error(error))
+    }
+}
+
+/// Refuses parameters with a repeated member: two parsers could each take another one, and what was
+/// checked here would not be what the backend reads.
+pub(crate) fn check_members(params: Option<&RawJson>) -> Result<(), RpcError> {
+    let Some(params) = params else {
+        return Ok(());
+    };
+    let text = params.to_bytes();
+    let keys: Vec<_> = members(&text)
+        .map(|(key, _)| match key.contains(&b'\\') {
+            false => key,
+            true => {
+                let name = RawJson::from_valid(key).string().unwrap_or_default();
+                RawJson::of(&name).into_bytes()
+            }
+        })
+        .collect();
+    let repeated = if keys.len() <= FEW_MEMBERS {
+        (1..keys.len()).any(|at| keys[..at].contains(&keys[at]))
+    } else {
+        keys.iter().collect::<HashSet<_>>().len() < keys.len()
+    };
+    if repeated {
+        return Err(RpcError::invalid_params("params must not repeat a member"));
+    }
+    Ok(())
+}
+
+/// Finds the pool for a call of a backend method.
+pub(crate) fn route(
+    view: &View,
+    config: &Config,
+    revision: Revision,
+    method: &Method,
+    params: Option<&RawJson>,
+) -> Result<Route, Refused> {
+    if !view.catalog.supports(method) {
+        return Err(absent(view, RpcError::method_not_found(method.as_str())));
+    }
+    let mut edit = Edit::of(params);
+    if revision.era() == Era::Legacy {
+        // Rounds are a matter between Shoal and the backend there; a state that comes from a legacy
+        // client was sealed by nobody.
+        edit.remove("inputResponses");
+        edit.remove("requestState");
+    }
+    let pool = match method {
+        Method::ToolsCall => tool(view, config, &mut edit)?,
+        Method::PromptsGet => {
+            let name = edit.string("name")?;
+            let prompt = view.catalog.prompt(&name).ok_or_else(|| {
+                absent(
+                    view,
+                    RpcError::invalid_params(format!("unknown prompt: {name}")),
+                )
+            })?;
+            edit.rename(&name, &prompt.name);
+            prompt.pool.clone()
+        }
+        Method::ResourcesRead => {
+            let uri = edit.string("uri")?;
+            let pool = view.catalog.resource(&uri);
+            pool.ok_or_else(|| absent(view, unknown_resource(revision.resource_not_found(), &uri)))?
+                .clone()
+        }
+        _ => completion(view, &mut edit)?,
+    };
+    let params = edit.finish(params);
+    Ok(Route { pool, params })
+}
+
+/// The error of an unknown resource.
+pub(crate) fn unknown_resource(code: i64, uri: &str) -> RpcError {
+    let mut data = RawObject::default();
+    data.set("uri", RawJson::of(uri));
+    RpcError::new(code, format!("unknown resource: {uri}")).with_data(data.to_json())
+}
+
+/// Something is not in the catalog: the call's fault, unless the catalog is not complete yet.
+fn absent(view: &View, error: RpcError) -> Refused {
+    match view.unannounced() {
+        Some(failure) => Refused::NotReady(failure),
+        None => error.into(),
+    }
+}
+
+fn tool(view: &View, config: &Config, edit: &mut Edit) -> Result<Arc<str>, Refused> {
+    let name = edit.string("name")?;
+    let offered = view.catalog.tool(&name).ok_or_else(|| {
+        absent(
+            view,
+            RpcError::invalid_params(format!("unknown tool: {name}")),
+        )
+    })?;
+    let arguments = edit.object.get("arguments");
+    if arguments.as_ref().is_some_and(|given| !given.is_object()) {
+        return Err(RpcError::invalid_params("arguments must be an object").into());
+    }
+    if let (true, Ok(validator)) = (config.validate_arguments, &offered.tool.validator) {
+        let value: Value = match &arguments {
+            None => Value::Object(serde_json::Map::new()),
+            Some(arguments) => arguments.read().map_err(|error| {
+                RpcError::invalid_params(format!("arguments cannot be read: {error}"))
+            })?,
+        };
+        if let Some(problems) = problems(validator, &value) {
+            return Err(Refused::Answer(execution_error(&format!(
+                "Invalid arguments for tool {name}: {problems}"
+            ))));
+        }
+    }
+    edit.rename(&name, &offered.tool.name);
+    Ok(offered.pool.clone())
+}
+
+/// An error that the model can act on (SEP-1303).
+fn execution_error(text: &str) -> CallOutcome {
+    let text = RawJson::of(text);
+    CallOutcome::Result(RawJson::from_valid(
+        format!(
+            r#"{{"content":[{{"type":"text","text":{}}}],"isError":true}}"#,
+            text.as_str()
+        )
+        .into(),
+    ))
+}
+
+fn completion(view: &View, edit: &mut Edit) -> Result<Arc<str>, Refused> {
+    let reference = edit.object.get("ref");
+    let mut reference = reference
+        .as_ref()
+        .and_then(RawObject::of)
+        .ok_or_else(|| RpcError::invalid_params("params.ref must be an object"))?;
+    let member = |name: &str| reference.get(name).and_then(|value| value.string());
+    match member("type").as_deref() {
+        Some("ref/prompt") => {
+            let name = member("name")
+                .ok_or_else(|| RpcError::invalid_params("params.ref.name must be a string"))?;
+            let prompt = view.catalog.prompt(&name).ok_or_else(|| {
+                absent(
+                    view,
+                    RpcError::invalid_params(format!("unknown prompt: {name}")),
+                )
+            })?;
+            if prompt.name != name {
+                reference.set("name", RawJson::of(&prompt.name));
+                edit.set("ref", reference.to_json());
+            }
+            Ok(prompt.pool.clone())
+        }
+        Some("ref/resource") => {
+            let uri = member("uri")
+                .ok_or_else(|| RpcError::invalid_params("params.ref.uri must be a string"))?;
+            let pool = view.catalog.resource_reference(&uri);
+            let unknown = || {
+                let code = shoal_protocol::code::INVALID_PARAMS;
+                absent(view, unknown_resource(code, &uri))
+            };
+            Ok(pool.ok_or_else(unknown)?.clone())
+        }
+        _ => Err(RpcError::invalid_params(
+            "params.ref.type must be \"ref/prompt\" or \"ref/resource\"",
+        )
+        .into()),
+    }
+}
+
+/// Parameters that are written anew only if something changed.
+struct Edit {
+    object: RawObject,
+    changed: bool,
+}
+
+impl Edit {
+    fn of(params: Option<&RawJson>) -> Self {
+        Self {
+            object: params.and_then(RawObject::of).unwrap_or_default(),
+            changed: false,
+        }
+    }
+
+    fn string(&self, name: &str) -> Result<String, RpcError> {
+        self.object
+            .get(name)
+            .and_then(|value| value.string())
+            .ok_or_else(|| RpcError::invalid_params(format!("params.{name} must be a string")))
+    }
+
+    fn remove(&mut self, name: &str) {
+        self.changed |= self.object.remove(name).is_some();
+    }
+
+    fn set(&mut self, name: &str, value: RawJson) {
+        self.object.set(name, value);
+        self.changed = true;
+    }
+
+    fn rename(&mut self, from: &str, to: &str) {
+        if from != to {
+            self.set("name", RawJson::of(to));
+        }
+    }
+
+    fn finish(self, params: Option<&RawJson>) -> Option<RawJson> {
+        if self.changed {
+            Some(self.object.to_json())
+        } else {
+            params.cloned()
+        }
+    }
+}

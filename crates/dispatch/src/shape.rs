@@ -1,0 +1,181 @@
+//! The shape of a result for the era of its caller, spliced into the backend's own text.
+
+use bytes::{BufMut, Bytes, BytesMut};
+use memchr::memmem;
+use shoal_ports::CallOutcome;
+use shoal_protocol::{Era, Method, RawJson, RawObject, SERVER_INFO, code, members};
+
+use crate::config::Config;
+
+const RESULT_TYPE: &[u8] = b"resultType";
+
+/// What is added to results for modern callers; one per catalog.
+#[derive(Debug)]
+pub(crate) struct Shaping {
+    server_info: RawJson,
+    /// `"_meta":{"io.modelcontextprotocol/serverInfo":…},`
+    meta: Bytes,
+    list: CacheHint,
+    read: CacheHint,
+}
+
+#[derive(Debug)]
+struct CacheHint {
+    /// `"ttlMs":…,`
+    ttl: String,
+    /// `"cacheScope":"…",`
+    scope: String,
+}
+
+impl Shaping {
+    pub(crate) fn new(server_info: &RawJson, config: &Config) -> Self {
+        let meta = format!(r#""_meta":{{"{SERVER_INFO}":{}}},"#, server_info.as_str());
+        let hint = |ttl: u64, scope: crate::config::CacheScope| CacheHint {
+            ttl: format!(r#""ttlMs":{ttl},"#),
+            scope: format!(r#""cacheScope":"{}","#, scope.as_str()),
+        };
+        Self {
+            server_info: server_info.clone(),
+            meta: meta.into(),
+            list: hint(config.list_ttl_ms, config.list_cache_scope),
+            read: hint(config.read_ttl_ms, config.read_cache_scope),
+        }
+    }
+
+    /// The outcome as a caller of `era` gets it.
+    pub(crate) fn outcome(&self, era: Era, method: &Method, outcome: CallOutcome) -> CallOutcome {
+        match (era, outcome) {
+            (Era::Legacy, CallOutcome::Result(result)) => {
+                CallOutcome::Result(without_result_type(result))
+            }
+            (Era::Modern, CallOutcome::Result(result)) => {
+                let hint = matches!(method, Method::ResourcesRead).then_some(&self.read);
+                CallOutcome::Result(self.modern(&result, hint))
+            }
+            (Era::Modern, CallOutcome::Error(mut error))
+                if error.code == code::RESOURCE_NOT_FOUND =>
+            {
+                error.code = code::INVALID_PARAMS;
+                CallOutcome::Error(error)
+            }
+            (_, outcome) => outcome,
+        }
+    }
+
+    /// A page of a list for modern callers.
+    pub(crate) fn list(&self, page: &RawJson) -> RawJson {
+        self.modern(page, Some(&self.list))
+    }
+
+    /// Adds what is missing right behind the opening brace; all other bytes stay as they are, except
+    /// for a `_meta`, which gains a member.
+    fn modern(&self, result: &RawJson, hint: Option<&CacheHint>) -> RawJson {
+        if !result.is_object() {
+            return result.clone();
+        }
+        let text = result.to_bytes();
+        let found = Found::in_object(&text);
+        let mut out = BytesMut::with_capacity(text.len() + self.meta.len() + 128);
+        out.put_u8(b'{');
+        if !found.result_type {
+            out.put_slice(br#""resultType":"complete","#);
+        }
+        // Hints belong to complete results only (2026-07-28, Caching).
+        if let Some(hint) = hint.filter(|_| !found.input_required) {
+            if !found.ttl {
+                out.put_slice(hint.ttl.as_bytes());
+            }
+            if !found.scope {
+                out.put_slice(hint.scope.as_bytes());
+            }
+        }
+        match found.meta {
+            None => {
+                out.put_slice(&self.meta);
+                put_rest(&mut out, &text[1..], found.any);
+            }
+            Some(meta) => {
+                let start = offset_in(&text, &meta);
+                put_rest(&mut out, &text[1..start], found.any);
+                out.put_slice(self.with_server_info(&meta).as_bytes());
+                out.put_slice(&text[start + meta.len()..]);
+            }
+        }
+        RawJson::from_valid(out.freeze())
+    }
+
+    fn with_server_info(&self, meta: &Bytes) -> RawJson {
+        let meta = RawJson::from_valid(meta.clone());
+        let mut object = RawObject::of(&meta).unwrap_or_default();
+        if object.has(SERVER_INFO) {
+            object.set(SERVER_INFO, self.server_info.clone());
+            return object.to_json();
+        }
+        if object.is_empty() {
+            object.set(SERVER_INFO, self.server_info.clone());
+            return object.to_json();
+        }
+        let head = format!(r#"{{"{SERVER_INFO}":{},"#, self.server_info.as_str());
+        let mut text = BytesMut::with_capacity(head.len() + meta.len());
+        text.put_slice(head.as_bytes());
+        text.put_slice(&meta.as_bytes()[1..]);
+        RawJson::from_valid(text.freeze())
+    }
+}
+
+/// Where a member's value lies in the text that it was sliced from.
+fn offset_in(text: &Bytes, value: &Bytes) -> usize {
+    value.as_ptr() as usize - text.as_ptr() as usize
+}
+
+/// Puts what follows the opening brace; without members, the comma of the added ones goes.
+fn put_rest(out: &mut BytesMut, rest: &[u8], any: bool) {
+    if !any && out.last() == Some(&b',') {
+        out.truncate(out.len() - 1);
+    }
+    out.put_slice(rest);
+}
+
+/// Which members a result has already.
+#[derive(Default)]
+struct Found {
+    any: bool,
+    result_type: bool,
+    input_required: bool,
+    ttl: bool,
+    scope: bool,
+    meta: Option<Bytes>,
+}
+
+impl Found {
+    fn in_object(text: &Bytes) -> Self {
+        let mut found = Self::default();
+        for (key, value) in members(text) {
+            found.any = true;
+            match key.as_ref() {
+                br#""resultType""# => {
+                    found.result_type = true;
+                    found.input_required = value.as_ref() == br#""input_required""#;
+                }
+                br#""ttlMs""# => found.ttl = true,
+                br#""cacheScope""# => found.scope = true,
+                br#""_meta""# => found.meta = Some(value),
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
+/// A result as before 2026-07-28. Nearly all have no `resultType`, and searching is much cheaper
+/// than taking apart.
+fn without_result_type(result: RawJson) -> RawJson {
+    if memmem::find(result.as_bytes(), RESULT_TYPE).is_none() {
+        return result;
+    }
+    let mut object = RawObject::of(&result).unwrap_or_default();
+    match object.remove("resultType") {
+        Some(_) => object.to_json(),
+        None => result,
+    }
+}

@@ -1,0 +1,100 @@
+//! What every call, watcher and subscription of one dispatcher has in common.
+
+use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock};
+use shoal_ports::{Announcement, Bus, ServerFacts, Worker, WorkerId};
+use shoal_protocol::{KeyRing, RawJson};
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+use crate::bridge::ParkingLot;
+use crate::catalog::Catalog;
+use crate::config::Config;
+use crate::pools::{Registry, View};
+use crate::subscriptions::Subscriptions;
+
+/// The dispatcher's state.
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) keys: KeyRing,
+    pub(crate) bus: Arc<dyn Bus>,
+    pub(crate) facts: watch::Sender<Arc<ServerFacts>>,
+    pub(crate) lot: Arc<ParkingLot>,
+    pub(crate) subscriptions: Subscriptions,
+    view: RwLock<Arc<View>>,
+    registry: Mutex<Registry>,
+}
+
+impl Shared {
+    pub(crate) fn new(config: Config, keys: KeyRing, bus: Arc<dyn Bus>) -> Self {
+        let catalog = Arc::new(Catalog::merge(&[], &config));
+        let facts = ServerFacts {
+            server_info: catalog.server_info.clone(),
+            capabilities: RawJson::from_static("{}"),
+            instructions: catalog.instructions.clone(),
+            versions: [0; 3],
+        };
+        let view = View {
+            catalog,
+            pools: Default::default(),
+        };
+        Self {
+            lot: ParkingLot::new(&config),
+            config,
+            keys,
+            bus,
+            facts: watch::Sender::new(Arc::new(facts)),
+            subscriptions: Subscriptions::default(),
+            view: RwLock::new(Arc::new(view)),
+            registry: Mutex::default(),
+        }
+    }
+
+    /// What calls are dispatched by now.
+    pub(crate) fn view(&self) -> Arc<View> {
+        self.view.read().clone()
+    }
+
+    pub(crate) fn add(&self, worker: Arc<dyn Worker>, announcement: Announcement) {
+        let mut registry = self.registry.lock();
+        registry.add(worker, announcement);
+        self.refresh(&mut registry);
+    }
+
+    /// Ties tasks to a worker: they end when it is removed.
+    pub(crate) fn keep(&self, worker: &WorkerId, tasks: [AbortHandle; 2]) {
+        self.registry.lock().keep(worker, tasks);
+    }
+
+    pub(crate) fn remove(&self, worker: &WorkerId) -> bool {
+        let mut registry = self.registry.lock();
+        let removed = registry.remove(worker);
+        self.refresh(&mut registry);
+        removed
+    }
+
+    /// Notes an announcement; whether the worker has become ready by it.
+    pub(crate) fn hear(&self, worker: &Arc<dyn Worker>, announcement: Announcement) -> bool {
+        let mut registry = self.registry.lock();
+        let appears = registry.hear(worker, announcement);
+        if appears.is_some() {
+            self.refresh(&mut registry);
+        }
+        appears.unwrap_or_default()
+    }
+
+    /// Replaces view and facts. Compiling happens here, under the registry's lock, never under the
+    /// view's: calls go on by the old view meanwhile.
+    fn refresh(&self, registry: &mut Registry) {
+        let (view, facts) = registry.view(&self.config, &self.view());
+        *self.view.write() = Arc::new(view);
+        self.facts.send_if_modified(|known| {
+            let changed = **known != facts;
+            if changed {
+                *known = Arc::new(facts);
+            }
+            changed
+        });
+    }
+}

@@ -1,0 +1,100 @@
+//! What an operator can see of the dispatcher.
+
+use serde::Serialize;
+use shoal_ports::WorkerLoad;
+
+use crate::catalog::{Conflict, Degraded};
+use crate::pools::{Member, View};
+
+/// The dispatcher's state at one moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Status {
+    /// By name.
+    pub pools: Vec<PoolStatus>,
+    /// What two pools both claim.
+    pub conflicts: Vec<Conflict>,
+    /// Tools that are served with a part of their description unused.
+    pub degraded: Vec<Degraded>,
+    /// Calls that wait for a modern client's answers.
+    pub parked: usize,
+    /// Resources that somebody is subscribed to.
+    pub subscriptions: usize,
+}
+
+/// One pool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PoolStatus {
+    /// Its name.
+    pub name: String,
+    /// Whether a worker takes calls.
+    pub ready: bool,
+    /// Tools that it serves here.
+    pub tools: usize,
+    /// Prompts that it serves here.
+    pub prompts: usize,
+    /// Resources that it serves here.
+    pub resources: usize,
+    /// Resource templates that it serves here.
+    pub resource_templates: usize,
+    /// Its workers, those that are ready first.
+    pub workers: Vec<WorkerStatus>,
+}
+
+/// One worker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WorkerStatus {
+    /// Its id.
+    pub id: String,
+    /// Whether it takes calls.
+    pub ready: bool,
+    /// Calls running.
+    pub running: usize,
+    /// Calls waiting.
+    pub queued: usize,
+    /// Calls that can run at once.
+    pub capacity: usize,
+    /// Why it is not ready, or what is degraded.
+    pub detail: Option<String>,
+}
+
+impl Status {
+    pub(crate) fn of(view: &View, parked: usize, subscriptions: usize) -> Self {
+        let pools = view.pools.iter().map(|(name, pool)| {
+            let [tools, prompts, resources, resource_templates] = view.catalog.counts(name);
+            let ready = pool.ready.iter().map(|member| worker(member, true));
+            let waiting = pool.waiting.iter().map(|member| worker(member, false));
+            PoolStatus {
+                name: name.to_string(),
+                ready: !pool.ready.is_empty(),
+                tools,
+                prompts,
+                resources,
+                resource_templates,
+                workers: ready.chain(waiting).collect(),
+            }
+        });
+        Self {
+            pools: pools.collect(),
+            conflicts: view.catalog.conflicts.clone(),
+            degraded: view.catalog.degraded.clone(),
+            parked,
+            subscriptions,
+        }
+    }
+}
+
+fn worker(member: &Member, ready: bool) -> WorkerStatus {
+    let WorkerLoad {
+        running,
+        queued,
+        capacity,
+    } = member.worker.load();
+    WorkerStatus {
+        id: member.id.to_string(),
+        ready,
+        running,
+        queued,
+        capacity,
+        detail: member.detail.clone(),
+    }
+}

@@ -1,0 +1,201 @@
+//! Merging pools: order, prefixes, conflicts, facts and versions.
+
+use serde_json::{Value, json};
+use shoal_dispatch::{Config, ItemKind, PoolConfig};
+use shoal_ports::{Dispatcher as _, Durability, PoolCatalog, WorkerId};
+use shoal_protocol::{Method, RawJson, Revision, code};
+
+use crate::fake_worker::FakeWorker;
+use crate::setting::{call, configured, items, legacy, setting, tools};
+
+fn prefixed(pool: &str, prefix: &str) -> Config {
+    let settings = PoolConfig {
+        prefix: prefix.into(),
+        ..PoolConfig::default()
+    };
+    Config {
+        pools: [(pool.to_owned(), settings)].into(),
+        ..Config::default()
+    }
+}
+
+#[tokio::test]
+async fn of_two_pools_with_one_name_the_first_keeps_it() {
+    let setting = setting();
+    let second = setting.add(FakeWorker::new("w2", "b", tools(&["same", "other"])));
+    let first = setting.add(FakeWorker::new("w1", "a", tools(&["same"])));
+    let conflicts = setting.dispatch.conflicts();
+    assert_eq!(conflicts.len(), 1);
+    assert_eq!(
+        (conflicts[0].kind, conflicts[0].kept.as_str()),
+        (ItemKind::Tool, "a")
+    );
+    setting.result(legacy("same", json!({}))).await;
+    setting.result(legacy("other", json!({}))).await;
+    assert_eq!((first.calls(), second.calls()), (1, 1));
+    assert!(setting.dispatch.remove_worker(&WorkerId::new("w1")));
+    assert!(setting.dispatch.conflicts().is_empty());
+}
+
+#[tokio::test]
+async fn a_prefix_is_for_clients_only() {
+    let setting = configured(prefixed("b", "b_"));
+    let mut catalog = tools(&["same"]);
+    catalog.prompts = items(json!([{"name":"ask"}]));
+    setting.add(FakeWorker::new("w1", "a", tools(&["same"])));
+    let worker = setting.add(FakeWorker::new("w2", "b", catalog));
+    assert!(setting.dispatch.conflicts().is_empty());
+    setting.result(legacy("b_same", json!({"a":1}))).await;
+    assert_eq!(
+        worker.last_params(),
+        json!({"name":"same","arguments":{"a":1}})
+    );
+    let reference = json!({"ref":{"type":"ref/prompt","name":"b_ask"},"argument":{}});
+    setting
+        .result(call(Revision::V2025_06_18, Method::Complete, reference))
+        .await;
+    assert_eq!(worker.last_params()["ref"]["name"], "ask");
+}
+
+#[tokio::test]
+async fn capabilities_are_those_of_all_pools_but_never_tasks() {
+    let setting = setting();
+    let declaring = |capabilities: &'static str| {
+        let mut catalog = PoolCatalog::default();
+        catalog.capabilities.0 = RawJson::from_static(capabilities);
+        catalog
+    };
+    let a = r#"{"tools":{},"tasks":{},"logging":{},"experimental":{"x":{"v":1}}}"#;
+    let b = r#"{"completions":{},"experimental":{"x":{"v":2},"y":{}},
+        "extensions":{"io.modelcontextprotocol/tasks":{},"io.example/z":{}}}"#;
+    setting.add(FakeWorker::new("w1", "a", declaring(a)));
+    setting.add(FakeWorker::new("w2", "b", declaring(b)));
+    let facts = setting.dispatch.facts().borrow().clone();
+    let capabilities: Value = facts.capabilities.read().unwrap();
+    assert_eq!(
+        capabilities,
+        json!({"tools":{"listChanged":true},"completions":{},"logging":{},
+            "experimental":{"x":{"v":1},"y":{}},"extensions":{"io.example/z":{}}})
+    );
+    let info: Value = facts.server_info.read().unwrap();
+    assert_eq!(info["name"], "shoal");
+}
+
+#[tokio::test]
+async fn versions_grow_with_content_and_with_announcements() {
+    let setting = setting();
+    let worker = setting.add(FakeWorker::new("w1", "a", tools(&["one"])));
+    let mut facts = setting.dispatch.facts();
+    let [tools0, resources0, prompts0] = facts.borrow_and_update().versions;
+    worker.announce(Some(tools(&["one", "two"])), None);
+    facts.changed().await.unwrap();
+    let [tools1, resources1, _] = facts.borrow_and_update().versions;
+    assert!(tools1 > tools0 && resources1 == resources0);
+    // The backend says that its prompts changed, and they did not: clients are told all the same.
+    let mut again = tools(&["one", "two"]);
+    again.generations = [0, 0, 1];
+    worker.announce(Some(again), None);
+    facts.changed().await.unwrap();
+    let [tools2, _, prompts2] = facts.borrow_and_update().versions;
+    assert!(tools2 == tools1 && prompts2 > prompts0);
+}
+
+#[tokio::test]
+async fn tools_stay_listed_while_their_backend_restarts() {
+    let setting = setting();
+    let worker = setting.add(FakeWorker::new("w1", "a", tools(&["one"])));
+    let versions = setting.dispatch.facts().borrow().versions;
+    worker.announce(None, Some("the process exited"));
+    setting.until(|d| !d.status().pools[0].ready).await;
+    assert_eq!(setting.dispatch.facts().borrow().versions, versions);
+    let failure = setting.failure(legacy("one", json!({}))).await.to_string();
+    assert!(failure.contains("w1: the process exited"), "{failure}");
+}
+
+#[tokio::test]
+async fn a_pool_that_has_not_spoken_makes_unknown_tools_unready() {
+    let setting = setting();
+    let worker = FakeWorker::new("w1", "a", tools(&["one"]));
+    worker.announce(None, Some("starting"));
+    let worker = setting.add(worker);
+    let failure = setting.failure(legacy("one", json!({}))).await;
+    assert!(failure.to_string().contains("starting"), "{failure}");
+    worker.announce(Some(tools(&["one"])), None);
+    setting.until(|d| d.status().pools[0].ready).await;
+    setting.result(legacy("one", json!({}))).await;
+    let error = setting.error(legacy("two", json!({}))).await;
+    assert_eq!(error.message, "unknown tool: two");
+}
+
+#[tokio::test]
+async fn a_tool_with_a_broken_header_annotation_is_hidden_from_modern_clients() {
+    let setting = setting();
+    let mut catalog = tools(&["good"]);
+    catalog.tools.extend(items(json!([
+        {"name":"hidden","inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"a b"}}}},
+        {"name":"unchecked","inputSchema":{"type":"nonsense"}}])));
+    setting.add(FakeWorker::new("w1", "a", catalog));
+    let count = async |revision| {
+        let page = setting
+            .result(call(revision, Method::ToolsList, json!({})))
+            .await;
+        page["tools"].as_array().unwrap().len()
+    };
+    assert_eq!(count(Revision::V2025_11_25).await, 3);
+    assert_eq!(count(Revision::V2026_07_28).await, 2);
+    setting.result(legacy("hidden", json!({}))).await;
+    setting
+        .result(legacy("unchecked", json!({"anything":1})))
+        .await;
+    let degraded = setting.dispatch.status().degraded;
+    let tools: Vec<_> = degraded.iter().map(|d| d.tool.as_str()).collect();
+    assert_eq!(tools, ["hidden", "unchecked"]);
+}
+
+#[tokio::test]
+async fn durability_follows_hints_and_configuration() {
+    let mut config = prefixed("a", "a_");
+    config.pools.get_mut("a").unwrap().repeatable = vec!["plain".into()];
+    let setting = configured(config);
+    let mut catalog = tools(&["plain", "other"]);
+    catalog.tools.extend(items(
+        json!([{"name":"safe","annotations":{"readOnlyHint":true}}]),
+    ));
+    setting.add(FakeWorker::new("w1", "a", catalog));
+    let durability = |tool: &str| {
+        let params = RawJson::of(&json!({"name":tool}));
+        setting
+            .dispatch
+            .durability(&Method::ToolsCall, Some(&params))
+    };
+    assert_eq!(durability("a_plain"), Durability::Repeatable);
+    assert_eq!(durability("a_safe"), Durability::Repeatable);
+    assert_eq!(durability("a_other"), Durability::Journaled);
+    assert_eq!(durability("unknown"), Durability::Repeatable);
+    let read = setting.dispatch.durability(&Method::ResourcesRead, None);
+    assert_eq!(read, Durability::Repeatable);
+}
+
+#[tokio::test]
+async fn param_headers_must_agree_with_the_arguments() {
+    let setting = setting();
+    let mut catalog = tools(&["plain"]);
+    catalog
+        .tools
+        .extend(items(json!([{"name":"sql","inputSchema":{"type":"object",
+        "properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}])));
+    setting.add(FakeWorker::new("w1", "a", catalog));
+    let check = |tool: &str, header: Option<&'static [u8]>| {
+        let params = RawJson::of(&json!({"name":tool,"arguments":{"region":"eu"}}));
+        let header = |name: &str| header.filter(|_| name == "region").map(<[u8]>::to_vec);
+        setting.dispatch.check_param_headers(Some(&params), &header)
+    };
+    assert!(check("sql", Some(b"eu")).is_ok());
+    for header in [None, Some(&b"us"[..])] {
+        assert_eq!(
+            check("sql", header).unwrap_err().code,
+            code::HEADER_MISMATCH
+        );
+    }
+    assert!(check("plain", None).is_ok());
+}

@@ -1,0 +1,289 @@
+//! A worker whose tools are written by the test.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::future::BoxFuture;
+use parking_lot::Mutex;
+use shoal_ports::{
+    Announcement, AskId, BusEvent, Call, CallControl, CallEvent, CallEventKind, CallEvents,
+    CallFailure, CallId, CallOutcome, PoolCatalog, RunningCall, SessionId, Worker, WorkerId,
+    WorkerLoad,
+};
+use shoal_protocol::{Method, Outcome, RawJson, RpcError};
+use tokio::sync::{broadcast, mpsc, watch};
+
+type Tool = Arc<dyn Fn(Call, Script) -> BoxFuture<'static, ()> + Send + Sync>;
+type Attach = Arc<dyn Fn(CallId, u64, Script) -> BoxFuture<'static, bool> + Send + Sync>;
+
+/// A worker behind the trait; what it did can be read off it.
+pub(crate) struct FakeWorker {
+    announcement: watch::Sender<Announcement>,
+    news: broadcast::Sender<BusEvent>,
+    tool: Tool,
+    attach: Option<Attach>,
+    refusals: Mutex<VecDeque<CallFailure>>,
+    pub(crate) load: Mutex<WorkerLoad>,
+    pub(crate) started: Mutex<Vec<Call>>,
+    pub(crate) attached: AtomicUsize,
+    pub(crate) subscribed: Mutex<Vec<String>>,
+    pub(crate) unsubscribed: Mutex<Vec<String>>,
+    pub(crate) refuses_subscriptions: bool,
+    pub(crate) ended: Mutex<Vec<SessionId>>,
+}
+
+/// The tool's side of one call.
+pub(crate) struct Script {
+    events: mpsc::Sender<CallEvent>,
+    sequence: u64,
+    answers: mpsc::UnboundedReceiver<(AskId, Outcome)>,
+    open: Arc<Mutex<HashSet<AskId>>>,
+    cancelled: watch::Receiver<Option<String>>,
+}
+
+struct Control {
+    open: Arc<Mutex<HashSet<AskId>>>,
+    answers: mpsc::UnboundedSender<(AskId, Outcome)>,
+    cancelled: watch::Sender<Option<String>>,
+}
+
+impl FakeWorker {
+    /// A worker that answers every call with `{"content":[]}`.
+    pub(crate) fn new(id: &str, pool: &str, catalog: PoolCatalog) -> Self {
+        let announcement = Announcement {
+            worker: WorkerId::new(id),
+            pool: pool.into(),
+            catalog: Some(Arc::new(catalog)),
+            detail: None,
+        };
+        Self {
+            announcement: watch::Sender::new(announcement),
+            news: broadcast::Sender::new(16),
+            tool: Arc::new(|_, mut script| {
+                Box::pin(async move { script.result(r#"{"content":[]}"#).await })
+            }),
+            attach: None,
+            refusals: Mutex::default(),
+            load: Mutex::new(WorkerLoad {
+                running: 0,
+                queued: 0,
+                capacity: 8,
+            }),
+            started: Mutex::default(),
+            attached: AtomicUsize::new(0),
+            subscribed: Mutex::default(),
+            unsubscribed: Mutex::default(),
+            refuses_subscriptions: false,
+            ended: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn on_call<F>(
+        mut self,
+        tool: impl Fn(Call, Script) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.tool = Arc::new(move |call, script| Box::pin(tool(call, script)));
+        self
+    }
+
+    /// What happens on `attach`; `false` is "unknown call".
+    pub(crate) fn on_attach<F>(
+        mut self,
+        attach: impl Fn(CallId, u64, Script) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = bool> + Send + 'static,
+    {
+        self.attach = Some(Arc::new(move |call, after, script| {
+            Box::pin(attach(call, after, script))
+        }));
+        self
+    }
+
+    /// Refuses the next call.
+    pub(crate) fn refusing(self, failure: CallFailure) -> Self {
+        self.refusals.lock().push_back(failure);
+        self
+    }
+
+    pub(crate) fn announce(&self, catalog: Option<PoolCatalog>, detail: Option<&str>) {
+        self.announcement.send_modify(|said| {
+            said.catalog = catalog.map(Arc::new);
+            said.detail = detail.map(str::to_owned);
+        });
+    }
+
+    pub(crate) fn report(&self, event: BusEvent) {
+        self.news.send(event).unwrap();
+    }
+
+    pub(crate) fn calls(&self) -> usize {
+        self.started.lock().len()
+    }
+
+    /// Parameters of the latest call.
+    pub(crate) fn last_params(&self) -> serde_json::Value {
+        let started = self.started.lock();
+        let params = started.last().unwrap().params.as_ref();
+        params.unwrap().read().unwrap()
+    }
+
+    fn id(&self) -> WorkerId {
+        self.announcement.borrow().worker.clone()
+    }
+
+    fn running(&self, after: u64) -> (RunningCall, Script) {
+        let (events, receiver) = mpsc::channel(16);
+        let (answers, answered) = mpsc::unbounded_channel();
+        let cancelled = watch::Sender::new(None);
+        let open: Arc<Mutex<HashSet<AskId>>> = Arc::default();
+        let script = Script {
+            events,
+            sequence: after,
+            answers: answered,
+            open: open.clone(),
+            cancelled: cancelled.subscribe(),
+        };
+        let running = RunningCall {
+            events: CallEvents::from_channel(receiver),
+            control: Arc::new(Control {
+                open,
+                answers,
+                cancelled,
+            }),
+            worker: Some(self.id()),
+        };
+        (running, script)
+    }
+}
+
+#[async_trait]
+impl Worker for FakeWorker {
+    fn announcement(&self) -> watch::Receiver<Announcement> {
+        self.announcement.subscribe()
+    }
+
+    fn news(&self) -> broadcast::Receiver<BusEvent> {
+        self.news.subscribe()
+    }
+
+    fn load(&self) -> WorkerLoad {
+        *self.load.lock()
+    }
+
+    async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {
+        self.started.lock().push(call.clone());
+        if let Some(failure) = self.refusals.lock().pop_front() {
+            return Err(failure);
+        }
+        let (running, script) = self.running(0);
+        tokio::spawn((self.tool)(call, script));
+        Ok(running)
+    }
+
+    async fn attach(&self, call: CallId, after: u64) -> Result<RunningCall, CallFailure> {
+        self.attached.fetch_add(1, Ordering::SeqCst);
+        let unknown = CallFailure::OutcomeUnknown {
+            reason: "unknown call".into(),
+        };
+        let attach = self.attach.clone().ok_or(unknown)?;
+        let (running, script) = self.running(after);
+        tokio::spawn(attach(call, after, script));
+        Ok(running)
+    }
+
+    async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
+        self.subscribed.lock().push(uri.to_owned());
+        match self.refuses_subscriptions {
+            true => Err(RpcError::invalid_params("no")),
+            false => Ok(()),
+        }
+    }
+
+    async fn unsubscribe(&self, uri: &str) {
+        self.unsubscribed.lock().push(uri.to_owned());
+    }
+
+    async fn end_session(&self, session: &SessionId) {
+        self.ended.lock().push(session.clone());
+    }
+}
+
+impl CallControl for Control {
+    fn answer(&self, ask: AskId, answer: Outcome) -> bool {
+        self.open.lock().remove(&ask) && self.answers.send((ask, answer)).is_ok()
+    }
+
+    fn cancel(&self, reason: &str) {
+        self.cancelled.send_replace(Some(reason.to_owned()));
+    }
+}
+
+impl Script {
+    async fn send(&mut self, kind: CallEventKind) {
+        self.sequence += 1;
+        let sequence = self.sequence;
+        // Nobody listens to a call whose caller is gone.
+        let _ = self.events.send(CallEvent { sequence, kind }).await;
+    }
+
+    pub(crate) async fn result(&mut self, result: &str) {
+        let result = RawJson::parse_text(result.to_owned().into()).unwrap();
+        self.send(CallEventKind::Finished(CallOutcome::Result(result)))
+            .await;
+    }
+
+    pub(crate) async fn outcome(&mut self, outcome: CallOutcome) {
+        self.send(CallEventKind::Finished(outcome)).await;
+    }
+
+    pub(crate) async fn notify(&mut self, method: Method, params: &'static str) {
+        let params = Some(RawJson::from_static(params));
+        self.send(CallEventKind::Notification { method, params })
+            .await;
+    }
+
+    /// Puts a request without waiting for its answer.
+    pub(crate) async fn put(&mut self, ask: u64, method: Method, params: &'static str) {
+        let params = Some(RawJson::from_static(params));
+        let ask = AskId(ask);
+        self.open.lock().insert(ask);
+        self.send(CallEventKind::Ask {
+            ask,
+            method,
+            params,
+        })
+        .await;
+    }
+
+    pub(crate) async fn elicit(&mut self, ask: u64) -> String {
+        self.put(ask, Method::Elicit, r#"{"message":"?"}"#).await;
+        self.answer().await.1
+    }
+
+    /// The next answer, as text.
+    pub(crate) async fn answer(&mut self) -> (AskId, String) {
+        let (ask, answer) = self.answers.recv().await.unwrap();
+        match answer {
+            Outcome::Result(result) => (ask, result.as_str().to_owned()),
+            Outcome::Error(error) => (ask, error.to_string()),
+        }
+    }
+
+    pub(crate) async fn close_stream(&mut self) {
+        let retry = Duration::from_millis(100);
+        self.send(CallEventKind::CloseStream { retry }).await;
+    }
+
+    /// Waits for the cancellation, and says why.
+    pub(crate) async fn cancelled(&mut self) -> String {
+        let reason = self.cancelled.wait_for(Option::is_some).await.unwrap();
+        reason.clone().unwrap()
+    }
+}

@@ -1,0 +1,203 @@
+//! A dispatcher with fake workers, and callers of both eras.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use shoal_dispatch::{Config, Dispatch};
+use shoal_ports::memory::MemoryBus;
+use shoal_ports::{
+    Call, CallEventKind, CallFailure, CallId, CallOutcome, Caller, Dispatcher as _, Durability,
+    LogFilter, PoolCatalog, Principal, RawObjectOrEmpty, RunningCall, SessionId,
+};
+use shoal_protocol::{
+    KeyRing, LogLevel, Method, RawJson, RequestMeta, Revision, RpcError, SealKey,
+};
+use tokio::time::Instant;
+
+use crate::fake_worker::FakeWorker;
+
+pub(crate) const ALL_CAPABILITIES: &str = r#"{"elicitation":{},"sampling":{},"roots":{}}"#;
+
+pub(crate) struct Setting {
+    pub(crate) dispatch: Dispatch,
+    pub(crate) bus: Arc<MemoryBus>,
+}
+
+/// A dispatcher with the default settings.
+pub(crate) fn setting() -> Setting {
+    configured(Config::default())
+}
+
+pub(crate) fn configured(config: Config) -> Setting {
+    let bus = Arc::new(MemoryBus::default());
+    let keys = KeyRing::new(vec![SealKey::from_secret(b"the secret of every test")]);
+    Setting {
+        dispatch: Dispatch::new(config, keys, bus.clone()),
+        bus,
+    }
+}
+
+impl Setting {
+    pub(crate) fn add(&self, worker: FakeWorker) -> Arc<FakeWorker> {
+        let worker = Arc::new(worker);
+        self.dispatch.add_worker(worker.clone());
+        worker
+    }
+
+    /// Runs a call to its end.
+    pub(crate) async fn outcome(&self, call: Call) -> CallOutcome {
+        match self.dispatch.start(call).await {
+            Ok(mut running) => finish(&mut running).await.1,
+            Err(failure) => CallOutcome::Failed(failure),
+        }
+    }
+
+    /// Runs a call that succeeds.
+    pub(crate) async fn result(&self, call: Call) -> Value {
+        result(self.outcome(call).await)
+    }
+
+    /// Runs a call that ends in an error.
+    pub(crate) async fn error(&self, call: Call) -> RpcError {
+        match self.outcome(call).await {
+            CallOutcome::Error(error) => error,
+            other => panic!("no error: {other:?}"),
+        }
+    }
+
+    /// Runs a call that Shoal cannot finish.
+    pub(crate) async fn failure(&self, call: Call) -> CallFailure {
+        match self.outcome(call).await {
+            CallOutcome::Failed(failure) => failure,
+            other => panic!("no failure: {other:?}"),
+        }
+    }
+
+    /// Waits until the dispatcher says so.
+    pub(crate) async fn until(&self, holds: impl Fn(&Dispatch) -> bool) {
+        tokio::time::timeout(Duration::from_secs(60), async {
+            while !holds(&self.dispatch) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        })
+        .await
+        .expect("the state is reached");
+    }
+}
+
+pub(crate) fn result(outcome: CallOutcome) -> Value {
+    match outcome {
+        CallOutcome::Result(result) => result.read().unwrap(),
+        other => panic!("no result: {other:?}"),
+    }
+}
+
+/// Reads to the end: what came before, and the outcome. Checks that the numbering has no gap.
+pub(crate) async fn finish(running: &mut RunningCall) -> (Vec<CallEventKind>, CallOutcome) {
+    let mut before = Vec::new();
+    let mut sequence = None;
+    loop {
+        let event = running
+            .events
+            .next()
+            .await
+            .expect("a call ends in Finished");
+        assert!(sequence.is_none_or(|last: u64| event.sequence == last + 1));
+        sequence = Some(event.sequence);
+        match event.kind {
+            CallEventKind::Finished(outcome) => {
+                assert!(running.events.next().await.is_none());
+                return (before, outcome);
+            }
+            other => before.push(other),
+        }
+    }
+}
+
+/// A legacy `tools/call`.
+pub(crate) fn legacy(tool: &str, arguments: Value) -> Call {
+    let params = json!({"name":tool,"arguments":arguments});
+    call(Revision::V2025_11_25, Method::ToolsCall, params)
+}
+
+/// A modern `tools/call`.
+pub(crate) fn modern(tool: &str, arguments: Value) -> Call {
+    let params = json!({"name":tool,"arguments":arguments});
+    call(Revision::V2026_07_28, Method::ToolsCall, params)
+}
+
+pub(crate) fn call(revision: Revision, method: Method, params: Value) -> Call {
+    let params = RawJson::of(&params);
+    let caller = Caller {
+        principal: Principal::new("alice"),
+        session: (revision < Revision::V2026_07_28).then(SessionId::random),
+        revision,
+        client_info: None,
+        capabilities: RawJson::from_static(ALL_CAPABILITIES),
+    };
+    Call {
+        id: CallId::generate(),
+        method,
+        progress_token: RequestMeta::of(Some(&params)).progress_token,
+        params: Some(params),
+        caller: Arc::new(caller),
+        log: LogFilter::AtLeast(LogLevel::Debug),
+        deadline: Instant::now() + Duration::from_secs(60),
+        durability: Durability::Journaled,
+        traceparent: None,
+    }
+}
+
+/// Variations on a call.
+pub(crate) trait CallExt: Sized {
+    fn repeatable(self) -> Self;
+    fn from(self, principal: &str) -> Self;
+    fn able(self, capabilities: &'static str) -> Self;
+    /// Sets a member of the parameters.
+    fn with(self, name: &str, value: Value) -> Self;
+}
+
+impl CallExt for Call {
+    fn repeatable(mut self) -> Self {
+        self.durability = Durability::Repeatable;
+        self
+    }
+
+    fn from(mut self, principal: &str) -> Self {
+        Arc::make_mut(&mut self.caller).principal = Principal::new(principal);
+        self
+    }
+
+    fn able(mut self, capabilities: &'static str) -> Self {
+        Arc::make_mut(&mut self.caller).capabilities = RawJson::from_static(capabilities);
+        self
+    }
+
+    fn with(mut self, name: &str, value: Value) -> Self {
+        let mut params: Value = self.params.as_ref().unwrap().read().unwrap();
+        params[name] = value;
+        self.params = Some(RawJson::of(&params));
+        self.progress_token = RequestMeta::of(self.params.as_ref()).progress_token;
+        self
+    }
+}
+
+/// A catalog with tools of these names.
+pub(crate) fn tools(names: &[&str]) -> PoolCatalog {
+    let tools = names
+        .iter()
+        .map(|name| RawJson::of(&json!({"name":name,"inputSchema":{"type":"object"}})));
+    PoolCatalog {
+        server_info: Some(RawJson::from_static(r#"{"name":"fake","version":"1"}"#)),
+        capabilities: RawObjectOrEmpty(RawJson::from_static(
+            r#"{"tools":{},"resources":{},"prompts":{},"completions":{}}"#,
+        )),
+        tools: tools.collect(),
+        ..PoolCatalog::default()
+    }
+}
+
+pub(crate) fn items(items: Value) -> Vec<RawJson> {
+    items.as_array().unwrap().iter().map(RawJson::of).collect()
+}

@@ -1,0 +1,82 @@
+//! Resource subscriptions and news.
+
+use serde_json::json;
+use shoal_ports::{Bus as _, BusEvent, Dispatcher as _, PoolCatalog};
+use shoal_protocol::{RawJson, code};
+
+use crate::fake_worker::FakeWorker;
+use crate::setting::{items, setting, tools};
+
+const URI: &str = "r://1";
+
+fn resources() -> PoolCatalog {
+    PoolCatalog {
+        resources: items(json!([{"uri":URI,"name":"r"}])),
+        ..PoolCatalog::default()
+    }
+}
+
+#[tokio::test]
+async fn the_first_subscriber_subscribes_every_worker_and_the_last_ends_it() {
+    let setting = setting();
+    let workers = ["w1", "w2"].map(|id| setting.add(FakeWorker::new(id, "a", resources())));
+    setting.dispatch.subscribe(URI).await.unwrap();
+    setting.dispatch.subscribe(URI).await.unwrap();
+    setting.dispatch.unsubscribe(URI).await;
+    for worker in &workers {
+        assert_eq!(*worker.subscribed.lock(), [URI]);
+        assert!(worker.unsubscribed.lock().is_empty());
+    }
+    assert_eq!(setting.dispatch.status().subscriptions, 1);
+    for _ in 0..2 {
+        setting.dispatch.unsubscribe(URI).await;
+    }
+    for worker in &workers {
+        assert_eq!(*worker.unsubscribed.lock(), [URI]);
+    }
+    assert_eq!(setting.dispatch.status().subscriptions, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_appears_is_subscribed() {
+    let setting = setting();
+    let first = setting.add(FakeWorker::new("w1", "a", resources()));
+    setting.dispatch.subscribe(URI).await.unwrap();
+    let late = setting.add(FakeWorker::new("w2", "a", resources()));
+    setting.until(|_| late.subscribed.lock().len() == 1).await;
+    first.announce(None, None);
+    setting
+        .until(|d| !d.status().pools[0].workers[1].ready)
+        .await;
+    first.announce(Some(resources()), None);
+    setting.until(|_| first.subscribed.lock().len() == 2).await;
+}
+
+#[tokio::test]
+async fn a_refusal_or_an_unknown_resource_is_an_error() {
+    let setting = setting();
+    setting.add(FakeWorker::new("w0", "0", tools(&[])));
+    let mut refusing = FakeWorker::new("w1", "a", resources());
+    refusing.refuses_subscriptions = true;
+    setting.add(refusing);
+    assert_eq!(
+        setting.dispatch.subscribe(URI).await.unwrap_err().message,
+        "no"
+    );
+    assert_eq!(setting.dispatch.status().subscriptions, 0);
+    let error = setting.dispatch.subscribe("r://2").await.unwrap_err();
+    assert_eq!(error.code, code::RESOURCE_NOT_FOUND);
+}
+
+#[tokio::test]
+async fn news_of_every_worker_reach_the_bus() {
+    let setting = setting();
+    let mut bus = setting.bus.subscribe();
+    let worker = setting.add(FakeWorker::new("w1", "a", resources()));
+    let event = BusEvent::ResourceUpdated {
+        uri: URI.into(),
+        params: RawJson::from_static(r#"{"uri":"r://1"}"#),
+    };
+    worker.report(event.clone());
+    assert_eq!(bus.next().await, Some(Ok(event)));
+}
