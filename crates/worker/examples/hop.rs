@@ -1,17 +1,18 @@
-//! What the worker runtime costs a small call: time from `start` to `Finished` with a backend that
-//! does nothing.
+//! What the worker costs a small call: time from `start` to `Finished`, with a backend that does nothing
+//! and with an rmcp handler's `echo`.
 #![expect(clippy::print_stdout, reason = "the numbers are what it is for")]
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use shoal_demo::DemoServer;
 use shoal_ports::{
     BusEvent, Call, CallEventKind, CallId, CallOutcome, Caller, Durability, LogFilter, PoolCatalog,
     Principal, Worker, WorkerId,
 };
 use shoal_protocol::{Method, RawJson, Revision, RpcError};
-use shoal_worker::{Backend, BackendState, CallContext, PoolConfig, WorkerRuntime};
+use shoal_worker::{Backend, BackendState, CallContext, PoolConfig, RmcpBackend, WorkerRuntime};
 use tokio::runtime::Builder;
 use tokio::sync::{broadcast, watch};
 
@@ -47,25 +48,32 @@ impl Backend for Idle {
 
 fn main() -> std::io::Result<()> {
     let one = Builder::new_current_thread().enable_all().build()?;
-    one.block_on(measure("1 thread, 1 caller", 1));
-    one.block_on(measure("1 thread, 64 callers", 64));
+    one.block_on(measure_all("1 thread"));
     let two = Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()?;
-    two.block_on(measure("2 threads, 1 caller", 1));
-    two.block_on(measure("2 threads, 64 callers", 64));
+    two.block_on(measure_all("2 threads"));
     Ok(())
 }
 
-async fn measure(name: &str, callers: u32) {
-    let backend = Arc::new(Idle {
-        state: watch::Sender::new(BackendState {
-            catalog: Some(Arc::new(PoolCatalog::default())),
-            detail: None,
-        }),
-        news: broadcast::Sender::new(1),
-    });
+async fn measure_all(threads: &str) {
+    for callers in [1, 64] {
+        let name = format!("{threads}, {callers} callers");
+        let idle = Arc::new(Idle {
+            state: watch::Sender::new(BackendState {
+                catalog: Some(Arc::new(PoolCatalog::default())),
+                detail: None,
+            }),
+            news: broadcast::Sender::new(1),
+        });
+        measure(&format!("{name}, nothing"), idle, callers).await;
+        let demo = RmcpBackend::start(DemoServer::new()).await;
+        measure(&format!("{name}, rmcp echo"), demo, callers).await;
+    }
+}
+
+async fn measure(name: &str, backend: Arc<dyn Backend>, callers: u32) {
     let worker = WorkerRuntime::start(WorkerId::new("w"), PoolConfig::new("p"), backend).await;
     let caller = Arc::new(Caller {
         principal: Principal::anonymous(),
@@ -100,7 +108,9 @@ async fn call(worker: &dyn Worker, caller: &Arc<Caller>) {
     let call = Call {
         id: CallId::generate(),
         method: Method::ToolsCall,
-        params: Some(RawJson::from_static(r#"{"name":"echo"}"#)),
+        params: Some(RawJson::from_static(
+            r#"{"name":"echo","arguments":{"text":"hello"}}"#,
+        )),
         caller: Arc::clone(caller),
         progress_token: None,
         log: LogFilter::Off,

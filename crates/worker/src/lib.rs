@@ -1,7 +1,9 @@
 //! The worker runtime and its backends: bounded actor pools that run tools, resources and prompts.
 
 mod backend;
+mod rmcp_backend;
 mod runtime;
 
 pub use backend::{Backend, BackendState, CallContext};
+pub use rmcp_backend::RmcpBackend;
 pub use runtime::{PoolConfig, WorkerRuntime};

@@ -1,0 +1,181 @@
+//! What a handler offers, listed again whenever it says that something has changed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{PaginatedRequestParams, RequestId};
+use rmcp::service::{Peer, RequestContext, RoleServer};
+use rmcp::{ErrorData, ServerHandler};
+use serde::Serialize;
+use shoal_ports::{PoolCatalog, RawObjectOrEmpty};
+use shoal_protocol::RawJson;
+use tokio::sync::watch;
+
+use super::guarded;
+use super::hub::{Hub, List};
+use crate::BackendState;
+
+/// How long a list that could not be read is left alone.
+const RETRY: Duration = Duration::from_secs(5);
+/// Pages of one list. A handler that has more has most likely lost its cursor.
+const PAGES: usize = 1000;
+
+/// Lists what a handler offers, as no client in particular.
+pub(super) struct Lister<H> {
+    pub(super) handler: Arc<H>,
+    pub(super) peer: Peer<RoleServer>,
+    pub(super) hub: Arc<Hub>,
+    pub(super) state: watch::Sender<BackendState>,
+}
+
+/// Why there is no list.
+#[derive(Debug, thiserror::Error)]
+enum ListError {
+    #[error("the handler could not list its {what}: {error}")]
+    Refused {
+        what: &'static str,
+        error: ErrorData,
+    },
+    #[error("the handler panicked while it listed its {what}")]
+    Panicked { what: &'static str },
+    #[error("the handler's list of {what} does not end within {PAGES} pages")]
+    Endless { what: &'static str },
+}
+
+/// A page's items and the cursor of the next.
+type Page = Result<(Vec<RawJson>, Option<String>), ErrorData>;
+
+impl<H: ServerHandler> Lister<H> {
+    /// Lists everything for the first time; the rest is done by [`Lister::follow`].
+    pub(super) async fn start(&self) -> PoolCatalog {
+        let info = self.handler.get_info();
+        let mut catalog = PoolCatalog {
+            server_info: Some(RawJson::of(&info.server_info)),
+            instructions: info.instructions,
+            capabilities: RawObjectOrEmpty(RawJson::of(&info.capabilities)),
+            ..PoolCatalog::default()
+        };
+        self.refresh(&mut catalog, None).await;
+        catalog
+    }
+
+    /// Keeps the catalog up to date, for ever.
+    pub(super) async fn follow(self, mut catalog: PoolCatalog) {
+        loop {
+            let incomplete = self.state.borrow().detail.is_some();
+            tokio::select! {
+                () = self.hub.changed() => {}
+                () = tokio::time::sleep(RETRY), if incomplete => {}
+            }
+            let known = (!incomplete).then_some(catalog.generations);
+            self.refresh(&mut catalog, known).await;
+        }
+    }
+
+    /// Lists what has changed since the generations `known`, or everything, and publishes it.
+    async fn refresh(&self, catalog: &mut PoolCatalog, known: Option<[u64; 3]>) {
+        // Read first: what is announced while a list is read asks for another reading.
+        let announced = self.hub.announced();
+        let is_due = |list: List| {
+            let at = list as usize;
+            known.is_none_or(|known| known[at] != announced[at])
+        };
+        let mut listed = Ok(());
+        if is_due(List::Tools) {
+            let tools = self.tools().await;
+            listed = listed.and(tools.map(|tools| catalog.tools = tools));
+        }
+        if is_due(List::Resources) {
+            let (resources, templates) = (self.resources().await, self.templates().await);
+            listed = listed
+                .and(resources.map(|resources| catalog.resources = resources))
+                .and(templates.map(|templates| catalog.resource_templates = templates));
+        }
+        if is_due(List::Prompts) {
+            let prompts = self.prompts().await;
+            listed = listed.and(prompts.map(|prompts| catalog.prompts = prompts));
+        }
+        let detail = match listed {
+            Ok(()) => {
+                catalog.generations = announced;
+                None
+            }
+            Err(error) => {
+                tracing::warn!("{error}; trying again in {} s", RETRY.as_secs());
+                Some(error.to_string())
+            }
+        };
+        self.state.send_modify(|state| {
+            // A list that was complete once stays, until there is a newer one.
+            if detail.is_none() {
+                state.catalog = Some(Arc::new(catalog.clone()));
+            }
+            state.detail = detail;
+        });
+    }
+
+    async fn tools(&self) -> Result<Vec<RawJson>, ListError> {
+        pages("tools", |cursor| async {
+            let page = self.handler.list_tools(cursor, self.context()).await?;
+            Ok((raw(&page.tools), page.next_cursor))
+        })
+        .await
+    }
+
+    async fn resources(&self) -> Result<Vec<RawJson>, ListError> {
+        pages("resources", |cursor| async {
+            let page = self.handler.list_resources(cursor, self.context()).await?;
+            Ok((raw(&page.resources), page.next_cursor))
+        })
+        .await
+    }
+
+    async fn templates(&self) -> Result<Vec<RawJson>, ListError> {
+        pages("resource templates", |cursor| async {
+            let listed = self.handler.list_resource_templates(cursor, self.context());
+            let page = listed.await?;
+            Ok((raw(&page.resource_templates), page.next_cursor))
+        })
+        .await
+    }
+
+    async fn prompts(&self) -> Result<Vec<RawJson>, ListError> {
+        pages("prompts", |cursor| async {
+            let page = self.handler.list_prompts(cursor, self.context()).await?;
+            Ok((raw(&page.prompts), page.next_cursor))
+        })
+        .await
+    }
+
+    fn context(&self) -> RequestContext<RoleServer> {
+        RequestContext::new(RequestId::Number(0), self.peer.clone())
+    }
+}
+
+async fn pages<R>(
+    what: &'static str,
+    mut page: impl FnMut(Option<PaginatedRequestParams>) -> R,
+) -> Result<Vec<RawJson>, ListError>
+where
+    R: Future<Output = Page>,
+{
+    let mut all = Vec::new();
+    let mut cursor = None;
+    for _ in 0..PAGES {
+        let request = cursor.map(|it| PaginatedRequestParams::default().with_cursor(Some(it)));
+        let (items, next) = guarded(page(request))
+            .await
+            .map_err(|_| ListError::Panicked { what })?
+            .map_err(|error| ListError::Refused { what, error })?;
+        all.extend(items);
+        cursor = next;
+        if cursor.is_none() {
+            return Ok(all);
+        }
+    }
+    Err(ListError::Endless { what })
+}
+
+fn raw<T: Serialize>(items: &[T]) -> Vec<RawJson> {
+    items.iter().map(RawJson::of).collect()
+}

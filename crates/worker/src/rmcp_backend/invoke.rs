@@ -1,0 +1,109 @@
+//! One call of a handler: raw parameters in, the handler's own method, raw result out.
+
+use std::sync::Arc;
+
+use rmcp::ServerHandler;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, GetPromptRequestParams,
+    GetPromptResponse, ReadResourceRequestParams, ReadResourceResponse, RequestId,
+    RequestParamsMeta,
+};
+use rmcp::service::{Peer, RequestContext, RoleServer};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use shoal_ports::{Call, CallOutcome};
+use shoal_protocol::{Method, RawJson, RpcError};
+
+use super::wire;
+use crate::CallContext;
+
+/// Runs a call. The handler's method is called directly: rmcp's own dispatch would refuse what does not
+/// fit the revision of the peer, and Shoal bridges the revisions elsewhere.
+pub(super) async fn invoke<H: ServerHandler>(
+    handler: &H,
+    call: &Call,
+    context: &CallContext,
+    peer: Peer<RoleServer>,
+    id: i64,
+) -> Result<RawJson, RpcError> {
+    let ctx = RequestContext::new(RequestId::Number(id), peer);
+    match call.method {
+        Method::ToolsCall => {
+            let (params, ctx) = prepare::<CallToolRequestParams>(call, context, ctx)?;
+            match handler
+                .call_tool(params, ctx)
+                .await
+                .map_err(wire::rpc_error)?
+            {
+                CallToolResponse::Complete(result) => raw(&result),
+                CallToolResponse::InputRequired(result) => raw(&result),
+                // The client would ask Shoal for it, which keeps tasks of its own.
+                _ => Err(RpcError::internal(
+                    "the tool answered with a task of its own, which cannot be followed through Shoal",
+                )),
+            }
+        }
+        Method::ResourcesRead => {
+            let (params, ctx) = prepare::<ReadResourceRequestParams>(call, context, ctx)?;
+            let read = handler.read_resource(params, ctx).await;
+            match read.map_err(wire::rpc_error)? {
+                ReadResourceResponse::Complete(result) => raw(&result),
+                ReadResourceResponse::InputRequired(result) => raw(&result),
+                _ => Err(unknown_response(&call.method)),
+            }
+        }
+        Method::PromptsGet => {
+            let (params, ctx) = prepare::<GetPromptRequestParams>(call, context, ctx)?;
+            let got = handler.get_prompt(params, ctx).await;
+            match got.map_err(wire::rpc_error)? {
+                GetPromptResponse::Complete(result) => raw(&result),
+                GetPromptResponse::InputRequired(result) => raw(&result),
+                _ => Err(unknown_response(&call.method)),
+            }
+        }
+        Method::Complete => {
+            let (params, ctx) = prepare::<CompleteRequestParams>(call, context, ctx)?;
+            let completed = handler.complete(params, ctx).await;
+            raw(&completed.map_err(wire::rpc_error)?)
+        }
+        ref other => Err(RpcError::method_not_found(other.as_str())),
+    }
+}
+
+/// How a call ended.
+pub(super) fn outcome(result: Result<RawJson, RpcError>) -> CallOutcome {
+    match result {
+        Ok(result) => CallOutcome::Result(result),
+        Err(error) => CallOutcome::Error(error),
+    }
+}
+
+/// Reads the parameters, and gives the handler's context what rmcp's service loop would give it.
+fn prepare<P: DeserializeOwned + RequestParamsMeta>(
+    call: &Call,
+    context: &CallContext,
+    mut ctx: RequestContext<RoleServer>,
+) -> Result<(P, RequestContext<RoleServer>), RpcError> {
+    let params = call.params.as_ref();
+    let params = params.ok_or_else(|| RpcError::invalid_params("the request has no params"))?;
+    let mut params: P = params
+        .read()
+        .map_err(|error| RpcError::invalid_params(format!("the params are invalid: {error}")))?;
+    ctx.meta = params.meta_mut().take().unwrap_or_default();
+    ctx.ct = context.cancelled().clone();
+    // For tools that want to know for whom they work.
+    ctx.extensions.insert(Arc::clone(&call.caller));
+    Ok((params, ctx))
+}
+
+fn raw(result: &impl Serialize) -> Result<RawJson, RpcError> {
+    let text = serde_json::to_vec(result)
+        .map_err(|error| RpcError::internal(format!("the result is not JSON: {error}")))?;
+    Ok(RawJson::from_valid(text.into()))
+}
+
+fn unknown_response(method: &Method) -> RpcError {
+    RpcError::internal(format!(
+        "the handler's answer to {method} is of an unknown kind"
+    ))
+}

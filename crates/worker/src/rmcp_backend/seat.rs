@@ -1,0 +1,185 @@
+//! Where the messages of one rmcp peer go: to the call that it was lent to, or to everybody.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rmcp::model::{
+    ClientResult, CustomNotification, JsonRpcMessage, RequestId, ServerNotification, ServerRequest,
+};
+use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use shoal_protocol::{Outcome, RawJson, RpcError};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::hub::{Hub, List};
+use super::wire;
+use crate::CallContext;
+
+/// The notification by which a tool asks that the client's stream be closed and polled again.
+const CLOSE_STREAM: &str = "io.shoal/close_stream";
+
+/// A peer's other end.
+pub(super) struct Seat {
+    hub: Arc<Hub>,
+    call: Mutex<Option<CallContext>>,
+    incoming: Mutex<VecDeque<RxJsonRpcMessage<RoleServer>>>,
+    arrived: Notify,
+    asks: Mutex<Vec<(RequestId, CancellationToken)>>,
+}
+
+/// The transport between rmcp's service loop and a seat.
+pub(super) struct InProcess(pub(super) Arc<Seat>);
+
+impl Seat {
+    pub(super) fn new(hub: Arc<Hub>) -> Arc<Self> {
+        Arc::new(Self {
+            hub,
+            call: Mutex::new(None),
+            incoming: Mutex::default(),
+            arrived: Notify::new(),
+            asks: Mutex::default(),
+        })
+    }
+
+    /// From now on messages go to this call.
+    pub(super) fn take(&self, call: CallContext) {
+        *self.call.lock() = Some(call);
+    }
+
+    /// From now on messages reach no call.
+    pub(super) fn leave(&self) {
+        *self.call.lock() = None;
+    }
+
+    /// Sends a message to the peer.
+    pub(super) fn push(&self, message: RxJsonRpcMessage<RoleServer>) {
+        self.incoming.lock().push_back(message);
+        self.arrived.notify_one();
+    }
+
+    async fn next(&self) -> RxJsonRpcMessage<RoleServer> {
+        loop {
+            if let Some(message) = self.incoming.lock().pop_front() {
+                return message;
+            }
+            self.arrived.notified().await;
+        }
+    }
+
+    async fn notified(&self, notification: ServerNotification, call: Option<CallContext>) {
+        use ServerNotification as N;
+        match notification {
+            N::ToolListChangedNotification(_) => self.hub.list_changed(List::Tools),
+            N::ResourceListChangedNotification(_) => self.hub.list_changed(List::Resources),
+            N::PromptListChangedNotification(_) => self.hub.list_changed(List::Prompts),
+            N::ResourceUpdatedNotification(ref updated) => {
+                if self.hub.is_subscribed(&updated.params.uri)
+                    && let Some((_, Some(params))) = wire::split(&notification)
+                {
+                    self.hub
+                        .resource_updated(updated.params.uri.clone(), params);
+                }
+            }
+            N::CancelledNotification(cancelled) => {
+                if let Some(id) = cancelled.params.request_id {
+                    self.give_up(&id);
+                }
+            }
+            // Of `subscriptions/listen` and of rmcp's own tasks, neither of which Shoal leaves to rmcp.
+            N::SubscriptionsAcknowledgedNotification(_) | N::TaskStatusNotification(_) => {}
+            for_the_caller => {
+                if let Some(call) = call {
+                    tell(&call, for_the_caller).await;
+                } else {
+                    tracing::debug!("a notification of a call that has ended is dropped");
+                }
+            }
+        }
+    }
+
+    async fn requested(&self, id: RequestId, request: ServerRequest, call: Option<CallContext>) {
+        let answer = match (&request, wire::split_request(&request), call) {
+            // It asks whether the connection is there, and that is this process.
+            (ServerRequest::PingRequest(_), ..) => Ok(ClientResult::empty(())),
+            (_, Some((method, params)), Some(call)) => {
+                let given_up = CancellationToken::new();
+                self.asks.lock().push((id.clone(), given_up.clone()));
+                let answer = tokio::select! {
+                    answer = call.ask(method, params) => answer,
+                    () = given_up.cancelled() => return,
+                };
+                self.asks.lock().retain(|(open, _)| *open != id);
+                match answer {
+                    Outcome::Result(result) => Ok(wire::answer(&request, &result)),
+                    Outcome::Error(error) => Err(error),
+                }
+            }
+            _ => Err(RpcError::invalid_request(
+                "there is no call whose client could be asked",
+            )),
+        };
+        self.push(match answer {
+            Ok(result) => JsonRpcMessage::response(result, id),
+            Err(error) => JsonRpcMessage::error(wire::error_data(error), Some(id)),
+        });
+    }
+
+    /// The tool waits no longer for the answer to a request.
+    fn give_up(&self, id: &RequestId) {
+        let mut asks = self.asks.lock();
+        if let Some(at) = asks.iter().position(|(open, _)| open == id) {
+            asks.swap_remove(at).1.cancel();
+        }
+    }
+}
+
+async fn tell(call: &CallContext, notification: ServerNotification) {
+    match notification {
+        ServerNotification::CustomNotification(CustomNotification { method, params, .. })
+            if method == CLOSE_STREAM =>
+        {
+            let retry = params.and_then(|params| params.get("retryMs")?.as_u64());
+            call.close_stream(Duration::from_millis(retry.unwrap_or(0)))
+                .await;
+        }
+        other => {
+            if let Some((method, params)) = wire::split(&other) {
+                call.notify(method, params.or(Some(RawJson::from_static("{}"))))
+                    .await;
+            }
+        }
+    }
+}
+
+impl Transport<RoleServer> for InProcess {
+    type Error = Infallible;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
+        let seat = Arc::clone(&self.0);
+        // Whose message it is is decided now: the rest runs in a task of its own.
+        let call = seat.call.lock().clone();
+        async move {
+            match message {
+                JsonRpcMessage::Notification(it) => seat.notified(it.notification, call).await,
+                JsonRpcMessage::Request(it) => seat.requested(it.id, it.request, call).await,
+                JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
+            }
+            Ok(())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        Some(self.0.next().await)
+    }
+
+    async fn close(&mut self) -> Result<(), Infallible> {
+        Ok(())
+    }
+}

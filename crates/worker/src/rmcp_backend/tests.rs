@@ -1,0 +1,8 @@
+//! Real handlers, called through a worker.
+
+mod asking;
+mod catalog;
+mod client;
+mod peers;
+mod probe;
+mod running;

@@ -1,0 +1,117 @@
+//! What the handler offers, and how changes are told.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use shoal_demo::DemoServer;
+use shoal_ports::{BusEvent, CallFailure, PoolCatalog, Worker};
+
+use super::client::{Client, ended, text, until};
+use super::probe::Probe;
+
+fn tools(catalog: &PoolCatalog) -> Vec<String> {
+    let name = |tool: Value| tool["name"].as_str().map(str::to_owned);
+    let tools = catalog.tools.iter();
+    tools
+        .map(|tool| name(tool.read().unwrap()).unwrap())
+        .collect()
+}
+
+#[tokio::test]
+async fn everything_is_listed() {
+    let client = Client::of(DemoServer::new()).await;
+    let catalog = client.catalog();
+    let info: Value = catalog.server_info.as_ref().unwrap().read().unwrap();
+    assert_eq!(info["name"], "shoal-demo");
+    assert!(catalog.instructions.is_some());
+    assert!(catalog.declares("tools") && catalog.declares("completions"));
+    assert!(tools(&catalog).contains(&"echo".to_owned()));
+    assert!(!catalog.resources.is_empty());
+    assert!(!catalog.resource_templates.is_empty());
+    assert!(!catalog.prompts.is_empty());
+    assert_eq!(catalog.generations, [0, 0, 0]);
+}
+
+#[tokio::test]
+async fn pages_are_followed() {
+    let client = Client::of(Probe::default()).await;
+    let listed = tools(&client.catalog());
+    assert_eq!(listed, ["keep_peer", "panic", "stop", "roots", "whoami"]);
+}
+
+#[tokio::test]
+async fn changed_list_is_read_again() {
+    let client = Client::of(DemoServer::new()).await;
+    client.text("toggle_bonus_tool", json!({})).await;
+    let catalog = client.catalog_with(|it| it.generations == [1, 0, 0]).await;
+    assert!(tools(&catalog).contains(&"bonus".to_owned()));
+    client.text("toggle_bonus_tool", json!({})).await;
+    let catalog = client.catalog_with(|it| it.generations == [2, 0, 0]).await;
+    assert!(!tools(&catalog).contains(&"bonus".to_owned()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn handler_that_cannot_list_is_not_ready_and_asked_again() {
+    let probe = Probe::default();
+    probe.state.unlisted.store(true, Ordering::SeqCst);
+    let client = Client::of(probe.clone()).await;
+    let announced = client.worker.announcement().borrow().clone();
+    assert!(announced.catalog.is_none());
+    assert!(announced.detail.unwrap().contains("not today"));
+    let refused = client.worker.start(client.tool("whoami", json!({}))).await;
+    assert!(matches!(
+        refused.err(),
+        Some(CallFailure::NotExecuted { .. })
+    ));
+
+    probe.state.unlisted.store(false, Ordering::SeqCst);
+    client.catalog_with(|it| it.tools.len() == 5).await;
+    assert!(client.worker.announcement().borrow().detail.is_none());
+}
+
+#[tokio::test]
+async fn updates_are_told_of_subscribed_resources_only() {
+    let client = Client::of(DemoServer::new()).await;
+    let mut news = client.worker.news();
+    client.text("increment_counter", json!({})).await;
+    client.worker.subscribe("demo://counter").await.unwrap();
+    client.worker.subscribe("demo://counter").await.unwrap();
+    client.text("increment_counter", json!({})).await;
+
+    let told = tokio::time::timeout(Duration::from_secs(10), news.recv()).await;
+    let BusEvent::ResourceUpdated { uri, params } = told.unwrap().unwrap();
+    assert_eq!(uri, "demo://counter");
+    assert_eq!(params.as_str(), r#"{"uri":"demo://counter"}"#);
+
+    client.worker.unsubscribe("demo://counter").await;
+    client.text("increment_counter", json!({})).await;
+    assert!(news.try_recv().is_err(), "told once, of the second change");
+}
+
+#[tokio::test]
+async fn refused_subscription_is_none() {
+    // The probe does not know `resources/subscribe`.
+    let client = Client::of(Probe::default()).await;
+    let refused = client.worker.subscribe("probe://x").await;
+    assert!(refused.is_err());
+    assert!(
+        client.worker.subscribe("probe://x").await.is_err(),
+        "asked again"
+    );
+}
+
+#[tokio::test]
+async fn backend_that_is_shut_down_ends_its_loops() {
+    let client = Client::of(DemoServer::new()).await;
+    let mut running = client
+        .start(client.tool("echo", json!({ "text": "x" })))
+        .await;
+    assert_eq!(text(&ended(&mut running).await), "x");
+    client
+        .worker
+        .shutdown(tokio::time::Instant::now() + Duration::from_secs(5))
+        .await;
+    assert_eq!(client.backend.peers.idle(), 0);
+    until(|| client.backend.host.is_transport_closed()).await;
+}

@@ -1,0 +1,175 @@
+//! A client of one worker.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::ServerHandler;
+use serde_json::{Value, json};
+use shoal_ports::{
+    AskId, Call, CallEventKind, CallId, CallOutcome, Caller, Durability, LogFilter, PoolCatalog,
+    Principal, RunningCall, Worker, WorkerId,
+};
+use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision};
+use tokio::time::Instant;
+
+use crate::rmcp_backend::RmcpBackend;
+use crate::{PoolConfig, WorkerRuntime};
+
+/// What a client that can be asked everything declares.
+const EVERYTHING: &str = r#"{"sampling":{},"elicitation":{"form":{},"url":{}},"roots":{}}"#;
+
+/// A worker and a client of it.
+pub(super) struct Client<H: ServerHandler> {
+    pub(super) backend: Arc<RmcpBackend<H>>,
+    pub(super) worker: Arc<WorkerRuntime>,
+    capabilities: RawJson,
+}
+
+/// Something that a call sent.
+#[derive(Debug)]
+pub(super) enum Said {
+    Told(Method, Value),
+    Asked(AskId, Method, Value),
+    CloseStream(Duration),
+    Ended(CallOutcome),
+}
+
+impl<H: ServerHandler> Client<H> {
+    pub(super) async fn of(handler: H) -> Self {
+        Self::of_pool(handler, PoolConfig::new("pool")).await
+    }
+
+    pub(super) async fn of_pool(handler: H, config: PoolConfig) -> Self {
+        let backend = RmcpBackend::start(handler).await;
+        let id = WorkerId::new("worker");
+        Self {
+            worker: WorkerRuntime::start(id, config, Arc::clone(&backend) as _).await,
+            backend,
+            capabilities: RawJson::from_static(EVERYTHING),
+        }
+    }
+
+    /// The same worker's client that declares nothing.
+    pub(super) fn that_cannot_be_asked(mut self) -> Self {
+        self.capabilities = RawJson::from_static("{}");
+        self
+    }
+
+    pub(super) fn request(&self, method: Method, params: Value) -> Call {
+        Call {
+            id: CallId::generate(),
+            method,
+            params: Some(RawJson::of(&params)),
+            caller: Arc::new(Caller {
+                principal: Principal::new("somebody"),
+                session: None,
+                revision: Revision::V2025_11_25,
+                client_info: Some(RawJson::from_static(r#"{"name":"tester","version":"7"}"#)),
+                capabilities: self.capabilities.clone(),
+            }),
+            progress_token: None,
+            log: LogFilter::AtLeast(LogLevel::Debug),
+            deadline: Instant::now() + Duration::from_secs(60),
+            durability: Durability::Journaled,
+            traceparent: None,
+        }
+    }
+
+    pub(super) fn tool(&self, name: &str, arguments: Value) -> Call {
+        let params =
+            json!({ "name": name, "arguments": arguments, "_meta": { "progressToken": "t" } });
+        self.request(Method::ToolsCall, params)
+    }
+
+    pub(super) async fn start(&self, call: Call) -> RunningCall {
+        self.worker
+            .start(call)
+            .await
+            .expect("the worker takes the call")
+    }
+
+    /// Calls a tool to its end.
+    pub(super) async fn call(&self, name: &str, arguments: Value) -> CallOutcome {
+        ended(&mut self.start(self.tool(name, arguments)).await).await
+    }
+
+    /// The text of a tool's result.
+    pub(super) async fn text(&self, name: &str, arguments: Value) -> String {
+        text(&self.call(name, arguments).await)
+    }
+
+    pub(super) fn catalog(&self) -> Arc<PoolCatalog> {
+        let announcement = self.worker.announcement();
+        let announced = announcement.borrow();
+        Arc::clone(announced.catalog.as_ref().expect("the worker is ready"))
+    }
+
+    /// The first catalog that fulfils a condition.
+    pub(super) async fn catalog_with(
+        &self,
+        mut condition: impl FnMut(&PoolCatalog) -> bool,
+    ) -> Arc<PoolCatalog> {
+        let mut announcement = self.worker.announcement();
+        let announced = announcement
+            .wait_for(|it| it.catalog.as_ref().is_some_and(|it| condition(it)))
+            .await
+            .expect("the worker is there");
+        announced.catalog.clone().expect("as waited for")
+    }
+}
+
+/// What a call says next.
+pub(super) async fn said(running: &mut RunningCall) -> Said {
+    fn value(params: Option<RawJson>) -> Value {
+        params.map_or(Value::Null, |params| params.read().expect("JSON"))
+    }
+    match running.events.next().await.expect("the call goes on").kind {
+        CallEventKind::Notification { method, params } => Said::Told(method, value(params)),
+        CallEventKind::Ask {
+            ask,
+            method,
+            params,
+        } => Said::Asked(ask, method, value(params)),
+        CallEventKind::CloseStream { retry } => Said::CloseStream(retry),
+        CallEventKind::Finished(outcome) => Said::Ended(outcome),
+    }
+}
+
+/// The end of a call, whatever it says before.
+pub(super) async fn ended(running: &mut RunningCall) -> CallOutcome {
+    loop {
+        if let Said::Ended(outcome) = said(running).await {
+            return outcome;
+        }
+    }
+}
+
+pub(super) fn answer(running: &RunningCall, ask: AskId, answer: &Value) {
+    let answered = running
+        .control
+        .answer(ask, Outcome::Result(RawJson::of(answer)));
+    assert!(answered, "the question is open");
+}
+
+/// A result.
+pub(super) fn result(outcome: &CallOutcome) -> Value {
+    match outcome {
+        CallOutcome::Result(result) => result.read().expect("JSON"),
+        other => panic!("expected a result, got {other:?}"),
+    }
+}
+
+/// The text of a tool's result.
+pub(super) fn text(outcome: &CallOutcome) -> String {
+    let result = result(outcome);
+    let text = result["content"][0]["text"].as_str();
+    text.unwrap_or_else(|| panic!("no text in {result}"))
+        .to_owned()
+}
+
+/// Waits until `condition` holds.
+pub(super) async fn until(mut condition: impl FnMut() -> bool) {
+    while !condition() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
