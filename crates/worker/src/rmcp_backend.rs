@@ -5,6 +5,7 @@
 //! | `invoke` | raw parameters → the handler's method → raw result |
 //! | `peers`, `gauge` | the rmcp peer that each call borrows |
 //! | `seat`, `wire` | what goes through a peer, and to whom |
+//! | `host` | Shoal as a client of the handler |
 //! | `catalog`, `hub` | what the handler offers and announces |
 
 use std::any::Any;
@@ -14,14 +15,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use async_trait::async_trait;
 use futures::FutureExt;
-use parking_lot::Mutex;
 use rmcp::ServerHandler;
-use rmcp::model::{
-    ClientCapabilities, ClientNotification, Implementation, InitializeRequestParams,
-    InitializedNotification, JsonRpcMessage, ProtocolVersion, RequestId, SubscribeRequestParams,
-    UnsubscribeRequestParams,
-};
-use rmcp::service::{Peer, RequestContext, RoleServer, RunningService, serve_directly};
 use shoal_ports::{BusEvent, Call, CallOutcome};
 use shoal_protocol::RpcError;
 use tokio::sync::{broadcast, watch};
@@ -31,6 +25,7 @@ use crate::backend::{Backend, BackendState, CallContext};
 
 mod catalog;
 mod gauge;
+mod host;
 mod hub;
 mod invoke;
 mod peers;
@@ -40,13 +35,13 @@ mod tests;
 mod wire;
 
 use catalog::Lister;
+use host::Host;
 use hub::Hub;
 use peers::Peers;
-use seat::{InProcess, Seat};
 
 /// Runs the calls of all clients on one shared handler.
 ///
-/// * Each call has a [`Peer`] of its own while it runs: what a tool sends through it goes to the call's
+/// * Each call has a [`Peer`](rmcp::Peer) of its own while it runs: what a tool sends through it goes to the call's
 ///   client, and once the call has ended to nobody. Only announcements (changed lists, updated
 ///   resources) are taken from any peer at any time.
 /// * A peer describes its client in the revision 2025-11-25, where servers may ask their client; the
@@ -60,13 +55,10 @@ pub struct RmcpBackend<H: ServerHandler> {
     handler: Arc<H>,
     hub: Arc<Hub>,
     peers: Peers,
-    host: Peer<RoleServer>,
-    host_service: Mutex<Option<RunningService<RoleServer, Arc<H>>>>,
+    host: Arc<Host<H>>,
     lister: AbortHandle,
     state: watch::Receiver<BackendState>,
     requests: AtomicI64,
-    // Keeps a handler's `subscribe` and `unsubscribe` of one resource in order.
-    subscribing: tokio::sync::Mutex<()>,
 }
 
 impl<H: ServerHandler> RmcpBackend<H> {
@@ -75,41 +67,28 @@ impl<H: ServerHandler> RmcpBackend<H> {
     pub async fn start(handler: H) -> Arc<Self> {
         let handler = Arc::new(handler);
         let hub = Arc::new(Hub::new());
-        let seat = Seat::new(Arc::clone(&hub));
-        seat.push(JsonRpcMessage::notification(
-            ClientNotification::InitializedNotification(InitializedNotification::default()),
-        ));
-        let host_service = serve_directly(Arc::clone(&handler), InProcess(seat), Some(host()));
-        let host = host_service.peer().clone();
-
+        let host = Arc::new(Host::start(Arc::clone(&handler), Arc::clone(&hub)));
         let (publish, state) = watch::channel(BackendState::default());
         let lister = Lister {
             handler: Arc::clone(&handler),
-            peer: host.clone(),
+            host: Arc::clone(&host),
             hub: Arc::clone(&hub),
             state: publish,
         };
         let catalog = lister.start().await;
-        let lister = tokio::spawn(lister.follow(catalog)).abort_handle();
         Arc::new(Self {
             handler,
             peers: Peers::start(Arc::clone(&hub)).await,
             hub,
             host,
-            host_service: Mutex::new(Some(host_service)),
-            lister,
+            lister: tokio::spawn(lister.follow(catalog)).abort_handle(),
             state,
             requests: AtomicI64::new(1),
-            subscribing: tokio::sync::Mutex::default(),
         })
     }
 
     fn next_id(&self) -> i64 {
         self.requests.fetch_add(1, Ordering::Relaxed)
-    }
-
-    fn host_context(&self) -> RequestContext<RoleServer> {
-        RequestContext::new(RequestId::Number(self.next_id()), self.host.clone())
     }
 }
 
@@ -132,55 +111,26 @@ impl<H: ServerHandler> Backend for RmcpBackend<H> {
         outcome
     }
 
-    #[expect(deprecated, reason = "what subscribing was called until 2025-11-25")]
     async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
-        let _in_order = self.subscribing.lock().await;
-        // First, so that an update right after the handler's answer is not missed.
-        if !self.hub.subscribe(uri) {
-            return Ok(());
-        }
-        let request = SubscribeRequestParams::new(uri);
-        let subscribed = guarded(self.handler.subscribe(request, self.host_context())).await;
-        let subscribed = match subscribed {
-            Ok(subscribed) => subscribed.map_err(wire::rpc_error),
-            Err(_) => Err(RpcError::internal("the handler panicked")),
-        };
-        if subscribed.is_err() {
-            self.hub.unsubscribe(uri);
-        }
-        subscribed
+        self.host.subscribe(uri).await
     }
 
-    #[expect(deprecated, reason = "what unsubscribing was called until 2025-11-25")]
     async fn unsubscribe(&self, uri: &str) {
-        let _in_order = self.subscribing.lock().await;
-        if self.hub.unsubscribe(uri) {
-            let request = UnsubscribeRequestParams::new(uri);
-            let done = guarded(self.handler.unsubscribe(request, self.host_context())).await;
-            if let Ok(Err(error)) = done {
-                tracing::debug!(uri, %error, "the handler did not unsubscribe");
-            }
-        }
+        self.host.unsubscribe(uri).await;
     }
 
     async fn shutdown(&self) {
         self.lister.abort();
         self.peers.close();
-        drop(self.host_service.lock().take());
+        self.host.close();
     }
 }
 
 impl<H: ServerHandler> Drop for RmcpBackend<H> {
     fn drop(&mut self) {
         self.lister.abort();
+        self.host.close();
     }
-}
-
-/// Shoal, as a client of the handler.
-fn host() -> InitializeRequestParams {
-    let info = Implementation::new("shoal", env!("CARGO_PKG_VERSION"));
-    InitializeRequestParams::new(ClientCapabilities::default(), info)
-        .with_protocol_version(ProtocolVersion::V_2025_11_25)
 }
 
 /// Catches a panic of the handler where no call of the runtime is around it.

@@ -177,6 +177,13 @@ impl Worker for WorkerRuntime {
     }
 }
 
+impl Drop for WorkerRuntime {
+    fn drop(&mut self) {
+        // Actors outlive their handles. One that was shut down has stopped already.
+        self.pool.stop(None);
+    }
+}
+
 fn announcement_of(worker: &WorkerId, pool: &Arc<str>, state: &BackendState) -> Announcement {
     Announcement {
         worker: worker.clone(),

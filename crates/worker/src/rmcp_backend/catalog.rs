@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rmcp::model::{PaginatedRequestParams, RequestId};
-use rmcp::service::{Peer, RequestContext, RoleServer};
+use rmcp::model::PaginatedRequestParams;
 use rmcp::{ErrorData, ServerHandler};
 use serde::Serialize;
 use shoal_ports::{PoolCatalog, RawObjectOrEmpty};
@@ -12,6 +11,7 @@ use shoal_protocol::RawJson;
 use tokio::sync::watch;
 
 use super::guarded;
+use super::host::Host;
 use super::hub::{Hub, List};
 use crate::BackendState;
 
@@ -21,9 +21,9 @@ const RETRY: Duration = Duration::from_secs(5);
 const PAGES: usize = 1000;
 
 /// Lists what a handler offers, as no client in particular.
-pub(super) struct Lister<H> {
+pub(super) struct Lister<H: ServerHandler> {
     pub(super) handler: Arc<H>,
-    pub(super) peer: Peer<RoleServer>,
+    pub(super) host: Arc<Host<H>>,
     pub(super) hub: Arc<Hub>,
     pub(super) state: watch::Sender<BackendState>,
 }
@@ -116,7 +116,7 @@ impl<H: ServerHandler> Lister<H> {
 
     async fn tools(&self) -> Result<Vec<RawJson>, ListError> {
         pages("tools", |cursor| async {
-            let page = self.handler.list_tools(cursor, self.context()).await?;
+            let page = self.handler.list_tools(cursor, self.host.context()).await?;
             Ok((raw(&page.tools), page.next_cursor))
         })
         .await
@@ -124,7 +124,10 @@ impl<H: ServerHandler> Lister<H> {
 
     async fn resources(&self) -> Result<Vec<RawJson>, ListError> {
         pages("resources", |cursor| async {
-            let page = self.handler.list_resources(cursor, self.context()).await?;
+            let page = self
+                .handler
+                .list_resources(cursor, self.host.context())
+                .await?;
             Ok((raw(&page.resources), page.next_cursor))
         })
         .await
@@ -132,7 +135,9 @@ impl<H: ServerHandler> Lister<H> {
 
     async fn templates(&self) -> Result<Vec<RawJson>, ListError> {
         pages("resource templates", |cursor| async {
-            let listed = self.handler.list_resource_templates(cursor, self.context());
+            let listed = self
+                .handler
+                .list_resource_templates(cursor, self.host.context());
             let page = listed.await?;
             Ok((raw(&page.resource_templates), page.next_cursor))
         })
@@ -141,14 +146,13 @@ impl<H: ServerHandler> Lister<H> {
 
     async fn prompts(&self) -> Result<Vec<RawJson>, ListError> {
         pages("prompts", |cursor| async {
-            let page = self.handler.list_prompts(cursor, self.context()).await?;
+            let page = self
+                .handler
+                .list_prompts(cursor, self.host.context())
+                .await?;
             Ok((raw(&page.prompts), page.next_cursor))
         })
         .await
-    }
-
-    fn context(&self) -> RequestContext<RoleServer> {
-        RequestContext::new(RequestId::Number(0), self.peer.clone())
     }
 }
 

@@ -78,7 +78,7 @@ impl Seat {
             N::PromptListChangedNotification(_) => self.hub.list_changed(List::Prompts),
             N::ResourceUpdatedNotification(ref updated) => {
                 if self.hub.is_subscribed(&updated.params.uri)
-                    && let Some((_, Some(params))) = wire::split(&notification)
+                    && let Some(params) = wire::update(&notification)
                 {
                     self.hub
                         .resource_updated(updated.params.uri.clone(), params);

@@ -7,11 +7,11 @@
 use rmcp::ErrorData;
 use rmcp::model::{
     ClientResult, CreateMessageResult, CustomResult, ElicitResult, ErrorCode, ListRootsResult,
-    ServerRequest,
+    ServerNotification, ServerRequest,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use shoal_protocol::{Method, PROGRESS_TOKEN, RawJson, RawObject, RpcError, code};
+use shoal_protocol::{Method, PROGRESS_TOKEN, RawJson, RawObject, RpcError, SUBSCRIPTION_ID, code};
 
 /// Method and parameters of a request or notification.
 pub(super) fn split(message: &impl Serialize) -> Option<(Method, Option<RawJson>)> {
@@ -26,17 +26,28 @@ pub(super) fn split(message: &impl Serialize) -> Option<(Method, Option<RawJson>
 /// to the client the tokens of its calls would be the same.
 pub(super) fn split_request(request: &ServerRequest) -> Option<(Method, Option<RawJson>)> {
     let (method, params) = split(request)?;
-    Some((method, params.map(without_progress_token)))
+    Some((
+        method,
+        params.map(|params| without_meta(params, PROGRESS_TOKEN)),
+    ))
 }
 
-fn without_progress_token(params: RawJson) -> RawJson {
+/// The parameters of `notifications/resources/updated`.
+///
+/// They may name the subscription that Shoal holds at the handler, which is none of its clients'.
+pub(super) fn update(notification: &ServerNotification) -> Option<RawJson> {
+    let (_, params) = split(notification)?;
+    Some(without_meta(params?, SUBSCRIPTION_ID))
+}
+
+fn without_meta(params: RawJson, key: &str) -> RawJson {
     let Some(mut object) = RawObject::of(&params) else {
         return params;
     };
     let Some(mut meta) = object.get("_meta").as_ref().and_then(RawObject::of) else {
         return params;
     };
-    if meta.remove(PROGRESS_TOKEN).is_none() {
+    if meta.remove(key).is_none() {
         return params;
     }
     if meta.is_empty() {

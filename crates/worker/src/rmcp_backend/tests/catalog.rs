@@ -1,7 +1,13 @@
 //! What the handler offers, and how changes are told.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+
+use parking_lot::Mutex;
+use rmcp::model::{ServerCapabilities, ServerConfig, SubscriptionFilter};
+use rmcp::service::{SubscriptionContext, SubscriptionSink};
+use rmcp::{ErrorData, ServerHandler};
 
 use serde_json::{Value, json};
 use shoal_demo::DemoServer;
@@ -113,5 +119,74 @@ async fn backend_that_is_shut_down_ends_its_loops() {
         .shutdown(tokio::time::Instant::now() + Duration::from_secs(5))
         .await;
     assert_eq!(client.backend.peers.idle(), 0);
-    until(|| client.backend.host.is_transport_closed()).await;
+    until(|| client.backend.host.context().peer.is_transport_closed()).await;
+}
+
+/// A handler as it is written for 2026-07-28: it announces changes to those who listen.
+#[derive(Clone, Default)]
+struct Announcer {
+    listeners: Arc<Mutex<Vec<SubscriptionSink>>>,
+}
+
+impl Announcer {
+    /// The listener for what `wanted` picks.
+    async fn listener(&self, wanted: fn(&SubscriptionFilter) -> bool) -> SubscriptionSink {
+        let find = || {
+            let listeners = self.listeners.lock();
+            listeners.iter().find(|it| wanted(it.accepted())).cloned()
+        };
+        until(|| find().is_some()).await;
+        find().expect("just seen")
+    }
+}
+
+impl ServerHandler for Announcer {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_tool_list_changed()
+            .enable_resources()
+            .enable_resources_subscribe()
+            .build();
+        ServerConfig::new(capabilities)
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        self.listeners.lock().push(context.sink().clone());
+        context.cancelled().await;
+        self.listeners
+            .lock()
+            .retain(|it| it.id() != context.sink().id());
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn handler_that_wants_to_be_listened_to_is() {
+    let announcer = Announcer::default();
+    let client = Client::of(announcer.clone()).await;
+    let lists = announcer
+        .listener(|it| it.tools_list_changed == Some(true))
+        .await;
+    lists.notify_tool_list_changed().await.unwrap();
+    client.catalog_with(|it| it.generations == [1, 0, 0]).await;
+
+    let mut news = client.worker.news();
+    client.worker.subscribe("x://y").await.unwrap();
+    let updates = announcer
+        .listener(|it| it.resource_subscriptions.is_some())
+        .await;
+    updates.notify_resource_updated("x://y").await.unwrap();
+    let BusEvent::ResourceUpdated { params, .. } = news.recv().await.unwrap();
+    assert_eq!(params.as_str(), r#"{"uri":"x://y"}"#);
+
+    client.worker.unsubscribe("x://y").await;
+    until(|| announcer.listeners.lock().len() == 1).await;
 }
