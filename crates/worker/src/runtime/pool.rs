@@ -25,10 +25,19 @@ use crate::backend::Backend;
 pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// The pool's mailbox.
-pub(super) type Pool = FactoryRef<CallId, Work>;
+pub(super) type Pool = FactoryRef<CallId, Parcel>;
 
-type PoolFactory =
-    Factory<CallId, Work, (), PoolActor, QueuerRouting<CallId, Work>, DefaultQueue<CallId, Work>>;
+type PoolFactory = Factory<
+    CallId,
+    Parcel,
+    (),
+    PoolActor,
+    QueuerRouting<CallId, Parcel>,
+    DefaultQueue<CallId, Parcel>,
+>;
+
+/// Boxed, because the factory moves it from hand to hand.
+pub(super) type Parcel = Box<Work>;
 
 /// A call on its way through the pool. Dropping it ends the call, whatever happened to it.
 pub(super) struct Work {
@@ -87,7 +96,7 @@ pub(super) fn dispatch(pool: &Pool, work: Work, queue_age: Duration) {
     let left = work.call.deadline.saturating_duration_since(Instant::now());
     let options = JobOptions::new(Some(queue_age.min(left)));
     // A stopped pool hands the work back, and dropping it ends the call.
-    drop(pool.dispatch_with_options(work.call.id, work, options));
+    drop(pool.dispatch_with_options(work.call.id, Box::new(work), options));
 }
 
 /// Runs what has been accepted and nothing new, then stops the pool.
@@ -118,7 +127,7 @@ struct PoolActor {
 
 impl Worker for PoolActor {
     type Key = CallId;
-    type Message = Work;
+    type Message = Parcel;
     type State = ();
     type Arguments = ();
 
@@ -136,7 +145,7 @@ impl Worker for PoolActor {
         &self,
         _wid: WorkerId,
         _pool: &Pool,
-        Job { key, msg: work, .. }: Job<CallId, Work>,
+        Job { key, msg: work, .. }: Job<CallId, Parcel>,
         (): &mut (),
     ) -> Result<CallId, ActorProcessingErr> {
         if work.record.has_ended() {
@@ -157,8 +166,8 @@ struct Shed {
     pool: Arc<str>,
 }
 
-impl DiscardHandler<CallId, Work> for Shed {
-    fn discard(&self, reason: DiscardReason, job: &mut Job<CallId, Work>) {
+impl DiscardHandler<CallId, Parcel> for Shed {
+    fn discard(&self, reason: DiscardReason, job: &mut Job<CallId, Parcel>) {
         job.msg.fail(match reason {
             DiscardReason::Shutdown => CallFailure::NotExecuted {
                 reason: "the worker is shutting down".to_owned(),
