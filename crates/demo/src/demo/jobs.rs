@@ -30,7 +30,7 @@ struct JobArguments {
 
 #[tool_router(router = job_tools, vis = "pub(super)")]
 impl DemoServer {
-    /// Works step by step and reports progress after each, if the request carries a progress token.
+    /// Works step by step and reports each as it begins, if the request carries a progress token.
     #[tool(annotations(
         read_only_hint = false,
         destructive_hint = false,
@@ -50,17 +50,19 @@ impl DemoServer {
         }
         let token = ctx.meta.get_progress_token();
         for step in 1..=steps {
-            select! {
-                biased;
-                () = ctx.ct.cancelled() => return Err(format!("cancelled before step {step}")),
-                () = work(interval_ms) => {}
-            }
             if let Some(token) = &token {
                 let progress = ProgressNotificationParam::new(token.clone(), f64::from(step))
                     .with_total(f64::from(steps))
                     .with_message(format!("step {step} of {steps}"));
                 // Nobody may be listening any more; the job is worth finishing all the same.
                 ctx.peer.notify_progress(progress).await.ok();
+            }
+            // Work comes after the report: some clients drop a progress notification that arrives in
+            // one piece with the result.
+            select! {
+                biased;
+                () = ctx.ct.cancelled() => return Err(format!("cancelled in step {step}")),
+                () = work(interval_ms) => {}
             }
         }
         Ok(format!("done after {steps} steps"))

@@ -70,7 +70,7 @@ async fn long_job_stops_when_its_request_is_cancelled() {
         .call_directly("long_job", job, context)
         .await
         .expect("completes");
-    assert_eq!(text(&result), "cancelled before step 1");
+    assert_eq!(text(&result), "cancelled in step 1");
 }
 
 #[tokio::test]
