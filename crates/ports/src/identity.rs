@@ -54,7 +54,7 @@ name! {
 }
 
 impl SessionId {
-    /// A new id with 122 random bits from the operating system.
+    /// A new id with 122 bits of a cryptographic random generator that the operating system seeds.
     pub fn random() -> Self {
         Self(Uuid::new_v4().simple().to_string().into())
     }

@@ -71,24 +71,23 @@ impl Carrier {
             slot.started(running.control.clone());
             Ok(running)
         };
-        if live.transport == SessionTransport::SingleStream {
-            let tail = live
-                .streams
-                .standalone()
-                .await
-                .map_err(|e| log_failed(&e, &self.config))?;
-            self.spawn(start(self.clone()), in_flight, tail);
-            return Ok(Delivered::Accepted);
+        if live.transport == SessionTransport::Streamable && durability == Durability::Repeatable {
+            return self.carry_repeatable(start(self.clone()), in_flight).await;
         }
-        match durability {
-            Durability::Repeatable => self.carry_repeatable(start(self.clone()), in_flight).await,
-            Durability::Journaled => {
-                let tail = self.journal(live, vec![in_flight.entry()]).await?;
-                let opened = self.read_from_start(live, &tail);
+        // Boxed, so that the future of a repeatable call stays small.
+        Box::pin(async {
+            if live.transport == SessionTransport::SingleStream {
+                let tail = live.streams.standalone().await;
+                let tail = tail.map_err(|error| log_failed(&error, &self.config))?;
                 self.spawn(start(self.clone()), in_flight, tail);
-                Ok(opened)
+                return Ok(Delivered::Accepted);
             }
-        }
+            let tail = self.journal(live, vec![in_flight.entry()]).await?;
+            let opened = self.read_from_start(live, &tail);
+            self.spawn(start(self.clone()), in_flight, tail);
+            Ok(opened)
+        })
+        .await
     }
 
     /// Runs an admitted call whose answer goes to a stream that is open already (a batch's).
@@ -173,8 +172,8 @@ impl Carrier {
                 ..
             })) => Ok(in_flight.json(outcome)),
             Ok(None) => Ok(in_flight.json(CallOutcome::Failed(lost_worker()))),
-            Ok(Some(event)) => self.become_stream(running, Some(event), in_flight).await,
-            Err(_) => self.become_stream(running, None, in_flight).await,
+            Ok(Some(event)) => Box::pin(self.become_stream(running, Some(event), in_flight)).await,
+            Err(_) => Box::pin(self.become_stream(running, None, in_flight)).await,
         }
     }
 

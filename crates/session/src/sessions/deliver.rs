@@ -27,7 +27,8 @@ impl Node {
                 let (live, effect) = self.apply(to, message).await?;
                 self.carry_out(&live, effect).await
             }
-            Body::Batch(members) => self.deliver_batch(to, members).await,
+            // What is rare is boxed, here and below, so that the future of a plain call stays small.
+            Body::Batch(members) => Box::pin(self.deliver_batch(to, members)).await,
         }
     }
 
@@ -47,7 +48,7 @@ impl Node {
                         retry_after: self.config.retry_after,
                     });
                 }
-                Err(Unapplied::Closed) => self.forget_dead(&live).await,
+                Err(Unapplied::Closed) => Box::pin(self.forget_dead(&live)).await,
             }
         }
         Err(GatewayError::Unavailable {
@@ -84,7 +85,7 @@ impl Node {
                 ),
                 retry_after,
             }),
-            other => match self.settle(live, other).await? {
+            other => match Box::pin(self.settle(live, other)).await? {
                 Some(response) => self.respond(live, response).await,
                 None => Ok(Delivered::Accepted),
             },
@@ -99,13 +100,16 @@ impl Node {
         if !Self::is_single_stream(live) {
             return Ok(Delivered::Json(response));
         }
-        let failed = |error| log_failed(&error, &self.config);
-        let tail = live.streams.standalone().await.map_err(failed)?;
-        live.streams
-            .append(&tail, vec![response])
-            .await
-            .map_err(failed)?;
-        Ok(Delivered::Accepted)
+        Box::pin(async {
+            let failed = |error| log_failed(&error, &self.config);
+            let tail = live.streams.standalone().await.map_err(failed)?;
+            live.streams
+                .append(&tail, vec![response])
+                .await
+                .map_err(failed)?;
+            Ok(Delivered::Accepted)
+        })
+        .await
     }
 
     /// Carries an effect out that needs no call; returns the response, if there is one.

@@ -190,7 +190,7 @@ impl Node {
     pub(crate) async fn find(&self, to: &SessionRef) -> Result<Arc<LiveSession>, GatewayError> {
         let live = match self.live(&to.session) {
             Some(live) => live,
-            None => self.wake(to).await?,
+            None => Box::pin(self.wake(to)).await?,
         };
         if live.principal != to.principal {
             return Err(GatewayError::NotFound);
