@@ -3,7 +3,9 @@
 mod backend;
 mod rmcp_backend;
 mod runtime;
+mod stdio;
 
 pub use backend::{Backend, BackendState, CallContext};
 pub use rmcp_backend::RmcpBackend;
 pub use runtime::{PoolConfig, WorkerRuntime};
+pub use stdio::{Isolation, StdioBackend, StdioConfig};

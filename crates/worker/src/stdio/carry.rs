@@ -1,0 +1,169 @@
+//! Carrying one call through a process, from its queue to its outcome.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::future::{AbortHandle, AbortRegistration, Abortable};
+use futures::stream::FuturesUnordered;
+use shoal_ports::{Call, CallFailure, CallOutcome, LogFilter};
+use shoal_protocol::{Outcome, RequestId};
+use tokio::sync::mpsc;
+
+use super::flights::{Landing, Message, Passenger, Question};
+use super::link::{Link, Ticket};
+use super::params;
+use super::router::answer;
+use crate::CallContext;
+
+/// Messages of one call that may wait for its client; progress beyond it is dropped.
+const INBOX: usize = 64;
+
+/// Runs a call on a process. `askable` calls run alone there.
+pub(super) async fn carry(
+    link: &Arc<Link>,
+    call: &Call,
+    context: &CallContext,
+    askable: bool,
+) -> CallOutcome {
+    let (sender, inbox) = mpsc::channel(INBOX);
+    let passenger = Passenger {
+        inbox: sender,
+        progress_token: call.progress_token.clone(),
+        askable,
+        wants_log: call.log != LogFilter::Off,
+        session: call.caller.session.clone(),
+    };
+    let mut ticket = match link.board(Some(passenger)) {
+        Ok(ticket) => ticket,
+        Err(reason) => return not_executed(&reason),
+    };
+    let params = params::for_process(call, link.greeting().era, ticket.id());
+    let ride = async {
+        ticket.send(&call.method, params.as_ref()).await;
+        until_landed(&mut ticket, link, context, inbox).await
+    };
+    tokio::select! {
+        biased;
+        landing = ride => settle(landing),
+        () = context.cancelled().cancelled() => cancelled(&mut ticket),
+    }
+}
+
+/// What a call that was given up leaves behind.
+fn cancelled(ticket: &mut Ticket) -> CallOutcome {
+    if ticket.abandon() {
+        CallOutcome::Failed(CallFailure::Cancelled)
+    } else {
+        not_executed("it was cancelled before the server had read it")
+    }
+}
+
+fn not_executed(reason: &str) -> CallOutcome {
+    let reason = reason.to_owned();
+    CallOutcome::Failed(CallFailure::NotExecuted { reason })
+}
+
+fn settle(landing: Landing) -> CallOutcome {
+    match landing {
+        Landing::Answered(Outcome::Result(result)) => CallOutcome::Result(result),
+        Landing::Answered(Outcome::Error(error)) => CallOutcome::Error(error),
+        Landing::TooLarge => outcome_unknown("the server's answer was larger than a line may be"),
+        Landing::Lost {
+            written: true,
+            reason,
+        } => outcome_unknown(&reason),
+        Landing::Lost {
+            written: false,
+            reason,
+        } => not_executed(&reason),
+    }
+}
+
+fn outcome_unknown(reason: &str) -> CallOutcome {
+    let reason = reason.to_owned();
+    CallOutcome::Failed(CallFailure::OutcomeUnknown { reason })
+}
+
+/// Passes messages on, in order, until the call has landed.
+async fn until_landed(
+    ticket: &mut Ticket,
+    link: &Link,
+    context: &CallContext,
+    inbox: mpsc::Receiver<Message>,
+) -> Landing {
+    let mut traffic = Traffic {
+        link,
+        inbox,
+        open: HashMap::new(),
+    };
+    let mut questions = FuturesUnordered::new();
+    let landing = loop {
+        tokio::select! {
+            biased;
+            Some(message) = traffic.inbox.recv() => match message {
+                Message::Notify(method, params) => context.notify(method, params).await,
+                Message::Ask(question) => {
+                    let abortable = traffic.open(&question);
+                    questions.push(Abortable::new(put(question, link, context), abortable));
+                }
+                Message::Withdraw(id) => {
+                    if let Some((abort, _)) = traffic.open.remove(&id) {
+                        abort.abort();
+                    }
+                }
+            },
+            Some(answered) = questions.next() => {
+                if let Ok(id) = answered {
+                    traffic.open.remove(&id);
+                }
+            }
+            landing = ticket.landing() => break landing,
+        }
+    };
+    // What came before the answer reaches the client before the answer.
+    while let Ok(message) = traffic.inbox.try_recv() {
+        match message {
+            Message::Notify(method, params) => context.notify(method, params).await,
+            Message::Ask(question) => link.return_question(question),
+            Message::Withdraw(id) => drop(traffic.open.remove(&id)),
+        }
+    }
+    landing
+}
+
+async fn put(question: Question, link: &Link, context: &CallContext) -> RequestId {
+    let outcome = context.ask(question.method, question.params).await;
+    link.send(answer(&question.id, &outcome)).await;
+    question.id
+}
+
+/// Messages of one call. However the call ends, no question of the process stays without an answer.
+struct Traffic<'a> {
+    link: &'a Link,
+    inbox: mpsc::Receiver<Message>,
+    open: HashMap<RequestId, (AbortHandle, Question)>,
+}
+
+impl Traffic<'_> {
+    fn open(&mut self, question: &Question) -> AbortRegistration {
+        let (abort, registration) = AbortHandle::new_pair();
+        let entry = (abort, question.clone());
+        self.open.insert(question.id.clone(), entry);
+        registration
+    }
+}
+
+impl Drop for Traffic<'_> {
+    fn drop(&mut self) {
+        self.inbox.close();
+        while let Ok(message) = self.inbox.try_recv() {
+            if let Message::Ask(question) = message {
+                self.link.return_question(question);
+            }
+        }
+        for (_, (_, question)) in self.open.drain() {
+            self.link.return_question(question);
+        }
+    }
+}

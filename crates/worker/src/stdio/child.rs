@@ -1,0 +1,174 @@
+//! The operating system's side of a process: starting it, and ending it with all its descendants.
+
+use std::io;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+
+use super::config::StdioConfig;
+
+/// Variables that every server gets: what programs need to find their files, speak the user's
+/// language and reach the network, as in the official SDKs' stdio clients.
+const INHERITED: [&str; 25] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "LANG",
+    "LC_ALL",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    // Windows.
+    "APPDATA",
+    "LOCALAPPDATA",
+    "SYSTEMROOT",
+    "TEMP",
+    "USERPROFILE",
+    "PATHEXT",
+];
+
+/// A process that has just been started.
+pub(super) struct Spawned {
+    /// Ends it.
+    pub(super) family: Family,
+    /// Its input.
+    pub(super) stdin: ChildStdin,
+    /// Its output.
+    pub(super) stdout: ChildStdout,
+    /// What it tells operators.
+    pub(super) stderr: ChildStderr,
+}
+
+/// A process and its descendants, which share a process group. Dropping it kills them all.
+pub(super) struct Family {
+    child: Child,
+    group: Group,
+}
+
+/// A process group, killed when dropped.
+struct Group(Option<u32>);
+
+/// Starts the command in a process group of its own, so that what it starts (`npx` runs the server
+/// in a grandchild) ends with it.
+pub(super) fn spawn(config: &StdioConfig) -> io::Result<Spawned> {
+    let mut command = Command::new(&config.command);
+    command
+        .args(&config.args)
+        .env_clear()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    let inherited = INHERITED.into_iter();
+    for name in inherited.chain(config.inherit.iter().map(String::as_str)) {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    command.envs(&config.env);
+    if let Some(cwd) = &config.cwd {
+        command.current_dir(cwd);
+    }
+    #[cfg(unix)]
+    command.process_group(0);
+    let mut child = command.spawn()?;
+    let group = Group(child.id());
+    let missing = || io::Error::other("a standard stream is missing");
+    Ok(Spawned {
+        stdin: child.stdin.take().ok_or_else(missing)?,
+        stdout: child.stdout.take().ok_or_else(missing)?,
+        stderr: child.stderr.take().ok_or_else(missing)?,
+        family: Family { child, group },
+    })
+}
+
+impl Family {
+    /// The process id.
+    pub(super) fn pid(&self) -> u32 {
+        self.group.0.unwrap_or_default()
+    }
+
+    /// Waits until the process has ended by itself; then kills what it left behind.
+    /// Cancellation safe.
+    pub(super) async fn ended(&mut self) -> io::Result<ExitStatus> {
+        let status = self.child.wait().await;
+        self.group.end();
+        status
+    }
+
+    /// Ends a process whose stdin has been closed: waits, asks (`SIGTERM`), waits, and kills.
+    pub(super) async fn end(mut self, grace: Duration) {
+        if tokio::time::timeout(grace, self.ended()).await.is_ok() {
+            return;
+        }
+        self.group.terminate();
+        if tokio::time::timeout(grace, self.ended()).await.is_ok() {
+            return;
+        }
+        self.group.end();
+        // Where there are no groups, and to reap it.
+        let _ = self.child.kill().await;
+    }
+}
+
+impl Group {
+    /// Kills the group, once: its number may be somebody else's afterwards.
+    fn end(&mut self) {
+        if let Some(leader) = self.0.take() {
+            signal::kill(leader);
+        }
+    }
+
+    fn terminate(&self) {
+        if let Some(leader) = self.0 {
+            signal::terminate(leader);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+#[cfg(unix)]
+mod signal {
+    use nix::sys::signal::{Signal, killpg};
+    use nix::unistd::Pid;
+
+    pub(super) fn terminate(leader: u32) {
+        send(leader, Signal::SIGTERM);
+    }
+
+    pub(super) fn kill(leader: u32) {
+        send(leader, Signal::SIGKILL);
+    }
+
+    fn send(leader: u32, signal: Signal) {
+        let Ok(leader) = i32::try_from(leader) else {
+            return;
+        };
+        // It fails when nobody of the group is left, which is what is wanted.
+        let _ = killpg(Pid::from_raw(leader), signal);
+    }
+}
+
+#[cfg(not(unix))]
+mod signal {
+    pub(super) fn terminate(_leader: u32) {}
+
+    pub(super) fn kill(_leader: u32) {}
+}

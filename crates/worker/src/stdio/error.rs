@@ -1,0 +1,81 @@
+//! Why a stdio server could not be brought up.
+
+use std::sync::Arc;
+
+use shoal_protocol::RpcError;
+
+/// Why a process could not be made ready. What it wrote to stderr is in the log, not here: it may
+/// hold secrets.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(super) enum StartError {
+    /// The operating system refused.
+    #[error("could not start {command:?}: {source}")]
+    Spawn {
+        /// The program.
+        command: String,
+        /// What the system said.
+        #[source]
+        source: Arc<std::io::Error>,
+    },
+    /// It ended during the handshake.
+    #[error("{reason}, before it was ready")]
+    Ended {
+        /// How it ended.
+        reason: Arc<str>,
+    },
+    /// It did not finish the handshake.
+    #[error("it did not answer the handshake in time")]
+    TimedOut,
+    /// It speaks only revisions that Shoal does not.
+    #[error("it speaks only protocol versions that are not supported: {versions}")]
+    Unsupported {
+        /// What it offered.
+        versions: String,
+    },
+    /// It answered the handshake with an error.
+    #[error("it refused the handshake: {0}")]
+    Refused(RpcError),
+    /// It answered the handshake with something else.
+    #[error("it answered the handshake with something that is not a result")]
+    Malformed,
+    /// Shoal is shutting down.
+    #[error("the backend is shutting down")]
+    Closed,
+}
+
+impl StartError {
+    /// Whether the probe with `server/discover` may be what upset the server.
+    pub(super) fn may_come_of_probing(&self) -> bool {
+        matches!(
+            self,
+            Self::Ended { .. } | Self::TimedOut | Self::Malformed | Self::Refused(_)
+        )
+    }
+}
+
+/// Why a request of Shoal's own (a list, a subscription) has no result.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(super) enum RequestError {
+    /// The server answered with an error.
+    #[error("{0}")]
+    Rpc(RpcError),
+    /// The server did not answer.
+    #[error("there was no answer in time")]
+    TimedOut,
+    /// The answer was longer than a line may be.
+    #[error("the answer was too large")]
+    TooLarge,
+    /// The process ended first.
+    #[error("{0}")]
+    Ended(Arc<str>),
+}
+
+impl RequestError {
+    /// The error for whoever caused the request.
+    pub(super) fn into_rpc(self) -> RpcError {
+        match self {
+            Self::Rpc(error) => error,
+            other => RpcError::internal(other.to_string()),
+        }
+    }
+}

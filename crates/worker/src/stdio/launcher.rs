@@ -1,0 +1,120 @@
+//! Bringing a process up: start, handshake, subscriptions.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use shoal_protocol::Era;
+use tokio_util::sync::CancellationToken;
+
+use super::binding::Binding;
+use super::child;
+use super::config::StdioConfig;
+use super::era::{self, Opening};
+use super::error::StartError;
+use super::process::Process;
+use super::subscriptions::{self, Subscriptions};
+
+/// Starts processes of one command.
+pub(super) struct Launcher {
+    /// How.
+    pub(super) config: StdioConfig,
+    /// What every process is to watch.
+    pub(super) subscriptions: Arc<Subscriptions>,
+    /// Fires when the backend shuts down.
+    pub(super) closing: CancellationToken,
+    /// What the command turned out to be: its era is a property of the program, so that only the
+    /// first process has to be probed, and the one after a failure: programs are updated.
+    known: Mutex<Known>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Known {
+    era: Option<Era>,
+    failed_since: bool,
+}
+
+impl Launcher {
+    /// Nothing is started yet.
+    pub(super) fn new(config: StdioConfig) -> Self {
+        Self {
+            config,
+            subscriptions: Arc::new(Subscriptions::new()),
+            closing: CancellationToken::new(),
+            known: Mutex::default(),
+        }
+    }
+
+    /// The command's era, once a process has told.
+    pub(super) fn era(&self) -> Option<Era> {
+        self.known.lock().era
+    }
+
+    /// Starts a process for everybody.
+    pub(super) async fn launch_shared(&self) -> Result<Arc<Process>, StartError> {
+        self.launch(&Binding::shared(&self.config)).await
+    }
+
+    /// Starts a process and waits until it is ready for requests.
+    pub(super) async fn launch(&self, binding: &Binding) -> Result<Arc<Process>, StartError> {
+        tokio::select! {
+            biased;
+            () = self.closing.cancelled() => Err(StartError::Closed),
+            launched = self.probe_and_launch(binding) => launched,
+        }
+    }
+
+    async fn probe_and_launch(&self, binding: &Binding) -> Result<Arc<Process>, StartError> {
+        let known = *self.known.lock();
+        let opening = match known.era.filter(|_| !known.failed_since) {
+            None => Opening::Probe(self.config.probe_timeout),
+            Some(Era::Modern) => Opening::Probe(self.config.start_timeout),
+            Some(Era::Legacy) => Opening::Legacy,
+        };
+        let mut attempt = self.attempt(binding, opening).await;
+        if let Err(error) = &attempt
+            && opening == Opening::Probe(self.config.probe_timeout)
+            && error.may_come_of_probing()
+        {
+            tracing::debug!(target: "shoal::stdio", %error, "the probe failed; starting again without it");
+            attempt = self.attempt(binding, Opening::Legacy).await;
+        }
+        let mut known = self.known.lock();
+        known.failed_since = attempt.is_err();
+        if let Ok(process) = &attempt {
+            known.era = Some(process.link.greeting().era);
+        }
+        drop(known);
+        attempt
+    }
+
+    async fn attempt(
+        &self,
+        binding: &Binding,
+        opening: Opening,
+    ) -> Result<Arc<Process>, StartError> {
+        let spawned = child::spawn(&self.config).map_err(|source| StartError::Spawn {
+            command: self.config.command.clone(),
+            source: source.into(),
+        })?;
+        let watched = self.subscriptions.clone();
+        let process = Process::attend(
+            spawned,
+            &self.config,
+            binding.clone(),
+            watched,
+            &self.closing,
+        );
+        let greeting = tokio::time::timeout(
+            self.config.start_timeout,
+            era::greet(&process.link, opening),
+        );
+        let greeting = greeting.await.unwrap_or(Err(StartError::TimedOut))?;
+        process.link.set_greeting(greeting);
+        tokio::spawn(subscriptions::keep(
+            process.link.clone(),
+            self.subscriptions.clone(),
+            process.over(),
+        ));
+        Ok(Arc::new(process))
+    }
+}

@@ -1,0 +1,163 @@
+//! Cutting a byte stream into lines of bounded length.
+
+use std::io;
+
+use bytes::{Buf, Bytes, BytesMut};
+use tokio_util::codec::Decoder;
+
+/// How much of an overlong line is kept, from either end.
+const KEPT: usize = 512;
+
+/// A line without its end.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Line {
+    /// All of it.
+    Whole(Bytes),
+    /// Only how an overlong line begins and ends.
+    TooLong {
+        /// Its first bytes.
+        head: Bytes,
+        /// Its last bytes.
+        tail: Bytes,
+    },
+}
+
+/// Decodes lines that end in `\n` or `\r\n`. An overlong line is skipped without being kept, so
+/// memory stays bounded whatever the other side writes. Never fails.
+pub(super) struct Lines {
+    limit: usize,
+    searched: usize,
+    overlong: Option<Overlong>,
+}
+
+#[derive(Default)]
+struct Overlong {
+    head: BytesMut,
+    tail: BytesMut,
+}
+
+impl Lines {
+    /// Lines of at most `limit` bytes.
+    pub(super) fn of_at_most(limit: usize) -> Self {
+        Self {
+            limit,
+            searched: 0,
+            overlong: None,
+        }
+    }
+
+    fn finish(&mut self, mut line: BytesMut) -> Line {
+        while matches!(line.last(), Some(b'\n' | b'\r')) {
+            line.truncate(line.len() - 1);
+        }
+        let mut overlong = match self.overlong.take() {
+            Some(overlong) => overlong,
+            None if line.len() > self.limit => Overlong::default(),
+            None => return Line::Whole(line.freeze()),
+        };
+        overlong.skip(&line);
+        Line::TooLong {
+            head: overlong.head.freeze(),
+            tail: overlong.tail.freeze(),
+        }
+    }
+}
+
+impl Overlong {
+    fn skip(&mut self, part: &[u8]) {
+        let room = KEPT - self.head.len();
+        self.head.extend_from_slice(&part[..part.len().min(room)]);
+        self.tail
+            .extend_from_slice(&part[part.len().saturating_sub(KEPT)..]);
+        self.tail.advance(self.tail.len().saturating_sub(KEPT));
+    }
+}
+
+impl Decoder for Lines {
+    type Item = Line;
+    type Error = io::Error;
+
+    fn decode(&mut self, text: &mut BytesMut) -> io::Result<Option<Line>> {
+        if let Some(end) = text[self.searched..].iter().position(|byte| *byte == b'\n') {
+            let line = text.split_to(self.searched + end + 1);
+            self.searched = 0;
+            return Ok(Some(self.finish(line)));
+        }
+        // One byte more than the limit may still be the `\r` of a line that fits.
+        if text.len() > self.limit + 1 || self.overlong.is_some() {
+            self.overlong.get_or_insert_default().skip(text);
+            text.clear();
+        }
+        self.searched = text.len();
+        Ok(None)
+    }
+
+    fn decode_eof(&mut self, text: &mut BytesMut) -> io::Result<Option<Line>> {
+        if let Some(line) = self.decode(text)? {
+            return Ok(Some(line));
+        }
+        self.searched = 0;
+        let rest = text.split();
+        Ok((!rest.is_empty() || self.overlong.is_some()).then(|| self.finish(rest)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::BytesMut;
+    use tokio_util::codec::Decoder;
+
+    use super::{KEPT, Line, Lines};
+
+    fn decode(limit: usize, parts: &[&str]) -> Vec<Line> {
+        let mut lines = Lines::of_at_most(limit);
+        let mut text = BytesMut::new();
+        let mut found = Vec::new();
+        for part in parts {
+            text.extend_from_slice(part.as_bytes());
+            while let Some(line) = lines.decode(&mut text).unwrap() {
+                found.push(line);
+            }
+        }
+        while let Some(line) = lines.decode_eof(&mut text).unwrap() {
+            found.push(line);
+        }
+        found
+    }
+
+    fn whole(text: &'static str) -> Line {
+        Line::Whole(text.as_bytes().into())
+    }
+
+    #[test]
+    fn lines_are_found_however_the_bytes_arrive() {
+        let expected = [whole("one"), whole(""), whole("two"), whole("three")];
+        assert_eq!(decode(9, &["one\n\r\ntwo\nthree"]), expected);
+        assert_eq!(
+            decode(9, &["o", "ne\n", "\r", "\ntw", "o", "\n", "three"]),
+            expected
+        );
+    }
+
+    #[test]
+    fn an_overlong_line_is_skipped_and_the_next_one_read() {
+        let long = format!("begin{}end", "x".repeat(4 * KEPT));
+        for cut in [1, 5, KEPT, 3 * KEPT] {
+            let (first, second) = long.split_at(cut);
+            let found = decode(100, &[first, second, "\nnext\n"]);
+            assert_eq!(found.len(), 2, "cut at {cut}");
+            let Line::TooLong { head, tail } = &found[0] else {
+                panic!("{found:?}")
+            };
+            assert!(head.starts_with(b"beginx") && head.len() == KEPT);
+            assert!(tail.ends_with(b"xend") && tail.len() == KEPT);
+            assert_eq!(found[1], whole("next"));
+        }
+    }
+
+    #[test]
+    fn the_limit_itself_fits() {
+        assert_eq!(decode(4, &["four\r\n"]), [whole("four")]);
+        assert!(matches!(decode(4, &["five!\n"])[0], Line::TooLong { .. }));
+    }
+}

@@ -1,0 +1,134 @@
+use shoal_ports::SessionId;
+
+use super::{Placement, Plan, SeatId, WaiterId, Want};
+use crate::stdio::flights::Quarantine;
+
+const A: SeatId = SeatId(1);
+const B: SeatId = SeatId(2);
+
+fn shared() -> Want {
+    Want {
+        alone: false,
+        session: None,
+    }
+}
+
+fn alone(session: &str) -> Want {
+    Want {
+        alone: true,
+        session: Some(SessionId::new(session)),
+    }
+}
+
+fn plan(placement: &mut Placement) -> Plan {
+    placement.plan(|_| Quarantine::None)
+}
+
+fn granted(placement: &mut Placement) -> Vec<(u64, SeatId)> {
+    let plan = plan(placement);
+    plan.granted.iter().map(|(w, s, _)| (w.0, *s)).collect()
+}
+
+fn with_lead(limit: usize) -> Placement {
+    let mut placement = Placement::new(limit);
+    placement.join(A, true, false);
+    placement
+}
+
+#[test]
+fn those_who_share_never_make_processes_start() {
+    let mut placement = with_lead(4);
+    for waiter in 0..10 {
+        placement.wait(WaiterId(waiter), shared());
+    }
+    let plan = plan(&mut placement);
+    assert_eq!(plan.granted.len(), 10);
+    assert!(plan.granted.iter().all(|grant| grant.1 == A && !grant.2));
+    assert_eq!(plan.start, 0);
+}
+
+#[test]
+fn one_who_must_be_alone_gets_another_process_if_there_may_be_one() {
+    let mut placement = with_lead(2);
+    placement.wait(WaiterId(1), shared());
+    placement.wait(WaiterId(2), alone("x"));
+    placement.wait(WaiterId(3), alone("y"));
+    let first = plan(&mut placement);
+    assert_eq!((first.granted.len(), first.start), (1, 1));
+    assert_eq!(plan(&mut placement).start, 0, "it is starting already");
+    placement.started();
+    placement.join(B, false, false);
+    assert_eq!(granted(&mut placement), [(2, B)]);
+    placement.release(B, true);
+    assert_eq!(granted(&mut placement), [(3, B)]);
+}
+
+#[test]
+fn one_who_must_be_alone_is_not_starved_by_those_who_share() {
+    let mut placement = with_lead(1);
+    placement.wait(WaiterId(1), shared());
+    placement.wait(WaiterId(2), alone("x"));
+    placement.wait(WaiterId(3), shared());
+    assert_eq!(granted(&mut placement), [(1, A)]);
+    placement.release(A, false);
+    assert_eq!(granted(&mut placement), [(2, A)]);
+    placement.release(A, true);
+    assert_eq!(granted(&mut placement), [(3, A)]);
+}
+
+#[test]
+fn those_who_share_go_on_beside_a_process_that_empties_itself() {
+    let mut placement = with_lead(2);
+    placement.join(B, false, false);
+    for waiter in [1, 2] {
+        placement.wait(WaiterId(waiter), shared());
+    }
+    placement.wait(WaiterId(3), alone("x"));
+    assert_eq!(granted(&mut placement), [(1, A), (2, A), (3, B)]);
+    placement.wait(WaiterId(4), alone("y"));
+    placement.wait(WaiterId(5), shared());
+    assert_eq!(
+        granted(&mut placement),
+        [],
+        "the only shared process is to be emptied"
+    );
+    placement.release(B, true);
+    assert_eq!(granted(&mut placement), [(4, B), (5, A)]);
+}
+
+#[test]
+fn a_process_that_owes_the_end_of_a_call_is_kept_for_its_session_and_replaced_for_others() {
+    let owing = |_| Quarantine::AllBut(SessionId::new("x"));
+    let mut placement = with_lead(1);
+    placement.wait(WaiterId(1), alone("x"));
+    assert_eq!(placement.plan(owing).granted.len(), 1);
+    placement.release(A, true);
+    placement.wait(WaiterId(2), shared());
+    placement.wait(WaiterId(3), alone("y"));
+    let busy = placement.plan(owing);
+    assert_eq!((busy.granted.len(), busy.retired), (1, vec![]));
+    placement.release(A, false);
+    assert_eq!(placement.plan(owing).retired, [A]);
+    placement.leave(A);
+    assert_eq!(
+        plan(&mut placement).start,
+        0,
+        "the lead comes back by itself"
+    );
+    placement.join(B, true, false);
+    assert_eq!(granted(&mut placement), [(3, B)]);
+}
+
+#[test]
+fn everybody_shares_a_modern_process() {
+    let mut placement = Placement::new(4);
+    placement.join(A, true, true);
+    placement.wait(WaiterId(1), alone("x"));
+    placement.wait(WaiterId(2), alone("y"));
+    let plan = plan(&mut placement);
+    assert_eq!(
+        plan.granted,
+        [(WaiterId(1), A, false), (WaiterId(2), A, false)]
+    );
+    assert_eq!(plan.start, 0);
+}

@@ -1,0 +1,303 @@
+//! The processes that sessions share: leases on them, and more of them when calls would wait.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use shoal_ports::CallFailure;
+use shoal_protocol::Era;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::backoff::Backoff;
+use super::flights::Quarantine;
+use super::launcher::Launcher;
+use super::placement::{Placement, Plan, SeatId, WaiterId, Want};
+use super::process::Process;
+
+/// The shared processes of a backend.
+pub(super) struct Pool {
+    launcher: Arc<Launcher>,
+    state: Mutex<State>,
+}
+
+struct State {
+    placement: Placement,
+    processes: HashMap<SeatId, Arc<Process>>,
+    waiters: HashMap<WaiterId, oneshot::Sender<Lease>>,
+    last_id: u64,
+    down: Option<String>,
+    backoff: Backoff,
+}
+
+/// A plan with what it takes to carry it out, which happens outside the lock.
+struct Steps {
+    granted: Vec<(oneshot::Sender<Lease>, Lease)>,
+    retired: Vec<Arc<Process>>,
+    start: usize,
+}
+
+/// A place on a process. Dropping it gives the place back.
+pub(super) struct Lease {
+    /// The process.
+    pub(super) process: Arc<Process>,
+    /// Whether nothing else runs there.
+    pub(super) alone: bool,
+    seat: SeatId,
+    pool: Arc<Pool>,
+}
+
+/// Takes a waiter out of the queue when its call gives up.
+struct Waiting<'a> {
+    id: WaiterId,
+    pool: &'a Pool,
+}
+
+impl Pool {
+    /// No process yet.
+    pub(super) fn new(launcher: Arc<Launcher>) -> Self {
+        let config = &launcher.config;
+        let state = State {
+            placement: Placement::new(config.isolation.shared_processes()),
+            processes: HashMap::new(),
+            waiters: HashMap::new(),
+            last_id: 0,
+            down: Some("the server is starting".to_owned()),
+            backoff: Backoff::new(config.restart_delay, config.max_restart_delay),
+        };
+        Self {
+            state: Mutex::new(state),
+            launcher,
+        }
+    }
+
+    /// Waits for a place, until `cancelled` fires.
+    ///
+    /// # Errors
+    /// Nothing was executed: there is no process, or the call was cancelled first.
+    pub(super) async fn lease(
+        self: &Arc<Self>,
+        want: Want,
+        cancelled: &CancellationToken,
+    ) -> Result<Lease, CallFailure> {
+        let (sender, granted) = oneshot::channel();
+        let id = {
+            let mut state = self.state.lock();
+            if let Some(reason) = state.unavailable() {
+                return Err(CallFailure::NotExecuted { reason });
+            }
+            let id = WaiterId(state.next_id());
+            state.placement.wait(id, want);
+            state.waiters.insert(id, sender);
+            id
+        };
+        let _waiting = Waiting { id, pool: self };
+        self.proceed();
+        tokio::select! {
+            biased;
+            granted = granted => granted.map_err(|_| CallFailure::NotExecuted {
+                reason: self.state.lock().down.clone().unwrap_or_default(),
+            }),
+            () = cancelled.cancelled() => Err(CallFailure::NotExecuted {
+                reason: "no process of the server became free in time".to_owned(),
+            }),
+        }
+    }
+
+    /// The process that is always kept running is ready.
+    pub(super) fn lead_joins(self: &Arc<Self>, process: &Arc<Process>) {
+        self.state.lock().down = None;
+        self.join(process, true);
+    }
+
+    /// The process that is always kept running could not be started. Calls fail at once if there
+    /// is no other. Returns whether that is so.
+    pub(super) fn lead_fails(&self, reason: &str) -> bool {
+        let mut state = self.state.lock();
+        state.down = Some(reason.to_owned());
+        state.sweep();
+        let deserted = state.placement.is_deserted();
+        if deserted {
+            state.dismiss();
+        }
+        deserted
+    }
+
+    /// A running process, to ask it for something that is nobody's call.
+    pub(super) fn any(&self) -> Option<Arc<Process>> {
+        let state = self.state.lock();
+        let first = state.processes.iter().min_by_key(|(id, _)| **id);
+        first.map(|(_, process)| process.clone())
+    }
+
+    /// Refuses further calls and waits for the end of the processes, which the launcher's token has
+    /// begun.
+    pub(super) async fn close(&self) {
+        let processes: Vec<_> = {
+            let mut state = self.state.lock();
+            state.down = Some("the server is shutting down".to_owned());
+            state.dismiss();
+            state.processes.values().cloned().collect()
+        };
+        let ended = processes.iter().map(|process| process.shutdown());
+        futures::future::join_all(ended).await;
+    }
+
+    fn join(self: &Arc<Self>, process: &Arc<Process>, lead: bool) {
+        let id = {
+            let mut state = self.state.lock();
+            let id = SeatId(state.next_id());
+            let modern = process.link.greeting().era == Era::Modern;
+            state.placement.join(id, lead, modern);
+            state.processes.insert(id, process.clone());
+            id
+        };
+        self.proceed();
+        let (pool, over) = (self.clone(), process.over());
+        tokio::spawn(async move {
+            over.cancelled().await;
+            pool.leave(id);
+        });
+    }
+
+    fn leave(self: &Arc<Self>, id: SeatId) {
+        {
+            let mut state = self.state.lock();
+            state.remove(id);
+            if state.unavailable().is_some() {
+                state.dismiss();
+            }
+        }
+        self.proceed();
+    }
+
+    /// Does what has become possible.
+    fn proceed(self: &Arc<Self>) {
+        let steps = {
+            let mut state = self.state.lock();
+            let plan = state.plan();
+            state.prepare(plan, self)
+        };
+        for (waiter, lease) in steps.granted {
+            // A lease that nobody waits for any more gives its place back here.
+            drop(waiter.send(lease));
+        }
+        for process in steps.retired {
+            process.retire();
+        }
+        for _ in 0..steps.start {
+            tokio::spawn(self.clone().grow());
+        }
+    }
+
+    async fn grow(self: Arc<Self>) {
+        let began = Instant::now();
+        match self.launcher.launch_shared().await {
+            Ok(process) => {
+                self.state.lock().placement.started();
+                self.join(&process, false);
+            }
+            Err(error) => {
+                tracing::warn!(target: "shoal::stdio", %error, "another server process could not be started");
+                let pause = self.state.lock().backoff.after_failure(began);
+                tokio::time::sleep(pause).await;
+                self.state.lock().placement.started();
+                self.proceed();
+            }
+        }
+    }
+}
+
+impl State {
+    fn next_id(&mut self) -> u64 {
+        self.last_id += 1;
+        self.last_id
+    }
+
+    /// Why no call can be taken.
+    fn unavailable(&self) -> Option<String> {
+        self.down.clone().filter(|_| self.placement.is_deserted())
+    }
+
+    /// Fails everybody who waits.
+    fn dismiss(&mut self) {
+        for (id, _) in self.waiters.drain() {
+            self.placement.forget(id);
+        }
+    }
+
+    fn remove(&mut self, id: SeatId) {
+        self.placement.leave(id);
+        self.processes.remove(&id);
+    }
+
+    /// Takes out what has ended but was not noticed yet.
+    fn sweep(&mut self) {
+        let dead = self
+            .processes
+            .iter()
+            .filter(|(_, process)| !process.is_alive());
+        let dead: Vec<SeatId> = dead.map(|(id, _)| *id).collect();
+        for id in dead {
+            self.remove(id);
+        }
+    }
+
+    fn plan(&mut self) -> Plan {
+        self.sweep();
+        let processes = &self.processes;
+        self.placement.plan(|id| {
+            let process = processes.get(&id);
+            process.map_or(Quarantine::None, |p| p.link.flights.quarantine())
+        })
+    }
+
+    fn prepare(&mut self, plan: Plan, pool: &Arc<Pool>) -> Steps {
+        let mut granted = Vec::new();
+        for (waiter, seat, alone) in plan.granted {
+            let waiter = self.waiters.remove(&waiter);
+            let process = self.processes.get(&seat).cloned();
+            let (Some(waiter), Some(process)) = (waiter, process) else {
+                continue;
+            };
+            let pool = pool.clone();
+            granted.push((
+                waiter,
+                Lease {
+                    process,
+                    alone,
+                    seat,
+                    pool,
+                },
+            ));
+        }
+        let retired = plan.retired.iter();
+        let retired = retired.filter_map(|id| self.processes.get(id).cloned());
+        Steps {
+            granted,
+            retired: retired.collect(),
+            start: plan.start,
+        }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.pool
+            .state
+            .lock()
+            .placement
+            .release(self.seat, self.alone);
+        self.pool.proceed();
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut state = self.pool.state.lock();
+        if state.waiters.remove(&self.id).is_some() {
+            state.placement.forget(self.id);
+        }
+    }
+}

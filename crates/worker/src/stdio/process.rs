@@ -1,0 +1,209 @@
+//! One running process: the tasks around it, and its end.
+
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::StreamExt;
+use tokio::io::AsyncRead;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_util::codec::FramedRead;
+use tokio_util::sync::CancellationToken;
+
+use super::binding::Binding;
+use super::child::{Family, Spawned};
+use super::config::StdioConfig;
+use super::lines::{Line, Lines};
+use super::link::Link;
+use super::outgoing;
+use super::router::quote;
+use super::subscriptions::Subscriptions;
+
+/// How long after a process's end its last output is waited for. Normally it is there already; a
+/// descendant that has left the process group can hold the pipe open.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long after one of its streams is closed a process may still be about to end.
+const EXIT_FOLLOWS: Duration = Duration::from_millis(250);
+/// The longest line of stderr that is read as one.
+const STDERR_LINE: usize = 4096;
+
+/// A handle on a running process. Dropping it shuts the process down in the background.
+pub(super) struct Process {
+    /// Where requests go.
+    pub(super) link: Arc<Link>,
+    stopping: CancellationToken,
+    ended: CancellationToken,
+    retired: AtomicBool,
+}
+
+impl Process {
+    /// Surrounds a started process with its tasks. It is shut down when `closing` fires.
+    pub(super) fn attend(
+        spawned: Spawned,
+        config: &StdioConfig,
+        binding: Binding,
+        subscriptions: Arc<Subscriptions>,
+        closing: &CancellationToken,
+    ) -> Self {
+        let Spawned {
+            family,
+            stdin,
+            stdout,
+            stderr,
+        } = spawned;
+        let (sender, queue) = mpsc::channel(outgoing::QUEUE);
+        let pid = family.pid();
+        let link = Link::new(pid, sender, binding, subscriptions, config.request_timeout);
+        let link = Arc::new(link);
+        let stopping = closing.child_token();
+        let ended = CancellationToken::new();
+        let attendant = Attendant {
+            link: link.clone(),
+            writer: tokio::spawn(outgoing::write(stdin, queue, stopping.clone())),
+            reader: tokio::spawn(read(stdout, config.max_line_bytes, link.clone())),
+            stderr: tokio::spawn(report(stderr, pid, config.command.clone())),
+            stopping: stopping.clone(),
+            ended: ended.clone(),
+            grace: config.shutdown_grace,
+        };
+        tokio::spawn(attendant.attend(family));
+        tracing::info!(target: "shoal::stdio", pid, command = config.command, "server process started");
+        Self {
+            link,
+            stopping,
+            ended,
+            retired: AtomicBool::new(false),
+        }
+    }
+
+    /// Fires when the process has ended.
+    pub(super) fn over(&self) -> CancellationToken {
+        self.ended.clone()
+    }
+
+    /// Whether requests can still be sent.
+    pub(super) fn is_alive(&self) -> bool {
+        self.link.flights.ended().is_none() && !self.stopping.is_cancelled()
+    }
+
+    /// Shuts the process down in the background, because it is of no use any more.
+    pub(super) fn retire(&self) {
+        self.retired.store(true, Ordering::Release);
+        self.stopping.cancel();
+    }
+
+    /// Whether its end was wanted.
+    pub(super) fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Acquire)
+    }
+
+    /// Closes the process's input and waits for its end, which is forced after two graces.
+    pub(super) async fn shutdown(&self) {
+        self.stopping.cancel();
+        self.ended.cancelled().await;
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.stopping.cancel();
+    }
+}
+
+struct Attendant {
+    link: Arc<Link>,
+    writer: JoinHandle<std::io::Result<()>>,
+    reader: JoinHandle<()>,
+    stderr: JoinHandle<()>,
+    stopping: CancellationToken,
+    ended: CancellationToken,
+    grace: Duration,
+}
+
+impl Attendant {
+    async fn attend(mut self, mut family: Family) {
+        let first = tokio::select! {
+            status = family.ended() => Sign::Ended(status),
+            _ = &mut self.reader => Sign::Closed("output"),
+            _ = &mut self.writer => Sign::Closed("input"),
+            () = self.stopping.cancelled() => Sign::Stopping,
+        };
+        let sign = match first {
+            // After the token has fired this is the orderly end of the writer.
+            Sign::Closed(_) if self.stopping.is_cancelled() => Sign::Stopping,
+            // Most often the first that is seen of a process that is about to end.
+            Sign::Closed(stream) => tokio::time::timeout(EXIT_FOLLOWS, family.ended())
+                .await
+                .map_or(Sign::Closed(stream), Sign::Ended),
+            other => other,
+        };
+        match sign {
+            Sign::Ended(status) => {
+                // What it has answered before its end counts.
+                self.read_last_words().await;
+                let reason = match status {
+                    Ok(status) => format!("the server process ended ({status})"),
+                    Err(error) => format!("the server process was lost: {error}"),
+                };
+                self.link.flights.end(reason.into());
+            }
+            Sign::Closed(stream) => {
+                let reason = format!("the server closed its {stream}");
+                self.link.flights.end(reason.into());
+                self.stopping.cancel();
+                family.end(self.grace).await;
+            }
+            Sign::Stopping => {
+                family.end(self.grace).await;
+                self.read_last_words().await;
+            }
+        }
+        self.finish();
+    }
+
+    async fn read_last_words(&mut self) {
+        if !self.reader.is_finished() {
+            let _ = tokio::time::timeout(LAST_WORDS, &mut self.reader).await;
+        }
+    }
+
+    fn finish(self) {
+        self.stopping.cancel();
+        self.reader.abort();
+        self.stderr.abort();
+        let flights = &self.link.flights;
+        flights.end("the server process was shut down".into());
+        let reason = flights.ended().unwrap_or_default();
+        tracing::info!(target: "shoal::stdio", pid = self.link.pid(), %reason, "server process over");
+        self.ended.cancel();
+    }
+}
+
+/// What is first seen of a process's end.
+enum Sign {
+    Ended(std::io::Result<ExitStatus>),
+    Closed(&'static str),
+    Stopping,
+}
+
+async fn read(stdout: impl AsyncRead + Unpin, limit: usize, link: Arc<Link>) {
+    let mut lines = FramedRead::new(stdout, Lines::of_at_most(limit));
+    while let Some(Ok(line)) = lines.next().await {
+        link.receive(line);
+    }
+}
+
+async fn report(stderr: impl AsyncRead + Unpin, pid: u32, command: String) {
+    let mut lines = FramedRead::new(stderr, Lines::of_at_most(STDERR_LINE));
+    while let Some(Ok(line)) = lines.next().await {
+        let text = match &line {
+            Line::Whole(text) => String::from_utf8_lossy(text).into_owned(),
+            Line::TooLong { head, .. } => quote(head),
+        };
+        if !text.trim().is_empty() {
+            tracing::info!(target: "shoal::stdio", pid, command, "{text}");
+        }
+    }
+}

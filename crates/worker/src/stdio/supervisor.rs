@@ -1,0 +1,176 @@
+//! Keeping the lead process running, and the backend's state true.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shoal_ports::PoolCatalog;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::backoff::Backoff;
+use super::error::StartError;
+use super::launcher::Launcher;
+use super::lists;
+use super::pool::Pool;
+use super::process::Process;
+use crate::BackendState;
+
+/// Announcements that come within this time are answered with one reading of the lists: servers
+/// that register tools one by one announce each.
+const SETTLE: Duration = Duration::from_millis(50);
+
+/// Runs the lead process: the one whose lists are the catalog.
+pub(super) struct Supervisor {
+    launcher: Arc<Launcher>,
+    pool: Arc<Pool>,
+    state: watch::Sender<BackendState>,
+    /// What was read last; the generations survive restarts.
+    catalog: Option<PoolCatalog>,
+}
+
+/// How a lead's time ended.
+enum End {
+    /// It has to be waited with.
+    Failed(String),
+    /// It was retired by the pool.
+    Retired,
+}
+
+impl Supervisor {
+    /// Publishes to `state`.
+    pub(super) fn new(
+        launcher: Arc<Launcher>,
+        pool: Arc<Pool>,
+        state: watch::Sender<BackendState>,
+    ) -> Self {
+        Self {
+            launcher,
+            pool,
+            state,
+            catalog: None,
+        }
+    }
+
+    /// Runs until the backend shuts down.
+    pub(super) async fn run(mut self) {
+        let config = &self.launcher.config;
+        let mut backoff = Backoff::new(config.restart_delay, config.max_restart_delay);
+        let closing = self.launcher.closing.clone();
+        while !closing.is_cancelled() {
+            let began = Instant::now();
+            let End::Failed(reason) = self.lead().await else {
+                continue;
+            };
+            if closing.is_cancelled() {
+                break;
+            }
+            let pause = backoff.after_failure(began);
+            self.publish_failure(&reason);
+            tracing::warn!(target: "shoal::stdio", reason, ?pause, "the server is restarted");
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = closing.cancelled() => {}
+            }
+        }
+        self.state.send_replace(BackendState {
+            catalog: None,
+            detail: Some("shut down".to_owned()),
+        });
+    }
+
+    /// Starts the lead and stays with it to its end.
+    async fn lead(&mut self) -> End {
+        let process = match self.launcher.launch_shared().await {
+            Ok(process) => process,
+            Err(StartError::Closed) => return End::Retired,
+            Err(error) => return End::Failed(error.to_string()),
+        };
+        // Before the lists are read, so that a change during the reading is not missed.
+        let mut changes = process.link.changes();
+        let mut seen = *changes.borrow_and_update();
+        match lists::read(&process.link).await {
+            Ok(catalog) => self.publish(catalog, [0; 3]),
+            Err(error) => {
+                process.shutdown().await;
+                return End::Failed(format!("its lists could not be read: {error}"));
+            }
+        }
+        self.pool.lead_joins(&process);
+        let over = process.over();
+        loop {
+            tokio::select! {
+                () = over.cancelled() => return self.ended(&process),
+                _ = changes.changed() => {
+                    tokio::time::sleep(SETTLE).await;
+                    let now = *changes.borrow_and_update();
+                    self.read_again(&process, std::array::from_fn(|at| now[at] - seen[at])).await;
+                    seen = now;
+                }
+            }
+        }
+    }
+
+    fn ended(&self, process: &Process) -> End {
+        if process.is_retired() {
+            return End::Retired;
+        }
+        let reason = process.link.flights.ended().unwrap_or_default();
+        End::Failed(reason.to_string())
+    }
+
+    async fn read_again(&mut self, process: &Process, announced: [u64; 3]) {
+        match lists::read(&process.link).await {
+            Ok(catalog) => self.publish(catalog, announced),
+            Err(error) => {
+                // Whoever reads the old lists can at least know that they are old.
+                let mut catalog = self.catalog.clone().unwrap_or_default();
+                add(&mut catalog.generations, announced);
+                self.catalog = Some(catalog.clone());
+                self.state.send_replace(BackendState {
+                    catalog: Some(Arc::new(catalog)),
+                    detail: Some(format!("its lists could not be read again: {error}")),
+                });
+            }
+        }
+    }
+
+    fn publish(&mut self, mut catalog: PoolCatalog, mut announced: [u64; 3]) {
+        if let Some(old) = &self.catalog {
+            // After a restart nothing is announced, and yet things may have changed.
+            let resources = old.resources != catalog.resources
+                || old.resource_templates != catalog.resource_templates;
+            let differs = [
+                old.tools != catalog.tools,
+                resources,
+                old.prompts != catalog.prompts,
+            ];
+            for (announced, differs) in announced.iter_mut().zip(differs) {
+                *announced = (*announced).max(u64::from(differs));
+            }
+            catalog.generations = old.generations;
+        }
+        add(&mut catalog.generations, announced);
+        self.catalog = Some(catalog.clone());
+        self.state.send_replace(BackendState {
+            catalog: Some(Arc::new(catalog)),
+            detail: None,
+        });
+    }
+
+    fn publish_failure(&self, reason: &str) {
+        let detail = format!("restarting: {reason}");
+        let deserted = self.pool.lead_fails(&detail);
+        self.state.send_modify(|state| {
+            state.detail = Some(detail);
+            if deserted {
+                state.catalog = None;
+            }
+        });
+    }
+}
+
+fn add(generations: &mut [u64; 3], announced: [u64; 3]) {
+    for (generation, announced) in generations.iter_mut().zip(announced) {
+        *generation += announced;
+    }
+}

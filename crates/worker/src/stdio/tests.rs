@@ -1,0 +1,10 @@
+//! The backend against real processes.
+//!
+//! They need `python3` on `PATH`: the servers are `tests/fixtures/*.py`, which use no packages.
+
+mod asking;
+mod eras;
+mod harness;
+mod lifecycle;
+mod messages;
+mod packages;

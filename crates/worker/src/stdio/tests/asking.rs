@@ -1,0 +1,281 @@
+//! Questions of legacy servers: whom they reach, and whom they must not reach.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use serde_json::json;
+use shoal_ports::{CallFailure, CallOutcome, SessionId};
+
+use super::harness::{Client, Running, eventually, failure, fixture, scratch, text};
+use crate::{Backend, Isolation, StdioConfig};
+
+fn shared(processes: usize) -> StdioConfig {
+    let mut config = fixture("legacy.py", &[]);
+    config.isolation = Isolation::Worker { processes };
+    config
+}
+
+fn per_session(flags: &[&str], max_processes: usize, idle: Duration) -> StdioConfig {
+    let mut config = fixture("legacy.py", flags);
+    config.isolation = Isolation::Session {
+        max_processes,
+        idle,
+    };
+    config
+}
+
+#[tokio::test]
+async fn everybody_gets_their_own_question_and_answer() {
+    for config in [
+        shared(1),
+        shared(3),
+        per_session(&[], 64, Duration::from_secs(60)),
+    ] {
+        let running = Running::start(config).await;
+        let clients: Vec<_> = (0..9)
+            .map(|at| Client::askable(&format!("user{at}")))
+            .collect();
+        let calls = clients.iter().map(|client| {
+            let question = format!("for {}", client.caller.principal);
+            running.call(client, "ask", json!({ "question": question }))
+        });
+        let outcomes = futures::future::join_all(calls).await;
+        for (client, outcome) in clients.iter().zip(outcomes) {
+            let name = client.caller.principal.as_str();
+            assert_eq!(text(&outcome)["content"]["answered_by"], name);
+            let asked = client.asked();
+            assert_eq!(asked.len(), 1);
+            assert!(asked[0].contains(&format!("for {name}\"")), "{asked:?}");
+        }
+        running.0.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_can_ask_is_alone_and_others_use_another_process() {
+    let running = Running::start(shared(2)).await;
+    let thinking = Client::askable("thinking").hesitant();
+    let asking = running.spawn(&thinking, "ask", json!({ "question": "?" }));
+    eventually("the question has arrived", || thinking.asked().len() == 1).await;
+    // This client declared nothing, but its tool asks all the same: nobody must hear of it.
+    let outcome = running
+        .call(
+            &Client::named("plain"),
+            "ask",
+            json!({ "question": "secret" }),
+        )
+        .await;
+    assert_eq!(text(&outcome), json!({ "error": -32603 }));
+    assert_eq!(thinking.asked().len(), 1);
+    thinking.answer_one();
+    assert_eq!(
+        text(&asking.await.unwrap())["content"]["answered_by"],
+        "thinking"
+    );
+}
+
+#[tokio::test]
+async fn calls_that_cannot_ask_share_the_first_process() {
+    let running = Running::start(shared(4)).await;
+    let file = scratch("share");
+    let client = Client::named("hanging");
+    let hanging = running.spawn(&client, "hang", json!({ "file": file.to_str() }));
+    let mut pids = HashSet::new();
+    for at in 0..5 {
+        let caller = Client::named(&format!("c{at}"));
+        pids.insert(text(&running.call(&caller, "pid", json!({})).await).to_string());
+    }
+    assert_eq!(pids.len(), 1);
+    client.cancel();
+    hanging.await.unwrap();
+}
+
+#[tokio::test]
+async fn one_that_waits_in_vain_was_not_executed() {
+    let running = Running::start(shared(1)).await;
+    let thinking = Client::askable("thinking").hesitant();
+    let asking = running.spawn(&thinking, "ask", json!({ "question": "?" }));
+    eventually("the question has arrived", || thinking.asked().len() == 1).await;
+    let waiting = Client::askable("waiting");
+    let call = running.spawn(&waiting, "ask", json!({ "question": "?" }));
+    tokio::task::yield_now().await;
+    waiting.cancel();
+    assert!(matches!(
+        failure(call.await.unwrap()),
+        CallFailure::NotExecuted { .. }
+    ));
+    thinking.answer_one();
+    asking.await.unwrap();
+}
+
+#[tokio::test]
+async fn the_question_of_a_cancelled_call_reaches_nobody_else() {
+    let running = Running::start(shared(1)).await;
+    let before = text(&running.call(&Client::named("a"), "pid", json!({})).await);
+    let (first, second) = (Client::askable("first"), Client::askable("second"));
+    let file = scratch("late");
+    let cancelled = running.spawn(&first, "ask_after_cancel", json!({ "file": file.to_str() }));
+    let running_now = Client::named("other");
+    // Not before the first call has been read.
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    first.cancel();
+    assert_eq!(failure(cancelled.await.unwrap()), CallFailure::Cancelled);
+    let outcome = running
+        .call(&second, "ask", json!({ "question": "mine" }))
+        .await;
+    assert_eq!(text(&outcome)["content"]["answered_by"], "second");
+    assert!(
+        second
+            .asked()
+            .iter()
+            .all(|question| question.contains("mine"))
+    );
+    assert!(first.asked().is_empty());
+    let after = text(&running.call(&running_now, "pid", json!({})).await);
+    assert_ne!(
+        before, after,
+        "the process that might still ask was replaced"
+    );
+    assert!(running.0.state().borrow().catalog.is_some());
+}
+
+#[tokio::test]
+async fn a_question_in_the_background_is_refused() {
+    let running = Running::start(shared(1)).await;
+    let client = Client::askable("a");
+    let file = scratch("background");
+    running
+        .call(&client, "background_ask", json!({ "file": file.to_str() }))
+        .await;
+    eventually("the server has its answer", || {
+        std::fs::read_to_string(&*file).is_ok_and(|text| !text.is_empty())
+    })
+    .await;
+    assert_eq!(
+        std::fs::read_to_string(&*file).unwrap(),
+        r#"{"error": -32603}"#
+    );
+    assert!(client.asked().is_empty());
+}
+
+#[tokio::test]
+async fn roots_are_offered_to_a_shared_process_only_if_configured() {
+    let client = Client::askable("a");
+    let running = Running::start(shared(1)).await;
+    let outcome = running.call(&client, "roots", json!({})).await;
+    assert_eq!(text(&outcome), json!({ "error": -32603 }));
+    assert!(client.asked().is_empty());
+    let mut config = shared(1);
+    config.share_roots = true;
+    let running = Running::start(config).await;
+    let outcome = running.call(&client, "roots", json!({})).await;
+    assert_eq!(text(&outcome)["roots"][0]["uri"], "file:///a");
+}
+
+#[tokio::test]
+async fn each_session_has_a_process_that_knows_its_client() {
+    let running =
+        Running::start(per_session(&["--roots-early"], 64, Duration::from_secs(60))).await;
+    let (a, b, plain) = (
+        Client::askable("a"),
+        Client::askable("b"),
+        Client::named("plain"),
+    );
+    let pid = async |client: &Client| text(&running.call(client, "pid", json!({})).await);
+    let (pid_a, pid_b) = tokio::join!(pid(&a), pid(&b));
+    assert_ne!(pid_a, pid_b);
+    assert_eq!(pid_a, pid(&a).await);
+    let known = text(&running.call(&a, "client", json!({})).await);
+    let client = &known["client"];
+    assert_eq!(client["clientInfo"]["name"], "a");
+    let capabilities = json!({ "sampling": {}, "elicitation": {}, "roots": {} });
+    assert_eq!(client["capabilities"], capabilities);
+    while text(&running.call(&a, "client", json!({})).await)["early_roots"].is_null() {}
+    let known = text(&running.call(&a, "client", json!({})).await);
+    assert_eq!(known["early_roots"]["roots"][0]["uri"], "file:///a");
+    let known = text(&running.call(&plain, "client", json!({})).await);
+    assert_eq!(known["client"]["capabilities"], json!({}));
+    running.0.end_session(&SessionId::new("a")).await;
+    assert_ne!(pid_a, pid(&a).await);
+    assert_eq!(pid_b, pid(&b).await);
+}
+
+#[tokio::test]
+async fn session_processes_are_bounded_and_end_when_idle() {
+    let running = Running::start(per_session(&[], 1, Duration::from_millis(300))).await;
+    let (a, b) = (Client::named("a"), Client::named("b"));
+    let file = scratch("idle");
+    let hanging = running.spawn(&a, "hang", json!({ "file": file.to_str() }));
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    let outcome = running.call(&b, "pid", json!({})).await;
+    assert!(
+        matches!(failure(outcome), CallFailure::Overloaded { .. }),
+        "a call is no idleness"
+    );
+    a.cancel();
+    hanging.await.unwrap();
+    let mut refused = true;
+    while refused {
+        let outcome = running.call(&b, "pid", json!({})).await;
+        refused = matches!(outcome, CallOutcome::Failed(_));
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_may_not_ask_is_shared_by_all() {
+    let mut config = shared(4);
+    config.may_ask = false;
+    let running = Running::start(config).await;
+    let (a, b) = (Client::askable("a"), Client::askable("b"));
+    let file = scratch("may-not");
+    let hanging = running.spawn(&a, "hang", json!({ "file": file.to_str() }));
+    let known = text(&running.call(&b, "client", json!({})).await);
+    assert_eq!(known["client"]["capabilities"], json!({}));
+    let outcome = running.call(&b, "ask", json!({ "question": "?" })).await;
+    assert_eq!(text(&outcome), json!({ "error": -32603 }));
+    a.cancel();
+    hanging.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_sessions_process_that_dies_is_started_again() {
+    let running = Running::start(per_session(&[], 64, Duration::from_secs(60))).await;
+    let (a, b) = (Client::askable("a"), Client::askable("b"));
+    let pid = text(&running.call(&b, "pid", json!({})).await);
+    let died = failure(running.call(&a, "die", json!({})).await);
+    assert!(
+        matches!(died, CallFailure::OutcomeUnknown { .. }),
+        "{died:?}"
+    );
+    while let CallOutcome::Failed(failure) = running.call(&a, "pid", json!({})).await {
+        assert!(
+            matches!(failure, CallFailure::NotExecuted { .. }),
+            "{failure:?}"
+        );
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(
+        text(&running.call(&b, "pid", json!({})).await),
+        pid,
+        "others notice nothing"
+    );
+}
+
+#[tokio::test]
+async fn a_question_of_a_call_that_has_ended_is_answered_with_an_error() {
+    let running = Running::start(shared(1)).await;
+    let client = Client::askable("a").hesitant();
+    let file = scratch("unanswered");
+    // It asks, and is answered itself before its client has made up its mind.
+    let call = running.spawn(&client, "ask_and_go", json!({ "file": file.to_str() }));
+    assert_eq!(text(&call.await.unwrap()), "gone");
+    eventually("the server has its answer", || {
+        std::fs::read_to_string(&*file).is_ok_and(|text| !text.is_empty())
+    })
+    .await;
+    assert_eq!(
+        std::fs::read_to_string(&*file).unwrap(),
+        r#"{"error": -32603}"#
+    );
+}

@@ -1,0 +1,143 @@
+//! Starting, dying, starting again, and ending without orphans.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::json;
+use shoal_ports::CallFailure;
+
+use super::harness::{Client, Running, eventually, failure, fixture, scratch, text};
+use crate::{Backend, StdioBackend, StdioConfig};
+
+fn is_running(pid: &str) -> bool {
+    // A zombie that nobody has reaped yet is over.
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    !status.is_empty() && !status.contains(") Z ")
+}
+
+fn read(file: &Path) -> String {
+    std::fs::read_to_string(file).unwrap()
+}
+
+#[tokio::test]
+async fn a_server_that_dies_ends_its_calls_and_comes_back() {
+    let running = Running::start(fixture("legacy.py", &[])).await;
+    let (a, b) = (Client::named("a"), Client::named("b"));
+    let file = scratch("die");
+    let other = running.spawn(&b, "hang", json!({ "file": file.to_str() }));
+    running.call(&a, "echo", json!({ "text": "" })).await;
+    let mut states = running.0.state();
+    let died = failure(running.call(&a, "die", json!({})).await);
+    let CallFailure::OutcomeUnknown { reason } = &died else {
+        panic!("{died:?}")
+    };
+    assert!(reason.contains("exit status: 3"), "{reason}");
+    assert_eq!(failure(other.await.unwrap()), died);
+    let restarting = states
+        .wait_for(|state| state.catalog.is_none())
+        .await
+        .unwrap()
+        .clone();
+    let detail = restarting.detail.unwrap();
+    assert!(
+        detail.starts_with("restarting: ") && detail.contains("exit status: 3"),
+        "{detail}"
+    );
+    running.catalog_where(|_| true).await;
+    assert_eq!(
+        text(&running.call(&a, "echo", json!({ "text": "again" })).await),
+        "again"
+    );
+    assert_eq!(running.0.state().borrow().detail, None);
+}
+
+#[tokio::test]
+async fn a_call_while_the_server_is_down_was_not_executed() {
+    let mut config = fixture("legacy.py", &[]);
+    config.restart_delay = Duration::from_secs(60);
+    config.max_restart_delay = Duration::from_secs(60);
+    let running = Running::start(config).await;
+    let client = Client::named("a");
+    running.call(&client, "die", json!({})).await;
+    running.state_where(|state| state.catalog.is_none()).await;
+    let outcome = running.call(&client, "echo", json!({ "text": "x" })).await;
+    assert!(matches!(failure(outcome), CallFailure::NotExecuted { .. }));
+}
+
+#[tokio::test]
+async fn failed_starts_are_repeated_until_one_succeeds() {
+    let counter = scratch("starts");
+    // Each of the first two attempts fails twice: with and without the probe.
+    let flags = ["--fail-starts", counter.to_str().unwrap(), "5"];
+    let running = Running(StdioBackend::start(fixture("legacy.py", &flags)).into());
+    let told = |detail: &String| detail.starts_with("restarting: ") && detail.contains("status: 7");
+    running
+        .state_where(|state| state.detail.as_ref().is_some_and(told))
+        .await;
+    running.catalog_where(|_| true).await;
+    assert_eq!(read(&counter).len(), 6);
+}
+
+#[tokio::test]
+async fn a_command_that_does_not_exist_is_reported() {
+    let config = StdioConfig::new("/nonexistent/server");
+    let running = Running(StdioBackend::start(config).into());
+    let told = |detail: &String| detail.contains("could not start \"/nonexistent/server\"");
+    running
+        .state_where(|state| state.detail.as_ref().is_some_and(told))
+        .await;
+    let outcome = running.call(&Client::named("a"), "echo", json!({})).await;
+    assert!(matches!(failure(outcome), CallFailure::NotExecuted { .. }));
+    running.0.shutdown().await;
+}
+
+#[tokio::test]
+async fn shutdown_ends_a_stubborn_server_and_what_it_started() {
+    let file = scratch("pid");
+    let flags = ["--stubborn", "--spawn", file.to_str().unwrap()];
+    let running = Running::start(fixture("legacy.py", &flags)).await;
+    let pid = text(&running.call(&Client::named("a"), "pid", json!({})).await).to_string();
+    let grandchild = read(&file);
+    assert!(is_running(&pid) && is_running(&grandchild));
+    running.0.shutdown().await;
+    assert!(!is_running(&pid));
+    eventually("the grandchild is gone", || !is_running(&grandchild)).await;
+    let outcome = running.call(&Client::named("a"), "echo", json!({})).await;
+    assert!(matches!(failure(outcome), CallFailure::NotExecuted { .. }));
+}
+
+#[tokio::test]
+async fn a_server_that_dies_leaves_no_orphans() {
+    let file = scratch("pid");
+    let running = Running::start(fixture("legacy.py", &["--spawn", file.to_str().unwrap()])).await;
+    let grandchild = read(&file);
+    running.call(&Client::named("a"), "die", json!({})).await;
+    eventually("the grandchild is gone", || !is_running(&grandchild)).await;
+}
+
+#[tokio::test]
+async fn dropping_the_backend_ends_its_processes() {
+    let file = scratch("pid");
+    let running = Running::start(fixture("legacy.py", &["--spawn", file.to_str().unwrap()])).await;
+    let pid = text(&running.call(&Client::named("a"), "pid", json!({})).await).to_string();
+    drop(running);
+    eventually("the process is gone", || !is_running(&pid)).await;
+    eventually("the grandchild is gone", || !is_running(&read(&file))).await;
+}
+
+#[tokio::test]
+async fn a_server_sees_only_the_environment_that_is_meant_for_it() {
+    let mut config = StdioConfig::new("sh");
+    let file = scratch("env");
+    config.args = vec!["-c".to_owned(), format!("env > {}; exit 1", file.display())];
+    config.env.insert("TOKEN".to_owned(), "given".to_owned());
+    config.inherit = vec!["CARGO_PKG_NAME".to_owned()];
+    assert!(!format!("{config:?}").contains("given"));
+    let running = Running(StdioBackend::start(config).into());
+    let failed =
+        |state: &crate::BackendState| state.detail.as_ref().is_some_and(|d| d != "starting");
+    running.state_where(failed).await;
+    let seen = read(&file);
+    assert!(seen.contains("TOKEN=given") && seen.contains("PATH="));
+    assert!(seen.contains("CARGO_PKG_NAME=shoal-worker") && !seen.contains("CARGO_MANIFEST_DIR"));
+}
