@@ -165,14 +165,6 @@ impl Pools {
         }
         flags
     }
-
-    /// The demo tools and nothing else.
-    pub fn only_demo() -> Self {
-        Self {
-            demo: true,
-            ..Self::default()
-        }
-    }
 }
 
 #[cfg(test)]

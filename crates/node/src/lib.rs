@@ -1,6 +1,24 @@
 //! Configuration, roles, wiring, shutdown order, and the shoal binary.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `main.rs` | the way through a command |
+//! | [`cli`], [`config_command`] | what can be typed |
+//! | [`config`] | every setting, and where it came from |
+//! | [`serve`] | settings to a serving node, and to its end |
+//! | `roles.rs`, [`node`] | the parts of a node, and their wiring |
+//! | [`http`], [`admin`] | the sockets: clients, operators |
+//! | `lease.rs`, `signals.rs`, `shutdown.rs`, [`exit`] | staying alive, and ending in order |
 
+pub mod admin;
 pub mod cli;
 pub mod config;
 pub mod config_command;
 pub mod exit;
+pub mod http;
+mod lease;
+pub mod node;
+mod roles;
+pub mod serve;
+mod shutdown;
+mod signals;

@@ -1,0 +1,98 @@
+//! The operators' port: is the process alive, is it ready, what does it do.
+
+mod access;
+mod answers;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use http::{StatusCode, header};
+use serde::Serialize;
+
+use access::Access;
+pub use answers::{EdgeReport, Readiness, StatusReport, StoreReport};
+
+/// What operators can ask a node.
+pub trait Observed: Send + Sync + 'static {
+    /// Whether the node wants traffic, and what keeps it from it.
+    fn readiness(&self) -> Readiness;
+    /// What the node does now.
+    fn report(&self) -> StatusReport;
+}
+
+/// The admin port's router. `listen` and `hosts` say by which names it may be reached.
+pub fn router(observed: Arc<dyn Observed>, listen: SocketAddr, hosts: &[String]) -> Router {
+    let access = Arc::new(Access::new(listen, hosts));
+    Router::new()
+        .route("/livez", get(livez))
+        .route("/readyz", get(readyz))
+        .route("/status", get(status))
+        .fallback(nothing_here)
+        .with_state(observed)
+        .layer(middleware::from_fn_with_state(access, check))
+}
+
+/// The process runs its event loop: a supervisor need not restart it.
+async fn livez() -> Response {
+    answer(StatusCode::OK, &serde_json::json!({ "status": "alive" }))
+}
+
+async fn readyz(State(observed): State<Arc<dyn Observed>>) -> Response {
+    let readiness = observed.readiness();
+    let status = if readiness.is_ready() {
+        StatusCode::OK
+    } else {
+        StatusCode::SERVICE_UNAVAILABLE
+    };
+    answer(status, &readiness)
+}
+
+async fn status(State(observed): State<Arc<dyn Observed>>) -> Response {
+    answer(StatusCode::OK, &observed.report())
+}
+
+async fn nothing_here() -> Response {
+    let paths = ["/livez", "/readyz", "/status"];
+    answer(
+        StatusCode::NOT_FOUND,
+        &serde_json::json!({ "error": "there is nothing here", "paths": paths }),
+    )
+}
+
+/// Refuses names that a hostile web page could have pointed at this port.
+async fn check(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
+    let host = request.headers().get(header::HOST);
+    let host = host.and_then(|host| host.to_str().ok());
+    let host = host.or_else(|| {
+        request
+            .uri()
+            .authority()
+            .map(|authority| authority.as_str())
+    });
+    let host = host.unwrap_or_default();
+    if access.allows(host) {
+        return next.run(request).await;
+    }
+    let reason = "this host is not served here; an operator may add it to server.admin_hosts";
+    answer(
+        StatusCode::FORBIDDEN,
+        &serde_json::json!({ "error": reason }),
+    )
+}
+
+fn answer<T: Serialize>(status: StatusCode, body: &T) -> Response {
+    let mut response = (status, Json(body)).into_response();
+    response.headers_mut().insert(
+        header::CACHE_CONTROL,
+        header::HeaderValue::from_static("no-store"),
+    );
+    response
+}
+
+#[cfg(test)]
+mod tests;

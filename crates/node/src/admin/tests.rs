@@ -1,0 +1,89 @@
+//! What the admin port answers, without a node behind it.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use http::{Request, StatusCode};
+use shoal_dispatch::{PoolStatus, Status, WorkerStatus};
+use tower::ServiceExt as _;
+
+use super::{Observed, Readiness, StatusReport, router};
+
+struct Node {
+    draining: bool,
+    ready: bool,
+}
+
+impl Observed for Node {
+    fn readiness(&self) -> Readiness {
+        let worker = WorkerStatus {
+            id: "files@n".to_owned(),
+            ready: self.ready,
+            running: 0,
+            queued: 0,
+            capacity: 1,
+            detail: (!self.ready).then(|| "starting".to_owned()),
+        };
+        let pool = PoolStatus {
+            name: "files".to_owned(),
+            ready: self.ready,
+            tools: 0,
+            prompts: 0,
+            resources: 0,
+            resource_templates: 0,
+            workers: vec![worker],
+        };
+        let status = Status {
+            pools: vec![pool],
+            conflicts: Vec::new(),
+            degraded: Vec::new(),
+            parked: 0,
+            subscriptions: 0,
+        };
+        Readiness::of(self.draining, status)
+    }
+
+    fn report(&self) -> StatusReport {
+        panic!("not asked for here")
+    }
+}
+
+async fn readyz(node: Node, host: Option<&str>) -> (StatusCode, String) {
+    let router = router(Arc::new(node), "127.0.0.1:8081".parse().unwrap(), &[]);
+    let mut request = Request::get("/readyz");
+    if let Some(host) = host {
+        request = request.header("host", host);
+    }
+    let answer = router
+        .oneshot(request.body(Body::empty()).unwrap())
+        .await
+        .unwrap();
+    let status = answer.status();
+    let body = axum::body::to_bytes(answer.into_body(), 1 << 20).await;
+    (status, String::from_utf8(body.unwrap().to_vec()).unwrap())
+}
+
+#[tokio::test]
+async fn a_node_is_ready_when_every_pool_is() {
+    for (draining, ready, status, says) in [
+        (false, true, 200, r#""status":"ready","reasons":[]"#),
+        (false, false, 503, "pool files is not ready: starting"),
+        (true, true, 503, "the node is shutting down"),
+        (true, false, 503, r#""status":"draining""#),
+    ] {
+        let (code, body) = readyz(Node { draining, ready }, Some("localhost")).await;
+        assert_eq!(code, status, "{body}");
+        assert!(body.contains(says), "{body}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_without_a_host_is_refused() {
+    let node = Node {
+        draining: false,
+        ready: true,
+    };
+    let (code, body) = readyz(node, None).await;
+    assert_eq!(code, StatusCode::FORBIDDEN);
+    assert!(body.contains("server.admin_hosts"), "{body}");
+}

@@ -1,0 +1,177 @@
+//! Serves a router on a socket: HTTP/1.1 and HTTP/2 without TLS, bounded, with an orderly end.
+//!
+//! hyper is driven directly. `axum::serve` has no limit on connections, no time limit on headers and
+//! no end with a deadline, and costs a boxed make-service per connection.
+
+mod connection;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use connection::Protocols;
+
+/// Connections that the operating system holds until they are accepted.
+const BACKLOG: u32 = 4096;
+/// How long to leave a listener alone that has run out of file descriptors or memory.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Bounds of a server's connections.
+#[derive(Clone, Debug)]
+pub struct HttpLimits {
+    /// Connections open at once.
+    pub connections: usize,
+    /// Requests open at once on one HTTP/2 connection.
+    pub requests_per_connection: u32,
+    /// Headers of one HTTP/1 request.
+    pub headers: usize,
+    /// Bytes of the headers of one request.
+    pub header_bytes: usize,
+    /// How long a connection may take to send the headers of its next request.
+    pub header_timeout: Duration,
+}
+
+/// A listener that is bound and not yet served: its address is known before anything is announced.
+#[derive(Debug)]
+pub struct Bound {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Bound {
+    /// Binds an address; port 0 takes a free port.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn bind(address: SocketAddr) -> io::Result<Self> {
+        let socket = if address.is_ipv4() {
+            TcpSocket::new_v4()?
+        } else {
+            TcpSocket::new_v6()?
+        };
+        // A restart must not wait for the connections of the process before.
+        #[cfg(unix)]
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        let listener = socket.listen(BACKLOG)?;
+        let address = listener.local_addr()?;
+        Ok(Self { listener, address })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves `router` from now on.
+    pub fn serve(self, router: Router, limits: &HttpLimits) -> HttpServer {
+        let stop = CancellationToken::new();
+        let places = Arc::new(Semaphore::new(limits.connections));
+        let acceptor = Acceptor {
+            listener: self.listener,
+            protocols: Arc::new(Protocols::new(router, limits)),
+            places: Arc::clone(&places),
+            connections: GracefulShutdown::new(),
+            stop: stop.clone(),
+        };
+        HttpServer {
+            stop,
+            places,
+            limit: limits.connections,
+            acceptor: tokio::spawn(acceptor.run()),
+        }
+    }
+}
+
+/// A server at work.
+#[derive(Debug)]
+pub struct HttpServer {
+    stop: CancellationToken,
+    places: Arc<Semaphore>,
+    limit: usize,
+    acceptor: JoinHandle<GracefulShutdown>,
+}
+
+impl HttpServer {
+    /// Stops accepting, lets every connection finish the requests that it has begun, and closes it.
+    /// Returns how many were still busy at the deadline; they are closed when the process ends.
+    pub async fn close(self, deadline: Duration) -> usize {
+        self.stop.cancel();
+        let Ok(connections) = self.acceptor.await else {
+            return 0;
+        };
+        let closed = timeout(deadline, connections.shutdown()).await;
+        closed.map_or_else(|_| self.limit - self.places.available_permits(), |()| 0)
+    }
+}
+
+struct Acceptor {
+    listener: TcpListener,
+    protocols: Arc<Protocols>,
+    places: Arc<Semaphore>,
+    connections: GracefulShutdown,
+    stop: CancellationToken,
+}
+
+impl Acceptor {
+    /// Accepts until it is told to stop, then hands over the open connections.
+    async fn run(self) -> GracefulShutdown {
+        loop {
+            let accepted = tokio::select! {
+                () = self.stop.cancelled() => return self.connections,
+                accepted = self.accept() => accepted,
+            };
+            let Some((stream, place)) = accepted else {
+                continue;
+            };
+            let protocols = Arc::clone(&self.protocols);
+            let watcher = self.connections.watcher();
+            tokio::spawn(async move {
+                protocols.serve(stream, watcher).await;
+                drop(place);
+            });
+        }
+    }
+
+    /// The next connection with its place; `None` when it failed on the way.
+    async fn accept(&self) -> Option<(TcpStream, OwnedSemaphorePermit)> {
+        let place = Arc::clone(&self.places).acquire_owned().await.ok()?;
+        match self.listener.accept().await {
+            Ok((stream, _)) => {
+                // Answers are written whole; waiting for more to send would only delay them.
+                if let Err(error) = stream.set_nodelay(true) {
+                    tracing::debug!(%error, "could not turn Nagle's algorithm off");
+                }
+                Some((stream, place))
+            }
+            Err(error) if is_of_one_connection(&error) => None,
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept connections now");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                None
+            }
+        }
+    }
+}
+
+/// Whether the error concerns the connection that came, not the listener.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionRefused
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+//! Serves one connection in the protocol that its first bytes speak.
+
+use std::io;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::graceful::Watcher;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+
+use super::HttpLimits;
+
+/// What an HTTP/2 client sends first.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// Between two looks at a connection whose first bytes are the beginning of [`PREFACE`].
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// How often a silent HTTP/2 connection is asked whether it lives, and how long it may take to say so.
+const PING_EVERY: Duration = Duration::from_secs(30);
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
+/// hyper refuses to read with less.
+const LEAST_BUFFER: usize = 8192;
+
+/// Both protocols, ready to serve connections.
+pub(super) struct Protocols {
+    http1: http1::Builder,
+    http2: http2::Builder<TokioExecutor>,
+    service: TowerToHyperService<Router>,
+    header_timeout: Duration,
+}
+
+impl Protocols {
+    pub(super) fn new(router: Router, limits: &HttpLimits) -> Self {
+        let mut http1 = http1::Builder::new();
+        http1
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits.header_timeout)
+            .max_headers(limits.headers)
+            .max_buf_size(limits.header_bytes.max(LEAST_BUFFER));
+        let mut http2 = http2::Builder::new(TokioExecutor::new());
+        http2
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(limits.requests_per_connection)
+            .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
+            .keep_alive_interval(PING_EVERY)
+            .keep_alive_timeout(PING_TIMEOUT);
+        Self {
+            http1,
+            http2,
+            service: TowerToHyperService::new(router),
+            header_timeout: limits.header_timeout,
+        }
+    }
+
+    /// Serves a connection to its end.
+    pub(super) async fn serve(&self, stream: TcpStream, watcher: Watcher) {
+        let opened = timeout(self.header_timeout, opens_with_preface(&stream)).await;
+        let Ok(Ok(http2)) = opened else {
+            return;
+        };
+        let service = self.service.clone();
+        let ended = if http2 {
+            let connection = self.http2.serve_connection(TokioIo::new(stream), service);
+            watcher.watch(connection).await
+        } else {
+            let connection = self.http1.serve_connection(TokioIo::new(stream), service);
+            watcher.watch(connection).await
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%error, "a connection broke");
+        }
+    }
+}
+
+/// Whether a connection opens with the preface of HTTP/2, which is left to be read.
+///
+/// hyper-util can tell as well, but without a time limit, and then keeps the bytes that it read in
+/// front of everything that follows.
+async fn opens_with_preface(stream: &TcpStream) -> io::Result<bool> {
+    let mut first = [0; PREFACE.len()];
+    loop {
+        let read = stream.peek(&mut first).await?;
+        if read == 0 || first[..read] != PREFACE[..read] {
+            return Ok(false);
+        }
+        if read == PREFACE.len() {
+            return Ok(true);
+        }
+        sleep(LOOK_AGAIN).await;
+    }
+}

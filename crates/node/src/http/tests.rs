@@ -1,0 +1,131 @@
+//! Bounds and the end of a server, over real sockets.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::routing::get;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout};
+
+use super::{Bound, HttpLimits, HttpServer};
+
+const SOON: Duration = Duration::from_secs(10);
+const REQUEST: &[u8] = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n";
+
+fn limits() -> HttpLimits {
+    HttpLimits {
+        connections: 8,
+        requests_per_connection: 8,
+        headers: 10,
+        header_bytes: 8192,
+        header_timeout: Duration::from_millis(200),
+    }
+}
+
+fn serve(limits: &HttpLimits) -> (std::net::SocketAddr, HttpServer) {
+    let router = Router::new()
+        .route("/", get(async || "hello"))
+        .route("/slow", get(slow));
+    let bound = Bound::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    (bound.address(), bound.serve(router, limits))
+}
+
+async fn slow() -> &'static str {
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    "slow"
+}
+
+async fn answer(stream: &mut TcpStream) -> String {
+    let mut bytes = vec![0; 4096];
+    let read = timeout(SOON, stream.read(&mut bytes)).await.unwrap();
+    bytes.truncate(read.unwrap_or(0));
+    String::from_utf8(bytes).unwrap()
+}
+
+#[tokio::test]
+async fn whoever_sends_no_headers_is_cut_off() {
+    let (address, _server) = serve(&limits());
+    for sent in [
+        &b""[..],
+        b"P",
+        b"PRI * HTTP/2.0\r\n",
+        b"GET / HT",
+        b"GET / HTTP/1.1\r\nhost: x\r\n",
+    ] {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(sent).await.unwrap();
+        let said = answer(&mut stream).await;
+        assert!(said.is_empty() || said.contains("408"), "{sent:?}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn too_many_headers_are_refused() {
+    let (address, _server) = serve(&limits());
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let headers = (0..20).fold(String::new(), |all, at| all + &format!("a{at}: b\r\n"));
+    let request = format!("GET / HTTP/1.1\r\nhost: x\r\n{headers}\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let said = answer(&mut stream).await;
+    assert!(said.starts_with("HTTP/1.1 431"), "{said}");
+}
+
+#[tokio::test]
+async fn connections_beyond_the_limit_wait() {
+    let one = HttpLimits {
+        connections: 1,
+        header_timeout: SOON,
+        ..limits()
+    };
+    let (address, _server) = serve(&one);
+    let mut first = TcpStream::connect(address).await.unwrap();
+    first.write_all(REQUEST).await.unwrap();
+    assert!(answer(&mut first).await.ends_with("hello"));
+    let mut second = TcpStream::connect(address).await.unwrap();
+    second.write_all(REQUEST).await.unwrap();
+    let early = timeout(Duration::from_millis(100), second.readable()).await;
+    assert!(early.is_err(), "served beside the first");
+    drop(first);
+    assert!(answer(&mut second).await.ends_with("hello"));
+}
+
+#[tokio::test]
+async fn closing_lets_requests_finish_and_closes_idle_connections() {
+    let patient = HttpLimits {
+        header_timeout: SOON,
+        ..limits()
+    };
+    let (address, server) = serve(&patient);
+    let mut idle = TcpStream::connect(address).await.unwrap();
+    idle.write_all(REQUEST).await.unwrap();
+    assert!(answer(&mut idle).await.ends_with("hello"));
+    let mut busy = TcpStream::connect(address).await.unwrap();
+    busy.write_all(b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n")
+        .await
+        .unwrap();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let closing = tokio::spawn(server.close(SOON));
+    assert_eq!(answer(&mut idle).await, "");
+    assert!(answer(&mut busy).await.ends_with("slow"));
+    assert_eq!(closing.await.unwrap(), 0);
+    assert!(TcpStream::connect(address).await.is_err());
+}
+
+#[tokio::test]
+async fn closing_does_not_wait_for_ever() {
+    let patient = HttpLimits {
+        header_timeout: SOON,
+        ..limits()
+    };
+    let (address, server) = serve(&patient);
+    let mut stuck = TcpStream::connect(address).await.unwrap();
+    stuck
+        .write_all(b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n")
+        .await
+        .unwrap();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let begin = Instant::now();
+    assert_eq!(server.close(Duration::from_millis(50)).await, 1);
+    assert!(begin.elapsed() < Duration::from_millis(250));
+}

@@ -1,0 +1,179 @@
+//! Builds the parts of a node from its settings, one function for each role.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use axum::Router;
+use shoal_demo::{ConformanceServer, DemoServer};
+use shoal_dispatch::{Config as DispatchConfig, Dispatch};
+use shoal_edge::{
+    Edge, EdgeConfig, HttpSsePaths, Limits as EdgeLimits, NoAuthentication, StaticToken,
+    StaticTokens, Timing,
+};
+use shoal_ports::memory::{MemoryLimits, MemoryStore};
+use shoal_ports::{Authenticator, NodeId, Store, WorkerId};
+use shoal_session::{SessionConfig, Sessions};
+use shoal_worker::{Backend, RmcpBackend, StdioBackend, WorkerRuntime};
+
+use crate::config::{self, AuthMode, Pool, Settings};
+
+/// The embedded store; the handle that knows how full it is, and the seams.
+pub(crate) fn memory_store(settings: &Settings) -> (MemoryStore, Store) {
+    let streams = &settings.streams;
+    let memory = MemoryStore::new(MemoryLimits {
+        events_per_stream: streams.events_per_stream,
+        bytes_per_session: streams.bytes_per_session,
+        bytes: streams.bytes,
+        finished_retention: streams.retention.get(),
+    });
+    (memory.clone(), memory.into_store())
+}
+
+/// The dispatcher, without workers yet.
+pub(crate) fn dispatch(settings: &Settings, store: &Store) -> anyhow::Result<Dispatch> {
+    let (catalog, calls) = (&settings.catalog, &settings.calls);
+    let config = DispatchConfig {
+        server_info: catalog.server_info.as_ref().map(Into::into),
+        instructions: catalog.instructions.clone(),
+        page_size: catalog.page_size,
+        list_ttl_ms: millis(catalog.list_ttl.get()),
+        list_cache_scope: catalog.list_cache_scope.into(),
+        read_ttl_ms: millis(catalog.read_ttl.get()),
+        read_cache_scope: catalog.read_cache_scope.into(),
+        validate_arguments: catalog.validate_arguments,
+        start_attempts: calls.attempts,
+        max_rounds: calls.input_rounds,
+        parking_time_secs: calls.input_timeout.get().as_secs().max(1),
+        max_parked: calls.waiting,
+        max_parked_per_principal: calls.waiting_per_principal,
+        pools: settings
+            .pools
+            .iter()
+            .map(|(name, pool)| (name.clone(), pool.to_dispatch()))
+            .collect(),
+    };
+    let keys = settings.state_keys.key_ring();
+    let keys = keys
+        .map_err(anyhow::Error::msg)
+        .context("cannot read state_keys")?;
+    Ok(Dispatch::new(config, keys, Arc::clone(&store.bus)))
+}
+
+/// One worker for each pool.
+pub(crate) async fn workers(settings: &Settings, node: &NodeId) -> Vec<Arc<WorkerRuntime>> {
+    let mut workers = Vec::with_capacity(settings.pools.len());
+    for (name, pool) in &settings.pools {
+        let id = WorkerId::new(format!("{name}@{node}"));
+        let backend = backend(pool).await;
+        workers.push(WorkerRuntime::start(id, pool.to_worker(name), backend).await);
+    }
+    workers
+}
+
+async fn backend(pool: &Pool) -> Arc<dyn Backend> {
+    match &pool.backend {
+        config::Backend::Demo => RmcpBackend::start(DemoServer::new()).await,
+        config::Backend::Conformance => RmcpBackend::start(ConformanceServer::new()).await,
+        config::Backend::Stdio(stdio) => Arc::new(StdioBackend::start(stdio.to_backend())),
+    }
+}
+
+/// The legacy sessions.
+pub(crate) fn sessions(
+    settings: &Settings,
+    store: Store,
+    dispatch: &Dispatch,
+    node: NodeId,
+) -> Sessions {
+    let (limits, session) = (&settings.limits, &settings.session);
+    let (streams, calls) = (&settings.streams, &settings.calls);
+    let config = SessionConfig {
+        sessions_per_node: limits.sessions_per_node,
+        sessions_per_principal: limits.sessions_per_principal,
+        calls_per_session: limits.calls_per_session,
+        mailbox: limits.messages_per_session,
+        subscriptions_per_session: limits.subscriptions_per_session,
+        idle: session.idle.get(),
+        passivate_after: session.passivate_after.get(),
+        sweep_every: session.sweep_every.get(),
+        grace: streams.grace.get(),
+        call_timeout: calls.timeout.get(),
+        retry: streams.retry.get(),
+        tail_events: streams.tail_events,
+        reader_buffer: streams.buffer,
+        reader_stall: streams.stall.get(),
+        retry_after: calls.retry_after.get(),
+    };
+    Sessions::start(config, store, Arc::new(dispatch.clone()), node)
+}
+
+/// The edge's router, with an answer for those who come to the wrong path.
+pub(crate) fn edge_router(edge: Edge) -> Router {
+    let path = edge.config.path.clone();
+    edge.router().fallback(move || {
+        let text = format!("there is nothing here: MCP is served at {path}\n");
+        async move { (http::StatusCode::NOT_FOUND, text) }
+    })
+}
+
+/// The edge's settings.
+pub(crate) fn edge_config(settings: &Settings) -> EdgeConfig {
+    let (server, limits) = (&settings.server, &settings.limits);
+    let (streams, calls) = (&settings.streams, &settings.calls);
+    let for_address = EdgeConfig::for_address(server.listen);
+    EdgeConfig {
+        path: server.path.clone(),
+        http_sse: server.http_sse.then(|| HttpSsePaths {
+            public_base: server.public_base.clone(),
+            ..HttpSsePaths::default()
+        }),
+        allowed_hosts: if server.allowed_hosts.is_empty() {
+            for_address.allowed_hosts
+        } else {
+            server.allowed_hosts.clone()
+        },
+        allowed_origins: server.allowed_origins.clone(),
+        limits: EdgeLimits {
+            body_bytes: limits.body_bytes,
+            nesting: limits.nesting,
+            header_count: limits.headers,
+            header_bytes: limits.header_bytes,
+            requests_in_flight: limits.requests,
+            streams: limits.streams,
+            streams_per_principal: limits.streams_per_principal,
+            uris_per_listener: limits.resources_per_listener,
+            updates_per_listener: limits.updates_per_listener,
+        },
+        timing: Timing {
+            body: server.body_timeout.get(),
+            stream_after: streams.grace.get(),
+            call_deadline: calls.timeout.get(),
+            keep_alive: streams.keep_alive.get(),
+            discover_ttl: settings.catalog.discover_ttl.get(),
+            reconnect_after: streams.retry.get(),
+            reconnect_spread: streams.retry_spread.get(),
+            single_stream_drain: settings.shutdown.streams.get(),
+        },
+    }
+}
+
+/// Who says who is calling.
+pub(crate) fn authenticator(settings: &Settings) -> anyhow::Result<Arc<dyn Authenticator>> {
+    let auth = &settings.auth;
+    match auth.mode {
+        AuthMode::None => Ok(Arc::new(NoAuthentication)),
+        AuthMode::Tokens => {
+            let tokens = auth.tokens.iter().map(|token| StaticToken {
+                principal: token.name.clone(),
+                sha256: token.sha256.to_hex(),
+            });
+            let tokens = StaticTokens::new(tokens).context("cannot use auth.tokens")?;
+            Ok(Arc::new(tokens))
+        }
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,13 @@
+//! The real binary, from the outside: sockets, standard streams, signals.
+#![allow(clippy::unwrap_used, reason = "a failed test is the report")]
+
+#[path = "e2e/auth.rs"]
+mod auth;
+#[path = "e2e/client.rs"]
+mod client;
+#[path = "e2e/process.rs"]
+mod process;
+#[path = "e2e/serve.rs"]
+mod serve;
+#[path = "e2e/shutdown.rs"]
+mod shutdown;

@@ -1,0 +1,101 @@
+//! What can be typed, and how it ends.
+
+use std::process::Stdio;
+
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpListener;
+use tokio::time::timeout;
+
+use crate::process::{SOON, shoal};
+
+pub(crate) struct Output {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// Runs a command to its end.
+pub(crate) async fn output(arguments: &[&str], input: &str) -> Output {
+    let mut command = shoal(arguments);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // A command that does not read its input may be gone by now.
+    let _ = stdin.write_all(input.as_bytes()).await;
+    drop(stdin);
+    let output = timeout(SOON, child.wait_with_output()).await.unwrap();
+    let output = output.unwrap();
+    Output {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_done_is_said_once_with_exit_code_2() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    for (arguments, part) in [
+        (
+            &["serve", "--roles", "edge"][..],
+            "no transport between processes",
+        ),
+        (&["serve", "--store", "redis://localhost"], "no Redis store"),
+        (&["serve", "--listen", "0.0.0.0:0"], "auth.allow_anonymous"),
+        (&["serve", "--config", "/does/not/exist"], "cannot be read"),
+        (&["serve", "--config", file], "unknown field"),
+        (&["serve", "--port", "1"], "--port"),
+        (&["stdio"], "nothing to serve"),
+        (&["stdio", "--url", "nonsense"], "http://HOST:PORT/mcp"),
+        (&["config", "hash-token"], "no token"),
+    ] {
+        let output = output(arguments, "").await;
+        assert_eq!(output.code, 2, "{arguments:?}: {}", output.stderr);
+        assert!(
+            output.stderr.contains(part),
+            "{arguments:?}: {}",
+            output.stderr
+        );
+        assert_eq!(output.stdout, "", "{arguments:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_is_taken_is_named() {
+    let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let output = output(&["serve", "--demo", "--listen", &address], "").await;
+    assert_eq!(output.code, 1);
+    for part in [&address, "server.listen", "in use"] {
+        assert!(output.stderr.contains(part), "{}", output.stderr);
+    }
+}
+
+#[tokio::test]
+async fn the_configuration_is_checked_shown_and_documented() {
+    let check = output(&["config", "check"], "").await;
+    assert_eq!(check.code, 0);
+    assert!(check.stdout.contains("can be used"));
+    let show = output(&["config", "show"], "").await;
+    assert!(show.stdout.contains("[server]") && show.stdout.contains("127.0.0.1:8080"));
+    let doc = output(&["config", "doc"], "").await;
+    assert!(doc.stdout.starts_with("# Configuration"));
+    let schema = output(&["config", "schema"], "").await;
+    let schema: serde_json::Value = serde_json::from_str(&schema.stdout).unwrap();
+    assert!(schema["properties"]["server"].is_object());
+    let hash = output(&["config", "hash-token"], "secret\n").await;
+    let secret = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
+    assert_eq!(hash.stdout.trim(), secret);
+}
+
+#[tokio::test]
+async fn the_version_is_printed() {
+    let version = output(&["--version"], "").await;
+    assert_eq!(
+        version.stdout.trim(),
+        concat!("shoal ", env!("CARGO_PKG_VERSION"))
+    );
+}

@@ -1,0 +1,179 @@
+//! `shoal serve`: both eras, the admin port, a stdio server behind it.
+
+use reqwest::Client;
+use serde_json::json;
+
+use crate::client::{Session, call, modern, modern_call, post_modern, request, response, text};
+use crate::process::{Server, shoal};
+
+pub(crate) const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/fixture.py");
+
+#[tokio::test]
+async fn a_legacy_client_initializes_and_calls() {
+    let server = Server::start(&["--demo"]).await;
+    let session = Session::open(&server.mcp).await;
+    let tools = session.ask(&request(1, "tools/list", json!({}))).await;
+    assert!(tools["result"]["tools"].as_array().unwrap().len() > 5);
+    for (id, tool) in [(2, "echo"), (3, "echo_once")] {
+        let answer = session
+            .ask(&call(id, tool, json!({ "text": "hello" })))
+            .await;
+        assert_eq!((text(&answer), &answer["id"]), ("hello", &json!(id)));
+    }
+}
+
+#[tokio::test]
+async fn a_modern_client_discovers_and_calls() {
+    let server = Server::start(&["--demo"]).await;
+    let discover = modern(1, "server/discover", json!({}));
+    let answer = post_modern(&server.mcp, &discover).send().await.unwrap();
+    let answer = response(answer).await;
+    let versions = answer["result"]["supportedVersions"].as_array().unwrap();
+    assert!(versions.contains(&json!("2026-07-28")));
+    let echo = modern_call(2, "echo", json!({ "text": "hello" }));
+    let answer = post_modern(&server.mcp, &echo).send().await.unwrap();
+    assert_eq!(text(&response(answer).await), "hello");
+}
+
+#[tokio::test]
+async fn http2_is_spoken_without_tls() {
+    let server = Server::start(&["--demo"]).await;
+    let client = Client::builder().http2_prior_knowledge().build().unwrap();
+    let echo = modern_call(2, "echo", json!({ "text": "hello" }));
+    let post = post_modern(&server.mcp, &echo).build().unwrap();
+    let answer = client.execute(post).await.unwrap();
+    assert_eq!(answer.version(), http::Version::HTTP_2);
+    assert_eq!(text(&response(answer).await), "hello");
+}
+
+#[tokio::test]
+async fn the_admin_port_tells_how_the_node_is() {
+    let server = Server::start(&["--demo", "--conformance"]).await;
+    let _session = Session::open(&server.mcp).await;
+    let get = async |path: &str, host: &str| {
+        let get = Client::new().get(format!("{}{path}", server.admin));
+        let answer = get.header("host", host).send().await.unwrap();
+        (answer.status().as_u16(), answer.json().await.unwrap())
+    };
+    let (code, alive): (_, serde_json::Value) = get("/livez", "localhost").await;
+    assert_eq!((code, &alive["status"]), (200, &json!("alive")));
+    let (code, ready) = get("/readyz", "localhost").await;
+    assert_eq!((code, &ready["status"]), (200, &json!("ready")));
+    assert_eq!(ready["reasons"], json!([]));
+    let (code, status) = get("/status", "localhost:8081").await;
+    assert_eq!(code, 200);
+    assert_eq!(status["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(status["sessions"]["live"], 1);
+    assert_eq!(status["draining"], false);
+    let pools: Vec<_> = status["pools"].as_array().unwrap().iter().collect();
+    assert_eq!(
+        (&pools[0]["name"], &pools[1]["name"]),
+        (&json!("conformance"), &json!("demo"))
+    );
+    let (code, refused) = get("/status", "evil.example").await;
+    assert_eq!(code, 403);
+    assert!(
+        refused["error"]
+            .as_str()
+            .unwrap()
+            .contains("server.admin_hosts")
+    );
+    assert_eq!(get("/", "localhost").await.0, 404);
+}
+
+#[tokio::test]
+async fn two_pools_with_the_same_name_of_a_tool_are_told() {
+    let twice = [
+        ("SHOAL_POOLS__A__BACKEND", "demo"),
+        ("SHOAL_POOLS__B__BACKEND", "demo"),
+        ("SHOAL_POOLS__C__BACKEND", "demo"),
+        ("SHOAL_POOLS__C__PREFIX", "c_"),
+    ];
+    let server = Server::start_with(&[], &twice).await;
+    let (code, ready) = server.readiness().await;
+    assert_eq!(code, 200);
+    let conflicts = ready["conflicts"].as_array().unwrap();
+    let echo = conflicts
+        .iter()
+        .find(|conflict| conflict["name"] == "echo" && conflict["kind"] == "tool");
+    let echo = echo.unwrap_or_else(|| panic!("{ready}"));
+    assert_eq!((&echo["kept"], &echo["hidden"]), (&json!("a"), &json!("b")));
+    let session = Session::open(&server.mcp).await;
+    let answer = session
+        .ask(&call(1, "c_echo", json!({ "text": "c" })))
+        .await;
+    assert_eq!(text(&answer), "c");
+}
+
+#[tokio::test]
+async fn a_stdio_server_is_put_behind() {
+    let server = Server::start(&["--", "python3", FIXTURE]).await;
+    let session = Session::open(&server.mcp).await;
+    let answer = session
+        .ask(&call(1, "shout", json!({ "text": "hello" })))
+        .await;
+    assert_eq!(text(&answer), "HELLO");
+    let shout = modern_call(2, "shout", json!({ "text": "modern" }));
+    let answer = post_modern(&server.mcp, &shout).send().await.unwrap();
+    assert_eq!(text(&response(answer).await), "MODERN");
+}
+
+#[tokio::test]
+async fn a_pool_that_does_not_start_keeps_the_node_from_traffic() {
+    let mut command = shoal(&["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+    command.args(["--demo", "--", "/does/not/exist"]);
+    command.stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut lines = {
+        use tokio::io::AsyncBufReadExt as _;
+        tokio::io::BufReader::new(child.stdout.take().unwrap()).lines()
+    };
+    lines.next_line().await.unwrap();
+    let admin = lines.next_line().await.unwrap().unwrap();
+    let admin = admin.strip_prefix("shoal: admin on ").unwrap();
+    let answer = reqwest::get(format!("{admin}/readyz")).await.unwrap();
+    assert_eq!(answer.status(), 503);
+    let answer: serde_json::Value = answer.json().await.unwrap();
+    assert_eq!(answer["status"], "not ready");
+    let reason = answer["reasons"][0].as_str().unwrap();
+    assert!(reason.starts_with("pool stdio is not ready"), "{reason}");
+}
+
+#[tokio::test]
+async fn a_wrong_path_is_told_the_right_one() {
+    let server = Server::start(&["--demo"]).await;
+    let url = server.mcp.replace("/mcp", "/");
+    let answer = reqwest::get(url).await.unwrap();
+    assert_eq!(answer.status(), 404);
+    assert!(
+        answer
+            .text()
+            .await
+            .unwrap()
+            .contains("MCP is served at /mcp")
+    );
+}
+
+#[tokio::test]
+async fn a_bare_shoal_serves_the_demo_and_says_how_to_call_it() {
+    let mut command = shoal(&[]);
+    command
+        .env("SHOAL_SERVER__LISTEN", "127.0.0.1:0")
+        .env("SHOAL_SERVER__ADMIN", "127.0.0.1:0");
+    let server = Server::of(command).await;
+    let session = Session::open(&server.mcp).await;
+    let answer = session
+        .ask(&call(1, "echo", json!({ "text": "bare" })))
+        .await;
+    assert_eq!(text(&answer), "bare");
+    let log = server.log();
+    let hint = log.split("Try it:\n").nth(1).unwrap();
+    let hint = hint.split("\n\nPut your own").next().unwrap();
+    let shell = tokio::process::Command::new("sh")
+        .arg("-c")
+        .arg(hint)
+        .output();
+    let output = shell.await.unwrap();
+    let answer = String::from_utf8(output.stdout).unwrap();
+    assert!(answer.contains(r#""text":"hello""#), "{hint}: {answer}");
+}
