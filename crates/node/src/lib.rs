@@ -8,6 +8,7 @@
 //! | [`serve`] | settings to a serving node, and to its end |
 //! | `roles.rs`, [`node`] | the parts of a node, and their wiring |
 //! | [`http`], [`admin`] | the sockets: clients, operators |
+//! | [`stdio`] | a client on the standard streams |
 //! | `lease.rs`, `signals.rs`, `shutdown.rs`, [`exit`] | staying alive, and ending in order |
 
 pub mod admin;
@@ -22,3 +23,4 @@ mod roles;
 pub mod serve;
 mod shutdown;
 mod signals;
+pub mod stdio;

@@ -8,7 +8,7 @@ use clap::Parser as _;
 use shoal_node::cli::{Cli, Command, Serve};
 use shoal_node::config::{Environment, Settings};
 use shoal_node::exit::Failure;
-use shoal_node::{config_command, serve};
+use shoal_node::{config_command, serve, stdio};
 use tokio::runtime::{Builder, Runtime};
 
 /// How long what is left of the process may take once its work is done.
@@ -29,7 +29,12 @@ fn run(cli: Cli) -> Result<(), Failure> {
             log(&loaded.settings)?;
             in_runtime(serve::run(loaded))
         }
-        Command::Stdio(_) => Err(Failure::usage("this version has no stdio bridge yet")),
+        Command::Stdio(command) => {
+            let environment = Environment::of_process();
+            let loaded = stdio::settings(&command, &environment)?;
+            log(&loaded.settings)?;
+            in_runtime(stdio::run(command, environment.token, loaded))
+        }
         Command::Config(command) => config_command::run(&command),
     }
 }

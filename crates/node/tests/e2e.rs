@@ -5,9 +5,15 @@
 mod auth;
 #[path = "e2e/client.rs"]
 mod client;
+#[path = "e2e/command.rs"]
+mod command;
 #[path = "e2e/process.rs"]
 mod process;
+#[path = "e2e/remote.rs"]
+mod remote;
 #[path = "e2e/serve.rs"]
 mod serve;
 #[path = "e2e/shutdown.rs"]
 mod shutdown;
+#[path = "e2e/stdio.rs"]
+mod stdio;

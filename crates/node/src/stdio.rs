@@ -1,0 +1,155 @@
+//! `shoal stdio`: one client on the standard streams, a server in this process or elsewhere.
+//!
+//! There is one bridge, from lines to Streamable HTTP. A server in this process is called through the
+//! same router that `shoal serve` puts on a socket, without the socket: whatever the edge knows of both
+//! eras holds here too.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `console.rs` | lines in, lines out |
+//! | `bridge.rs` | which era a line belongs to |
+//! | `legacy.rs`, `legacy/` | a session: its requests, its streams, its return after a loss |
+//! | `modern.rs`, `modern/` | requests that stand alone, and the headers that mirror them |
+//! | `exchange.rs`, `exchange/` | the way to the server |
+//! | `wire.rs`, `flights.rs`, `sse.rs` | what both eras share |
+
+mod bridge;
+mod console;
+mod exchange;
+mod flights;
+mod legacy;
+mod modern;
+mod sse;
+mod wire;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use shoal_edge::NoAuthentication;
+use shoal_protocol::{Notification, RawObject, RequestId};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::admin::Observed as _;
+use crate::cli::Stdio;
+use crate::config::{self, Environment, Loaded, Settings};
+use crate::exit::Failure;
+use crate::node::Node;
+use crate::shutdown;
+use crate::signals::Signals;
+use bridge::Bridge;
+use console::{Line, Outbox, read_lines, write_lines};
+use exchange::{Exchange, InProcess, Remote};
+
+/// How long the pools of this process may take to be ready before the client is served without them.
+const READY_WITHIN: Duration = Duration::from_secs(30);
+/// How often to look.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Reads the settings of a bridge.
+///
+/// # Errors
+/// A configuration that cannot be used, or one that serves nothing.
+pub fn settings(stdio: &Stdio, environment: &Environment) -> Result<Loaded, Failure> {
+    let loaded = config::load(stdio.config.as_deref(), environment, &stdio.pools.flags())?;
+    if stdio.url.is_none() && loaded.settings.pools.is_empty() {
+        return Err(Failure::usage(
+            "nothing to serve: give the --url of a server, --demo, a command after --, or a \
+             configuration with a pool",
+        ));
+    }
+    Ok(loaded)
+}
+
+/// Serves the client on the standard streams until it closes its end or a signal comes.
+///
+/// # Errors
+/// What keeps the server from being built or reached at all.
+pub async fn run(stdio: Stdio, token: Option<String>, loaded: Loaded) -> Result<(), Failure> {
+    let mut signals = Signals::take().context("cannot listen to signals")?;
+    let settings = loaded.settings;
+    let (limit, nesting) = (settings.limits.body_bytes, settings.limits.nesting);
+    let patience = settings.shutdown.calls.get();
+    let (exchange, node) = server(&stdio, token, settings).await?;
+
+    let (outbox, written) = Outbox::new();
+    let writer = write_lines(io::stdout(), written);
+    let lines = read_lines(io::stdin(), limit);
+    let bridge = Bridge::new(exchange, outbox.clone(), nesting);
+
+    tokio::select! {
+        () = pump(lines, &bridge, limit) => tracing::debug!("the client closed its end"),
+        () = outbox.closed() => {}
+        signal = signals.next() => tracing::info!(signal, "ending; a second signal exits at once"),
+    }
+    signals.next_one_exits();
+    let patience = if outbox.is_closed() {
+        Duration::ZERO
+    } else {
+        patience
+    };
+    bridge.finish(patience).await;
+    if let Some(node) = node {
+        shutdown::end_parts(node).await;
+    }
+    drop((bridge, outbox));
+    // The last lines are on their way; a client that does not read them is not waited for.
+    let written = tokio::task::spawn_blocking(move || writer.join());
+    let _ = tokio::time::timeout(patience, written).await;
+    Ok(())
+}
+
+/// Hands every line to the bridge, in order.
+async fn pump(mut lines: mpsc::Receiver<Line>, bridge: &Bridge, limit: usize) {
+    while let Some(line) = lines.recv().await {
+        match line {
+            Line::Text(line) => bridge.take(line).await,
+            Line::TooLong => bridge.too_long(limit).await,
+        }
+    }
+}
+
+/// The way to the server, and the server itself where it is in this process.
+async fn server(
+    stdio: &Stdio,
+    token: Option<String>,
+    settings: Settings,
+) -> Result<(Arc<dyn Exchange>, Option<Node>), Failure> {
+    if let Some(url) = &stdio.url {
+        let token = stdio.token.clone().or(token);
+        let remote = Remote::new(url, token.as_deref());
+        let remote = remote.map_err(|error| Failure::usage(format!("{error:#}")))?;
+        return Ok((Arc::new(remote), None));
+    }
+    let path = settings.server.path.clone();
+    let node = Node::build(settings).await?;
+    // Whoever has this process's standard streams owns it.
+    let router = node.router(Arc::new(NoAuthentication));
+    wait_until_ready(&node).await;
+    Ok((Arc::new(InProcess::new(router, path)), Some(node)))
+}
+
+/// Clients of stdio list what there is once, at their start, so it had better be there.
+async fn wait_until_ready(node: &Node) {
+    let deadline = Instant::now() + READY_WITHIN;
+    loop {
+        let readiness = node.watch.readiness();
+        if readiness.is_ready() {
+            return;
+        }
+        if Instant::now() >= deadline {
+            let reasons = readiness.reasons();
+            tracing::warn!(?reasons, "serving although not everything is ready");
+            return;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// The request that a `notifications/cancelled` takes back.
+fn cancelled_request(notification: &Notification) -> Option<RequestId> {
+    let params = notification.params.as_ref().and_then(RawObject::of)?;
+    RequestId::from_json(&params.get("requestId")?).ok()
+}

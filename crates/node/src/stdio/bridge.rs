@@ -1,0 +1,116 @@
+//! Tells the eras of a client's messages apart, and hands each to its half of the bridge.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use shoal_protocol::{
+    Body, Era, Message, Method, Notification, Request, RequestMeta, Revision, RpcError, code,
+    error_response, error_response_without_id,
+};
+
+use super::console::Outbox;
+use super::exchange::Exchange;
+use super::legacy::Legacy;
+use super::modern::Modern;
+use super::wire::Wire;
+
+/// One client's bridge to a server.
+pub(super) struct Bridge {
+    wire: Wire,
+    legacy: Arc<Legacy>,
+    modern: Arc<Modern>,
+    nesting: usize,
+}
+
+impl Bridge {
+    pub(super) fn new(exchange: Arc<dyn Exchange>, outbox: Outbox, nesting: usize) -> Self {
+        let wire = Wire::new(exchange, outbox);
+        Self {
+            legacy: Legacy::new(wire.clone()),
+            modern: Modern::new(wire.clone()),
+            wire,
+            nesting,
+        }
+    }
+
+    /// Takes a line of the client.
+    pub(super) async fn take(&self, line: Bytes) {
+        let body = match Body::parse(&line, self.nesting) {
+            Ok(body) => body,
+            Err(invalid) => {
+                let answer = match &invalid.id {
+                    Some(id) => error_response(id, &invalid.error),
+                    None => error_response_without_id(&invalid.error),
+                };
+                return self.wire.deliver(answer).await;
+            }
+        };
+        match body {
+            Body::Single(Message::Request(request)) => {
+                if self.is_modern(&request) {
+                    self.modern.request(request, line).await;
+                } else {
+                    self.legacy.request(&request, line).await;
+                }
+            }
+            Body::Single(Message::Notification(notification)) => {
+                self.notification(&notification, line).await;
+            }
+            // Only a legacy server asks anything.
+            Body::Single(Message::Response(_)) => self.legacy.answer(line).await,
+            Body::Batch(_) => self.legacy.batch(&body, line).await,
+        }
+    }
+
+    /// Answers a line that was too long to be read.
+    pub(super) async fn too_long(&self, limit: usize) {
+        let error = RpcError::new(
+            code::INVALID_REQUEST,
+            format!("a message is longer than {limit} bytes (limits.body_bytes)"),
+        );
+        self.wire.deliver(error_response_without_id(&error)).await;
+    }
+
+    /// Waits for the answers that are on their way, at most for `limit`, and ends the session.
+    pub(super) async fn finish(&self, limit: Duration) {
+        let begin = tokio::time::Instant::now();
+        self.modern.end_subscriptions();
+        let legacy = self.legacy.flights().wait(limit).await;
+        let rest = limit.saturating_sub(begin.elapsed());
+        let unanswered = legacy + self.modern.flights().wait(rest).await;
+        if unanswered > 0 {
+            tracing::warn!(requests = unanswered, "ending without some answers");
+        }
+        self.wire.stop.cancel();
+        self.legacy.close().await;
+        self.wire.tasks.close();
+        self.wire.tasks.wait().await;
+    }
+
+    async fn notification(&self, notification: &Notification, line: Bytes) {
+        if notification.method == Method::Cancelled
+            && super::cancelled_request(notification).is_some_and(|id| self.modern.cancel(&id))
+        {
+            return;
+        }
+        if self.legacy.is_open() {
+            self.legacy.notify(notification, line).await;
+        } else {
+            tracing::debug!(method = %notification.method, "nobody to hand a notification to");
+        }
+    }
+
+    /// Whether a request follows 2026-07-28. Its `_meta` says so; a session's requests may carry a
+    /// version there as well, but a legacy one.
+    fn is_modern(&self, request: &Request) -> bool {
+        let meta = RequestMeta::of(request.params.as_ref());
+        let Some(version) = meta.protocol_version else {
+            return matches!(request.method, Method::Discover | Method::Listen);
+        };
+        match version.parse::<Revision>() {
+            Ok(revision) if revision.era() == Era::Modern => true,
+            _ => request.method != Method::Initialize && !self.legacy.is_open(),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The way from the bridge to the server: in this process, or over HTTP. The bridge cannot tell.
+
+mod in_process;
+mod remote;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::{Bytes, BytesMut};
+use futures::StreamExt as _;
+use futures::stream::BoxStream;
+use http::{HeaderMap, Method, Response, StatusCode, header};
+
+pub(super) use in_process::InProcess;
+pub(super) use remote::Remote;
+
+/// Bytes of one answer that is not a stream.
+const MAX_ANSWER_BYTES: usize = 64 << 20;
+/// How long a server that cannot be reached, or asks to come back later, is tried.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// The longest time between two tries.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+
+/// A request to the MCP endpoint.
+#[derive(Clone, Debug)]
+pub(super) struct Outgoing {
+    pub(super) method: Method,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+}
+
+/// An answer whose body is still arriving. Dropping it closes the stream.
+pub(super) type Reply = Response<ReplyBody>;
+
+/// The body of a [`Reply`].
+pub(super) type ReplyBody = BoxStream<'static, Result<Bytes, Broken>>;
+
+/// The way to the server broke while an answer arrived.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Broken(pub(super) String);
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Unanswered {
+    /// Nothing reached the server: safe to send again.
+    #[error("the server cannot be reached: {0}")]
+    NotSent(String),
+    /// Something may have reached it.
+    #[error("the connection to the server broke: {0}")]
+    Lost(String),
+}
+
+/// Sends requests to one MCP endpoint.
+#[async_trait]
+pub(super) trait Exchange: Send + Sync + 'static {
+    /// Sends a request and waits for the head of its answer. Dropping the future gives the request up,
+    /// which in the modern era cancels it.
+    async fn send(&self, request: Outgoing) -> Result<Reply, Unanswered>;
+}
+
+/// Sends a request; again while that is safe and may help, for a while.
+pub(super) async fn send_patiently(
+    exchange: &dyn Exchange,
+    request: Outgoing,
+) -> Result<Reply, Unanswered> {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let sent = exchange.send(request.clone()).await;
+        let wait = match &sent {
+            Err(Unanswered::NotSent(_)) => {
+                let wait = pause.mul_f64(0.5 + rand::random::<f64>() / 2.0);
+                pause = (pause * 2).min(LONGEST_PAUSE);
+                wait
+            }
+            Ok(reply) => match retry_after(reply) {
+                Some(wait) => wait,
+                None => return sent,
+            },
+            Err(Unanswered::Lost(_)) => return sent,
+        };
+        if tokio::time::Instant::now() + wait >= deadline {
+            return sent;
+        }
+        tokio::time::sleep(wait).await;
+    }
+}
+
+/// When to send again what was refused for now, where that is soon. A refusal with this header says
+/// that nothing was executed.
+fn retry_after(reply: &Reply) -> Option<Duration> {
+    let refused = matches!(
+        reply.status(),
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS
+    );
+    let seconds = reply.headers().get(header::RETRY_AFTER)?;
+    let wait = Duration::from_secs(seconds.to_str().ok()?.parse().ok()?);
+    (refused && wait <= LONGEST_PAUSE).then_some(wait)
+}
+
+/// Reads a body that is not a stream.
+pub(super) async fn collect(mut body: ReplyBody) -> Result<Bytes, Broken> {
+    let Some(first) = body.next().await.transpose()? else {
+        return Ok(Bytes::new());
+    };
+    let mut whole = BytesMut::new();
+    let mut next = Some(first);
+    while let Some(bytes) = next {
+        if whole.len() + bytes.len() > MAX_ANSWER_BYTES {
+            return Err(Broken("an answer is larger than 64 MiB".to_owned()));
+        }
+        next = body.next().await.transpose()?;
+        if whole.is_empty() && next.is_none() {
+            return Ok(bytes);
+        }
+        whole.extend_from_slice(&bytes);
+    }
+    Ok(whole.freeze())
+}
+
+/// Whether the answer is an event stream.
+pub(super) fn is_event_stream(reply: &Reply) -> bool {
+    reply
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"))
+}

@@ -1,0 +1,229 @@
+//! Carries a legacy session: its messages by POST, what the server says on streams that are resumed.
+
+mod follow;
+mod listen;
+mod pending;
+mod reopen;
+mod session;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method as HttpMethod, StatusCode, header};
+use shoal_protocol::{Body, LAST_EVENT_ID, Message, Method, Notification, Outcome, Request};
+use tokio::time::timeout;
+
+use super::exchange::{Outgoing, Reply, collect, is_event_stream, send_patiently};
+use super::flights::Flights;
+use super::sse::Events;
+use super::wire::{Wire, post_headers, refusal, unanswered};
+use pending::Pending;
+use session::Session;
+
+/// How long the server may take to hear that the session is over.
+const GOODBYE: Duration = Duration::from_secs(2);
+
+/// The bridge's legacy half.
+pub(super) struct Legacy {
+    wire: Wire,
+    flights: Flights,
+    session: Session,
+    reopening: tokio::sync::Mutex<()>,
+}
+
+impl Legacy {
+    pub(super) fn new(wire: Wire) -> Arc<Self> {
+        Arc::new(Self {
+            wire,
+            flights: Flights::new(),
+            session: Session::default(),
+            reopening: tokio::sync::Mutex::default(),
+        })
+    }
+
+    /// The requests in flight.
+    pub(super) fn flights(&self) -> &Flights {
+        &self.flights
+    }
+
+    /// Whether the client has opened a session.
+    pub(super) fn is_open(&self) -> bool {
+        self.session.is_open()
+    }
+
+    /// Sends a request on its way. `initialize` is waited for: everything else needs its session.
+    pub(super) async fn request(self: &Arc<Self>, request: &Request, text: Bytes) {
+        let flight = match self.flights.begin(&request.id) {
+            Ok(flight) => flight,
+            Err(error) => return self.wire.fail(&request.id, &error).await,
+        };
+        self.session.note_request(request, &text);
+        let work = Arc::clone(self).carry(Pending::one(&request.id, flight), text);
+        if request.method == Method::Initialize {
+            work.await;
+        } else {
+            self.wire.begin(work).await;
+        }
+    }
+
+    /// Sends a batch on its way (2025-03-26 only; the server refuses it under any other revision).
+    pub(super) async fn batch(self: &Arc<Self>, body: &Body, text: Bytes) {
+        let Body::Batch(messages) = body else {
+            return;
+        };
+        let requests = messages.iter().filter_map(|message| match message {
+            Ok(Message::Request(request)) => Some(request),
+            _ => None,
+        });
+        let mut pending = Pending::default();
+        for request in requests {
+            match self.flights.begin(&request.id) {
+                Ok(flight) => pending.add(&request.id, flight),
+                Err(error) => self.wire.fail(&request.id, &error).await,
+            }
+        }
+        self.wire.begin(Arc::clone(self).carry(pending, text)).await;
+    }
+
+    /// Hands over a notification, and waits until the server has it, so that order is kept.
+    pub(super) async fn notify(self: &Arc<Self>, notification: &Notification, text: Bytes) {
+        if notification.method == Method::Cancelled
+            && let Some(id) = super::cancelled_request(notification)
+        {
+            self.flights.cancel(&id);
+        }
+        let taken = self.hand_over(text).await;
+        if taken && notification.method == Method::Initialized {
+            self.session.note_initialized();
+            self.wire.begin(Arc::clone(self).listen()).await;
+        }
+    }
+
+    /// Hands over an answer to one of the server's requests.
+    pub(super) async fn answer(&self, text: Bytes) {
+        self.hand_over(text).await;
+    }
+
+    /// Tells the server that the session is over.
+    pub(super) async fn close(&self) {
+        if !self.is_open() {
+            return;
+        }
+        let goodbye = Outgoing {
+            method: HttpMethod::DELETE,
+            headers: self.session.headers(),
+            body: Bytes::new(),
+        };
+        match timeout(GOODBYE, self.wire.exchange.send(goodbye)).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::debug!(%error, "could not end the session"),
+            Err(_) => tracing::debug!("the server did not end the session in time"),
+        }
+    }
+
+    /// Posts what needs no response. Returns whether the server took it.
+    async fn hand_over(&self, text: Bytes) -> bool {
+        match send_patiently(&*self.wire.exchange, self.posting(text)).await {
+            Ok(reply) if reply.status().is_success() => true,
+            Ok(reply) => {
+                let error = refusal(reply).await;
+                tracing::warn!(%error, "the server refused a message that has no answer");
+                false
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a message that has no answer was lost");
+                false
+            }
+        }
+    }
+
+    /// Posts requests and sees them through to their responses.
+    async fn carry(self: Arc<Self>, mut pending: Pending, text: Bytes) {
+        let key = self.session.key();
+        let mut sent = send_patiently(&*self.wire.exchange, self.posting(text.clone())).await;
+        // A server that lost its sessions is given a new one; the request was not executed.
+        let lost = matches!(&sent, Ok(reply) if reply.status() == StatusCode::NOT_FOUND);
+        if lost && key.is_some() && self.reopen(key).await {
+            sent = send_patiently(&*self.wire.exchange, self.posting(text)).await;
+        }
+        match sent {
+            Ok(reply) if reply.status().is_success() => self.receive(pending, reply).await,
+            Ok(reply) => {
+                let error = refusal(reply).await;
+                self.fail(&mut pending, &error).await;
+            }
+            Err(error) => self.fail(&mut pending, &unanswered(&error)).await,
+        }
+    }
+
+    async fn receive(&self, mut pending: Pending, reply: Reply) {
+        self.session.note_headers(reply.headers());
+        if is_event_stream(&reply) {
+            return self.follow(Events::of(reply.into_body()), pending).await;
+        }
+        match collect(reply.into_body()).await {
+            // `202`: the response comes on the standalone stream.
+            Ok(text) if text.is_empty() => {}
+            Ok(text) => self.deliver(text, &mut pending).await,
+            Err(broken) => {
+                let error = super::wire::outcome_unknown(&broken.to_string());
+                self.fail(&mut pending, &error).await;
+            }
+        }
+    }
+
+    /// Passes a message on, and notes what it answers.
+    async fn deliver(&self, text: Bytes, pending: &mut Pending) {
+        let responses = match Body::parse(&text, usize::MAX) {
+            Ok(Body::Single(message)) => vec![message],
+            Ok(Body::Batch(messages)) => messages.into_iter().flatten().collect(),
+            Err(_) => Vec::new(),
+        };
+        for message in responses {
+            if let Message::Response(response) = message {
+                if let Outcome::Result(result) = &response.outcome {
+                    self.session.note_result(&response.id, result);
+                }
+                pending.answered(&response.id);
+            }
+        }
+        self.wire.deliver(text).await;
+    }
+
+    /// Answers what is still open with an error, except what the client took back.
+    async fn fail(&self, pending: &mut Pending, error: &shoal_protocol::RpcError) {
+        for (id, flight) in pending.take() {
+            if !flight.cancelled().is_cancelled() {
+                self.wire.fail(&id, error).await;
+            }
+        }
+    }
+
+    fn posting(&self, body: Bytes) -> Outgoing {
+        let mut headers = post_headers();
+        headers.extend(self.session.headers());
+        Outgoing {
+            method: HttpMethod::POST,
+            headers,
+            body,
+        }
+    }
+
+    /// A GET: the standalone stream, or any stream after an event.
+    fn listening(&self, after: Option<&str>) -> Outgoing {
+        let mut headers: HeaderMap = self.session.headers();
+        headers.insert(
+            header::ACCEPT,
+            HeaderValue::from_static("text/event-stream"),
+        );
+        if let Some(id) = after.and_then(|id| HeaderValue::from_str(id).ok()) {
+            headers.insert(LAST_EVENT_ID, id);
+        }
+        Outgoing {
+            method: HttpMethod::GET,
+            headers,
+            body: Bytes::new(),
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Follows the stream of a POST to its last response, across broken connections.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use shoal_protocol::{RpcError, code};
+use tokio::time::{Instant, sleep};
+
+use super::super::exchange::is_event_stream;
+use super::super::sse::Events;
+use super::super::wire::{outcome_unknown, refusal};
+use super::{Legacy, Pending};
+
+/// When to come back if the server did not say.
+pub(super) const RETRY: Duration = Duration::from_secs(1);
+/// The longest time between two tries.
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+/// How long a stream is tried that cannot be resumed.
+const GIVE_UP_AFTER: Duration = Duration::from_secs(300);
+
+/// Where a stream stands.
+pub(super) struct Cursor {
+    /// The last event's id.
+    pub(super) id: Option<String>,
+    /// When to come back.
+    pub(super) retry: Duration,
+}
+
+impl Default for Cursor {
+    fn default() -> Self {
+        Self {
+            id: None,
+            retry: RETRY,
+        }
+    }
+}
+
+impl Legacy {
+    /// Passes the stream's messages on until every pending request is answered, and then to its end, so
+    /// that the connection can be used again.
+    pub(super) async fn follow(&self, mut events: Events, mut pending: Pending) {
+        let mut cursor = Cursor::default();
+        loop {
+            while let Some(Ok(event)) = events.next().await {
+                cursor.id = event.id.or(cursor.id);
+                cursor.retry = event.retry.unwrap_or(cursor.retry);
+                if let Some(text) = event.data {
+                    self.deliver(text, &mut pending).await;
+                }
+            }
+            if pending.is_done() {
+                return;
+            }
+            events = match self.resume(&cursor).await {
+                Ok(events) => events,
+                Err(error) => return self.fail(&mut pending, &error).await,
+            };
+        }
+    }
+
+    /// Opens the stream again after its last event (2025-11-25, Resumability).
+    async fn resume(&self, cursor: &Cursor) -> Result<Events, RpcError> {
+        let Some(id) = &cursor.id else {
+            return Err(outcome_unknown("the connection broke before the response"));
+        };
+        let give_up = Instant::now() + GIVE_UP_AFTER;
+        let mut pause = cursor.retry;
+        loop {
+            sleep(pause).await;
+            match self.wire.exchange.send(self.listening(Some(id))).await {
+                Ok(reply) if reply.status().is_success() && is_event_stream(&reply) => {
+                    return Ok(Events::of(reply.into_body()));
+                }
+                Ok(reply) if !may_pass(reply.status()) => {
+                    let reason = refusal(reply).await;
+                    return Err(RpcError::new(
+                        code::OUTCOME_UNKNOWN,
+                        format!(
+                            "the outcome of the request is unknown: its stream cannot be resumed \
+                             ({}); check before you repeat it",
+                            reason.message
+                        ),
+                    ));
+                }
+                _ if Instant::now() >= give_up => {
+                    return Err(outcome_unknown(
+                        "its stream could not be resumed for too long",
+                    ));
+                }
+                Ok(_) | Err(_) => pause = (pause * 2).clamp(RETRY, LONGEST_PAUSE),
+            }
+        }
+    }
+}
+
+/// Whether a refusal may be gone on the next try.
+pub(super) fn may_pass(status: StatusCode) -> bool {
+    status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED
+        || status == StatusCode::TOO_MANY_REQUESTS
+        || status == StatusCode::REQUEST_TIMEOUT
+}

@@ -1,0 +1,78 @@
+//! Keeps the standalone stream open: what the server says that belongs to no request.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use http::StatusCode;
+use tokio::time::sleep;
+
+use super::super::exchange::is_event_stream;
+use super::super::sse::Events;
+use super::follow::{Cursor, LONGEST_PAUSE, RETRY, may_pass};
+use super::{Legacy, Pending};
+
+impl Legacy {
+    /// Listens until the session is over or the server offers no such stream. Boxed, because the end of
+    /// a session opens another, which is listened to.
+    pub(super) fn listen(self: Arc<Self>) -> BoxFuture<'static, ()> {
+        Box::pin(self.keep_listening())
+    }
+
+    async fn keep_listening(self: Arc<Self>) {
+        let key = self.session.key();
+        let mut cursor = Cursor::default();
+        let mut failures = 0u32;
+        loop {
+            let opened = self
+                .wire
+                .exchange
+                .send(self.listening(cursor.id.as_deref()));
+            match opened.await {
+                Ok(reply) if reply.status().is_success() && is_event_stream(&reply) => {
+                    failures = 0;
+                    self.hear(Events::of(reply.into_body()), &mut cursor).await;
+                }
+                Ok(reply) => match reply.status() {
+                    // The session is over; reopening it listens anew.
+                    StatusCode::NOT_FOUND => {
+                        if key.is_some() {
+                            self.reopen(key).await;
+                        }
+                        return;
+                    }
+                    status if may_pass(status) => failures += 1,
+                    // The history is gone: listen from now on.
+                    _ if cursor.id.take().is_some() => {
+                        tracing::warn!("some messages of the server may have been missed");
+                    }
+                    status => {
+                        tracing::debug!(%status, "the server has no standalone stream");
+                        return;
+                    }
+                },
+                Err(error) => {
+                    tracing::debug!(%error, "could not listen to the server");
+                    failures += 1;
+                }
+            }
+            let backoff = RETRY * 2u32.pow(failures.min(8));
+            sleep(if failures == 0 {
+                cursor.retry
+            } else {
+                backoff.min(LONGEST_PAUSE)
+            })
+            .await;
+        }
+    }
+
+    async fn hear(&self, mut events: Events, cursor: &mut Cursor) {
+        let mut nothing = Pending::default();
+        while let Some(Ok(event)) = events.next().await {
+            cursor.id = event.id.or(cursor.id.take());
+            cursor.retry = event.retry.unwrap_or(cursor.retry);
+            if let Some(text) = event.data {
+                self.deliver(text, &mut nothing).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! The requests of one POST that wait for their responses.
+
+use shoal_protocol::RequestId;
+
+use super::super::flights::Flight;
+
+/// Requests without a response yet.
+#[derive(Default)]
+pub(super) struct Pending(Vec<(RequestId, Flight)>);
+
+impl Pending {
+    pub(super) fn one(id: &RequestId, flight: Flight) -> Self {
+        Self(vec![(id.clone(), flight)])
+    }
+
+    pub(super) fn add(&mut self, id: &RequestId, flight: Flight) {
+        self.0.push((id.clone(), flight));
+    }
+
+    /// Takes note of a response.
+    pub(super) fn answered(&mut self, id: &RequestId) {
+        self.0.retain(|(pending, _)| pending != id);
+    }
+
+    /// Whether nothing more is expected: all are answered, or taken back by the client.
+    pub(super) fn is_done(&self) -> bool {
+        self.0
+            .iter()
+            .all(|(_, flight)| flight.cancelled().is_cancelled())
+    }
+
+    /// Hands over what is open.
+    pub(super) fn take(&mut self) -> Vec<(RequestId, Flight)> {
+        std::mem::take(&mut self.0)
+    }
+}

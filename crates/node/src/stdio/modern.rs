@@ -1,0 +1,254 @@
+//! Carries requests of 2026-07-28: each stands alone, on a connection of its own.
+
+mod mirror;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, StatusCode};
+use shoal_protocol::{
+    Body, MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, Message, Method, Outcome, RawObject, Request,
+    RequestId, RequestMeta, Revision, RpcError, code, encode_value,
+};
+
+use super::exchange::{Outgoing, Reply, collect, is_event_stream, send_patiently};
+use super::flights::Flights;
+use super::sse::Events;
+use super::wire::{Wire, outcome_unknown, post_headers, refusal_of, unanswered};
+use mirror::Mirror;
+
+/// The bridge's modern half.
+pub(super) struct Modern {
+    wire: Wire,
+    flights: Flights,
+    subscriptions: Flights,
+    mirror: Mirror,
+}
+
+impl Modern {
+    pub(super) fn new(wire: Wire) -> Arc<Self> {
+        Arc::new(Self {
+            wire,
+            flights: Flights::new(),
+            subscriptions: Flights::new(),
+            mirror: Mirror::default(),
+        })
+    }
+
+    /// The requests that will end by themselves.
+    pub(super) fn flights(&self) -> &Flights {
+        &self.flights
+    }
+
+    /// Takes a request back. Returns whether it is in flight; from then on nothing is sent for it.
+    pub(super) fn cancel(&self, id: &RequestId) -> bool {
+        self.flights.cancel(id) || self.subscriptions.cancel(id)
+    }
+
+    /// Ends every `subscriptions/listen`; nobody reads their news any more.
+    pub(super) fn end_subscriptions(&self) {
+        self.subscriptions.cancel_all();
+    }
+
+    /// Sends a request on its way. Its answer, and what comes before it, goes to the client.
+    pub(super) async fn request(self: &Arc<Self>, request: Request, text: Bytes) {
+        let flights = match request.method {
+            Method::Listen => &self.subscriptions,
+            _ => &self.flights,
+        };
+        let flight = match flights.begin(&request.id) {
+            Ok(flight) => flight,
+            Err(error) => return self.wire.fail(&request.id, &error).await,
+        };
+        let this = Arc::clone(self);
+        let work = async move {
+            let cancelled = flight.cancelled().clone();
+            tokio::select! {
+                biased;
+                // Dropping the exchange closes its stream, which cancels the request.
+                () = cancelled.cancelled() => {}
+                () = this.carry(&request, text) => {}
+            }
+        };
+        self.wire.begin(work).await;
+    }
+
+    async fn carry(&self, request: &Request, text: Bytes) {
+        let answered = match self.answer_to(request, text).await {
+            Ok(reply) if is_event_stream(&reply) => self.follow(request, reply).await,
+            Ok(reply) => self.pass(request, reply).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = answered {
+            self.wire.fail(&request.id, &error).await;
+        }
+    }
+
+    /// The server's answer. When it misses mirrored arguments, the tools' schemas say which those are:
+    /// they are fetched, and the request is sent once more.
+    async fn answer_to(&self, request: &Request, text: Bytes) -> Result<Reply, RpcError> {
+        let reply = self.send(request, text.clone()).await?;
+        if reply.status().is_success() {
+            return Ok(reply);
+        }
+        let status = reply.status();
+        let error = self.refusal(reply).await;
+        let unmirrored = status == StatusCode::BAD_REQUEST
+            && error.code == code::HEADER_MISMATCH
+            && request.method == Method::ToolsCall;
+        if !unmirrored || !self.learn_tools(request).await {
+            return Err(error);
+        }
+        let reply = self.send(request, text).await?;
+        if reply.status().is_success() {
+            return Ok(reply);
+        }
+        Err(self.refusal(reply).await)
+    }
+
+    async fn refusal(&self, reply: Reply) -> RpcError {
+        let status = reply.status();
+        refusal_of(status, collect(reply.into_body()).await.unwrap_or_default())
+    }
+
+    async fn send(&self, request: &Request, body: Bytes) -> Result<Reply, RpcError> {
+        let outgoing = Outgoing {
+            method: http::Method::POST,
+            headers: self.headers(request)?,
+            body,
+        };
+        send_patiently(&*self.wire.exchange, outgoing)
+            .await
+            .map_err(|error| unanswered(&error))
+    }
+
+    /// The headers that repeat what the body says (Streamable HTTP, Request Metadata).
+    fn headers(&self, request: &Request) -> Result<HeaderMap, RpcError> {
+        let meta = RequestMeta::of(request.params.as_ref());
+        let version = meta.protocol_version;
+        // A request that names no version is refused in the words of the newest one.
+        let version = version.as_deref().unwrap_or(Revision::LATEST.as_str());
+        let mut headers = post_headers();
+        headers.insert(MCP_PROTOCOL_VERSION, value(version)?);
+        headers.insert(MCP_METHOD, value(request.method.as_str())?);
+        let params = request.params.as_ref().and_then(RawObject::of);
+        let name = request.method.named().and_then(|named| {
+            let name = params.as_ref()?.get(named.as_str())?;
+            name.string()
+        });
+        if let Some(name) = &name {
+            headers.insert(MCP_NAME, value(&encode_value(name))?);
+            if request.method == Method::ToolsCall {
+                let arguments = params.and_then(|params| params.get("arguments"));
+                self.mirror
+                    .add_headers(name, arguments.as_ref(), &mut headers);
+            }
+        }
+        Ok(headers)
+    }
+
+    /// Passes on an answer that is one message.
+    async fn pass(&self, request: &Request, reply: Reply) -> Result<(), RpcError> {
+        let text = collect(reply.into_body())
+            .await
+            .map_err(|broken| outcome_unknown(&broken.to_string()))?;
+        if text.is_empty() {
+            return Err(RpcError::internal("the server answered without a response"));
+        }
+        self.look_at(request, &text);
+        self.wire.deliver(text).await;
+        Ok(())
+    }
+
+    /// Passes on an answer that is a stream, up to its response.
+    async fn follow(&self, request: &Request, reply: Reply) -> Result<(), RpcError> {
+        let mut events = Events::of(reply.into_body());
+        let mut answered = false;
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(event) => {
+                    if let Some(text) = event.data {
+                        answered |= self.look_at(request, &text);
+                        self.wire.deliver(text).await;
+                    }
+                }
+                Err(_) if answered => break,
+                Err(broken) => return Err(outcome_unknown(&broken.to_string())),
+            }
+        }
+        if answered {
+            return Ok(());
+        }
+        Err(if request.method == Method::Listen {
+            RpcError::new(code::GONE, "the subscription was cut off; subscribe again")
+        } else {
+            outcome_unknown("the server closed the stream before the response")
+        })
+    }
+
+    /// Whether a message is the response; a list of tools is remembered on the way.
+    fn look_at(&self, request: &Request, text: &Bytes) -> bool {
+        let Ok(Body::Single(Message::Response(response))) = Body::parse(text, usize::MAX) else {
+            return false;
+        };
+        if response.id != request.id {
+            return false;
+        }
+        if let (Method::ToolsList, Outcome::Result(result)) = (&request.method, &response.outcome) {
+            self.mirror.learn(result);
+        }
+        true
+    }
+
+    /// Fetches the tools' schemas, in the name of the client whose request needs them.
+    async fn learn_tools(&self, for_request: &Request) -> bool {
+        let id = RequestId::from_string("shoal-stdio-tools");
+        let mut page = mirror::ListPage::first(for_request);
+        while let Some(params) = page.params() {
+            let request = Request {
+                id: id.clone(),
+                method: Method::ToolsList,
+                params: Some(params),
+            };
+            let text = shoal_protocol::request(&id, "tools/list", request.params.as_ref());
+            let Ok(reply) = self.send(&request, text).await else {
+                return false;
+            };
+            let result = match self.result_of(reply).await {
+                Some(result) => result,
+                None => return false,
+            };
+            self.mirror.learn(&result);
+            page.turn(&result);
+        }
+        true
+    }
+
+    async fn result_of(&self, reply: Reply) -> Option<shoal_protocol::RawJson> {
+        let text = if is_event_stream(&reply) {
+            let mut events = Events::of(reply.into_body());
+            loop {
+                let data = events.next().await?.ok()?.data;
+                if let Some(text) = data
+                    && let Ok(Message::Response(_)) = Message::parse(&text)
+                {
+                    break text;
+                }
+            }
+        } else {
+            collect(reply.into_body()).await.ok()?
+        };
+        match Message::parse(&text).ok()? {
+            Message::Response(response) => match response.outcome {
+                Outcome::Result(result) => Some(result),
+                Outcome::Error(_) => None,
+            },
+            Message::Request(_) | Message::Notification(_) => None,
+        }
+    }
+}
+
+fn value(text: &str) -> Result<HeaderValue, RpcError> {
+    HeaderValue::from_str(text)
+        .map_err(|_| RpcError::invalid_request(format!("{text:?} cannot be repeated in a header")))
+}

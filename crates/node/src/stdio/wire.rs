@@ -1,0 +1,152 @@
+//! What both eras of the bridge share: the way to the server, the way to the client, and their tasks.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use shoal_protocol::{RawJson, RawObject, RequestId, RpcError, code, error_response};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::console::Outbox;
+use super::exchange::{Exchange, Reply, Unanswered, collect};
+
+/// The two ends of the bridge; cheap to clone.
+#[derive(Clone)]
+pub(super) struct Wire {
+    pub(super) exchange: Arc<dyn Exchange>,
+    pub(super) outbox: Outbox,
+    /// Everything that runs in the background.
+    pub(super) tasks: TaskTracker,
+    /// Ends it.
+    pub(super) stop: CancellationToken,
+}
+
+impl Wire {
+    pub(super) fn new(exchange: Arc<dyn Exchange>, outbox: Outbox) -> Self {
+        Self {
+            exchange,
+            outbox,
+            tasks: TaskTracker::new(),
+            stop: CancellationToken::new(),
+        }
+    }
+
+    /// Runs `work` in the background until the bridge ends. Its first step is done before this returns,
+    /// so that a server in this process gets messages in the order in which the client wrote them.
+    pub(super) async fn begin(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let stop = self.stop.clone();
+        let mut work = Box::pin(async move {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => {}
+                () = work => {}
+            }
+        });
+        if futures::poll!(work.as_mut()).is_pending() {
+            self.tasks.spawn(work);
+        }
+    }
+
+    /// Writes a message to the client. When nobody reads any more, the bridge ends by other means.
+    pub(super) async fn deliver(&self, message: Bytes) {
+        let _ = self.outbox.send(message).await;
+    }
+
+    /// Answers a request with an error.
+    pub(super) async fn fail(&self, id: &RequestId, error: &RpcError) {
+        self.deliver(error_response(id, error)).await;
+    }
+}
+
+/// Headers of every POST.
+pub(super) fn post_headers() -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
+    headers.insert(
+        header::ACCEPT,
+        HeaderValue::from_static("application/json, text/event-stream"),
+    );
+    headers
+}
+
+/// What a client is told whose request got no answer.
+pub(super) fn unanswered(error: &Unanswered) -> RpcError {
+    match error {
+        Unanswered::NotSent(_) => RpcError::new(
+            code::NOT_EXECUTED,
+            format!("{error}; nothing was executed, it is safe to try again"),
+        ),
+        Unanswered::Lost(_) => outcome_unknown(&error.to_string()),
+    }
+}
+
+/// What a client is told whose request was on its way when the connection broke.
+pub(super) fn outcome_unknown(what: &str) -> RpcError {
+    RpcError::new(
+        code::OUTCOME_UNKNOWN,
+        format!("the outcome of the request is unknown: {what}; check before you repeat it"),
+    )
+}
+
+/// The error in an answer that is no success.
+pub(super) async fn refusal(reply: Reply) -> RpcError {
+    let status = reply.status();
+    let body = collect(reply.into_body()).await.unwrap_or_default();
+    refusal_of(status, body)
+}
+
+/// The error in the body of an answer that is no success: the server's own, where there is one.
+pub(super) fn refusal_of(status: StatusCode, body: Bytes) -> RpcError {
+    let own = RawJson::parse_text(body)
+        .ok()
+        .and_then(|body| RawObject::of(&body))
+        .and_then(|body| body.get("error"))
+        .filter(RawJson::is_object)
+        .map(|error| RpcError::from_json(&error));
+    let hint = match status {
+        StatusCode::UNAUTHORIZED => "; give a valid token by SHOAL_TOKEN",
+        StatusCode::FORBIDDEN => {
+            "; the token does not allow it, or the host name is not served there"
+        }
+        StatusCode::NOT_FOUND => "; is the URL that of an MCP endpoint?",
+        _ if status.is_redirection() => "; redirects are not followed, give the final URL",
+        _ => "",
+    };
+    match own {
+        Some(error) if status == StatusCode::UNAUTHORIZED => RpcError {
+            message: format!("{}{hint}", error.message),
+            ..error
+        },
+        Some(error) => error,
+        None => RpcError::internal(format!("the server answered {status}{hint}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http::StatusCode;
+
+    use super::refusal_of;
+
+    #[test]
+    fn a_refusal_keeps_the_servers_words() {
+        let body = br#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"no","data":1}}"#;
+        let error = refusal_of(StatusCode::BAD_REQUEST, Bytes::from_static(body));
+        assert_eq!((error.code, error.message.as_str()), (-32600, "no"));
+        assert!(error.data.is_some());
+    }
+
+    #[test]
+    fn a_refusal_without_words_gets_some() {
+        let says = |status| refusal_of(status, Bytes::from_static(b"<html>")).message;
+        assert!(says(StatusCode::UNAUTHORIZED).contains("SHOAL_TOKEN"));
+        assert!(says(StatusCode::NOT_FOUND).contains("MCP endpoint"));
+        assert!(says(StatusCode::FOUND).contains("redirects"));
+        assert!(says(StatusCode::BAD_GATEWAY).contains("502"));
+    }
+}
