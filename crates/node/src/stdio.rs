@@ -153,3 +153,6 @@ fn cancelled_request(notification: &Notification) -> Option<RequestId> {
     let params = notification.params.as_ref().and_then(RawObject::of)?;
     RequestId::from_json(&params.get("requestId")?).ok()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,5 @@
+//! The bridge against a server that says exactly what a test wants: broken streams, refusals, losses.
+
+mod legacy;
+mod modern;
+mod script;

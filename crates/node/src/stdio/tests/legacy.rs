@@ -1,0 +1,178 @@
+//! Sessions: order, resumption, loss.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use super::script::{Act, Client, End, accepted, answered, initialize, refused, welcome};
+
+fn call(id: u64) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": "t" } })
+}
+
+const RESPONSE: &str = r#"id: 1-2-3
+data: {"jsonrpc":"2.0","id":1,"result":{}}"#;
+
+#[tokio::test(start_paused = true)]
+async fn requests_carry_the_session_and_its_revision() {
+    let mut client = Client::opened([answered(1, json!({ "n": 1 }))]).await;
+    client.send(call(1)).await;
+    assert_eq!(client.next().await["result"]["n"], 1);
+    let sent = client.sent(Method::POST);
+    assert!(!sent[0].contains_key("mcp-session-id"));
+    for headers in &sent[1..] {
+        assert_eq!(headers["mcp-session-id"], "first");
+        assert_eq!(headers["mcp-protocol-version"], "2025-11-25");
+    }
+    client.finish().await;
+    assert_eq!(client.sent(Method::DELETE)[0]["mcp-session-id"], "first");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_stream_is_resumed_after_its_last_event() {
+    let prime = "id: 1-2-0\nretry: 3000\ndata: ";
+    let progress = r#"id: 1-2-2
+data: {"jsonrpc":"2.0","method":"notifications/progress"}"#;
+    for end in [End::Broken, End::Clean] {
+        let mut client = Client::opened([Act::Stream(vec![prime, progress], end)]).await;
+        let begin = tokio::time::Instant::now();
+        client.on_get([
+            Act::Refuse,
+            refused(503, -1),
+            Act::Stream(vec![RESPONSE], End::Clean),
+        ]);
+        client.send(call(1)).await;
+        assert_eq!(client.next().await["method"], "notifications/progress");
+        assert_eq!(client.next().await["id"], 1);
+        assert!(begin.elapsed().as_secs() >= 3, "{:?}", begin.elapsed());
+        let gets = client.sent(Method::GET);
+        let resumes: Vec<_> = gets
+            .iter()
+            .filter_map(|get| get.get("last-event-id"))
+            .collect();
+        assert!(
+            !resumes.is_empty() && resumes.iter().all(|id| *id == "1-2-2"),
+            "{resumes:?}"
+        );
+        assert!(client.hears_nothing().await);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_cannot_be_resumed_is_told() {
+    let cut = Act::Stream(vec![": no id here"], End::Broken);
+    let primed = Act::Stream(vec!["id: 1-2-0\ndata: "], End::Clean);
+    let mut client = Client::opened([cut, primed]).await;
+    client.send(call(1)).await;
+    let answer = client.next().await;
+    assert_eq!(
+        (&answer["id"], &answer["error"]["code"]),
+        (&json!(1), &json!(50_002))
+    );
+    client.on_get([refused(410, 50_410)]);
+    client.send(call(2)).await;
+    let answer = client.next().await;
+    assert_eq!(
+        (&answer["id"], &answer["error"]["code"]),
+        (&json!(2), &json!(50_002))
+    );
+    assert!(
+        answer["error"]["message"].as_str().unwrap().contains("no"),
+        "{answer}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_request_is_not_followed_any_further() {
+    let primed = Act::Stream(vec!["id: 1-2-0\ndata: "], End::Open);
+    let mut client = Client::opened([primed]).await;
+    client.send(call(1)).await;
+    let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled",
+        "params": { "requestId": 1 } });
+    client.send(cancel).await;
+    assert!(client.hears_nothing().await);
+    let posted = client.posted();
+    assert_eq!(posted.last().unwrap()["method"], "notifications/cancelled");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_session_is_opened_again() {
+    let level = json!({ "jsonrpc": "2.0", "id": 5, "method": "logging/setLevel",
+        "params": { "level": "error" } });
+    let mut client = Client::opened([
+        answered(5, json!({})),
+        // The call, then what reopening needs, then the call again.
+        refused(404, -32600),
+        welcome("second"),
+        accepted(),
+        answered(5, json!({})),
+        answered(1, json!({ "n": 1 })),
+    ])
+    .await;
+    client.send(level.clone()).await;
+    assert_eq!(client.next().await["id"], 5);
+    client.send(call(1)).await;
+    assert_eq!(client.next().await["result"]["n"], 1);
+    assert!(client.hears_nothing().await);
+    let posted = client.posted();
+    let methods: Vec<&str> = posted
+        .iter()
+        .map(|post| post["method"].as_str().unwrap())
+        .collect();
+    let again = [
+        "tools/call",
+        "initialize",
+        "notifications/initialized",
+        "logging/setLevel",
+        "tools/call",
+    ];
+    assert_eq!(methods[3..], again);
+    assert_eq!(
+        client.sent(Method::POST).last().unwrap()["mcp-session-id"],
+        "second"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_cannot_be_opened_again_is_told() {
+    let mut client = Client::opened([refused(404, -32600), refused(401, -32600)]).await;
+    client.send(call(1)).await;
+    let answer = client.next().await;
+    assert_eq!(
+        (&answer["id"], &answer["error"]["code"]),
+        (&json!(1), &json!(-32600))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn initialize_is_tried_again_until_the_server_is_there() {
+    let later = Act::Json(503, &[("retry-after", "2")], json!({}));
+    let mut client = Client::with([Act::Refuse, Act::Refuse, later, welcome("first")]);
+    client.send(initialize()).await;
+    assert_eq!(
+        client.next().await["result"]["protocolVersion"],
+        "2025-11-25"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_may_have_arrived_is_not_sent_again() {
+    let mut client = Client::opened([Act::Break, answered(1, json!({}))]).await;
+    client.send(call(1)).await;
+    let answer = client.next().await;
+    assert_eq!(answer["error"]["code"], 50_002, "{answer}");
+    assert_eq!(client.posted().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_is_answered_request_by_request() {
+    let both = r#"data: {"jsonrpc":"2.0","id":1,"result":{}}
+
+data: {"jsonrpc":"2.0","id":2,"result":{}}"#;
+    let mut client = Client::opened([Act::Stream(vec![both], End::Clean), Act::Break]).await;
+    client.send(json!([call(1), call(2)])).await;
+    assert_eq!(client.next().await["id"], 1);
+    assert_eq!(client.next().await["id"], 2);
+    client.send(json!([call(3), call(4)])).await;
+    assert_eq!(client.next().await["id"], 3);
+    assert_eq!(client.next().await["error"]["code"], 50_002);
+}

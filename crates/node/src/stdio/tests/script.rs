@@ -1,0 +1,220 @@
+//! A server that follows a script, and a client at the other end of the bridge.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::StreamExt as _;
+use http::{HeaderMap, Method, Response};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::super::bridge::Bridge;
+use super::super::console::Outbox;
+use super::super::exchange::{Broken, Exchange, Outgoing, Reply, Unanswered};
+
+/// What the server does with one request.
+pub(super) enum Act {
+    /// Cannot be reached.
+    Refuse,
+    /// Takes the request and breaks.
+    Break,
+    /// Answers with a status, headers and a JSON body.
+    Json(u16, &'static [(&'static str, &'static str)], Value),
+    /// Answers with a stream that breaks or ends after these frames.
+    Stream(Vec<&'static str>, End),
+}
+
+/// How a stream ends.
+#[derive(Clone, Copy)]
+pub(super) enum End {
+    /// As it should.
+    Clean,
+    /// By an error.
+    Broken,
+    /// Not at all.
+    Open,
+}
+
+#[derive(Default)]
+struct Script {
+    posts: Mutex<VecDeque<Act>>,
+    gets: Mutex<VecDeque<Act>>,
+    seen: Mutex<Vec<Outgoing>>,
+}
+
+#[async_trait]
+impl Exchange for Arc<Script> {
+    async fn send(&self, request: Outgoing) -> Result<Reply, Unanswered> {
+        let acts = match request.method {
+            Method::GET => &self.gets,
+            Method::POST => &self.posts,
+            _ => {
+                self.seen.lock().push(request);
+                return Ok(reply(204, &[], Vec::new(), End::Clean));
+            }
+        };
+        let act = acts.lock().pop_front();
+        let standalone = request.method == Method::GET && act.is_none();
+        self.seen.lock().push(request);
+        match act {
+            // Nobody wrote a stream into the script: one that stays silent.
+            None if standalone => Ok(stream(Vec::new(), End::Open)),
+            None => Ok(reply(202, &[], Vec::new(), End::Clean)),
+            Some(Act::Refuse) => Err(Unanswered::NotSent("refused".to_owned())),
+            Some(Act::Break) => Err(Unanswered::Lost("reset".to_owned())),
+            Some(Act::Json(status, headers, body)) => {
+                let body = Bytes::from(body.to_string());
+                Ok(reply(status, headers, vec![body], End::Clean))
+            }
+            Some(Act::Stream(frames, end)) => Ok(stream(frames, end)),
+        }
+    }
+}
+
+fn stream(frames: Vec<&'static str>, end: End) -> Reply {
+    let frames = frames
+        .into_iter()
+        .map(|frame| Bytes::from(format!("{frame}\n\n")));
+    let kind = [("content-type", "text/event-stream")];
+    reply(200, &kind, frames.collect(), end)
+}
+
+fn reply(
+    status: u16,
+    headers: &[(&'static str, &'static str)],
+    body: Vec<Bytes>,
+    end: End,
+) -> Reply {
+    let frames = futures::stream::iter(body.into_iter().map(Ok));
+    let body = match end {
+        End::Clean => frames.boxed(),
+        End::Broken => {
+            let broken = futures::stream::iter([Err(Broken("reset".to_owned()))]);
+            frames.chain(broken).boxed()
+        }
+        End::Open => frames.chain(futures::stream::pending()).boxed(),
+    };
+    let mut reply = Response::new(body);
+    *reply.status_mut() = http::StatusCode::from_u16(status).unwrap();
+    for (name, value) in headers {
+        reply.headers_mut().insert(*name, value.parse().unwrap());
+    }
+    reply
+}
+
+/// A client, its bridge, and the script behind it.
+pub(super) struct Client {
+    script: Arc<Script>,
+    bridge: Bridge,
+    lines: mpsc::Receiver<Bytes>,
+}
+
+impl Client {
+    /// A client whose server does this with its POSTs, in order.
+    pub(super) fn with(posts: impl IntoIterator<Item = Act>) -> Self {
+        let script = Arc::new(Script::default());
+        script.posts.lock().extend(posts);
+        let (outbox, lines) = Outbox::new();
+        Self {
+            bridge: Bridge::new(Arc::new(Arc::clone(&script)), outbox, 64),
+            script,
+            lines,
+        }
+    }
+
+    /// A client that has opened a session.
+    pub(super) async fn opened(posts: impl IntoIterator<Item = Act>) -> Self {
+        let opening = [welcome("first"), accepted()];
+        let mut client = Self::with(opening.into_iter().chain(posts));
+        client.send(initialize()).await;
+        assert_eq!(client.next().await["id"], 0);
+        client
+            .send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))
+            .await;
+        client
+    }
+
+    /// What the server does with the GETs to come.
+    pub(super) fn on_get(&self, acts: impl IntoIterator<Item = Act>) {
+        self.script.gets.lock().extend(acts);
+    }
+
+    pub(super) async fn send(&self, message: Value) {
+        self.bridge.take(message.to_string().into()).await;
+    }
+
+    /// The next message to the client.
+    pub(super) async fn next(&mut self) -> Value {
+        let line = tokio::time::timeout(Duration::from_secs(3600), self.lines.recv()).await;
+        let line = line.expect("a message within the hour").unwrap();
+        serde_json::from_slice(&line).unwrap()
+    }
+
+    /// Whether nothing more comes.
+    pub(super) async fn hears_nothing(&mut self) -> bool {
+        let hour = Duration::from_secs(3600);
+        tokio::time::timeout(hour, self.lines.recv()).await.is_err()
+    }
+
+    /// The requests of a method that reached the server.
+    pub(super) fn sent(&self, method: Method) -> Vec<HeaderMap> {
+        let seen = self.script.seen.lock();
+        let seen = seen.iter().filter(|request| request.method == method);
+        seen.map(|request| request.headers.clone()).collect()
+    }
+
+    /// The bodies of all POSTs that reached the server.
+    pub(super) fn posted(&self) -> Vec<Value> {
+        let seen = self.script.seen.lock();
+        seen.iter()
+            .filter(|request| request.method == Method::POST)
+            .map(|request| serde_json::from_slice(&request.body).unwrap())
+            .collect()
+    }
+
+    /// Ends the bridge.
+    pub(super) async fn finish(&self) {
+        self.bridge.finish(Duration::from_secs(1)).await;
+    }
+}
+
+pub(super) fn initialize() -> Value {
+    json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {} })
+}
+
+/// The answer to `initialize` that opens a session.
+pub(super) fn welcome(session: &'static str) -> Act {
+    let headers: &'static [_] = match session {
+        "first" => &[("mcp-session-id", "first")],
+        _ => &[("mcp-session-id", "second")],
+    };
+    let result = json!({ "protocolVersion": "2025-11-25" });
+    Act::Json(
+        200,
+        headers,
+        json!({ "jsonrpc": "2.0", "id": 0, "result": result }),
+    )
+}
+
+pub(super) fn accepted() -> Act {
+    Act::Json(202, &[], Value::Null)
+}
+
+/// A plain answer.
+pub(super) fn answered(id: u64, result: Value) -> Act {
+    Act::Json(
+        200,
+        &[],
+        json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+    )
+}
+
+/// A refusal with a JSON-RPC error that names no request.
+pub(super) fn refused(status: u16, code: i64) -> Act {
+    let error = json!({ "code": code, "message": "no" });
+    Act::Json(status, &[], json!({ "jsonrpc": "2.0", "error": error }))
+}
