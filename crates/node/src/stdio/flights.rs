@@ -16,14 +16,28 @@ const MOST: usize = 1024;
 /// The requests in flight; a cheap handle.
 #[derive(Clone)]
 pub(super) struct Flights {
-    all: Arc<Mutex<HashMap<RequestId, CancellationToken>>>,
-    count: Arc<watch::Sender<usize>>,
+    all: Arc<Mutex<All>>,
+    /// Says that something has changed.
+    landed: Arc<watch::Sender<()>>,
+}
+
+#[derive(Default)]
+struct All {
+    next: u64,
+    known: HashMap<RequestId, Known>,
+}
+
+struct Known {
+    /// Tells this request from an earlier one of the same id.
+    number: u64,
+    cancelled: CancellationToken,
 }
 
 /// One request in flight, until it is dropped.
 pub(super) struct Flight {
     flights: Flights,
     id: RequestId,
+    number: u64,
     cancelled: CancellationToken,
 }
 
@@ -31,7 +45,7 @@ impl Flights {
     pub(super) fn new() -> Self {
         Self {
             all: Arc::default(),
-            count: Arc::new(watch::Sender::new(0)),
+            landed: Arc::new(watch::Sender::new(())),
         }
     }
 
@@ -41,49 +55,66 @@ impl Flights {
     /// What to answer when its id is in use, or too many are in flight.
     pub(super) fn begin(&self, id: &RequestId) -> Result<Flight, RpcError> {
         let mut all = self.all.lock();
-        if all.contains_key(id) {
+        if all.known.contains_key(id) {
             return Err(RpcError::invalid_request(format!(
                 "a request with the id {id} is still in flight"
             )));
         }
-        if all.len() >= MOST {
+        if all.known.len() >= MOST {
             return Err(RpcError::new(
                 code::OVERLOADED,
                 format!("{MOST} requests are in flight; try again later"),
             ));
         }
         let cancelled = CancellationToken::new();
-        all.insert(id.clone(), cancelled.clone());
-        self.count.send_replace(all.len());
+        let number = all.next;
+        all.next += 1;
+        let known = Known {
+            number,
+            cancelled: cancelled.clone(),
+        };
+        all.known.insert(id.clone(), known);
         Ok(Flight {
             flights: self.clone(),
             id: id.clone(),
+            number,
             cancelled,
         })
     }
 
-    /// Marks a request as cancelled by its client. Returns whether it is in flight.
+    /// Takes a request back: nobody waits for it any more. Returns whether it was in flight.
     pub(super) fn cancel(&self, id: &RequestId) -> bool {
-        let all = self.all.lock();
-        let flight = all.get(id);
-        if let Some(cancelled) = flight {
-            cancelled.cancel();
+        let known = self.all.lock().known.remove(id);
+        if let Some(known) = &known {
+            known.cancelled.cancel();
+            self.landed.send_replace(());
         }
-        flight.is_some()
+        known.is_some()
     }
 
     /// Takes all of them back.
     pub(super) fn cancel_all(&self) {
-        for cancelled in self.all.lock().values() {
-            cancelled.cancel();
+        for (_, known) in self.all.lock().known.drain() {
+            known.cancelled.cancel();
         }
+        self.landed.send_replace(());
+    }
+
+    /// Waits until a request is answered or taken back.
+    pub(super) async fn landing(&self, id: &RequestId) {
+        self.until(|all| !all.known.contains_key(id)).await;
     }
 
     /// Waits until none is left, at most for `limit`; returns how many are.
     pub(super) async fn wait(&self, limit: Duration) -> usize {
-        let mut count = self.count.subscribe();
-        let _ = timeout(limit, count.wait_for(|count| *count == 0)).await;
-        self.all.lock().len()
+        let _ = timeout(limit, self.until(|all| all.known.is_empty())).await;
+        self.all.lock().known.len()
+    }
+
+    async fn until(&self, done: impl Fn(&All) -> bool) {
+        let mut landed = self.landed.subscribe();
+        // The sender is ours, so the channel stays open.
+        let _ = landed.wait_for(|()| done(&self.all.lock())).await;
     }
 }
 
@@ -97,8 +128,12 @@ impl Flight {
 impl Drop for Flight {
     fn drop(&mut self) {
         let mut all = self.flights.all.lock();
-        all.remove(&self.id);
-        self.flights.count.send_replace(all.len());
+        let known = all.known.get(&self.id);
+        if known.is_some_and(|known| known.number == self.number) {
+            all.known.remove(&self.id);
+        }
+        drop(all);
+        self.flights.landed.send_replace(());
     }
 }
 
@@ -118,9 +153,24 @@ mod tests {
         let twice = flights.begin(&id).err().unwrap();
         assert!(twice.message.contains("still in flight"));
         assert_eq!(flights.wait(Duration::ZERO).await, 1);
-        assert!(flights.cancel(&id) && first.cancelled().is_cancelled());
         drop(first);
         assert_eq!(flights.wait(Duration::from_secs(60)).await, 0);
+        flights.landing(&id).await;
         assert!(!flights.cancel(&id) && flights.begin(&id).is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_cancelled_request_is_not_waited_for_and_does_not_touch_the_next() {
+        let flights = Flights::new();
+        let id = RequestId::from_number(1);
+        let first = flights.begin(&id).ok().unwrap();
+        assert!(flights.cancel(&id) && first.cancelled().is_cancelled());
+        assert_eq!(flights.wait(Duration::ZERO).await, 0);
+        let second = flights.begin(&id).ok().unwrap();
+        drop(first);
+        assert_eq!(flights.wait(Duration::ZERO).await, 1);
+        assert!(!second.cancelled().is_cancelled());
+        flights.cancel_all();
+        assert!(second.cancelled().is_cancelled());
     }
 }

@@ -60,10 +60,9 @@ impl Legacy {
         };
         self.session.note_request(request, &text);
         let work = Arc::clone(self).carry(Pending::one(&request.id, flight), text);
+        self.wire.begin(work).await;
         if request.method == Method::Initialize {
-            work.await;
-        } else {
-            self.wire.begin(work).await;
+            self.flights.landing(&request.id).await;
         }
     }
 
@@ -94,8 +93,8 @@ impl Legacy {
             self.flights.cancel(&id);
         }
         let taken = self.hand_over(text).await;
-        if taken && notification.method == Method::Initialized {
-            self.session.note_initialized();
+        let ready = taken && notification.method == Method::Initialized;
+        if ready && self.session.note_initialized() {
             self.wire.begin(Arc::clone(self).listen()).await;
         }
     }
@@ -175,20 +174,25 @@ impl Legacy {
 
     /// Passes a message on, and notes what it answers.
     async fn deliver(&self, text: Bytes, pending: &mut Pending) {
-        let responses = match Body::parse(&text, usize::MAX) {
+        let messages = match Body::parse(&text, usize::MAX) {
             Ok(Body::Single(message)) => vec![message],
             Ok(Body::Batch(messages)) => messages.into_iter().flatten().collect(),
             Err(_) => Vec::new(),
         };
-        for message in responses {
-            if let Message::Response(response) = message {
-                if let Outcome::Result(result) = &response.outcome {
-                    self.session.note_result(&response.id, result);
-                }
-                pending.answered(&response.id);
+        let responses = messages.iter().filter_map(|message| match message {
+            Message::Response(response) => Some(response),
+            Message::Request(_) | Message::Notification(_) => None,
+        });
+        for response in responses.clone() {
+            if let Outcome::Result(result) = &response.outcome {
+                self.session.note_result(&response.id, result);
             }
         }
         self.wire.deliver(text).await;
+        // Not before: whoever waits for the answer ends the bridge next.
+        for response in responses {
+            pending.answered(&response.id);
+        }
     }
 
     /// Answers what is still open with an error, except what the client took back.

@@ -22,7 +22,8 @@ impl Legacy {
         let key = self.session.key();
         let mut cursor = Cursor::default();
         let mut failures = 0u32;
-        loop {
+        // The client may have opened another session, which has a listener of its own.
+        while self.session.key() == key {
             let opened = self
                 .wire
                 .exchange

@@ -94,9 +94,9 @@ impl Session {
         }
     }
 
-    /// The client has said that it is ready.
-    pub(super) fn note_initialized(&self) {
-        self.0.lock().initialized = true;
+    /// The client has said that it is ready. Returns whether that is news.
+    pub(super) fn note_initialized(&self) -> bool {
+        !std::mem::replace(&mut self.0.lock().initialized, true)
     }
 
     /// What opens the session again: `initialize`, whether the client was ready, and its changes.
@@ -156,7 +156,7 @@ mod tests {
         ] {
             note(&session, text);
         }
-        session.note_initialized();
+        assert!(session.note_initialized() && !session.note_initialized());
         let (opening, initialized, changes) = session.script().unwrap();
         assert!(opening.starts_with(br#"{"jsonrpc":"2.0","id":0"#) && initialized);
         let texts: Vec<String> = changes

@@ -176,3 +176,16 @@ data: {"jsonrpc":"2.0","id":2,"result":{}}"#;
     assert_eq!(client.next().await["id"], 3);
     assert_eq!(client.next().await["error"]["code"], 50_002);
 }
+
+#[tokio::test(start_paused = true)]
+async fn initialize_may_be_answered_on_a_stream_that_stays_open() {
+    let response = r#"data: {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18"}}"#;
+    let open = Act::Stream(vec![response], End::Open);
+    let mut client = Client::with([open, answered(1, json!({}))]);
+    client.send(initialize()).await;
+    client.send(call(1)).await;
+    assert_eq!(client.next().await["id"], 0);
+    assert_eq!(client.next().await["id"], 1);
+    let sent = client.sent(Method::POST);
+    assert_eq!(sent[1]["mcp-protocol-version"], "2025-06-18");
+}
