@@ -33,7 +33,11 @@ export async function main(eras, connect) {
     });
     if (connected) {
         session ??= await connect({ ...options, peer });
-        const suites = { demo, everything, filesystem: filesystem(options.directory) };
+        const suites = {
+            demo,
+            everything: everything(options['own-process']),
+            filesystem: filesystem(options.directory)
+        };
         for (const [name, check] of Object.entries(suites[options.expect])) {
             await runner.run(name, () => check(session, peer));
         }
@@ -50,13 +54,14 @@ function readOptions(eras) {
             era: { type: 'string', default: eras[0] },
             expect: { type: 'string', default: 'demo' },
             dir: { type: 'string' },
+            'own-process': { type: 'boolean', default: false },
             only: { type: 'string', multiple: true, default: [] }
         }
     });
     const usage = problem => {
         console.error(
             `${problem}\nusage: client.js (--url URL | -- COMMAND…) --era ${eras.join('|')} ` +
-                '[--expect demo|everything|filesystem] [--dir DIR] [--only CHECK]…'
+                '[--expect demo|everything|filesystem] [--own-process] [--dir DIR] [--only CHECK]…'
         );
         process.exit(2);
     };

@@ -37,6 +37,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--era", choices=MODES, required=True)
     parser.add_argument("--expect", choices=CHECKS, default="demo")
     parser.add_argument("--dir", type=pathlib.Path, help="what server-filesystem serves")
+    parser.add_argument(
+        "--own-process", action="store_true", help="server-everything serves nobody else"
+    )
     parser.add_argument("--only", action="append", default=[], help="run this check alone")
     parser.add_argument("command", nargs="*", help="a server to talk to over stdio")
     args = parser.parse_args()
@@ -71,7 +74,7 @@ async def run(args: argparse.Namespace) -> int:
     closing = False
     try:
         async with client:
-            checks = CHECKS[args.expect](client, peer, args.era, args.dir)
+            checks = CHECKS[args.expect](client, peer, args)
             for name, check in checks.all():
                 passed = await runner.run(name, check)
                 if name == "connect" and not passed:

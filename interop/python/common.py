@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import inspect
 import pathlib
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -22,13 +23,12 @@ MAX_PAGES = 50
 class Checks:
     """A connected client and the checks to run with it: its public methods, in order."""
 
-    def __init__(
-        self, client: Client, peer: Peer, era: str, directory: pathlib.Path | None
-    ) -> None:
+    def __init__(self, client: Client, peer: Peer, args: argparse.Namespace) -> None:
         self.client = client
         self.peer = peer
-        self.modern = era == "modern"
-        self.directory = directory
+        self.modern: bool = args.era == "modern"
+        self.directory: pathlib.Path | None = args.dir
+        self.own_process: bool = args.own_process
 
     def all(self) -> list[tuple[str, Check]]:
         """The checks and their names, in the order in which they are written."""

@@ -42,6 +42,7 @@ start_server() {
     local name=$1 admin pid deadline
     shift
     SERVER_LOG=$(log_of "server-$name")
+    : >"$SERVER_LOG.out"
     # A session of its own, so that whatever it starts can be found and stopped with it.
     setsid "$SHOAL" serve --listen 127.0.0.1:0 --admin 127.0.0.1:0 "$@" \
         >"$SERVER_LOG.out" 2>"$SERVER_LOG" </dev/null &

@@ -108,12 +108,27 @@ against_demo() {
 }
 
 against_everything() {
-    local name="interop: server-everything"
+    local name="interop: server-everything" client
+    local program=$INTEROP/servers/node_modules/@modelcontextprotocol/server-everything/dist/index.js
     ready "$name" servers || return 0
-    start_server everything -- node \
-        "$INTEROP/servers/node_modules/@modelcontextprotocol/server-everything/dist/index.js" stdio || return 0
-    each_era "$name" --expect everything
-    stop_servers
+    if start_server everything -- node "$program" stdio; then
+        each_era "$name" --expect everything
+        stop_servers
+    fi
+    # What a server keeps about its client can be used if it has only one.
+    cat >"$WORK/everything.toml" <<-END
+		[pools.everything.backend.stdio]
+		command = "node"
+		args = ["$program", "stdio"]
+		isolation = "session"
+	END
+    if start_server everything-per-session --config "$WORK/everything.toml"; then
+        for client in python typescript typescript-v1; do
+            client "$name per session, $client, legacy" "$client" \
+                --url "$URL" --era legacy --expect everything --own-process
+        done
+        stop_servers
+    fi
 }
 
 against_filesystem() {
@@ -122,7 +137,8 @@ against_filesystem() {
     mkdir -p "$directory/sub"
     echo 'Hello from a file.' >"$directory/hello.txt"
     start_server filesystem -- node \
-        "$INTEROP/servers/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js" "$directory" || return 0
+        "$INTEROP/servers/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js" \
+        "$directory" || return 0
     each_era "$name" --expect filesystem --dir "$directory"
     stop_servers
 }
