@@ -9,7 +9,7 @@ suite_unit() {
         fail "unit" "$(needs rust)"
         return 0
     fi
-    component "unit: format" rustfmt cargo-fmt && check "unit: format" 300 cargo fmt --all --check || true
+    component "unit: format" rustfmt cargo-fmt && check "unit: format" 300 cargo fmt --all --check -- --files-with-diff || true
     component "unit: clippy" clippy cargo-clippy &&
         check "unit: clippy" "$UNIT_SECONDS" cargo clippy --locked --workspace --all-targets -- -D warnings || true
     dependencies
