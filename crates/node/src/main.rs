@@ -11,6 +11,11 @@ use shoal_node::exit::Failure;
 use shoal_node::{config_command, serve, stdio};
 use tokio::runtime::{Builder, Runtime};
 
+/// Measured on small echo calls, one core for the server: a good part of a call is small allocations that
+/// are freed on another task, which this allocator does with less work than the C library's.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How long what is left of the process may take once its work is done.
 const LAST_MOMENTS: Duration = Duration::from_secs(1);
 
