@@ -1,7 +1,7 @@
 //! Serves a router on a socket: HTTP/1.1 and HTTP/2 without TLS, bounded, with an orderly end.
 //!
-//! hyper is driven directly. `axum::serve` has no limit on connections, no time limit on headers and
-//! no end with a deadline, and costs a boxed make-service per connection.
+//! hyper is driven directly: `axum::serve` has no limit on connections, no time limit on headers and
+//! no end with a deadline.
 
 mod connection;
 

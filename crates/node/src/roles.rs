@@ -25,7 +25,7 @@ pub(crate) fn memory_store(settings: &Settings) -> (MemoryStore, Store) {
         events_per_stream: streams.events_per_stream,
         bytes_per_session: streams.bytes_per_session,
         bytes: streams.bytes,
-        finished_retention: streams.retention.get(),
+        retention: streams.retention.get(),
     });
     (memory.clone(), memory.into_store())
 }

@@ -21,7 +21,7 @@ async fn the_embedded_engines_keep_the_contract() {
 async fn limits_hold_and_freed_room_is_used_again() {
     let engine = MemoryStore::new(MemoryLimits {
         bytes_per_session: 1000,
-        finished_retention: Duration::from_secs(60),
+        retention: Duration::from_secs(60),
         ..limits()
     });
     let store = engine.clone().into_store();
@@ -71,5 +71,62 @@ async fn limits_hold_and_freed_room_is_used_again() {
     // And retention ends by time.
     tokio::time::advance(Duration::from_secs(61)).await;
     store.directory.sweep().await.unwrap();
+    assert_eq!(engine.event_bytes(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_standalone_stream_forgets_what_is_old() {
+    let engine = MemoryStore::new(limits());
+    let store = engine.clone().into_store();
+    let (session, node) = (SessionId::random(), NodeId::new("a"));
+    let hour = Duration::from_secs(3600);
+    let directory = &store.directory;
+    let epoch = directory
+        .create(&session, &node, bytes::Bytes::new(), hour)
+        .await
+        .unwrap();
+    let stream = shoal_protocol::StreamId::STANDALONE;
+    let start = store.log.beginning(&session, stream).await.unwrap();
+    let append = || {
+        let events = vec![bytes::Bytes::from_static(b"news")];
+        store.log.append(&session, epoch, stream, events, false)
+    };
+    let first = append().await.unwrap().last;
+    directory.sweep().await.unwrap();
+    tokio::time::advance(Duration::from_secs(59)).await;
+    directory.sweep().await.unwrap();
+    assert_eq!(
+        store
+            .log
+            .read(&session, start, 9)
+            .await
+            .unwrap()
+            .events
+            .len(),
+        1,
+        "kept for its time"
+    );
+    append().await.unwrap();
+    tokio::time::advance(Duration::from_secs(2)).await;
+    directory.sweep().await.unwrap();
+    let gone = store.log.read(&session, start, 9).await;
+    assert!(
+        matches!(gone, Err(LogError::Gone(_))),
+        "a reader of old news is told: {gone:?}"
+    );
+    assert_eq!(
+        store
+            .log
+            .read(&session, first, 9)
+            .await
+            .unwrap()
+            .events
+            .len(),
+        1
+    );
+    for _ in 0..2 {
+        tokio::time::advance(Duration::from_secs(61)).await;
+        directory.sweep().await.unwrap();
+    }
     assert_eq!(engine.event_bytes(), 0);
 }

@@ -51,40 +51,21 @@ impl Carrier {
         live: &Arc<LiveSession>,
         admitted: AdmittedCall,
     ) -> Result<Delivered, GatewayError> {
-        let AdmittedCall {
-            request,
-            call,
-            slot,
-        } = admitted;
-        let in_flight = InFlight {
-            live: live.clone(),
-            request,
-            call: call.id,
-        };
-        let durability = self
-            .dispatcher
-            .durability(&call.method, call.params.as_ref());
-        let deadline = Instant::now() + self.config.call_timeout;
-        let call = call.into_call(durability, deadline);
-        let start = |carrier: Arc<Self>| async move {
-            let running = carrier.dispatcher.start(call).await?;
-            slot.started(running.control.clone());
-            Ok(running)
-        };
+        let (in_flight, durability, start) = self.prepare(live, admitted);
         if live.transport == SessionTransport::Streamable && durability == Durability::Repeatable {
-            return self.carry_repeatable(start(self.clone()), in_flight).await;
+            return self.carry_repeatable(start, in_flight).await;
         }
         // Boxed, so that the future of a repeatable call stays small.
         Box::pin(async {
             if live.transport == SessionTransport::SingleStream {
                 let tail = live.streams.standalone().await;
                 let tail = tail.map_err(|error| log_failed(&error, &self.config))?;
-                self.spawn(start(self.clone()), in_flight, tail);
+                self.spawn(start, in_flight, tail);
                 return Ok(Delivered::Accepted);
             }
             let tail = self.journal(live, vec![in_flight.entry()]).await?;
             let opened = self.read_from_start(live, &tail);
-            self.spawn(start(self.clone()), in_flight, tail);
+            self.spawn(start, in_flight, tail);
             Ok(opened)
         })
         .await
@@ -96,6 +77,20 @@ impl Carrier {
         live: &Arc<LiveSession>,
         admitted: AdmittedCall,
         tail: Arc<Tail>,
+    ) {
+        let (in_flight, _, start) = self.prepare(live, admitted);
+        self.spawn(start, in_flight, tail);
+    }
+
+    /// Gives an admitted call its deadline and its way; the future starts it.
+    fn prepare(
+        &self,
+        live: &Arc<LiveSession>,
+        admitted: AdmittedCall,
+    ) -> (
+        InFlight,
+        Durability,
+        impl Future<Output = Result<RunningCall, CallFailure>> + Send + use<>,
     ) {
         let AdmittedCall {
             request,
@@ -117,7 +112,7 @@ impl Carrier {
             slot.started(running.control.clone());
             Ok(running)
         };
-        self.spawn(start, in_flight, tail);
+        (in_flight, durability, start)
     }
 
     /// Opens a stream whose calls are journaled.

@@ -27,7 +27,7 @@ pub struct Streams {
     pub stall: Period,
     /// Events of a stream kept at hand for its reader, besides the log.
     pub tail_events: usize,
-    /// How long a finished stream can still be resumed.
+    /// How long, at least, a finished stream can be resumed, and an event of the standalone stream can be read again.
     pub retention: Period,
     /// Events of one stream that can be resumed; the oldest go first.
     pub events_per_stream: usize,
@@ -50,7 +50,7 @@ impl Default for Streams {
             buffer: session.reader_buffer,
             stall: session.reader_stall.into(),
             tail_events: session.tail_events,
-            retention: memory.finished_retention.into(),
+            retention: memory.retention.into(),
             events_per_stream: memory.events_per_stream,
             bytes_per_session: memory.bytes_per_session,
             bytes: memory.bytes,

@@ -23,8 +23,9 @@ pub struct MemoryLimits {
     pub bytes_per_session: usize,
     /// Bytes of events over all sessions; beyond it appends are refused.
     pub bytes: usize,
-    /// How long a finished stream can still be resumed.
-    pub finished_retention: Duration,
+    /// How long, at least, a finished stream can be resumed, and an event of the standalone stream can be
+    /// read again. The stream of a running call keeps all that fits.
+    pub retention: Duration,
 }
 
 impl Default for MemoryLimits {
@@ -33,7 +34,7 @@ impl Default for MemoryLimits {
             events_per_stream: 10_000,
             bytes_per_session: 16 << 20,
             bytes: 1 << 30,
-            finished_retention: Duration::from_secs(60),
+            retention: Duration::from_secs(60),
         }
     }
 }
@@ -64,6 +65,8 @@ pub(super) struct StreamData {
     pub(super) trimmed: u64,
     pub(super) events: VecDeque<Bytes>,
     pub(super) finished: Option<Instant>,
+    /// Where the stream stood at some time: what was there then is dropped when it is old enough.
+    pub(super) mark: Option<(Instant, u64)>,
     /// Calls that will be answered on the stream.
     pub(super) journal: Vec<JournalEntry>,
 }
@@ -72,6 +75,22 @@ impl StreamData {
     /// Number of the newest event.
     pub(super) fn last(&self) -> u64 {
         self.trimmed + self.events.len() as u64
+    }
+
+    /// Drops the events up to a number, and returns their bytes.
+    pub(super) fn trim(&mut self, up_to: u64) -> usize {
+        let mut freed = 0;
+        while self.trimmed < up_to
+            && let Some(event) = self.events.pop_front()
+        {
+            freed += event.len();
+            self.trimmed += 1;
+        }
+        // What a burst has taken is given back.
+        if self.events.capacity() > 4 * self.events.len() + 64 {
+            self.events.shrink_to_fit();
+        }
+        freed
     }
 }
 
@@ -159,14 +178,25 @@ impl Data {
         self.drop_streams(data, |stream| stream.finished.is_some());
     }
 
-    /// Drops finished streams whose retention is over.
+    /// Drops what has been kept for its time: finished streams, and old events of the standalone stream.
     pub(super) fn drop_expired_streams(&self, data: &mut SessionData, now: Instant) {
-        let retention = self.limits.finished_retention;
+        let retention = self.limits.retention;
         self.drop_streams(data, |stream| {
             stream
                 .finished
                 .is_some_and(|finished| finished + retention <= now)
         });
+        let mut freed = 0;
+        if let Some(stream) = data.streams.get_mut(&StreamId::STANDALONE) {
+            match stream.mark {
+                Some((at, _)) if now < at + retention => {}
+                mark => {
+                    freed = stream.trim(mark.map_or(0, |(_, sequence)| sequence));
+                    stream.mark = Some((now, stream.last()));
+                }
+            }
+        }
+        self.free(data, freed);
     }
 
     pub(super) fn drop_streams(&self, data: &mut SessionData, which: impl Fn(&StreamData) -> bool) {

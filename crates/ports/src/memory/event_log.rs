@@ -52,15 +52,12 @@ impl EventLog for MemoryStore {
             }
             self.data
                 .reserve(data, events.iter().map(Bytes::len).sum())?;
-            let mut trimmed = 0;
             let Some(entry) = data.streams.get_mut(&stream) else {
                 return Ok(None);
             };
             entry.events.extend(events);
-            while entry.events.len() > limits.events_per_stream {
-                trimmed += entry.events.pop_front().map_or(0, |event| event.len());
-                entry.trimmed += 1;
-            }
+            let oldest = entry.last().saturating_sub(limits.events_per_stream as u64);
+            let trimmed = entry.trim(oldest);
             if end {
                 entry.finished = Some(Instant::now());
                 entry.journal = Vec::new();
