@@ -22,7 +22,13 @@ const RINGS: [(&str, u8); 11] = [
 #[test]
 fn crates_depend_on_lower_rings_only() {
     let metadata = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--no-deps",
+            "--offline",
+        ])
         .output()
         .expect("cargo runs");
     let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout).expect("JSON");
@@ -39,10 +45,16 @@ fn crates_depend_on_lower_rings_only() {
             let is_code = dependency["kind"].is_null();
             let on = dependency["name"].as_str().expect("a name");
             if let Some(below) = rings.get(on).filter(|below| is_code && *below >= ring) {
-                broken.push(format!("{name} (ring {ring}) depends on {on} (ring {below})"));
+                broken.push(format!(
+                    "{name} (ring {ring}) depends on {on} (ring {below})"
+                ));
             }
         }
     }
     assert!(broken.is_empty(), "{}", broken.join("\n"));
-    assert_eq!(packages.len(), RINGS.len(), "a ring names a crate that is gone");
+    assert_eq!(
+        packages.len(),
+        RINGS.len(),
+        "a ring names a crate that is gone"
+    );
 }
