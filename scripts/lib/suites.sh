@@ -40,9 +40,18 @@ dependencies() {
     fi
 }
 
-# Every test counts by itself.
+# Every test counts by itself. Some put stdio servers written in Python behind Shoal, and one types in
+# the curl call that Shoal prints.
 cargo_tests() {
     local name="unit: tests" status=0 passed failed ignored began=$SECONDS log
+    if ! have python; then
+        fail "$name" "$(needs python)"
+        return
+    fi
+    if ! command -v curl >/dev/null && ! apt_install curl; then
+        fail "$name" "needs curl: apt-get install curl"
+        return
+    fi
     log=$(log_of "$name")
     attempt "$name" "$UNIT_SECONDS" cargo test --locked --workspace --no-fail-fast || status=$?
     read -r passed failed ignored < <(sed -n \
