@@ -9,45 +9,40 @@ mod input;
 mod legacy;
 mod modern;
 mod parking;
-mod resume;
+mod retry;
 
 use std::sync::Arc;
 
-use shoal_ports::{CallControl, CallEvent, CallEventKind, CallEvents, CallOutcome, RunningCall};
+use shoal_ports::{Answered, AskId, CallControl, CallEvent, CallEvents, CallOutcome, RunningCall};
+use shoal_protocol::Outcome;
 
 pub(crate) use legacy::{LegacyBridge, Purpose};
 pub(crate) use modern::{Modern, ModernBridge};
 pub(crate) use parking::ParkingLot;
-pub(crate) use resume::{Resumed, resume};
+pub(crate) use retry::{Continued, continued};
 
 use crate::line::Line;
 
 /// A call as its caller sees it.
 pub(crate) trait Bridge: Send + 'static {
     /// The next event; `None` after `Finished`.
-    fn next(&mut self) -> impl Future<Output = Option<CallEventKind>> + Send;
+    fn next(&mut self) -> impl Future<Output = Option<CallEvent>> + Send;
 }
 
-/// Runs the bridge over a line inside the reader of its events; they count on from `after`.
-pub(crate) fn running<B: Bridge>(
-    line: Line,
-    after: u64,
-    bridge: impl FnOnce(Line) -> B,
-) -> RunningCall {
-    let worker = line.worker().cloned();
+/// Runs the bridge over a line inside the reader of its events.
+pub(crate) fn running<B: Bridge>(line: Line, bridge: impl FnOnce(Line) -> B) -> RunningCall {
+    let worker = line.worker().clone();
     let control: Arc<dyn CallControl> = line.steering.clone();
-    let bridge = bridge(line);
     // Boxed, because the state moves in and out of the stream with every event.
-    let state = (Box::new(bridge), after);
-    let events = futures::stream::unfold(state, |(mut bridge, sequence)| async move {
-        let kind = bridge.next().await?;
-        let sequence = sequence + 1;
-        Some((CallEvent { sequence, kind }, (bridge, sequence)))
+    let bridge = Box::new(bridge(line));
+    let events = futures::stream::unfold(bridge, |mut bridge| async move {
+        let event = bridge.next().await?;
+        Some((event, bridge))
     });
     RunningCall {
         events: CallEvents::from_stream(events),
         control,
-        worker,
+        worker: Some(worker),
     }
 }
 
@@ -55,8 +50,8 @@ pub(crate) fn running<B: Bridge>(
 pub(crate) fn answered(outcome: CallOutcome) -> RunningCall {
     struct Ended;
     impl CallControl for Ended {
-        fn answer(&self, _: shoal_ports::AskId, _: shoal_protocol::Outcome) -> bool {
-            false
+        fn answer(&self, _: AskId, _: Outcome) -> Answered {
+            shoal_ports::answered(false)
         }
         fn cancel(&self, _: &str) {}
     }

@@ -1,6 +1,7 @@
 //! The settings of the dispatcher.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -31,6 +32,17 @@ pub struct Config {
     pub validate_arguments: bool,
     /// How many workers a call is offered to before it fails. Default: 3.
     pub start_attempts: usize,
+    /// For how many milliseconds a call whose worker is not connected waits for it to come back, where it
+    /// can go on nowhere else. Default: 5000.
+    pub reconnect_wait_ms: u64,
+    /// How many failures in a row (a broken connection, an unknown outcome, a refusal that is not for lack
+    /// of room) open a worker's circuit: it is left alone for a while. 0 means never. Default: 5.
+    pub circuit_failures: u32,
+    /// For how many milliseconds a circuit opens the first time; twice as long after each failed trial, and
+    /// up to half of it is taken off at random. Default: 1000.
+    pub circuit_open_ms: u64,
+    /// For how many milliseconds a circuit opens at most. Default: 30000.
+    pub circuit_open_max_ms: u64,
     /// How often one call of a legacy client may ask for input by `InputRequiredResult`. Default: 16.
     pub max_rounds: u32,
     /// How long a call waits for a modern client's answers, in seconds; also how long a `requestState`
@@ -40,12 +52,12 @@ pub struct Config {
     pub max_parked: usize,
     /// How many calls of one principal may wait for answers on this node. Default: 1000.
     pub max_parked_per_principal: usize,
-    /// Settings of single pools, by name.
+    /// Settings of single pools, by name. A pool that is not named here has the defaults.
     pub pools: BTreeMap<String, PoolConfig>,
 }
 
 /// Settings of one pool.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PoolConfig {
     /// Put before the names of the pool's tools and prompts. Default: nothing.
@@ -56,6 +68,24 @@ pub struct PoolConfig {
     pub repeatable: Vec<String>,
     /// Tools, by the backend's name, that are never repeated whatever else is said.
     pub journaled: Vec<String>,
+    /// Which calls go to the same worker where possible. Default: `none`.
+    pub affinity: Affinity,
+    /// For how many seconds what the pool offers stays listed after its last worker has gone; its calls are
+    /// refused as safe to send again meanwhile. Default: 60.
+    pub linger_secs: u64,
+}
+
+/// Which calls of a pool go to the same worker, as long as that one takes them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Affinity {
+    /// None: the less busy of two goes first.
+    #[default]
+    None,
+    /// Those of one legacy session; of one principal, for modern callers.
+    Session,
+    /// Those with the same value of the argument of this name; calls without it go anywhere.
+    Key(String),
 }
 
 /// Which tool calls of a pool are journaled, so that they are never executed twice.
@@ -112,6 +142,10 @@ impl Default for Config {
             read_cache_scope: CacheScope::Private,
             validate_arguments: true,
             start_attempts: 3,
+            reconnect_wait_ms: 5_000,
+            circuit_failures: 5,
+            circuit_open_ms: 1_000,
+            circuit_open_max_ms: 30_000,
             max_rounds: 16,
             parking_time_secs: 600,
             max_parked: 10_000,
@@ -121,13 +155,40 @@ impl Default for Config {
     }
 }
 
+impl Default for PoolConfig {
+    fn default() -> Self {
+        Self {
+            prefix: String::new(),
+            durability: DurabilityPolicy::default(),
+            repeatable: Vec::new(),
+            journaled: Vec::new(),
+            affinity: Affinity::default(),
+            linger_secs: 60,
+        }
+    }
+}
+
+/// The settings of pools that the configuration does not name.
+static UNNAMED: LazyLock<PoolConfig> = LazyLock::new(PoolConfig::default);
+
 impl Config {
     pub(crate) fn parking_time(&self) -> Duration {
         Duration::from_secs(self.parking_time_secs)
     }
 
-    pub(crate) fn prefix(&self, pool: &str) -> &str {
-        self.pools.get(pool).map_or("", |pool| &pool.prefix)
+    pub(crate) fn reconnect_wait(&self) -> Duration {
+        Duration::from_millis(self.reconnect_wait_ms)
+    }
+
+    /// The settings of a pool.
+    pub(crate) fn pool(&self, name: &str) -> &PoolConfig {
+        self.pools.get(name).unwrap_or(&UNNAMED)
+    }
+}
+
+impl PoolConfig {
+    pub(crate) fn linger(&self) -> Duration {
+        Duration::from_secs(self.linger_secs)
     }
 }
 

@@ -7,17 +7,15 @@ use crate::config::{DurabilityPolicy, PoolConfig};
 
 /// How a call of the tool must be carried; the most specific setting wins, and of two that clash the
 /// careful one.
-pub(crate) fn of_tool(pool: Option<&PoolConfig>, tool: &str, hints: Hints) -> Durability {
+pub(crate) fn of_tool(pool: &PoolConfig, tool: &str, hints: Hints) -> Durability {
     let listed = |names: &[String]| names.iter().any(|name| name == tool);
-    if let Some(pool) = pool {
-        if listed(&pool.journaled) {
-            return Durability::Journaled;
-        }
-        if listed(&pool.repeatable) {
-            return Durability::Repeatable;
-        }
+    if listed(&pool.journaled) {
+        return Durability::Journaled;
     }
-    match pool.map(|pool| pool.durability).unwrap_or_default() {
+    if listed(&pool.repeatable) {
+        return Durability::Repeatable;
+    }
+    match pool.durability {
         DurabilityPolicy::Always => Durability::Journaled,
         DurabilityPolicy::Never => Durability::Repeatable,
         DurabilityPolicy::Auto if hints.safe_to_repeat() => Durability::Repeatable,
@@ -41,19 +39,19 @@ mod tests {
                 ..Hints::default()
             },
         );
-        assert_eq!(of_tool(None, "t", plain), Journaled);
-        assert_eq!(of_tool(None, "t", safe), Repeatable);
+        assert_eq!(of_tool(&PoolConfig::default(), "t", plain), Journaled);
+        assert_eq!(of_tool(&PoolConfig::default(), "t", safe), Repeatable);
         let mut pool = PoolConfig {
             durability: DurabilityPolicy::Never,
             ..PoolConfig::default()
         };
-        assert_eq!(of_tool(Some(&pool), "t", plain), Repeatable);
+        assert_eq!(of_tool(&pool, "t", plain), Repeatable);
         pool.journaled.push("t".into());
         pool.repeatable.push("t".into());
-        assert_eq!(of_tool(Some(&pool), "t", safe), Journaled);
+        assert_eq!(of_tool(&pool, "t", safe), Journaled);
         pool.journaled.clear();
         pool.durability = DurabilityPolicy::Always;
-        assert_eq!(of_tool(Some(&pool), "t", plain), Repeatable);
-        assert_eq!(of_tool(Some(&pool), "other", safe), Journaled);
+        assert_eq!(of_tool(&pool, "t", plain), Repeatable);
+        assert_eq!(of_tool(&pool, "other", safe), Journaled);
     }
 }

@@ -6,7 +6,8 @@
 //! |---|---|
 //! | what there is, from all pools | `catalog` |
 //! | checks, and the pool for a call | `route` |
-//! | the worker for a call | `pools` |
+//! | the worker for a call: load, affinity, circuits | `pools` |
+//! | starting a call, and going on with it under another owner | `start` |
 //! | what happens when a worker is lost | `line` |
 //! | callers and backends of different eras | `bridge` |
 //! | the result's form | `shape` |
@@ -15,18 +16,22 @@ mod bridge;
 mod catalog;
 mod config;
 mod dispatch;
+mod dispatcher;
 mod durability;
 mod line;
 mod pools;
+mod rounds;
 mod route;
 mod shape;
 mod shared;
+mod start;
 mod status;
 mod steering;
 mod subscriptions;
 mod watch;
 
 pub use catalog::{Conflict, Degraded, ItemKind};
-pub use config::{CacheScope, Config, DurabilityPolicy, PoolConfig, ServerInfo};
+pub use config::{Affinity, CacheScope, Config, DurabilityPolicy, PoolConfig, ServerInfo};
 pub use dispatch::Dispatch;
+pub use pools::CircuitState;
 pub use status::{PoolStatus, Status, WorkerStatus};

@@ -1,116 +1,138 @@
 //! The way to the worker that runs a call: which one it is, and what happens when it breaks.
 
+mod mend;
+mod origin;
+mod shown;
+
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use shoal_ports::{
-    Call, CallEvent, CallEventKind, CallEvents, CallFailure, CallId, CallOutcome, Durability,
-    Retry, RunningCall, WorkerId,
+    CallEvent, CallEventKind, CallEvents, CallFailure, CallId, CallOutcome, Durability, Retry,
+    RunningCall, WorkerId,
 };
 use shoal_protocol::RawJson;
+use tokio::time::Instant;
 
+pub(crate) use mend::{NotFound, attach};
+pub(crate) use origin::Origin;
+use shown::Shown;
+
+use crate::pools::Member;
+use crate::rounds::{Position, round_id};
 use crate::shared::Shared;
 use crate::steering::Steering;
 
+/// Events that are kept for a call that waits without a caller; beyond them its worker keeps them.
+const KEPT_AHEAD: usize = 64;
+
 /// A running call that ends in exactly one `Finished`, whatever happens to its worker.
 ///
-/// A call that is safe to repeat is started again elsewhere as long as nothing of it has reached the
-/// caller; any other is attached to once, and if that fails its outcome is unknown.
+/// When the way to the worker breaks, the call is attached to again. Where that fails, a call that is safe to
+/// repeat is run again elsewhere, unless its caller was asked something; the outcome of any other is
+/// unknown.
 pub(crate) struct Line {
     shared: Arc<Shared>,
+    /// The call's own id; every round has another.
     call: CallId,
-    /// What is needed to start it again; a call that was attached to has none.
-    origin: Option<Origin>,
+    origin: Origin,
+    position: Position,
     events: CallEvents,
-    worker: Option<WorkerId>,
+    /// Events that were read before somebody wanted them.
+    ahead: VecDeque<CallEvent>,
+    member: Arc<Member>,
     pub(crate) steering: Arc<Steering>,
-    /// The worker's sequence number of the last event.
-    seen: u64,
-    /// Whether an event has gone on to the caller.
-    forwarded: bool,
-    reattached: bool,
-}
-
-struct Origin {
-    pool: Arc<str>,
-    call: Call,
-    /// Workers that have been offered this call and are out.
-    tried: Vec<WorkerId>,
+    shown: Shown,
+    /// Since when the events come the way they do.
+    attached_at: Instant,
+    /// How often the way broke since there was an event, or it held for a while.
+    breaks: u32,
 }
 
 impl Line {
-    /// Starts a call on a worker of the pool.
+    /// Starts a call on a worker.
     ///
     /// # Errors
     /// When no worker takes it; then nothing was executed.
     pub(crate) async fn start(
         shared: Arc<Shared>,
-        pool: Arc<str>,
-        call: Call,
+        mut origin: Origin,
     ) -> Result<Self, CallFailure> {
-        let mut origin = Origin {
-            pool,
-            call,
-            tried: Vec::new(),
-        };
-        let running = origin.offer(&shared).await?;
-        Ok(Self {
+        let call = origin.call.id;
+        let (running, member) = origin.offer(&shared).await?;
+        Ok(Self::new(
             shared,
-            call: origin.call.id,
-            origin: Some(origin),
-            steering: Steering::new(running.control),
-            events: running.events,
-            worker: running.worker,
-            seen: 0,
-            forwarded: false,
-            reattached: false,
-        })
+            call,
+            origin,
+            running,
+            member,
+            Position::default(),
+        ))
     }
 
-    /// Takes over a call that was attached to.
+    /// Takes over a call that was attached to: the round of `position`, after what has been seen of it.
     pub(crate) fn attached(
         shared: Arc<Shared>,
-        call: CallId,
+        mut origin: Origin,
         running: RunningCall,
-        after: u64,
+        member: Arc<Member>,
+        position: Position,
+    ) -> Self {
+        let call = origin.call.id;
+        origin.call.id = round_id(call, position.round);
+        let mut line = Self::new(shared, call, origin, running, member, position);
+        // Nobody here knows what of it was seen.
+        line.shown.anything = position.seen > 0 || position.round > 0;
+        line
+    }
+
+    fn new(
+        shared: Arc<Shared>,
+        call: CallId,
+        origin: Origin,
+        running: RunningCall,
+        member: Arc<Member>,
+        position: Position,
     ) -> Self {
         Self {
             shared,
             call,
-            origin: None,
-            steering: Steering::new(running.control),
+            origin,
+            position,
             events: running.events,
-            worker: running.worker,
-            seen: after,
-            forwarded: true,
-            reattached: false,
+            ahead: VecDeque::new(),
+            member,
+            steering: Steering::new(running.control),
+            shown: Shown::default(),
+            attached_at: Instant::now(),
+            breaks: 0,
         }
     }
 
     /// The call's identity at its worker.
     pub(crate) fn call(&self) -> CallId {
-        self.call
+        self.origin.call.id
     }
 
     /// The worker that runs it.
-    pub(crate) fn worker(&self) -> Option<&WorkerId> {
-        self.worker.as_ref()
+    pub(crate) fn worker(&self) -> &WorkerId {
+        &self.member.id
     }
 
-    /// The worker's sequence number of the last event.
-    pub(crate) fn seen(&self) -> u64 {
-        self.seen
+    /// Where the last event stands.
+    pub(crate) fn position(&self) -> Position {
+        self.position
     }
 
     /// Whether the call may be repeated.
     pub(crate) fn is_repeatable(&self) -> bool {
-        self.origin
-            .as_ref()
-            .is_some_and(|origin| origin.call.durability == Durability::Repeatable)
+        self.origin.call.durability == Durability::Repeatable
     }
 
-    /// What the call was started with; `None` for one that was attached to.
+    /// What the call was started with.
     pub(crate) fn params(&self) -> Option<&RawJson> {
-        self.origin.as_ref()?.call.params.as_ref()
+        self.origin.call.params.as_ref()
     }
 
     /// Ends the present caller's hold on the call; `false` when that caller has cancelled it.
@@ -127,153 +149,156 @@ impl Line {
     /// The next event; `Finished` is the last. Not cancellation safe while a worker is replaced.
     pub(crate) async fn next(&mut self) -> CallEventKind {
         loop {
-            let Some(CallEvent { sequence, kind }) = self.events.next().await else {
+            let Some(event) = self.read().await else {
                 match self.mend().await {
                     Ok(()) => continue,
                     Err(failure) => return CallEventKind::Finished(CallOutcome::Failed(failure)),
                 }
             };
-            self.seen = sequence;
+            let kind = self.note(event);
             if let CallEventKind::Finished(CallOutcome::Failed(failure)) = &kind
                 && self.may_repeat_after(failure)
                 && self.again().await.is_ok()
             {
                 continue;
             }
-            self.forwarded = true;
-            return kind;
+            if let Some(kind) = self.shown.pass(kind) {
+                return kind;
+            }
         }
     }
 
     /// An event that is there within `patience`. Cancellation safe: a broken way is left for
     /// [`Line::next`] to mend.
-    pub(crate) async fn next_soon(
-        &mut self,
-        patience: std::time::Duration,
-    ) -> Option<CallEventKind> {
-        let event = tokio::time::timeout(patience, self.events.next()).await;
-        let CallEvent { sequence, kind } = event.ok()??;
-        self.seen = sequence;
-        Some(kind)
+    pub(crate) async fn next_soon(&mut self, patience: Duration) -> Option<CallEventKind> {
+        loop {
+            let event = tokio::time::timeout(patience, self.read()).await.ok()??;
+            let kind = self.note(event);
+            if let Some(kind) = self.shown.pass(kind) {
+                return Some(kind);
+            }
+        }
     }
 
-    /// Starts the call anew, with other parameters and a new id, on the same pool.
+    /// Reads ahead for a call that waits without a caller; returns when its events end without `Finished`, or
+    /// are too many to keep. Cancellation safe.
+    pub(crate) async fn listen(&mut self) {
+        while self.ahead.len() < KEPT_AHEAD {
+            let Some(event) = self.events.next().await else {
+                return;
+            };
+            let ended = matches!(event.kind, CallEventKind::Finished(_));
+            self.ahead.push_back(event);
+            if ended {
+                return std::future::pending().await;
+            }
+        }
+    }
+
+    /// Starts the next round of the call, with other parameters; on the same worker, if the call is bound to
+    /// one. A full queue there is waited for, up to `deadline`.
     ///
     /// # Errors
-    /// As [`Line::start`], and `OutcomeUnknown` for a call that was attached to, because nobody here
-    /// knows what it was asked.
-    pub(crate) async fn restart(&mut self, params: Option<RawJson>) -> Result<(), CallFailure> {
-        let Some(origin) = &mut self.origin else {
-            return Err(CallFailure::OutcomeUnknown {
-                reason: "the call asked for input and its node was lost".to_owned(),
-            });
-        };
-        origin.call.id = CallId::generate();
-        origin.call.params = params;
-        origin.tried.clear();
-        self.call = origin.call.id;
-        // It did nothing wrong: it may well run the next round too.
-        self.worker = None;
-        self.forwarded = false;
-        self.reattached = false;
-        self.again().await
+    /// As [`Line::start`]; `OutcomeUnknown` for a call that must not be repeated, since its earlier rounds have
+    /// been executed.
+    pub(crate) async fn restart(
+        &mut self,
+        params: Option<RawJson>,
+        deadline: Instant,
+    ) -> Result<(), CallFailure> {
+        let round = self.position.round + 1;
+        self.origin.call.id = round_id(self.call, round);
+        self.origin.call.params = params;
+        self.origin.tried.clear();
+        self.position = Position { round, seen: 0 };
+        self.shown = Shown::default();
+        loop {
+            match self.place().await {
+                Ok(()) => return Ok(()),
+                Err(CallFailure::Overloaded { retry_after, .. })
+                    if self.origin.call.worker.is_some()
+                        && Instant::now() + retry_after < deadline
+                        && !self.steering.is_cancelled() =>
+                {
+                    tokio::time::sleep(retry_after).await;
+                }
+                Err(failure) if self.is_repeatable() => return Err(failure),
+                Err(failure) => {
+                    return Err(CallFailure::OutcomeUnknown {
+                        reason: format!(
+                            "its backend asked for input and could not be called again ({failure})"
+                        ),
+                    });
+                }
+            }
+        }
+    }
+
+    async fn read(&mut self) -> Option<CallEvent> {
+        match self.ahead.pop_front() {
+            Some(event) => Some(event),
+            None => self.events.next().await,
+        }
+    }
+
+    fn note(&mut self, CallEvent { sequence, kind }: CallEvent) -> CallEventKind {
+        self.position.seen = sequence;
+        self.breaks = 0;
+        if let CallEventKind::Finished(outcome) = &kind {
+            self.member.circuit.ended(outcome);
+        }
+        kind
     }
 
     /// Whether the call may run again elsewhere after it ended this way.
     fn may_repeat_after(&self, failure: &CallFailure) -> bool {
-        if self.forwarded || self.origin.is_none() || self.steering.is_cancelled() {
+        if self.origin.call.worker.is_some() || self.steering.is_cancelled() {
             return false;
         }
         match failure.retry() {
-            Retry::Safe => true,
+            Retry::Safe => !self.shown.anything || self.is_repeatable() && !self.shown.asked,
             Retry::OnlyIfIdempotent => {
-                self.is_repeatable() && matches!(failure, CallFailure::OutcomeUnknown { .. })
+                self.is_repeatable()
+                    && !self.shown.asked
+                    && matches!(failure, CallFailure::OutcomeUnknown { .. })
             }
             Retry::Never => false,
         }
     }
 
+    /// Runs the call again, on a worker that has not had it.
     async fn again(&mut self) -> Result<(), CallFailure> {
-        let Some(origin) = &mut self.origin else {
-            return Err(self.lost());
-        };
-        origin.tried.extend(self.worker.take());
-        let running = origin.offer(&self.shared).await?;
-        self.take_over(running, 0);
+        self.origin.tried.push(self.member.id.clone());
+        self.place().await?;
+        self.position.seen = 0;
+        self.shown.runs_again();
         Ok(())
     }
 
-    /// Finds the call again after the way to it broke.
-    async fn mend(&mut self) -> Result<(), CallFailure> {
-        if self.steering.is_cancelled() {
-            return Err(CallFailure::Cancelled);
-        }
-        let (lost, worker) = (self.lost(), self.worker.clone());
-        if self.may_repeat_after(&lost) && self.again().await.is_ok() {
-            return Ok(());
-        }
-        // Perhaps only the way broke, and the worker still has the call.
-        let worker = worker.filter(|_| !std::mem::replace(&mut self.reattached, true));
-        let view = self.shared.view();
-        let Some(worker) = worker.as_ref().and_then(|id| view.worker(id).cloned()) else {
-            return Err(lost);
-        };
-        drop(view);
-        let running = worker
-            .attach(self.call, self.seen)
-            .await
-            .map_err(|_| lost)?;
-        self.take_over(running, self.seen);
+    /// Offers the call to workers.
+    async fn place(&mut self) -> Result<(), CallFailure> {
+        let (running, member) = self.origin.offer(&self.shared).await?;
+        self.steering.restarted(running.control);
+        self.take_over(running.events, member);
         Ok(())
     }
 
-    fn take_over(&mut self, running: RunningCall, seen: u64) {
-        self.steering.follow(running.control);
-        self.events = running.events;
-        if running.worker.is_some() {
-            self.worker = running.worker;
-        }
-        self.seen = seen;
+    fn take_over(&mut self, events: CallEvents, member: Arc<Member>) {
+        self.events = events;
+        self.ahead.clear();
+        self.member = member;
+        self.attached_at = Instant::now();
     }
 
     fn lost(&self) -> CallFailure {
-        let reason = match &self.worker {
-            Some(worker) => format!("the way to its worker {worker} broke"),
-            None => "the way to its worker broke".to_owned(),
-        };
-        CallFailure::OutcomeUnknown { reason }
+        CallFailure::OutcomeUnknown {
+            reason: format!("the way to its worker {} broke", self.member.id),
+        }
     }
 }
 
-impl Origin {
-    /// Offers the call to workers until one takes it, up to the configured number over its life.
-    async fn offer(&mut self, shared: &Shared) -> Result<RunningCall, CallFailure> {
-        let mut refused = None;
-        loop {
-            if self.tried.len() >= shared.config.start_attempts.max(1) {
-                return Err(refused.unwrap_or_else(|| CallFailure::NotExecuted {
-                    reason: format!("{} workers failed it", self.tried.len()),
-                }));
-            }
-            let view = shared.view();
-            let member = match view.choose(&self.pool, &self.tried) {
-                Ok(member) => member.clone(),
-                // What a worker said is more to the point than that there is no other one.
-                Err(none) => return Err(refused.unwrap_or(none)),
-            };
-            drop(view);
-            match member.worker.start(self.call.clone()).await {
-                Ok(mut running) => {
-                    running.worker.get_or_insert(member.id);
-                    return Ok(running);
-                }
-                Err(failure) if failure.retry() == Retry::Safe => {
-                    tracing::debug!(worker = %member.id, %failure, "a worker did not take a call");
-                    self.tried.push(member.id);
-                    refused = Some(failure);
-                }
-                Err(failure) => return Err(failure),
-            }
-        }
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.steering.closed();
     }
 }

@@ -1,13 +1,20 @@
 //! The workers that there are, and the view of them that calls are dispatched by.
 
+mod affinity;
 mod balance;
+mod circuit;
 mod registry;
+mod rollout;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use shoal_ports::{CallFailure, Worker, WorkerId};
+use tokio::time::Instant;
 
+pub(crate) use affinity::AffinityKey;
+pub(crate) use circuit::Circuit;
+pub use circuit::CircuitState;
 pub(crate) use registry::Registry;
 
 use crate::catalog::Catalog;
@@ -16,79 +23,161 @@ use crate::catalog::Catalog;
 pub(crate) struct View {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) pools: BTreeMap<Arc<str>, PoolView>,
+    by_id: HashMap<WorkerId, Arc<Member>>,
 }
 
 /// The workers of one pool.
 #[derive(Default)]
 pub(crate) struct PoolView {
     /// Those that take calls, by id.
-    pub(crate) ready: Vec<Member>,
+    pub(crate) ready: Vec<Arc<Member>>,
     /// Those that do not.
-    pub(crate) waiting: Vec<Member>,
+    pub(crate) waiting: Vec<Arc<Member>>,
     /// Whether what the pool offers is known.
     pub(crate) announced: bool,
 }
 
 /// A worker of a pool.
-#[derive(Clone)]
 pub(crate) struct Member {
     pub(crate) id: WorkerId,
+    pub(crate) pool: Arc<str>,
     pub(crate) worker: Arc<dyn Worker>,
     /// Why it is not ready, or what is degraded.
     pub(crate) detail: Option<String>,
+    pub(crate) circuit: Arc<Circuit>,
+    /// The names of its tools, where they are not those that the pool lists.
+    tools: Option<Arc<HashSet<String>>>,
+    seed: u64,
+}
+
+/// What a call needs of a worker.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Wanted<'a> {
+    /// The backend's name of the tool.
+    pub(crate) tool: Option<&'a str>,
+    pub(crate) key: Option<AffinityKey>,
+}
+
+impl Member {
+    /// Whether the way to it is open.
+    pub(crate) fn is_reachable(&self) -> bool {
+        self.worker.load().capacity > 0
+    }
+
+    fn has(&self, tool: Option<&str>) -> bool {
+        match (&self.tools, tool) {
+            (Some(tools), Some(tool)) => tools.contains(tool),
+            _ => true,
+        }
+    }
+
+    fn takes(&self, tool: Option<&str>, now: Instant) -> bool {
+        self.is_reachable() && self.has(tool) && self.circuit.state(now) != CircuitState::Open
+    }
+
+    /// Why it takes no calls; `None` when it does.
+    fn trouble(&self, ready: bool, tool: Option<&str>) -> Option<String> {
+        if !ready {
+            return Some(
+                self.detail
+                    .clone()
+                    .unwrap_or_else(|| "not ready".to_owned()),
+            );
+        }
+        let trouble = if !self.is_reachable() {
+            "it cannot be reached"
+        } else if self.circuit.state(Instant::now()) == CircuitState::Open {
+            "it failed too often in a row"
+        } else if !self.has(tool) {
+            "its version does not have the tool"
+        } else {
+            return None;
+        };
+        Some(trouble.to_owned())
+    }
 }
 
 impl View {
+    /// A view without workers.
+    pub(crate) fn empty(catalog: Arc<Catalog>) -> Self {
+        Self::new(catalog, BTreeMap::new())
+    }
+
+    fn new(catalog: Arc<Catalog>, pools: BTreeMap<Arc<str>, PoolView>) -> Self {
+        let members = pools.values().flat_map(PoolView::members);
+        let by_id = members.map(|m| (m.id.clone(), m.clone())).collect();
+        Self {
+            catalog,
+            pools,
+            by_id,
+        }
+    }
+
     /// A worker by its id, ready or not.
-    pub(crate) fn worker(&self, id: &WorkerId) -> Option<&Arc<dyn Worker>> {
-        self.members()
-            .find(|member| member.id == *id)
-            .map(|member| &member.worker)
+    pub(crate) fn member(&self, id: &WorkerId) -> Option<&Arc<Member>> {
+        self.by_id.get(id)
     }
 
     /// Every worker.
-    pub(crate) fn members(&self) -> impl Iterator<Item = &Member> {
-        self.pools
-            .values()
-            .flat_map(|pool| pool.ready.iter().chain(&pool.waiting))
+    pub(crate) fn members(&self) -> impl Iterator<Item = &Arc<Member>> {
+        self.pools.values().flat_map(PoolView::members)
     }
 
     /// The worker to offer a call of `pool` to, other than those in `tried`.
     ///
     /// # Errors
     /// `NotExecuted`, saying why nobody is ready.
-    pub(crate) fn choose(&self, pool: &str, tried: &[WorkerId]) -> Result<&Member, CallFailure> {
+    pub(crate) fn choose(
+        &self,
+        pool: &str,
+        wanted: &Wanted<'_>,
+        tried: &[WorkerId],
+    ) -> Result<&Arc<Member>, CallFailure> {
         let Some(view) = self.pools.get(pool) else {
-            return Err(not_executed(format!("the pool {pool} has no worker")));
+            return Err(not_executed(vacant(pool)));
         };
-        balance::choose(&view.ready, tried).ok_or_else(|| not_executed(view.why_not(pool)))
+        balance::choose(&view.ready, wanted, tried)
+            .ok_or_else(|| not_executed(view.why_not(pool, wanted)))
     }
 
     /// Why something may be missing from the catalog: a pool that has not said yet what it offers.
     pub(crate) fn unannounced(&self) -> Option<CallFailure> {
         let (name, pool) = self.pools.iter().find(|(_, pool)| !pool.announced)?;
-        Some(not_executed(pool.why_not(name)))
+        Some(not_executed(pool.why_not(name, &Wanted::default())))
     }
 }
 
 impl PoolView {
-    fn why_not(&self, pool: &str) -> String {
-        let details: Vec<String> = self
-            .waiting
-            .iter()
-            .map(|member| {
-                let detail = member.detail.as_deref().unwrap_or("not ready");
-                format!("{}: {detail}", member.id)
+    fn members(&self) -> impl Iterator<Item = &Arc<Member>> {
+        self.ready.iter().chain(&self.waiting)
+    }
+
+    fn why_not(&self, pool: &str, wanted: &Wanted<'_>) -> String {
+        if self.members().next().is_none() {
+            return vacant(pool);
+        }
+        let ready = self.ready.iter().map(|member| (member, true));
+        let waiting = self.waiting.iter().map(|member| (member, false));
+        let troubles: Vec<String> = ready
+            .chain(waiting)
+            .filter_map(|(member, ready)| {
+                let trouble = member.trouble(ready, wanted.tool)?;
+                Some(format!("{}: {trouble}", member.id))
             })
             .collect();
-        if details.is_empty() {
+        if troubles.is_empty() {
             return format!("the pool {pool} has no other worker");
         }
         format!(
             "no worker of the pool {pool} is ready ({})",
-            details.join(", ")
+            troubles.join(", ")
         )
     }
+}
+
+/// What is said of a pool that is still listed after its last worker has gone.
+fn vacant(pool: &str) -> String {
+    format!("no worker of the pool {pool} is connected; try again")
 }
 
 fn not_executed(reason: String) -> CallFailure {

@@ -7,8 +7,7 @@ use serde_json::Value;
 use shoal_ports::{CallFailure, CallOutcome};
 use shoal_protocol::{Era, Method, RawJson, RawObject, Revision, RpcError, members};
 
-use crate::catalog::problems;
-use crate::config::Config;
+use crate::catalog::{OfferedTool, Tool, problems};
 use crate::pools::View;
 
 /// Up to this many members, comparing each with each is cheaper than a set.
@@ -18,6 +17,16 @@ const FEW_MEMBERS: usize = 16;
 pub(crate) struct Route {
     pub(crate) pool: Arc<str>,
     pub(crate) params: Option<RawJson>,
+    pub(crate) tool: Option<Arc<Tool>>,
+}
+
+/// Whether arguments are checked against the tool's schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arguments {
+    /// They are.
+    Checked,
+    /// They are not, because they have been or will be.
+    Trusted,
 }
 
 /// Why a call goes nowhere.
@@ -64,7 +73,7 @@ pub(crate) fn check_members(params: Option<&RawJson>) -> Result<(), RpcError> {
 /// Finds the pool for a call of a backend method.
 pub(crate) fn route(
     view: &View,
-    config: &Config,
+    arguments: Arguments,
     revision: Revision,
     method: &Method,
     params: Option<&RawJson>,
@@ -79,8 +88,13 @@ pub(crate) fn route(
         edit.remove("inputResponses");
         edit.remove("requestState");
     }
+    let mut called = None;
     let pool = match method {
-        Method::ToolsCall => tool(view, config, &mut edit)?,
+        Method::ToolsCall => {
+            let offered = tool(view, arguments, &mut edit)?;
+            called = Some(offered.tool.clone());
+            offered.pool.clone()
+        }
         Method::PromptsGet => {
             let name = edit.string("name")?;
             let prompt = view.catalog.prompt(&name).ok_or_else(|| {
@@ -101,7 +115,11 @@ pub(crate) fn route(
         _ => completion(view, &mut edit)?,
     };
     let params = edit.finish(params);
-    Ok(Route { pool, params })
+    Ok(Route {
+        pool,
+        params,
+        tool: called,
+    })
 }
 
 /// The error of an unknown resource.
@@ -119,7 +137,7 @@ fn absent(view: &View, error: RpcError) -> Refused {
     }
 }
 
-fn tool(view: &View, config: &Config, edit: &mut Edit) -> Result<Arc<str>, Refused> {
+fn tool<'v>(view: &'v View, check: Arguments, edit: &mut Edit) -> Result<&'v OfferedTool, Refused> {
     let name = edit.string("name")?;
     let offered = view.catalog.tool(&name).ok_or_else(|| {
         absent(
@@ -131,7 +149,7 @@ fn tool(view: &View, config: &Config, edit: &mut Edit) -> Result<Arc<str>, Refus
     if arguments.as_ref().is_some_and(|given| !given.is_object()) {
         return Err(RpcError::invalid_params("arguments must be an object").into());
     }
-    if let (true, Ok(validator)) = (config.validate_arguments, &offered.tool.validator) {
+    if let (Arguments::Checked, Ok(validator)) = (check, &offered.tool.validator) {
         let value: Value = match &arguments {
             None => Value::Object(serde_json::Map::new()),
             Some(arguments) => arguments.read().map_err(|error| {
@@ -145,7 +163,7 @@ fn tool(view: &View, config: &Config, edit: &mut Edit) -> Result<Arc<str>, Refus
         }
     }
     edit.rename(&name, &offered.tool.name);
-    Ok(offered.pool.clone())
+    Ok(offered)
 }
 
 /// An error that the model can act on (SEP-1303).

@@ -1,6 +1,7 @@
 //! What every call, watcher and subscription of one dispatcher has in common.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 use shoal_ports::{Announcement, Bus, ServerFacts, Worker, WorkerId};
@@ -23,6 +24,8 @@ pub(crate) struct Shared {
     pub(crate) lot: Arc<ParkingLot>,
     pub(crate) subscriptions: Subscriptions,
     view: RwLock<Arc<View>>,
+    /// Tells whoever waits for a worker that the view has changed.
+    changes: watch::Sender<()>,
     registry: Mutex<Registry>,
 }
 
@@ -35,10 +38,7 @@ impl Shared {
             instructions: catalog.instructions.clone(),
             versions: [0; 3],
         };
-        let view = View {
-            catalog,
-            pools: Default::default(),
-        };
+        let view = View::empty(catalog);
         Self {
             lot: ParkingLot::new(&config),
             config,
@@ -47,6 +47,7 @@ impl Shared {
             facts: watch::Sender::new(Arc::new(facts)),
             subscriptions: Subscriptions::default(),
             view: RwLock::new(Arc::new(view)),
+            changes: watch::Sender::new(()),
             registry: Mutex::default(),
         }
     }
@@ -56,9 +57,14 @@ impl Shared {
         self.view.read().clone()
     }
 
+    /// Wakes when the view has changed.
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.changes.subscribe()
+    }
+
     pub(crate) fn add(&self, worker: Arc<dyn Worker>, announcement: Announcement) {
         let mut registry = self.registry.lock();
-        registry.add(worker, announcement);
+        registry.add(worker, announcement, &self.config);
         self.refresh(&mut registry);
     }
 
@@ -67,11 +73,20 @@ impl Shared {
         self.registry.lock().keep(worker, tasks);
     }
 
-    pub(crate) fn remove(&self, worker: &WorkerId) -> bool {
+    /// Lets a worker go. Whether it was there, and when to [look](Self::look) whether what its pool offers
+    /// is still to be listed, if that was its pool's last worker.
+    pub(crate) fn remove(&self, worker: &WorkerId) -> (bool, Option<Duration>) {
         let mut registry = self.registry.lock();
-        let removed = registry.remove(worker);
+        let Some(pool) = registry.remove(worker) else {
+            return (false, None);
+        };
         self.refresh(&mut registry);
-        removed
+        (true, registry.lingers(&pool, &self.config))
+    }
+
+    /// Drops what has been listed for long enough.
+    pub(crate) fn look(&self) {
+        self.refresh(&mut self.registry.lock());
     }
 
     /// Notes an announcement; whether the worker has become ready by it.
@@ -89,6 +104,7 @@ impl Shared {
     fn refresh(&self, registry: &mut Registry) {
         let (view, facts) = registry.view(&self.config, &self.view());
         *self.view.write() = Arc::new(view);
+        self.changes.send_replace(());
         self.facts.send_if_modified(|known| {
             let changed = **known != facts;
             if changed {

@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 use shoal_ports::WorkerLoad;
+use tokio::time::Instant;
 
 use crate::catalog::{Conflict, Degraded};
-use crate::pools::{Member, View};
+use crate::pools::{CircuitState, Member, View};
 
 /// The dispatcher's state at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -28,6 +29,8 @@ pub struct PoolStatus {
     pub name: String,
     /// Whether a worker takes calls.
     pub ready: bool,
+    /// Whether it has no worker any more and is only listed for a while yet.
+    pub lingering: bool,
     /// Tools that it serves here.
     pub tools: usize,
     /// Prompts that it serves here.
@@ -45,8 +48,16 @@ pub struct PoolStatus {
 pub struct WorkerStatus {
     /// Its id.
     pub id: String,
-    /// Whether it takes calls.
+    /// Its pool.
+    pub pool: String,
+    /// Its node, where its id tells (`<pool>@<node>`).
+    pub node: Option<String>,
+    /// Whether it takes calls, as it says.
     pub ready: bool,
+    /// Whether the way to it is open.
+    pub reachable: bool,
+    /// What its circuit lets through.
+    pub circuit: CircuitState,
     /// Calls running.
     pub running: usize,
     /// Calls waiting.
@@ -65,7 +76,8 @@ impl Status {
             let waiting = pool.waiting.iter().map(|member| worker(member, false));
             PoolStatus {
                 name: name.to_string(),
-                ready: !pool.ready.is_empty(),
+                ready: pool.ready.iter().any(|member| member.is_reachable()),
+                lingering: pool.ready.is_empty() && pool.waiting.is_empty(),
                 tools,
                 prompts,
                 resources,
@@ -91,10 +103,19 @@ fn worker(member: &Member, ready: bool) -> WorkerStatus {
     } = member.worker.load();
     WorkerStatus {
         id: member.id.to_string(),
+        pool: member.pool.to_string(),
+        node: node_of(member),
         ready,
+        reachable: member.is_reachable(),
+        circuit: member.circuit.state(Instant::now()),
         running,
         queued,
         capacity,
         detail: member.detail.clone(),
     }
+}
+
+fn node_of(member: &Member) -> Option<String> {
+    let (pool, node) = member.id.as_str().rsplit_once('@')?;
+    (pool == member.pool.as_ref()).then(|| node.to_owned())
 }

@@ -1,12 +1,16 @@
 //! The caller's end of a call whose worker may change beneath it.
 
+mod way;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use shoal_ports::{AskId, CallControl};
+use shoal_ports::{Answered, AskId, CallControl, answered};
 use shoal_protocol::Outcome;
 use tokio::sync::Notify;
+
+use way::Way;
 
 /// Passes cancellations and answers on to wherever the call runs now, and collects the answers to
 /// questions that Shoal itself put.
@@ -16,8 +20,8 @@ pub(crate) struct Steering {
 }
 
 struct State {
-    /// Where the call runs; `None` when it has ended.
-    below: Option<Arc<dyn CallControl>>,
+    /// The way to where the call runs; `None` when somebody else steers it.
+    below: Option<Arc<Way>>,
     /// What is subtracted from an ask's id on its way down: every round has its own range.
     base: u64,
     round: Option<Round>,
@@ -36,9 +40,13 @@ pub(crate) struct CancelledByCaller;
 
 impl Steering {
     pub(crate) fn new(below: Arc<dyn CallControl>) -> Arc<Self> {
+        Self::along(Way::new(below))
+    }
+
+    fn along(way: Arc<Way>) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::new(State {
-                below: Some(below),
+                below: Some(way),
                 base: 0,
                 round: None,
                 cancelled: None,
@@ -47,15 +55,42 @@ impl Steering {
         })
     }
 
-    /// Points to where the call runs now; a cancellation that came before goes on there.
-    pub(crate) fn follow(&self, below: Arc<dyn CallControl>) {
-        let cancelled = {
-            let mut state = self.state.lock();
-            state.below = Some(below.clone());
-            state.cancelled.clone()
+    /// Points to where the same call is read now: answers of which nobody knows whether they arrived, and a
+    /// cancellation, go there again.
+    pub(crate) fn reattached(&self, below: Arc<dyn CallControl>) {
+        self.follow(below, true);
+    }
+
+    /// Points to another run of the call, or its next round. A cancellation goes on there, answers do not:
+    /// they were not meant for it.
+    pub(crate) fn restarted(&self, below: Arc<dyn CallControl>) {
+        self.follow(below, false);
+    }
+
+    fn follow(&self, below: Arc<dyn CallControl>, same_run: bool) {
+        let (way, cancelled) = {
+            let state = self.state.lock();
+            (state.below.clone(), state.cancelled.clone())
         };
+        if let Some(way) = way {
+            way.follow(below.clone(), same_run);
+        }
         if let Some(reason) = cancelled {
             below.cancel(&reason);
+        }
+    }
+
+    /// The way to the worker broke, and is being mended: answers wait.
+    pub(crate) fn broken(&self) {
+        if let Some(way) = &self.state.lock().below {
+            way.broken();
+        }
+    }
+
+    /// Nobody will mend the way any more.
+    pub(crate) fn closed(&self) {
+        if let Some(way) = &self.state.lock().below {
+            way.closed();
         }
     }
 
@@ -72,7 +107,7 @@ impl Steering {
     pub(crate) fn hand_over(&self) -> Option<Arc<Self>> {
         let mut state = self.state.lock();
         let below = state.below.take()?;
-        state.cancelled.is_none().then(|| Self::new(below))
+        state.cancelled.is_none().then(|| Self::along(below))
     }
 
     /// Opens a round of questions.
@@ -103,41 +138,47 @@ impl Steering {
 }
 
 impl CallControl for Steering {
-    fn answer(&self, ask: AskId, answer: Outcome) -> bool {
+    fn answer(&self, ask: AskId, answer: Outcome) -> Answered {
         let (below, inner) = {
             let mut state = self.state.lock();
             if let Some(round) = &mut state.round {
                 let Some(at) = round.open.iter().position(|open| *open == ask) else {
-                    return false;
+                    return answered(false);
                 };
                 round.open.swap_remove(at);
                 round.answers.insert(ask, answer);
                 if round.open.is_empty() {
                     self.changed.notify_one();
                 }
-                return true;
+                return answered(true);
             }
             let inner = ask.0.checked_sub(state.base);
             (state.below.clone(), inner)
         };
         match (below, inner) {
             (Some(below), Some(inner)) => below.answer(AskId(inner), answer),
-            _ => false,
+            _ => answered(false),
         }
     }
 
     fn cancel(&self, reason: &str) {
         let below = {
             let mut state = self.state.lock();
-            if state.below.is_none() || state.cancelled.is_some() {
+            let Some(below) = state.below.clone() else {
+                return;
+            };
+            if state.cancelled.is_some() {
                 return;
             }
             state.cancelled = Some(reason.to_owned());
-            state.below.clone()
+            below
         };
         self.changed.notify_one();
-        if let Some(below) = below {
-            below.cancel(reason);
-        }
+        below.control().cancel(reason);
+    }
+
+    fn is_replaced(&self) -> bool {
+        let below = self.state.lock().below.clone();
+        below.is_none_or(|way| way.control().is_replaced())
     }
 }

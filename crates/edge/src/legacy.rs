@@ -5,7 +5,9 @@ mod stream;
 
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, StatusCode};
-use shoal_ports::{Delivered, GatewayError, OpenSession, SessionId, SessionRef, SessionTransport};
+use shoal_ports::{
+    Delivered, GatewayError, OpenSession, Post, SessionId, SessionRef, SessionTransport,
+};
 use shoal_protocol::{Body, EventId, Message, Method, Request};
 
 use self::stream::StreamFrames;
@@ -81,7 +83,10 @@ async fn deliver(
     permit: RequestPermit,
 ) -> Result<Response, Refused> {
     let edge = visit.edge;
-    let delivered = edge.gateway.deliver(&to(visit, session), body).await?;
+    let delivered = edge
+        .gateway
+        .deliver(&to(visit, session), Post::new(body))
+        .await?;
     Ok(match delivered {
         Delivered::Accepted => answer::empty(StatusCode::ACCEPTED),
         Delivered::Json(text) => answer::json(StatusCode::OK, text),

@@ -150,12 +150,18 @@ fn status_of(error: &GatewayError) -> StatusCode {
         GatewayError::TooManySessionsOfPrincipal { .. } => StatusCode::TOO_MANY_REQUESTS,
         GatewayError::TooManySessions { .. }
         | GatewayError::Overloaded { .. }
+        | GatewayError::Moved { .. }
         | GatewayError::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
+        // Not 503: nobody knows whether it is safe to send the same again.
+        GatewayError::Unreachable { .. } => StatusCode::BAD_GATEWAY,
         GatewayError::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 
 fn code_of(error: &GatewayError) -> i64 {
+    if let GatewayError::Unreachable { .. } = error {
+        return code::OUTCOME_UNKNOWN;
+    }
     match error.kind() {
         Kind::NotFound | Kind::Gone => code::GONE,
         Kind::Invalid | Kind::Unauthenticated | Kind::Forbidden | Kind::Conflict => {

@@ -26,6 +26,8 @@ pub enum Command {
     Serve(Serve),
     /// Serve one client over standard input and output, from this process or from a cluster.
     Stdio(Stdio),
+    /// Print nodes, pools, sessions and leases as a node sees them.
+    Status(Status),
     /// Check, show or document the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -43,9 +45,18 @@ pub struct Serve {
     /// What this process does: edge, session, worker.
     #[arg(long, value_name = "ROLE,…", value_delimiter = ',')]
     pub roles: Option<Vec<Role>>,
-    /// Where sessions are kept: memory.
+    /// Where sessions are kept: memory, or the URL of a Redis.
     #[arg(long, value_name = "STORE")]
     pub store: Option<String>,
+    /// Address and port for the other processes of the cluster.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub cluster_listen: Option<SocketAddr>,
+    /// Where the other processes reach this one, if not at the address above.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub advertise: Option<String>,
+    /// Edge or session nodes that the workers of this process join; one that answers is enough.
+    #[arg(long, value_name = "HOST:PORT,…", value_delimiter = ',')]
+    pub join: Option<Vec<String>>,
     /// The configuration file (TOML); also by SHOAL_CONFIG.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -69,6 +80,17 @@ pub struct Stdio {
     /// What runs the tools, besides the configured pools.
     #[command(flatten)]
     pub pools: Pools,
+}
+
+/// `shoal status`
+#[derive(Clone, Debug, Args)]
+pub struct Status {
+    /// The admin address of any node.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8081")]
+    pub admin: String,
+    /// Print everything as JSON.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Pools that need no configuration file.
@@ -133,6 +155,15 @@ impl Serve {
             "store",
             self.store.clone().map(Value::String),
         );
+        let listen = self.cluster_listen.map(address);
+        add("--cluster-listen", "cluster", "listen", listen);
+        let advertise = self.advertise.clone().map(Value::String);
+        add("--advertise", "cluster", "advertise", advertise);
+        let join = self.join.as_ref().map(|nodes| {
+            let nodes = nodes.iter().cloned().map(Value::String);
+            Value::Array(nodes.collect())
+        });
+        add("--join", "cluster", "join", join);
         flags
     }
 }

@@ -3,6 +3,7 @@
 mod auth;
 mod calls;
 mod catalog;
+mod cluster;
 mod environment;
 mod error;
 mod layers;
@@ -11,6 +12,7 @@ mod logging;
 mod node;
 mod period;
 mod pools;
+mod redis;
 pub mod reference;
 mod rules;
 mod secret;
@@ -27,6 +29,7 @@ use std::path::{Path, PathBuf};
 pub use auth::{Auth, AuthMode, Token, TokenHash};
 pub use calls::Calls;
 pub use catalog::{CacheScope, Catalog, ServerInfo};
+pub use cluster::Cluster;
 pub use environment::{CONFIG_FILE, Environment, TOKEN, Variable};
 pub use error::Error;
 use layers::Layers;
@@ -35,7 +38,8 @@ pub use limits::Limits;
 pub use logging::{LogFormat, Logging};
 pub use node::{MEMORY, Node, Role};
 pub use period::Period;
-pub use pools::{Backend, Durability, Pool};
+pub use pools::{Affinity, Backend, Durability, Pool};
+pub use redis::{Redis, StoreAddress};
 use schemars::JsonSchema;
 pub use secret::{REDACTED, Secret};
 use serde::{Deserialize, Serialize};
@@ -56,6 +60,10 @@ pub struct Settings {
     pub server: Server,
     /// What this process is to its cluster.
     pub node: Node,
+    /// How the processes of a cluster find and reach one another.
+    pub cluster: Cluster,
+    /// How the store in Redis is used.
+    pub redis: Redis,
     /// Who may call.
     pub auth: Auth,
     /// What the server tells of itself and of what it offers.
@@ -171,7 +179,10 @@ fn holds_secrets(keys: &[String]) -> bool {
     let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
     matches!(
         keys.as_slice(),
-        ["state_keys", ..] | ["auth", "tokens", ..] | ["pools", _, "backend", "stdio", "env", ..]
+        ["state_keys", ..]
+            | ["node", "store"]
+            | ["auth", "tokens", ..]
+            | ["pools", _, "backend", "stdio", "env", ..]
     )
 }
 

@@ -3,24 +3,27 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `main.rs` | the way through a command |
-//! | [`cli`], [`config_command`] | what can be typed |
+//! | [`cli`], [`config_command`], [`status_command`] | what can be typed |
 //! | [`config`] | every setting, and where it came from |
 //! | [`serve`] | settings to a serving node, and to its end |
-//! | `roles.rs`, [`node`] | the parts of a node, and their wiring |
+//! | `roles.rs`, `storage.rs`, [`node`] | the parts of a node, and their wiring |
+//! | [`cluster`] | the other processes |
 //! | [`http`], [`admin`] | the sockets: clients, operators |
 //! | [`stdio`] | a client on the standard streams |
-//! | `lease.rs`, `signals.rs`, `shutdown.rs`, [`exit`] | staying alive, and ending in order |
+//! | `signals.rs`, `shutdown.rs`, [`exit`] | staying alive, and ending in order |
 
 pub mod admin;
 pub mod cli;
+pub mod cluster;
 pub mod config;
 pub mod config_command;
 pub mod exit;
 pub mod http;
-mod lease;
 pub mod node;
 mod roles;
 pub mod serve;
 mod shutdown;
 mod signals;
+pub mod status_command;
 pub mod stdio;
+mod storage;

@@ -8,7 +8,7 @@ use clap::Parser as _;
 use shoal_node::cli::{Cli, Command, Serve};
 use shoal_node::config::{Environment, Settings};
 use shoal_node::exit::Failure;
-use shoal_node::{config_command, serve, stdio};
+use shoal_node::{config_command, serve, status_command, stdio};
 use tokio::runtime::{Builder, Runtime};
 
 /// Measured on small echo calls, one core for the server: a good part of a call is small allocations that
@@ -40,6 +40,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
             log(&loaded.settings)?;
             in_runtime(stdio::run(command, environment.token, loaded))
         }
+        Command::Status(command) => in_runtime(status_command::run(&command)),
         Command::Config(command) => config_command::run(&command),
     }
 }

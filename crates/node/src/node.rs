@@ -1,168 +1,168 @@
 //! A node: its parts, built in order and wired together.
 
+mod watch;
+
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
 use axum::Router;
-use shoal_dispatch::{Dispatch, Status};
-use shoal_edge::{Edge, Load};
-use shoal_ports::memory::MemoryStore;
-use shoal_ports::{Authenticator, NodeId, Store};
+use shoal_cluster::{Members, RoutedGateway};
+use shoal_dispatch::Dispatch;
+use shoal_edge::Edge;
+use shoal_ports::memory::MemoryBus;
+use shoal_ports::{Authenticator, Bus, NodeId, SessionGateway, Store};
 use shoal_session::Sessions;
 use shoal_worker::WorkerRuntime;
-use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
-use crate::admin::{EdgeReport, Observed, Readiness, StatusReport, StoreReport};
-use crate::config::{MEMORY, Settings};
-use crate::lease::Lease;
+pub(crate) use watch::Watch;
+
+use crate::cluster::{self, Listener};
+use crate::config::{Role, Settings};
 use crate::roles;
+use crate::storage::Storage;
 
-/// A node whose parts run. Nothing is bound to a socket yet.
+/// A node whose parts run.
 pub struct Node {
     pub(crate) settings: Settings,
-    pub(crate) dispatch: Dispatch,
     pub(crate) workers: Vec<Arc<WorkerRuntime>>,
-    pub(crate) sessions: Sessions,
-    pub(crate) lease: Lease,
     pub(crate) watch: Arc<Watch>,
-    store: Store,
+    pub(crate) storage: Storage,
+    /// What other processes reach, where they can.
+    pub(crate) listener: Option<Listener>,
+    /// Keeps this process's workers linked to the other nodes.
+    pub(crate) joins: Option<shoal_cluster::WorkerJoins>,
+    news: Arc<dyn Bus>,
 }
 
-/// What can be seen of a node while it runs and while it ends.
-pub(crate) struct Watch {
-    pub(crate) load: Load,
-    pub(crate) drain: CancellationToken,
-    pub(crate) sessions: Sessions,
-    pub(crate) dispatch: Dispatch,
-    leaving: AtomicBool,
-    memory: MemoryStore,
-    node: NodeId,
-    started: Instant,
+/// The legacy sessions as an edge reaches them, and what keeps this process among the nodes.
+pub(crate) struct Membership {
+    pub(crate) members: Members,
+    pub(crate) gateway: RoutedGateway,
+    /// Those of this process.
+    pub(crate) sessions: Option<Sessions>,
+    /// Whether no other process can hold sessions of this deployment.
+    pub(crate) alone: bool,
 }
 
 impl Node {
-    /// Builds the parts: store, dispatcher, workers, sessions.
+    /// Builds the parts: store, dispatcher, workers, sessions, the links to other processes. `cluster` is
+    /// where those are listened for.
     ///
     /// # Errors
     /// When a part cannot be built from its settings, or the store cannot be reached.
-    pub async fn build(settings: Settings) -> anyhow::Result<Self> {
+    pub async fn build(
+        settings: Settings,
+        cluster: Option<cluster::Bound>,
+    ) -> anyhow::Result<Self> {
         let id = node_id(&settings);
-        let (memory, store) = roles::memory_store(&settings);
-        let lease = settings.node.lease.get();
-        let lease = Lease::begin(Arc::clone(&store.directory), id.clone(), lease)
-            .await
-            .context("cannot take the node's lease")?;
-        let dispatch = roles::dispatch(&settings, &store)?;
+        let storage = Storage::open(&settings).await?;
+        // What workers report of resources reaches each node over its own links to them.
+        let news: Arc<dyn Bus> = Arc::new(MemoryBus::default());
+        let dispatch = roles::dispatch(&settings, news.clone())?;
         let workers = roles::workers(&settings, &id).await;
         for worker in &workers {
             dispatch.add_worker(worker.clone());
         }
-        let sessions = roles::sessions(&settings, store.clone(), &dispatch, id.clone());
-        let watch = Arc::new(Watch {
-            load: Load::default(),
-            drain: CancellationToken::new(),
-            sessions: sessions.clone(),
-            dispatch: dispatch.clone(),
-            leaving: AtomicBool::new(false),
-            memory,
-            node: id,
-            started: Instant::now(),
-        });
+        let address = cluster.as_ref().map(|bound| bound.advertised(&settings));
+        let membership = match settings.node.is(Role::Edge) || settings.node.is(Role::Session) {
+            true => Some(join(&settings, &id, address, &storage, &dispatch, news.clone()).await?),
+            false => None,
+        };
+        let listener = match (cluster, &membership) {
+            (Some(bound), Some(membership)) => {
+                Some(bound.serve(&settings, &id, membership, &dispatch)?)
+            }
+            _ => None,
+        };
+        let joins = cluster::joins(&settings, &workers, membership.as_ref());
+        let watch = Watch::new(&settings, id, dispatch, membership, &storage);
         Ok(Self {
             settings,
-            dispatch,
             workers,
-            sessions,
-            lease,
-            watch,
-            store,
+            watch: Arc::new(watch),
+            storage,
+            listener,
+            joins,
+            news,
         })
     }
 
-    /// The edge's router for callers whom `authenticator` names.
-    pub fn router(&self, authenticator: Arc<dyn Authenticator>) -> Router {
-        roles::edge_router(Edge {
-            gateway: Arc::new(self.sessions.clone()),
-            dispatcher: Arc::new(self.dispatch.clone()),
-            bus: Arc::clone(&self.store.bus),
+    /// Where other processes reach this one.
+    pub(crate) fn cluster_address(&self) -> Option<SocketAddr> {
+        self.listener.as_ref().map(Listener::address)
+    }
+
+    /// The edge's router for callers whom `authenticator` names; `None` without the role.
+    pub fn router(&self, authenticator: Arc<dyn Authenticator>) -> Option<Router> {
+        if !self.settings.node.is(Role::Edge) {
+            return None;
+        }
+        let membership = self.watch.membership.as_ref()?;
+        Some(roles::edge_router(Edge {
+            gateway: gateway(membership),
+            dispatcher: Arc::new(self.watch.dispatch.clone()),
+            bus: Arc::clone(&self.news),
             authenticator,
             config: roles::edge_config(&self.settings),
             drain: self.watch.drain.clone(),
             load: self.watch.load.clone(),
-        })
+        }))
     }
 }
 
-/// The configured name, or one that no other process has.
+/// Where all sessions are in this process, nobody has to look for their owner.
+fn gateway(membership: &Membership) -> Arc<dyn SessionGateway> {
+    match &membership.sessions {
+        Some(sessions) if membership.alone => Arc::new(sessions.clone()),
+        _ => Arc::new(membership.gateway.clone()),
+    }
+}
+
+async fn join(
+    settings: &Settings,
+    id: &NodeId,
+    address: Option<String>,
+    storage: &Storage,
+    dispatch: &Dispatch,
+    news: Arc<dyn Bus>,
+) -> anyhow::Result<Membership> {
+    let store = storage.store();
+    let me = cluster::node_info(settings, id, address);
+    let members = Members::join(
+        cluster::members_config(settings),
+        me,
+        &store,
+        cluster::peers(settings, id),
+    )
+    .await
+    .context("cannot take the node's place in the cluster")?;
+    let sessions = settings.node.is(Role::Session).then(|| {
+        let store = Store {
+            bus: news,
+            ..storage.store()
+        };
+        roles::sessions(settings, store, dispatch, id.clone())
+    });
+    if let Some(sessions) = &sessions {
+        members.guard(Arc::new(cluster::Owned::new(sessions.clone(), settings)));
+        let sessions = sessions.clone();
+        members.report_load(move || cluster::load_of(&sessions));
+    }
+    let gateway = cluster::routed(settings, &members, store.directory, sessions.as_ref());
+    Ok(Membership {
+        members,
+        gateway,
+        sessions,
+        alone: settings.node.store.is_memory(),
+    })
+}
+
+/// The configured name with something that no other process has.
 fn node_id(settings: &Settings) -> NodeId {
+    let random = uuid::Uuid::new_v4().simple().to_string();
     match &settings.node.name {
-        Some(name) => NodeId::new(name.as_str()),
-        None => {
-            let random = uuid::Uuid::new_v4().simple().to_string();
-            NodeId::new(&random[..12])
-        }
-    }
-}
-
-impl Watch {
-    /// From now on the node says that it wants no traffic.
-    pub(crate) fn leave(&self) {
-        self.leaving.store(true, Ordering::Relaxed);
-    }
-
-    /// Requests that have not been answered.
-    pub(crate) fn unanswered(&self) -> usize {
-        // A legacy request counts at both; one that waits for a client's answer may have lost its
-        // connection and counts at the session alone.
-        self.load
-            .requests_in_flight()
-            .max(self.sessions.status().in_flight)
-    }
-
-    /// Who is still busy, for the log: pools with their calls.
-    pub(crate) fn busy(&self) -> Vec<String> {
-        let status: Status = self.dispatch.status();
-        status
-            .pools
-            .iter()
-            .filter_map(|pool| {
-                let running: usize = pool.workers.iter().map(|worker| worker.running).sum();
-                let queued: usize = pool.workers.iter().map(|worker| worker.queued).sum();
-                (running + queued > 0)
-                    .then(|| format!("pool {}: {running} running, {queued} waiting", pool.name))
-            })
-            .collect()
-    }
-}
-
-impl Observed for Watch {
-    fn readiness(&self) -> Readiness {
-        Readiness::of(self.leaving.load(Ordering::Relaxed), self.dispatch.status())
-    }
-
-    fn report(&self) -> StatusReport {
-        let status = self.dispatch.status();
-        StatusReport {
-            version: env!("CARGO_PKG_VERSION"),
-            node: self.node.to_string(),
-            uptime_seconds: self.started.elapsed().as_secs(),
-            draining: self.leaving.load(Ordering::Relaxed),
-            sessions: self.sessions.status(),
-            edge: EdgeReport {
-                requests: self.load.requests_in_flight(),
-                streams: self.load.open_streams(),
-            },
-            store: StoreReport {
-                kind: MEMORY,
-                event_bytes: self.memory.event_bytes(),
-            },
-            pools: status.pools,
-            conflicts: status.conflicts,
-            degraded: status.degraded,
-            parked: status.parked,
-            subscriptions: status.subscriptions,
-        }
+        Some(name) => NodeId::new(format!("{name}-{}", &random[..6])),
+        None => NodeId::new(&random[..12]),
     }
 }

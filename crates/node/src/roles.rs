@@ -11,27 +11,17 @@ use shoal_edge::{
     Edge, EdgeConfig, HttpSsePaths, Limits as EdgeLimits, NoAuthentication, StaticToken,
     StaticTokens, Timing,
 };
-use shoal_ports::memory::{MemoryLimits, MemoryStore};
-use shoal_ports::{Authenticator, NodeId, Store, WorkerId};
+use shoal_ports::{Authenticator, Bus, NodeId, Store, WorkerId};
 use shoal_session::{SessionConfig, Sessions};
 use shoal_worker::{Backend, RmcpBackend, StdioBackend, WorkerRuntime};
 
-use crate::config::{self, AuthMode, Pool, Settings};
+use crate::config::{self, AuthMode, Pool, Role, Settings};
 
-/// The embedded store; the handle that knows how full it is, and the seams.
-pub(crate) fn memory_store(settings: &Settings) -> (MemoryStore, Store) {
-    let streams = &settings.streams;
-    let memory = MemoryStore::new(MemoryLimits {
-        events_per_stream: streams.events_per_stream,
-        bytes_per_session: streams.bytes_per_session,
-        bytes: streams.bytes,
-        retention: streams.retention.get(),
-    });
-    (memory.clone(), memory.into_store())
-}
+/// How long a request that needs the store may wait for it; a longer wait is better spent by its client.
+const BEGIN_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The dispatcher, without workers yet.
-pub(crate) fn dispatch(settings: &Settings, store: &Store) -> anyhow::Result<Dispatch> {
+pub(crate) fn dispatch(settings: &Settings, news: Arc<dyn Bus>) -> anyhow::Result<Dispatch> {
     let (catalog, calls) = (&settings.catalog, &settings.calls);
     let config = DispatchConfig {
         server_info: catalog.server_info.as_ref().map(Into::into),
@@ -43,6 +33,10 @@ pub(crate) fn dispatch(settings: &Settings, store: &Store) -> anyhow::Result<Dis
         read_cache_scope: catalog.read_cache_scope.into(),
         validate_arguments: catalog.validate_arguments,
         start_attempts: calls.attempts,
+        reconnect_wait_ms: millis(settings.cluster.rejoin.get()),
+        circuit_failures: calls.circuit_failures,
+        circuit_open_ms: millis(calls.circuit_open.get()),
+        circuit_open_max_ms: millis(calls.circuit_open_max.get()),
         max_rounds: calls.input_rounds,
         parking_time_secs: calls.input_timeout.get().as_secs().max(1),
         max_parked: calls.waiting,
@@ -57,12 +51,15 @@ pub(crate) fn dispatch(settings: &Settings, store: &Store) -> anyhow::Result<Dis
     let keys = keys
         .map_err(anyhow::Error::msg)
         .context("cannot read state_keys")?;
-    Ok(Dispatch::new(config, keys, Arc::clone(&store.bus)))
+    Ok(Dispatch::new(config, keys, news))
 }
 
-/// One worker for each pool.
+/// One worker for each pool; none without the role.
 pub(crate) async fn workers(settings: &Settings, node: &NodeId) -> Vec<Arc<WorkerRuntime>> {
     let mut workers = Vec::with_capacity(settings.pools.len());
+    if !settings.node.is(Role::Worker) {
+        return workers;
+    }
     for (name, pool) in &settings.pools {
         let id = WorkerId::new(format!("{name}@{node}"));
         let backend = backend(pool).await;
@@ -103,6 +100,9 @@ pub(crate) fn sessions(
         tail_events: streams.tail_events,
         reader_buffer: streams.buffer,
         reader_stall: streams.stall.get(),
+        start_attempts: calls.attempts,
+        begin_patience: streams.store_patience.get().min(BEGIN_PATIENCE),
+        store_patience: streams.store_patience.get(),
         retry_after: calls.retry_after.get(),
     };
     Sessions::start(config, store, Arc::new(dispatch.clone()), node)

@@ -5,15 +5,15 @@ use std::net::SocketAddr;
 
 use anyhow::Context as _;
 
-use crate::admin;
 use crate::cli::Serve;
-use crate::config::{self, AuthMode, Backend, Environment, Loaded, Pool, Settings};
+use crate::config::{self, AuthMode, Backend, Environment, Loaded, Pool, Role, Settings};
 use crate::exit::Failure;
 use crate::http::{Bound, HttpLimits};
 use crate::node::Node;
 use crate::roles;
 use crate::shutdown::{Sockets, shut_down};
 use crate::signals::Signals;
+use crate::{admin, cluster};
 
 /// Connections of the admin port: a supervisor, a scraper, a few people.
 const ADMIN_CONNECTIONS: usize = 64;
@@ -26,6 +26,9 @@ const DEMO_POOL: &str = "demo";
 /// A configuration that cannot be used, or one that serves nothing.
 pub fn settings(serve: &Serve, environment: &Environment) -> Result<Loaded, Failure> {
     let mut loaded = config::load(serve.config.as_deref(), environment, &serve.flags())?;
+    if !loaded.settings.node.is(Role::Worker) {
+        return Ok(loaded);
+    }
     if loaded.settings.pools.is_empty() {
         if loaded.from_file {
             return Err(Failure::usage(
@@ -41,10 +44,8 @@ pub fn settings(serve: &Serve, environment: &Environment) -> Result<Loaded, Fail
 
 /// Whether nothing but the demo tools is served.
 pub fn is_demo(settings: &Settings) -> bool {
-    settings
-        .pools
-        .values()
-        .all(|pool| matches!(pool.backend, Backend::Demo))
+    let mut pools = settings.pools.values();
+    !settings.pools.is_empty() && pools.all(|pool| matches!(pool.backend, Backend::Demo))
 }
 
 /// Serves until a signal asks for the end.
@@ -61,19 +62,29 @@ pub async fn run(loaded: Loaded) -> Result<(), Failure> {
         "starting"
     );
     warn_of_anonymous(&settings);
+    warn_of_own_keys(&settings);
 
-    let clients = bind(settings.server.listen, "server.listen")?;
-    let operators = bind(settings.server.admin, "server.admin")?;
+    let server = &settings.server;
+    let clients = settings.node.is(Role::Edge).then_some(server.listen);
+    let clients = clients.map(|address| bind(address, "server.listen"));
+    let clients = clients.transpose()?;
+    let operators = bind(server.admin, "server.admin")?;
+    let others = settings.cluster.listen;
+    let others = others.map(cluster::Bound::bind).transpose()?;
     let authenticator = roles::authenticator(&settings)?;
-    let node = Node::build(settings).await?;
+    let node = Node::build(settings, others).await?;
 
-    let router = node.router(authenticator);
     let server = &node.settings.server;
     let admin = admin::router(node.watch.clone(), server.admin, &server.admin_hosts);
     let limits = http_limits(&node.settings);
-    let addresses = (clients.address(), operators.address());
+    let addresses = Addresses {
+        clients: clients.as_ref().map(Bound::address),
+        cluster: node.cluster_address(),
+        admin: operators.address(),
+    };
+    let served = clients.zip(node.router(authenticator));
     let sockets = Sockets {
-        clients: clients.serve(router, &limits),
+        clients: served.map(|(clients, router)| clients.serve(router, &limits)),
         operators: operators.serve(
             admin,
             &HttpLimits {
@@ -82,7 +93,7 @@ pub async fn run(loaded: Loaded) -> Result<(), Failure> {
             },
         ),
     };
-    announce(&node.settings, addresses)?;
+    announce(&node.settings, &addresses)?;
 
     let signal = signals.next().await;
     tracing::info!(signal, "shutting down; a second signal exits at once");
@@ -118,16 +129,42 @@ fn warn_of_anonymous(settings: &Settings) {
     }
 }
 
+/// Where the node can be reached.
+struct Addresses {
+    clients: Option<SocketAddr>,
+    cluster: Option<SocketAddr>,
+    admin: SocketAddr,
+}
+
+/// What one edge seals another must open.
+fn warn_of_own_keys(settings: &Settings) {
+    let shared = !settings.node.store.is_memory();
+    if shared && settings.node.is(Role::Edge) && settings.state_keys.keys.is_empty() {
+        tracing::warn!(
+            "state_keys.keys is not set: a modern client's retry with input is only understood by the edge \
+             that asked for it; give all edges the same key"
+        );
+    }
+}
+
 /// Tells on standard output where the node serves: scripts and tests wait for these lines.
-fn announce(settings: &Settings, (clients, admin): (SocketAddr, SocketAddr)) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
+fn announce(settings: &Settings, addresses: &Addresses) -> anyhow::Result<()> {
     let path = &settings.server.path;
-    writeln!(out, "shoal: serving MCP on http://{clients}{path}")
-        .and_then(|()| writeln!(out, "shoal: admin on http://{admin}"))
+    let clients = addresses.clients;
+    let lines = [
+        clients.map(|address| format!("shoal: serving MCP on http://{address}{path}\n")),
+        addresses
+            .cluster
+            .map(|address| format!("shoal: cluster on {address}\n")),
+        Some(format!("shoal: admin on http://{}\n", addresses.admin)),
+    ];
+    let lines: String = lines.into_iter().flatten().collect();
+    let mut out = io::stdout().lock();
+    out.write_all(lines.as_bytes())
         .and_then(|()| out.flush())
         .context("cannot write to standard output")?;
-    if is_demo(settings) {
-        // Standard error, so that scripts read nothing but the two lines above.
+    if let Some(clients) = clients.filter(|_| is_demo(settings)) {
+        // Standard error, so that scripts read nothing but the lines above.
         let _ = io::stderr().write_all(hint(clients, path).as_bytes());
     }
     Ok(())

@@ -1,8 +1,9 @@
 //! The orderly end of a node: one visible list of steps, each with its deadline.
 //!
-//! With the embedded store nobody else can answer for this node, so calls are let finish while their
-//! streams are still open, before anybody is sent away; and workers end before sessions, so that a call
-//! that had to be stopped is written down as such.
+//! Where other nodes share the store, sessions go to them at once, with the calls that run for them, and
+//! clients notice nothing. With the embedded store nobody else can answer for this node, so calls are let
+//! finish while their streams are still open, before anybody is sent away. Workers end before sessions, so
+//! that a call that had to be stopped is written down as such.
 
 use std::time::Duration;
 
@@ -21,7 +22,8 @@ const LAST_CHANCE: Duration = Duration::from_millis(50);
 
 /// The sockets of a node.
 pub(crate) struct Sockets {
-    pub(crate) clients: HttpServer,
+    /// None without the role.
+    pub(crate) clients: Option<HttpServer>,
     pub(crate) operators: HttpServer,
 }
 
@@ -32,9 +34,12 @@ pub(crate) async fn shut_down(node: Node, sockets: Sockets) {
 
     step("stop being ready");
     node.watch.leave();
+    announce_leaving(&node).await;
 
     step("wait for balancers to notice");
     sleep(deadlines.balancer_delay.get()).await;
+
+    hand_sessions_over(&node).await;
 
     step("let calls finish");
     finish_calls(&node.watch, &deadlines).await;
@@ -42,13 +47,15 @@ pub(crate) async fn shut_down(node: Node, sockets: Sockets) {
     step("tell streams when to come back");
     tell_streams(&node, deadlines.streams.get()).await;
 
-    step("close connections");
-    let busy = sockets.clients.close(deadlines.streams.get()).await;
-    if busy > 0 {
-        tracing::warn!(
-            connections = busy,
-            "cutting connections that are still busy"
-        );
+    if let Some(clients) = sockets.clients {
+        step("close connections");
+        let busy = clients.close(deadlines.streams.get()).await;
+        if busy > 0 {
+            tracing::warn!(
+                connections = busy,
+                "cutting connections that are still busy"
+            );
+        }
     }
 
     end_parts(node).await;
@@ -58,9 +65,44 @@ pub(crate) async fn shut_down(node: Node, sockets: Sockets) {
     tracing::info!(took = ?began.elapsed(), "shut down");
 }
 
+/// The other nodes place nothing new here.
+async fn announce_leaving(node: &Node) {
+    if let Some(membership) = node.watch.shared_membership() {
+        let limit = node.settings.shutdown.sessions.get();
+        if timeout(limit, membership.members.drain()).await.is_err() {
+            tracing::warn!("could not tell the other nodes in time");
+        }
+    }
+}
+
+/// Where other nodes can take the sessions, they need not wait for anything.
+async fn hand_sessions_over(node: &Node) {
+    let Some(membership) = node.watch.shared_membership() else {
+        return;
+    };
+    if let Some(sessions) = &membership.sessions {
+        step("hand sessions over");
+        let limit = node.settings.shutdown.sessions.get();
+        match timeout(limit, sessions.hand_over()).await {
+            Ok(sessions) => tracing::info!(sessions, "handed over"),
+            Err(_) => {
+                tracing::warn!("some sessions were not handed over in time; others claim them")
+            }
+        }
+    }
+}
+
 /// Ends a node that has no sockets, or none any more.
 pub(crate) async fn end_parts(node: Node) {
     let deadlines = &node.settings.shutdown;
+
+    if let Some(joins) = &node.joins {
+        step("let the calls of other nodes finish");
+        let deadline = Instant::now() + deadlines.calls.get();
+        if !joins.leave(deadline).await {
+            tracing::warn!(busy = ?node.watch.busy(), "giving up on calls of other nodes");
+        }
+    }
 
     step("end workers");
     let ended = join_all(
@@ -72,18 +114,24 @@ pub(crate) async fn end_parts(node: Node) {
         tracing::warn!("some workers did not end in time");
     }
 
-    step("let sessions go");
-    let stopped = timeout(deadlines.sessions.get(), node.sessions.stop()).await;
-    if stopped.is_err() {
-        tracing::warn!("some sessions were not written down in time");
+    let Some(membership) = &node.watch.membership else {
+        return;
+    };
+    if let Some(sessions) = &membership.sessions {
+        step("let sessions go");
+        let stopped = timeout(deadlines.sessions.get(), sessions.stop()).await;
+        if stopped.is_err() {
+            tracing::warn!("some sessions were not written down in time");
+        }
     }
 
-    step("end the lease");
-    if timeout(deadlines.sessions.get(), node.lease.end())
-        .await
-        .is_err()
-    {
+    step("leave the cluster");
+    let left = timeout(deadlines.sessions.get(), membership.members.leave()).await;
+    if left.is_err() {
         tracing::warn!("the lease was not ended in time; it will lapse by itself");
+    }
+    if let Some(listener) = node.listener {
+        listener.close().await;
     }
 }
 
@@ -123,7 +171,11 @@ pub(crate) async fn finish_calls(watch: &Watch, deadlines: &Shutdown) {
 
 async fn tell_streams(node: &Node, limit: Duration) {
     node.watch.drain.cancel();
-    node.sessions.drain_streams();
+    if let Some(membership) = &node.watch.membership
+        && let Some(sessions) = &membership.sessions
+    {
+        sessions.drain_streams();
+    }
     let deadline = Instant::now() + limit;
     while node.watch.load.open_streams() > 0 {
         if Instant::now() >= deadline {

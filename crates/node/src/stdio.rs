@@ -124,9 +124,12 @@ async fn server(
         return Ok((Arc::new(remote), None));
     }
     let path = settings.server.path.clone();
-    let node = Node::build(settings).await?;
+    let node = Node::build(settings, None).await?;
     // Whoever has this process's standard streams owns it.
     let router = node.router(Arc::new(NoAuthentication));
+    let router = router.ok_or_else(|| {
+        Failure::usage("a client on the standard streams needs the role edge: leave node.roles out")
+    })?;
     wait_until_ready(&node).await;
     Ok((Arc::new(InProcess::new(router, path)), Some(node)))
 }

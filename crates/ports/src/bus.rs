@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use shoal_protocol::RawJson;
 use tokio::sync::broadcast;
 
-use crate::StoreError;
+use crate::{NodeId, StoreError};
 
 /// News for all nodes. Delivery is best effort and in order per publisher: a subscriber that falls
 /// behind is told ([`BusSubscription::next`] returns `Lagged`) and looks for itself. Nothing durable
@@ -28,11 +28,21 @@ pub enum BusEvent {
         /// The parameters of `notifications/resources/updated`, untouched.
         params: RawJson,
     },
+    /// A node is leaving, or has left: its sessions may be claimed as they are given up.
+    NodeLeft {
+        /// Which.
+        node: NodeId,
+    },
 }
 
 /// A subscriber's end.
 pub struct BusSubscription {
-    receiver: broadcast::Receiver<BusEvent>,
+    source: Source,
+}
+
+enum Source {
+    News(broadcast::Receiver<BusEvent>),
+    NewsAndGaps(broadcast::Receiver<Result<BusEvent, Lagged>>),
 }
 
 /// News was missed: assume that everything changed.
@@ -42,13 +52,26 @@ pub struct Lagged;
 impl BusSubscription {
     /// Wraps the channel that an engine feeds.
     pub fn new(receiver: broadcast::Receiver<BusEvent>) -> Self {
-        Self { receiver }
+        Self {
+            source: Source::News(receiver),
+        }
+    }
+
+    /// As [`BusSubscription::new`], for an engine that may miss news itself and says so.
+    pub fn with_gaps(receiver: broadcast::Receiver<Result<BusEvent, Lagged>>) -> Self {
+        Self {
+            source: Source::NewsAndGaps(receiver),
+        }
     }
 
     /// The next piece of news; `None` when the bus has closed. Cancellation safe.
     pub async fn next(&mut self) -> Option<Result<BusEvent, Lagged>> {
-        match self.receiver.recv().await {
-            Ok(event) => Some(Ok(event)),
+        let received = match &mut self.source {
+            Source::News(receiver) => receiver.recv().await.map(Ok),
+            Source::NewsAndGaps(receiver) => receiver.recv().await,
+        };
+        match received {
+            Ok(news) => Some(news),
             Err(broadcast::error::RecvError::Lagged(_)) => Some(Err(Lagged)),
             Err(broadcast::error::RecvError::Closed) => None,
         }

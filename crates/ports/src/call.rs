@@ -6,7 +6,7 @@ use std::time::Duration;
 use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision, RpcError};
 use tokio::time::Instant;
 
-use crate::{CallEvents, CallId, Durability, Kind, Principal, Retry, SessionId};
+use crate::{CallEvents, CallId, Durability, Kind, Principal, Retry, SessionId, WorkerId};
 
 /// A request for a worker (`tools/call`, `resources/read`, `prompts/get`, `completion/complete`), or
 /// for the dispatcher's catalog (the list methods).
@@ -31,6 +31,9 @@ pub struct Call {
     pub durability: Durability,
     /// W3C trace context of the parent span.
     pub traceparent: Option<String>,
+    /// The only worker that may run it: a journaled call is bound to the worker that its journal names.
+    /// `None` leaves the choice to the dispatcher.
+    pub worker: Option<WorkerId>,
 }
 
 /// The client behind a call.
@@ -74,13 +77,19 @@ pub struct RunningCall {
     /// Steers the call.
     pub control: Arc<dyn CallControl>,
     /// The worker that runs it, to attach to it again; `None` for calls answered by the dispatcher.
-    pub worker: Option<crate::WorkerId>,
+    pub worker: Option<WorkerId>,
 }
 
 /// Something that a call sent.
 #[derive(Clone, Debug)]
 pub struct CallEvent {
-    /// Counts the call's events from 1 without gaps, so that a re-attached reader can skip.
+    /// The worker's number of the event. A worker counts a call's events from 1 without gaps, so that
+    /// whoever attaches again can say after which.
+    ///
+    /// The dispatcher's numbers never fall within a journaled call, but some are missing or come twice.
+    /// Where it calls a backend in rounds, the round stands above the lowest 32 bits. A question that it
+    /// puts itself carries the number before that of the event which made it ask, so that an owner who
+    /// resumes there gets that event, and the question, again.
     pub sequence: u64,
     /// What it is.
     pub kind: CallEventKind,
@@ -211,13 +220,29 @@ impl CallOutcome {
     }
 }
 
-/// Steers a running call. All methods are quick, never block, and are without effect once the call
-/// has ended.
+/// Steers a running call. All methods return at once and are without effect when the call has ended, or
+/// when somebody else has attached to it since.
 pub trait CallControl: Send + Sync {
-    /// Answers a request that the call put to its client. Returns whether that request was open;
-    /// a second answer is ignored.
-    fn answer(&self, ask: AskId, answer: Outcome) -> bool;
+    /// Answers a request that the call put to its client; a second answer is ignored. The answer is
+    /// taken when this returns, but it may still be on its way to the worker: the future tells when it
+    /// has arrived, and whether that request was open. Dropping the future takes nothing back.
+    fn answer(&self, ask: AskId, answer: Outcome) -> Answered;
 
     /// Tells the tool to stop. The call still ends with one `Finished`, soon.
     fn cancel(&self, reason: &str);
+
+    /// Whether somebody else has attached to the call since. Its events end here without `Finished` then, as
+    /// they do when the way broke, but attaching again would only take it back from the other.
+    fn is_replaced(&self) -> bool {
+        false
+    }
+}
+
+/// Whether an answer met an open request, once it has arrived; `false` also when the way to the worker
+/// broke for good.
+pub type Answered = futures::future::BoxFuture<'static, bool>;
+
+/// An answer whose fate is known already.
+pub fn answered(open: bool) -> Answered {
+    Box::pin(std::future::ready(open))
 }

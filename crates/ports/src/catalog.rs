@@ -50,8 +50,9 @@ pub struct ServerFacts {
     pub capabilities: RawJson,
     /// Instructions of all pools, joined.
     pub instructions: Option<String>,
-    /// Grow with every change of the tools, resources (with templates) and prompts, so that whoever
-    /// serves a client can tell whether the client has been told of the newest.
+    /// Name what the tools, resources (with templates) and prompts are now: others with every change, and
+    /// the same on every node that offers the same. So whoever serves a client can tell whether the client
+    /// has been told of the newest.
     pub versions: [u64; 3],
 }
 

@@ -6,16 +6,22 @@ mod bus;
 mod directory;
 mod event_log;
 mod journal;
+mod membership;
 
 use std::future::Future;
 use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::{Epoch, NodeId, SessionId, Store};
+use shoal_protocol::{EventId, RawJson, RequestId};
+
+use crate::{
+    Append, Begin, Begun, CallId, CallProgress, DeliveryId, Epoch, JournalEntry, NewSession,
+    NodeId, Principal, SessionId, Store, WorkerId,
+};
 
 /// Runs every suite; `store` makes a fresh one each time, whose finished streams are kept for at least
-/// a second and whose streams hold `events_per_stream` events.
+/// a second and whose streams hold `events_per_stream` events, at least 32.
 pub async fn all<F, S>(store: F, events_per_stream: usize)
 where
     F: Fn() -> S,
@@ -30,7 +36,13 @@ where
     event_log::fencing(&store().await).await;
     event_log::concurrent_appends(&store().await).await;
     event_log::foreign_cursors(&store().await, &store().await).await;
+    event_log::repeated_appends(&store().await).await;
     journal::entries(&store().await).await;
+    journal::deliveries(&store().await).await;
+    journal::existing_streams(&store().await).await;
+    journal::one_stream_a_delivery(&store().await).await;
+    journal::rebound_calls(&store().await).await;
+    membership::coming_and_going(&store().await).await;
     bus::delivery(&store().await).await;
 }
 
@@ -50,10 +62,70 @@ async fn session(store: &Store) -> (SessionId, Epoch) {
         .expect("a lease");
     let epoch = store
         .directory
-        .create(&id, &owner, Bytes::from_static(b"record"), LONG)
+        .create(new_session(&id, &owner))
         .await
         .expect("a session");
     (id, epoch)
+}
+
+fn new_session(session: &SessionId, owner: &NodeId) -> NewSession {
+    NewSession {
+        session: session.clone(),
+        principal: Principal::new("somebody"),
+        owner: owner.clone(),
+        record: Bytes::from_static(b"record"),
+        idle: LONG,
+    }
+}
+
+fn entry(request: u64) -> JournalEntry {
+    JournalEntry {
+        call: CallId::generate(),
+        request: RequestId::from_number(request),
+        worker: Some(WorkerId::new("w")),
+        start: RawJson::from_static(r#"{"method":"tools/call"}"#),
+    }
+}
+
+/// A stream of its own for these calls.
+async fn begin(
+    store: &Store,
+    session: &SessionId,
+    epoch: Epoch,
+    entries: Vec<JournalEntry>,
+) -> EventId {
+    let begin = Begin {
+        delivery: DeliveryId::generate(),
+        stream: None,
+        entries,
+    };
+    let begun = store.journal.begin(session, epoch, begin).await;
+    match begun.expect("a stream") {
+        Begun::Now(id) => id,
+        Begun::Before(_) => panic!("a delivery of its own"),
+    }
+}
+
+/// An append after `after` that says nothing of a call.
+fn append(after: EventId, texts: &[&str]) -> Append {
+    Append {
+        stream: after.stream,
+        after: after.sequence,
+        events: events(texts),
+        progress: None,
+    }
+}
+
+/// An append that ends a call.
+fn ending(after: EventId, texts: &[&str], call: CallId) -> Append {
+    Append {
+        progress: Some(CallProgress {
+            call,
+            seen: 9,
+            ended: true,
+        }),
+        ..append(after, texts)
+    }
 }
 
 fn events(texts: &[&str]) -> Vec<Bytes> {

@@ -5,29 +5,30 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::{Epoch, NodeId, SessionId, StoreError};
+use crate::{Epoch, NodeId, Principal, SessionId, StoreError};
 
 /// Who owns which session, under which epoch, and what the session's record says.
 ///
-/// Each method is one atomic step. A session has at most one owner; a node owns while its lease lives.
-/// Every write carries an epoch and is refused ([`StoreError::Stale`]) if it is not the newest. Records
-/// expire when nothing has touched them for their `idle` time.
+/// Each method is one atomic step, but for [`Directory::claim`], which may look first and then compare and
+/// set. A session has at most one owner; a node owns while its lease lives. Every write carries an epoch
+/// and is refused ([`StoreError::Stale`]) if it is not the newest, which is what keeps a former owner from
+/// harm; leases only say when somebody else may claim. Records expire when nothing has touched them for
+/// their `idle` time.
+///
+/// Every method may be called again after [`StoreError::Unavailable`], which leaves open whether the step
+/// was done: a step that was done is not done twice. `save`, `release` and [`Journal::begin`](crate::Journal::begin)
+/// restart the idle time.
 #[async_trait]
 pub trait Directory: Send + Sync + 'static {
-    /// Renews (or begins) the lease of a node.
-    async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<(), StoreError>;
+    /// Renews (or begins) the lease of a node. Returns whether the lease was alive until now: if it was
+    /// not, others may have claimed the node's sessions meanwhile.
+    async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<bool, StoreError>;
 
     /// Ends the lease of a node at once, which lets others claim its sessions.
     async fn end_lease(&self, node: &NodeId) -> Result<(), StoreError>;
 
     /// Enters a new session, owned by `owner`.
-    async fn create(
-        &self,
-        session: &SessionId,
-        owner: &NodeId,
-        record: Bytes,
-        idle: Duration,
-    ) -> Result<Epoch, StoreError>;
+    async fn create(&self, new: NewSession) -> Result<Epoch, StoreError>;
 
     /// Who owns the session now; `None` when there is no such session.
     async fn lookup(&self, session: &SessionId) -> Result<Option<Placement>, StoreError>;
@@ -36,10 +37,13 @@ pub trait Directory: Send + Sync + 'static {
     /// owner's lease is gone, or `node` itself held it.
     ///
     /// # Errors
-    /// `NotFound`; `Held` while another owner's lease lives.
+    /// `NotFound`; `Held` while another owner's lease lives, or when another claim was quicker.
     async fn claim(&self, session: &SessionId, node: &NodeId) -> Result<Claim, StoreError>;
 
-    /// Replaces the record and restarts its idle time.
+    /// Which of these sessions are still held under these epochs, in the same order.
+    async fn held(&self, sessions: &[(SessionId, Epoch)]) -> Result<Vec<bool>, StoreError>;
+
+    /// Replaces the record and restarts the idle time of everything that the session has.
     async fn save(
         &self,
         session: &SessionId,
@@ -65,9 +69,26 @@ pub trait Directory: Send + Sync + 'static {
     async fn sweep(&self) -> Result<usize, StoreError>;
 }
 
+/// A session to enter.
+#[derive(Clone, Debug)]
+pub struct NewSession {
+    /// Its id.
+    pub session: SessionId,
+    /// Whose it is; never changes.
+    pub principal: Principal,
+    /// Who owns it first.
+    pub owner: NodeId,
+    /// What another node needs to be the session.
+    pub record: Bytes,
+    /// How long it lives untouched.
+    pub idle: Duration,
+}
+
 /// Where a session is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
+    /// Whose it is.
+    pub principal: Principal,
     /// The owner, while one holds it and its lease lives.
     pub owner: Option<NodeId>,
     /// The newest epoch.

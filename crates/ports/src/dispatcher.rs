@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use shoal_protocol::{Method, RawJson, RpcError};
 use tokio::sync::watch;
 
-use crate::{Call, CallFailure, CallId, Durability, RunningCall, ServerFacts, SessionId, WorkerId};
+use crate::{Call, CallFailure, Durability, RunningCall, ServerFacts, SessionId, WorkerId};
 
 /// Finds the pool for a call, checks the call against the catalog, and runs it on a worker.
 ///
@@ -35,19 +35,31 @@ pub trait Dispatcher: Send + Sync + 'static {
         header: &dyn Fn(&str) -> Option<Vec<u8>>,
     ) -> Result<(), RpcError>;
 
+    /// The worker that would run this call now, so that the journal can name it before it is started;
+    /// `None` when the call needs none (a list, an unknown tool) or none is there. `tried` are out.
+    fn choose(
+        &self,
+        method: &Method,
+        params: Option<&RawJson>,
+        session: Option<&SessionId>,
+        tried: &[WorkerId],
+    ) -> Option<WorkerId>;
+
     /// Runs a call: the four backend methods and the four list methods. Starting an id that is known
-    /// to its worker attaches to it.
+    /// to its worker attaches to it. A call with a [`worker`](Call::worker) runs there or not at all.
     ///
     /// Not cancellation safe once it has begun: if the future is dropped the call may or may not run.
     async fn start(&self, call: Call) -> Result<RunningCall, CallFailure>;
 
-    /// Attaches to a call that runs, or has lately ended, on `worker`, from after event `after`.
-    async fn attach(
-        &self,
-        call: CallId,
-        worker: &WorkerId,
-        after: u64,
-    ) -> Result<RunningCall, CallFailure>;
+    /// Goes on with a call that an earlier owner of its session began, from after event `after`.
+    ///
+    /// A journaled call is attached to at its worker, which is waited for a moment if it is not there; a
+    /// worker that has certainly never seen the call starts it. A call that is safe to repeat and
+    /// cannot be found is started anew on any worker.
+    ///
+    /// # Errors
+    /// `OutcomeUnknown` when a journaled call's worker is gone or has forgotten it.
+    async fn resume(&self, call: Call, after: u64) -> Result<RunningCall, CallFailure>;
 
     /// Makes sure that updates of the resource arrive on the bus as
     /// [`ResourceUpdated`](crate::BusEvent::ResourceUpdated). Counted: as many `unsubscribe`s end it.

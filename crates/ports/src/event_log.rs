@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use shoal_protocol::{EventId, StreamId};
 
-use crate::{Epoch, Kind, SessionId, StoreError};
+use crate::{CallId, Epoch, Kind, SessionId, StoreError};
 
 /// The events of every stream, numbered.
 ///
@@ -13,27 +13,26 @@ use crate::{Epoch, Kind, SessionId, StoreError};
 /// retention time removes it, and then `read` says so.
 #[async_trait]
 pub trait EventLog: Send + Sync + 'static {
-    /// Opens a new stream and returns the id that stands before its first event
-    /// ([`StreamId::STANDALONE`] always exists). Calls that are journaled get theirs from
-    /// [`Journal::begin`](crate::Journal::begin).
-    async fn open(&self, session: &SessionId, epoch: Epoch) -> Result<EventId, LogError>;
-
-    /// Appends events, and with `end` finishes the stream and closes its journal entry in the same step.
-    /// A finished stream is kept for the engine's retention time.
+    /// Appends events and notes how far their call has come, in one step. Streams come into being by
+    /// [`Journal::begin`](crate::Journal::begin); [`StreamId::STANDALONE`] always exists. A stream that
+    /// was opened for calls finishes when the last of them has ended, and is kept for the engine's
+    /// retention time.
+    ///
+    /// Idempotent: an append that has been done already, whose reply was lost, succeeds and does nothing.
     ///
     /// # Errors
-    /// `Stale` for a former owner; `Full` at the session's or the store's limit.
+    /// `Stale` for a former owner, or when `append.after` is not where the stream stands (somebody else
+    /// has written); `Full` at the session's or the store's limit. An append that ends a call is refused
+    /// for its size by the session's limit alone, so that calls can end when the store is full.
     async fn append(
         &self,
         session: &SessionId,
         epoch: Epoch,
-        stream: StreamId,
-        events: Vec<Bytes>,
-        end: bool,
+        append: Append,
     ) -> Result<Appended, LogError>;
 
-    /// The id that stands before the first event of a stream: where a reader of all begins.
-    async fn beginning(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError>;
+    /// The id of the newest event of a stream (the one before the first, when there is none).
+    async fn last(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError>;
 
     /// Up to `limit` events after `cursor`, in order.
     ///
@@ -48,11 +47,37 @@ pub trait EventLog: Send + Sync + 'static {
     ) -> Result<Page, LogError>;
 }
 
+/// What to append.
+#[derive(Clone, Debug)]
+pub struct Append {
+    /// The stream.
+    pub stream: StreamId,
+    /// The sequence of the stream's newest event, as the owner knows it.
+    pub after: u64,
+    /// The events.
+    pub events: Vec<Bytes>,
+    /// How far the call that they come from has got, if they come from a call.
+    pub progress: Option<CallProgress>,
+}
+
+/// How far a journaled call has got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallProgress {
+    /// The call.
+    pub call: CallId,
+    /// The worker's number of the last event that is in the log with this append.
+    pub seen: u64,
+    /// Whether that was the call's end: its journal entry is closed.
+    pub ended: bool,
+}
+
 /// The result of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Appended {
     /// The id of the last event appended (of the last before, when none was).
     pub last: EventId,
+    /// Whether the stream is finished: its last call has ended.
+    pub finished: bool,
 }
 
 /// A piece of a stream.
@@ -92,7 +117,7 @@ impl LogError {
             Self::Store(StoreError::NotFound) => Kind::NotFound,
             Self::Store(StoreError::Full(_)) => Kind::Overloaded,
             Self::Store(StoreError::Stale | StoreError::Held) => Kind::Conflict,
-            Self::Store(StoreError::Unavailable(_)) => Kind::Unavailable,
+            Self::Store(StoreError::Unavailable(_) | StoreError::Away(_)) => Kind::Unavailable,
         }
     }
 }

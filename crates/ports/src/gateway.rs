@@ -1,5 +1,6 @@
 //! The seam between an edge and the legacy sessions.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -7,7 +8,7 @@ use bytes::Bytes;
 use shoal_protocol::{Body, EventId, Request, Revision, RpcError};
 use tokio::sync::mpsc;
 
-use crate::{Kind, Principal, SessionId};
+use crate::{DeliveryId, Kind, NodeId, Principal, SessionId};
 
 /// The legacy sessions, wherever they live.
 ///
@@ -25,7 +26,7 @@ pub trait SessionGateway: Send + Sync + 'static {
     ///
     /// If the returned future is dropped, requests that were accepted run on: for a legacy client a
     /// broken connection is no cancellation.
-    async fn deliver(&self, to: &SessionRef, body: Body) -> Result<Delivered, GatewayError>;
+    async fn deliver(&self, to: &SessionRef, post: Post) -> Result<Delivered, GatewayError>;
 
     /// Opens the standalone stream (`cursor` none: a new connection takes over from the one before,
     /// which ends), or resumes any stream after `cursor`.
@@ -40,6 +41,29 @@ pub trait SessionGateway: Send + Sync + 'static {
 
     /// Ends the session and everything in it. A second call answers `NotFound`.
     async fn close(&self, to: &SessionRef) -> Result<(), GatewayError>;
+}
+
+/// A body that a client posted.
+#[derive(Clone, Debug)]
+pub struct Post {
+    /// What it says.
+    pub body: Body,
+    /// Which posting it is.
+    pub delivery: DeliveryId,
+    /// Whether it was delivered before and the answer got lost on the way. What was begun for it then is
+    /// found again and not begun twice.
+    pub repeated: bool,
+}
+
+impl Post {
+    /// A body that has just arrived.
+    pub fn new(body: Body) -> Self {
+        Self {
+            body,
+            delivery: DeliveryId::generate(),
+            repeated: false,
+        }
+    }
 }
 
 /// A session in the hands of a principal.
@@ -99,6 +123,8 @@ pub enum Delivered {
 pub struct EventStream {
     /// What to write.
     pub items: mpsc::Receiver<StreamItem>,
+    /// Where the reading begins: whoever loses the stream before its first item listens again from here.
+    pub cursor: EventId,
 }
 
 /// Something to write to an SSE connection.
@@ -120,6 +146,9 @@ pub enum StreamItem {
     },
     /// Tell the client when to come back; the connection closes next.
     Retry(Duration),
+    /// The session has another owner now, or will; the channel ends next, and what follows is found by
+    /// listening again after the last id. Never for a client's eyes.
+    Moved,
 }
 
 /// Why the gateway refused.
@@ -131,11 +160,26 @@ pub enum GatewayError {
     /// The message does not fit the session or its revision (a batch, a malformed `initialize`).
     #[error("{0}")]
     Rejected(RpcError),
+    /// The session belongs to another node; ask there.
+    #[error("the session is on another node")]
+    Moved {
+        /// Which, if that is known.
+        owner: Option<NodeId>,
+    },
+    /// The way to the session's node broke. Whether it got the message is not known: deliver it again,
+    /// as [repeated](Post::repeated).
+    #[error(
+        "the way to the session's node broke ({reason}); whether it got the message is not known"
+    )]
+    Unreachable {
+        /// What broke.
+        reason: String,
+    },
     /// The events after the cursor are gone.
     #[error(
         "the history after the given Last-Event-ID is gone ({0}); the stream cannot be resumed"
     )]
-    HistoryGone(&'static str),
+    HistoryGone(Cow<'static, str>),
     /// The cap on sessions of this principal.
     #[error("too many sessions: {limit} are open for this principal; close one or try again later")]
     TooManySessionsOfPrincipal {
@@ -183,7 +227,9 @@ impl GatewayError {
             Self::TooManySessionsOfPrincipal { .. }
             | Self::TooManySessions { .. }
             | Self::Overloaded { .. } => Kind::Overloaded,
-            Self::Unavailable { .. } => Kind::Unavailable,
+            Self::Unavailable { .. } | Self::Moved { .. } | Self::Unreachable { .. } => {
+                Kind::Unavailable
+            }
             Self::Internal(_) => Kind::Internal,
         }
     }
@@ -195,6 +241,7 @@ impl GatewayError {
             | Self::TooManySessions { retry_after, .. }
             | Self::Overloaded { retry_after, .. }
             | Self::Unavailable { retry_after, .. } => Some(*retry_after),
+            Self::Moved { .. } => Some(Duration::from_secs(1)),
             _ => None,
         }
     }

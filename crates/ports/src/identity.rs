@@ -78,6 +78,24 @@ impl CallId {
     pub fn generate() -> Self {
         Self(Uuid::now_v7())
     }
+
+    /// The id's 16 bytes; they sort as the ids do.
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
+
+    /// The id of these bytes.
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(Uuid::from_bytes(bytes))
+    }
+
+    /// When the id was made, in milliseconds since 1970, on the clock of the node that made it.
+    pub fn made_at(&self) -> u64 {
+        let bytes = self.0.as_bytes();
+        bytes[..6]
+            .iter()
+            .fold(0, |time, byte| time << 8 | u64::from(*byte))
+    }
 }
 
 impl std::str::FromStr for CallId {
@@ -95,6 +113,42 @@ impl std::fmt::Display for CallId {
 }
 
 impl std::fmt::Debug for CallId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// One posting of a body by an edge, so that an edge that lost the owner before the answer can deliver
+/// again without anything being begun twice.
+#[derive(
+    Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
+pub struct DeliveryId(Uuid);
+
+impl DeliveryId {
+    /// A new id.
+    pub fn generate() -> Self {
+        Self(Uuid::new_v4())
+    }
+
+    /// The id's 16 bytes.
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
+
+    /// The id of these bytes.
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(Uuid::from_bytes(bytes))
+    }
+}
+
+impl std::fmt::Display for DeliveryId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.0.simple())
+    }
+}
+
+impl std::fmt::Debug for DeliveryId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{self}")
     }

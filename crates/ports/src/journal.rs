@@ -1,26 +1,104 @@
-//! The seam that remembers which calls run, so that a new owner can attach to them.
+//! The seam that remembers which calls run, so that a new owner can resume them.
 
 use async_trait::async_trait;
-use shoal_protocol::{EventId, RequestId, StreamId};
+use shoal_protocol::{EventId, RawJson, RequestId, StreamId};
 
-use crate::{CallId, Epoch, LogError, SessionId, WorkerId};
+use crate::{CallId, DeliveryId, Epoch, LogError, SessionId, StoreError, WorkerId};
 
 /// The running calls of every session that must not be repeated or lost.
+///
+/// As with [`Directory`](crate::Directory), a method may be called again after `Unavailable`.
 #[async_trait]
 pub trait Journal: Send + Sync + 'static {
-    /// Opens a stream and journals the calls that will be answered on it (one, but for a batch), in one
-    /// atomic step, before they are dispatched. Returns the id that stands before the stream's first
-    /// event. [`EventLog::append`](crate::EventLog::append) with `end` closes the entries.
+    /// Journals calls (one, but for a batch) together with the stream that they will be answered on, in
+    /// one atomic step, before they are dispatched. [`EventLog::append`](crate::EventLog::append) closes
+    /// the entries.
+    ///
+    /// A delivery opens one stream: if other calls were begun for it, nothing is begun.
+    ///
+    /// # Errors
+    /// `Stale` for a former owner; `Full` at the session's or the store's limit; `Gone` if the stream to
+    /// join is not there or has finished.
     async fn begin(
         &self,
         session: &SessionId,
         epoch: Epoch,
-        entries: Vec<JournalEntry>,
-    ) -> Result<EventId, LogError>;
+        begin: Begin,
+    ) -> Result<Begun, LogError>;
 
-    /// The calls that were begun and have not ended, oldest first.
-    async fn running(&self, session: &SessionId)
-    -> Result<Vec<(StreamId, JournalEntry)>, LogError>;
+    /// Says that a call is about to be started on another worker than the one journaled.
+    async fn rebind(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        call: CallId,
+        worker: &WorkerId,
+    ) -> Result<(), StoreError>;
+
+    /// The streams with calls that were begun and have not ended, oldest first; for their owner only.
+    ///
+    /// # Errors
+    /// `Stale` for a former owner, who must not start anything.
+    async fn running(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+    ) -> Result<Vec<RunningStream>, LogError>;
+
+    /// Where the stream begins that was opened for a delivery, running or finished.
+    async fn delivered(
+        &self,
+        session: &SessionId,
+        delivery: DeliveryId,
+    ) -> Result<Option<EventId>, LogError>;
+}
+
+/// Calls to journal.
+#[derive(Clone, Debug)]
+pub struct Begin {
+    /// What brought them.
+    pub delivery: DeliveryId,
+    /// The stream to answer on; `None` opens a new one, which ends with the last answer.
+    pub stream: Option<StreamId>,
+    /// The calls; at least one.
+    pub entries: Vec<JournalEntry>,
+}
+
+/// What came of [`Journal::begin`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begun {
+    /// The calls are journaled; the id stands where their stream ends now, before its first event if it
+    /// is new.
+    Now(EventId),
+    /// Other calls were begun for this delivery before; the id stands before their stream's first event.
+    Before(EventId),
+}
+
+impl Begun {
+    /// Where a reader of the stream begins.
+    pub fn id(self) -> EventId {
+        match self {
+            Self::Now(id) | Self::Before(id) => id,
+        }
+    }
+}
+
+/// A stream on which calls run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunningStream {
+    /// The id of its newest event.
+    pub last: EventId,
+    /// The calls, oldest first.
+    pub calls: Vec<JournaledCall>,
+}
+
+/// A call that was begun and has not ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JournaledCall {
+    /// What was journaled.
+    pub entry: JournalEntry,
+    /// The worker's number of the last event of the call that is in the log.
+    pub seen: u64,
 }
 
 /// A journaled call.
@@ -30,6 +108,8 @@ pub struct JournalEntry {
     pub call: CallId,
     /// The client's request that it answers.
     pub request: RequestId,
-    /// Where it runs, once chosen.
+    /// Where it runs, or will.
     pub worker: Option<WorkerId>,
+    /// What is needed to start it, as the session wrote it.
+    pub start: RawJson,
 }

@@ -5,10 +5,11 @@
 //! | edge → session | [`SessionGateway`] | edges, the stdio bridge | `shoal-session` |
 //! | edge, session → tools | [`Dispatcher`] | edges (modern), sessions (legacy) | `shoal-dispatch` |
 //! | dispatch → worker | [`Worker`] | `shoal-dispatch` | `shoal-worker` |
-//! | ownership and session records | [`Directory`] | `shoal-session` | [`memory`] |
-//! | resumable streams | [`EventLog`] | `shoal-session` | [`memory`] |
-//! | running calls | [`Journal`] | `shoal-session` | [`memory`] |
-//! | news for every node | [`Bus`] | sessions, edges, dispatch | [`memory`] |
+//! | ownership and session records | [`Directory`] | `shoal-session`, `shoal-cluster` | [`memory`], `shoal-store-redis` |
+//! | resumable streams | [`EventLog`] | `shoal-session` | [`memory`], `shoal-store-redis` |
+//! | running calls | [`Journal`] | `shoal-session` | [`memory`], `shoal-store-redis` |
+//! | the nodes there are | [`Membership`] | `shoal-cluster` | [`memory`], `shoal-store-redis` |
+//! | news for every node | [`Bus`] | sessions, edges, dispatch | [`memory`], `shoal-store-redis` |
 //! | who is calling | [`Authenticator`] | edges | `shoal-edge` |
 //!
 //! [`contract`] holds one test suite for each storage seam; every engine runs it.
@@ -27,6 +28,7 @@ mod gateway;
 mod identity;
 mod journal;
 mod kind;
+mod membership;
 pub mod memory;
 mod store;
 mod worker;
@@ -34,20 +36,21 @@ mod worker;
 pub use authenticator::{AuthError, Authenticator};
 pub use bus::{Bus, BusEvent, BusSubscription, Lagged};
 pub use call::{
-    AskId, Call, CallControl, CallEvent, CallEventKind, CallFailure, CallOutcome, Caller,
-    LogFilter, RunningCall,
+    Answered, AskId, Call, CallControl, CallEvent, CallEventKind, CallFailure, CallOutcome, Caller,
+    LogFilter, RunningCall, answered,
 };
 pub use call_events::CallEvents;
 pub use catalog::{Durability, PoolCatalog, RawObjectOrEmpty, ServerFacts};
-pub use directory::{Claim, Directory, Placement};
+pub use directory::{Claim, Directory, NewSession, Placement};
 pub use dispatcher::Dispatcher;
-pub use event_log::{Appended, EventLog, LogError, LoggedEvent, Page};
+pub use event_log::{Append, Appended, CallProgress, EventLog, LogError, LoggedEvent, Page};
 pub use gateway::{
-    Delivered, EventStream, GatewayError, OpenSession, Opened, SessionGateway, SessionRef,
+    Delivered, EventStream, GatewayError, OpenSession, Opened, Post, SessionGateway, SessionRef,
     SessionTransport, StreamItem,
 };
-pub use identity::{CallId, Epoch, NodeId, Principal, SessionId, WorkerId};
-pub use journal::{Journal, JournalEntry};
+pub use identity::{CallId, DeliveryId, Epoch, NodeId, Principal, SessionId, WorkerId};
+pub use journal::{Begin, Begun, Journal, JournalEntry, JournaledCall, RunningStream};
 pub use kind::{Kind, Retry};
+pub use membership::{Membership, NodeInfo};
 pub use store::{Store, StoreError};
-pub use worker::{Announcement, Worker, WorkerLoad};
+pub use worker::{Announcement, Worker, WorkerLoad, WorkerSet};

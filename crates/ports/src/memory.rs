@@ -5,6 +5,7 @@ mod data;
 mod directory;
 mod event_log;
 mod journal;
+mod membership;
 
 use std::sync::Arc;
 
@@ -34,7 +35,8 @@ impl MemoryStore {
         Store {
             directory: engine.clone(),
             log: engine.clone(),
-            journal: engine,
+            journal: engine.clone(),
+            membership: engine,
             bus: Arc::new(MemoryBus::default()),
         }
     }

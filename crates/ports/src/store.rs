@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Bus, Directory, EventLog, Journal};
+use crate::{Bus, Directory, EventLog, Journal, Membership};
 
 /// One engine's implementations, which share their data: a fence that the directory raises is the one
 /// that the log and the journal check.
@@ -14,8 +14,17 @@ pub struct Store {
     pub log: Arc<dyn EventLog>,
     /// Running calls.
     pub journal: Arc<dyn Journal>,
+    /// Nodes.
+    pub membership: Arc<dyn Membership>,
     /// News.
     pub bus: Arc<dyn Bus>,
+}
+
+impl StoreError {
+    /// Whether the same step may go through later.
+    pub fn is_outage(&self) -> bool {
+        matches!(self, Self::Unavailable(_) | Self::Away(_))
+    }
 }
 
 /// Why a store refused or failed.
@@ -33,7 +42,11 @@ pub enum StoreError {
     /// A limit of the store is reached.
     #[error("the store is full: {0}")]
     Full(&'static str),
-    /// The store cannot be reached.
+    /// The store did not confirm the step, which may have been done or not.
     #[error("the store cannot be reached: {0}")]
     Unavailable(String),
+    /// The store was not even asked, because it is known to be away or too much waits for it: nothing
+    /// was done.
+    #[error("the store is away: {0}")]
+    Away(String),
 }

@@ -27,9 +27,13 @@ pub trait Worker: Send + Sync + 'static {
 
     /// Runs a call; a known id attaches from the beginning.
     ///
+    /// A worker remembers the journaled calls that it has begun for longer than their results. When it has
+    /// to forget some, it remembers the newest of those: a journaled call that is not known and not
+    /// newer is refused, since it may have run here.
+    ///
     /// # Errors
     /// `Overloaded` when its queue is full, `NotExecuted` when it cannot run anything now; in both cases
-    /// nothing was executed.
+    /// nothing was executed. `OutcomeUnknown` when the call may have run before.
     async fn start(&self, call: Call) -> Result<RunningCall, CallFailure>;
 
     /// Attaches to a call from after event `after`.
@@ -49,6 +53,15 @@ pub trait Worker: Send + Sync + 'static {
 
     /// Tells the backend that a legacy session is over, so that it can let go of what it holds for it.
     async fn end_session(&self, session: &SessionId);
+}
+
+/// Where workers come in and leave.
+pub trait WorkerSet: Send + Sync + 'static {
+    /// Takes a worker in. One of the same id is replaced; its running calls go on.
+    fn add(&self, worker: Arc<dyn Worker>);
+
+    /// Lets a worker go; nothing new is started on it.
+    fn remove(&self, worker: &WorkerId);
 }
 
 /// What a worker says of itself.
@@ -71,6 +84,6 @@ pub struct WorkerLoad {
     pub running: usize,
     /// Calls waiting.
     pub queued: usize,
-    /// Calls that can run at once.
+    /// Calls that can run at once; 0 while the worker cannot be reached.
     pub capacity: usize,
 }

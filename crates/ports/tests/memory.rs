@@ -1,9 +1,20 @@
 //! The embedded engines keep the contract.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failed step is the report"
+)]
+
 use std::time::Duration;
 
+use bytes::Bytes;
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
-use shoal_ports::{Epoch, LogError, NodeId, SessionId, StoreError, contract};
+use shoal_ports::{
+    Append, Begin, Begun, CallId, CallProgress, DeliveryId, Epoch, JournalEntry, LogError,
+    NewSession, NodeId, Principal, SessionId, Store, StoreError, contract,
+};
+use shoal_protocol::{EventId, RawJson, RequestId, StreamId};
 
 fn limits() -> MemoryLimits {
     MemoryLimits {
@@ -17,116 +28,156 @@ async fn the_embedded_engines_keep_the_contract() {
     contract::all(|| async { MemoryStore::new(limits()).into_store() }, 100).await;
 }
 
+/// A session, and calls in it that the test steps through.
+struct Steps {
+    engine: MemoryStore,
+    store: Store,
+    session: SessionId,
+    epoch: Epoch,
+}
+
+impl Steps {
+    async fn new(limits: MemoryLimits) -> Self {
+        let engine = MemoryStore::new(limits);
+        let store = engine.clone().into_store();
+        let session = SessionId::random();
+        let new = NewSession {
+            session: session.clone(),
+            principal: Principal::anonymous(),
+            owner: NodeId::new("a"),
+            record: Bytes::new(),
+            idle: Duration::from_secs(3600),
+        };
+        let epoch = store.directory.create(new).await.unwrap();
+        Self {
+            engine,
+            store,
+            session,
+            epoch,
+        }
+    }
+
+    async fn begin(&self) -> (EventId, CallId) {
+        let entry = JournalEntry {
+            call: CallId::generate(),
+            request: RequestId::from_number(1),
+            worker: None,
+            start: RawJson::from_static("{}"),
+        };
+        let call = entry.call;
+        let begin = Begin {
+            delivery: DeliveryId::generate(),
+            stream: None,
+            entries: vec![entry],
+        };
+        let begun = self.store.journal.begin(&self.session, self.epoch, begin);
+        match begun.await.unwrap() {
+            Begun::Now(id) => (id, call),
+            Begun::Before(_) => panic!("a delivery of its own"),
+        }
+    }
+
+    /// Appends one event after `after`, which ends a call or does not.
+    async fn append(
+        &self,
+        after: EventId,
+        event: &[u8],
+        ends: Option<CallId>,
+    ) -> Result<EventId, LogError> {
+        let append = Append {
+            stream: after.stream,
+            after: after.sequence,
+            events: vec![Bytes::copy_from_slice(event)],
+            progress: ends.map(|call| CallProgress {
+                call,
+                seen: 1,
+                ended: true,
+            }),
+        };
+        let log = &self.store.log;
+        let appended = log.append(&self.session, self.epoch, append).await?;
+        Ok(appended.last)
+    }
+
+    async fn sweep_after(&self, seconds: u64) {
+        tokio::time::advance(Duration::from_secs(seconds)).await;
+        self.store.directory.sweep().await.unwrap();
+    }
+
+    async fn read(&self, cursor: EventId) -> Result<usize, LogError> {
+        let page = self.store.log.read(&self.session, cursor, 9).await?;
+        Ok(page.events.len())
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn limits_hold_and_freed_room_is_used_again() {
-    let engine = MemoryStore::new(MemoryLimits {
+    let steps = Steps::new(MemoryLimits {
         bytes_per_session: 1000,
         retention: Duration::from_secs(60),
         ..limits()
-    });
-    let store = engine.clone().into_store();
-    let (session, node) = (SessionId::random(), NodeId::new("a"));
-    let hour = Duration::from_secs(3600);
-    let epoch: Epoch = store
-        .directory
-        .create(&session, &node, bytes::Bytes::new(), hour)
-        .await
-        .unwrap();
-    let event = || vec![bytes::Bytes::from(vec![b'x'; 400])];
-    let running = store.log.open(&session, epoch).await.unwrap().stream;
-    store
-        .log
-        .append(&session, epoch, running, event(), false)
-        .await
-        .unwrap();
-    store
-        .log
-        .append(&session, epoch, running, event(), false)
-        .await
-        .unwrap();
-    let full = store
-        .log
-        .append(&session, epoch, running, event(), false)
-        .await;
-    assert!(
-        matches!(full, Err(LogError::Store(StoreError::Full(_)))),
-        "{full:?}"
-    );
-    assert_eq!(engine.event_bytes(), 800);
+    })
+    .await;
+    let (running, call) = steps.begin().await;
+    let large = [b'x'; 400];
+    let one = steps.append(running, &large, None).await.unwrap();
+    let two = steps.append(one, &large, None).await.unwrap();
+    let full = steps.append(two, &large, None).await;
+    let expected = matches!(full, Err(LogError::Store(StoreError::Full(_))));
+    assert!(expected, "{full:?}");
+    assert_eq!(steps.engine.event_bytes(), 800);
 
     // A finished stream makes room for others when the session is full.
-    store
-        .log
-        .append(&session, epoch, running, Vec::new(), true)
-        .await
-        .unwrap();
-    let next = store.log.open(&session, epoch).await.unwrap().stream;
-    store
-        .log
-        .append(&session, epoch, next, event(), true)
-        .await
-        .unwrap();
-    assert_eq!(engine.event_bytes(), 400);
+    steps.append(two, b"", Some(call)).await.unwrap();
+    let (next, call) = steps.begin().await;
+    steps.append(next, &large, Some(call)).await.unwrap();
+    assert_eq!(steps.engine.event_bytes(), 400);
 
     // And retention ends by time.
-    tokio::time::advance(Duration::from_secs(61)).await;
-    store.directory.sweep().await.unwrap();
-    assert_eq!(engine.event_bytes(), 0);
+    steps.sweep_after(61).await;
+    assert_eq!(steps.engine.event_bytes(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_can_end_when_the_store_is_full_but_none_can_begin() {
+    let steps = Steps::new(MemoryLimits {
+        bytes: 100,
+        ..limits()
+    })
+    .await;
+    let (running, call) = steps.begin().await;
+    let last = steps.append(running, &[b'x'; 100], None).await.unwrap();
+    let full = steps.append(last, b"more", None).await;
+    let expected = matches!(full, Err(LogError::Store(StoreError::Full(_))));
+    assert!(expected, "{full:?}");
+    let begin = Begin {
+        delivery: DeliveryId::generate(),
+        stream: None,
+        entries: Vec::new(),
+    };
+    let journal = &steps.store.journal;
+    let full = journal.begin(&steps.session, steps.epoch, begin).await;
+    let expected = matches!(full, Err(LogError::Store(StoreError::Full(_))));
+    assert!(expected, "{full:?}");
+    steps.append(last, b"result", Some(call)).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_standalone_stream_forgets_what_is_old() {
-    let engine = MemoryStore::new(limits());
-    let store = engine.clone().into_store();
-    let (session, node) = (SessionId::random(), NodeId::new("a"));
-    let hour = Duration::from_secs(3600);
-    let directory = &store.directory;
-    let epoch = directory
-        .create(&session, &node, bytes::Bytes::new(), hour)
-        .await
-        .unwrap();
-    let stream = shoal_protocol::StreamId::STANDALONE;
-    let start = store.log.beginning(&session, stream).await.unwrap();
-    let append = || {
-        let events = vec![bytes::Bytes::from_static(b"news")];
-        store.log.append(&session, epoch, stream, events, false)
-    };
-    let first = append().await.unwrap().last;
-    directory.sweep().await.unwrap();
-    tokio::time::advance(Duration::from_secs(59)).await;
-    directory.sweep().await.unwrap();
-    assert_eq!(
-        store
-            .log
-            .read(&session, start, 9)
-            .await
-            .unwrap()
-            .events
-            .len(),
-        1,
-        "kept for its time"
-    );
-    append().await.unwrap();
-    tokio::time::advance(Duration::from_secs(2)).await;
-    directory.sweep().await.unwrap();
-    let gone = store.log.read(&session, start, 9).await;
-    assert!(
-        matches!(gone, Err(LogError::Gone(_))),
-        "a reader of old news is told: {gone:?}"
-    );
-    assert_eq!(
-        store
-            .log
-            .read(&session, first, 9)
-            .await
-            .unwrap()
-            .events
-            .len(),
-        1
-    );
-    for _ in 0..2 {
-        tokio::time::advance(Duration::from_secs(61)).await;
-        directory.sweep().await.unwrap();
-    }
-    assert_eq!(engine.event_bytes(), 0);
+    let steps = Steps::new(limits()).await;
+    let start = steps.store.log.last(&steps.session, StreamId::STANDALONE);
+    let start = start.await.unwrap();
+    let first = steps.append(start, b"news", None).await.unwrap();
+    steps.sweep_after(0).await;
+    steps.sweep_after(59).await;
+    assert_eq!(steps.read(start).await.unwrap(), 1, "kept for its time");
+    steps.append(first, b"news", None).await.unwrap();
+    steps.sweep_after(2).await;
+    let gone = steps.read(start).await;
+    let told = matches!(gone, Err(LogError::Gone(_)));
+    assert!(told, "a reader of old news is told: {gone:?}");
+    assert_eq!(steps.read(first).await.unwrap(), 1);
+    steps.sweep_after(61).await;
+    steps.sweep_after(61).await;
+    assert_eq!(steps.engine.event_bytes(), 0);
 }

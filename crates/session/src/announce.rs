@@ -57,6 +57,8 @@ pub(crate) async fn announce(node: Arc<Node>, stop: CancellationToken) {
                 Some(Ok(BusEvent::ResourceUpdated { uri, params })) => {
                     node.resource_updated(&uri, &params).await;
                 }
+                // Sessions are told of no nodes.
+                Some(Ok(BusEvent::NodeLeft { .. })) => {}
                 // Missed news: say that everything may have changed, once each.
                 Some(Err(_)) => {
                     for uri in node.subscribers.all_uris() {

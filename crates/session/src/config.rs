@@ -33,6 +33,12 @@ pub struct SessionConfig {
     pub reader_buffer: usize,
     /// How long a connection may refuse to take an event before it is cut.
     pub reader_stall: Duration,
+    /// Workers that a journaled call is offered to, at most.
+    pub start_attempts: usize,
+    /// How long a request waits for a store that cannot be reached before it is refused.
+    pub begin_patience: Duration,
+    /// How long what a call sends is kept for a store that cannot be reached.
+    pub store_patience: Duration,
     /// What refused callers are told to wait.
     pub retry_after: Duration,
 }
@@ -54,6 +60,9 @@ impl Default for SessionConfig {
             tail_events: 64,
             reader_buffer: 64,
             reader_stall: Duration::from_secs(30),
+            start_attempts: 3,
+            begin_patience: Duration::from_secs(1),
+            store_patience: Duration::from_secs(300),
             retry_after: Duration::from_secs(1),
         }
     }

@@ -10,6 +10,7 @@ use shoal_ports::{
     Epoch, GatewayError, LogError, Principal, SessionId, SessionTransport, StoreError,
 };
 use shoal_protocol::Revision;
+use tokio_util::sync::CancellationToken;
 
 use crate::actor::{Reply, SessionMsg, Shared};
 use crate::config::SessionConfig;
@@ -64,6 +65,21 @@ impl LiveSession {
     pub(crate) fn note(&self, input: Input) {
         // A session that is gone needs no notes.
         let _ = self.actor.cast(SessionMsg::Note(input));
+    }
+
+    /// Another node owns the session, or nobody knows: nothing is written here any more.
+    pub(crate) fn lose(&self) {
+        self.streams.lose();
+    }
+
+    /// Whether this node has lost the session.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.streams.lost().is_cancelled()
+    }
+
+    /// Fires when this node loses the session.
+    pub(crate) fn lost(&self) -> CancellationToken {
+        self.streams.lost().clone()
     }
 
     pub(crate) async fn snapshot(&self) -> Option<Bytes> {
@@ -125,19 +141,18 @@ pub(crate) fn store_failed(error: &StoreError, config: &SessionConfig) -> Gatewa
             reason: (*limit).to_owned(),
             retry_after,
         },
-        StoreError::Stale | StoreError::Held | StoreError::Unavailable(_) => {
-            GatewayError::Unavailable {
-                reason: error.to_string(),
-                retry_after,
-            }
-        }
+        StoreError::Stale | StoreError::Held => GatewayError::Moved { owner: None },
+        StoreError::Unavailable(_) | StoreError::Away(_) => GatewayError::Unavailable {
+            reason: error.to_string(),
+            retry_after,
+        },
     }
 }
 
 /// What a client is told when the log fails.
 pub(crate) fn log_failed(error: &LogError, config: &SessionConfig) -> GatewayError {
     match error {
-        LogError::Gone(reason) => GatewayError::HistoryGone(reason),
+        LogError::Gone(reason) => GatewayError::HistoryGone((*reason).into()),
         LogError::Store(error) => store_failed(error, config),
     }
 }

@@ -24,8 +24,6 @@ pub(crate) struct Record {
     pub(crate) updated: BTreeSet<String>,
     /// The list versions that the client has been told of.
     pub(crate) announced: [u64; 3],
-    /// Number of the next request to the client.
-    pub(crate) next_ask: u64,
 }
 
 /// What `initialize` settled.
@@ -50,7 +48,6 @@ impl Record {
             subscriptions: BTreeSet::new(),
             updated: BTreeSet::new(),
             announced: [0; 3],
-            next_ask: 1,
         }
     }
 

@@ -4,6 +4,8 @@ mod deliver;
 mod lifecycle;
 mod listen;
 mod node;
+mod ownership;
+mod repeated;
 mod sweep;
 
 use std::sync::Arc;
@@ -11,10 +13,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_ports::{
-    Delivered, Dispatcher, EventStream, GatewayError, NodeId, OpenSession, Opened, SessionGateway,
-    SessionRef, Store,
+    Delivered, Dispatcher, EventStream, GatewayError, NodeId, OpenSession, Opened, Post,
+    SessionGateway, SessionRef, Store, StoreError,
 };
-use shoal_protocol::{Body, EventId};
+use shoal_protocol::EventId;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -48,6 +50,14 @@ pub struct SessionsStatus {
     pub history_gone: usize,
     /// Connections cut since the start because they did not read.
     pub cut: usize,
+    /// Sessions taken over from other nodes since the start.
+    pub taken_over: usize,
+    /// Sessions given to other nodes since the start.
+    pub handed_over: usize,
+    /// Sessions since the start that other nodes had claimed before this one noticed.
+    pub lost: usize,
+    /// Calls resumed since the start that another node had begun.
+    pub resumed_calls: usize,
 }
 
 impl Sessions {
@@ -89,6 +99,23 @@ impl Sessions {
         }
     }
 
+    /// Gives every session to whichever node is asked for it next: records are stored, connections are
+    /// told that the session has moved, and running calls stay with their workers. New sessions and
+    /// claims are refused with `Moved` from now on. Returns how many sessions were given up; sessions
+    /// without an actor follow when the node's lease ends.
+    pub async fn hand_over(&self) -> usize {
+        self.node.hand_over().await
+    }
+
+    /// Asks the store which sessions this node still owns, and lets go of the others. To be called when
+    /// the node's lease may have lapsed.
+    ///
+    /// # Errors
+    /// When the store cannot say; then everything stays as it is.
+    pub async fn revalidate(&self) -> Result<(), StoreError> {
+        self.node.revalidate().await
+    }
+
     /// Gives every session up, with its record stored, and ends the background tasks.
     pub async fn stop(&self) {
         self.stop.cancel();
@@ -104,8 +131,8 @@ impl SessionGateway for Sessions {
         self.node.open(open).await
     }
 
-    async fn deliver(&self, to: &SessionRef, body: Body) -> Result<Delivered, GatewayError> {
-        self.node.deliver(to, body).await
+    async fn deliver(&self, to: &SessionRef, post: Post) -> Result<Delivered, GatewayError> {
+        self.node.deliver(to, post).await
     }
 
     async fn listen(

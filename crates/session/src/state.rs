@@ -14,11 +14,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use shoal_ports::{
-    AskId, Call, CallId, Caller, Principal, ServerFacts, SessionId, SessionTransport,
+    AskId, Call, CallId, Caller, Durability, LogFilter, Principal, ServerFacts, SessionId,
+    SessionTransport,
 };
 use shoal_protocol::{
     Method, Notification, Outcome, RawJson, Request, RequestId, Response, Revision,
 };
+use tokio::time::Instant;
 
 pub(crate) use handshake::handshake_of;
 pub(crate) use requests::empty_result;
@@ -33,8 +35,7 @@ pub(crate) struct SessionState {
     record: Record,
     /// The client as calls see it; replaced by `initialize`.
     caller: Arc<Caller>,
-    calls: HashMap<RequestId, RunningRequest>,
-    asks: HashMap<u64, OpenAsk>,
+    calls: HashMap<RequestId, Arc<CallSlot>>,
     /// Whether a connection reads the standalone stream.
     listening: bool,
 }
@@ -45,17 +46,6 @@ pub(crate) struct Limits {
     pub(crate) calls: usize,
     pub(crate) subscriptions: usize,
     pub(crate) retry_after: Duration,
-}
-
-/// A request that has not been answered.
-struct RunningRequest {
-    slot: Arc<CallSlot>,
-}
-
-/// A request to the client that has not been answered.
-struct OpenAsk {
-    request: RequestId,
-    ask: AskId,
 }
 
 /// Something that happens to a session.
@@ -83,6 +73,8 @@ pub(crate) enum Input {
     Listening { now: bool, versions: [u64; 3] },
     /// A subscription that was granted has failed at the backend.
     SubscriptionFailed(String),
+    /// Does one of these requests still run?
+    Runs(Vec<RequestId>),
 }
 
 /// What follows.
@@ -116,6 +108,8 @@ pub(crate) enum Effect {
     AskRefused,
     /// Send these on the standalone stream.
     Announce(Vec<Bytes>),
+    /// Yes, it still runs.
+    Running,
 }
 
 /// A request that may run.
@@ -136,16 +130,12 @@ pub(crate) struct CallDraft {
     pub(crate) method: Method,
     pub(crate) params: Option<RawJson>,
     pub(crate) caller: Arc<Caller>,
-    pub(crate) log: shoal_ports::LogFilter,
+    pub(crate) log: LogFilter,
 }
 
 impl CallDraft {
     /// The call, with what its driver knows.
-    pub(crate) fn into_call(
-        self,
-        durability: shoal_ports::Durability,
-        deadline: tokio::time::Instant,
-    ) -> Call {
+    pub(crate) fn into_call(self, durability: Durability, deadline: Instant) -> Call {
         let meta = shoal_protocol::RequestMeta::of(self.params.as_ref());
         Call {
             id: self.id,
@@ -157,6 +147,7 @@ impl CallDraft {
             deadline,
             durability,
             traceparent: meta.traceparent,
+            worker: None,
         }
     }
 }
@@ -171,7 +162,6 @@ impl SessionState {
             record,
             caller,
             calls: HashMap::new(),
-            asks: HashMap::new(),
             listening: false,
         }
     }
@@ -187,7 +177,7 @@ impl SessionState {
                 ask,
                 method,
                 params,
-            } => self.asked(request, ask, &method, params.as_ref()),
+            } => self.asked(&request, ask, &method, params.as_ref()),
             Input::Ended(request) => {
                 self.ended(&request);
                 Effect::None
@@ -198,6 +188,10 @@ impl SessionState {
             Input::SubscriptionFailed(uri) => {
                 self.record.subscriptions.remove(&uri);
                 Effect::None
+            }
+            Input::Runs(requests) => {
+                let runs = requests.iter().any(|id| self.calls.contains_key(id));
+                if runs { Effect::Running } else { Effect::None }
             }
         }
     }
@@ -219,7 +213,19 @@ impl SessionState {
 
     /// The running calls, for the session's end.
     pub(crate) fn slots(&self) -> Vec<Arc<CallSlot>> {
-        self.calls.values().map(|call| call.slot.clone()).collect()
+        self.calls.values().cloned().collect()
+    }
+
+    /// Takes in a call that an earlier owner began.
+    pub(crate) fn take_over(&mut self, request: RequestId, call: CallId) -> Arc<CallSlot> {
+        let slot = Arc::new(CallSlot::new(call));
+        self.calls.insert(request, slot.clone());
+        slot
+    }
+
+    /// The client as calls see it.
+    pub(crate) fn caller(&self) -> &Arc<Caller> {
+        &self.caller
     }
 
     /// The negotiated revision.

@@ -10,18 +10,27 @@ mod tail;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use shoal_ports::{Epoch, EventLog, EventStream, LogError, SessionId};
+use shoal_ports::{
+    Append, Appended, CallProgress, Epoch, EventLog, EventStream, LogError, Page, SessionId,
+    StoreError,
+};
 use shoal_protocol::{EventId, StreamId};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use tail::Tail;
 
 use crate::config::SessionConfig;
 use reader::Reader;
+
+/// Pauses between attempts to append while the store cannot be reached.
+const FIRST_PAUSE: Duration = Duration::from_millis(25);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Counts over all streams of a node.
 #[derive(Debug, Default)]
@@ -46,6 +55,10 @@ pub(crate) struct Streams {
     tails: Mutex<HashMap<StreamId, Arc<Tail>>>,
     /// Fires when the session ends.
     ended: CancellationToken,
+    /// Fires when this node does not own the session any more: nothing is written from then on.
+    lost: CancellationToken,
+    /// Fires when readers shall go on elsewhere.
+    moved: CancellationToken,
     /// Fires when the node drains.
     draining: CancellationToken,
 }
@@ -58,6 +71,8 @@ pub(crate) struct Attachment {
     pub(crate) generation: u64,
     /// Finishes when the connection is gone.
     pub(crate) reading: tokio::task::JoinHandle<()>,
+    /// Whether the stream is not finished and yet nobody writes it here: somebody else may own the session.
+    pub(crate) orphaned: bool,
 }
 
 impl Streams {
@@ -77,14 +92,16 @@ impl Streams {
             counters,
             tails: Mutex::default(),
             ended: CancellationToken::new(),
+            lost: CancellationToken::new(),
+            moved: CancellationToken::new(),
             draining,
         }
     }
 
-    /// A stream that the log has just opened; it ends with the answer to the last of `answers` requests.
-    pub(crate) fn begin(&self, beginning: EventId, answers: usize) -> Arc<Tail> {
-        let tail = Arc::new(Tail::new(beginning, Some(answers), self.config.tail_events));
-        self.tails.lock().insert(beginning.stream, tail.clone());
+    /// A stream of calls, which stands at `last` in the log.
+    pub(crate) fn begin(&self, last: EventId) -> Arc<Tail> {
+        let tail = Arc::new(Tail::new(last, self.config.tail_events));
+        self.tails.lock().insert(last.stream, tail.clone());
         tail
     }
 
@@ -94,47 +111,89 @@ impl Streams {
         if let Some(tail) = self.tails.lock().get(&id) {
             return Ok(tail.clone());
         }
-        // Where the stream stands: an append of nothing tells.
-        let last = self
-            .log
-            .append(&self.session, self.epoch, id, Vec::new(), false)
-            .await?
-            .last;
+        let last = self.log.last(&self.session, id).await?;
         let mut tails = self.tails.lock();
         let tail = tails
             .entry(id)
-            .or_insert_with(|| Arc::new(Tail::new(last, None, self.config.tail_events)));
+            .or_insert_with(|| Arc::new(Tail::new(last, self.config.tail_events)));
         Ok(tail.clone())
     }
 
-    /// Appends events, then lets the reader have them.
-    pub(crate) async fn append(&self, tail: &Tail, events: Vec<Bytes>) -> Result<(), LogError> {
-        self.write(tail, events, 0).await
-    }
-
-    /// Appends the answer to a request, which may be the stream's last event.
-    pub(crate) async fn append_answer(
+    /// Appends events, then lets the reader have them; `progress` says of which call. While the store
+    /// cannot be reached, it is tried again, for as long as the configuration has patience.
+    ///
+    /// Not cancellation safe: it belongs into a task of its own.
+    pub(crate) async fn append(
         &self,
         tail: &Tail,
         events: Vec<Bytes>,
+        progress: Option<CallProgress>,
     ) -> Result<(), LogError> {
-        self.write(tail, events, 1).await
+        self.write(tail, events, progress, self.config.store_patience)
+            .await
     }
 
-    async fn write(&self, tail: &Tail, events: Vec<Bytes>, answers: usize) -> Result<(), LogError> {
+    /// Appends what belongs to no call, trying once. The append goes on if the future is dropped.
+    pub(crate) async fn append_now(
+        self: &Arc<Self>,
+        tail: &Arc<Tail>,
+        events: Vec<Bytes>,
+    ) -> Result<(), LogError> {
+        let (streams, tail) = (self.clone(), tail.clone());
+        let writing =
+            tokio::spawn(async move { streams.write(&tail, events, None, Duration::ZERO).await });
+        writing.await.unwrap_or_else(|error| {
+            let reason = format!("the append died: {error}");
+            Err(LogError::Store(StoreError::Unavailable(reason)))
+        })
+    }
+
+    async fn write(
+        &self,
+        tail: &Tail,
+        events: Vec<Bytes>,
+        progress: Option<CallProgress>,
+        patience: Duration,
+    ) -> Result<(), LogError> {
         // Held across the append so that the tail's order is the log's order.
         let _turn = tail.turn().await;
-        let end = tail.is_last_answer(answers);
-        let stream = tail.stream();
-        let appended = self
-            .log
-            .append(&self.session, self.epoch, stream, events.clone(), end)
-            .await?;
-        tail.extend(events, appended.last, answers);
-        if end {
-            self.tails.lock().remove(&stream);
+        let append = Append {
+            stream: tail.stream(),
+            after: tail.last().sequence,
+            events: events.clone(),
+            progress,
+        };
+        let appended = self.write_surely(append, patience).await?;
+        tail.extend(events, appended);
+        if appended.finished {
+            self.tails.lock().remove(&tail.stream());
         }
         Ok(())
+    }
+
+    async fn write_surely(&self, append: Append, patience: Duration) -> Result<Appended, LogError> {
+        let until = Instant::now() + patience;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            if self.lost.is_cancelled() {
+                return Err(StoreError::Stale.into());
+            }
+            let appended = self.log.append(&self.session, self.epoch, append.clone());
+            match appended.await {
+                Err(LogError::Store(error)) if error.is_outage() && Instant::now() < until => {
+                    tokio::select! {
+                        () = tokio::time::sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+                        () = self.lost.cancelled() => {}
+                        () = self.ended.cancelled() => return Err(StoreError::NotFound.into()),
+                    }
+                }
+                Err(LogError::Store(StoreError::Stale)) => {
+                    self.lose();
+                    return Err(StoreError::Stale.into());
+                }
+                appended => return appended,
+            }
+        }
     }
 
     /// Gives a stream up whose answer cannot be written: its reader is cut, and a resume will find what
@@ -176,9 +235,14 @@ impl Streams {
                 self.counters.gone.fetch_add(1, Ordering::Relaxed);
             }
         })?;
+        let at_end = page.events.len() < self.config.reader_buffer;
+        let orphaned = live.is_none() && !page.finished && at_end;
         self.counters.resumed.fetch_add(1, Ordering::Relaxed);
         let generation = live.as_ref().map_or(0, |tail| tail.take_over());
-        Ok(self.spawn(live, generation, cursor, page.events, false))
+        Ok(Attachment {
+            orphaned,
+            ..self.spawn(live, generation, cursor, page.events, false)
+        })
     }
 
     fn spawn(
@@ -199,10 +263,44 @@ impl Streams {
         };
         let reading = tokio::spawn(reader.run(history, prime));
         Attachment {
-            stream: EventStream { items },
+            stream: EventStream { items, cursor },
             generation,
             reading,
+            orphaned: false,
         }
+    }
+
+    /// Reads on in a stream, trying again while the store cannot be reached.
+    async fn read_surely(&self, cursor: EventId, limit: usize) -> Result<Page, LogError> {
+        let until = Instant::now() + self.config.store_patience;
+        loop {
+            let page = self.log.read(&self.session, cursor, limit).await;
+            let away = matches!(&page, Err(LogError::Store(error)) if error.is_outage());
+            if !away || Instant::now() >= until {
+                return page;
+            }
+            tokio::select! {
+                () = tokio::time::sleep(LONGEST_PAUSE) => {}
+                () = self.ended.cancelled() => return page,
+                () = self.moved.cancelled() => return page,
+            }
+        }
+    }
+
+    /// Stops writing: another node owns the session, or will. Readers go on until they are moved.
+    pub(crate) fn stop_writing(&self) {
+        self.lost.cancel();
+    }
+
+    /// Another node owns the session: nothing is written here any more, and readers go on there.
+    pub(crate) fn lose(&self) {
+        self.lost.cancel();
+        self.moved.cancel();
+    }
+
+    /// Fires when this node stops writing.
+    pub(crate) fn lost(&self) -> &CancellationToken {
+        &self.lost
     }
 
     /// Cuts every connection: the session is over.

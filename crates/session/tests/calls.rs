@@ -4,10 +4,10 @@ mod support;
 
 use std::time::Duration;
 
-use shoal_ports::{AskId, CallEventKind, Delivered, GatewayError, SessionGateway};
+use shoal_ports::{AskId, CallEventKind, Delivered, Epoch, GatewayError, SessionGateway};
 use shoal_protocol::{Method, Outcome};
 use shoal_session::SessionConfig;
-use support::{Bench, body, call, read, read_all, within};
+use support::{Bench, call, post, read, read_all, within};
 
 #[tokio::test]
 async fn a_quick_repeatable_call_is_answered_as_json() {
@@ -32,7 +32,7 @@ async fn a_journaled_call_is_primed_and_resumes_from_anywhere() {
         bench
             .store
             .journal
-            .running(&alice.session)
+            .running(&alice.session, Epoch(1))
             .await
             .unwrap()
             .len(),
@@ -77,7 +77,7 @@ async fn a_journaled_call_is_primed_and_resumes_from_anywhere() {
         bench
             .store
             .journal
-            .running(&alice.session)
+            .running(&alice.session, Epoch(1))
             .await
             .unwrap()
             .is_empty()
@@ -164,13 +164,14 @@ async fn a_client_answers_what_a_call_asks_and_only_once() {
     };
     tool.send(ask).await;
     let asked = read(&mut stream, 1).await.events.remove(0).1;
-    assert_eq!(asked, r#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#);
-    let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"roots":[],"x":1.0}}"#;
-    for _ in 0..2 {
-        assert!(matches!(
-            bench.post(&alice, answer).await,
-            Delivered::Accepted
-        ));
+    let asked: serde_json::Value = serde_json::from_str(&asked).unwrap();
+    assert_eq!(asked["method"], "roots/list");
+    let id = &asked["id"];
+    let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"roots":[],"x":1.0}}}}"#);
+    let foreign = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+    for text in [foreign, &answer, &answer] {
+        let accepted = bench.post(&alice, text).await;
+        assert!(matches!(accepted, Delivered::Accepted));
     }
     let answers = std::mem::take(&mut *tool.answers.lock());
     let [(AskId(9), Outcome::Result(result))] = answers.as_slice() else {
@@ -273,7 +274,7 @@ async fn limits_are_answered_at_once() {
     let alice = bench.open("alice", "2025-11-25").await;
     let _one = bench.stream(&alice, 1, "stream-1").await;
     let _two = bench.stream(&alice, 2, "stream-2").await;
-    let third = bench.sessions.deliver(&alice, body(&call(3, "echo"))).await;
+    let third = bench.sessions.deliver(&alice, post(&call(3, "echo"))).await;
     assert!(
         matches!(third, Err(GatewayError::Overloaded { .. })),
         "{third:?}"
@@ -281,7 +282,7 @@ async fn limits_are_answered_at_once() {
     bench.script.call("stream-1").await.finish("{}").await;
     let full = within(async {
         loop {
-            match bench.sessions.deliver(&alice, body(&call(3, "full"))).await {
+            match bench.sessions.deliver(&alice, post(&call(3, "full"))).await {
                 Err(GatewayError::Overloaded { reason, .. }) if reason.contains("in flight") => {
                     tokio::task::yield_now().await;
                 }
@@ -302,7 +303,7 @@ async fn batches_belong_to_2025_03_26() {
     let modern = bench.open("alice", "2025-06-18").await;
     let ping = |id| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
     let two = format!("[{},{}]", ping(1), ping(2));
-    let refused = bench.sessions.deliver(&modern, body(&two)).await;
+    let refused = bench.sessions.deliver(&modern, post(&two)).await;
     assert!(matches!(refused, Err(GatewayError::Rejected(_))));
 
     let alice = bench.open("alice", "2025-03-26").await;

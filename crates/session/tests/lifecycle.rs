@@ -10,7 +10,7 @@ use shoal_ports::{
 };
 use shoal_protocol::RawJson;
 use shoal_session::SessionConfig;
-use support::{Bench, body, call, read, read_all, within};
+use support::{Bench, call, post, read, read_all, within};
 
 fn quick() -> SessionConfig {
     SessionConfig {
@@ -46,7 +46,7 @@ async fn a_session_in_other_hands_does_not_exist() {
     let not_found = |result: Option<GatewayError>| assert_eq!(result, Some(GatewayError::NotFound));
     not_found(
         sessions
-            .deliver(&mallory, body(&call(2, "echo")))
+            .deliver(&mallory, post(&call(2, "echo")))
             .await
             .err(),
     );
@@ -130,7 +130,7 @@ async fn a_session_that_nobody_uses_ends() {
         status.live + status.passive == 0
     })
     .await;
-    let gone = bench.sessions.deliver(&alice, body(&call(1, "echo"))).await;
+    let gone = bench.sessions.deliver(&alice, post(&call(1, "echo"))).await;
     assert_eq!(gone.err(), Some(GatewayError::NotFound));
     assert_eq!(
         bench.store.directory.lookup(&alice.session).await.unwrap(),

@@ -5,10 +5,13 @@ use std::collections::HashMap;
 use std::process::Command;
 
 /// Ring of every crate of the workspace.
-const RINGS: [(&str, u8); 11] = [
+const RINGS: [(&str, u8); 14] = [
     ("shoal-protocol", 1),
     ("shoal-telemetry", 1),
     ("shoal-ports", 2),
+    ("shoal-rpc", 2),
+    ("shoal-cluster", 3),
+    ("shoal-store-redis", 3),
     ("shoal-edge", 3),
     ("shoal-session", 3),
     ("shoal-dispatch", 3),
@@ -44,7 +47,11 @@ fn crates_depend_on_lower_rings_only() {
             // Tests may reach sideways (an engine runs against its neighbour's fixtures); code may not.
             let is_code = dependency["kind"].is_null();
             let on = dependency["name"].as_str().expect("a name");
-            if let Some(below) = rings.get(on).filter(|below| is_code && *below >= ring) {
+            // The ports are the floor of their ring: what carries them stands on them.
+            let is_floor = on == "shoal-ports" && *ring == 2;
+            if let Some(below) =
+                (rings.get(on)).filter(|below| is_code && !is_floor && *below >= ring)
+            {
                 broken.push(format!(
                     "{name} (ring {ring}) depends on {on} (ring {below})"
                 ));

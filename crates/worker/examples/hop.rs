@@ -117,6 +117,7 @@ async fn call(worker: &dyn Worker, caller: &Arc<Caller>) {
         deadline: tokio::time::Instant::now() + Duration::from_secs(60),
         durability: Durability::Repeatable,
         traceparent: None,
+        worker: None,
     };
     let mut running = worker.start(call).await.expect("there is room");
     let event = running.events.next().await.expect("the call ends");

@@ -7,6 +7,7 @@
 //! | `execute` | one call's deadline, cancellation and panics |
 //! | `record` | one call's events, questions and reader |
 //! | `ledger` | which calls can be attached to |
+//! | `begun` | which calls must not run again |
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -23,6 +24,7 @@ use tokio::sync::{broadcast, watch};
 
 use crate::backend::{Backend, BackendState};
 
+mod begun;
 mod client;
 mod config;
 mod event_buffer;
@@ -49,6 +51,10 @@ use pool::{Pool, Work};
 ///   `Finished`, and it may attach again.
 /// * A finished call is kept for [`PoolConfig::result_retention`], except one that is safe to repeat,
 ///   sent nothing but its end, and was read to that end.
+/// * A later reader takes over the steering too: what the control of an earlier one is told has no effect.
+/// * The id of a journaled call that has run is remembered for [`PoolConfig::call_memory`] after its result
+///   is gone. Journaled calls that may have run here, and those made before the worker was started (by whose
+///   name an earlier process may have run them), are refused with `OutcomeUnknown`.
 /// * A deadline and a cancellation end the call at once; its tool then has
 ///   [`PoolConfig::cancel_grace`] before it is dropped, and keeps its place in the pool until then.
 pub struct WorkerRuntime {

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use shoal_ports::{AskId, CallEventKind, CallFailure, CallOutcome, Caller};
+use shoal_ports::{AskId, CallEvent, CallEventKind, CallFailure, CallOutcome, Caller};
 use shoal_protocol::{
     ClientCapability, Era, Method, Outcome, RawJson, RawObject, RpcError, declares,
 };
@@ -12,19 +12,21 @@ use tokio::time::Instant;
 use super::Bridge;
 use super::input::{InputRequired, with_round};
 use crate::line::Line;
+use crate::rounds::Position;
 use crate::shape::Shaping;
 
 /// Every round has this many ask ids; a worker's own stay below half of it.
 const IDS_PER_ROUND: u64 = 1 << 32;
 
 /// Carries one call of a legacy caller through as many rounds as it needs.
+///
+/// Asks have the same ids, and rounds the same identities, whoever carries the call: where an earlier owner
+/// was lost, an answer to its question fits that of the next one.
 pub(crate) struct LegacyBridge {
     line: Line,
     shaping: Arc<Shaping>,
-    /// What the call is for; a call that was attached to cannot ask in rounds.
-    purpose: Option<Purpose>,
-    round: u32,
-    queue: VecDeque<CallEventKind>,
+    purpose: Purpose,
+    queue: VecDeque<CallEvent>,
     phase: Phase,
 }
 
@@ -48,19 +50,19 @@ enum Phase {
 }
 
 impl LegacyBridge {
-    pub(crate) fn new(line: Line, shaping: Arc<Shaping>, purpose: Option<Purpose>) -> Self {
+    pub(crate) fn new(line: Line, shaping: Arc<Shaping>, purpose: Purpose) -> Self {
+        line.steering.rebase(base(line.position().round));
         Self {
             line,
             shaping,
             purpose,
-            round: 0,
             queue: VecDeque::new(),
             phase: Phase::Running,
         }
     }
 
     fn base(&self) -> u64 {
-        u64::from(self.round) * IDS_PER_ROUND
+        base(self.line.position().round)
     }
 
     fn end(&mut self, outcome: CallOutcome) -> CallEventKind {
@@ -87,10 +89,7 @@ impl LegacyBridge {
     }
 
     fn finished(&mut self, result: RawJson) -> Option<CallEventKind> {
-        let method = self
-            .purpose
-            .as_ref()
-            .map_or(&Method::ToolsCall, |p| &p.method);
+        let method = &self.purpose.method;
         let outcome = match InputRequired::read(method, &result) {
             Ok(None) => {
                 let complete = CallOutcome::Result(result);
@@ -107,12 +106,9 @@ impl LegacyBridge {
 
     /// Puts the backend's questions to the caller.
     fn open_round(&mut self, required: InputRequired) -> Result<(), CallOutcome> {
-        let Some(purpose) = &self.purpose else {
-            return Err(CallOutcome::Failed(CallFailure::OutcomeUnknown {
-                reason: "it asked for input, and the node that could ask was lost".to_owned(),
-            }));
-        };
-        if self.round >= purpose.max_rounds {
+        let purpose = &self.purpose;
+        let position = self.line.position();
+        if position.round >= purpose.max_rounds {
             return Err(CallOutcome::Error(RpcError::internal(format!(
                 "the backend asked for input more than {} times",
                 purpose.max_rounds
@@ -124,11 +120,12 @@ impl LegacyBridge {
         for (ask, request) in (first..).map(AskId).zip(required.requests) {
             check_capability(&purpose.caller, &request.method, request.params.as_ref())?;
             keys.push((ask, request.key));
-            asks.push(CallEventKind::Ask {
+            let kind = CallEventKind::Ask {
                 ask,
                 method: request.method,
                 params: request.params,
-            });
+            };
+            asks.push(event(position.before(), kind));
         }
         let open = keys.iter().map(|(ask, _)| *ask).collect();
         self.line.steering.open_round(open);
@@ -142,9 +139,10 @@ impl LegacyBridge {
 
     /// Waits for the caller's answers and calls the backend again with them.
     async fn close_round(&mut self) -> Result<(), CallOutcome> {
-        let (Phase::Asking { keys, state }, Some(purpose)) = (&self.phase, &self.purpose) else {
+        let Phase::Asking { keys, state } = &self.phase else {
             return Ok(());
         };
+        let purpose = &self.purpose;
         let answers = self.line.steering.answers();
         let answers = match tokio::time::timeout_at(purpose.deadline, answers).await {
             Ok(Ok(answers)) => answers,
@@ -156,11 +154,11 @@ impl LegacyBridge {
         };
         let responses = responses(keys, answers)?;
         let params = with_round(self.line.params(), responses, state.as_deref());
-        self.round += 1;
         // Before the call starts, so that none of its asks can be answered under the old base.
-        self.line.steering.rebase(self.base());
+        let next = base(self.line.position().round + 1);
+        self.line.steering.rebase(next);
         self.line
-            .restart(Some(params))
+            .restart(Some(params), purpose.deadline)
             .await
             .map_err(CallOutcome::Failed)?;
         self.phase = Phase::Running;
@@ -169,26 +167,39 @@ impl LegacyBridge {
 }
 
 impl Bridge for LegacyBridge {
-    async fn next(&mut self) -> Option<CallEventKind> {
+    async fn next(&mut self) -> Option<CallEvent> {
         loop {
-            if let Some(kind) = self.queue.pop_front() {
-                return Some(kind);
+            if let Some(event) = self.queue.pop_front() {
+                return Some(event);
             }
             match &self.phase {
                 Phase::Ended => return None,
                 Phase::Asking { .. } => {
                     if let Err(outcome) = self.close_round().await {
-                        return Some(self.end(outcome));
+                        let end = self.end(outcome);
+                        return Some(event(self.line.position(), end));
                     }
                 }
                 Phase::Running => {
                     let kind = self.line.next().await;
                     if let Some(kind) = self.pass(kind) {
-                        return Some(kind);
+                        return Some(event(self.line.position(), kind));
                     }
                 }
             }
         }
+    }
+}
+
+/// The first ask id of a round.
+fn base(round: u32) -> u64 {
+    u64::from(round) * IDS_PER_ROUND
+}
+
+fn event(position: Position, kind: CallEventKind) -> CallEvent {
+    CallEvent {
+        sequence: position.sequence(),
+        kind,
     }
 }
 

@@ -4,10 +4,12 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use shoal_ports::{CallControl as _, CallEventKind, CallFailure, CallOutcome, Caller, LogFilter};
+use shoal_ports::{
+    CallControl as _, CallEvent, CallEventKind, CallFailure, CallOutcome, Caller, LogFilter,
+};
 use shoal_protocol::{
-    ClientCapability, Continuation, Era, Method, PROGRESS_TOKEN, RawJson, RawObject, RequestDigest,
-    RequestState, RpcError, declares,
+    ClientCapability, Continuation, Era, Method, Outcome, PROGRESS_TOKEN, RawJson, RawObject,
+    RequestDigest, RequestState, RpcError, declares,
 };
 use tokio::time::Instant;
 
@@ -43,6 +45,8 @@ pub(crate) struct Modern {
 pub(crate) struct RetryStream {
     pub(crate) progress_token: Option<RawJson>,
     pub(crate) log: LogFilter,
+    /// The worker's number of the last event that the earlier request has seen.
+    pub(crate) seen: u64,
 }
 
 /// Carries one request of a modern caller to its result, complete or not.
@@ -53,21 +57,33 @@ pub(crate) struct ModernBridge {
     queue: VecDeque<CallEventKind>,
     /// Questions that were put and not yet answered.
     questions: Vec<Question>,
+    /// Answers, by the questions' keys, that the client has sent for questions which are about to be read
+    /// again.
+    given: RawObject,
+    /// The worker's number of the last event.
+    seen: u64,
 }
 
 impl ModernBridge {
-    pub(super) fn new(request: Modern, line: Line, questions: Vec<Question>) -> Self {
+    pub(super) fn new(
+        request: Modern,
+        line: Line,
+        questions: Vec<Question>,
+        given: RawObject,
+    ) -> Self {
         Self {
             request,
             line: Some(line),
             queue: VecDeque::new(),
             questions,
+            given,
+            seen: 0,
         }
     }
 
     /// A call that has just been started.
     pub(crate) fn started(request: Modern, line: Line) -> Self {
-        Self::new(request, line, Vec::new())
+        Self::new(request, line, Vec::new(), RawObject::default())
     }
 
     /// Takes an event of the worker: what goes to the caller, if anything does now.
@@ -84,18 +100,24 @@ impl ModernBridge {
                     method,
                     params,
                 };
-                let sequence = self.line.as_ref().map_or(0, Line::seen);
-                self.questions.push(Question {
-                    ask,
-                    request,
-                    sequence,
-                });
+                let line = self.line.as_ref()?;
+                let answer = self.given.remove(&request.key).filter(RawJson::is_object);
+                match answer {
+                    // What was not open any more has not come again.
+                    Some(answer) => drop(line.steering.answer(ask, Outcome::Result(answer))),
+                    None => self.questions.push(Question {
+                        ask,
+                        request,
+                        sequence: line.position().seen,
+                    }),
+                }
                 None
             }
             // There is nothing to poll: a modern request has only its own stream.
             CallEventKind::CloseStream { .. } => None,
             CallEventKind::Notification { method, params } => {
-                self.request.notification(method, params)
+                let seen = self.line.as_ref()?.position().seen;
+                self.request.notification(seen, method, params)
             }
             CallEventKind::Finished(outcome) => {
                 self.line = None;
@@ -132,7 +154,18 @@ impl ModernBridge {
 }
 
 impl Bridge for ModernBridge {
-    async fn next(&mut self) -> Option<CallEventKind> {
+    async fn next(&mut self) -> Option<CallEvent> {
+        let kind = self.next_kind().await?;
+        if let Some(line) = &self.line {
+            self.seen = line.position().seen;
+        }
+        let sequence = self.seen;
+        Some(CallEvent { sequence, kind })
+    }
+}
+
+impl ModernBridge {
+    async fn next_kind(&mut self) -> Option<CallEventKind> {
         loop {
             if let Some(kind) = self.queue.pop_front() {
                 return Some(kind);
@@ -234,11 +267,20 @@ impl Modern {
         Ok(())
     }
 
-    /// A notification as this request wants it: under its own progress token and log level.
-    fn notification(&self, method: Method, params: Option<RawJson>) -> Option<CallEventKind> {
+    /// A notification as this request wants it: one that no earlier request has had, under its own progress
+    /// token and log level.
+    fn notification(
+        &self,
+        sequence: u64,
+        method: Method,
+        params: Option<RawJson>,
+    ) -> Option<CallEventKind> {
         let Some(retry) = &self.retry else {
             return Some(CallEventKind::Notification { method, params });
         };
+        if sequence <= retry.seen {
+            return None;
+        }
         let mut object = params.as_ref().and_then(RawObject::of).unwrap_or_default();
         let params = match method {
             Method::Progress => {

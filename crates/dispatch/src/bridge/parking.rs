@@ -1,12 +1,12 @@
 //! The parking lot: calls that wait, on their workers, for a modern client's answers.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use shoal_ports::{AskId, CallControl as _, CallId, Principal, WorkerId};
-use tokio::task::AbortHandle;
+use tokio::sync::oneshot;
 
 use super::input::InputRequest;
 use crate::config::Config;
@@ -35,16 +35,20 @@ pub(super) struct Locator {
     pub(super) call: CallId,
     /// The worker's sequence number of the last event before the first open question.
     pub(super) after: u64,
-    pub(super) worker: Option<WorkerId>,
+    /// The worker's sequence number of the last event that the client has had.
+    pub(super) seen: u64,
+    pub(super) worker: WorkerId,
 }
 
 impl std::fmt::Display for Locator {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {}", self.call, self.after)?;
-        match &self.worker {
-            Some(worker) => write!(f, " {worker}"),
-            None => Ok(()),
-        }
+        let Self {
+            call,
+            after,
+            seen,
+            worker,
+        } = self;
+        write!(f, "{call} {after} {seen} {worker}")
     }
 }
 
@@ -56,12 +60,13 @@ impl std::str::FromStr for Locator {
     type Err = NoLocator;
 
     fn from_str(text: &str) -> Result<Self, NoLocator> {
-        let mut parts = text.splitn(3, ' ');
+        let mut parts = text.splitn(4, ' ');
         let mut part = || parts.next().ok_or(NoLocator);
         Ok(Self {
             call: part()?.parse().map_err(|_| NoLocator)?,
             after: part()?.parse().map_err(|_| NoLocator)?,
-            worker: parts.next().map(WorkerId::new),
+            seen: part()?.parse().map_err(|_| NoLocator)?,
+            worker: WorkerId::new(part()?),
         })
     }
 }
@@ -76,7 +81,8 @@ impl Parked {
         Locator {
             call: self.line.call(),
             after: first.unwrap_or_default().saturating_sub(1),
-            worker: self.line.worker().cloned(),
+            seen: self.line.position().seen,
+            worker: self.line.worker().clone(),
         }
     }
 }
@@ -96,9 +102,9 @@ struct Places {
 }
 
 struct Place {
-    parked: Parked,
     principal: Principal,
-    expiry: AbortHandle,
+    /// Asks whoever keeps the call to give it away.
+    keeper: oneshot::Sender<oneshot::Sender<Parked>>,
 }
 
 /// There is no place left.
@@ -120,9 +126,11 @@ impl ParkingLot {
         })
     }
 
-    /// Parks a call; after the parking time it is cancelled.
+    /// Parks a call; after the parking time it is cancelled. A call whose events end, because somebody else
+    /// goes on with it or its worker is lost, leaves its place.
     pub(super) fn park(self: &Arc<Self>, principal: Principal, parked: Parked) -> Result<(), Full> {
         let id = parked.line.call();
+        let (keeper, asked) = oneshot::channel();
         let mut places = self.places.lock();
         if places.calls.len() >= self.total {
             return Err(Full::Node);
@@ -134,26 +142,19 @@ impl ParkingLot {
         places
             .by_principal
             .insert(principal.clone(), of_principal + 1);
-        let (lot, time) = (Arc::downgrade(self), self.time);
-        let expiry = tokio::spawn(async move {
-            tokio::time::sleep(time).await;
-            if let Some(parked) = lot.upgrade().and_then(|lot| lot.leave(id)) {
-                tracing::info!(call = %id, "no answer came for a parked call: cancelled");
-                parked.line.steering.cancel("no answer came in time");
-            }
-        });
-        let place = Place {
-            parked,
-            principal,
-            expiry: expiry.abort_handle(),
-        };
-        places.calls.insert(id, place);
+        places.calls.insert(id, Place { principal, keeper });
+        drop(places);
+        tokio::spawn(keep(Arc::downgrade(self), self.time, parked, asked));
         Ok(())
     }
 
-    /// Wakes a call; only one waker gets it.
-    pub(super) fn wake(&self, id: CallId) -> Option<Parked> {
-        self.leave(id)
+    /// Wakes a call; only one waker gets it. Cancellation safe in that a call whose waker has gone is dropped,
+    /// which leaves it to its worker.
+    pub(super) async fn wake(&self, id: CallId) -> Option<Parked> {
+        let keeper = self.leave(id)?;
+        let (give, given) = oneshot::channel();
+        keeper.send(give).ok()?;
+        given.await.ok()
     }
 
     /// How many calls are parked.
@@ -161,21 +162,44 @@ impl ParkingLot {
         self.places.lock().calls.len()
     }
 
-    fn leave(&self, id: CallId) -> Option<Parked> {
+    fn leave(&self, id: CallId) -> Option<oneshot::Sender<oneshot::Sender<Parked>>> {
         let mut places = self.places.lock();
-        let Place {
-            parked,
-            principal,
-            expiry,
-        } = places.calls.remove(&id)?;
+        let Place { principal, keeper } = places.calls.remove(&id)?;
         if let Some(count) = places.by_principal.get_mut(&principal) {
             *count -= 1;
             if *count == 0 {
                 places.by_principal.remove(&principal);
             }
         }
-        expiry.abort();
-        Some(parked)
+        Some(keeper)
+    }
+}
+
+/// Keeps a parked call until it is woken, its time is over, or its events end.
+async fn keep(
+    lot: Weak<ParkingLot>,
+    time: Duration,
+    mut parked: Parked,
+    mut asked: oneshot::Receiver<oneshot::Sender<Parked>>,
+) {
+    let id = parked.line.call();
+    let late = tokio::select! {
+        give = &mut asked => return give.map_or((), |give| drop(give.send(parked))),
+        () = tokio::time::sleep(time) => true,
+        () = parked.line.listen() => false,
+    };
+    let Some(lot) = lot.upgrade() else {
+        return;
+    };
+    if lot.leave(id).is_none() {
+        // Somebody was quicker, and waits for it.
+        return asked.await.map_or((), |give| drop(give.send(parked)));
+    }
+    if late {
+        tracing::info!(call = %id, "no answer came for a parked call: cancelled");
+        parked.line.steering.cancel("no answer came in time");
+    } else {
+        tracing::debug!(call = %id, "a parked call goes on elsewhere, or is lost");
     }
 }
 
@@ -187,14 +211,13 @@ mod tests {
 
     #[test]
     fn a_locator_survives_being_sealed() {
-        for worker in [None, Some(WorkerId::new("pool a/node 1"))] {
-            let locator = Locator {
-                call: CallId::generate(),
-                after: 7,
-                worker,
-            };
-            assert_eq!(locator.to_string().parse::<Locator>().unwrap(), locator);
-        }
+        let locator = Locator {
+            call: CallId::generate(),
+            after: 7,
+            seen: 9,
+            worker: WorkerId::new("pool a@node 1"),
+        };
+        assert_eq!(locator.to_string().parse::<Locator>().unwrap(), locator);
         assert!("nonsense".parse::<Locator>().is_err());
     }
 }

@@ -19,7 +19,7 @@ impl Catalog {
         let shaping = Arc::new(Shaping::new(&server_info, config));
         let mut merge = Merge::default();
         for pool in pools {
-            merge.add(pool, config.prefix(&pool.name));
+            merge.add(pool, &config.pool(&pool.name).prefix);
         }
         let lists = merge.lists(pools, config, &shaping);
         Self {

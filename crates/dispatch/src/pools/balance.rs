@@ -1,35 +1,68 @@
-//! Power of two choices: of two workers picked at random, the less busy one.
+//! Which of a pool's workers gets a call: the one that its key falls to, else the less busy of two that are
+//! picked at random.
 
 use rand::Rng as _;
 use shoal_ports::{WorkerId, WorkerLoad};
+use tokio::time::Instant;
 
-use super::Member;
+use std::sync::Arc;
 
-/// Picks a worker that is not in `tried`; `None` when there is none.
-pub(super) fn choose<'a>(ready: &'a [Member], tried: &[WorkerId]) -> Option<&'a Member> {
-    if tried.is_empty() {
-        return of_two(ready.len(), |at| &ready[at]);
+use super::{Member, Wanted};
+
+/// Picks a worker that can take the call and is not in `tried`; `None` when there is none. A half-open circuit
+/// counts the pick as its trial.
+pub(super) fn choose<'a>(
+    ready: &'a [Arc<Member>],
+    wanted: &Wanted<'_>,
+    tried: &[WorkerId],
+) -> Option<&'a Arc<Member>> {
+    let now = Instant::now();
+    let fits = |member: &Member| !tried.contains(&member.id) && member.takes(wanted.tool, now);
+    loop {
+        let picked = match wanted.key {
+            Some(key) => ready
+                .iter()
+                .filter(|member| fits(member))
+                .max_by_key(|member| key.weight(member.seed)),
+            None => of_two(ready, fits),
+        }?;
+        // Another caller may have taken the trial; then the circuit is open now, and it does not fit.
+        if picked.circuit.enter(now) {
+            return Some(picked);
+        }
     }
-    let left: Vec<&Member> = ready
-        .iter()
-        .filter(|member| !tried.contains(&member.id))
-        .collect();
-    of_two(left.len(), |at| left[at])
 }
 
-fn of_two<'a>(count: usize, member: impl Fn(usize) -> &'a Member) -> Option<&'a Member> {
-    match count {
-        0 => None,
-        1 => Some(member(0)),
-        _ => {
-            let mut random = rand::rng();
-            let first = random.random_range(0..count);
-            // Always another one: a step of 1 to count - 1 around the circle.
-            let second = (first + random.random_range(1..count)) % count;
-            let (first, second) = (member(first), member(second));
-            let busier = is_busier(first.worker.load(), second.worker.load());
-            Some(if busier { second } else { first })
+fn of_two(ready: &[Arc<Member>], fits: impl Fn(&Member) -> bool) -> Option<&Arc<Member>> {
+    if let Some((first, second)) = two_of(ready.len()) {
+        let (first, second) = (&ready[first], &ready[second]);
+        if fits(first) && fits(second) {
+            return Some(less_busy(first, second));
         }
+    }
+    let fitting: Vec<_> = ready.iter().filter(|member| fits(member)).collect();
+    match two_of(fitting.len()) {
+        Some((first, second)) => Some(less_busy(fitting[first], fitting[second])),
+        None => fitting.first().copied(),
+    }
+}
+
+/// Two different numbers below `count`.
+fn two_of(count: usize) -> Option<(usize, usize)> {
+    if count < 2 {
+        return None;
+    }
+    let mut random = rand::rng();
+    let first = random.random_range(0..count);
+    // Always another one: a step of 1 to count - 1 around the circle.
+    Some((first, (first + random.random_range(1..count)) % count))
+}
+
+fn less_busy<'a>(first: &'a Arc<Member>, second: &'a Arc<Member>) -> &'a Arc<Member> {
+    if is_busier(first.worker.load(), second.worker.load()) {
+        second
+    } else {
+        first
     }
 }
 

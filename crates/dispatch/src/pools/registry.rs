@@ -1,12 +1,17 @@
 //! The register of workers and their announcements.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
+use std::time::Duration;
 
 use shoal_ports::{Announcement, PoolCatalog, ServerFacts, Worker, WorkerId};
+use shoal_protocol::RawJson;
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
-use super::{Member, PoolView, View};
+use super::rollout::{Versions, same};
+use super::{Circuit, Member, PoolView, View, affinity};
 use crate::catalog::{Catalog, CompiledPool, Pool};
 use crate::config::Config;
 
@@ -14,8 +19,9 @@ use crate::config::Config;
 #[derive(Default)]
 pub(crate) struct Registry {
     workers: BTreeMap<WorkerId, Registered>,
-    compiled: BTreeMap<Arc<str>, Arc<CompiledPool>>,
-    versions: [u64; 3],
+    pools: BTreeMap<Arc<str>, Listed>,
+    /// How often backends have announced changes of what has stayed as it was.
+    announced: [u64; 3],
 }
 
 struct Registered {
@@ -23,7 +29,17 @@ struct Registered {
     announcement: Announcement,
     /// How often its backend had announced changes when it was last heard of.
     generations: Option<[u64; 3]>,
+    circuit: Arc<Circuit>,
     tasks: Vec<AbortHandle>,
+}
+
+/// A pool whose workers have said what it offers.
+#[derive(Default)]
+struct Listed {
+    versions: Versions,
+    compiled: Option<Arc<CompiledPool>>,
+    /// When its last worker left.
+    vacant_since: Option<Instant>,
 }
 
 impl Drop for Registered {
@@ -36,12 +52,23 @@ impl Drop for Registered {
 
 impl Registry {
     /// Takes a worker in, in place of an earlier one of the same id.
-    pub(crate) fn add(&mut self, worker: Arc<dyn Worker>, announcement: Announcement) {
+    pub(crate) fn add(
+        &mut self,
+        worker: Arc<dyn Worker>,
+        announcement: Announcement,
+        config: &Config,
+    ) {
         let id = announcement.worker.clone();
+        // A connection that comes and goes must not clear what is held against its worker.
+        let circuit = match self.workers.get(&id) {
+            Some(former) => former.circuit.clone(),
+            None => Arc::new(Circuit::new(config)),
+        };
         let registered = Registered {
             worker,
             generations: announcement.catalog.as_ref().map(|c| c.generations),
             announcement,
+            circuit,
             tasks: Vec::new(),
         };
         if self.workers.insert(id.clone(), registered).is_some() {
@@ -57,9 +84,10 @@ impl Registry {
         }
     }
 
-    /// Takes a worker out; whether it was there.
-    pub(crate) fn remove(&mut self, id: &WorkerId) -> bool {
-        self.workers.remove(id).is_some()
+    /// Takes a worker out; its pool, if it was there.
+    pub(crate) fn remove(&mut self, id: &WorkerId) -> Option<Arc<str>> {
+        let registered = self.workers.remove(id)?;
+        Some(registered.announcement.pool.clone())
     }
 
     /// Notes what a worker says now. Returns whether it is ready and was not before; `None` for a
@@ -75,11 +103,13 @@ impl Registry {
             .filter(|registered| Arc::ptr_eq(&registered.worker, worker))?;
         if let Some(catalog) = &announcement.catalog {
             let before = registered.generations.replace(catalog.generations);
-            // A backend that starts over counts from zero; only the difference means something.
-            for (at, version) in self.versions.iter_mut().enumerate() {
-                if before.is_some_and(|before| before[at] != catalog.generations[at]) {
-                    *version += 1;
-                }
+            let known = registered.announcement.catalog.as_deref();
+            let changed = known.map_or([true; 3], |known| differences(known, catalog));
+            // A backend that starts over counts from zero, which is no announcement. A list that did change
+            // has another version anyway.
+            for (at, count) in self.announced.iter_mut().enumerate() {
+                let again = before.is_some_and(|before| before[at] < catalog.generations[at]);
+                *count += u64::from(again && !changed[at]);
             }
         }
         let appears = registered.announcement.catalog.is_none() && announcement.catalog.is_some();
@@ -89,29 +119,32 @@ impl Registry {
 
     /// The view of what is registered now, with the server's facts.
     pub(crate) fn view(&mut self, config: &Config, before: &View) -> (View, ServerFacts) {
+        let changed = self.update(config, Instant::now());
         let mut pools: BTreeMap<Arc<str>, PoolView> = BTreeMap::new();
-        let mut catalogs: BTreeMap<Arc<str>, Arc<PoolCatalog>> = BTreeMap::new();
+        for (name, listed) in &self.pools {
+            let announced = listed.compiled.is_some();
+            pools.entry(name.clone()).or_default().announced = announced;
+        }
         for (id, registered) in &self.workers {
             let said = &registered.announcement;
             let pool = pools.entry(said.pool.clone()).or_default();
-            let member = Member {
+            let tools = said
+                .catalog
+                .as_ref()
+                .and_then(|catalog| self.pools.get(&said.pool)?.versions.tools(catalog));
+            let member = Arc::new(Member {
                 id: id.clone(),
+                pool: said.pool.clone(),
                 worker: registered.worker.clone(),
                 detail: said.detail.clone(),
-            };
+                circuit: registered.circuit.clone(),
+                tools,
+                seed: affinity::seed(id),
+            });
             match &said.catalog {
-                Some(catalog) => {
-                    pool.ready.push(member);
-                    catalogs
-                        .entry(said.pool.clone())
-                        .or_insert_with(|| catalog.clone());
-                }
+                Some(_) => pool.ready.push(member),
                 None => pool.waiting.push(member),
             }
-        }
-        let changed = self.compile(&pools, catalogs);
-        for (name, pool) in &mut pools {
-            pool.announced = self.compiled.contains_key(name);
         }
         let catalog = if changed {
             self.merge(config, &before.catalog)
@@ -122,58 +155,86 @@ impl Registry {
             server_info: catalog.server_info.clone(),
             capabilities: catalog.capabilities.clone(),
             instructions: catalog.instructions.clone(),
-            versions: self.versions,
+            versions: self.versions(),
         };
-        (View { catalog, pools }, facts)
+        (View::new(catalog, pools), facts)
     }
 
-    /// Brings the compiled pools up to date; whether any changed. A pool whose workers are all away
-    /// for a moment keeps what it last said, so that its tools do not flicker.
-    fn compile(
-        &mut self,
-        pools: &BTreeMap<Arc<str>, PoolView>,
-        catalogs: BTreeMap<Arc<str>, Arc<PoolCatalog>>,
-    ) -> bool {
-        let count = self.compiled.len();
-        let mut versions = self.versions;
-        let mut bump = |old: &PoolCatalog, new: &PoolCatalog| {
-            for (version, changed) in versions.iter_mut().zip(differences(old, new)) {
-                *version += u64::from(changed);
-            }
-        };
-        let nothing = PoolCatalog::default();
-        self.compiled.retain(|name, compiled| {
-            let stays = pools.contains_key(name);
-            if !stays {
-                bump(&compiled.source, &nothing);
-            }
+    /// Brings the compiled pools up to date; whether any changed.
+    ///
+    /// A pool whose workers are not ready keeps what it last said, so that its tools do not flicker; one
+    /// without workers does so for its lingering time.
+    fn update(&mut self, config: &Config, now: Instant) -> bool {
+        let mut announced: BTreeMap<Arc<str>, Vec<&Arc<PoolCatalog>>> = BTreeMap::new();
+        for Registered { announcement, .. } in self.workers.values() {
+            let catalogs = announced.entry(announcement.pool.clone()).or_default();
+            catalogs.extend(&announcement.catalog);
+        }
+        for name in announced.keys() {
+            self.pools.entry(name.clone()).or_default().vacant_since = None;
+        }
+        let mut changed = false;
+        self.pools.retain(|name, listed| {
+            let linger = config.pool(name).linger();
+            let catalogs = announced.get(name).map_or(&[][..], Vec::as_slice);
+            listed.versions.update(catalogs, linger, now);
+            let vacant = !announced.contains_key(name);
+            let stays = !vacant
+                || listed.compiled.is_some()
+                    && now < *listed.vacant_since.get_or_insert(now) + linger;
+            changed |= if stays {
+                listed.compile(name)
+            } else {
+                tracing::info!(pool = %name, "a pool without workers is listed no more");
+                listed.compiled.is_some()
+            };
             stays
         });
-        let mut changed = self.compiled.len() != count;
-        for (name, catalog) in catalogs {
-            let before = self.compiled.get(&name).map(Arc::as_ref);
-            let known = before.map_or(&nothing, |before| &before.source);
-            if before.is_some() && *known == *catalog {
-                continue;
-            }
-            bump(known, &catalog);
-            changed = true;
-            let compiled = Arc::new(CompiledPool::new(&name, catalog, before));
-            self.compiled.insert(name, compiled);
-        }
-        self.versions = versions;
         changed
     }
 
+    /// For how long a pool that has just lost its last worker stays listed.
+    pub(crate) fn lingers(&self, pool: &str, config: &Config) -> Option<Duration> {
+        let listed = self.pools.get(pool)?;
+        listed
+            .vacant_since
+            .is_some()
+            .then(|| config.pool(pool).linger())
+    }
+
+    /// What the lists are, as numbers that are the same on every node that sees the same pools, so that a
+    /// session that moves is not told of changes that there were not. What a backend announces without
+    /// changing anything counts here alone.
+    fn versions(&self) -> [u64; 3] {
+        let mut hashers: [DefaultHasher; 3] = Default::default();
+        for (name, listed) in &self.pools {
+            let Some(compiled) = &listed.compiled else {
+                continue;
+            };
+            let source = &compiled.source;
+            let [tools, resources, prompts] = &mut hashers;
+            hash(tools, name, &[&source.tools]);
+            hash(
+                resources,
+                name,
+                &[&source.resources, &source.resource_templates],
+            );
+            hash(prompts, name, &[&source.prompts]);
+        }
+        for (hasher, count) in hashers.iter_mut().zip(self.announced) {
+            hasher.write_u64(count);
+        }
+        hashers.map(|hasher| hasher.finish())
+    }
+
     fn merge(&self, config: &Config, before: &Catalog) -> Arc<Catalog> {
-        let pools: Vec<Pool> = self
-            .compiled
-            .iter()
-            .map(|(name, compiled)| Pool {
+        let compiled = |(name, listed): (&Arc<str>, &Listed)| {
+            Some(Pool {
                 name: name.clone(),
-                compiled: compiled.clone(),
+                compiled: listed.compiled.clone()?,
             })
-            .collect();
+        };
+        let pools: Vec<Pool> = self.pools.iter().filter_map(compiled).collect();
         let catalog = Catalog::merge(&pools, config);
         for conflict in &catalog.conflicts {
             if !before.conflicts.contains(conflict) {
@@ -181,6 +242,36 @@ impl Registry {
             }
         }
         Arc::new(catalog)
+    }
+}
+
+impl Listed {
+    /// Compiles the newest version, if it is another; whether it is.
+    fn compile(&mut self, name: &Arc<str>) -> bool {
+        let Some(newest) = self.versions.newest() else {
+            return false;
+        };
+        let before = self.compiled.as_deref();
+        if before.is_some_and(|before| same(&before.source, newest)) {
+            return false;
+        }
+        let compiled = CompiledPool::new(name, Arc::clone(newest), before);
+        self.compiled = Some(Arc::new(compiled));
+        true
+    }
+}
+
+/// Adds what a pool lists, if that is anything.
+fn hash(hasher: &mut DefaultHasher, pool: &str, lists: &[&Vec<RawJson>]) {
+    if lists.iter().all(|list| list.is_empty()) {
+        return;
+    }
+    pool.hash(hasher);
+    for list in lists {
+        hasher.write_usize(list.len());
+        for item in *list {
+            item.as_bytes().hash(hasher);
+        }
     }
 }
 

@@ -58,3 +58,28 @@ async fn the_end_of_a_session_is_told_to_every_worker() {
         assert_eq!(*worker.ended.lock(), std::slice::from_ref(&session));
     }
 }
+
+#[tokio::test]
+async fn a_worker_that_cannot_be_reached_gets_none() {
+    let setting = setting();
+    let workers =
+        ["p@n1", "p@n2", "p@n3"].map(|id| setting.add(FakeWorker::new(id, "p", tools(&["t"]))));
+    workers[0].connect(false);
+    workers[2].connect(false);
+    for _ in 0..10 {
+        setting.result(legacy("t", json!({}))).await;
+    }
+    assert_eq!(workers.each_ref().map(|worker| worker.calls()), [0, 10, 0]);
+    let pool = &setting.dispatch.status().pools[0];
+    let reachable: Vec<bool> = pool.workers.iter().map(|worker| worker.reachable).collect();
+    assert_eq!(reachable, [false, true, false]);
+    assert_eq!(pool.workers[1].node.as_deref(), Some("n2"));
+    assert_eq!(
+        (pool.workers[1].pool.as_str(), pool.workers[1].capacity),
+        ("p", 8)
+    );
+    workers[1].connect(false);
+    let failure = setting.failure(legacy("t", json!({}))).await.to_string();
+    assert!(failure.contains("p@n1: it cannot be reached"), "{failure}");
+    assert!(!setting.dispatch.status().pools[0].ready);
+}

@@ -2,16 +2,16 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Announcement, AskId, BusEvent, Call, CallControl, CallEvent, CallEventKind, CallEvents,
-    CallFailure, CallId, CallOutcome, PoolCatalog, RunningCall, SessionId, Worker, WorkerId,
-    WorkerLoad,
+    Announcement, Answered, AskId, BusEvent, Call, CallControl, CallEvent, CallEventKind,
+    CallEvents, CallFailure, CallId, CallOutcome, PoolCatalog, RunningCall, SessionId, Worker,
+    WorkerId, WorkerLoad, answered,
 };
 use shoal_protocol::{Method, Outcome, RawJson, RpcError};
 use tokio::sync::{broadcast, mpsc, watch};
@@ -25,10 +25,15 @@ pub(crate) struct FakeWorker {
     news: broadcast::Sender<BusEvent>,
     tool: Tool,
     attach: Option<Attach>,
+    still_open: Option<AskId>,
     refusals: Mutex<VecDeque<CallFailure>>,
+    /// Whether somebody else reads its calls.
+    pub(crate) replaced: Arc<AtomicBool>,
     pub(crate) load: Mutex<WorkerLoad>,
     pub(crate) started: Mutex<Vec<Call>>,
     pub(crate) attached: AtomicUsize,
+    /// Where each attachment began.
+    pub(crate) attachments: Mutex<Vec<(CallId, u64)>>,
     pub(crate) subscribed: Mutex<Vec<String>>,
     pub(crate) unsubscribed: Mutex<Vec<String>>,
     pub(crate) refuses_subscriptions: bool,
@@ -48,6 +53,7 @@ struct Control {
     open: Arc<Mutex<HashSet<AskId>>>,
     answers: mpsc::UnboundedSender<(AskId, Outcome)>,
     cancelled: watch::Sender<Option<String>>,
+    replaced: Arc<AtomicBool>,
 }
 
 impl FakeWorker {
@@ -66,7 +72,9 @@ impl FakeWorker {
                 Box::pin(async move { script.result(r#"{"content":[]}"#).await })
             }),
             attach: None,
+            still_open: None,
             refusals: Mutex::default(),
+            replaced: Arc::default(),
             load: Mutex::new(WorkerLoad {
                 running: 0,
                 queued: 0,
@@ -74,6 +82,7 @@ impl FakeWorker {
             }),
             started: Mutex::default(),
             attached: AtomicUsize::new(0),
+            attachments: Mutex::default(),
             subscribed: Mutex::default(),
             unsubscribed: Mutex::default(),
             refuses_subscriptions: false,
@@ -106,10 +115,26 @@ impl FakeWorker {
         self
     }
 
-    /// Refuses the next call.
-    pub(crate) fn refusing(self, failure: CallFailure) -> Self {
-        self.refusals.lock().push_back(failure);
+    /// Whoever attaches finds this request open.
+    pub(crate) fn still_open(mut self, ask: u64) -> Self {
+        self.still_open = Some(AskId(ask));
         self
+    }
+
+    /// Refuses one more call.
+    pub(crate) fn refusing(self, failure: CallFailure) -> Self {
+        self.refuse(failure);
+        self
+    }
+
+    /// Refuses one more call.
+    pub(crate) fn refuse(&self, failure: CallFailure) {
+        self.refusals.lock().push_back(failure);
+    }
+
+    /// Breaks the way to it, or mends it.
+    pub(crate) fn connect(&self, connected: bool) {
+        self.load.lock().capacity = if connected { 8 } else { 0 };
     }
 
     pub(crate) fn announce(&self, catalog: Option<PoolCatalog>, detail: Option<&str>) {
@@ -156,6 +181,7 @@ impl FakeWorker {
                 open,
                 answers,
                 cancelled,
+                replaced: self.replaced.clone(),
             }),
             worker: Some(self.id()),
         };
@@ -189,11 +215,13 @@ impl Worker for FakeWorker {
 
     async fn attach(&self, call: CallId, after: u64) -> Result<RunningCall, CallFailure> {
         self.attached.fetch_add(1, Ordering::SeqCst);
+        self.attachments.lock().push((call, after));
         let unknown = CallFailure::OutcomeUnknown {
             reason: "unknown call".into(),
         };
         let attach = self.attach.clone().ok_or(unknown)?;
         let (running, script) = self.running(after);
+        script.open.lock().extend(self.still_open);
         tokio::spawn(attach(call, after, script));
         Ok(running)
     }
@@ -216,12 +244,17 @@ impl Worker for FakeWorker {
 }
 
 impl CallControl for Control {
-    fn answer(&self, ask: AskId, answer: Outcome) -> bool {
-        self.open.lock().remove(&ask) && self.answers.send((ask, answer)).is_ok()
+    fn answer(&self, ask: AskId, answer: Outcome) -> Answered {
+        let open = self.open.lock().remove(&ask);
+        answered(open && self.answers.send((ask, answer)).is_ok())
     }
 
     fn cancel(&self, reason: &str) {
         self.cancelled.send_replace(Some(reason.to_owned()));
+    }
+
+    fn is_replaced(&self) -> bool {
+        self.replaced.load(Ordering::SeqCst)
     }
 }
 

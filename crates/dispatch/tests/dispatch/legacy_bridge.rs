@@ -2,9 +2,7 @@
 
 use serde_json::{Value, json};
 use shoal_dispatch::Config;
-use shoal_ports::{
-    Call, CallEventKind, CallFailure, CallOutcome, Dispatcher as _, RunningCall, WorkerId,
-};
+use shoal_ports::{Call, CallEventKind, CallFailure, CallOutcome, Dispatcher as _, RunningCall};
 use shoal_protocol::{Method, Outcome, RawJson, Revision, RpcError, code};
 
 use crate::fake_worker::{FakeWorker, Script};
@@ -50,8 +48,9 @@ async fn answer_all(running: &mut RunningCall) -> (usize, CallOutcome) {
             CallEventKind::Ask { ask, method, .. } => {
                 asked += 1;
                 let answer = RawJson::of(&json!({"answer":method.as_str()}));
-                assert!(running.control.answer(ask, Outcome::Result(answer.clone())));
-                assert!(!running.control.answer(ask, Outcome::Result(answer)));
+                let answer = Outcome::Result(answer);
+                assert!(running.control.answer(ask, answer.clone()).await);
+                assert!(!running.control.answer(ask, answer).await);
             }
             CallEventKind::Finished(outcome) => return (asked, outcome),
             _ => {}
@@ -80,7 +79,7 @@ async fn questions_of_a_running_call_are_passed_on() {
         panic!("no question");
     };
     let answer = RawJson::from_static(r#"{"action":"accept"}"#);
-    assert!(running.control.answer(ask, Outcome::Result(answer)));
+    assert!(running.control.answer(ask, Outcome::Result(answer)).await);
     let (before, outcome) = finish(&mut running).await;
     assert!(matches!(
         before.as_slice(),
@@ -195,7 +194,7 @@ async fn an_error_for_an_answer_ends_the_call() {
             panic!("no question");
         };
         let refusal = RpcError::new(-1, "the user is away");
-        running.control.answer(ask, Outcome::Error(refusal));
+        running.control.answer(ask, Outcome::Error(refusal)).await;
     }
     let (_, outcome) = finish(&mut running).await;
     assert!(matches!(outcome, CallOutcome::Error(e)
@@ -230,33 +229,4 @@ async fn a_cancellation_or_the_deadline_ends_the_waiting_for_answers() {
     };
     assert!(matches!(outcome, CallOutcome::Failed(failure) if failure == timeout));
     assert_eq!(worker.calls(), 2);
-}
-
-#[tokio::test]
-async fn an_attached_call_goes_on_where_it_was_and_cannot_ask_in_rounds() {
-    let attached = |result: &'static str| {
-        FakeWorker::new("w1", "a", tools(&["ask"])).on_attach(move |_, _, mut script| async move {
-            script.notify(Method::Progress, r#"{"progress":4}"#).await;
-            script.result(result).await;
-            true
-        })
-    };
-    let call = legacy("ask", json!({})).id;
-    let worker = WorkerId::new("w1");
-    let setting = with(attached(r#"{"resultType":"complete","content":[]}"#));
-    let mut running = setting.dispatch.attach(call, &worker, 3).await.unwrap();
-    assert_eq!(running.events.next().await.unwrap().sequence, 4);
-    assert_eq!(result(finish(&mut running).await.1), json!({"content":[]}));
-    let setting = with(attached(ASK));
-    let mut running = setting.dispatch.attach(call, &worker, 3).await.unwrap();
-    let (_, outcome) = finish(&mut running).await;
-    assert!(matches!(
-        outcome,
-        CallOutcome::Failed(CallFailure::OutcomeUnknown { .. })
-    ));
-    let gone = setting.dispatch.attach(call, &WorkerId::new("w9"), 0).await;
-    assert!(matches!(
-        gone.err(),
-        Some(CallFailure::OutcomeUnknown { .. })
-    ));
 }

@@ -1,15 +1,25 @@
 //! The dispatcher over fake workers, one file per behaviour.
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 
+mod affinity;
 mod balancing;
+mod binding;
 mod catalog;
 mod checks;
+mod circuits;
 mod fake_worker;
 mod legacy_bridge;
+mod lingering;
 mod lists;
+mod mending;
 mod modern_bridge;
 mod parking;
+mod parking_elsewhere;
+mod repeating;
 mod results;
+mod resuming;
+mod resuming_rounds;
 mod retries;
+mod rollouts;
 mod setting;
 mod subscriptions;

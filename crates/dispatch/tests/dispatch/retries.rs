@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::json;
-use shoal_ports::{CallEventKind, CallFailure, CallOutcome, Dispatcher as _};
+use shoal_ports::{CallFailure, CallOutcome, Dispatcher as _};
 use shoal_protocol::Method;
 
 use crate::fake_worker::FakeWorker;
@@ -129,28 +129,6 @@ async fn a_journaled_call_is_attached_to_once_and_goes_on() {
         (worker.calls(), worker.attached.load(Ordering::SeqCst)),
         (1, 1)
     );
-}
-
-#[tokio::test]
-async fn a_repeatable_call_that_has_shown_something_is_not_started_over() {
-    let shows = |id: &str| {
-        worker(id).on_call(|_, mut script| async move {
-            script.notify(Method::Progress, r#"{"progress":1}"#).await;
-        })
-    };
-    let (setting, workers) = pair(shows("w1"), shows("w2"));
-    let call = legacy("t", json!({})).repeatable();
-    let mut running = setting.dispatch.start(call).await.unwrap();
-    let (before, outcome) = finish(&mut running).await;
-    assert!(matches!(
-        before.as_slice(),
-        [CallEventKind::Notification { .. }]
-    ));
-    assert!(matches!(
-        outcome,
-        CallOutcome::Failed(CallFailure::OutcomeUnknown { .. })
-    ));
-    assert_eq!(calls(&workers), 1);
 }
 
 #[tokio::test]

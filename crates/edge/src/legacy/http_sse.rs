@@ -142,7 +142,7 @@ impl Stream for SingleStreamFrames {
                     self.ended = true;
                     return Poll::Ready(Some(sse::retry(after)));
                 }
-                None => return Poll::Ready(None),
+                None | Some(StreamItem::Moved) => return Poll::Ready(None),
             }
         }
         ready!(self.drained.as_mut().poll(cx));

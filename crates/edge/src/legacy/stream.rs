@@ -57,6 +57,11 @@ impl StreamFrames {
                 self.ended = true;
                 sse::retry(after)
             }
+            // Where nobody has looked for the next owner: the client comes back and finds it.
+            StreamItem::Moved => {
+                self.ended = true;
+                sse::retry(self.reconnect_after)
+            }
         }
     }
 }

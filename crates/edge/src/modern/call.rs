@@ -82,6 +82,7 @@ fn call(
         deadline: Instant::now() + edge.config.timing.call_deadline,
         durability,
         traceparent: meta.traceparent,
+        worker: None,
     };
     (request.id, call)
 }

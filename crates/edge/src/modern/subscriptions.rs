@@ -127,6 +127,7 @@ impl Hub {
                     Some(Ok(BusEvent::ResourceUpdated { uri, params })) => {
                         self.resource_updated(&uri, &params);
                     }
+                    Some(Ok(BusEvent::NodeLeft { .. })) => {}
                     Some(Err(_lagged)) => self.anything_updated(),
                     None => return self.cut_all("the bus has closed"),
                 },

@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::{
-    AskId, Call, CallControl, CallEvent, CallEventKind, CallEvents, CallFailure, CallId,
-    CallOutcome, Dispatcher, Durability, RunningCall, ServerFacts, SessionId, WorkerId,
+    Answered, AskId, Call, CallControl, CallEvent, CallEventKind, CallEvents, CallFailure,
+    CallOutcome, Dispatcher, Durability, RunningCall, ServerFacts, SessionId, WorkerId, answered,
 };
 use shoal_protocol::{HeaderMismatch, Method, Outcome, RawJson, RawObject, RpcError, code};
 use tokio::sync::{mpsc, watch};
@@ -61,8 +61,8 @@ impl RunningFake {
 struct FakeControl(watch::Sender<Vec<String>>);
 
 impl CallControl for FakeControl {
-    fn answer(&self, _ask: AskId, _answer: Outcome) -> bool {
-        false
+    fn answer(&self, _ask: AskId, _answer: Outcome) -> Answered {
+        answered(false)
     }
 
     fn cancel(&self, reason: &str) {
@@ -205,13 +205,18 @@ impl Dispatcher for FakeDispatcher {
         })
     }
 
-    async fn attach(
+    fn choose(
         &self,
-        _call: CallId,
-        _worker: &WorkerId,
-        _after: u64,
-    ) -> Result<RunningCall, CallFailure> {
-        unreachable!("an edge attaches to nothing")
+        _: &Method,
+        _: Option<&RawJson>,
+        _: Option<&SessionId>,
+        _: &[WorkerId],
+    ) -> Option<WorkerId> {
+        unreachable!("an edge journals nothing")
+    }
+
+    async fn resume(&self, _call: Call, _after: u64) -> Result<RunningCall, CallFailure> {
+        unreachable!("an edge resumes nothing")
     }
 
     async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {

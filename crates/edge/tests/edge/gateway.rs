@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Delivered, EventStream, GatewayError, OpenSession, Opened, SessionGateway, SessionId,
+    Delivered, EventStream, GatewayError, OpenSession, Opened, Post, SessionGateway, SessionId,
     SessionRef, SessionTransport, StreamItem,
 };
 use shoal_protocol::{
@@ -60,7 +60,10 @@ impl FakeGateway {
     fn new_stream(&self) -> EventStream {
         let (sender, items) = mpsc::channel(2);
         self.streams.send(sender).unwrap();
-        EventStream { items }
+        EventStream {
+            items,
+            cursor: id(0),
+        }
     }
 }
 
@@ -88,7 +91,7 @@ fn refuse(session: &SessionRef) -> Result<(), GatewayError> {
         "rejecting" => Err(GatewayError::Rejected(RpcError::invalid_request(
             "batches are not allowed",
         ))),
-        "history-gone" => Err(GatewayError::HistoryGone("the stream has expired")),
+        "history-gone" => Err(GatewayError::HistoryGone("the stream has expired".into())),
         "overloaded" => Err(GatewayError::Overloaded {
             reason: "too much is waiting".into(),
             retry_after,
@@ -96,6 +99,9 @@ fn refuse(session: &SessionRef) -> Result<(), GatewayError> {
         "unavailable" => Err(GatewayError::Unavailable {
             reason: "the store is down".into(),
             retry_after,
+        }),
+        "unreachable" => Err(GatewayError::Unreachable {
+            reason: "its node was lost".into(),
         }),
         "broken" => Err(GatewayError::Internal("a lock was poisoned".into())),
         _ => Err(GatewayError::NotFound),
@@ -122,7 +128,8 @@ impl SessionGateway for FakeGateway {
         })
     }
 
-    async fn deliver(&self, to: &SessionRef, body: Body) -> Result<Delivered, GatewayError> {
+    async fn deliver(&self, to: &SessionRef, post: Post) -> Result<Delivered, GatewayError> {
+        let body = post.body;
         refuse(to)?;
         let delivered = match &body {
             Body::Batch(_) => Delivered::Json(Bytes::from_static(b"[]")),

@@ -1,8 +1,11 @@
 //! What the admin port says, as JSON.
 
 use serde::Serialize;
+use shoal_cluster::ClusterStatus;
 use shoal_dispatch::{Conflict, Degraded, PoolStatus, Status};
 use shoal_session::SessionsStatus;
+
+use crate::config::Role;
 
 /// `/readyz`
 #[derive(Clone, Debug, Serialize)]
@@ -12,12 +15,17 @@ pub struct Readiness {
     reasons: Vec<String>,
     /// What two pools both claim. Served all the same: the pool that comes first by name wins.
     conflicts: Vec<Conflict>,
+    /// What else is wrong, without keeping the node from traffic.
+    notes: Vec<String>,
 }
 
 impl Readiness {
     /// Judges by the pools, unless the node is on its way out.
     pub fn of(draining: bool, status: Status) -> Self {
         let mut reasons: Vec<String> = status.pools.iter().filter_map(waits_for).collect();
+        if status.pools.is_empty() {
+            reasons.push("no worker has joined".to_owned());
+        }
         if draining {
             reasons.insert(0, "the node is shutting down".to_owned());
         }
@@ -29,7 +37,21 @@ impl Readiness {
             },
             reasons,
             conflicts: status.conflicts,
+            notes: Vec::new(),
         }
+    }
+
+    /// Something that keeps the node from traffic.
+    pub fn wait_for(&mut self, reason: &str) {
+        self.reasons.push(reason.to_owned());
+        if self.status == "ready" {
+            self.status = "not ready";
+        }
+    }
+
+    /// Something that operators should know although the node serves.
+    pub fn note(&mut self, note: String) {
+        self.notes.push(note);
     }
 
     /// Whether the node wants traffic.
@@ -63,15 +85,20 @@ pub struct StatusReport {
     pub version: &'static str,
     /// The node's name.
     pub node: String,
+    /// What it does.
+    pub roles: Vec<Role>,
     /// Seconds since the node started.
     pub uptime_seconds: u64,
     /// Whether it is on its way out.
     pub draining: bool,
-    /// Legacy sessions and their streams.
-    pub sessions: SessionsStatus,
-    /// What the edge carries.
-    pub edge: EdgeReport,
-    /// What the embedded store holds.
+    /// The nodes, this one's lease, and the way to the sessions' owners; `null` for a process that is
+    /// the whole server, or has workers alone.
+    pub cluster: Option<ClusterStatus>,
+    /// Legacy sessions and their streams; `null` without the role.
+    pub sessions: Option<SessionsStatus>,
+    /// What the edge carries; `null` without the role.
+    pub edge: Option<EdgeReport>,
+    /// How the store is.
     pub store: StoreReport,
     /// Pools with their workers.
     pub pools: Vec<PoolStatus>,
@@ -94,11 +121,15 @@ pub struct EdgeReport {
     pub streams: usize,
 }
 
-/// What the embedded store holds.
-#[derive(Clone, Copy, Debug, Serialize)]
+/// How the store is.
+#[derive(Clone, Debug, Serialize)]
 pub struct StoreReport {
     /// Which store.
     pub kind: &'static str,
-    /// Bytes of events kept for clients that resume.
-    pub event_bytes: usize,
+    /// The embedded store: bytes of events kept for clients that resume.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event_bytes: Option<usize>,
+    /// Redis: connections and commands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redis: Option<shoal_store_redis::RedisStatus>,
 }

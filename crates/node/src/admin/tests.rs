@@ -18,6 +18,10 @@ impl Observed for Node {
     fn readiness(&self) -> Readiness {
         let worker = WorkerStatus {
             id: "files@n".to_owned(),
+            pool: "files".to_owned(),
+            node: Some("n".to_owned()),
+            reachable: true,
+            circuit: shoal_dispatch::CircuitState::Closed,
             ready: self.ready,
             running: 0,
             queued: 0,
@@ -27,6 +31,7 @@ impl Observed for Node {
         let pool = PoolStatus {
             name: "files".to_owned(),
             ready: self.ready,
+            lingering: false,
             tools: 0,
             prompts: 0,
             resources: 0,

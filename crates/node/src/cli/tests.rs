@@ -24,6 +24,7 @@ fn a_bare_shoal_is_no_error() {
 #[test]
 fn serve_takes_addresses_roles_and_a_command() {
     let line = "shoal serve --listen [::1]:0 --admin 127.0.0.1:0 --roles edge,worker --store memory \
+                --cluster-listen 127.0.0.1:0 --advertise me:7000 --join a:1,b:2 \
                 --config a.toml --demo -- npx -y server --flag";
     let Some(Command::Serve(serve)) = parse(line).unwrap() else {
         panic!("not serve");
@@ -47,7 +48,10 @@ fn serve_takes_addresses_roles_and_a_command() {
             "server.listen",
             "server.admin",
             "node.roles",
-            "node.store"
+            "node.store",
+            "cluster.listen",
+            "cluster.advertise",
+            "cluster.join",
         ]
     );
 }

@@ -19,6 +19,13 @@ pub struct Calls {
     pub retry_after: Period,
     /// How many workers a call is offered to before it fails.
     pub attempts: usize,
+    /// Failures in a row of one worker (a broken connection, an unknown outcome) after which it is left alone
+    /// for a while; 0 means never.
+    pub circuit_failures: u32,
+    /// How long a worker is left alone the first time; twice as long after each failed trial.
+    pub circuit_open: Period,
+    /// How long a worker is left alone at most.
+    pub circuit_open_max: Period,
     /// How long a call waits for a modern client's answers; as long is its `requestState` valid.
     pub input_timeout: Period,
     /// Calls that may wait for modern clients' answers on this node.
@@ -38,6 +45,9 @@ impl Default for Calls {
             timeout: session.call_timeout.into(),
             retry_after: session.retry_after.into(),
             attempts: dispatch.start_attempts,
+            circuit_failures: dispatch.circuit_failures,
+            circuit_open: Duration::from_millis(dispatch.circuit_open_ms).into(),
+            circuit_open_max: Duration::from_millis(dispatch.circuit_open_max_ms).into(),
             input_timeout: Duration::from_secs(dispatch.parking_time_secs).into(),
             waiting: dispatch.max_parked,
             waiting_per_principal: dispatch.max_parked_per_principal,

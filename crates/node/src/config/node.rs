@@ -6,22 +6,25 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Period;
+use super::{Period, StoreAddress};
 
 /// What this process is to its cluster.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct Node {
-    /// The process's name in the cluster. Unset, it is made up at each start; two processes must
-    /// never share one.
+    /// What the process's name in the cluster begins with, such as the name of its pod; something random
+    /// follows, since a process that starts again is another one. Unset, it is all random.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What the process does. This version has no transport between processes, so all three run
-    /// together.
+    /// What the process does: serve clients (`edge`), hold legacy sessions (`session`), run tools
+    /// (`worker`). What it does not do itself it finds in other processes, by `[cluster]`.
     pub roles: Vec<Role>,
     /// Where sessions, streams and journals are kept. `"memory"` keeps them in the process and loses
-    /// them with it; it is the only store of this version.
-    pub store: String,
+    /// them with it. Processes that share sessions need Redis: `redis://` or `rediss://` (TLS), then
+    /// `user:password@` where it asks for that, then `host:port`; `redis+cluster://host:port,host:port`;
+    /// `redis+sentinel://host:port,host:port/master-name`.
+    #[schemars(with = "String")]
+    pub store: StoreAddress,
     /// How long the node owns its sessions without renewing its lease; it renews at a third of that.
     pub lease: Period,
 }
@@ -31,7 +34,7 @@ impl Default for Node {
         Self {
             name: None,
             roles: Role::ALL.to_vec(),
-            store: MEMORY.to_owned(),
+            store: StoreAddress::new(MEMORY),
             lease: Period::seconds(6),
         }
     }
@@ -65,6 +68,13 @@ impl Role {
             Self::Session => "session",
             Self::Worker => "worker",
         }
+    }
+}
+
+impl Node {
+    /// Whether the process has this role.
+    pub fn is(&self, role: Role) -> bool {
+        self.roles.contains(&role)
     }
 }
 

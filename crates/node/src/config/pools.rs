@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shoal_dispatch::{DurabilityPolicy, PoolConfig as Dispatched};
+use shoal_dispatch::{Affinity as DispatchAffinity, DurabilityPolicy, PoolConfig as Dispatched};
 use shoal_worker::PoolConfig as Run;
 
 use super::{Period, Stdio};
@@ -34,9 +34,24 @@ pub struct Pool {
     /// Tools, by the backend's name, that are never repeated whatever else is said.
     #[serde(default)]
     pub journaled: Vec<String>,
+    /// Which calls go to the same worker, as long as that one takes them: `"none"`, `"session"` (those of one
+    /// legacy session, or one principal's modern ones), or `{ key = "argument" }` (those with the same value
+    /// of the argument of this name).
+    #[serde(default)]
+    pub affinity: Affinity,
+    /// How long what the pool offers stays listed after its last worker has gone; calls are refused as safe
+    /// to send again meanwhile.
+    #[serde(default = "default::linger")]
+    pub linger: Period,
     /// How long a tool may go on after it was told to stop, before it is dropped.
     #[serde(default = "default::cancel_grace")]
     pub cancel_grace: Period,
+    /// How long the id of a journaled call is remembered, so that it is never run again.
+    #[serde(default = "default::call_memory")]
+    pub call_memory: Period,
+    /// Ids remembered at most. A journaled call that is older than the newest one forgotten is refused.
+    #[serde(default = "default::remembered_calls")]
+    pub remembered_calls: usize,
     /// How long the result of a journaled call is kept for a session that moves to another node.
     #[serde(default = "default::result_retention")]
     pub result_retention: Period,
@@ -60,6 +75,19 @@ pub enum Backend {
     Stdio(Box<Stdio>),
 }
 
+/// Which calls of a pool go to the same worker.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Affinity {
+    /// None: of two workers, the less busy one takes a call.
+    #[default]
+    None,
+    /// Those of one legacy session, or one principal's modern ones.
+    Session,
+    /// Those with the same value of the argument of this name; calls without it go anywhere.
+    Key(String),
+}
+
 /// Which tool calls are journaled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -75,7 +103,7 @@ pub enum Durability {
 
 /// The worker's own defaults.
 mod default {
-    use super::{Period, Run};
+    use super::{Dispatched, Period, Run};
 
     fn worker() -> Run {
         Run::new("")
@@ -91,6 +119,18 @@ mod default {
 
     pub(super) fn queue_age() -> Period {
         worker().queue_age.into()
+    }
+
+    pub(super) fn linger() -> Period {
+        Period::seconds(Dispatched::default().linger_secs)
+    }
+
+    pub(super) fn call_memory() -> Period {
+        worker().call_memory.into()
+    }
+
+    pub(super) fn remembered_calls() -> usize {
+        worker().remembered_calls
     }
 
     pub(super) fn cancel_grace() -> Period {
@@ -122,6 +162,10 @@ impl Pool {
             durability: Durability::default(),
             repeatable: Vec::new(),
             journaled: Vec::new(),
+            affinity: Affinity::default(),
+            linger: default::linger(),
+            call_memory: default::call_memory(),
+            remembered_calls: default::remembered_calls(),
             cancel_grace: default::cancel_grace(),
             result_retention: default::result_retention(),
             retained_results: default::retained_results(),
@@ -138,6 +182,8 @@ impl Pool {
             result_retention: self.result_retention.get(),
             retained_results: self.retained_results,
             retained_bytes: self.retained_bytes,
+            call_memory: self.call_memory.get(),
+            remembered_calls: self.remembered_calls,
             cancel_grace: self.cancel_grace.get(),
             ..Run::new(name)
         }
@@ -154,6 +200,12 @@ impl Pool {
             },
             repeatable: self.repeatable.clone(),
             journaled: self.journaled.clone(),
+            affinity: match &self.affinity {
+                Affinity::None => DispatchAffinity::None,
+                Affinity::Session => DispatchAffinity::Session,
+                Affinity::Key(argument) => DispatchAffinity::Key(argument.clone()),
+            },
+            linger_secs: self.linger.get().as_secs(),
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use super::error::Error;
 use super::layers::Layers;
-use super::{AuthMode, MEMORY, Role, Settings};
+use super::{AuthMode, Role, Settings};
 
 /// Checks settings that go together, and what they name outside of the configuration.
 pub(super) fn check(settings: &Settings, layers: &Layers) -> Result<(), Error> {
     for rule in [
-        roles, store, anonymous, tokens, path, positive, pools, logging,
+        roles, cluster, store, anonymous, tokens, path, positive, pools, logging,
     ] {
         rule(settings).map_err(|broken| broken.into_error(layers))?;
     }
@@ -43,36 +43,83 @@ impl Broken {
 }
 
 fn roles(settings: &Settings) -> Result<(), Broken> {
-    let missing: Vec<&str> = Role::ALL
-        .iter()
-        .filter(|role| !settings.node.roles.contains(role))
-        .map(|role| role.as_str())
-        .collect();
-    if missing.is_empty() {
+    let (node, cluster) = (&settings.node, &settings.cluster);
+    let (edge, session) = (node.is(Role::Edge), node.is(Role::Session));
+    let broken = |reason: &str| Err(Broken::new("node.roles", reason));
+    if node.roles.is_empty() {
+        return broken("name at least one of edge, session and worker");
+    }
+    if !edge && !session {
+        if cluster.join.is_empty() {
+            return broken(
+                "a process with workers alone needs nodes to work for: give --join HOST:PORT of an edge or \
+                 session node (cluster.join)",
+            );
+        }
         return Ok(());
     }
-    Err(Broken::new(
-        "node.roles",
-        format!(
-            "without {} the process would need others to work with, and this version has no transport \
-             between processes yet: run edge,session,worker together",
-            missing.join(" and ")
-        ),
-    ))
+    if edge != session && node.store.is_memory() {
+        return broken(
+            "an edge without sessions, or sessions without an edge, share them with other processes through \
+             Redis: give --store redis://HOST:PORT, or both roles",
+        );
+    }
+    if cluster.listen.is_none() {
+        if edge != session {
+            return broken(
+                "edges and session nodes reach one another: give --cluster-listen ADDRESS:PORT \
+                 (cluster.listen)",
+            );
+        }
+        if !node.is(Role::Worker) {
+            return broken(
+                "without the role worker, workers of other processes must be able to join: give \
+                 --cluster-listen ADDRESS:PORT (cluster.listen)",
+            );
+        }
+    }
+    Ok(())
+}
+
+fn cluster(settings: &Settings) -> Result<(), Broken> {
+    let cluster = &settings.cluster;
+    let unspecified = cluster
+        .listen
+        .is_some_and(|address| address.ip().is_unspecified());
+    if unspecified && cluster.advertise.is_none() {
+        return Err(Broken::new(
+            "cluster.advertise",
+            "other processes cannot dial 0.0.0.0 or [::]: say where they reach this one, as HOST:PORT",
+        ));
+    }
+    let newest = shoal_rpc::LinkConfig::default().max_version;
+    if !(1..=newest).contains(&cluster.protocol) {
+        return Err(Broken::new(
+            "cluster.protocol",
+            format!("this release speaks the versions 1 to {newest}"),
+        ));
+    }
+    let addresses = cluster.join.iter().map(|address| ("cluster.join", address));
+    let advertised = cluster.advertise.iter();
+    for (setting, address) in addresses.chain(advertised.map(|a| ("cluster.advertise", a))) {
+        let fit = address.rsplit_once(':').is_some_and(|(host, port)| {
+            !host.is_empty() && !host.contains('/') && port.parse::<u16>().is_ok()
+        });
+        if !fit {
+            let reason = format!("{address:?} is no HOST:PORT");
+            return Err(Broken::new(setting, reason));
+        }
+    }
+    Ok(())
 }
 
 fn store(settings: &Settings) -> Result<(), Broken> {
-    let store = settings.node.store.as_str();
-    if store == MEMORY {
+    let store = &settings.node.store;
+    if store.is_memory() {
         return Ok(());
     }
-    let reason = if store.starts_with("redis://") || store.starts_with("rediss://") {
-        "this version has no Redis store yet, only \"memory\", which lives and ends with the process"
-            .to_owned()
-    } else {
-        format!("there is no store {store:?}: this version has \"memory\" only")
-    };
-    Err(Broken::new("node.store", reason))
+    shoal_store_redis::check_url(store.expose())
+        .map_err(|error| Broken::new("node.store", format!("{error}; or \"memory\"")))
 }
 
 fn anonymous(settings: &Settings) -> Result<(), Broken> {
@@ -163,6 +210,7 @@ fn positive(settings: &Settings) -> Result<(), Broken> {
         ),
         ("limits.calls_per_session", limits.calls_per_session),
         ("limits.messages_per_session", limits.messages_per_session),
+        ("redis.commands", settings.redis.commands),
         ("streams.buffer", streams.buffer),
         ("streams.events_per_stream", streams.events_per_stream),
         ("streams.bytes_per_session", streams.bytes_per_session),
@@ -176,6 +224,10 @@ fn positive(settings: &Settings) -> Result<(), Broken> {
     let periods = [
         ("server.header_timeout", settings.server.header_timeout),
         ("node.lease", settings.node.lease),
+        ("cluster.patience", settings.cluster.patience),
+        ("cluster.silence", settings.cluster.silence),
+        ("redis.response_timeout", settings.redis.response_timeout),
+        ("redis.connect_timeout", settings.redis.connect_timeout),
         ("session.idle", settings.session.idle),
         ("session.sweep_every", settings.session.sweep_every),
         ("streams.keep_alive", streams.keep_alive),

@@ -33,8 +33,11 @@ pub struct Streams {
     pub events_per_stream: usize,
     /// Bytes of events that one session may keep.
     pub bytes_per_session: usize,
-    /// Bytes of events that all sessions together may keep.
+    /// Bytes of events that all sessions together may keep in the embedded store. Redis has its own limit,
+    /// `maxmemory` (with `maxmemory-policy noeviction`).
     pub bytes: usize,
+    /// How long what a call sends waits for a store that cannot be reached; after that it is lost.
+    pub store_patience: Period,
 }
 
 impl Default for Streams {
@@ -54,6 +57,7 @@ impl Default for Streams {
             events_per_stream: memory.events_per_stream,
             bytes_per_session: memory.bytes_per_session,
             bytes: memory.bytes,
+            store_patience: session.store_patience.into(),
         }
     }
 }

@@ -39,11 +39,9 @@ pub(crate) async fn output(arguments: &[&str], input: &str) -> Output {
 async fn what_cannot_be_done_is_said_once_with_exit_code_2() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
     for (arguments, part) in [
-        (
-            &["serve", "--roles", "edge"][..],
-            "no transport between processes",
-        ),
-        (&["serve", "--store", "redis://localhost"], "no Redis store"),
+        (&["serve", "--roles", "edge"][..], "--store redis://"),
+        (&["serve", "--store", "disk"], "redis://"),
+        (&["serve", "--roles", "worker"], "--join"),
         (&["serve", "--listen", "0.0.0.0:0"], "auth.allow_anonymous"),
         (&["serve", "--config", "/does/not/exist"], "cannot be read"),
         (&["serve", "--config", file], "unknown field"),

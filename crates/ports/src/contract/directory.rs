@@ -16,6 +16,7 @@ pub(super) async fn ownership(store: &Store) {
     let (id, first) = session(store).await;
     let placed = directory.lookup(&id).await.unwrap().expect("placed");
     assert_eq!((placed.owner, placed.epoch), (Some(node("a")), first));
+    assert_eq!(placed.principal.as_str(), "somebody");
 
     directory.renew_lease(&node("b"), LONG).await.unwrap();
     let held = directory.claim(&id, &node("b")).await;
@@ -48,6 +49,19 @@ pub(super) async fn ownership(store: &Store) {
     );
     assert_eq!(directory.remove(&id, first).await, Err(StoreError::Stale));
 
+    let asked = [
+        (id.clone(), first),
+        (id.clone(), claim.epoch),
+        (SessionId::random(), first),
+    ];
+    let held = directory.held(&asked).await.unwrap();
+    assert_eq!(
+        held,
+        [false, true, false],
+        "held under its newest epoch only"
+    );
+    assert_eq!(directory.held(&[]).await.unwrap(), Vec::<bool>::new());
+
     let again = directory.claim(&id, &node("b")).await.unwrap();
     assert!(again.epoch > claim.epoch, "an owner may claim again");
     directory.remove(&id, again.epoch).await.unwrap();
@@ -70,12 +84,21 @@ pub(super) async fn leases(store: &Store) {
         .expect("nobody holds it");
 
     let brief = Duration::from_millis(30);
-    directory.renew_lease(&node("b"), brief).await.unwrap();
+    assert!(
+        !directory.renew_lease(&node("b"), LONG).await.unwrap(),
+        "begun"
+    );
+    assert!(
+        directory.renew_lease(&node("b"), brief).await.unwrap(),
+        "renewed"
+    );
     tokio::time::sleep(brief * 3).await;
     directory
         .claim(&id, &node("c"))
         .await
         .expect("the lease has lapsed");
+    let alive = directory.renew_lease(&node("b"), LONG).await.unwrap();
+    assert!(!alive, "a node learns that its lease had lapsed");
 }
 
 pub(super) async fn records_expire(store: &Store) {

@@ -1,4 +1,4 @@
-//! Streams: numbering, resuming, trimming, fencing.
+//! Streams: numbering, resuming, trimming, fencing, repeated appends.
 #![allow(
     clippy::unwrap_used,
     reason = "a failed step of the suite is the report"
@@ -6,87 +6,60 @@
 
 use shoal_protocol::{EventId, StreamId};
 
-use super::{LONG, events, node, session};
-use crate::{LogError, Store, StoreError};
+use super::{LONG, append, begin, ending, entry, new_session, node, session};
+use crate::{Append, CallProgress, LogError, Store, StoreError};
+
+fn at(id: EventId, sequence: u64) -> EventId {
+    EventId { sequence, ..id }
+}
 
 pub(super) async fn numbering(store: &Store) {
     let (id, epoch) = session(store).await;
-    let (a, b) = (
-        store.log.open(&id, epoch).await.unwrap(),
-        store.log.open(&id, epoch).await.unwrap(),
-    );
+    let a = begin(store, &id, epoch, vec![entry(1)]).await;
+    let b = begin(store, &id, epoch, vec![entry(2)]).await;
     assert_ne!(a.stream, b.stream);
     assert_ne!(a.stream, StreamId::STANDALONE);
     assert_eq!(a.sequence, 0, "a stream begins before its first event");
-    let last = store
-        .log
-        .append(&id, epoch, a.stream, events(&["1", "2"]), false)
-        .await
-        .unwrap()
-        .last;
-    assert_eq!(last, EventId { sequence: 2, ..a });
-    let same = store
-        .log
-        .append(&id, epoch, a.stream, Vec::new(), false)
-        .await
-        .unwrap()
-        .last;
+    let log = &store.log;
+    let last = log.append(&id, epoch, append(a, &["1", "2"])).await;
+    assert_eq!(last.unwrap().last, at(a, 2));
+    assert_eq!(log.last(&id, a.stream).await.unwrap(), at(a, 2));
+    let same = log.append(&id, epoch, append(at(a, 2), &[])).await;
+    assert_eq!(same.unwrap().last, at(a, 2), "an append of nothing");
+    let other = log.append(&id, epoch, append(b, &["x"])).await;
     assert_eq!(
-        same, last,
-        "an append of nothing tells where the stream stands"
+        other.unwrap().last.sequence,
+        1,
+        "streams are numbered apart"
     );
-    let other = store
-        .log
-        .append(&id, epoch, b.stream, events(&["x"]), false)
-        .await
-        .unwrap()
-        .last;
-    assert_eq!(other.sequence, 1, "streams are numbered apart");
-    let standalone = store
-        .log
-        .beginning(&id, StreamId::STANDALONE)
-        .await
-        .unwrap();
+    let standalone = log.last(&id, StreamId::STANDALONE).await.unwrap();
     assert_eq!(standalone.sequence, 0);
+    let unknown = log.last(&id, StreamId(999)).await;
+    assert!(matches!(unknown, Err(LogError::Gone(_))), "{unknown:?}");
 }
 
 pub(super) async fn resuming(store: &Store) {
     let (id, epoch) = session(store).await;
-    let start = store.log.open(&id, epoch).await.unwrap();
-    store
-        .log
-        .append(&id, epoch, start.stream, events(&["1", "2", "3"]), false)
-        .await
-        .unwrap();
-    let page = store
-        .log
-        .read(
-            &id,
-            EventId {
-                sequence: 1,
-                ..start
-            },
-            1,
-        )
-        .await
-        .unwrap();
+    let entry = entry(1);
+    let start = begin(store, &id, epoch, vec![entry.clone()]).await;
+    let log = &store.log;
+    let three = append(start, &["1", "2", "3"]);
+    log.append(&id, epoch, three).await.unwrap();
+    let page = log.read(&id, at(start, 1), 1).await.unwrap();
     assert_eq!(page.events.len(), 1, "no more than asked for");
     assert_eq!(
-        (page.events[0].id.sequence, page.events[0].data.as_ref()),
-        (2, b"2".as_slice())
+        (page.events[0].id, page.events[0].data.as_ref()),
+        (at(start, 2), b"2".as_slice())
     );
     assert!(!page.finished);
-    store
-        .log
-        .append(&id, epoch, start.stream, events(&["end"]), true)
-        .await
-        .unwrap();
-    let part = store.log.read(&id, start, 2).await.unwrap();
+    let end = ending(at(start, 3), &["end"], entry.call);
+    log.append(&id, epoch, end).await.unwrap();
+    let part = log.read(&id, start, 2).await.unwrap();
     assert!(!part.finished, "finished only where the end is reached");
-    let rest = store.log.read(&id, part.events[1].id, 10).await.unwrap();
+    let rest = log.read(&id, part.events[1].id, 10).await.unwrap();
     assert_eq!(rest.events.len(), 2);
     assert!(rest.finished);
-    let after = store.log.read(&id, rest.events[1].id, 10).await.unwrap();
+    let after = log.read(&id, rest.events[1].id, 10).await.unwrap();
     assert!(
         after.events.is_empty() && after.finished,
         "the end can be read again and again"
@@ -95,48 +68,32 @@ pub(super) async fn resuming(store: &Store) {
 
 pub(super) async fn trimming(store: &Store, capacity: usize) {
     let (id, epoch) = session(store).await;
-    let start = store.log.open(&id, epoch).await.unwrap();
-    for _ in 0..capacity * 4 {
-        store
-            .log
-            .append(&id, epoch, start.stream, events(&["e"]), false)
-            .await
-            .unwrap();
+    let start = begin(store, &id, epoch, vec![entry(1)]).await;
+    let last = capacity as u64 * 4;
+    for after in 0..last {
+        let one = append(at(start, after), &["e"]);
+        store.log.append(&id, epoch, one).await.unwrap();
     }
     let lost = store.log.read(&id, start, 10).await;
     assert!(
         matches!(lost, Err(LogError::Gone(_))),
         "a trimmed history is told, got {lost:?}"
     );
-    let newest = EventId {
-        sequence: capacity as u64 * 4 - 1,
-        ..start
-    };
-    assert_eq!(
-        store.log.read(&id, newest, 10).await.unwrap().events.len(),
-        1
-    );
+    let newest = store.log.read(&id, at(start, last - 1), 10).await.unwrap();
+    assert_eq!(newest.events.len(), 1);
 }
 
 pub(super) async fn fencing(store: &Store) {
     let (id, old) = session(store).await;
-    let start = store.log.open(&id, old).await.unwrap();
+    let start = begin(store, &id, old, vec![entry(1)]).await;
     store.directory.end_lease(&node("a")).await.unwrap();
     let new = store.directory.claim(&id, &node("b")).await.unwrap().epoch;
-    let stale = store
-        .log
-        .append(&id, old, start.stream, events(&["late"]), false)
-        .await;
+    let stale = store.log.append(&id, old, append(start, &["late"])).await;
     assert_eq!(stale, Err(LogError::Store(StoreError::Stale)));
-    assert_eq!(
-        store.log.open(&id, old).await,
-        Err(LogError::Store(StoreError::Stale))
-    );
-    store
-        .log
-        .append(&id, new, start.stream, events(&["new"]), false)
-        .await
-        .unwrap();
+    let nothing = store.log.append(&id, old, append(start, &[])).await;
+    assert_eq!(nothing, Err(LogError::Store(StoreError::Stale)));
+    let fresh = append(start, &["new"]);
+    store.log.append(&id, new, fresh).await.unwrap();
     let page = store.log.read(&id, start, 10).await.unwrap();
     assert_eq!(
         page.events.len(),
@@ -150,75 +107,104 @@ pub(super) async fn fencing(store: &Store) {
     );
 }
 
+/// An append whose reply was lost is sent again.
+pub(super) async fn repeated_appends(store: &Store) {
+    let (id, epoch) = session(store).await;
+    let entry = entry(1);
+    let start = begin(store, &id, epoch, vec![entry.clone()]).await;
+    let log = &store.log;
+    let progress = Append {
+        progress: Some(CallProgress {
+            call: entry.call,
+            seen: 2,
+            ended: false,
+        }),
+        ..append(start, &["1", "2"])
+    };
+    let first = log.append(&id, epoch, progress.clone()).await.unwrap();
+    let again = log.append(&id, epoch, progress).await.unwrap();
+    assert_eq!(first, again);
+    let other = log.append(&id, epoch, append(start, &["x"])).await;
+    assert_eq!(
+        other,
+        Err(LogError::Store(StoreError::Stale)),
+        "another writer's events are not taken for one's own"
+    );
+    let ahead = log.append(&id, epoch, append(at(start, 7), &["x"])).await;
+    assert_eq!(ahead, Err(LogError::Store(StoreError::Stale)));
+    let end = ending(at(start, 2), &["end"], entry.call);
+    let first = log.append(&id, epoch, end.clone()).await.unwrap();
+    let again = log.append(&id, epoch, end).await.unwrap();
+    assert_eq!(first, again);
+    assert!(again.finished);
+    let page = log.read(&id, start, 10).await.unwrap();
+    assert_eq!(page.events.len(), 3, "nothing is there twice");
+}
+
 pub(super) async fn concurrent_appends(store: &Store) {
     let (id, epoch) = session(store).await;
-    let start = store.log.open(&id, epoch).await.unwrap();
-    let appends = (0..16).map(|_| {
+    let start = begin(store, &id, epoch, vec![entry(1)]).await;
+    let appends = (0..16).map(|n| {
         let (log, id) = (store.log.clone(), id.clone());
+        let texts = [format!("{n}-a"), format!("{n}-b")];
         tokio::spawn(async move {
-            log.append(&id, epoch, start.stream, events(&["a", "b"]), false)
-                .await
-                .unwrap()
-                .last
+            let mut after = start;
+            loop {
+                let piece = append(after, &[&texts[0], &texts[1]]);
+                match log.append(&id, epoch, piece).await {
+                    // Where two bring as many events, the place tells nothing: see what is there.
+                    Ok(_) | Err(LogError::Store(StoreError::Stale)) => {}
+                    Err(error) => panic!("{error}"),
+                }
+                let page = log.read(&id, start, 100).await.unwrap();
+                if page.events.iter().any(|event| event.data == texts[0]) {
+                    return;
+                }
+                after = log.last(&id, start.stream).await.unwrap();
+            }
         })
     });
-    let mut last: Vec<u64> = Vec::new();
     for append in appends.collect::<Vec<_>>() {
-        last.push(append.await.unwrap().sequence);
+        append.await.unwrap();
     }
-    last.sort_unstable();
-    assert_eq!(
-        last,
-        (1..=16).map(|n| n * 2).collect::<Vec<_>>(),
-        "each append is one piece"
-    );
+    let page = store.log.read(&id, start, 100).await.unwrap();
+    assert_eq!(page.events.len(), 32);
+    for pair in page.events.chunks(2) {
+        let texts = [&pair[0].data, &pair[1].data].map(|data| String::from_utf8_lossy(data));
+        let [first, second] = texts;
+        assert_eq!(
+            first.strip_suffix("-a"),
+            second.strip_suffix("-b"),
+            "each append is one piece"
+        );
+    }
 }
 
 pub(super) async fn foreign_cursors(store: &Store, restarted: &Store) {
     let (id, epoch) = session(store).await;
-    let start = store.log.open(&id, epoch).await.unwrap();
-    store
-        .log
-        .append(&id, epoch, start.stream, events(&["1"]), false)
-        .await
-        .unwrap();
+    let start = begin(store, &id, epoch, vec![entry(1)]).await;
+    let log = &store.log;
+    log.append(&id, epoch, append(start, &["1"])).await.unwrap();
     let gone = |read: Result<_, LogError>, what: &str| {
         assert!(matches!(read, Err(LogError::Gone(_))), "{what}: {read:?}");
     };
-    gone(
-        store
-            .log
-            .read(
-                &id,
-                EventId {
-                    sequence: 9,
-                    ..start
-                },
-                1,
-            )
-            .await,
-        "a cursor ahead of the log",
-    );
+    let ahead = log.read(&id, at(start, 9), 1).await;
+    gone(ahead, "a cursor ahead of the log");
     let unknown = EventId {
         stream: StreamId(999),
         ..start
     };
-    gone(store.log.read(&id, unknown, 1).await, "an unknown stream");
+    gone(log.read(&id, unknown, 1).await, "an unknown stream");
     let earlier = EventId {
         epoch: start.epoch.wrapping_add(1),
         ..start
     };
-    gone(store.log.read(&id, earlier, 1).await, "another incarnation");
+    gone(log.read(&id, earlier, 1).await, "another incarnation");
 
     let owner = node("a");
     restarted.directory.renew_lease(&owner, LONG).await.unwrap();
-    restarted
-        .directory
-        .create(&id, &owner, bytes::Bytes::new(), LONG)
-        .await
-        .unwrap();
-    gone(
-        restarted.log.read(&id, start, 1).await,
-        "a log that was lost",
-    );
+    let created = restarted.directory.create(new_session(&id, &owner)).await;
+    created.unwrap();
+    let lost = restarted.log.read(&id, start, 1).await;
+    gone(lost, "a log that was lost");
 }

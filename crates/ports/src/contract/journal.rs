@@ -4,69 +4,171 @@
     reason = "a failed step of the suite is the report"
 )]
 
-use shoal_protocol::RequestId;
+use shoal_protocol::{EventId, StreamId};
 
-use super::{events, node, session};
-use crate::{CallId, JournalEntry, LogError, Store, StoreError};
+use super::{append, begin, ending, entry, node, session};
+use crate::{
+    Append, Begin, Begun, CallProgress, DeliveryId, JournaledCall, LogError, RunningStream, Store,
+    StoreError, WorkerId,
+};
+
+fn at(id: EventId, sequence: u64) -> EventId {
+    EventId { sequence, ..id }
+}
 
 pub(super) async fn entries(store: &Store) {
     let (id, epoch) = session(store).await;
-    let entry = |n| JournalEntry {
-        call: CallId::generate(),
-        request: RequestId::from_number(n),
-        worker: None,
-    };
     let (one, two, three) = (entry(1), entry(2), entry(3));
-    let first = store
-        .journal
-        .begin(&id, epoch, vec![one.clone()])
-        .await
-        .unwrap();
-    let batch = store
-        .journal
-        .begin(&id, epoch, vec![two.clone(), three.clone()])
-        .await
-        .unwrap();
+    let first = begin(store, &id, epoch, vec![one.clone()]).await;
+    let batch = begin(store, &id, epoch, vec![two.clone(), three.clone()]).await;
+    assert_eq!(first.sequence, 0, "a stream begins before its first event");
     assert_ne!(first.stream, batch.stream);
-    let running = store.journal.running(&id).await.unwrap();
+    let fresh = |entry| JournaledCall { entry, seen: 0 };
+    let both = RunningStream {
+        last: batch,
+        calls: vec![fresh(two.clone()), fresh(three.clone())],
+    };
     let expected = vec![
-        (first.stream, one),
-        (batch.stream, two.clone()),
-        (batch.stream, three.clone()),
+        RunningStream {
+            last: first,
+            calls: vec![fresh(one.clone())],
+        },
+        both.clone(),
     ];
+    let running = store.journal.running(&id, epoch).await.unwrap();
     assert_eq!(running, expected, "oldest first");
 
-    store
-        .log
-        .append(&id, epoch, first.stream, events(&["progress"]), false)
-        .await
-        .unwrap();
-    assert_eq!(store.journal.running(&id).await.unwrap().len(), 3);
-    store
-        .log
-        .append(&id, epoch, first.stream, events(&["result"]), true)
-        .await
-        .unwrap();
-    let running = store.journal.running(&id).await.unwrap();
-    assert_eq!(
-        running,
-        vec![(batch.stream, two), (batch.stream, three)],
-        "the end closes the entry"
-    );
+    let progress = Append {
+        progress: Some(CallProgress {
+            call: one.call,
+            seen: 4,
+            ended: false,
+        }),
+        ..append(first, &["progress"])
+    };
+    let appended = store.log.append(&id, epoch, progress).await.unwrap();
+    assert!(!appended.finished);
+    let running = store.journal.running(&id, epoch).await.unwrap();
+    assert_eq!(running[0].last, at(first, 1));
+    assert_eq!(running[0].calls[0].seen, 4, "how far the call has come");
+    let end = ending(at(first, 1), &["result"], one.call);
+    let ended = store.log.append(&id, epoch, end).await.unwrap();
+    assert!(ended.finished, "with its only call");
+    let running = store.journal.running(&id, epoch).await.unwrap();
+    assert_eq!(running, vec![both], "the end closes the entry");
 
     store.directory.end_lease(&node("a")).await.unwrap();
     let new = store.directory.claim(&id, &node("b")).await.unwrap().epoch;
-    let stale = store.journal.begin(&id, epoch, vec![entry(4)]).await;
+    let late = Begin {
+        delivery: DeliveryId::generate(),
+        stream: None,
+        entries: vec![entry(4)],
+    };
+    let stale = store.journal.begin(&id, epoch, late).await;
     assert_eq!(stale, Err(LogError::Store(StoreError::Stale)));
+    let stale = store.journal.running(&id, epoch).await;
+    assert_eq!(stale, Err(LogError::Store(StoreError::Stale)));
+    let running = store.journal.running(&id, new).await.unwrap();
+    assert_eq!(running.len(), 1, "a new owner finds the calls");
+
+    let one_of_two = ending(batch, &["r2"], two.call);
+    let appended = store.log.append(&id, new, one_of_two).await.unwrap();
+    assert!(!appended.finished, "a call of the batch still runs");
+    let running = store.journal.running(&id, new).await.unwrap();
+    assert_eq!(running[0].calls, vec![fresh(three.clone())]);
+    let last = ending(at(batch, 1), &["r3"], three.call);
+    let appended = store.log.append(&id, new, last).await.unwrap();
+    assert!(appended.finished);
+    assert!(store.journal.running(&id, new).await.unwrap().is_empty());
+}
+
+pub(super) async fn deliveries(store: &Store) {
+    let (id, epoch) = session(store).await;
+    let entry = entry(1);
+    let opening = Begin {
+        delivery: DeliveryId::generate(),
+        stream: None,
+        entries: vec![entry.clone()],
+    };
+    let delivery = opening.delivery;
+    let unknown = store.journal.delivered(&id, delivery).await.unwrap();
+    assert_eq!(unknown, None);
+    let begun = store.journal.begin(&id, epoch, opening).await.unwrap();
+    let Begun::Now(begun) = begun else {
+        panic!("nothing was begun before")
+    };
+    let found = store.journal.delivered(&id, delivery).await.unwrap();
+    assert_eq!(found, Some(begun), "while it runs");
+    let end = ending(begun, &["result"], entry.call);
+    store.log.append(&id, epoch, end).await.unwrap();
+    let found = store.journal.delivered(&id, delivery).await.unwrap();
+    assert_eq!(found, Some(begun), "and when it has finished");
+    assert!(store.log.read(&id, begun, 9).await.unwrap().finished);
+}
+
+pub(super) async fn existing_streams(store: &Store) {
+    let (id, epoch) = session(store).await;
+    let standalone = store.log.last(&id, StreamId::STANDALONE).await.unwrap();
+    let news = append(standalone, &["news"]);
+    store.log.append(&id, epoch, news).await.unwrap();
+    let entry = entry(1);
+    let joining = Begin {
+        delivery: DeliveryId::generate(),
+        stream: Some(StreamId::STANDALONE),
+        entries: vec![entry.clone()],
+    };
+    let begun = store.journal.begin(&id, epoch, joining).await.unwrap();
     assert_eq!(
-        store.journal.running(&id).await.unwrap().len(),
-        2,
-        "a new owner finds the calls"
+        begun,
+        Begun::Now(at(standalone, 1)),
+        "where the stream stands"
     );
-    store
-        .log
-        .append(&id, new, batch.stream, events(&["r", "r"]), true)
-        .await
-        .unwrap();
-    assert!(store.journal.running(&id).await.unwrap().is_empty());
+    let begun = at(standalone, 1);
+    let end = ending(begun, &["result"], entry.call);
+    let appended = store.log.append(&id, epoch, end).await.unwrap();
+    assert!(!appended.finished, "the standalone stream never is");
+    assert!(store.journal.running(&id, epoch).await.unwrap().is_empty());
+}
+
+pub(super) async fn one_stream_a_delivery(store: &Store) {
+    let (id, epoch) = session(store).await;
+    let (first, second) = (entry(1), entry(1));
+    let delivery = DeliveryId::generate();
+    let begin = |entry: &crate::JournalEntry| Begin {
+        delivery,
+        stream: None,
+        entries: vec![entry.clone()],
+    };
+    let begun = store.journal.begin(&id, epoch, begin(&first)).await;
+    let Begun::Now(stream) = begun.unwrap() else {
+        panic!("nothing was begun before")
+    };
+    let progress = append(stream, &["progress"]);
+    store.log.append(&id, epoch, progress).await.unwrap();
+    let again = store.journal.begin(&id, epoch, begin(&second)).await;
+    assert_eq!(again, Ok(Begun::Before(stream)), "while the first runs");
+    let end = ending(at(stream, 1), &["result"], first.call);
+    store.log.append(&id, epoch, end).await.unwrap();
+    let again = store.journal.begin(&id, epoch, begin(&second)).await;
+    assert_eq!(again, Ok(Begun::Before(stream)), "and when it has ended");
+    let running = store.journal.running(&id, epoch).await.unwrap();
+    assert!(running.is_empty(), "the second was not begun");
+}
+
+pub(super) async fn rebound_calls(store: &Store) {
+    let (id, epoch) = session(store).await;
+    let entry = entry(1);
+    let begun = begin(store, &id, epoch, vec![entry.clone()]).await;
+    let other = WorkerId::new("other");
+    let rebound = store.journal.rebind(&id, epoch, entry.call, &other).await;
+    rebound.unwrap();
+    let running = store.journal.running(&id, epoch).await.unwrap();
+    assert_eq!(running[0].calls[0].entry.worker, Some(other.clone()));
+    assert_eq!(running[0].calls[0].entry.start, entry.start);
+    assert_eq!(running[0].last, begun);
+
+    store.directory.end_lease(&node("a")).await.unwrap();
+    store.directory.claim(&id, &node("b")).await.unwrap();
+    let stale = store.journal.rebind(&id, epoch, entry.call, &other).await;
+    assert_eq!(stale, Err(StoreError::Stale));
 }

@@ -11,7 +11,10 @@ use parking_lot::Mutex;
 use shoal_protocol::StreamId;
 use tokio::time::Instant;
 
-use crate::{Epoch, JournalEntry, NodeId, SessionId, StoreError};
+use crate::{
+    CallProgress, DeliveryId, Epoch, JournaledCall, NodeId, NodeInfo, Principal, SessionId,
+    StoreError,
+};
 
 /// Bounds of the embedded store.
 #[derive(Clone, Debug)]
@@ -46,10 +49,12 @@ pub(super) struct Data {
     pub(super) log_epoch: u32,
     pub(super) sessions: DashMap<SessionId, Arc<Mutex<SessionData>>>,
     pub(super) leases: DashMap<NodeId, Instant>,
+    pub(super) nodes: DashMap<NodeId, (NodeInfo, Instant)>,
     bytes: AtomicUsize,
 }
 
 pub(super) struct SessionData {
+    pub(super) principal: Principal,
     pub(super) owner: Option<NodeId>,
     pub(super) epoch: Epoch,
     pub(super) record: Bytes,
@@ -68,13 +73,36 @@ pub(super) struct StreamData {
     /// Where the stream stood at some time: what was there then is dropped when it is old enough.
     pub(super) mark: Option<(Instant, u64)>,
     /// Calls that will be answered on the stream.
-    pub(super) journal: Vec<JournalEntry>,
+    pub(super) journal: Vec<JournaledCall>,
+    /// What the stream was opened for.
+    pub(super) delivery: Option<DeliveryId>,
 }
 
 impl StreamData {
     /// Number of the newest event.
     pub(super) fn last(&self) -> u64 {
         self.trimmed + self.events.len() as u64
+    }
+
+    /// Whether an append with this progress has been done.
+    pub(super) fn has_noted(&self, progress: Option<CallProgress>) -> bool {
+        let Some(CallProgress { call, seen, ended }) = progress else {
+            return true;
+        };
+        match self.journal.iter().find(|known| known.entry.call == call) {
+            Some(known) => !ended && known.seen >= seen,
+            None => true,
+        }
+    }
+
+    /// Notes how far a call has come.
+    pub(super) fn note(&mut self, progress: CallProgress) {
+        let CallProgress { call, seen, ended } = progress;
+        if ended {
+            self.journal.retain(|known| known.entry.call != call);
+        } else if let Some(known) = self.journal.iter_mut().find(|c| c.entry.call == call) {
+            known.seen = seen;
+        }
     }
 
     /// Drops the events up to a number, and returns their bytes.
@@ -101,6 +129,7 @@ impl Data {
             log_epoch: uuid::Uuid::new_v4().as_fields().0,
             sessions: DashMap::new(),
             leases: DashMap::new(),
+            nodes: DashMap::new(),
             bytes: AtomicUsize::new(0),
         }
     }
@@ -149,8 +178,14 @@ impl Data {
             .is_some_and(|until| *until > Instant::now())
     }
 
-    /// Reserves room for new events, trimming the session first.
-    pub(super) fn reserve(&self, data: &mut SessionData, more: usize) -> Result<(), StoreError> {
+    /// Reserves room for new events, trimming the session first. What `ends` a call may go over the
+    /// limit of the whole store.
+    pub(super) fn reserve(
+        &self,
+        data: &mut SessionData,
+        more: usize,
+        ends: bool,
+    ) -> Result<(), StoreError> {
         if data.bytes + more > self.limits.bytes_per_session {
             self.drop_finished(data);
         }
@@ -159,7 +194,7 @@ impl Data {
                 "the session's streams hold as many bytes as they may",
             ));
         }
-        if self.event_bytes() + more > self.limits.bytes {
+        if !ends && self.event_bytes() + more > self.limits.bytes {
             return Err(StoreError::Full(
                 "the event log holds as many bytes as it may",
             ));
@@ -172,6 +207,16 @@ impl Data {
     pub(super) fn free(&self, data: &mut SessionData, bytes: usize) {
         data.bytes -= bytes;
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Whether new calls may be begun.
+    pub(super) fn check_room(&self) -> Result<(), StoreError> {
+        if self.event_bytes() >= self.limits.bytes {
+            return Err(StoreError::Full(
+                "the event log holds as many bytes as it may",
+            ));
+        }
+        Ok(())
     }
 
     fn drop_finished(&self, data: &mut SessionData) {

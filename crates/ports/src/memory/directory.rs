@@ -12,15 +12,14 @@ use tokio::time::Instant;
 
 use super::MemoryStore;
 use super::data::{SessionData, StreamData};
-use crate::{Claim, Directory, Epoch, NodeId, Placement, SessionId, StoreError};
+use crate::{Claim, Directory, Epoch, NewSession, NodeId, Placement, SessionId, StoreError};
 
 #[async_trait]
 impl Directory for MemoryStore {
-    async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<(), StoreError> {
-        self.data
-            .leases
-            .insert(node.clone(), Instant::now() + lease);
-        Ok(())
+    async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<bool, StoreError> {
+        let now = Instant::now();
+        let before = self.data.leases.insert(node.clone(), now + lease);
+        Ok(before.is_some_and(|until| until > now))
     }
 
     async fn end_lease(&self, node: &NodeId) -> Result<(), StoreError> {
@@ -28,26 +27,21 @@ impl Directory for MemoryStore {
         Ok(())
     }
 
-    async fn create(
-        &self,
-        session: &SessionId,
-        owner: &NodeId,
-        record: Bytes,
-        idle: Duration,
-    ) -> Result<Epoch, StoreError> {
+    async fn create(&self, new: NewSession) -> Result<Epoch, StoreError> {
         let epoch = Epoch(1);
         let data = SessionData {
-            owner: Some(owner.clone()),
+            principal: new.principal,
+            owner: Some(new.owner),
             epoch,
-            record,
-            expires: Instant::now() + idle,
+            record: new.record,
+            expires: Instant::now() + new.idle,
             next_stream: StreamId::STANDALONE.0 + 1,
             streams: BTreeMap::from([(StreamId::STANDALONE, StreamData::default())]),
             bytes: 0,
         };
         self.data
             .sessions
-            .insert(session.clone(), Arc::new(Mutex::new(data)));
+            .insert(new.session, Arc::new(Mutex::new(data)));
         Ok(epoch)
     }
 
@@ -58,6 +52,7 @@ impl Directory for MemoryStore {
                 .clone()
                 .filter(|owner| self.data.lease_lives(owner));
             Ok(Placement {
+                principal: data.principal.clone(),
                 owner,
                 epoch: data.epoch,
             })
@@ -84,6 +79,13 @@ impl Directory for MemoryStore {
                 record: data.record.clone(),
             })
         })
+    }
+
+    async fn held(&self, sessions: &[(SessionId, Epoch)]) -> Result<Vec<bool>, StoreError> {
+        let held = |(session, epoch): &(SessionId, Epoch)| {
+            self.data.with_owner(session, *epoch, |_| Ok(())).is_ok()
+        };
+        Ok(sessions.iter().map(held).collect())
     }
 
     async fn save(

@@ -6,12 +6,59 @@ use shoal_protocol::{EventId, StreamId};
 use tokio::time::Instant;
 
 use super::MemoryStore;
-use super::data::{SessionData, StreamData};
-use crate::{Appended, Epoch, EventLog, LogError, LoggedEvent, Page, SessionId, StoreError};
+use super::data::{Data, SessionData, StreamData};
+use crate::{
+    Append, Appended, Epoch, EventLog, LogError, LoggedEvent, Page, SessionId, StoreError,
+};
 
-const NO_STREAM: &str = "the stream has expired or never existed";
+pub(super) const NO_STREAM: &str = "the stream has expired or never existed";
 const OTHER_EPOCH: &str = "the log has been restarted since";
 const TRIMMED: &str = "the stream has outgrown its limit and lost its oldest events";
+
+impl Data {
+    /// One append; where the stream stands then, and whether it is finished.
+    fn append(
+        &self,
+        data: &mut SessionData,
+        append: Append,
+    ) -> Result<Option<(u64, bool)>, StoreError> {
+        let Append {
+            stream,
+            after,
+            events,
+            progress,
+        } = append;
+        let Some(entry) = data.streams.get(&stream) else {
+            return Ok(None);
+        };
+        let (last, finished) = (entry.last(), entry.finished.is_some());
+        if last == after + events.len() as u64 && entry.has_noted(progress) {
+            return Ok(Some((last, finished)));
+        }
+        if last != after {
+            return Err(StoreError::Stale);
+        }
+        let ends = progress.is_some_and(|progress| progress.ended);
+        self.reserve(data, events.iter().map(Bytes::len).sum(), ends)?;
+        let Some(entry) = data.streams.get_mut(&stream) else {
+            return Ok(None);
+        };
+        entry.events.extend(events);
+        let oldest = entry
+            .last()
+            .saturating_sub(self.limits.events_per_stream as u64);
+        let trimmed = entry.trim(oldest);
+        if let Some(progress) = progress {
+            entry.note(progress);
+            if progress.ended && entry.journal.is_empty() && stream != StreamId::STANDALONE {
+                entry.finished = Some(Instant::now());
+            }
+        }
+        let stands = (entry.last(), entry.finished.is_some());
+        self.free(data, trimmed);
+        Ok(Some(stands))
+    }
+}
 
 impl MemoryStore {
     pub(super) fn new_stream(&self, data: &mut SessionData, stream: StreamData) -> EventId {
@@ -21,7 +68,7 @@ impl MemoryStore {
         self.event_id(id, 0)
     }
 
-    fn event_id(&self, stream: StreamId, sequence: u64) -> EventId {
+    pub(super) fn event_id(&self, stream: StreamId, sequence: u64) -> EventId {
         EventId {
             epoch: self.data.log_epoch,
             stream,
@@ -32,55 +79,27 @@ impl MemoryStore {
 
 #[async_trait]
 impl EventLog for MemoryStore {
-    async fn open(&self, session: &SessionId, epoch: Epoch) -> Result<EventId, LogError> {
-        let open = |data: &mut SessionData| Ok(self.new_stream(data, StreamData::default()));
-        Ok(self.data.with_owner(session, epoch, open)?)
-    }
-
     async fn append(
         &self,
         session: &SessionId,
         epoch: Epoch,
-        stream: StreamId,
-        events: Vec<Bytes>,
-        end: bool,
+        append: Append,
     ) -> Result<Appended, LogError> {
-        let limits = &self.data.limits;
-        let appended = self.data.with_owner(session, epoch, |data| {
-            if !data.streams.contains_key(&stream) {
-                return Ok(None);
-            }
-            self.data
-                .reserve(data, events.iter().map(Bytes::len).sum())?;
-            let Some(entry) = data.streams.get_mut(&stream) else {
-                return Ok(None);
-            };
-            entry.events.extend(events);
-            let oldest = entry.last().saturating_sub(limits.events_per_stream as u64);
-            let trimmed = entry.trim(oldest);
-            if end {
-                entry.finished = Some(Instant::now());
-                entry.journal = Vec::new();
-            }
-            let last = entry.last();
-            self.data.free(data, trimmed);
-            Ok(Some(last))
-        })?;
-        let last = appended.ok_or(LogError::Gone(NO_STREAM))?;
-        Ok(Appended {
-            last: self.event_id(stream, last),
-        })
+        let stream = append.stream;
+        let appended = self
+            .data
+            .with_owner(session, epoch, |data| self.data.append(data, append))?;
+        let (last, finished) = appended.ok_or(LogError::Gone(NO_STREAM))?;
+        let last = self.event_id(stream, last);
+        Ok(Appended { last, finished })
     }
 
-    async fn beginning(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError> {
-        let exists = self
-            .data
-            .with(session, |data| Ok(data.streams.contains_key(&stream)))?;
-        if exists {
-            Ok(self.event_id(stream, 0))
-        } else {
-            Err(LogError::Gone(NO_STREAM))
-        }
+    async fn last(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError> {
+        let last = self.data.with(session, |data| {
+            Ok(data.streams.get(&stream).map(StreamData::last))
+        })?;
+        let last = last.ok_or(LogError::Gone(NO_STREAM))?;
+        Ok(self.event_id(stream, last))
     }
 
     async fn read(

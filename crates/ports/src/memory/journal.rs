@@ -1,11 +1,15 @@
 //! Running calls in memory.
 
 use async_trait::async_trait;
-use shoal_protocol::{EventId, StreamId};
+use shoal_protocol::EventId;
 
 use super::MemoryStore;
-use super::data::StreamData;
-use crate::{Epoch, Journal, JournalEntry, LogError, SessionId};
+use super::data::{SessionData, StreamData};
+use super::event_log::NO_STREAM;
+use crate::{
+    Begin, Begun, CallId, DeliveryId, Epoch, Journal, JournaledCall, LogError, RunningStream,
+    SessionId, StoreError, WorkerId,
+};
 
 #[async_trait]
 impl Journal for MemoryStore {
@@ -13,27 +17,89 @@ impl Journal for MemoryStore {
         &self,
         session: &SessionId,
         epoch: Epoch,
-        entries: Vec<JournalEntry>,
-    ) -> Result<EventId, LogError> {
-        Ok(self.data.with_owner(session, epoch, |data| {
-            let stream = StreamData {
-                journal: entries,
-                ..StreamData::default()
+        begin: Begin,
+    ) -> Result<Begun, LogError> {
+        let begun = self.data.with_owner(session, epoch, |data| {
+            let before = data
+                .streams
+                .iter()
+                .find(|(_, stream)| stream.delivery == Some(begin.delivery));
+            if let (None, Some((id, _))) = (begin.stream, before) {
+                return Ok(Some(Begun::Before(self.event_id(*id, 0))));
+            }
+            self.data.check_room()?;
+            let calls = begin
+                .entries
+                .into_iter()
+                .map(|entry| JournaledCall { entry, seen: 0 });
+            let Some(id) = begin.stream else {
+                let stream = StreamData {
+                    journal: calls.collect(),
+                    delivery: Some(begin.delivery),
+                    ..StreamData::default()
+                };
+                return Ok(Some(Begun::Now(self.new_stream(data, stream))));
             };
-            Ok(self.new_stream(data, stream))
-        })?)
+            let open = data.streams.get_mut(&id);
+            let Some(stream) = open.filter(|stream| stream.finished.is_none()) else {
+                return Ok(None);
+            };
+            stream.journal.extend(calls);
+            Ok(Some(Begun::Now(self.event_id(id, stream.last()))))
+        })?;
+        begun.ok_or(LogError::Gone(NO_STREAM))
+    }
+
+    async fn rebind(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        call: CallId,
+        worker: &WorkerId,
+    ) -> Result<(), StoreError> {
+        self.data.with_owner(session, epoch, |data| {
+            if let Some(journaled) = calls(data).find(|known| known.entry.call == call) {
+                journaled.entry.worker = Some(worker.clone());
+            }
+            Ok(())
+        })
     }
 
     async fn running(
         &self,
         session: &SessionId,
-    ) -> Result<Vec<(StreamId, JournalEntry)>, LogError> {
-        Ok(self.data.with(session, |data| {
+        epoch: Epoch,
+    ) -> Result<Vec<RunningStream>, LogError> {
+        Ok(self.data.with_owner(session, epoch, |data| {
             let running = data
                 .streams
                 .iter()
-                .flat_map(|(id, stream)| stream.journal.iter().map(|entry| (*id, entry.clone())));
+                .filter(|(_, stream)| !stream.journal.is_empty())
+                .map(|(id, stream)| RunningStream {
+                    last: self.event_id(*id, stream.last()),
+                    calls: stream.journal.clone(),
+                });
             Ok(running.collect())
         })?)
     }
+
+    async fn delivered(
+        &self,
+        session: &SessionId,
+        delivery: DeliveryId,
+    ) -> Result<Option<EventId>, LogError> {
+        Ok(self.data.with(session, |data| {
+            let found = data
+                .streams
+                .iter()
+                .find(|(_, stream)| stream.delivery == Some(delivery));
+            Ok(found.map(|(id, _)| self.event_id(*id, 0)))
+        })?)
+    }
+}
+
+fn calls(data: &mut SessionData) -> impl Iterator<Item = &mut JournaledCall> {
+    data.streams
+        .values_mut()
+        .flat_map(|stream| stream.journal.iter_mut())
 }

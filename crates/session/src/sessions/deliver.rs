@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use shoal_ports::{CallFailure, Delivered, GatewayError, JournalEntry, SessionRef};
+use shoal_ports::{CallFailure, Delivered, DeliveryId, GatewayError, Post, SessionRef};
 use shoal_protocol::{
     Body, InvalidMessage, Message, RequestId, RpcError, batch, error_response,
     error_response_without_id,
@@ -11,7 +11,7 @@ use shoal_protocol::{
 
 use super::Node;
 use crate::live::{LiveSession, Unapplied, log_failed, store_failed};
-use crate::state::{AdmittedCall, Effect, Input, empty_result};
+use crate::state::{Effect, Input, empty_result};
 
 /// How often a session that falls asleep under a message is looked for again.
 const ATTEMPTS: usize = 3;
@@ -20,15 +20,20 @@ impl Node {
     pub(crate) async fn deliver(
         self: &Arc<Self>,
         to: &SessionRef,
-        body: Body,
+        post: Post,
     ) -> Result<Delivered, GatewayError> {
-        match body {
+        // What is rare is boxed, here and below, so that the future of a plain call stays small.
+        if post.repeated
+            && let Some(found) = Box::pin(self.find_delivered(to, &post)).await?
+        {
+            return Ok(found);
+        }
+        match post.body {
             Body::Single(message) => {
                 let (live, effect) = self.apply(to, message).await?;
-                self.carry_out(&live, effect).await
+                self.carry_out(&live, effect, post.delivery).await
             }
-            // What is rare is boxed, here and below, so that the future of a plain call stays small.
-            Body::Batch(members) => Box::pin(self.deliver_batch(to, members)).await,
+            Body::Batch(members) => Box::pin(self.deliver_batch(to, members, post.delivery)).await,
         }
     }
 
@@ -66,7 +71,7 @@ impl Node {
             .is_some_and(|present| present.epoch == live.epoch);
         if present && live.snapshot().await.is_none() {
             tracing::error!(session = %live.id, "a session's actor died; it is rebuilt from its record");
-            self.rebuild_later(live);
+            self.rebuild_later(live, None);
         }
     }
 
@@ -74,9 +79,10 @@ impl Node {
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
         effect: Effect,
+        delivery: DeliveryId,
     ) -> Result<Delivered, GatewayError> {
         match effect {
-            Effect::Run(admitted) => self.carrier.carry(live, *admitted).await,
+            Effect::Run(admitted) => self.carrier.carry(live, *admitted, delivery).await,
             Effect::Respond(response) => self.respond(live, response).await,
             Effect::Overloaded { retry_after } => Err(GatewayError::Overloaded {
                 reason: format!(
@@ -103,10 +109,8 @@ impl Node {
         Box::pin(async {
             let failed = |error| log_failed(&error, &self.config);
             let tail = live.streams.standalone().await.map_err(failed)?;
-            live.streams
-                .append(&tail, vec![response])
-                .await
-                .map_err(failed)?;
+            let appended = live.streams.append_now(&tail, vec![response]).await;
+            appended.map_err(failed)?;
             Ok(Delivered::Accepted)
         })
         .await
@@ -141,7 +145,8 @@ impl Node {
                 Ok(Some(empty_result(&request)))
             }
             Effect::Answer { slot, ask, outcome } => {
-                slot.answer(ask, outcome);
+                // Accepted means that the call has it, whatever happens to this node next.
+                slot.answer(ask, outcome).await;
                 Ok(None)
             }
             Effect::Cancel { slot, reason } => {
@@ -153,6 +158,7 @@ impl Node {
             | Effect::Overloaded { .. }
             | Effect::Ask(_)
             | Effect::AskRefused
+            | Effect::Running
             | Effect::Announce(_) => Ok(None),
         }
     }
@@ -179,6 +185,7 @@ impl Node {
         self: &Arc<Self>,
         to: &SessionRef,
         members: Vec<Result<Message, InvalidMessage>>,
+        delivery: DeliveryId,
     ) -> Result<Delivered, GatewayError> {
         let live = self.find(to).await?;
         if !live
@@ -222,42 +229,14 @@ impl Node {
         match (answers.is_empty(), calls.is_empty()) {
             (true, true) => Ok(Delivered::Accepted),
             (false, true) => self.respond(&live, batch(&answers)).await,
-            (_, false) => self.run_batch(&live, answers, calls).await,
-        }
-    }
-
-    async fn run_batch(
-        self: &Arc<Self>,
-        live: &Arc<LiveSession>,
-        answers: Vec<Bytes>,
-        calls: Vec<AdmittedCall>,
-    ) -> Result<Delivered, GatewayError> {
-        let failed = |error| log_failed(&error, &self.config);
-        if Self::is_single_stream(live) {
-            let tail = live.streams.standalone().await.map_err(failed)?;
-            live.streams.append(&tail, answers).await.map_err(failed)?;
-            for call in calls {
-                self.carrier.carry_onto(live, call, tail.clone());
+            (_, false) => {
+                let calls = calls.into_iter();
+                let calls = calls.map(|call| self.carrier.prepare(&live, call));
+                self.carrier
+                    .carry_journaled(calls.collect(), answers, delivery)
+                    .await
             }
-            return Ok(Delivered::Accepted);
         }
-        let entries = calls
-            .iter()
-            .map(|admitted| JournalEntry {
-                call: admitted.call.id,
-                request: admitted.request.clone(),
-                worker: None,
-            })
-            .collect();
-        let tail = self.carrier.journal(live, entries).await?;
-        let opened = self.carrier.read_from_start(live, &tail);
-        if !answers.is_empty() {
-            live.streams.append(&tail, answers).await.map_err(failed)?;
-        }
-        for call in calls {
-            self.carrier.carry_onto(live, call, tail.clone());
-        }
-        Ok(opened)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Opening, waking, putting to sleep and ending a session.
+//! Opening, putting to sleep and ending a session.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use ractor::Actor;
-use shoal_ports::{Epoch, GatewayError, OpenSession, Opened, SessionId, SessionRef, StoreError};
+use shoal_ports::{
+    Epoch, GatewayError, NewSession, OpenSession, Opened, SessionId, SessionRef, StoreError,
+};
 use shoal_protocol::RpcError;
 
 use super::Node;
@@ -19,6 +21,9 @@ use crate::streams::Streams;
 
 impl Node {
     pub(crate) async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
+        if self.handing_over.load(Ordering::Acquire) {
+            return Err(GatewayError::Moved { owner: None });
+        }
         if let Some(initialize) = &open.initialize {
             handshake_of(initialize).map_err(GatewayError::Rejected)?;
         }
@@ -33,6 +38,7 @@ impl Node {
 
     async fn open_reserved(&self, open: OpenSession) -> Result<Opened, GatewayError> {
         let session = SessionId::random();
+        let principal = open.principal.clone();
         let record = Record::new(open.principal, open.transport);
         let mut state = SessionState::new(session.clone(), record, self.limits());
         let facts = self.carrier.dispatcher.facts().borrow().clone();
@@ -47,12 +53,16 @@ impl Node {
                 return Err(GatewayError::Rejected(error));
             }
         };
-        let record = state.record().to_bytes();
+        let new = NewSession {
+            session: session.clone(),
+            principal,
+            owner: self.id.clone(),
+            record: state.record().to_bytes(),
+            idle: self.record_life(),
+        };
         let directory = &self.carrier.store.directory;
-        let epoch = directory
-            .create(&session, &self.id, record, self.record_life())
-            .await
-            .map_err(|error| store_failed(&error, &self.config))?;
+        let epoch = directory.create(new).await;
+        let epoch = epoch.map_err(|error| store_failed(&error, &self.config))?;
         let revision = state.revision();
         self.spawn(session.clone(), state, epoch).await?;
         Ok(Opened {
@@ -63,7 +73,7 @@ impl Node {
     }
 
     /// Gives a session that this node owns its actor.
-    async fn spawn(
+    pub(super) async fn spawn(
         &self,
         id: SessionId,
         state: SessionState,
@@ -104,40 +114,14 @@ impl Node {
         Ok(live)
     }
 
-    /// Wakes a session from its record. Its principal is checked before anything is claimed.
-    pub(super) async fn wake(&self, to: &SessionRef) -> Result<Arc<LiveSession>, GatewayError> {
-        let _alone = self.wake_lock(&to.session).lock().await;
-        if let Some(live) = self.live(&to.session) {
-            return Ok(live);
-        }
-        let known = self
-            .passive
-            .get(&to.session)
-            .is_some_and(|p| p.principal == to.principal);
-        if !known {
-            return Err(GatewayError::NotFound);
-        }
-        let claim = self
-            .carrier
-            .store
-            .directory
-            .claim(&to.session, &self.id)
-            .await
-            .map_err(|error| store_failed(&error, &self.config))?;
-        let mut record = Record::from_bytes(&claim.record).map_err(|error| {
-            GatewayError::Internal(format!("the session's record cannot be read: {error}"))
-        })?;
-        if let Some((_, passive)) = self.passive.remove(&to.session) {
-            record.updated.extend(passive.updated);
-        }
-        let state = SessionState::new(to.session.clone(), record, self.limits());
-        self.spawn(to.session.clone(), state, claim.epoch).await
-    }
-
-    /// Turns a session whose actor died into a passive one: the next message wakes it from its record.
-    pub(super) fn rebuild_later(&self, live: &LiveSession) {
+    /// Turns a session whose actor is gone into a passive one: the next message wakes it from its record.
+    pub(super) fn rebuild_later(&self, live: &LiveSession, record: Option<Record>) {
         let passive = Passive {
             principal: live.principal.clone(),
+            epoch: live.epoch,
+            subscriptions: record
+                .map(|record| record.subscriptions)
+                .unwrap_or_default(),
             last_used: live.last_used.load(Ordering::Relaxed),
             updated: BTreeSet::new(),
         };
@@ -160,26 +144,23 @@ impl Node {
         Ok(())
     }
 
-    /// Takes the actor of an idle session down; its record stays in the store.
+    /// Takes the actor of an idle session down; its record stays in the store, and the node its owner.
     pub(super) async fn passivate(&self, live: &Arc<LiveSession>) -> bool {
         let _alone = self.wake_lock(&live.id).lock().await;
         let Some(record) = live.passivate().await else {
             return false;
         };
-        self.give_up(live, record).await;
-        true
-    }
-
-    async fn give_up(&self, live: &Arc<LiveSession>, record: Bytes) {
+        let kept = Record::from_bytes(&record).ok();
         let directory = &self.carrier.store.directory;
-        let released = directory
-            .release(&live.id, live.epoch, record, self.record_life())
+        let saved = directory
+            .save(&live.id, live.epoch, record, self.record_life())
             .await;
-        if let Err(error) = released {
+        if let Err(error) = saved {
             tracing::warn!(session = %live.id, %error, "could not store a session's record");
         }
-        self.rebuild_later(live);
+        self.rebuild_later(live, kept);
         live.actor.stop(None);
+        true
     }
 
     /// Gives every session up, with what it knows stored; calls that still run are told to stop.
@@ -190,8 +171,21 @@ impl Node {
                     slot.cancel("the server is shutting down");
                 }
                 live.streams.end();
-                self.give_up(&live, record).await;
+                self.release(&live, record).await;
+                self.remove_live(&live);
+                live.actor.stop(None);
             }
+        }
+    }
+
+    /// Lets any node claim the session, with this record.
+    pub(super) async fn release(&self, live: &LiveSession, record: Bytes) {
+        let directory = &self.carrier.store.directory;
+        let released = directory
+            .release(&live.id, live.epoch, record, self.record_life())
+            .await;
+        if let Err(error) = released {
+            tracing::warn!(session = %live.id, %error, "could not store a session's record");
         }
     }
 
@@ -224,14 +218,19 @@ impl Node {
         }
         live.actor.stop(None);
         self.unreserve(&live.principal);
-        for uri in subscriptions {
-            self.subscribers.remove(&uri, &live.id);
-            self.carrier.dispatcher.unsubscribe(&uri).await;
-        }
+        self.unsubscribe_all(&live.id, subscriptions).await;
         self.carrier.dispatcher.end_session(&live.id).await;
     }
 
-    async fn subscriptions(&self, live: &LiveSession) -> BTreeSet<String> {
+    /// Takes back the subscriptions of a session that is no longer this node's.
+    pub(super) async fn unsubscribe_all(&self, session: &SessionId, uris: BTreeSet<String>) {
+        for uri in uris {
+            self.subscribers.remove(&uri, session);
+            self.carrier.dispatcher.unsubscribe(&uri).await;
+        }
+    }
+
+    pub(super) async fn subscriptions(&self, live: &LiveSession) -> BTreeSet<String> {
         let record = live.snapshot().await;
         record
             .and_then(|record| Record::from_bytes(&record).ok())

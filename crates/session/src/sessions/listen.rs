@@ -6,7 +6,7 @@ use shoal_ports::{EventStream, GatewayError, SessionRef};
 use shoal_protocol::{EventId, StreamId};
 
 use super::Node;
-use crate::live::{LiveSession, log_failed};
+use crate::live::{LiveSession, log_failed, store_failed};
 use crate::state::Input;
 use crate::streams::{Attachment, Tail};
 
@@ -20,7 +20,11 @@ impl Node {
         let failed = |error| log_failed(&error, &self.config);
         match cursor {
             Some(cursor) if cursor.stream != StreamId::STANDALONE => {
-                Ok(live.streams.resume(cursor).await.map_err(failed)?.stream)
+                let attachment = live.streams.resume(cursor).await.map_err(failed)?;
+                if attachment.orphaned {
+                    self.check_ownership(&live).await?;
+                }
+                Ok(attachment.stream)
             }
             Some(cursor) => {
                 let tail = live.streams.standalone().await.map_err(failed)?;
@@ -45,6 +49,18 @@ impl Node {
         }
     }
 
+    /// Asks the store whether the session is still this node's.
+    async fn check_ownership(&self, live: &LiveSession) -> Result<(), GatewayError> {
+        let asked = [(live.id.clone(), live.epoch)];
+        let held = self.carrier.store.directory.held(&asked).await;
+        let held = held.map_err(|error| store_failed(&error, &self.config))?;
+        if held.first() == Some(&true) {
+            return Ok(());
+        }
+        live.lose();
+        Err(GatewayError::Moved { owner: None })
+    }
+
     /// The session knows that somebody listens, for as long as that is so.
     async fn attached(
         self: &Arc<Self>,
@@ -56,6 +72,7 @@ impl Node {
             stream,
             generation,
             reading,
+            orphaned: _,
         } = attachment;
         let versions = self.carrier.dispatcher.facts().borrow().versions;
         self.tell(

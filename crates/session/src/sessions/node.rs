@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use dashmap::DashMap;
 use shoal_ports::{
-    Dispatcher, GatewayError, NodeId, Principal, SessionId, SessionRef, SessionTransport, Store,
+    Dispatcher, Epoch, GatewayError, NodeId, Principal, SessionId, SessionRef, SessionTransport,
+    Store,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -31,6 +32,9 @@ pub(crate) struct Node {
     pub(crate) subscribers: Subscribers,
     pub(crate) passive: DashMap<SessionId, Passive>,
     pub(crate) draining: CancellationToken,
+    /// Set when the node gives its sessions to others and takes none.
+    pub(crate) handing_over: AtomicBool,
+    pub(crate) moves: Moves,
     pub(crate) counters: Arc<StreamCounters>,
     live: DashMap<SessionId, Arc<LiveSession>>,
     held: AtomicUsize,
@@ -39,9 +43,21 @@ pub(crate) struct Node {
     started: Instant,
 }
 
-/// What is left on a node of a session without an actor; the rest is in the store.
+/// Counts of sessions that came from other nodes or went to them.
+#[derive(Default)]
+pub(crate) struct Moves {
+    pub(crate) taken_over: AtomicUsize,
+    pub(crate) handed_over: AtomicUsize,
+    pub(crate) lost: AtomicUsize,
+    /// Calls of an earlier owner that were resumed.
+    pub(crate) resumed_calls: AtomicUsize,
+}
+
+/// What is left on a node of a session without an actor; the rest is in the store. The node owns it still.
 pub(crate) struct Passive {
     pub(crate) principal: Principal,
+    pub(crate) epoch: Epoch,
+    pub(crate) subscriptions: BTreeSet<String>,
     /// When the session was last used, on the node's clock.
     pub(crate) last_used: u64,
     /// Subscribed resources that changed meanwhile.
@@ -67,6 +83,8 @@ impl Node {
             subscribers: Subscribers::default(),
             passive: DashMap::new(),
             draining: CancellationToken::new(),
+            handing_over: AtomicBool::new(false),
+            moves: Moves::default(),
             counters: Arc::default(),
             live: DashMap::new(),
             held: AtomicUsize::new(0),
@@ -98,7 +116,8 @@ impl Node {
     }
 
     pub(crate) fn live(&self, session: &SessionId) -> Option<Arc<LiveSession>> {
-        self.live.get(session).map(|entry| entry.value().clone())
+        let live = self.live.get(session)?.value().clone();
+        (!live.is_lost()).then_some(live)
     }
 
     pub(crate) fn all_live(&self) -> Vec<Arc<LiveSession>> {
@@ -112,10 +131,18 @@ impl Node {
         self.live.insert(live.id.clone(), live);
     }
 
-    /// Takes a session out of the live ones, if it is this very incarnation.
-    pub(crate) fn remove_live(&self, live: &LiveSession) {
-        self.live
+    /// Takes a session out of the live ones, if it is this very incarnation; whether it was there.
+    pub(crate) fn remove_live(&self, live: &LiveSession) -> bool {
+        let removed = self
+            .live
             .remove_if(&live.id, |_, present| present.epoch == live.epoch);
+        removed.is_some()
+    }
+
+    /// The incarnation of a session that this node has lost, if it still lies here.
+    pub(crate) fn lost(&self, session: &SessionId) -> Option<Arc<LiveSession>> {
+        let live = self.live.get(session)?.value().clone();
+        live.is_lost().then_some(live)
     }
 
     pub(crate) fn wake_lock(&self, session: &SessionId) -> &tokio::sync::Mutex<()> {
@@ -143,6 +170,18 @@ impl Node {
         Ok(())
     }
 
+    /// Counts a session in that comes from another node: it has been let in there.
+    pub(crate) fn reserve_taken_over(&self, principal: &Principal) -> Result<(), GatewayError> {
+        let retry_after = self.config.retry_after;
+        let limit = self.config.sessions_per_node;
+        if self.held.fetch_add(1, Ordering::Relaxed) >= limit {
+            self.held.fetch_sub(1, Ordering::Relaxed);
+            return Err(GatewayError::TooManySessions { limit, retry_after });
+        }
+        *self.held_by.entry(principal.clone()).or_default() += 1;
+        Ok(())
+    }
+
     /// Counts a session out.
     pub(crate) fn unreserve(&self, principal: &Principal) {
         self.held.fetch_sub(1, Ordering::Relaxed);
@@ -166,6 +205,10 @@ impl Node {
             resumed: load(&self.counters.resumed),
             history_gone: load(&self.counters.gone),
             cut: load(&self.counters.cut),
+            taken_over: load(&self.moves.taken_over),
+            handed_over: load(&self.moves.handed_over),
+            lost: load(&self.moves.lost),
+            resumed_calls: load(&self.moves.resumed_calls),
         }
     }
 
@@ -178,7 +221,7 @@ impl Node {
 
     pub(crate) async fn announce(&self, live: &LiveSession, news: Vec<bytes::Bytes>) {
         let appended = match live.streams.standalone().await {
-            Ok(tail) => live.streams.append(&tail, news).await,
+            Ok(tail) => live.streams.append_now(&tail, news).await,
             Err(error) => Err(error),
         };
         if let Err(error) = appended {

@@ -24,6 +24,7 @@ pub(super) async fn sweep(node: Arc<Node>, stop: CancellationToken) {
 
 impl Node {
     async fn sweep(&self) {
+        self.clear_all_lost().await;
         let now = self.now();
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let (idle, passivate) = (
@@ -63,12 +64,8 @@ impl Node {
     async fn expire(&self, session: &SessionRef) {
         match self.wake(session).await {
             Ok(live) => self.end(&live, "the session was idle for too long").await,
-            // The store has let go of it already.
-            Err(_) => {
-                if let Some((_, passive)) = self.passive.remove(&session.session) {
-                    self.unreserve(&passive.principal);
-                }
-            }
+            // The store has let go of it, or another node has it, or nobody can tell: it is not kept here.
+            Err(_) => self.forget_passive(&session.session).await,
         }
     }
 }

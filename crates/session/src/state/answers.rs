@@ -1,54 +1,50 @@
 //! Requests to the client, and its answers.
+//!
+//! A request to the client is named after the call that asks and its number there, so that whoever owns
+//! the session when the answer arrives knows where it belongs, and nothing has to be stored for it.
 
-use shoal_ports::AskId;
+use shoal_ports::{AskId, CallId};
 use shoal_protocol::{Method, RawJson, RequestId, Response, request};
 
-use super::{Effect, OpenAsk, SessionState};
+use super::{Effect, SessionState};
 
 impl SessionState {
     pub(super) fn asked(
         &mut self,
-        running: RequestId,
+        running: &RequestId,
         ask: AskId,
         method: &Method,
         params: Option<&RawJson>,
     ) -> Effect {
-        if !self.calls.contains_key(&running) {
-            return Effect::AskRefused;
+        match self.calls.get(running) {
+            Some(slot) => Effect::Ask(request(&name_of(slot.call(), ask), method.as_str(), params)),
+            None => Effect::AskRefused,
         }
-        let number = self.record.next_ask;
-        self.record.next_ask += 1;
-        self.asks.insert(
-            number,
-            OpenAsk {
-                request: running,
-                ask,
-            },
-        );
-        Effect::Ask(request(
-            &RequestId::from_number(number),
-            method.as_str(),
-            params,
-        ))
     }
 
-    /// An answer counts once, and only for a request that is open; everything else is ignored, as
-    /// JSON-RPC leaves nobody to tell.
+    /// An answer counts only for a call that runs, which itself takes the first answer to an open
+    /// request; everything else is ignored, as JSON-RPC leaves nobody to tell.
     pub(super) fn response(&mut self, response: Response) -> Effect {
-        let open = response
-            .id
-            .number()
-            .and_then(|number| self.asks.remove(&number));
-        let Some(open) = open else {
+        let Some((call, ask)) = asker_of(&response.id) else {
             return Effect::None;
         };
-        match self.calls.get(&open.request) {
-            Some(running) => Effect::Answer {
-                slot: running.slot.clone(),
-                ask: open.ask,
+        match self.calls.values().find(|slot| slot.call() == call) {
+            Some(slot) => Effect::Answer {
+                slot: slot.clone(),
+                ask,
                 outcome: response.outcome,
             },
             None => Effect::None,
         }
     }
+}
+
+fn name_of(call: CallId, ask: AskId) -> RequestId {
+    RequestId::from_string(&format!("{call}.{}", ask.0))
+}
+
+fn asker_of(id: &RequestId) -> Option<(CallId, AskId)> {
+    let name = id.to_json().string()?;
+    let (call, ask) = name.split_once('.')?;
+    Some((call.parse().ok()?, AskId(ask.parse().ok()?)))
 }

@@ -8,7 +8,7 @@ use shoal_protocol::{
     error_response, response,
 };
 
-use super::{AdmittedCall, CallDraft, CallSlot, Effect, RunningRequest, SessionState};
+use super::{AdmittedCall, CallDraft, CallSlot, Effect, SessionState};
 
 impl SessionState {
     pub(super) fn request(&mut self, request: Request, facts: &ServerFacts) -> Effect {
@@ -56,8 +56,7 @@ impl SessionState {
         }
         let id = CallId::generate();
         let slot = Arc::new(CallSlot::new(id));
-        self.calls
-            .insert(request.id.clone(), RunningRequest { slot: slot.clone() });
+        self.calls.insert(request.id.clone(), slot.clone());
         let call = CallDraft {
             id,
             method: request.method,
@@ -159,7 +158,7 @@ impl SessionState {
                 };
                 let reason = params.get("reason").and_then(|reason| reason.string());
                 Effect::Cancel {
-                    slot: running.slot.clone(),
+                    slot: running.clone(),
                     reason: reason.unwrap_or_else(|| "cancelled by the client".to_owned()),
                 }
             }
@@ -171,7 +170,6 @@ impl SessionState {
 
     pub(super) fn ended(&mut self, request: &RequestId) {
         self.calls.remove(request);
-        self.asks.retain(|_, open| open.request != *request);
     }
 }
 

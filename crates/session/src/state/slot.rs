@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use shoal_ports::{AskId, CallControl, CallId};
+use shoal_ports::{Answered, AskId, CallControl, CallId};
 use shoal_protocol::Outcome;
+use tokio::sync::oneshot;
 
-/// Joins a session's request to the call that runs for it. Made before the call is dispatched, so that a
-/// cancellation that overtakes the dispatch is not lost.
+/// Joins a session's request to the call that runs for it. Made before the call is dispatched or found
+/// again, so that a cancellation or an answer that overtakes that is not lost.
 pub(crate) struct CallSlot {
     call: CallId,
     state: Mutex<SlotState>,
@@ -17,10 +18,18 @@ pub(crate) struct CallSlot {
 struct SlotState {
     control: Option<Arc<dyn CallControl>>,
     cancelled: Option<String>,
+    answers: Vec<EarlyAnswer>,
+}
+
+/// An answer that came before the call could be steered.
+struct EarlyAnswer {
+    ask: AskId,
+    outcome: Outcome,
+    open: oneshot::Sender<bool>,
 }
 
 impl CallSlot {
-    /// A slot for a call that is not running yet.
+    /// A slot for a call that cannot be steered yet.
     pub(crate) fn new(call: CallId) -> Self {
         Self {
             call,
@@ -28,16 +37,25 @@ impl CallSlot {
         }
     }
 
-    /// The call now runs; a cancellation that came before is passed on.
+    /// The call's identity.
+    pub(crate) fn call(&self) -> CallId {
+        self.call
+    }
+
+    /// The call can now be steered; what came before is passed on.
     pub(crate) fn started(&self, control: Arc<dyn CallControl>) {
         let mut state = self.state.lock();
         if let Some(reason) = &state.cancelled {
             control.cancel(reason);
         }
+        for early in std::mem::take(&mut state.answers) {
+            let arriving = control.answer(early.ask, early.outcome);
+            tokio::spawn(async move { early.open.send(arriving.await) });
+        }
         state.control = Some(control);
     }
 
-    /// Stops the call, now or as soon as it runs.
+    /// Stops the call, now or as soon as it can be steered.
     pub(crate) fn cancel(&self, reason: &str) {
         let mut state = self.state.lock();
         match &state.control {
@@ -47,12 +65,16 @@ impl CallSlot {
     }
 
     /// Hands an answer of the client to the call.
-    pub(crate) fn answer(&self, ask: AskId, outcome: Outcome) {
-        // Cloned so that the control runs outside the lock.
-        let control = self.state.lock().control.clone();
-        if let Some(control) = control {
-            control.answer(ask, outcome);
+    pub(crate) fn answer(&self, ask: AskId, outcome: Outcome) -> Answered {
+        let mut state = self.state.lock();
+        if let Some(control) = state.control.clone() {
+            // The control runs outside the lock.
+            drop(state);
+            return control.answer(ask, outcome);
         }
+        let (open, arriving) = oneshot::channel();
+        state.answers.push(EarlyAnswer { ask, outcome, open });
+        Box::pin(async move { arriving.await.unwrap_or(false) })
     }
 }
 

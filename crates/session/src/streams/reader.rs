@@ -47,6 +47,7 @@ impl Reader {
         let Some(tail) = self.tail.clone() else {
             return self.read_log_to_end().await;
         };
+        let moved = self.streams.moved.clone();
         let standalone = self.cursor.stream == StreamId::STANDALONE;
         let mut changed = tail.watch();
         loop {
@@ -66,6 +67,7 @@ impl Reader {
                         _ = changed.changed() => {}
                         () = self.sender.closed() => return Err(Closed),
                         () = self.streams.ended.cancelled() => return Ok(()),
+                        () = moved.cancelled() => return self.send(StreamItem::Moved).await,
                         // A call's stream stays: its answer is what draining waits for.
                         () = self.streams.draining.cancelled(), if standalone => {
                             return self.send(StreamItem::Retry(self.jittered_retry())).await;
@@ -76,6 +78,7 @@ impl Reader {
         }
     }
 
+    /// Reads a stream that nobody writes here: it has finished.
     async fn read_log_to_end(&mut self) -> Result<(), Closed> {
         while !self.read_log().await? {}
         Ok(())
@@ -85,7 +88,8 @@ impl Reader {
     async fn read_log(&mut self) -> Result<bool, Closed> {
         let streams = self.streams.clone();
         let limit = streams.config.reader_buffer;
-        match streams.log.read(&streams.session, self.cursor, limit).await {
+        let page = streams.read_surely(self.cursor, limit).await;
+        match page {
             Ok(page) => {
                 let over = page.finished || page.events.is_empty();
                 self.send_all(page.events).await?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use shoal_ports::LoggedEvent;
+use shoal_ports::{Appended, LoggedEvent};
 use shoal_protocol::{EventId, StreamId};
 use tokio::sync::{MutexGuard, watch};
 
@@ -22,8 +22,6 @@ pub(crate) struct Tail {
 struct TailState {
     recent: VecDeque<LoggedEvent>,
     last: EventId,
-    /// Requests still to be answered on this stream; `None` for the standalone stream.
-    unanswered: Option<usize>,
     finished: bool,
     abandoned: bool,
     /// Counts the stream's readers; only the newest may read.
@@ -47,7 +45,7 @@ pub(crate) enum Next {
 }
 
 impl Tail {
-    pub(super) fn new(last: EventId, unanswered: Option<usize>, capacity: usize) -> Self {
+    pub(super) fn new(last: EventId, capacity: usize) -> Self {
         Self {
             stream: last.stream,
             capacity,
@@ -55,7 +53,6 @@ impl Tail {
             state: Mutex::new(TailState {
                 recent: VecDeque::new(),
                 last,
-                unanswered,
                 finished: false,
                 abandoned: false,
                 reader: 0,
@@ -79,17 +76,9 @@ impl Tail {
         self.writing.lock().await
     }
 
-    pub(super) fn is_last_answer(&self, answers: usize) -> bool {
-        answers > 0
-            && self
-                .state
-                .lock()
-                .unanswered
-                .is_some_and(|left| left <= answers)
-    }
-
-    /// Takes over what the log has accepted; `last` is the id of the last event.
-    pub(super) fn extend(&self, events: Vec<Bytes>, last: EventId, answers: usize) {
+    /// Takes over what the log has accepted.
+    pub(super) fn extend(&self, events: Vec<Bytes>, appended: Appended) {
+        let Appended { last, finished } = appended;
         let mut state = self.state.lock();
         let first = last.sequence + 1 - events.len() as u64;
         for (data, sequence) in events.into_iter().zip(first..) {
@@ -100,10 +89,7 @@ impl Tail {
             state.recent.pop_front();
         }
         state.last = last;
-        if let Some(left) = &mut state.unanswered {
-            *left = left.saturating_sub(answers);
-            state.finished = *left == 0;
-        }
+        state.finished |= finished;
         drop(state);
         self.changed.send_replace(());
     }

@@ -15,10 +15,10 @@ use bytes::Bytes;
 use dashmap::DashMap;
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
-    AskId, Call, CallControl, CallEvent, CallEventKind, CallEvents, CallFailure, CallId,
-    CallOutcome, Delivered, Dispatcher, Durability, EventStream, NodeId, OpenSession, Principal,
-    RunningCall, ServerFacts, SessionGateway, SessionId, SessionRef, SessionTransport, StreamItem,
-    WorkerId,
+    Answered, AskId, Call, CallControl, CallEvent, CallEventKind, CallEvents, CallFailure, CallId,
+    CallOutcome, Delivered, Dispatcher, Durability, EventStream, NodeId, OpenSession, Post,
+    Principal, RunningCall, ServerFacts, SessionGateway, SessionId, SessionRef, SessionTransport,
+    StreamItem, WorkerId, answered,
 };
 use shoal_protocol::{Body, EventId, Message, Method, Outcome, RawJson, RawObject, RpcError};
 use shoal_session::{SessionConfig, Sessions};
@@ -29,27 +29,54 @@ pub struct Script {
     pub facts: watch::Sender<Arc<ServerFacts>>,
     pub calls: DashMap<String, Arc<Driven>>,
     arrived: watch::Sender<usize>,
+    /// Calls that were started and not answered at once.
+    pub started: std::sync::atomic::AtomicUsize,
 }
 
 /// A call in the hands of a test.
 pub struct Driven {
+    id: CallId,
     events: parking_lot::Mutex<Option<mpsc::Sender<CallEvent>>>,
-    sequence: std::sync::atomic::AtomicU64,
+    /// Everything sent, for whoever attaches later.
+    sent: parking_lot::Mutex<Vec<CallEvent>>,
     pub answers: parking_lot::Mutex<Vec<(AskId, Outcome)>>,
     pub cancelled: watch::Sender<Option<String>>,
 }
 
 impl Driven {
     pub async fn send(&self, kind: CallEventKind) {
-        let sequence = self
-            .sequence
-            .fetch_add(1, std::sync::atomic::Ordering::SeqCst)
-            + 1;
+        let event = {
+            let mut sent = self.sent.lock();
+            let sequence = sent.len() as u64 + 1;
+            sent.push(CallEvent { sequence, kind });
+            sent[sent.len() - 1].clone()
+        };
         let sender = self.events.lock().clone().expect("the call runs");
-        sender
-            .send(CallEvent { sequence, kind })
-            .await
-            .expect("somebody reads");
+        // Nobody may be reading just now.
+        let _ = sender.send(event).await;
+    }
+
+    /// As a worker does for whoever attaches after an event.
+    async fn attach(self: &Arc<Self>, after: u64) -> RunningCall {
+        let (sender, events) = mpsc::channel(64);
+        let missed: Vec<_> = self
+            .sent
+            .lock()
+            .iter()
+            .skip(after as usize)
+            .cloned()
+            .collect();
+        let mut open = true;
+        for event in missed {
+            open &= !matches!(event.kind, CallEventKind::Finished(_));
+            sender.send(event).await.expect("there is room");
+        }
+        *self.events.lock() = open.then_some(sender);
+        RunningCall {
+            events: CallEvents::from_channel(events),
+            control: self.clone(),
+            worker: Some(WorkerId::new("w")),
+        }
     }
 
     pub async fn progress(&self, n: u64) {
@@ -73,9 +100,13 @@ impl Driven {
 }
 
 impl CallControl for Driven {
-    fn answer(&self, ask: AskId, answer: Outcome) -> bool {
-        self.answers.lock().push((ask, answer));
-        true
+    fn answer(&self, ask: AskId, answer: Outcome) -> Answered {
+        let mut answers = self.answers.lock();
+        let open = answers.iter().all(|(known, _)| *known != ask);
+        if open {
+            answers.push((ask, answer));
+        }
+        answered(open)
     }
     fn cancel(&self, reason: &str) {
         self.cancelled.send_replace(Some(reason.to_owned()));
@@ -94,6 +125,7 @@ impl Script {
             facts: watch::Sender::new(Arc::new(facts)),
             calls: DashMap::new(),
             arrived: watch::Sender::new(0),
+            started: 0.into(),
         })
     }
 
@@ -157,30 +189,43 @@ impl Dispatcher for Script {
                 retry_after: Duration::from_secs(1),
             });
         }
-        let (sender, events) = mpsc::channel(64);
         let driven = Arc::new(Driven {
-            events: parking_lot::Mutex::new(Some(sender)),
-            sequence: 0.into(),
+            id: call.id,
+            events: parking_lot::Mutex::default(),
+            sent: parking_lot::Mutex::default(),
             answers: parking_lot::Mutex::default(),
             cancelled: watch::Sender::new(None),
         });
+        let running = driven.attach(0).await;
         if name == "echo" {
             driven.finish(r#"{"content":[],"n":1.0}"#).await;
         } else {
+            self.started
+                .fetch_add(1, std::sync::atomic::Ordering::SeqCst);
             self.calls.insert(name, driven.clone());
             self.arrived.send_modify(|arrived| *arrived += 1);
         }
-        Ok(RunningCall {
-            events: CallEvents::from_channel(events),
-            control: driven,
-            worker: None,
-        })
+        Ok(running)
     }
 
-    async fn attach(&self, _: CallId, _: &WorkerId, _: u64) -> Result<RunningCall, CallFailure> {
-        Err(CallFailure::OutcomeUnknown {
-            reason: "not in this test".into(),
-        })
+    fn choose(
+        &self,
+        _: &Method,
+        _: Option<&RawJson>,
+        _: Option<&SessionId>,
+        tried: &[WorkerId],
+    ) -> Option<WorkerId> {
+        tried.is_empty().then(|| WorkerId::new("w"))
+    }
+
+    async fn resume(&self, call: Call, after: u64) -> Result<RunningCall, CallFailure> {
+        let known = self.calls.get(&tool(call.params.as_ref()));
+        match known.map(|known| known.value().clone()) {
+            Some(driven) if driven.id == call.id => Ok(driven.attach(after).await),
+            _ => Err(CallFailure::OutcomeUnknown {
+                reason: "its worker is gone".into(),
+            }),
+        }
     }
 
     async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
@@ -215,6 +260,13 @@ impl Bench {
         }
     }
 
+    /// Another node on the same store and workers.
+    pub fn another_node(&self, name: &str) -> Sessions {
+        let config = SessionConfig::default();
+        let (store, script) = (self.store.clone(), self.script.clone());
+        Sessions::start(config, store, script, NodeId::new(name))
+    }
+
     pub async fn open(&self, principal: &str, version: &str) -> SessionRef {
         let principal = Principal::new(principal);
         let Message::Request(initialize) = Message::parse(&text(&format!(
@@ -236,7 +288,7 @@ impl Bench {
     }
 
     pub async fn post(&self, to: &SessionRef, json: &str) -> Delivered {
-        self.sessions.deliver(to, body(json)).await.unwrap()
+        self.sessions.deliver(to, post(json)).await.unwrap()
     }
 
     pub async fn call(&self, to: &SessionRef, id: u64, tool: &str) -> Delivered {
@@ -262,8 +314,8 @@ pub fn call(id: u64, tool: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}"}}}}"#)
 }
 
-pub fn body(json: &str) -> Body {
-    Body::parse(&text(json), 64).unwrap()
+pub fn post(json: &str) -> Post {
+    Post::new(Body::parse(&text(json), 64).unwrap())
 }
 
 fn text(json: &str) -> Bytes {
@@ -283,6 +335,7 @@ pub struct Read {
     pub primed: Option<EventId>,
     pub events: Vec<(EventId, String)>,
     pub retry: Option<Duration>,
+    pub moved: bool,
 }
 
 impl Read {
@@ -306,6 +359,7 @@ pub async fn read(stream: &mut EventStream, count: usize) -> Read {
             }
             Some(StreamItem::Prime { id, .. }) => read.primed = Some(id),
             Some(StreamItem::Retry(retry)) => read.retry = Some(retry),
+            Some(StreamItem::Moved) => read.moved = true,
             None => break,
         }
     }

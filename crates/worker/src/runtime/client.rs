@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::Stream;
-use shoal_ports::{AskId, CallControl, CallEvent, CallEvents, CallFailure, RunningCall, WorkerId};
+use shoal_ports::{
+    Answered, AskId, CallControl, CallEvent, CallEvents, CallFailure, RunningCall, WorkerId,
+    answered,
+};
 use shoal_protocol::Outcome;
 
 use super::record::CallRecord;
@@ -18,7 +21,7 @@ pub(super) fn attach(record: Arc<CallRecord>, after: u64, worker: &WorkerId) -> 
             record: Arc::clone(&record),
             number,
         }),
-        control: record,
+        control: Arc::new(Control { record, number }),
         worker: Some(worker.clone()),
     }
 }
@@ -44,16 +47,34 @@ impl Drop for Reader {
     }
 }
 
-impl CallControl for CallRecord {
-    fn answer(&self, ask: AskId, answer: Outcome) -> bool {
+/// Steers the call for as long as nobody attaches after the reader of this number. A reader that has gone
+/// may still steer: only a later one takes its place.
+struct Control {
+    record: Arc<CallRecord>,
+    number: u64,
+}
+
+impl CallControl for Control {
+    fn answer(&self, ask: AskId, answer: Outcome) -> Answered {
         // The tool may have stopped waiting between the two steps; then nobody was answered.
-        self.close_ask(ask)
-            .is_some_and(|waiting| waiting.send(answer).is_ok())
+        let waiting = self.record.take_ask(self.number, ask);
+        answered(waiting.is_some_and(|waiting| waiting.send(answer).is_ok()))
     }
 
     fn cancel(&self, reason: &str) {
-        if self.stop(CallFailure::Cancelled) {
-            tracing::debug!(call = %self.id, reason, "call cancelled");
+        if self.record.cancel(self.number) {
+            tracing::debug!(call = %self.record.id, reason, "call cancelled");
         }
+    }
+
+    fn is_replaced(&self) -> bool {
+        !self.record.is_latest(self.number)
+    }
+}
+
+impl CallRecord {
+    /// Cancels the call for the reader of this number; whether that ended it.
+    fn cancel(&self, number: u64) -> bool {
+        self.is_latest(number) && self.stop(CallFailure::Cancelled)
     }
 }

@@ -21,6 +21,13 @@ pub struct PoolConfig {
     pub retained_results: usize,
     /// How many bytes of finished calls are kept at most.
     pub retained_bytes: usize,
+    /// How long the id of a journaled call that has run is remembered after its result is gone, so that it
+    /// is never run again; at least ten times `result_retention`.
+    pub call_memory: Duration,
+    /// How many such ids are remembered at most. Journaled calls that are older than the newest one forgotten
+    /// are refused, so this bounds how long a call may be on its way: at 1000 journaled calls a second,
+    /// 100 000 are 100 seconds.
+    pub remembered_calls: usize,
     /// How long a call may go on after it was told to stop, before it is dropped.
     pub cancel_grace: Duration,
 }
@@ -36,6 +43,8 @@ impl PoolConfig {
             result_retention: Duration::from_secs(60),
             retained_results: 10_000,
             retained_bytes: 64 * 1024 * 1024,
+            call_memory: Duration::from_secs(60 * 60),
+            remembered_calls: 100_000,
             cancel_grace: Duration::from_secs(5),
         }
     }

@@ -1,14 +1,16 @@
-//! The calls that can be attached to: those that run, and for a bounded time those that have ended.
+//! The calls that can be attached to: those that run, and for a bounded time those that have ended; and
+//! for longer the ids of those that must not run again.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use dashmap::{DashMap, Entry};
 use parking_lot::Mutex;
-use shoal_ports::{Call, CallId};
+use shoal_ports::{Call, CallFailure, CallId, Durability};
 use tokio::time::Instant;
 
+use super::begun::Begun;
 use super::config::PoolConfig;
 use super::record::CallRecord;
 
@@ -19,6 +21,7 @@ const SWEEP: Duration = Duration::from_secs(1);
 pub(super) struct Ledger {
     calls: DashMap<CallId, Arc<CallRecord>>,
     retired: Mutex<Retired>,
+    begun: Mutex<Begun>,
     retention: Duration,
     most_calls: usize,
     most_bytes: usize,
@@ -48,26 +51,43 @@ pub(super) enum Entered<T> {
 impl Ledger {
     /// An empty ledger, swept until it is dropped.
     pub(super) fn start(config: &PoolConfig) -> Arc<Self> {
-        let ledger = Arc::new(Self {
-            calls: DashMap::new(),
-            retired: Mutex::default(),
-            retention: config.result_retention,
-            most_calls: config.retained_results,
-            most_bytes: config.retained_bytes,
-        });
+        let ledger = Self::new(config, SystemTime::now());
         tokio::spawn(sweep(Arc::downgrade(&ledger)));
         ledger
     }
 
+    /// An empty ledger that nothing sweeps; journaled calls made before `since` are refused.
+    fn new(config: &PoolConfig, since: SystemTime) -> Arc<Self> {
+        Arc::new(Self {
+            calls: DashMap::new(),
+            retired: Mutex::default(),
+            begun: Mutex::new(Begun::new(config, since)),
+            retention: config.result_retention,
+            most_calls: config.retained_results,
+            most_bytes: config.retained_bytes,
+        })
+    }
+
     /// Enters a call, if `admit` lets it in, or finds it.
-    pub(super) fn enter<T, E>(
+    ///
+    /// # Errors
+    /// `OutcomeUnknown` for a journaled call that may have run here before; what `admit` says.
+    pub(super) fn enter<T>(
         self: &Arc<Self>,
         call: &Call,
-        admit: impl FnOnce() -> Result<T, E>,
-    ) -> Result<Entered<T>, E> {
+        admit: impl FnOnce() -> Result<T, CallFailure>,
+    ) -> Result<Entered<T>, CallFailure> {
         match self.calls.entry(call.id) {
             Entry::Occupied(known) => Ok(Entered::Known(Arc::clone(known.get()))),
             Entry::Vacant(vacant) => {
+                // Under the entry's lock, and a call is remembered before it is forgotten: there is no moment
+                // at which it is neither.
+                if call.durability == Durability::Journaled && self.may_have_run(call.id) {
+                    return Err(CallFailure::OutcomeUnknown {
+                        reason: "its worker may have run it before, and its result is gone"
+                            .to_owned(),
+                    });
+                }
                 let admission = admit()?;
                 let record = CallRecord::new(call, Arc::downgrade(self));
                 vacant.insert(Arc::clone(&record));
@@ -100,9 +120,16 @@ impl Ledger {
         self.forget_all(surplus);
     }
 
-    /// Forgets a call.
+    /// Forgets a call, but for its id where it must not run again.
     pub(super) fn forget(&self, id: CallId) {
+        if self.find(id).is_some_and(|record| record.is_spent()) {
+            self.begun.lock().remember(id, Instant::now());
+        }
         self.calls.remove(&id);
+    }
+
+    fn may_have_run(&self, id: CallId) -> bool {
+        self.begun.lock().may_have_run(id)
     }
 
     fn forget_expired(&self, now: Instant) {
@@ -113,6 +140,7 @@ impl Ledger {
         }
         drop(retired);
         self.forget_all(expired);
+        self.begun.lock().expire(now);
     }
 
     fn forget_all(&self, ids: Vec<CallId>) {
@@ -141,3 +169,6 @@ async fn sweep(ledger: Weak<Ledger>) {
         ledger.forget_expired(now);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -148,12 +148,10 @@ impl Worker for PoolActor {
         Job { key, msg: work, .. }: Job<CallId, Parcel>,
         (): &mut (),
     ) -> Result<CallId, ActorProcessingErr> {
-        if work.record.has_ended() {
-            // Cancelled while it waited.
-        } else if is_late(&work.call) {
+        if is_late(&work.call) {
             work.fail(waited("its deadline"));
-        } else {
-            work.record.begin();
+        } else if work.record.begin() {
+            // Else it was cancelled while it waited.
             let _running = work.place.run();
             execute(&work.call, &work.record, &*self.backend, self.grace).await;
         }

@@ -91,9 +91,22 @@ impl CallRecord {
         self.line.lock().events.has_ended()
     }
 
-    /// The tool is about to see the call.
-    pub(super) fn begin(&self) {
-        self.begun.store(true, Ordering::Relaxed);
+    /// The tool is about to see the call; `false` when the call has ended, and it must not.
+    pub(super) fn begin(&self) -> bool {
+        // Under the lock that ends the call, so that whoever forgets an ended call knows whether it has run.
+        let line = self.line.lock();
+        let begins = !line.events.has_ended();
+        if begins {
+            self.begun.store(true, Ordering::Relaxed);
+        }
+        begins
+    }
+
+    /// Whether the call must not be run (again) once it has ended and is forgotten: it is not safe to repeat,
+    /// and it has run or was stopped.
+    pub(super) fn is_spent(&self) -> bool {
+        let run = self.begun.load(Ordering::Relaxed) || self.cancelled.is_cancelled();
+        self.durability == Durability::Journaled && run
     }
 
     /// What a client has to know when the call ends without its tool.
@@ -176,12 +189,23 @@ impl CallRecord {
         Some((ask, answered))
     }
 
-    /// Takes a question back, answered or not.
-    pub(super) fn close_ask(&self, ask: AskId) -> Option<oneshot::Sender<Outcome>> {
+    /// Takes a question back that nobody waits for any more.
+    pub(super) fn close_ask(&self, ask: AskId) {
+        self.line.lock().close_ask(ask);
+    }
+
+    /// Takes a question out to be answered by the reader of this number, unless a later one has attached.
+    pub(super) fn take_ask(&self, number: u64, ask: AskId) -> Option<oneshot::Sender<Outcome>> {
         let mut line = self.line.lock();
-        let at = line.asks.iter().position(|(id, _)| *id == ask)?;
-        line.events.forget_ask(ask);
-        Some(line.asks.swap_remove(at).1)
+        if line.readers != number {
+            return None;
+        }
+        line.close_ask(ask)
+    }
+
+    /// Whether nobody has attached after the reader of this number.
+    pub(super) fn is_latest(&self, number: u64) -> bool {
+        self.line.lock().readers == number
     }
 
     /// Ends the call, unless it has ended already; whether this ended it.
@@ -298,6 +322,12 @@ impl CallRecord {
 }
 
 impl Line {
+    fn close_ask(&mut self, ask: AskId) -> Option<oneshot::Sender<Outcome>> {
+        let at = self.asks.iter().position(|(id, _)| *id == ask)?;
+        self.events.forget_ask(ask);
+        Some(self.asks.swap_remove(at).1)
+    }
+
     fn push(&mut self, kind: CallEventKind) -> Option<Waker> {
         let read = self.reader.as_ref().map_or(u64::MAX, |reader| reader.read);
         self.events.push(kind, read);

@@ -3,6 +3,6 @@
 mod attaching;
 mod ending;
 mod overload;
-mod script;
+pub(super) mod script;
 mod shutting_down;
 mod talking;

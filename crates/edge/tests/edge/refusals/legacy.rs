@@ -68,6 +68,10 @@ pub(super) async fn sessions(page: &mut Page) {
         ),
         ("overloaded session", "overloaded"),
         ("unreachable session", "unavailable"),
+        (
+            "session whose node was lost with the request",
+            "unreachable",
+        ),
         ("fault of the server", "broken"),
     ] {
         page.check_id(what, post(session)).await;

@@ -87,31 +87,66 @@ fn a_file_is_named_with_the_line() {
 }
 
 #[test]
-fn what_this_version_has_not_is_said_plainly() {
-    let serve = |serve: Serve| operator().flags(serve.flags()).refusal();
-    let message = serve(Serve {
-        roles: Some(vec![crate::config::Role::Edge]),
-        ..Serve::default()
-    });
-    says(
-        &message,
-        &[
-            "--roles",
-            "session and worker",
-            "no transport",
-            "edge,session,worker",
-        ],
+fn roles_that_lack_something_are_told_what() {
+    let edge = crate::config::Role::Edge;
+    let session = crate::config::Role::Session;
+    let worker = crate::config::Role::Worker;
+    let redis = || Some("redis://cache:6379".to_owned());
+    let serve = |roles: Vec<crate::config::Role>, serve: Serve| {
+        let serve = Serve {
+            roles: Some(roles),
+            ..serve
+        };
+        operator().flags(serve.flags()).refusal()
+    };
+    let alone = serve(vec![edge], Serve::default());
+    says(&alone, &["--roles", "Redis", "--store redis://"]);
+    let unreachable = serve(
+        vec![session],
+        Serve {
+            store: redis(),
+            ..Serve::default()
+        },
     );
-    let message = serve(Serve {
-        store: Some("redis://cache:6379".into()),
+    says(&unreachable, &["--roles", "--cluster-listen"]);
+    let unemployed = serve(vec![worker], Serve::default());
+    says(&unemployed, &["--roles", "--join HOST:PORT"]);
+    let toolless = serve(vec![edge, session], Serve::default());
+    says(&toolless, &["--roles", "workers", "--cluster-listen"]);
+}
+
+#[test]
+fn cluster_addresses_are_checked() {
+    let serve = |serve: Serve| operator().flags(serve.flags()).refusal();
+    let anywhere = serve(Serve {
+        cluster_listen: Some("0.0.0.0:7000".parse().unwrap()),
         ..Serve::default()
     });
-    says(&message, &["--store", "no Redis", "\"memory\""]);
-    let message = serve(Serve {
-        store: Some("disk".into()),
+    says(&anywhere, &["cluster.advertise", "HOST:PORT"]);
+    let join = serve(Serve {
+        join: Some(vec!["http://node".into()]),
         ..Serve::default()
     });
-    says(&message, &["--store", "\"disk\"", "\"memory\""]);
+    says(&join, &["--join", "\"http://node\"", "HOST:PORT"]);
+    let version = operator()
+        .variable("SHOAL_CLUSTER__PROTOCOL", "99")
+        .refusal();
+    says(&version, &["SHOAL_CLUSTER__PROTOCOL", "versions 1 to 2"]);
+}
+
+#[test]
+fn stores_that_there_are_not_are_said_plainly_and_no_password_is() {
+    let refusal = |store: &str| {
+        let serve = Serve {
+            store: Some(store.into()),
+            ..Serve::default()
+        };
+        operator().flags(serve.flags()).refusal()
+    };
+    says(&refusal("disk"), &["--store", "redis://", "\"memory\""]);
+    let message = refusal("postgres://shoal:hunter2@db");
+    says(&message, &["--store", "redis://"]);
+    assert!(!message.contains("hunter2"), "{message}");
 }
 
 #[test]

@@ -85,7 +85,7 @@ async fn refusal_of_the_client_reaches_the_tool() {
     let mut running = client.start(client.tool("roots", json!({}))).await;
     let (ask, ..) = question(&mut running).await;
     let refusal = RpcError::new(-1, "these are private");
-    assert!(running.control.answer(ask, Outcome::Error(refusal)));
+    assert!(running.control.answer(ask, Outcome::Error(refusal)).await);
     assert!(text(&ended(&mut running).await).contains("these are private"));
 }
 
@@ -123,6 +123,7 @@ async fn tool_that_gives_up_takes_its_question_back() {
         !running
             .control
             .answer(ask, Outcome::Result(RawJson::from_static("{}")))
+            .await
     );
 }
 
@@ -166,6 +167,7 @@ async fn cancelled_call_leaves_its_question() {
         !running
             .control
             .answer(ask, Outcome::Result(RawJson::from_static("{}")))
+            .await
     );
     until(|| client.worker.load().running == 0).await;
 }

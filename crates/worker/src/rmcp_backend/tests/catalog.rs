@@ -86,7 +86,9 @@ async fn updates_are_told_of_subscribed_resources_only() {
     client.text("increment_counter", json!({})).await;
 
     let told = tokio::time::timeout(Duration::from_secs(10), news.recv()).await;
-    let BusEvent::ResourceUpdated { uri, params } = told.unwrap().unwrap();
+    let BusEvent::ResourceUpdated { uri, params } = told.unwrap().unwrap() else {
+        panic!("expected an update");
+    };
     assert_eq!(uri, "demo://counter");
     assert_eq!(params.as_str(), r#"{"uri":"demo://counter"}"#);
 
@@ -184,7 +186,9 @@ async fn handler_that_wants_to_be_listened_to_is() {
         .listener(|it| it.resource_subscriptions.is_some())
         .await;
     updates.notify_resource_updated("x://y").await.unwrap();
-    let BusEvent::ResourceUpdated { params, .. } = news.recv().await.unwrap();
+    let BusEvent::ResourceUpdated { params, .. } = news.recv().await.unwrap() else {
+        panic!("expected an update");
+    };
     assert_eq!(params.as_str(), r#"{"uri":"x://y"}"#);
 
     client.worker.unsubscribe("x://y").await;

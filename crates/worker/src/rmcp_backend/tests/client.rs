@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use rmcp::ServerHandler;
 use serde_json::{Value, json};
 use shoal_ports::{
@@ -72,6 +73,7 @@ impl<H: ServerHandler> Client<H> {
             deadline: Instant::now() + Duration::from_secs(60),
             durability: Durability::Journaled,
             traceparent: None,
+            worker: None,
         }
     }
 
@@ -148,7 +150,8 @@ pub(super) fn answer(running: &RunningCall, ask: AskId, answer: &Value) {
     let answered = running
         .control
         .answer(ask, Outcome::Result(RawJson::of(answer)));
-    assert!(answered, "the question is open");
+    let answered = answered.now_or_never();
+    assert_eq!(answered, Some(true), "the question is open");
 }
 
 /// A result.

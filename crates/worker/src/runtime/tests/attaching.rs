@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_ports::{CallEventKind, CallFailure, CallId, Worker};
+use shoal_ports::{Call, CallEventKind, CallFailure, CallId, CallOutcome, Worker};
+use shoal_protocol::{Method, Outcome, RawJson};
 use tokio::sync::Semaphore;
 
 use super::script::{
@@ -196,4 +197,72 @@ async fn oldest_finished_calls_make_room() {
             CallEventKind::Finished(_)
         ));
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn journaled_call_does_not_run_again_when_its_result_is_gone() {
+    let script = Script::quick();
+    let config = small();
+    let retention = config.result_retention;
+    let worker = script.worker(config).await;
+    let call = call();
+    outcome(&mut worker.start(call.clone()).await.unwrap()).await;
+    tokio::time::sleep(retention + Duration::from_secs(2)).await;
+    for refused in [
+        worker.attach(call.id, 0).await,
+        worker.start(call.clone()).await,
+    ] {
+        let refused = refused.err();
+        assert!(matches!(refused, Some(CallFailure::OutcomeUnknown { .. })));
+    }
+    assert_eq!(script.runs(), 1);
+}
+
+#[tokio::test]
+async fn journaled_call_from_before_the_worker_is_not_run() {
+    let script = Script::quick();
+    let early = call();
+    tokio::time::sleep(Duration::from_millis(2)).await;
+    let worker = script.worker(small()).await;
+    let refused = worker.start(early).await.err();
+    assert!(matches!(refused, Some(CallFailure::OutcomeUnknown { .. })));
+    let repeatable = Call {
+        durability: shoal_ports::Durability::Repeatable,
+        id: CallId::from_bytes([0; 16]),
+        ..call()
+    };
+    outcome(&mut worker.start(repeatable).await.unwrap()).await;
+    assert_eq!(script.runs(), 1);
+}
+
+#[tokio::test]
+async fn control_of_a_reader_that_was_replaced_has_no_effect() {
+    let script = Script::new(|context| async move {
+        context.ask(Method::RootsList, None).await;
+        context.cancelled().cancelled().await;
+        done()
+    });
+    let worker = script.worker(small()).await;
+    let call = call();
+    let id = call.id;
+    let mut first = worker.start(call).await.unwrap();
+    let CallEventKind::Ask { ask, .. } = event(&mut first).await.kind else {
+        panic!("expected a question");
+    };
+    assert!(!first.control.is_replaced());
+    let mut second = worker.attach(id, 0).await.unwrap();
+    let roots = || Outcome::Result(RawJson::from_static(r#"{"roots":[]}"#));
+    assert!(first.control.is_replaced() && !second.control.is_replaced());
+    assert!(!first.control.answer(ask, roots()).await);
+    first.control.cancel("its parking time is over");
+    event(&mut second).await;
+    // A reader that has gone still steers, until the next one comes.
+    let control = second.control.clone();
+    drop(second);
+    assert!(control.answer(ask, roots()).await);
+    let mut third = worker.attach(id, 1).await.unwrap();
+    control.cancel("too late");
+    third.control.cancel("enough");
+    let ended = outcome(&mut third).await;
+    assert!(matches!(ended, CallOutcome::Failed(CallFailure::Cancelled)));
 }

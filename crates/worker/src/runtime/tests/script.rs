@@ -99,7 +99,7 @@ pub(super) fn ready() -> BackendState {
     }
 }
 
-pub(super) fn done() -> CallOutcome {
+pub(in crate::runtime) fn done() -> CallOutcome {
     CallOutcome::Result(RawJson::from_static(r#"{"done":true}"#))
 }
 
@@ -113,7 +113,7 @@ pub(super) fn small() -> PoolConfig {
 }
 
 /// A call that must be kept, of a client that can be asked everything.
-pub(super) fn call() -> Call {
+pub(in crate::runtime) fn call() -> Call {
     Call {
         id: CallId::generate(),
         method: Method::ToolsCall,
@@ -130,11 +130,12 @@ pub(super) fn call() -> Call {
         deadline: Instant::now() + Duration::from_secs(60),
         durability: Durability::Journaled,
         traceparent: None,
+        worker: None,
     }
 }
 
 /// A call that is safe to repeat.
-pub(super) fn repeatable() -> Call {
+pub(in crate::runtime) fn repeatable() -> Call {
     Call {
         durability: Durability::Repeatable,
         ..call()

@@ -26,11 +26,13 @@ async fn question_is_answered_once() {
     };
     assert_eq!(method, Method::RootsList);
     let roots = RawJson::from_static(r#"{"roots":[]}"#);
-    assert!(running.control.answer(ask, Outcome::Result(roots.clone())));
+    let answered = running.control.answer(ask, Outcome::Result(roots.clone()));
+    assert!(answered.await);
     assert!(
         !running
             .control
             .answer(ask, Outcome::Error(RpcError::internal("late")))
+            .await
     );
     let CallOutcome::Result(result) = outcome(&mut running).await else {
         panic!("expected the answer");
@@ -60,7 +62,7 @@ async fn questions_of_one_call_are_told_apart() {
     }
     for (ask, method) in asks.into_iter().rev() {
         let answer = RawJson::of(method.as_str());
-        assert!(running.control.answer(ask, Outcome::Result(answer)));
+        assert!(running.control.answer(ask, Outcome::Result(answer)).await);
     }
     let CallOutcome::Result(result) = outcome(&mut running).await else {
         panic!("expected the answers");
@@ -102,7 +104,8 @@ async fn answered_question_is_not_put_again() {
     };
     running
         .control
-        .answer(first, Outcome::Result(RawJson::from_static("{}")));
+        .answer(first, Outcome::Result(RawJson::from_static("{}")))
+        .await;
     event(&mut running).await;
 
     let mut again = worker.attach(id, 0).await.unwrap();
@@ -116,11 +119,13 @@ async fn answered_question_is_not_put_again() {
         !again
             .control
             .answer(first, Outcome::Result(RawJson::from_static("{}")))
+            .await
     );
     assert!(
         again
             .control
             .answer(second, Outcome::Result(RawJson::from_static("{}")))
+            .await
     );
     outcome(&mut again).await;
 }
@@ -139,6 +144,7 @@ async fn call_that_ends_closes_its_questions() {
         !running
             .control
             .answer(ask, Outcome::Result(RawJson::from_static("{}")))
+            .await
     );
     // The tool learns that nobody will answer, and leaves its place.
     until(|| worker.load().running == 0).await;

@@ -21,6 +21,7 @@ fn call(params: Option<&'static str>) -> Call {
         log: LogFilter::Off,
         deadline: tokio::time::Instant::now(),
         traceparent: None,
+        worker: None,
         durability: Durability::Journaled,
     }
 }

@@ -72,7 +72,9 @@ async fn a_modern_server_reports_changes_on_one_stream() {
     running
         .call(&client, "touch", json!({ "uri": "test://b" }))
         .await;
-    let BusEvent::ResourceUpdated { uri, params } = news.recv().await.unwrap();
+    let BusEvent::ResourceUpdated { uri, params } = news.recv().await.unwrap() else {
+        panic!("expected an update");
+    };
     assert_eq!(
         (uri.as_str(), params.as_str()),
         ("test://b", r#"{"uri":"test://b"}"#)

@@ -282,6 +282,7 @@ impl Client {
             log: self.log,
             deadline: tokio::time::Instant::now() + PATIENCE,
             traceparent: None,
+            worker: None,
             durability: Durability::Journaled,
         }
     }

@@ -193,7 +193,9 @@ async fn updates_of_subscribed_resources_are_news() {
     running
         .call(&client, "touch", json!({ "uri": "test://a" }))
         .await;
-    let BusEvent::ResourceUpdated { uri, params } = news.recv().await.unwrap();
+    let BusEvent::ResourceUpdated { uri, params } = news.recv().await.unwrap() else {
+        panic!("expected an update");
+    };
     assert_eq!(
         (uri.as_str(), params.as_str()),
         ("test://a", r#"{"uri": "test://a", "extra": 1}"#)

@@ -1,0 +1,55 @@
+//! Pauses that grow, each with a random part so that those who wait together do not return together.
+
+use std::time::Duration;
+
+use rand::Rng as _;
+
+/// A series of pauses.
+#[derive(Clone, Debug)]
+pub(crate) struct Backoff {
+    first: Duration,
+    longest: Duration,
+    next: Duration,
+}
+
+impl Backoff {
+    /// Pauses from `first`, doubled up to `longest`.
+    pub(crate) fn new(first: Duration, longest: Duration) -> Self {
+        Self {
+            first,
+            longest,
+            next: first.min(longest),
+        }
+    }
+
+    /// The next pause: between half and all of what its turn allows.
+    pub(crate) fn pause(&mut self) -> Duration {
+        let whole = self.next;
+        self.next = (whole * 2).min(self.longest);
+        whole.mul_f64(rand::rng().random_range(0.5..=1.0))
+    }
+
+    /// Begins anew, after a success.
+    pub(crate) fn reset(&mut self) {
+        self.next = self.first.min(self.longest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::Backoff;
+
+    #[test]
+    fn pauses_grow_to_the_longest_and_begin_anew() {
+        let ms = Duration::from_millis;
+        let mut backoff = Backoff::new(ms(100), ms(300));
+        for most in [100, 200, 300, 300] {
+            let pause = backoff.pause();
+            assert!((ms(most) / 2..=ms(most)).contains(&pause), "{pause:?}");
+        }
+        backoff.reset();
+        assert!(backoff.pause() <= ms(100));
+    }
+}

@@ -1,0 +1,91 @@
+//! What a node says again and again: its lease and its announcement.
+
+use std::sync::Arc;
+
+use shoal_ports::{NodeInfo, StoreError};
+use tokio::time::Instant;
+
+use super::{NodeLoad, Ownership, Shared};
+use crate::backoff::Backoff;
+
+/// Renews and announces until the node leaves, sooner again after a failure.
+pub(super) async fn beat(shared: Arc<Shared>) {
+    let every = shared.beat();
+    let mut backoff = Backoff::new(every / 8, every);
+    let mut next = every;
+    let mut failing = false;
+    loop {
+        tokio::select! {
+            () = shared.stop.cancelled() => return,
+            () = tokio::time::sleep(next) => {}
+        }
+        let (renewed, announced) = tokio::join!(shared.renew(), shared.announce());
+        match renewed.and(announced) {
+            Ok(()) => {
+                if std::mem::take(&mut failing) {
+                    tracing::info!("the store keeps this node's lease and announcement again");
+                }
+                backoff.reset();
+                next = every;
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut failing, true) {
+                    tracing::warn!(%error, "could not renew the lease or announce this node; trying on");
+                }
+                next = backoff.pause();
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// Renews the lease, if this node has one, and has its sessions looked after when it had lapsed.
+    pub(super) async fn renew(&self) -> Result<(), StoreError> {
+        if !self.me.lock().session {
+            return Ok(());
+        }
+        let asked = Instant::now();
+        let renewal = self.directory.renew_lease(&self.id, self.config.lease);
+        let was_alive = self.in_time(renewal).await?;
+        if self.lease.lock().renewed(asked, was_alive) {
+            tracing::warn!("the lease had lapsed: others may have claimed sessions of this node");
+            self.lapsed.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Has ownership revalidated after each lapse, as often as it takes.
+    pub(super) async fn revalidate(&self, ownership: &dyn Ownership) {
+        let every = self.beat();
+        let mut backoff = Backoff::new(every / 8, every);
+        loop {
+            self.lapsed.notified().await;
+            backoff.reset();
+            while let Err(error) = ownership.revalidate().await {
+                tracing::warn!(%error, "could not ask which sessions are still owned; trying on");
+                tokio::time::sleep(backoff.pause()).await;
+            }
+        }
+    }
+
+    /// Says what there is to know of this node now.
+    pub(super) async fn announce(&self) -> Result<(), StoreError> {
+        let _alone = self.announcing.lock().await;
+        let me = self.myself();
+        let said = self.membership.announce(&me, self.config.lease);
+        self.in_time(said).await
+    }
+
+    /// What there is to know of this node now.
+    pub(super) fn myself(&self) -> NodeInfo {
+        let NodeLoad {
+            sessions,
+            in_flight,
+        } = self.load.get().map(|load| load()).unwrap_or_default();
+        NodeInfo {
+            sessions,
+            in_flight,
+            ..self.me.lock().clone()
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What a node hears of the others.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shoal_ports::{BusEvent, BusSubscription, NodeInfo, StoreError};
+use tokio::time::Instant;
+
+use super::Shared;
+use crate::backoff::Backoff;
+use crate::view::Rules;
+
+/// How far apart two looks at the store are, however much asks for them.
+const SETTLE: Duration = Duration::from_millis(50);
+
+/// Reads the nodes until this one leaves: regularly, when somebody asks, and when news says that a node
+/// leaves.
+pub(super) async fn follow(shared: Arc<Shared>, news: BusSubscription) {
+    let every = shared.config.refresh;
+    let mut backoff = Backoff::new(every, every * 4);
+    let mut news = Some(news);
+    let mut due = Instant::now() + every;
+    let mut failing = false;
+    loop {
+        let look = tokio::select! {
+            () = shared.stop.cancelled() => return,
+            () = tokio::time::sleep_until(due) => true,
+            () = shared.refresh_now.notified() => true,
+            matters = next(&mut news) => matters,
+        };
+        if !look {
+            continue;
+        }
+        let pause = match shared.refresh().await {
+            Ok(()) => {
+                if std::mem::take(&mut failing) {
+                    tracing::info!("the nodes can be read from the store again");
+                }
+                backoff.reset();
+                every
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut failing, true) {
+                    tracing::warn!(%error, "could not read the nodes; going on with those that are known");
+                }
+                backoff.pause()
+            }
+        };
+        due = Instant::now() + pause;
+        tokio::select! {
+            () = shared.stop.cancelled() => return,
+            () = tokio::time::sleep(SETTLE) => {}
+        }
+    }
+}
+
+/// The next piece of news: whether it is one about nodes.
+async fn next(news: &mut Option<BusSubscription>) -> bool {
+    let Some(open) = news else {
+        return std::future::pending().await;
+    };
+    match open.next().await {
+        // News was missed: perhaps just this.
+        Some(Ok(BusEvent::NodeLeft { .. }) | Err(_)) => true,
+        Some(Ok(BusEvent::ResourceUpdated { .. })) => false,
+        None => {
+            *news = None;
+            false
+        }
+    }
+}
+
+impl Shared {
+    /// Reads the nodes and replaces the view.
+    pub(super) async fn refresh(&self) -> Result<(), StoreError> {
+        let listed = self.in_time(self.membership.nodes()).await?;
+        self.see(listed);
+        Ok(())
+    }
+
+    /// Replaces the view after a change of this node that no store need tell.
+    pub(super) fn look_at_me(&self) {
+        let view = self.view.borrow().clone();
+        let present = view.nodes().filter(|node| node.is_present());
+        self.see(present.map(|node| node.info().clone()).collect());
+    }
+
+    fn see(&self, listed: Vec<NodeInfo>) {
+        let rules = Rules {
+            now: Instant::now(),
+            keep_missing: self.config.keep_missing,
+            announced_every: self.beat(),
+            peers: &*self.peers,
+        };
+        let me = self.myself();
+        self.view.send_modify(|view| {
+            let next = view.refreshed(listed, me, &rules);
+            tell(view, &next);
+            if next.generation() != view.generation() || self.announced.borrow().is_empty() {
+                let present = next.nodes().filter(|node| node.is_present());
+                self.announced
+                    .send_replace(present.map(|node| node.info().clone()).collect());
+            }
+            *view = Arc::new(next);
+        });
+    }
+}
+
+/// Logs who came and who went.
+fn tell(before: &crate::view::View, after: &crate::view::View) {
+    if before.generation() == after.generation() {
+        return;
+    }
+    for node in after.nodes() {
+        let info = node.info();
+        let was = before.node(&info.id);
+        if was.is_none() {
+            tracing::info!(node = %info.id, address = %info.address, "a node has come");
+        } else if info.draining && !was.is_some_and(|was| was.info().draining) {
+            tracing::info!(node = %info.id, "a node drains");
+        } else if !node.is_present() && was.is_some_and(crate::view::Node::is_present) {
+            tracing::info!(node = %info.id, "a node is gone");
+        }
+    }
+}

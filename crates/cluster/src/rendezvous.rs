@@ -1,0 +1,83 @@
+//! Which of some nodes takes a session that nobody owns: everybody who sees the same nodes says the same.
+//!
+//! Rendezvous hashing: each node gets a weight for the session and the heaviest takes it, so that a node
+//! that comes or goes changes the answer only where it is the answer.
+
+use shoal_ports::{NodeId, SessionId};
+
+const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+const PRIME: u64 = 0x0000_0100_0000_01b3;
+
+/// The node's weight for the session. Part of what nodes of different releases must agree on: never
+/// change it.
+pub(crate) fn weight(session: &SessionId, node: &NodeId) -> u64 {
+    let node = node.as_str().bytes();
+    let session = session.as_str().bytes();
+    // A byte that no UTF-8 text holds stands between the two.
+    mix(fnv1a(node.chain([0xff]).chain(session)))
+}
+
+/// FNV-1a, which is small and the same everywhere.
+fn fnv1a(bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(OFFSET, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(PRIME)
+    })
+}
+
+/// The finish of splitmix64: FNV's high bits, which decide a comparison, barely depend on the last bytes.
+fn mix(mut hash: u64) -> u64 {
+    hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    hash ^ (hash >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use shoal_ports::{NodeId, SessionId};
+
+    use super::weight;
+
+    fn heaviest<'a>(session: &SessionId, nodes: &'a [NodeId]) -> &'a NodeId {
+        nodes
+            .iter()
+            .max_by_key(|node| weight(session, node))
+            .unwrap()
+    }
+
+    fn nodes(count: usize) -> Vec<NodeId> {
+        (0..count)
+            .map(|n| NodeId::new(format!("node-{n}-x")))
+            .collect()
+    }
+
+    #[test]
+    fn the_weight_is_fixed_for_all_releases() {
+        let weight = weight(&SessionId::new("s"), &NodeId::new("n"));
+        assert_eq!(weight, 3_546_933_088_936_792_460);
+    }
+
+    #[test]
+    fn sessions_spread_evenly() {
+        let nodes = nodes(5);
+        let mut counts = [0_u32; 5];
+        for _ in 0..5000 {
+            let node = heaviest(&SessionId::random(), &nodes);
+            counts[nodes.iter().position(|other| other == node).unwrap()] += 1;
+        }
+        assert!(
+            counts.iter().all(|count| (800..=1200).contains(count)),
+            "{counts:?}"
+        );
+    }
+
+    #[test]
+    fn a_node_that_leaves_moves_only_its_own() {
+        let before = nodes(5);
+        for _ in 0..500 {
+            let session = SessionId::random();
+            let taken = heaviest(&session, &before);
+            let after = heaviest(&session, &before[1..]);
+            assert!(taken == after || *taken == before[0]);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! The gateway that finds the owner of each session, and outlives it.
+
+mod errand;
+mod lookup;
+mod open;
+mod relay;
+mod search;
+mod stream;
+mod verdict;
+mod way;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use shoal_ports::{
+    Delivered, Directory, EventStream, GatewayError, OpenSession, Opened, Post, SessionGateway,
+    SessionRef,
+};
+use shoal_protocol::EventId;
+use tokio::sync::Semaphore;
+
+use self::errand::{Close, Deliver, Errand, Listen};
+use self::relay::Relay;
+use self::verdict::Operation;
+use crate::cache::OwnerCache;
+use crate::config::RoutingConfig;
+use crate::members::Members;
+use crate::status::{ClusterStatus, RoutingStatus};
+use crate::tally::Tally;
+
+/// The sessions of the whole cluster as one [`SessionGateway`]. Cheap to clone.
+///
+/// A message goes to the node that is remembered as its session's owner, without a look at the store. If
+/// that fails in a way that another attempt can mend, the owner is searched for with patience (see
+/// [`RoutingConfig::patience`]): through the store, the hints of other nodes, nodes in between, and the
+/// node that takes sessions that nobody owns.
+///
+/// * A message whose way broke is delivered again, as [repeated](Post::repeated) and under the same delivery
+///   id, to whoever is the owner by then.
+/// * Streams go on through a change of owner, with nothing missing or told twice.
+/// * A store that is away hurts only who must ask it: those are answered
+///   [`Unavailable`](GatewayError::Unavailable) at once, unless they may have been carried out before.
+///
+/// Errors are those of the owner, but for [`Moved`](GatewayError::Moved) and
+/// [`Unreachable`](GatewayError::Unreachable), which are dealt with here. When patience runs out, what was
+/// certainly not carried out, or does no harm twice, is `Unavailable`, with a time to come back; a delivery
+/// that may have been carried out is `Unreachable`.
+///
+/// Dropping a future drops the attempt that it waits for, with what the gateway's contract says of that,
+/// and no further attempt is made.
+#[derive(Clone)]
+pub struct RoutedGateway {
+    routes: Arc<Routes>,
+}
+
+pub(crate) struct Routes {
+    pub(crate) config: RoutingConfig,
+    pub(crate) members: Members,
+    pub(crate) directory: Arc<dyn Directory>,
+    /// The sessions of this node, if it has the session role.
+    pub(crate) local: Option<Arc<dyn SessionGateway>>,
+    pub(crate) cache: OwnerCache,
+    /// Lookups that may run at the same time.
+    lookups: Semaphore,
+    pub(crate) tally: Tally,
+}
+
+impl RoutedGateway {
+    /// The way to all sessions from this node; `local` are its own, if it has the session role.
+    pub fn new(
+        config: RoutingConfig,
+        members: Members,
+        directory: Arc<dyn Directory>,
+        local: Option<Arc<dyn SessionGateway>>,
+    ) -> Self {
+        let routes = Routes {
+            lookups: Semaphore::new(config.lookups_at_once.max(1)),
+            cache: OwnerCache::new(config.cached_owners, config.cached_for),
+            config,
+            members,
+            directory,
+            local,
+            tally: Tally::default(),
+        };
+        Self {
+            routes: Arc::new(routes),
+        }
+    }
+
+    /// What other nodes that cannot reach an owner are served with here: one attempt, straight to the owner
+    /// and never by way of yet another node.
+    pub fn relay(&self) -> Arc<dyn SessionGateway> {
+        Arc::new(Relay::new(Arc::clone(&self.routes)))
+    }
+
+    /// The cluster as this node sees it.
+    pub fn status(&self) -> ClusterStatus {
+        let routing: RoutingStatus = self.routes.tally.status(self.routes.cache.len());
+        ClusterStatus::of(&self.routes.members, routing)
+    }
+}
+
+#[async_trait]
+impl SessionGateway for RoutedGateway {
+    /// Opens a session on the less loaded of two nodes drawn at random, or on another one if that cannot.
+    /// A node that broke off may have opened one that nobody knows of; it idles out.
+    async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
+        self.routes.open(open).await
+    }
+
+    async fn deliver(&self, to: &SessionRef, post: Post) -> Result<Delivered, GatewayError> {
+        let repeated = post.repeated;
+        let delivered = self.routes.carry(to, &Deliver(post), repeated).await?;
+        Ok(match delivered {
+            Delivered::Stream(stream) => Delivered::Stream(self.routes.outlive(to, stream)),
+            answer => answer,
+        })
+    }
+
+    async fn listen(
+        &self,
+        to: &SessionRef,
+        cursor: Option<EventId>,
+    ) -> Result<EventStream, GatewayError> {
+        let stream = self.routes.carry(to, &Listen(cursor), false).await?;
+        Ok(self.routes.outlive(to, stream))
+    }
+
+    /// Ends the session. One that is gone when it is asked a second time, after the way broke, was ended the
+    /// first time.
+    async fn close(&self, to: &SessionRef) -> Result<(), GatewayError> {
+        self.routes.carry(to, &Close, false).await?;
+        self.routes.cache.remove(&to.session);
+        Ok(())
+    }
+}
+
+impl Routes {
+    /// Has an errand done by the session's owner: the one that is remembered, or else the one that is found.
+    pub(crate) async fn carry<E: Errand>(
+        &self,
+        to: &SessionRef,
+        errand: &E,
+        committed: bool,
+    ) -> Result<E::Answer, GatewayError> {
+        let insists = E::OPERATION == Operation::Listen;
+        let way = self.remembered_way(&to.session, insists);
+        let failure = match way {
+            None => None,
+            Some(way) => match errand.attempt(&*way.gateway, to, committed).await {
+                Ok(answer) => {
+                    self.went(&way);
+                    return Ok(answer);
+                }
+                Err(error) => Some((way, error)),
+            },
+        };
+        // What is rare is boxed, so that the future of a plain message stays small.
+        Box::pin(self.search(to, errand, committed, failure)).await
+    }
+
+    /// Notes that an errand was done by this way.
+    pub(crate) fn went(&self, way: &way::Way) {
+        way.worked();
+        if way.is_relayed() {
+            self.tally.relayed.add();
+        }
+    }
+}

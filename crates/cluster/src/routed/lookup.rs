@@ -1,0 +1,41 @@
+//! What the store says about a session's owner.
+
+use std::time::Duration;
+
+use shoal_ports::{GatewayError, NodeId, Placement, SessionRef, StoreError};
+
+use super::Routes;
+
+impl Routes {
+    /// The session's owner by the store. Only so many ask at once: when a node dies, everybody who waited
+    /// for it asks.
+    ///
+    /// # Errors
+    /// `NotFound`, for sessions of other principals too; `Unavailable` when the store is.
+    pub(super) async fn look_up(&self, to: &SessionRef) -> Result<Option<NodeId>, GatewayError> {
+        let limit = self.config.lookup_within;
+        let found = tokio::time::timeout(limit, self.ask(to)).await;
+        match found.unwrap_or_else(|_| Err(late(limit))) {
+            Ok(Some(placement)) if placement.principal == to.principal => Ok(placement.owner),
+            Ok(_) | Err(StoreError::NotFound) => Err(GatewayError::NotFound),
+            Err(error) => Err(self.unavailable(format!("its owner cannot be looked up: {error}"))),
+        }
+    }
+
+    async fn ask(&self, to: &SessionRef) -> Result<Option<Placement>, StoreError> {
+        // It is never closed; if it were, asking would still be right.
+        let _permit = self.lookups.acquire().await;
+        self.directory.lookup(&to.session).await
+    }
+
+    pub(super) fn unavailable(&self, reason: String) -> GatewayError {
+        GatewayError::Unavailable {
+            reason,
+            retry_after: self.config.retry_after,
+        }
+    }
+}
+
+fn late(limit: Duration) -> StoreError {
+    StoreError::Unavailable(format!("no answer in {limit:?}"))
+}

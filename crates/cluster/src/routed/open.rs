@@ -1,0 +1,62 @@
+//! New sessions, on the nodes that have room.
+
+use shoal_ports::{GatewayError, NodeId, OpenSession, Opened};
+
+use super::Routes;
+use super::search::FULL_NODES;
+use super::verdict::{Asked, Operation, Verdict, verdict};
+use super::way::Way;
+use crate::placement;
+use crate::view::Node;
+
+impl Routes {
+    /// Opens a session on some node.
+    pub(super) async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
+        let mut tried = Vec::new();
+        let mut full = 0;
+        let mut last = None;
+        while tried.len() < self.config.open_attempts && full < FULL_NODES {
+            let Some(way) = self.room(&tried) else { break };
+            let error = match way.gateway.open(open.clone()).await {
+                Ok(opened) => {
+                    way.worked();
+                    way.placed();
+                    self.cache.insert(&opened.session, way.owner);
+                    return Ok(opened);
+                }
+                Err(error) => error,
+            };
+            match verdict(Operation::Open, Asked::default(), &error) {
+                Verdict::Repeat => way.broke(),
+                Verdict::Final | Verdict::Done => return Err(error),
+                Verdict::Elsewhere | Verdict::Later => way.worked(),
+            }
+            full += u32::from(matches!(error, GatewayError::TooManySessions { .. }));
+            tracing::debug!(node = %way.asked, %error, "a node did not open a session");
+            tried.push(way.asked);
+            last = Some(error);
+        }
+        Err(self.not_opened(last))
+    }
+
+    /// Where there may be room; nodes that failed just now only if there are no others.
+    fn room(&self, tried: &[NodeId]) -> Option<Way> {
+        let view = self.members.view();
+        let rng = &mut rand::rng();
+        let untried = |node: &Node| !tried.contains(&node.info().id);
+        let node = placement::choose(&view, |node| untried(node) && !self.is_suspect(node), rng)
+            .or_else(|| placement::choose(&view, untried, rng))?;
+        self.straight(node)
+    }
+
+    fn not_opened(&self, last: Option<GatewayError>) -> GatewayError {
+        let reason = match last {
+            None => "no node takes sessions now".to_owned(),
+            Some(GatewayError::Moved { .. }) => "the nodes are leaving".to_owned(),
+            // A session that was opened all the same idles out.
+            Some(GatewayError::Unreachable { reason }) => format!("its node broke off: {reason}"),
+            Some(refusal) => return refusal,
+        };
+        self.unavailable(reason)
+    }
+}

@@ -1,0 +1,104 @@
+//! Passing on what another node could not bring to an owner by itself: one attempt, one hop.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use shoal_ports::{
+    Delivered, EventStream, GatewayError, NodeId, OpenSession, Opened, Post, SessionGateway,
+    SessionRef,
+};
+use shoal_protocol::EventId;
+
+use super::Routes;
+use super::errand::{Close, Deliver, Errand, Listen};
+use super::way::Way;
+
+/// The sessions of the cluster for nodes that cannot reach some of them. Has no patience: whoever asks has.
+pub(super) struct Relay {
+    routes: Arc<Routes>,
+}
+
+impl Relay {
+    pub(super) fn new(routes: Arc<Routes>) -> Self {
+        Self { routes }
+    }
+
+    /// Passes an errand on to the owner, or to where that says the owner is.
+    async fn pass<E: Errand>(
+        &self,
+        to: &SessionRef,
+        errand: &E,
+    ) -> Result<E::Answer, GatewayError> {
+        let routes = &self.routes;
+        let way = match routes.remembered_way(&to.session, true) {
+            Some(way) => Some(way),
+            None => {
+                let owner = routes.look_up(to).await?;
+                owner.and_then(|owner| self.straight(&owner))
+            }
+        };
+        let Some(way) = way else {
+            return Err(GatewayError::Moved { owner: None });
+        };
+        match self.attempt(to, errand, way).await {
+            Err(GatewayError::Moved { owner: Some(hint) }) => match self.straight(&hint) {
+                Some(way) => self.attempt(to, errand, way).await,
+                None => Err(GatewayError::Moved { owner: Some(hint) }),
+            },
+            answer => answer,
+        }
+    }
+
+    fn straight(&self, owner: &NodeId) -> Option<Way> {
+        let view = self.routes.members.view();
+        self.routes.straight(view.node(owner)?)
+    }
+
+    async fn attempt<E: Errand>(
+        &self,
+        to: &SessionRef,
+        errand: &E,
+        way: Way,
+    ) -> Result<E::Answer, GatewayError> {
+        // Whether it is repeated is what it says itself.
+        let answer = errand.attempt(&*way.gateway, to, false).await;
+        let cache = &self.routes.cache;
+        match &answer {
+            Err(GatewayError::Unreachable { .. }) => way.broke(),
+            _ => way.worked(),
+        }
+        match &answer {
+            Ok(_) => cache.insert(&to.session, way.owner),
+            Err(GatewayError::Moved { .. } | GatewayError::NotFound) => cache.remove(&to.session),
+            Err(_) => {}
+        }
+        answer
+    }
+}
+
+#[async_trait]
+impl SessionGateway for Relay {
+    /// Opens a session here: a new one has no owner to pass it on to.
+    async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
+        match &self.routes.local {
+            Some(local) => local.open(open).await,
+            None => Err(GatewayError::Moved { owner: None }),
+        }
+    }
+
+    async fn deliver(&self, to: &SessionRef, post: Post) -> Result<Delivered, GatewayError> {
+        self.pass(to, &Deliver(post)).await
+    }
+
+    async fn listen(
+        &self,
+        to: &SessionRef,
+        cursor: Option<EventId>,
+    ) -> Result<EventStream, GatewayError> {
+        self.pass(to, &Listen(cursor)).await
+    }
+
+    async fn close(&self, to: &SessionRef) -> Result<(), GatewayError> {
+        self.pass(to, &Close).await
+    }
+}

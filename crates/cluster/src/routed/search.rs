@@ -1,0 +1,194 @@
+//! The search for a session's owner: ask, wait, ask again, until somebody answers or patience runs out.
+
+mod patience;
+
+use shoal_ports::{GatewayError, NodeId, SessionRef};
+use tokio::time::Instant;
+
+use super::Routes;
+use super::errand::Errand;
+use super::verdict::{Asked, Operation, Verdict, verdict};
+use super::way::Way;
+use crate::backoff::Backoff;
+
+/// Attempts that follow one another without a pause: a stale memory, a hint, a node in between.
+const EAGER: u32 = 3;
+
+/// Nodes without room that are enough to say so: if two have none, most have none.
+pub(super) const FULL_NODES: u32 = 2;
+
+/// One search, from its first failure on.
+struct Search<'a> {
+    routes: &'a Routes,
+    to: &'a SessionRef,
+    operation: Operation,
+    committed: bool,
+    begun: Instant,
+    failures: u32,
+    /// Nodes that had no room to take the session.
+    full: u32,
+    /// Whether it had to wait: for a node that died, or one that has not taken over yet.
+    waited: bool,
+    /// Whether the wait is counted by whoever asked.
+    measured: bool,
+    counted: bool,
+    backoff: Backoff,
+    /// Where the last node that was asked says the owner is.
+    hint: Option<NodeId>,
+    /// Whether a hint was followed since the store was asked.
+    hinted: bool,
+    /// Nodes that could not help since the last pause.
+    tried: Vec<NodeId>,
+    /// The last refusal that is worth telling.
+    refusal: Option<GatewayError>,
+}
+
+impl Routes {
+    /// Has an errand done by the session's owner, once the one that was remembered could not, or there
+    /// was none.
+    pub(super) async fn search<E: Errand>(
+        &self,
+        to: &SessionRef,
+        errand: &E,
+        committed: bool,
+        failure: Option<(Way, GatewayError)>,
+    ) -> Result<E::Answer, GatewayError> {
+        let mut search = Search::new(self, to, E::OPERATION, committed);
+        let mut failure = failure.map(|(way, error)| (Some(way), error));
+        loop {
+            if let Some((way, error)) = failure.take() {
+                match search.judge(way.as_ref(), &error) {
+                    Verdict::Done => return errand.done().ok_or(error),
+                    Verdict::Final => return Err(error),
+                    Verdict::Elsewhere | Verdict::Repeat if search.is_eager(way.as_ref()) => {}
+                    Verdict::Elsewhere | Verdict::Repeat | Verdict::Later => search.pause().await?,
+                }
+            }
+            failure = match search.way().await {
+                Err(error) => Some((None, error)),
+                Ok(way) => match search.attempt(errand, &way).await {
+                    Ok(answer) => return Ok(answer),
+                    Err(error) => Some((Some(way), error)),
+                },
+            };
+        }
+    }
+}
+
+impl<'a> Search<'a> {
+    fn new(routes: &'a Routes, to: &'a SessionRef, operation: Operation, committed: bool) -> Self {
+        let config = &routes.config;
+        Self {
+            routes,
+            to,
+            operation,
+            committed,
+            begun: Instant::now(),
+            failures: 0,
+            full: 0,
+            waited: false,
+            measured: committed && operation == Operation::Listen,
+            counted: false,
+            backoff: Backoff::new(config.resolve_every, config.resolve_at_most),
+            hint: None,
+            hinted: false,
+            tried: Vec::new(),
+            refusal: None,
+        }
+    }
+
+    /// What follows from a failed attempt, or from one that could not be made (`way` none).
+    fn judge(&mut self, way: Option<&Way>, error: &GatewayError) -> Verdict {
+        let asked = Asked {
+            committed: self.committed,
+            relayed: way.is_some_and(Way::is_relayed),
+        };
+        let verdict = verdict(self.operation, asked, error);
+        self.failures += 1;
+        match error {
+            GatewayError::NotFound => self.routes.cache.remove(&self.to.session),
+            GatewayError::Moved { owner } => self.hint.clone_from(owner),
+            GatewayError::TooManySessions { .. } => {
+                self.full += 1;
+                self.refusal = Some(error.clone());
+            }
+            _ => {}
+        }
+        if let Some(way) = way {
+            match verdict {
+                Verdict::Repeat => way.broke(),
+                _ => way.worked(),
+            }
+            self.tried.push(way.asked.clone());
+        }
+        self.committed |= verdict == Verdict::Repeat && self.operation != Operation::Listen;
+        self.waited |= verdict == Verdict::Repeat;
+        if self.full >= FULL_NODES && !self.committed {
+            return Verdict::Final;
+        }
+        verdict
+    }
+
+    /// Whether the next attempt may follow at once.
+    fn is_eager(&self, way: Option<&Way>) -> bool {
+        way.is_some() && self.failures <= EAGER
+    }
+
+    /// Where to ask next: where a hint points, once, and then where the store says.
+    async fn way(&mut self) -> Result<Way, GatewayError> {
+        let hint = self.hint.take().filter(|_| !self.hinted);
+        self.hinted = hint.is_some();
+        let owner = match hint {
+            Some(hint) => Some(hint),
+            None => self.look_up().await?,
+        };
+        let way = match &owner {
+            Some(owner) => self.routes.way_to(owner, &self.tried),
+            None => self.routes.taker(&self.to.session, &self.tried),
+        };
+        way.ok_or_else(|| match (&owner, &self.refusal) {
+            // Nobody else could take it.
+            (None, Some(refusal)) => refusal.clone(),
+            // As if somebody had been asked who did not know either.
+            _ => GatewayError::Moved { owner: None },
+        })
+    }
+
+    async fn look_up(&self) -> Result<Option<NodeId>, GatewayError> {
+        match self.routes.look_up(self.to).await {
+            // Before anything was tried, an old memory is better than nothing.
+            Err(GatewayError::Unavailable { .. })
+                if self.failures == 0 && self.remembered().is_some() =>
+            {
+                Ok(self.remembered())
+            }
+            found => found,
+        }
+    }
+
+    fn remembered(&self) -> Option<NodeId> {
+        self.routes.cache.any(&self.to.session)
+    }
+
+    async fn attempt<E: Errand>(
+        &mut self,
+        errand: &E,
+        way: &Way,
+    ) -> Result<E::Answer, GatewayError> {
+        if self.operation == Operation::Deliver && self.committed && !self.counted {
+            self.counted = true;
+            self.routes.tally.redelivered.add();
+        }
+        let answer = errand
+            .attempt(&*way.gateway, self.to, self.committed)
+            .await?;
+        self.routes.went(way);
+        self.routes
+            .cache
+            .insert(&self.to.session, way.owner.clone());
+        if self.waited && !self.measured {
+            self.routes.tally.takeovers.record(self.begun.elapsed());
+        }
+        Ok(answer)
+    }
+}

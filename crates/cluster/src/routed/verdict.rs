@@ -1,0 +1,158 @@
+//! What follows from a refusal: the one table of which errors are tried again, and how.
+
+use shoal_ports::GatewayError;
+
+/// What was asked of a session's owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Open,
+    Deliver,
+    Listen,
+    Close,
+}
+
+/// How it was asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// Something hangs on it: an earlier attempt may have been carried out, or a client's stream goes on
+    /// with it. A refusal that would be a good answer to a first attempt is none then.
+    pub(crate) committed: bool,
+    /// By way of another node, which may have spoken for itself and not for the owner.
+    pub(crate) relayed: bool,
+}
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It is the answer.
+    Final,
+    /// What was asked for is so already.
+    Done,
+    /// Nothing was done: look for the owner again, at once if that promises something.
+    Elsewhere,
+    /// It may have been done: ask again, saying so, whoever is the owner then.
+    Repeat,
+    /// Nothing was done, and asking at once would not help: pause, then look for the owner again.
+    Later,
+}
+
+/// What follows from `error`. [`Operation::Open`] has no owner to wait for: there, whatever is not final
+/// means another node.
+pub(crate) fn verdict(operation: Operation, asked: Asked, error: &GatewayError) -> Verdict {
+    match error {
+        // A close that may have been carried out has been.
+        GatewayError::NotFound if operation == Operation::Close && asked.committed => Verdict::Done,
+        GatewayError::NotFound
+        | GatewayError::Rejected(_)
+        | GatewayError::HistoryGone(_)
+        | GatewayError::TooManySessionsOfPrincipal { .. }
+        | GatewayError::Internal(_) => Verdict::Final,
+        GatewayError::Moved { .. } => Verdict::Elsewhere,
+        GatewayError::Unreachable { .. } => Verdict::Repeat,
+        // A node that must claim a session may have no room for it, where another has.
+        GatewayError::TooManySessions { .. } => Verdict::Elsewhere,
+        GatewayError::Overloaded { .. } | GatewayError::Unavailable { .. }
+            if operation == Operation::Open =>
+        {
+            Verdict::Elsewhere
+        }
+        GatewayError::Unavailable { .. } if asked.relayed => Verdict::Elsewhere,
+        GatewayError::Overloaded { .. } | GatewayError::Unavailable { .. } if asked.committed => {
+            Verdict::Later
+        }
+        GatewayError::Overloaded { .. } | GatewayError::Unavailable { .. } => Verdict::Final,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use shoal_ports::GatewayError;
+    use shoal_protocol::RpcError;
+
+    use super::Operation::{Close, Deliver, Listen, Open};
+    use super::Verdict::{Done, Elsewhere, Final, Later, Repeat};
+    use super::{Asked, Verdict, verdict};
+
+    const SOON: Duration = Duration::from_secs(1);
+
+    const FIRST: Asked = Asked {
+        committed: false,
+        relayed: false,
+    };
+    const COMMITTED: Asked = Asked {
+        committed: true,
+        relayed: false,
+    };
+    const RELAYED: Asked = Asked {
+        committed: false,
+        relayed: true,
+    };
+
+    /// Each error, with the verdicts on: an open; another operation at first, when committed, and relayed.
+    fn table() -> Vec<(GatewayError, [Verdict; 4])> {
+        let reason = String::new;
+        vec![
+            (
+                GatewayError::Rejected(RpcError::invalid_request("no")),
+                [Final; 4],
+            ),
+            (GatewayError::HistoryGone("gone".into()), [Final; 4]),
+            (GatewayError::Internal(reason()), [Final; 4]),
+            (
+                GatewayError::TooManySessionsOfPrincipal {
+                    limit: 1,
+                    retry_after: SOON,
+                },
+                [Final; 4],
+            ),
+            (
+                GatewayError::TooManySessions {
+                    limit: 1,
+                    retry_after: SOON,
+                },
+                [Elsewhere; 4],
+            ),
+            (GatewayError::Moved { owner: None }, [Elsewhere; 4]),
+            (GatewayError::Unreachable { reason: reason() }, [Repeat; 4]),
+            (
+                GatewayError::Overloaded {
+                    reason: reason(),
+                    retry_after: SOON,
+                },
+                [Elsewhere, Final, Later, Final],
+            ),
+            (
+                GatewayError::Unavailable {
+                    reason: reason(),
+                    retry_after: SOON,
+                },
+                [Elsewhere, Final, Later, Elsewhere],
+            ),
+        ]
+    }
+
+    #[test]
+    fn every_error_has_its_row() {
+        for (error, [open, first, committed, relayed]) in table() {
+            assert_eq!(verdict(Open, FIRST, &error), open, "{error}");
+            for operation in [Deliver, Listen, Close] {
+                let case = format!("{operation:?}: {error}");
+                assert_eq!(verdict(operation, FIRST, &error), first, "{case}");
+                assert_eq!(verdict(operation, COMMITTED, &error), committed, "{case}");
+                assert_eq!(verdict(operation, RELAYED, &error), relayed, "{case}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_session_that_is_gone_has_been_closed_if_that_was_asked_before() {
+        let not_found = &GatewayError::NotFound;
+        assert_eq!(verdict(Close, COMMITTED, not_found), Done);
+        assert_eq!(verdict(Close, FIRST, not_found), Final);
+        for operation in [Open, Deliver, Listen] {
+            assert_eq!(verdict(operation, COMMITTED, not_found), Final);
+        }
+    }
+}

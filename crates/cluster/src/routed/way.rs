@@ -1,0 +1,126 @@
+//! Where a message can be sent: to the owner itself, by way of another node, or to who takes the session.
+
+use std::sync::Arc;
+
+use rand::seq::IteratorRandom as _;
+use shoal_ports::{NodeId, SessionGateway, SessionId};
+
+use super::Routes;
+use crate::peers::Peer;
+use crate::view::{Node, View};
+
+/// One way to a session's owner, or to the node that may become it.
+pub(crate) struct Way {
+    /// The owner, or who may become it.
+    pub(crate) owner: NodeId,
+    /// Who is asked: the owner, or the node in between.
+    pub(crate) asked: NodeId,
+    pub(crate) gateway: Arc<dyn SessionGateway>,
+    peer: Arc<Peer>,
+}
+
+impl Way {
+    /// Whether another node is in between.
+    pub(crate) fn is_relayed(&self) -> bool {
+        self.asked != self.owner
+    }
+
+    /// Notes that the node that was asked answered.
+    pub(crate) fn worked(&self) {
+        self.peer.worked();
+    }
+
+    /// Notes that the way broke. Of a relayed message it is not known on which side of the node in between.
+    pub(crate) fn broke(&self) {
+        if !self.is_relayed() {
+            self.peer.broke();
+        }
+    }
+
+    /// Notes that a session was opened there.
+    pub(crate) fn placed(&self) {
+        self.peer
+            .placed
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+impl Routes {
+    /// The way to the owner that is remembered, unless it has gone since. Who `insists` on the straight way
+    /// gets no other: a stream lasts, and would stay on a detour for as long; and a node in between makes
+    /// none.
+    pub(crate) fn remembered_way(&self, session: &SessionId, insists: bool) -> Option<Way> {
+        let owner = self.cache.fresh(session)?;
+        let view = self.members.view();
+        let node = view.node(&owner).filter(|node| node.is_present())?;
+        if insists {
+            return self.straight(node);
+        }
+        self.toward(&view, node, &[])
+    }
+
+    /// The way to the owner, by way of a node that was not `tried` if it must be.
+    pub(crate) fn way_to(&self, owner: &NodeId, tried: &[NodeId]) -> Option<Way> {
+        let view = self.members.view();
+        if let Some(node) = view.node(owner) {
+            return self.toward(&view, node, tried);
+        }
+        self.members.refresh_soon();
+        self.around(&view, owner, tried)
+    }
+
+    /// The straight way, unless that failed just now and another node can pass the message on.
+    fn toward(&self, view: &View, node: &Node, tried: &[NodeId]) -> Option<Way> {
+        let detour = self
+            .is_suspect(node)
+            .then(|| self.around(view, &node.info().id, tried));
+        detour.flatten().or_else(|| self.straight(node))
+    }
+
+    /// The way to a node's own sessions.
+    pub(crate) fn straight(&self, node: &Node) -> Option<Way> {
+        let id = &node.info().id;
+        let gateway = if *id == *self.members.me() {
+            Arc::clone(self.local.as_ref()?)
+        } else {
+            Arc::clone(&node.peer.gateways.as_ref()?.own)
+        };
+        Some(Way {
+            owner: id.clone(),
+            asked: id.clone(),
+            gateway,
+            peer: Arc::clone(&node.peer),
+        })
+    }
+
+    /// A way to the owner by a node that passes it on.
+    fn around(&self, view: &View, owner: &NodeId, tried: &[NodeId]) -> Option<Way> {
+        let between = view
+            .nodes()
+            .filter(|node| node.is_present() && node.info().id != *owner)
+            .filter(|node| !tried.contains(&node.info().id) && !self.is_suspect(node))
+            .filter_map(|node| Some((node, node.peer.gateways.as_ref()?)));
+        let (node, gateways) = between.choose(&mut rand::rng())?;
+        Some(Way {
+            owner: owner.clone(),
+            asked: node.info().id.clone(),
+            gateway: Arc::clone(&gateways.relay),
+            peer: Arc::clone(&node.peer),
+        })
+    }
+
+    /// The way to the node that takes a session that nobody owns; those that were tried, or that failed
+    /// just now, only if there is nobody else.
+    pub(crate) fn taker(&self, session: &SessionId, tried: &[NodeId]) -> Option<Way> {
+        let view = self.members.view();
+        let untried = |node: &Node| !tried.contains(&node.info().id);
+        let node = view
+            .taker(session, |node| untried(node) && !self.is_suspect(node))
+            .or_else(|| view.taker(session, untried))?;
+        self.straight(node)
+    }
+
+    pub(crate) fn is_suspect(&self, node: &Node) -> bool {
+        node.peer.is_suspect(self.members.suspicion())
+    }
+}

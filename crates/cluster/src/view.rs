@@ -1,0 +1,194 @@
+//! The nodes as this one sees them: an immutable picture, replaced as a whole.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use shoal_ports::{NodeId, NodeInfo, SessionId};
+use tokio::time::Instant;
+
+use crate::peers::{Peer, Peers};
+use crate::rendezvous;
+
+/// The nodes of the cluster at one moment, this one included.
+#[derive(Clone)]
+pub struct View {
+    me: NodeId,
+    /// Sorted by id.
+    nodes: Vec<Node>,
+    generation: u64,
+}
+
+/// A node in a [`View`].
+#[derive(Clone)]
+pub struct Node {
+    info: NodeInfo,
+    missing_since: Option<Instant>,
+    counted_since: Instant,
+    pub(crate) peer: Arc<Peer>,
+}
+
+/// By which rules a view follows from the one before.
+pub(crate) struct Rules<'a> {
+    pub(crate) now: Instant,
+    /// How long a node that is not listed stays.
+    pub(crate) keep_missing: Duration,
+    /// How often nodes announce themselves.
+    pub(crate) announced_every: Duration,
+    pub(crate) peers: &'a dyn Peers,
+}
+
+impl Node {
+    fn new(info: NodeInfo, peer: Arc<Peer>, now: Instant) -> Self {
+        Self {
+            info,
+            missing_since: None,
+            counted_since: now,
+            peer,
+        }
+    }
+
+    /// What the node said of itself last.
+    pub fn info(&self) -> &NodeInfo {
+        &self.info
+    }
+
+    /// Whether its announcement lives. One that is missing may still own sessions for a while.
+    pub fn is_present(&self) -> bool {
+        self.missing_since.is_none()
+    }
+
+    /// Whether the last attempt to reach it from here succeeded, or none was made.
+    pub fn is_reachable(&self) -> bool {
+        !self.peer.is_broken()
+    }
+
+    /// Whether sessions may be placed there.
+    pub(crate) fn takes_sessions(&self) -> bool {
+        self.info.session && !self.info.draining && self.is_present()
+    }
+
+    /// How much it has to do.
+    pub(crate) fn load(&self) -> u64 {
+        let placed = self.peer.placed.load(Ordering::Relaxed);
+        let said = self.info.sessions.saturating_add(self.info.in_flight);
+        said.saturating_add(placed)
+    }
+
+    /// The same node after another look at it. What was placed there counts until the node's own numbers
+    /// can include it: when they change, or after as long as an announcement takes.
+    fn announced(&self, info: NodeInfo, rules: &Rules<'_>) -> Self {
+        let told = info != self.info;
+        let counted = rules.now.duration_since(self.counted_since) >= rules.announced_every;
+        if told || counted {
+            self.peer.placed.store(0, Ordering::Relaxed);
+        }
+        Self {
+            info,
+            missing_since: None,
+            counted_since: if told || counted {
+                rules.now
+            } else {
+                self.counted_since
+            },
+            peer: Arc::clone(&self.peer),
+        }
+    }
+
+    fn missed(&self, rules: &Rules<'_>) -> Option<Self> {
+        let since = self.missing_since.unwrap_or(rules.now);
+        let stays = rules.now.duration_since(since) < rules.keep_missing;
+        stays.then(|| Self {
+            missing_since: Some(since),
+            ..self.clone()
+        })
+    }
+}
+
+impl View {
+    /// A view of this node alone.
+    pub(crate) fn alone(me: NodeInfo) -> Self {
+        Self {
+            me: me.id.clone(),
+            nodes: vec![Node::new(me, Arc::new(Peer::new(None)), Instant::now())],
+            generation: 0,
+        }
+    }
+
+    /// This node's id.
+    pub fn me(&self) -> &NodeId {
+        &self.me
+    }
+
+    /// The nodes, by id.
+    pub fn nodes(&self) -> impl Iterator<Item = &Node> {
+        self.nodes.iter()
+    }
+
+    /// A node by its id.
+    pub fn node(&self, id: &NodeId) -> Option<&Node> {
+        let at = self.nodes.binary_search_by(|node| node.info.id.cmp(id));
+        at.ok().map(|at| &self.nodes[at])
+    }
+
+    /// Changes whenever nodes come, go, or begin to drain; not with their load.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Who takes a session that nobody owns, of those that `may`: the same node for everybody with the
+    /// same view.
+    pub(crate) fn taker(&self, session: &SessionId, may: impl Fn(&Node) -> bool) -> Option<&Node> {
+        self.nodes
+            .iter()
+            .filter(|node| node.takes_sessions() && may(node))
+            .max_by_key(|node| rendezvous::weight(session, &node.info.id))
+    }
+
+    /// The view after `listed` was read from the store; what this node says of itself is known better.
+    pub(crate) fn refreshed(&self, listed: Vec<NodeInfo>, me: NodeInfo, rules: &Rules<'_>) -> Self {
+        let mut before: HashMap<&NodeId, &Node> = self
+            .nodes
+            .iter()
+            .map(|node| (&node.info.id, node))
+            .collect();
+        let others = listed.into_iter().filter(|info| info.id != self.me);
+        let mut nodes: Vec<Node> = Vec::with_capacity(self.nodes.len() + 1);
+        for info in others.chain([me]) {
+            let known = before.remove(&info.id);
+            nodes.push(match known {
+                Some(node) if node.info.address == info.address => node.announced(info, rules),
+                _ => Node::new(info.clone(), self.meet(&info, rules.peers), rules.now),
+            });
+        }
+        nodes.extend(before.values().filter_map(|node| node.missed(rules)));
+        nodes.sort_unstable_by(|one, other| one.info.id.cmp(&other.info.id));
+        nodes.dedup_by(|one, other| one.info.id == other.info.id);
+        let changed = !self.places(&nodes);
+        Self {
+            me: self.me.clone(),
+            generation: self.generation + u64::from(changed),
+            nodes,
+        }
+    }
+
+    fn meet(&self, info: &NodeInfo, peers: &dyn Peers) -> Arc<Peer> {
+        let gateways = (info.id != self.me && info.session).then(|| peers.connect(info));
+        Arc::new(Peer::new(gateways))
+    }
+
+    /// Whether `nodes` are the nodes of this view, ready for the same things.
+    fn places(&self, nodes: &[Node]) -> bool {
+        let place = |node: &Node| (node.is_present(), node.info.session, node.info.draining);
+        self.nodes.len() == nodes.len()
+            && self
+                .nodes
+                .iter()
+                .zip(nodes)
+                .all(|(one, other)| one.info.id == other.info.id && place(one) == place(other))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

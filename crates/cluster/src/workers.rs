@@ -1,0 +1,128 @@
+//! Workers of this process, joined to every node that dispatches calls.
+
+mod link;
+mod plan;
+mod round;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use shoal_rpc::{JoiningWorker, LinkConfig};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use self::link::{Links, RpcLinks};
+use self::plan::Roll;
+use self::round::Round;
+use crate::members::Members;
+
+/// To which nodes workers are joined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JoinConfig {
+    /// Addresses (`host:port`) to begin with: of nodes, or of something that leads to one of them. The nodes
+    /// that are reached tell of the others. Default: none.
+    pub seeds: Vec<String>,
+    /// How long a node that nobody tells of, and that cannot be reached, is dialled on. Default: 15 s.
+    pub forget_after: Duration,
+    /// How long no node can be reached before the seeds are tried again. Default: 5 s.
+    pub reseed_after: Duration,
+}
+
+impl Default for JoinConfig {
+    fn default() -> Self {
+        Self {
+            seeds: Vec::new(),
+            forget_after: Duration::from_secs(15),
+            reseed_after: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Keeps one link for each worker and node; nodes are learnt from one another, and from this process's own
+/// [`Members`] if it is a node itself. Links end when this is dropped, without a goodbye.
+pub struct WorkerJoins {
+    rounds: Vec<Arc<Round>>,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+/// A link of a worker to a node, for `/status`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct JoinStatus {
+    /// The address that is dialled.
+    pub address: String,
+    /// The node there, once it has been reached.
+    pub node: Option<String>,
+    /// Whether the link is up.
+    pub connected: bool,
+    /// Why the last attempt or link failed.
+    pub last_error: Option<String>,
+}
+
+impl WorkerJoins {
+    /// Joins `workers` to the nodes. In a process that is a node itself, `members` tells of the others, and
+    /// the node is not joined to itself: it has its workers at hand.
+    ///
+    /// # Panics
+    /// Outside a Tokio runtime.
+    pub fn start(
+        config: &JoinConfig,
+        workers: Vec<JoiningWorker>,
+        link: &LinkConfig,
+        members: Option<&Members>,
+    ) -> Self {
+        let links = workers
+            .into_iter()
+            .map(|worker| Box::new(RpcLinks::new(worker, link.clone())) as Box<dyn Links>);
+        Self::over(config, links.collect(), members)
+    }
+
+    fn over(config: &JoinConfig, links: Vec<Box<dyn Links>>, members: Option<&Members>) -> Self {
+        let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
+        let me = members.map(|members| members.me().clone());
+        let rounds: Vec<_> = links.into_iter().map(Round::new).collect();
+        for round in &rounds {
+            let roll = Roll::new(config.clone(), me.clone());
+            let told = members.map(Members::announced);
+            let going = round.clone().keep(roll, told);
+            tasks.spawn(stop.clone().run_until_cancelled_owned(going));
+        }
+        Self {
+            rounds,
+            stop,
+            tasks,
+        }
+    }
+
+    /// The links of each worker, in the order in which the workers were given.
+    pub fn status(&self) -> Vec<Vec<JoinStatus>> {
+        self.rounds.iter().map(|round| round.status()).collect()
+    }
+
+    /// Leaves every node: nothing new is started here, and calls end until `deadline`. Returns whether all
+    /// had ended. If the future is dropped, so are the links.
+    pub async fn leave(&self, deadline: Instant) -> bool {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        let mut leaving = JoinSet::new();
+        for round in &self.rounds {
+            for link in round.take() {
+                leaving.spawn(async move { link.leave(deadline).await });
+            }
+        }
+        leaving.join_all().await.into_iter().all(|ended| ended)
+    }
+}
+
+impl Drop for WorkerJoins {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+#[cfg(test)]
+mod tests;

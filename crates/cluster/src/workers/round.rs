@@ -1,0 +1,141 @@
+//! One worker's links, kept as the plan says.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use shoal_ports::NodeInfo;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::JoinStatus;
+use super::link::{Link, Links};
+use super::plan::{self, Joined, Roll};
+
+/// One worker's links.
+pub(super) struct Round {
+    links: Box<dyn Links>,
+    joins: Mutex<Vec<Join>>,
+    /// A link came up or went down, or a node told of others.
+    changed: Arc<Notify>,
+}
+
+struct Join {
+    address: String,
+    link: Box<dyn Link>,
+    _watching: AbortOnDropHandle<()>,
+}
+
+impl Round {
+    pub(super) fn new(links: Box<dyn Links>) -> Arc<Self> {
+        Arc::new(Self {
+            links,
+            joins: Mutex::default(),
+            changed: Arc::default(),
+        })
+    }
+
+    /// Joins and unjoins as the nodes come and go.
+    pub(super) async fn keep(
+        self: Arc<Self>,
+        mut roll: Roll,
+        mut told: Option<watch::Receiver<Vec<NodeInfo>>>,
+    ) {
+        loop {
+            let members = told.as_mut().map(|told| told.borrow_and_update().clone());
+            self.revise(&mut roll, members);
+            tokio::select! {
+                () = self.changed.notified() => {}
+                () = tokio::time::sleep(plan::LOOK_EVERY) => {}
+                () = changes(&mut told) => {}
+            }
+        }
+    }
+
+    fn revise(&self, roll: &mut Roll, members: Option<Vec<NodeInfo>>) {
+        let mut joins = self.joins.lock();
+        let joined: Vec<Joined> = joins.iter().map(Join::look).collect();
+        let plan = roll.revise(Instant::now(), &joined, members);
+        let mut kept = plan.keep.into_iter();
+        joins.retain(|join| {
+            let keep = kept.next().unwrap_or(true);
+            if !keep {
+                tracing::debug!(address = %join.address, "a node is no longer joined");
+                join.link.stop();
+            }
+            keep
+        });
+        for address in plan.start {
+            tracing::debug!(%address, "joining a node");
+            joins.push(self.join(address));
+        }
+    }
+
+    /// The links, to be left.
+    pub(super) fn take(&self) -> Vec<Box<dyn Link>> {
+        let joins = std::mem::take(&mut *self.joins.lock());
+        joins.into_iter().map(|join| join.link).collect()
+    }
+
+    fn join(&self, address: String) -> Join {
+        let link = self.links.join(&address);
+        let (mut state, mut nodes) = (link.state(), link.nodes());
+        let changed = Arc::clone(&self.changed);
+        let watching = tokio::spawn(async move {
+            // It may have come up before it was watched.
+            changed.notify_one();
+            loop {
+                let alive = tokio::select! {
+                    alive = state.changed() => alive,
+                    alive = nodes.changed() => alive,
+                };
+                changed.notify_one();
+                if alive.is_err() {
+                    return;
+                }
+            }
+        });
+        Join {
+            address,
+            link,
+            _watching: AbortOnDropHandle::new(watching),
+        }
+    }
+
+    pub(super) fn status(&self) -> Vec<JoinStatus> {
+        let joins = self.joins.lock();
+        let status = joins.iter().map(|join| {
+            let state = join.link.state().borrow().clone();
+            JoinStatus {
+                address: join.address.clone(),
+                node: state.node.map(|node| node.to_string()),
+                connected: state.connected,
+                last_error: state.last_error,
+            }
+        });
+        status.collect()
+    }
+}
+
+impl Join {
+    fn look(&self) -> Joined {
+        let state = self.link.state().borrow().clone();
+        Joined {
+            address: self.address.clone(),
+            node: state.node,
+            connected: state.connected,
+            nodes: self.link.nodes().borrow().clone(),
+        }
+    }
+}
+
+/// The next change of what the own node knows; never, if there is none.
+async fn changes(told: &mut Option<watch::Receiver<Vec<NodeInfo>>>) {
+    let changed = match told {
+        Some(told) => told.changed().await.is_ok(),
+        None => false,
+    };
+    if !changed {
+        std::future::pending::<()>().await;
+    }
+}

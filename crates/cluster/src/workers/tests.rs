@@ -1,0 +1,126 @@
+//! Joins follow the nodes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use shoal_ports::{NodeId, NodeInfo};
+use shoal_rpc::JoinState;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::link::{Link, Links};
+use super::{JoinConfig, WorkerJoins};
+use crate::view::tests::info;
+
+/// A network in which every address is a node's.
+#[derive(Clone, Default)]
+struct Net {
+    nodes: Arc<Mutex<Vec<NodeInfo>>>,
+    log: Arc<Mutex<Vec<String>>>,
+    links: Arc<Mutex<Vec<(String, FakeLink)>>>,
+}
+
+#[derive(Clone)]
+struct FakeLink {
+    address: String,
+    state: watch::Sender<JoinState>,
+    nodes: watch::Sender<Vec<NodeInfo>>,
+    log: Arc<Mutex<Vec<String>>>,
+}
+
+impl Net {
+    fn log(&self) -> Vec<String> {
+        let mut log = std::mem::take(&mut *self.log.lock());
+        log.sort();
+        log
+    }
+
+    /// Nodes change, and those that are left tell of it.
+    fn set(&self, names: &[&str]) {
+        let nodes: Vec<_> = names.iter().map(|name| info(name)).collect();
+        self.nodes.lock().clone_from(&nodes);
+        for (address, link) in self.links.lock().iter() {
+            let there = nodes.iter().any(|node| node.address == *address);
+            link.state.send_modify(|state| state.connected = there);
+            if there {
+                link.nodes.send_replace(nodes.clone());
+            }
+        }
+    }
+}
+
+impl Links for Net {
+    fn join(&self, address: &str) -> Box<dyn Link> {
+        self.log.lock().push(format!("join {address}"));
+        let nodes = self.nodes.lock().clone();
+        let node = nodes.iter().find(|node| node.address == address);
+        let state = JoinState {
+            connected: node.is_some(),
+            node: node.map(|node| NodeId::new(node.id.as_str())),
+            last_error: None,
+        };
+        let link = FakeLink {
+            address: address.to_owned(),
+            state: watch::Sender::new(state),
+            nodes: watch::Sender::new(nodes),
+            log: self.log.clone(),
+        };
+        self.links.lock().push((address.to_owned(), link.clone()));
+        Box::new(link)
+    }
+}
+
+#[async_trait]
+impl Link for FakeLink {
+    fn state(&self) -> watch::Receiver<JoinState> {
+        self.state.subscribe()
+    }
+
+    fn nodes(&self) -> watch::Receiver<Vec<NodeInfo>> {
+        self.nodes.subscribe()
+    }
+
+    async fn leave(&self, _: Instant) -> bool {
+        self.log.lock().push(format!("leave {}", self.address));
+        true
+    }
+
+    fn stop(&self) {
+        self.log.lock().push(format!("stop {}", self.address));
+    }
+}
+
+async fn settle() {
+    tokio::time::sleep(Duration::from_millis(10)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn joins_follow_the_nodes_and_leave_them_all() {
+    let net = Net::default();
+    net.set(&["a", "b"]);
+    let config = JoinConfig {
+        seeds: vec!["a:7000".to_owned()],
+        ..JoinConfig::default()
+    };
+    let joins = WorkerJoins::over(&config, vec![Box::new(net.clone())], None);
+    settle().await;
+    assert_eq!(net.log(), ["join a:7000", "join b:7000"]);
+    net.set(&["a", "b", "c"]);
+    settle().await;
+    assert_eq!(net.log(), ["join c:7000"]);
+    net.set(&["a", "c"]);
+    settle().await;
+    assert!(net.log().is_empty(), "it may come back");
+    tokio::time::sleep(config.forget_after * 2).await;
+    assert_eq!(net.log(), ["stop b:7000"]);
+    let status = &joins.status()[0];
+    assert_eq!(status.len(), 2);
+    assert!(status.iter().all(|join| join.connected));
+    assert!(joins.leave(Instant::now()).await);
+    assert_eq!(net.log(), ["leave a:7000", "leave c:7000"]);
+    net.set(&["a", "c", "d"]);
+    settle().await;
+    assert!(net.log().is_empty(), "it has left for good");
+}

@@ -1,0 +1,251 @@
+//! Messages reach the owner, whoever that is by then.
+
+use std::time::Duration;
+
+use shoal_cluster::RoutingConfig;
+use shoal_ports::{Delivered, GatewayError, NodeId, Principal, SessionGateway as _, SessionRef};
+
+use crate::town::{LEASE, Reply, Town, post};
+
+#[tokio::test(start_paused = true)]
+async fn a_message_is_delivered_again_when_its_owner_dies_over_it() {
+    let town = Town::new();
+    let (a, b) = (town.node("a").await, town.node("b").await);
+    let edge = town.edge("e").await;
+    let to = town.session(&a).await;
+    a.then(Reply::Hang);
+    let post = post();
+    let delivery = post.delivery;
+    let delivering = tokio::spawn({
+        let (edge, to) = (edge.clone(), to.clone());
+        async move { edge.routed.deliver(&to, post).await }
+    });
+    a.has_post().await;
+    a.die();
+    let delivered = delivering.await.unwrap().unwrap();
+    assert!(matches!(delivered, Delivered::Json(by) if by == "b"));
+    assert_eq!(a.posts(), [(delivery, false)]);
+    assert_eq!(
+        b.posts(),
+        [(delivery, true)],
+        "once, and said to be repeated"
+    );
+    let status = edge.routed.status().routing;
+    assert_eq!(status.redelivered, 1);
+    assert_eq!(status.takeovers.count, 1);
+    assert!(status.takeovers.max_ms > 1000, "the lease had to lapse");
+    assert_eq!(edge.answer(&to).await.unwrap(), "b", "which is remembered");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_remembered_owner_needs_no_look_at_the_store() {
+    let town = Town::new();
+    let a = town.node("a").await;
+    let edge = town.edge("e").await;
+    let to = town.session(&a).await;
+    for _ in 0..5 {
+        assert_eq!(edge.answer(&to).await.unwrap(), "a");
+    }
+    assert_eq!(edge.access.lookups(), 1);
+    assert_eq!(edge.routed.status().routing.cached_owners, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stale_memory_is_corrected_by_the_node_that_knows() {
+    let town = Town::new();
+    let (a, b) = (town.node("a").await, town.node("b").await);
+    let edge = town.edge("e").await;
+    let to = town.session(&a).await;
+    edge.answer(&to).await.unwrap();
+    a.release().await;
+    town.store
+        .directory
+        .claim(&to.session, &b.id)
+        .await
+        .unwrap();
+    let lookups = edge.access.lookups();
+    assert_eq!(edge.answer(&to).await.unwrap(), "b");
+    assert_eq!(edge.access.lookups(), lookups, "the hint was enough");
+    assert_eq!(b.posts().len(), 1);
+    assert!(!b.posts()[0].1, "nothing was done before");
+    assert_eq!(edge.answer(&to).await.unwrap(), "b");
+    assert_eq!(a.posts().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hint_that_is_wrong_costs_one_look_at_the_store() {
+    let town = Town::new();
+    let a = town.node("a").await;
+    let edge = town.edge("e").await;
+    let to = town.session(&a).await;
+    let elsewhere = GatewayError::Moved {
+        owner: Some(NodeId::new("nowhere")),
+    };
+    a.then(Reply::Error(elsewhere));
+    assert_eq!(edge.answer(&to).await.unwrap(), "a");
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_edges_choose_the_same_node_for_a_session_that_nobody_owns() {
+    let town = Town::new();
+    let (a, _b, _c) = (
+        town.node("a").await,
+        town.node("b").await,
+        town.node("c").await,
+    );
+    let (one, other) = (town.edge("e").await, town.edge("f").await);
+    for _ in 0..20 {
+        let to = town.session(&a).await;
+        a.citizen().answer(&to).await.unwrap();
+        a.release().await;
+        let (first, second) = tokio::join!(one.answer(&to), other.answer(&to));
+        assert_eq!(first.unwrap(), second.unwrap());
+        assert_eq!(one.routed.status().routing.takeovers.count, 0, "no wait");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn refusals_of_the_owner_are_the_answer() {
+    let town = Town::new();
+    let a = town.node("a").await;
+    let edge = town.edge("e").await;
+    let to = town.session(&a).await;
+    let overloaded = GatewayError::Overloaded {
+        reason: "busy".to_owned(),
+        retry_after: Duration::from_secs(3),
+    };
+    a.then(Reply::Error(overloaded.clone()));
+    assert_eq!(edge.answer(&to).await.unwrap_err(), overloaded);
+    assert_eq!(a.posts().len(), 1, "it was asked once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn sessions_that_are_not_there_or_anothers_are_not_found() {
+    let town = Town::new();
+    let a = town.node("a").await;
+    let edge = town.edge("e").await;
+    let to = town.session(&a).await;
+    let foreign = SessionRef {
+        principal: Principal::new("mallory"),
+        ..to.clone()
+    };
+    assert_eq!(
+        edge.answer(&foreign).await.unwrap_err(),
+        GatewayError::NotFound
+    );
+    edge.answer(&to).await.unwrap();
+    assert_eq!(
+        edge.answer(&foreign).await.unwrap_err(),
+        GatewayError::NotFound,
+        "remembered or not"
+    );
+    edge.routed.close(&to).await.unwrap();
+    assert_eq!(edge.routed.status().routing.cached_owners, 0);
+    assert_eq!(edge.answer(&to).await.unwrap_err(), GatewayError::NotFound);
+    assert_eq!(
+        edge.routed.close(&to).await.unwrap_err(),
+        GatewayError::NotFound
+    );
+    let to = town.session(&a).await;
+    let foreign = SessionRef {
+        principal: Principal::new("mallory"),
+        ..to
+    };
+    a.die();
+    let error = edge.answer(&foreign).await.unwrap_err();
+    assert_eq!(error, GatewayError::NotFound, "whoever owns it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_close_that_was_lost_on_the_way_back_has_been_done() {
+    let town = Town::new();
+    let a = town.node("a").await;
+    let edge = town.edge("e").await;
+    let to = town.session(&a).await;
+    a.then(Reply::Error(GatewayError::Unreachable {
+        reason: "reset".to_owned(),
+    }));
+    edge.routed.close(&to).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn patience_runs_out() {
+    // Two of them pass before the lease does.
+    let patience = LEASE / 3;
+    let town = Town::with(RoutingConfig {
+        patience,
+        ..RoutingConfig::default()
+    });
+    let (a, _b) = (town.node("a").await, town.node("b").await);
+    let edge = town.edge("e").await;
+    let to = town.session(&a).await;
+    edge.answer(&to).await.unwrap();
+    a.die();
+    let begun = tokio::time::Instant::now();
+    let error = edge.answer(&to).await.unwrap_err();
+    assert!(begun.elapsed() >= patience);
+    assert!(matches!(error, GatewayError::Unreachable { .. }), "{error}");
+    let text = error.to_string();
+    assert!(text.contains("may have been carried out"), "{text}");
+    let error = edge.routed.close(&to).await.unwrap_err();
+    assert!(error.retry_after().is_some(), "closing twice does no harm");
+    assert_eq!(edge.routed.status().routing.given_up, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_never_sent_is_safe_to_repeat() {
+    let patience = Duration::from_secs(4);
+    let town = Town::with(RoutingConfig {
+        patience,
+        ..RoutingConfig::default()
+    });
+    let a = town.node("a").await;
+    let to = town.session(&a).await;
+    let edge = town.edge("e").await;
+    a.citizen().answer(&to).await.unwrap();
+    a.drain().await;
+    let error = edge.answer(&to).await.unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("safe to repeat"), "{text}");
+    assert!(error.retry_after().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_only_node_says_at_once_that_it_is_full() {
+    let town = Town::new();
+    let a = town.node("a").await;
+    let edge = town.edge("e").await;
+    let to = town.session(&a).await;
+    a.citizen().answer(&to).await.unwrap();
+    a.release().await;
+    let full = GatewayError::TooManySessions {
+        limit: 1,
+        retry_after: Duration::from_secs(1),
+    };
+    a.refuse_to_take(full.clone());
+    let begun = tokio::time::Instant::now();
+    assert_eq!(edge.answer(&to).await.unwrap_err(), full);
+    assert!(begun.elapsed().is_zero());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_cluster_says_so_at_once() {
+    let town = Town::new();
+    let (a, b) = (town.node("a").await, town.node("b").await);
+    let edge = town.edge("e").await;
+    let to = town.session(&a).await;
+    a.citizen().answer(&to).await.unwrap();
+    a.release().await;
+    let full = GatewayError::TooManySessions {
+        limit: 1,
+        retry_after: Duration::from_secs(1),
+    };
+    for node in [&a, &b] {
+        node.refuse_to_take(full.clone());
+    }
+    let begun = tokio::time::Instant::now();
+    assert_eq!(edge.answer(&to).await.unwrap_err(), full);
+    assert!(begun.elapsed().is_zero());
+    a.take_again();
+    assert_eq!(edge.answer(&to).await.unwrap(), "a", "one has room");
+}

@@ -1,0 +1,94 @@
+//! A node that leaves in order hands its sessions over without anybody waiting for a lease.
+
+use std::time::Duration;
+
+use shoal_cluster::RoutingConfig;
+use shoal_ports::GatewayError;
+use tokio::time::Instant;
+
+use crate::town::{LEASE, Reply, Town};
+
+#[tokio::test(start_paused = true)]
+async fn a_drained_nodes_sessions_are_taken_at_once() {
+    let town = Town::new();
+    let (a, _b) = (town.node("a").await, town.node("b").await);
+    let edge = town.edge("e").await;
+    let to = town.session(&a).await;
+    edge.answer(&to).await.unwrap();
+    a.drain().await;
+    let begun = Instant::now();
+    assert_eq!(edge.answer(&to).await.unwrap(), "b");
+    assert!(begun.elapsed() < LEASE / 3, "{:?}", begun.elapsed());
+    assert_eq!(edge.routed.status().routing.redelivered, 0);
+    a.citizen().members.leave().await;
+    edge.sees(2).await;
+    assert_eq!(edge.answer(&to).await.unwrap(), "b");
+}
+
+#[tokio::test(start_paused = true)]
+async fn sessions_that_a_leaving_node_keeps_are_taken_when_it_has_left() {
+    let town = Town::new();
+    let (a, _b) = (town.node("a").await, town.node("b").await);
+    let edge = town.edge("e").await;
+    let to = town.session(&a).await;
+    edge.answer(&to).await.unwrap();
+    // Refuses what it still owns, as a node does whose sessions sleep while it drains.
+    for _ in 0..10 {
+        a.then(Reply::Error(GatewayError::Moved { owner: None }));
+    }
+    let leaving = tokio::spawn({
+        let a = a.clone();
+        async move {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            a.citizen().members.leave().await;
+        }
+    });
+    let begun = Instant::now();
+    assert_eq!(edge.answer(&to).await.unwrap(), "b");
+    assert!(begun.elapsed() < LEASE, "nobody waited for the lease");
+    leaving.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_draining_node_passes_its_own_clients_on() {
+    let town = Town::new();
+    let (a, _b) = (town.node("a").await, town.node("b").await);
+    a.citizen().sees(2).await;
+    let to = town.session(&a).await;
+    assert_eq!(a.citizen().answer(&to).await.unwrap(), "a");
+    a.drain().await;
+    assert_eq!(a.citizen().answer(&to).await.unwrap(), "b");
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_waits_hears_that_a_node_has_gone() {
+    let hour = Duration::from_secs(3600);
+    let town = Town::with(RoutingConfig {
+        patience: hour * 2,
+        resolve_every: hour,
+        resolve_at_most: hour,
+        ..RoutingConfig::default()
+    });
+    let (a, _b) = (town.node("a").await, town.node("b").await);
+    let edge = town.edge("e").await;
+    let to = town.session(&a).await;
+    edge.answer(&to).await.unwrap();
+    a.die();
+    let begun = Instant::now();
+    assert_eq!(edge.answer(&to).await.unwrap(), "b");
+    assert!(begun.elapsed() < LEASE * 2, "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_has_left_is_not_asked_any_more() {
+    let town = Town::new();
+    let (a, b) = (town.node("a").await, town.node("b").await);
+    let edge = town.edge("e").await;
+    let to = town.session(&a).await;
+    edge.answer(&to).await.unwrap();
+    a.citizen().members.leave().await;
+    edge.sees(2).await;
+    assert_eq!(edge.answer(&to).await.unwrap(), "b");
+    assert_eq!(a.posts().len(), 1);
+    assert!(!b.posts()[0].1);
+}

@@ -1,0 +1,11 @@
+//! Several nodes in one process: real memberships and routing over a shared store, with scripted sessions.
+#![allow(clippy::unwrap_used, reason = "in tests, a failed step is the report")]
+
+mod deliver;
+mod hand_over;
+mod membership;
+mod open;
+mod relay;
+mod store_away;
+mod streams;
+mod town;

@@ -1,0 +1,175 @@
+//! Who is there, who leaves, and whose lease has lapsed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use shoal_cluster::{NodeLoad, Ownership};
+use shoal_ports::{BusEvent, StoreError};
+use tokio::sync::Notify;
+
+use crate::town::{LEASE, Town};
+
+#[derive(Default)]
+struct Revalidations {
+    count: AtomicUsize,
+    fail: AtomicUsize,
+    called: Notify,
+}
+
+#[async_trait]
+impl Ownership for Revalidations {
+    async fn revalidate(&self) -> Result<(), StoreError> {
+        let fails = self
+            .fail
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
+        if fails.is_ok() {
+            return Err(StoreError::Unavailable("not yet".to_owned()));
+        }
+        self.count.fetch_add(1, Ordering::SeqCst);
+        self.called.notify_one();
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_is_kept_and_ended() {
+    let town = Town::new();
+    let a = town.node("a").await;
+    let to = town.session(&a).await;
+    tokio::time::sleep(LEASE * 20).await;
+    let lease = a.citizen().members.lease();
+    assert!(lease.held && lease.lapses == 0, "{lease:?}");
+    assert_eq!(town.owner(&to).await, Some(a.id.clone()));
+    a.citizen().members.leave().await;
+    assert_eq!(town.owner(&to).await, None);
+    assert!(!a.citizen().members.lease().held);
+    tokio::time::sleep(LEASE).await;
+    assert_eq!(town.owner(&to).await, None, "and not begun anew");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lapse_has_ownership_revalidated() {
+    let town = Town::new();
+    let a = town.node("a").await;
+    let ownership = Arc::new(Revalidations::default());
+    a.citizen().members.guard(ownership.clone());
+    a.citizen().access.set_away(true);
+    tokio::time::sleep(LEASE / 2).await;
+    a.citizen().access.set_away(false);
+    tokio::time::sleep(LEASE).await;
+    assert_eq!(ownership.count.load(Ordering::SeqCst), 0, "a short break");
+
+    ownership.fail.store(3, Ordering::SeqCst);
+    a.citizen().access.set_away(true);
+    tokio::time::sleep(LEASE * 2).await;
+    assert!(!a.citizen().members.lease().held, "by its own clock");
+    a.citizen().access.set_away(false);
+    ownership.called.notified().await;
+    assert_eq!(a.citizen().members.lease().lapses, 1);
+    assert_eq!(ownership.count.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nodes_come_and_go() {
+    let town = Town::new();
+    let edge = town.edge("e").await;
+    let a = town.node("a").await;
+    edge.sees(2).await;
+    let b = town.node("b").await;
+    edge.sees(3).await;
+    a.die();
+    edge.sees(2).await;
+    let status = edge.routed.status();
+    let a = status.nodes.iter().find(|node| node.id == "a").unwrap();
+    assert!(!a.present, "it may still be an owner");
+    let begun = tokio::time::Instant::now();
+    b.citizen().members.leave().await;
+    edge.sees(1).await;
+    let waited = begun.elapsed();
+    assert!(
+        waited < Duration::from_millis(500),
+        "the bus said so: {waited:?}"
+    );
+    tokio::time::sleep(LEASE * 2).await;
+    assert_eq!(edge.routed.status().nodes.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nodes_that_a_store_has_forgotten_are_back_before_they_are_dropped() {
+    let town = Town::new();
+    let (a, edge) = (town.node("a").await, town.edge("e").await);
+    let to = town.session(&a).await;
+    edge.answer(&to).await.unwrap();
+    town.store.membership.withdraw(&a.id).await.unwrap();
+    edge.sees(1).await;
+    assert_eq!(edge.answer(&to).await.unwrap(), "a");
+    edge.sees(2).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn load_and_draining_are_announced() {
+    let town = Town::new();
+    let (a, edge) = (town.node("a").await, town.edge("e").await);
+    a.citizen().members.report_load(|| NodeLoad {
+        sessions: 7,
+        in_flight: 2,
+    });
+    tokio::time::sleep(LEASE).await;
+    let status = |id: &str| {
+        let nodes = edge.routed.status().nodes;
+        nodes.into_iter().find(|node| node.id == id).unwrap()
+    };
+    let seen = status("a");
+    assert_eq!((seen.sessions, seen.in_flight), (7, 2));
+    let mut news = town.store.bus.subscribe();
+    a.citizen().members.drain().await;
+    let left = BusEvent::NodeLeft { node: a.id.clone() };
+    assert_eq!(news.next().await, Some(Ok(left)));
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(status("a").draining);
+    tokio::time::sleep(LEASE).await;
+    assert!(status("a").draining && status("a").present, "and stays so");
+}
+
+#[tokio::test(start_paused = true)]
+async fn draining_needs_no_store_here_and_is_told_when_it_is_back() {
+    let town = Town::new();
+    let (a, edge) = (town.node("a").await, town.edge("e").await);
+    a.citizen().access.set_away(true);
+    a.citizen().members.drain().await;
+    assert!(a.citizen().routed.status().nodes[0].draining);
+    a.citizen().access.set_away(false);
+    tokio::time::sleep(LEASE).await;
+    let seen = &edge.routed.status().nodes[0];
+    assert!(seen.id == "a" && seen.draining && seen.present);
+}
+
+#[tokio::test(start_paused = true)]
+async fn workers_are_told_of_nodes_but_not_of_their_load() {
+    let town = Town::new();
+    let a = town.node("a").await;
+    let mut announced = a.citizen().members.announced();
+    assert_eq!(announced.borrow_and_update().len(), 1);
+    a.citizen().members.report_load(|| NodeLoad {
+        sessions: 7,
+        in_flight: 2,
+    });
+    tokio::time::sleep(LEASE).await;
+    assert!(!announced.has_changed().unwrap());
+    let _b = town.node("b").await;
+    announced.changed().await.unwrap();
+    assert_eq!(announced.borrow().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_status_can_be_shown() {
+    let town = Town::new();
+    let (_a, edge) = (town.node("a").await, town.edge("e").await);
+    let status = serde_json::to_value(edge.routed.status()).unwrap();
+    assert_eq!(status["node"], "e");
+    assert_eq!(status["nodes"][0]["id"], "a");
+    assert_eq!(status["lease"]["held"], false, "an edge owns nothing");
+    assert_eq!(status["routing"]["takeovers"]["count"], 0);
+}

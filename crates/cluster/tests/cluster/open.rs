@@ -1,0 +1,115 @@
+//! New sessions find a node with room.
+
+use std::time::Duration;
+
+use shoal_ports::{
+    GatewayError, OpenSession, Principal, SessionGateway as _, SessionRef, SessionTransport,
+};
+
+use crate::town::{Citizen, Town};
+
+async fn open(edge: &Citizen) -> Result<SessionRef, GatewayError> {
+    let open = OpenSession {
+        principal: Principal::anonymous(),
+        transport: SessionTransport::Streamable,
+        initialize: None,
+    };
+    let opened = edge.routed.open(open).await?;
+    Ok(SessionRef {
+        session: opened.session,
+        principal: Principal::anonymous(),
+    })
+}
+
+fn full() -> GatewayError {
+    GatewayError::TooManySessions {
+        limit: 1,
+        retry_after: Duration::from_secs(7),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn sessions_spread_before_anybody_announces_them() {
+    let town = Town::new();
+    let (a, b) = (town.node("a").await, town.node("b").await);
+    let edge = town.edge("e").await;
+    for _ in 0..10 {
+        open(&edge).await.unwrap();
+    }
+    assert_eq!((a.opens(), b.opens()), (5, 5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_opened_session_is_found_without_the_store() {
+    let town = Town::new();
+    let _a = town.node("a").await;
+    let edge = town.edge("e").await;
+    let to = open(&edge).await.unwrap();
+    assert_eq!(edge.answer(&to).await.unwrap(), "a");
+    assert_eq!(edge.access.lookups(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_node_is_passed_over() {
+    let town = Town::new();
+    let (a, b) = (town.node("a").await, town.node("b").await);
+    let edge = town.edge("e").await;
+    a.die();
+    for _ in 0..4 {
+        open(&edge).await.unwrap();
+    }
+    assert_eq!(b.opens(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_node_is_passed_over_once() {
+    let town = Town::new();
+    let nodes = [
+        town.node("a").await,
+        town.node("b").await,
+        town.node("c").await,
+    ];
+    let edge = town.edge("e").await;
+    nodes[0].refuse_to_open(full());
+    for _ in 0..4 {
+        open(&edge).await.unwrap();
+    }
+    for node in &nodes {
+        node.refuse_to_open(full());
+    }
+    let asked = |count: usize| nodes.iter().map(|node| node.opens()).sum::<usize>() - count;
+    let before = asked(0);
+    assert_eq!(open(&edge).await.unwrap_err(), full());
+    assert_eq!(asked(before), 2, "two full nodes are enough to know");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cap_of_the_principal_is_the_answer() {
+    let town = Town::new();
+    let (a, b) = (town.node("a").await, town.node("b").await);
+    let edge = town.edge("e").await;
+    let capped = GatewayError::TooManySessionsOfPrincipal {
+        limit: 1,
+        retry_after: Duration::from_secs(1),
+    };
+    for node in [&a, &b] {
+        node.refuse_to_open(capped.clone());
+    }
+    assert_eq!(open(&edge).await.unwrap_err(), capped);
+    assert_eq!(a.opens() + b.opens(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_node_the_client_comes_back() {
+    let town = Town::new();
+    let edge = town.edge("e").await;
+    let error = open(&edge).await.unwrap_err();
+    assert!(error.retry_after().is_some(), "{error}");
+    let a = town.node("a").await;
+    a.drain().await;
+    edge.sees(2).await;
+    assert!(open(&edge).await.is_err());
+    let _b = town.node("b").await;
+    edge.sees(3).await;
+    open(&edge).await.unwrap();
+}

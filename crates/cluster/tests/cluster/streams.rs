@@ -1,0 +1,219 @@
+//! Streams go on at the next owner: nothing is missing, nothing is told twice.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use shoal_ports::{Delivered, EventStream, SessionGateway as _, StreamItem};
+
+use crate::town::{Reply, Town, post};
+
+/// Reads so many events.
+pub(crate) async fn read(stream: &mut EventStream, count: usize) -> Vec<u64> {
+    let mut events = Vec::new();
+    while events.len() < count {
+        match stream.items.recv().await.expect("the stream goes on") {
+            StreamItem::Event { id, data } => {
+                assert_eq!(data, id.sequence.to_string());
+                events.push(id.sequence);
+            }
+            StreamItem::Prime { .. } => {}
+            other => panic!("not for a client's eyes: {other:?}"),
+        }
+    }
+    events
+}
+
+/// Reads what is left.
+pub(crate) async fn read_to_end(stream: &mut EventStream) -> Vec<u64> {
+    let mut events = Vec::new();
+    while let Some(item) = stream.items.recv().await {
+        match item {
+            StreamItem::Event { id, .. } => events.push(id.sequence),
+            other => panic!("unexpected: {other:?}"),
+        }
+    }
+    events
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_goes_on_when_its_owner_dies() {
+    let town = Town::new();
+    let (a, _b) = (town.node("a").await, town.node("b").await);
+    let edge = town.edge("e").await;
+    let to = town.session(&a).await;
+    a.then(Reply::Stream);
+    let Delivered::Stream(mut stream) = edge.routed.deliver(&to, post()).await.unwrap() else {
+        panic!("a stream")
+    };
+    town.log.append(2);
+    let primed = stream.items.recv().await;
+    assert!(matches!(primed, Some(StreamItem::Prime { .. })));
+    assert_eq!(read(&mut stream, 2).await, [1, 2]);
+    a.die();
+    town.log.append(2);
+    town.log.finish();
+    assert_eq!(
+        read_to_end(&mut stream).await,
+        [3, 4],
+        "and no second prime"
+    );
+    let status = edge.routed.status().routing;
+    assert_eq!((status.reattached, status.lost_streams), (1, 0));
+    assert_eq!(status.takeovers.count, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_moves_before_its_first_event_begins_where_it_began() {
+    let town = Town::new();
+    let (a, b) = (town.node("a").await, town.node("b").await);
+    let edge = town.edge("e").await;
+    let to = town.session(&a).await;
+    let mut stream = edge.routed.listen(&to, None).await.unwrap();
+    a.drain().await;
+    town.log.append(1);
+    assert_eq!(read(&mut stream, 1).await, [1]);
+    assert_eq!(town.owner(&to).await, Some(b.id.clone()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_whose_session_is_gone_ends() {
+    let town = Town::new();
+    let (a, _b) = (town.node("a").await, town.node("b").await);
+    let edge = town.edge("e").await;
+    let to = town.session(&a).await;
+    let mut stream = edge.routed.listen(&to, None).await.unwrap();
+    town.log.append(1);
+    read(&mut stream, 1).await;
+    a.citizen().routed.close(&to).await.unwrap();
+    a.drop_readers();
+    assert!(read_to_end(&mut stream).await.is_empty());
+    assert_eq!(edge.routed.status().routing.lost_streams, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_leaves_takes_its_reader_along() {
+    let town = Town::new();
+    let a = town.node("a").await;
+    let edge = town.edge("e").await;
+    let to = town.session(&a).await;
+    let stream = edge.routed.listen(&to, None).await.unwrap();
+    assert_eq!(town.log.readers(), 1);
+    drop(stream);
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert_eq!(town.log.readers(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_waits_for_a_store_that_is_away() {
+    let town = Town::new();
+    let (a, _b) = (town.node("a").await, town.node("b").await);
+    let edge = town.edge("e").await;
+    let to = town.session(&a).await;
+    let mut stream = edge.routed.listen(&to, None).await.unwrap();
+    town.log.append(1);
+    read(&mut stream, 1).await;
+    edge.access.set_away(true);
+    a.die();
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    edge.access.set_away(false);
+    town.log.append(1);
+    assert_eq!(read(&mut stream, 1).await, [2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_that_lets_go_again_and_again_is_asked_less_and_less() {
+    let town = Town::new();
+    let a = town.node("a").await;
+    let edge = town.edge("e").await;
+    let to = town.session(&a).await;
+    a.let_go(8);
+    let begun = tokio::time::Instant::now();
+    let mut stream = edge.routed.listen(&to, None).await.unwrap();
+    town.log.append(1);
+    while a.listens() < 9 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(
+        begun.elapsed() > Duration::from_secs(3),
+        "it paused between"
+    );
+    assert_eq!(read(&mut stream, 1).await, [1]);
+}
+
+/// What happens between the events of a stream.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Append(u64),
+    /// The client reads.
+    Read(usize),
+    /// The transport breaks.
+    Break,
+    /// The owner gives the session up.
+    Release,
+    /// A moment passes.
+    Pause,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        (1..6_u64).prop_map(Step::Append),
+        (1..6_usize).prop_map(Step::Read),
+        Just(Step::Break),
+        Just(Step::Release),
+        Just(Step::Pause),
+    ];
+    prop::collection::vec(step, 0..40)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn nothing_is_missing_and_nothing_is_told_twice(steps in steps()) {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .start_paused(true)
+            .build()
+            .unwrap()
+            .block_on(go_through(steps));
+    }
+}
+
+async fn go_through(steps: Vec<Step>) {
+    let town = Town::new();
+    let nodes = [
+        town.node("a").await,
+        town.node("b").await,
+        town.node("c").await,
+    ];
+    let edge = town.edge("e").await;
+    let to = town.session(&nodes[0]).await;
+    nodes[0].then(Reply::Stream);
+    let Delivered::Stream(mut stream) = edge.routed.deliver(&to, post()).await.unwrap() else {
+        panic!("a stream")
+    };
+    let (mut appended, mut got) = (0, Vec::new());
+    for step in steps {
+        let owner = town.owner(&to).await.and_then(|owner| town.find(&owner));
+        match (step, owner) {
+            (Step::Append(count), _) => {
+                town.log.append(count);
+                appended += count;
+            }
+            (Step::Read(count), _) => {
+                let left = usize::try_from(appended).unwrap() - got.len();
+                got.extend(read(&mut stream, count.min(left)).await);
+            }
+            (Step::Break, Some(owner)) => owner.drop_readers(),
+            (Step::Release, Some(owner)) => owner.release().await,
+            (Step::Pause | Step::Break | Step::Release, _) => {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
+    }
+    town.log.finish();
+    let left = usize::try_from(appended).unwrap() - got.len();
+    got.extend(read(&mut stream, left).await);
+    assert_eq!(got, (1..=appended).collect::<Vec<_>>());
+    assert_eq!(edge.routed.status().routing.lost_streams, 0);
+}

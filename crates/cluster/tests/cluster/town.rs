@@ -1,0 +1,177 @@
+//! A town of nodes whose ways to one another, and to the store, can be cut.
+
+mod link;
+mod log;
+mod node;
+mod store;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use shoal_cluster::{Members, MembersConfig, RoutedGateway, RoutingConfig};
+use shoal_ports::memory::{MemoryLimits, MemoryStore};
+use shoal_ports::{
+    Delivered, GatewayError, NewSession, NodeId, NodeInfo, Post, Principal, SessionGateway as _,
+    SessionId, SessionRef, Store,
+};
+use shoal_protocol::Body;
+
+pub(crate) use self::link::TownPeers;
+pub(crate) use self::node::{Reply, ScriptedNode};
+pub(crate) use self::store::StoreAccess;
+
+pub(crate) const LEASE: Duration = Duration::from_secs(6);
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// All of it.
+#[derive(Clone)]
+pub(crate) struct Town {
+    pub(crate) store: Store,
+    nodes: Arc<Mutex<Vec<Arc<ScriptedNode>>>>,
+    cut: Arc<Mutex<HashSet<(NodeId, NodeId)>>>,
+    pub(crate) log: log::Log,
+    config: RoutingConfig,
+}
+
+/// A node's or an edge's part in the cluster.
+#[derive(Clone)]
+pub(crate) struct Citizen {
+    pub(crate) members: Members,
+    pub(crate) routed: RoutedGateway,
+    pub(crate) access: Arc<StoreAccess>,
+}
+
+impl Town {
+    pub(crate) fn new() -> Self {
+        Self::with(RoutingConfig::default())
+    }
+
+    pub(crate) fn with(config: RoutingConfig) -> Self {
+        Self {
+            store: MemoryStore::new(MemoryLimits::default()).into_store(),
+            nodes: Arc::default(),
+            cut: Arc::default(),
+            log: log::Log::default(),
+            config,
+        }
+    }
+
+    /// A node that serves clients only.
+    pub(crate) async fn edge(&self, id: &str) -> Citizen {
+        self.settle(id, None).await
+    }
+
+    /// A session node.
+    pub(crate) async fn node(&self, id: &str) -> Arc<ScriptedNode> {
+        let node = ScriptedNode::new(NodeId::new(id), self.store.clone(), self.log.clone());
+        let citizen = self.settle(id, Some(node.clone())).await;
+        node.settled(citizen);
+        self.nodes.lock().push(node.clone());
+        node
+    }
+
+    async fn settle(&self, id: &str, local: Option<Arc<ScriptedNode>>) -> Citizen {
+        let access = Arc::new(StoreAccess::new(self.store.clone()));
+        let info = info(id, local.is_some());
+        let peers = TownPeers {
+            from: info.id.clone(),
+            town: self.clone(),
+        };
+        let config = MembersConfig {
+            lease: LEASE,
+            ..MembersConfig::default()
+        };
+        let store = access.clone().store();
+        let members = Members::join(config, info, &store, Arc::new(peers))
+            .await
+            .unwrap();
+        let local = local.map(|local| local as Arc<dyn shoal_ports::SessionGateway>);
+        let routed =
+            RoutedGateway::new(self.config.clone(), members.clone(), store.directory, local);
+        Citizen {
+            members,
+            routed,
+            access,
+        }
+    }
+
+    pub(crate) fn find(&self, id: &NodeId) -> Option<Arc<ScriptedNode>> {
+        let nodes = self.nodes.lock();
+        nodes.iter().find(|node| node.id == *id).cloned()
+    }
+
+    /// A session of anybody's, owned by `owner`.
+    pub(crate) async fn session(&self, owner: &ScriptedNode) -> SessionRef {
+        let session = SessionId::random();
+        let principal = Principal::anonymous();
+        let new = NewSession {
+            session: session.clone(),
+            principal: principal.clone(),
+            owner: owner.id.clone(),
+            record: Bytes::new(),
+            idle: DAY,
+        };
+        self.store.directory.create(new).await.unwrap();
+        SessionRef { session, principal }
+    }
+
+    /// Cuts the network between two nodes; both still reach everybody else.
+    pub(crate) fn cut(&self, one: &str, other: &str) {
+        let (one, other) = (NodeId::new(one), NodeId::new(other));
+        self.cut.lock().insert((one.clone(), other.clone()));
+        self.cut.lock().insert((other, one));
+    }
+
+    /// Mends what was cut.
+    pub(crate) fn mend(&self) {
+        self.cut.lock().clear();
+    }
+
+    fn is_cut(&self, from: &NodeId, to: &NodeId) -> bool {
+        self.cut.lock().contains(&(from.clone(), to.clone()))
+    }
+
+    pub(crate) async fn owner(&self, to: &SessionRef) -> Option<NodeId> {
+        let placement = self.store.directory.lookup(&to.session).await.unwrap();
+        placement.and_then(|placement| placement.owner)
+    }
+}
+
+impl Citizen {
+    /// Delivers a request and says who answered.
+    pub(crate) async fn answer(&self, to: &SessionRef) -> Result<String, GatewayError> {
+        match self.routed.deliver(to, post()).await? {
+            Delivered::Json(text) => Ok(String::from_utf8(text.to_vec()).unwrap()),
+            other => panic!("expected JSON, got {other:?}"),
+        }
+    }
+
+    /// Waits until this citizen has seen `count` nodes that are there, itself included.
+    pub(crate) async fn sees(&self, count: usize) {
+        let mut views = self.members.watch();
+        let seen =
+            views.wait_for(|view| view.nodes().filter(|node| node.is_present()).count() == count);
+        seen.await.unwrap();
+    }
+}
+
+pub(crate) fn info(id: &str, session: bool) -> NodeInfo {
+    NodeInfo {
+        id: NodeId::new(id),
+        address: format!("{id}:7000"),
+        session,
+        edge: !session,
+        draining: false,
+        sessions: 0,
+        in_flight: 0,
+        version: "1".to_owned(),
+    }
+}
+
+pub(crate) fn post() -> Post {
+    let text = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    Post::new(Body::parse(&Bytes::from_static(text), 8).unwrap())
+}

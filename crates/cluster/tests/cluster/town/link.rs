@@ -1,0 +1,107 @@
+//! The ways between nodes, as a transport would behave: what breaks ends in `Unreachable`.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use shoal_cluster::{PeerGateways, Peers};
+use shoal_ports::{
+    Delivered, EventStream, GatewayError, NodeId, NodeInfo, OpenSession, Opened, Post,
+    SessionGateway, SessionRef,
+};
+use shoal_protocol::EventId;
+
+use super::{ScriptedNode, Town};
+
+/// One node's ways to the others.
+pub(crate) struct TownPeers {
+    pub(super) from: NodeId,
+    pub(super) town: Town,
+}
+
+struct Link {
+    from: NodeId,
+    to: NodeId,
+    relay: bool,
+    town: Town,
+}
+
+impl Peers for TownPeers {
+    fn connect(&self, node: &NodeInfo) -> PeerGateways {
+        let link = |relay| {
+            Arc::new(Link {
+                from: self.from.clone(),
+                to: node.id.clone(),
+                relay,
+                town: self.town.clone(),
+            })
+        };
+        PeerGateways {
+            own: link(false),
+            relay: link(true),
+        }
+    }
+}
+
+fn broken(why: &str) -> GatewayError {
+    GatewayError::Unreachable {
+        reason: why.to_owned(),
+    }
+}
+
+impl Link {
+    /// The far end, and what it is asked.
+    fn far(&self) -> Result<(Arc<ScriptedNode>, Arc<dyn SessionGateway>), GatewayError> {
+        if self.town.is_cut(&self.from, &self.to) {
+            return Err(broken("the network is cut"));
+        }
+        let node = self.town.find(&self.to).ok_or_else(|| broken("unknown"))?;
+        if node.is_dead() {
+            return Err(broken("connection refused"));
+        }
+        let gateway: Arc<dyn SessionGateway> = if self.relay {
+            node.citizen().routed.relay()
+        } else {
+            node.clone()
+        };
+        Ok((node, gateway))
+    }
+
+    /// Waits for an answer while the far end lives.
+    async fn answer<T>(
+        node: &ScriptedNode,
+        answer: impl Future<Output = Result<T, GatewayError>>,
+    ) -> Result<T, GatewayError> {
+        tokio::select! {
+            biased;
+            () = node.dies() => Err(broken("connection reset")),
+            answer = answer => answer,
+        }
+    }
+}
+
+#[async_trait]
+impl SessionGateway for Link {
+    async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
+        let (node, gateway) = self.far()?;
+        Self::answer(&node, gateway.open(open)).await
+    }
+
+    async fn deliver(&self, to: &SessionRef, post: Post) -> Result<Delivered, GatewayError> {
+        let (node, gateway) = self.far()?;
+        Self::answer(&node, gateway.deliver(to, post)).await
+    }
+
+    async fn listen(
+        &self,
+        to: &SessionRef,
+        cursor: Option<EventId>,
+    ) -> Result<EventStream, GatewayError> {
+        let (node, gateway) = self.far()?;
+        Self::answer(&node, gateway.listen(to, cursor)).await
+    }
+
+    async fn close(&self, to: &SessionRef) -> Result<(), GatewayError> {
+        let (node, gateway) = self.far()?;
+        Self::answer(&node, gateway.close(to)).await
+    }
+}

@@ -1,0 +1,103 @@
+//! One stream, kept where every node can read it.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use shoal_ports::{EventStream, StreamItem};
+use shoal_protocol::{EventId, StreamId};
+use tokio::sync::{mpsc, watch};
+
+/// One stream for each session, kept where every node can read it.
+#[derive(Clone)]
+pub(crate) struct Log {
+    length: watch::Sender<Length>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Length {
+    events: u64,
+    finished: bool,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self {
+            length: watch::Sender::new(Length::default()),
+        }
+    }
+}
+
+impl Log {
+    pub(crate) fn append(&self, events: u64) {
+        self.length.send_modify(|length| length.events += events);
+    }
+
+    pub(crate) fn finish(&self) {
+        self.length.send_modify(|length| length.finished = true);
+    }
+
+    pub(crate) fn readers(&self) -> usize {
+        self.length.receiver_count()
+    }
+
+    /// Reads on after `cursor`, until the stream ends, moves, or its node dies.
+    pub(crate) fn read(
+        &self,
+        cursor: EventId,
+        moved: watch::Receiver<u64>,
+        dead: watch::Receiver<bool>,
+    ) -> EventStream {
+        let (sender, items) = mpsc::channel(2);
+        let length = self.length.subscribe();
+        tokio::spawn(read(sender, cursor.sequence, length, moved, dead));
+        EventStream { items, cursor }
+    }
+
+    pub(crate) fn id(sequence: u64) -> EventId {
+        EventId {
+            epoch: 1,
+            stream: StreamId(1),
+            sequence,
+        }
+    }
+}
+
+async fn read(
+    sender: mpsc::Sender<StreamItem>,
+    mut at: u64,
+    mut length: watch::Receiver<Length>,
+    mut moved: watch::Receiver<u64>,
+    mut dead: watch::Receiver<bool>,
+) {
+    let prime = StreamItem::Prime {
+        id: Log::id(at),
+        retry: Duration::from_secs(1),
+    };
+    if sender.send(prime).await.is_err() {
+        return;
+    }
+    loop {
+        let Length { events, finished } = *length.borrow_and_update();
+        while at < events && !moved.has_changed().unwrap_or(true) && !*dead.borrow() {
+            at += 1;
+            let event = StreamItem::Event {
+                id: Log::id(at),
+                data: Bytes::from(at.to_string()),
+            };
+            if sender.send(event).await.is_err() {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+        if finished && at == events {
+            return;
+        }
+        tokio::select! {
+            _ = length.changed() => {}
+            _ = moved.changed() => break,
+            _ = dead.changed() => break,
+            () = sender.closed() => return,
+        }
+    }
+    let _ = sender.send(StreamItem::Moved).await;
+}

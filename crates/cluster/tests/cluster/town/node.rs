@@ -1,0 +1,260 @@
+//! A session node that does as it is told, and otherwise owns, claims and reads as a real one.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, OnceLock};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use parking_lot::Mutex;
+use shoal_ports::{
+    Delivered, DeliveryId, Epoch, EventStream, GatewayError, NodeId, OpenSession, Opened, Post,
+    SessionGateway, SessionRef, Store, StoreError,
+};
+use shoal_protocol::EventId;
+use tokio::sync::watch;
+
+use super::log::Log;
+use super::{Citizen, DAY};
+
+/// What a node does with the next post.
+#[derive(Clone, Debug)]
+pub(crate) enum Reply {
+    /// Never answers.
+    Hang,
+    /// Refuses.
+    Error(GatewayError),
+    /// Answers with the session's stream from its beginning.
+    Stream,
+}
+
+/// A session node.
+pub(crate) struct ScriptedNode {
+    pub(crate) id: NodeId,
+    store: Store,
+    log: Log,
+    citizen: OnceLock<Citizen>,
+    script: Mutex<VecDeque<Reply>>,
+    posts: Mutex<Vec<(DeliveryId, bool)>>,
+    opens: Mutex<usize>,
+    refuses_to_open: Mutex<Option<GatewayError>>,
+    refuses_to_take: Mutex<Option<GatewayError>>,
+    epochs: Mutex<HashMap<shoal_ports::SessionId, Epoch>>,
+    /// Listens that end as soon as they begin.
+    futile: Mutex<usize>,
+    listens: Mutex<usize>,
+    dead: watch::Sender<bool>,
+    /// Counts hand-overs.
+    moved: watch::Sender<u64>,
+    draining: Mutex<bool>,
+}
+
+impl ScriptedNode {
+    pub(crate) fn new(id: NodeId, store: Store, log: Log) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            store,
+            log,
+            citizen: OnceLock::new(),
+            script: Mutex::default(),
+            posts: Mutex::default(),
+            opens: Mutex::default(),
+            refuses_to_open: Mutex::default(),
+            refuses_to_take: Mutex::default(),
+            epochs: Mutex::default(),
+            futile: Mutex::default(),
+            listens: Mutex::default(),
+            dead: watch::Sender::new(false),
+            moved: watch::Sender::new(0),
+            draining: Mutex::new(false),
+        })
+    }
+
+    pub(crate) fn settled(&self, citizen: Citizen) {
+        assert!(self.citizen.set(citizen).is_ok());
+    }
+
+    pub(crate) fn citizen(&self) -> &Citizen {
+        self.citizen.get().unwrap()
+    }
+
+    /// What to do with the next post.
+    pub(crate) fn then(&self, reply: Reply) {
+        self.script.lock().push_back(reply);
+    }
+
+    pub(crate) fn refuse_to_open(&self, error: GatewayError) {
+        *self.refuses_to_open.lock() = Some(error);
+    }
+
+    /// Claims nothing any more.
+    pub(crate) fn refuse_to_take(&self, error: GatewayError) {
+        *self.refuses_to_take.lock() = Some(error);
+    }
+
+    pub(crate) fn take_again(&self) {
+        *self.refuses_to_take.lock() = None;
+    }
+
+    /// What was delivered here: under which ids, and whether as repeated.
+    pub(crate) fn posts(&self) -> Vec<(DeliveryId, bool)> {
+        self.posts.lock().clone()
+    }
+
+    pub(crate) fn opens(&self) -> usize {
+        *self.opens.lock()
+    }
+
+    /// Says `Moved` at once to so many listeners.
+    pub(crate) fn let_go(&self, listeners: usize) {
+        *self.futile.lock() = listeners;
+    }
+
+    pub(crate) fn listens(&self) -> usize {
+        *self.listens.lock()
+    }
+
+    /// Waits for a post.
+    pub(crate) async fn has_post(&self) {
+        while self.posts.lock().is_empty() {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+    }
+
+    /// Dies at once: nobody ends its lease.
+    pub(crate) fn die(&self) {
+        self.citizen().access.set_away(true);
+        self.dead.send_replace(true);
+    }
+
+    pub(crate) fn is_dead(&self) -> bool {
+        *self.dead.borrow()
+    }
+
+    pub(crate) async fn dies(&self) {
+        let _ = self.dead.subscribe().wait_for(|dead| *dead).await;
+    }
+
+    /// Gives its sessions up and takes no more.
+    pub(crate) async fn drain(&self) {
+        self.citizen().members.drain().await;
+        *self.draining.lock() = true;
+        self.release().await;
+    }
+
+    /// Gives its sessions up; takes them again when asked.
+    pub(crate) async fn release(&self) {
+        let epochs: Vec<_> = self.epochs.lock().drain().collect();
+        for (session, epoch) in epochs {
+            let directory = &self.store.directory;
+            let released = directory.release(&session, epoch, Bytes::new(), DAY).await;
+            assert!(matches!(released, Ok(()) | Err(StoreError::Stale)));
+        }
+        self.moved.send_modify(|count| *count += 1);
+    }
+
+    /// Ends what its readers have, as if the transport broke.
+    pub(crate) fn drop_readers(&self) {
+        self.moved.send_modify(|count| *count += 1);
+    }
+
+    /// Makes sure that the session is here.
+    async fn own(&self, to: &SessionRef) -> Result<(), GatewayError> {
+        let directory = &self.store.directory;
+        let placement = directory.lookup(&to.session).await.unwrap();
+        let placement = placement.ok_or(GatewayError::NotFound)?;
+        if placement.principal != to.principal {
+            return Err(GatewayError::NotFound);
+        }
+        match placement.owner {
+            Some(owner) if owner == self.id => {
+                let session = to.session.clone();
+                self.epochs.lock().insert(session, placement.epoch);
+            }
+            None if !*self.draining.lock() => {
+                let refused = self.refuses_to_take.lock().clone();
+                if let Some(refusal) = refused {
+                    return Err(refusal);
+                }
+                let claim = directory.claim(&to.session, &self.id).await;
+                let claim = claim.map_err(|_| GatewayError::Moved { owner: None })?;
+                self.epochs.lock().insert(to.session.clone(), claim.epoch);
+            }
+            owner => return Err(GatewayError::Moved { owner }),
+        }
+        Ok(())
+    }
+
+    fn read(&self, cursor: EventId) -> EventStream {
+        self.log
+            .read(cursor, self.moved.subscribe(), self.dead.subscribe())
+    }
+}
+
+#[async_trait]
+impl SessionGateway for ScriptedNode {
+    async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
+        *self.opens.lock() += 1;
+        let refused = self.refuses_to_open.lock().clone();
+        if let Some(refusal) = refused {
+            return Err(refusal);
+        }
+        let session = shoal_ports::SessionId::random();
+        let new = shoal_ports::NewSession {
+            session: session.clone(),
+            principal: open.principal,
+            owner: self.id.clone(),
+            record: Bytes::new(),
+            idle: DAY,
+        };
+        self.store.directory.create(new).await.unwrap();
+        Ok(Opened {
+            session,
+            revision: None,
+            response: None,
+        })
+    }
+
+    async fn deliver(&self, to: &SessionRef, post: Post) -> Result<Delivered, GatewayError> {
+        self.own(to).await?;
+        self.posts.lock().push((post.delivery, post.repeated));
+        let reply = self.script.lock().pop_front();
+        match reply {
+            None => Ok(Delivered::Json(Bytes::from(self.id.to_string()))),
+            Some(Reply::Hang) => std::future::pending().await,
+            Some(Reply::Error(error)) => Err(error),
+            Some(Reply::Stream) => Ok(Delivered::Stream(self.read(Log::id(0)))),
+        }
+    }
+
+    async fn listen(
+        &self,
+        to: &SessionRef,
+        cursor: Option<EventId>,
+    ) -> Result<EventStream, GatewayError> {
+        self.own(to).await?;
+        *self.listens.lock() += 1;
+        let stream = self.read(cursor.unwrap_or(Log::id(0)));
+        let mut futile = self.futile.lock();
+        if *futile > 0 {
+            *futile -= 1;
+            self.drop_readers();
+        }
+        Ok(stream)
+    }
+
+    async fn close(&self, to: &SessionRef) -> Result<(), GatewayError> {
+        self.own(to).await?;
+        let epoch = self.epochs.lock().remove(&to.session).unwrap();
+        self.store
+            .directory
+            .remove(&to.session, epoch)
+            .await
+            .unwrap();
+        let reply = self.script.lock().pop_front();
+        match reply {
+            Some(Reply::Hang) => std::future::pending().await,
+            Some(Reply::Error(error)) => Err(error),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! One node's access to the store, which can be taken away.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use shoal_ports::{
+    Bus, BusEvent, BusSubscription, Claim, Directory, Epoch, Membership, NewSession, NodeId,
+    NodeInfo, Placement, SessionId, Store, StoreError,
+};
+
+pub(crate) struct StoreAccess {
+    inner: Store,
+    away: AtomicBool,
+    hangs: AtomicBool,
+    lookups: AtomicUsize,
+    waiting: AtomicUsize,
+    most_waiting: AtomicUsize,
+}
+
+impl StoreAccess {
+    pub(crate) fn new(inner: Store) -> Self {
+        Self {
+            inner,
+            away: AtomicBool::new(false),
+            hangs: AtomicBool::new(false),
+            lookups: AtomicUsize::new(0),
+            waiting: AtomicUsize::new(0),
+            most_waiting: AtomicUsize::new(0),
+        }
+    }
+
+    pub(crate) fn store(self: Arc<Self>) -> Store {
+        Store {
+            directory: self.clone(),
+            membership: self.clone(),
+            bus: self.clone(),
+            ..self.inner.clone()
+        }
+    }
+
+    pub(crate) fn set_away(&self, away: bool) {
+        self.away.store(away, Ordering::SeqCst);
+    }
+
+    /// Lets whoever asks wait for ever.
+    pub(crate) fn set_hanging(&self, hangs: bool) {
+        self.hangs.store(hangs, Ordering::SeqCst);
+    }
+
+    /// How many lookups there were at the same time at most.
+    pub(crate) fn most_lookups_at_once(&self) -> usize {
+        self.most_waiting.load(Ordering::SeqCst)
+    }
+
+    async fn answers(&self) {
+        if self.hangs.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// How often an owner was looked up.
+    pub(crate) fn lookups(&self) -> usize {
+        self.lookups.load(Ordering::SeqCst)
+    }
+
+    fn here(&self) -> Result<&Store, StoreError> {
+        if self.away.load(Ordering::SeqCst) {
+            return Err(StoreError::Unavailable("cut off".to_owned()));
+        }
+        Ok(&self.inner)
+    }
+}
+
+/// A lookup under way.
+struct Waiting<'a>(&'a StoreAccess);
+
+impl<'a> Waiting<'a> {
+    fn new(access: &'a StoreAccess) -> Self {
+        let now = access.waiting.fetch_add(1, Ordering::SeqCst) + 1;
+        access.most_waiting.fetch_max(now, Ordering::SeqCst);
+        Self(access)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[async_trait]
+impl Directory for StoreAccess {
+    async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<bool, StoreError> {
+        self.answers().await;
+        self.here()?.directory.renew_lease(node, lease).await
+    }
+
+    async fn end_lease(&self, node: &NodeId) -> Result<(), StoreError> {
+        self.here()?.directory.end_lease(node).await
+    }
+
+    async fn create(&self, new: NewSession) -> Result<Epoch, StoreError> {
+        self.here()?.directory.create(new).await
+    }
+
+    async fn lookup(&self, session: &SessionId) -> Result<Option<Placement>, StoreError> {
+        self.lookups.fetch_add(1, Ordering::SeqCst);
+        let waiting = Waiting::new(self);
+        self.answers().await;
+        drop(waiting);
+        self.here()?.directory.lookup(session).await
+    }
+
+    async fn claim(&self, session: &SessionId, node: &NodeId) -> Result<Claim, StoreError> {
+        self.here()?.directory.claim(session, node).await
+    }
+
+    async fn held(&self, sessions: &[(SessionId, Epoch)]) -> Result<Vec<bool>, StoreError> {
+        self.here()?.directory.held(sessions).await
+    }
+
+    async fn save(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        record: Bytes,
+        idle: Duration,
+    ) -> Result<(), StoreError> {
+        let directory = &self.here()?.directory;
+        directory.save(session, epoch, record, idle).await
+    }
+
+    async fn release(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        record: Bytes,
+        idle: Duration,
+    ) -> Result<(), StoreError> {
+        let directory = &self.here()?.directory;
+        directory.release(session, epoch, record, idle).await
+    }
+
+    async fn remove(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        self.here()?.directory.remove(session, epoch).await
+    }
+
+    async fn sweep(&self) -> Result<usize, StoreError> {
+        self.here()?.directory.sweep().await
+    }
+}
+
+#[async_trait]
+impl Membership for StoreAccess {
+    async fn announce(&self, node: &NodeInfo, life: Duration) -> Result<(), StoreError> {
+        self.here()?.membership.announce(node, life).await
+    }
+
+    async fn withdraw(&self, node: &NodeId) -> Result<(), StoreError> {
+        self.here()?.membership.withdraw(node).await
+    }
+
+    async fn nodes(&self) -> Result<Vec<NodeInfo>, StoreError> {
+        self.answers().await;
+        self.here()?.membership.nodes().await
+    }
+}
+
+#[async_trait]
+impl Bus for StoreAccess {
+    async fn publish(&self, event: BusEvent) -> Result<(), StoreError> {
+        self.here()?.bus.publish(event).await
+    }
+
+    fn subscribe(&self) -> BusSubscription {
+        self.inner.bus.subscribe()
+    }
+}

@@ -1,0 +1,167 @@
+//! The retry of a request that was answered with `InputRequiredResult`.
+
+use shoal_ports::{Call, CallControl as _, Durability, RunningCall};
+use shoal_protocol::{
+    Continuation, Outcome, RawJson, RawObject, RequestDigest, RequestMeta, RpcError,
+};
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::input::with_round;
+use super::modern::{RetryStream, unix_now};
+use super::parking::{Locator, Parked};
+use super::{Modern, ModernBridge, running};
+use crate::line::{Line, Origin, attach};
+use crate::rounds::Position;
+use crate::route::Route;
+use crate::shared::Shared;
+
+/// How a request goes on.
+pub(crate) enum Continued {
+    /// A call that waits for its client.
+    Waiting(Box<Waiting>),
+    /// The backend is called again with these parameters.
+    Backend(RawJson),
+}
+
+/// A call that its client's retry has woken.
+pub(crate) struct Waiting {
+    parked: Parked,
+    retry: RetryStream,
+    responses: RawObject,
+}
+
+/// Opens the `requestState` of a modern call; `None` when it has none. A call that was parked on another
+/// node is gone on with at its worker.
+///
+/// # Errors
+/// -32602 when the state does not verify, whatever the reason, or its call does not wait any more.
+pub(crate) async fn continued(
+    shared: &Arc<Shared>,
+    call: &Call,
+) -> Result<Option<Continued>, RpcError> {
+    if !call.method.may_require_input() {
+        return Ok(None);
+    }
+    let Some(params) = call.params.as_ref().and_then(RawObject::of) else {
+        return Ok(None);
+    };
+    let responses = params.get("inputResponses");
+    if responses.as_ref().is_some_and(|given| !given.is_object()) {
+        return Err(RpcError::invalid_params("inputResponses must be an object"));
+    }
+    let Some(state) = params.get("requestState") else {
+        return Ok(None);
+    };
+    let place = match open(shared, call, &state)? {
+        Continuation::Backend { state } => {
+            let params = with_round(call.params.as_ref(), responses, state.as_deref());
+            return Ok(Some(Continued::Backend(params)));
+        }
+        Continuation::Parked { call } => call.parse::<Locator>().ok(),
+    };
+    let parked = match place {
+        Some(place) => find(shared, call, place).await,
+        None => None,
+    };
+    let (parked, seen) = parked.ok_or_else(|| {
+        RpcError::invalid_params(
+            "the call that this requestState continues is not waiting any more: \
+             send the request without it to begin anew",
+        )
+    })?;
+    let progress_token = RequestMeta::of(call.params.as_ref()).progress_token;
+    let responses = responses.as_ref().and_then(RawObject::of);
+    Ok(Some(Continued::Waiting(Box::new(Waiting {
+        parked,
+        retry: RetryStream {
+            progress_token: call.progress_token.clone().or(progress_token),
+            log: call.log,
+            seen,
+        },
+        responses: responses.unwrap_or_default(),
+    }))))
+}
+
+/// A call that waits on this node, or at its worker; with the number of the last event that its client has
+/// had. The seal has shown whose it is.
+async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Parked, u64)> {
+    if let Some(parked) = shared.lot.wake(place.call).await {
+        return Some((parked, 0));
+    }
+    let Locator {
+        after,
+        seen,
+        worker,
+        ..
+    } = place;
+    let now = Instant::now();
+    let found = attach(shared, &worker, None, place.call, after, now, || false).await;
+    let (running, member) = found.ok()?;
+    let call = Call {
+        id: place.call,
+        // It has run up to its question, whatever its tool declares.
+        durability: Durability::Journaled,
+        worker: Some(worker),
+        ..call.clone()
+    };
+    let route = Route {
+        pool: member.pool.clone(),
+        params: None,
+        tool: None,
+    };
+    let origin = Origin::new(call, route, shared);
+    let position = Position {
+        round: 0,
+        seen: after,
+    };
+    let line = Line::attached(shared.clone(), origin, running, member, position);
+    // The questions come again, as events.
+    let questions = Vec::new();
+    Some((Parked { line, questions }, seen))
+}
+
+fn open(shared: &Shared, call: &Call, state: &RawJson) -> Result<Continuation, RpcError> {
+    let principal = call.caller.principal.as_str();
+    let digest = RequestDigest::of(&call.method, call.params.as_ref());
+    let sealed = state.string().unwrap_or_default();
+    shared
+        .keys
+        .open(&sealed, principal, &digest, unix_now())
+        .map_err(|refused| {
+            tracing::warn!(call = %call.id, %principal, %refused, "a requestState was refused");
+            RpcError::invalid_params("requestState is not valid")
+        })
+}
+
+impl Waiting {
+    /// Tells the call its answers and lets it go on under the new request. What was not answered, or
+    /// not with an object, is asked again; what was not asked is ignored.
+    pub(crate) fn wake(self, mut request: Modern) -> RunningCall {
+        let Self {
+            parked: Parked { line, questions },
+            retry,
+            mut responses,
+        } = self;
+        let waits_here = !questions.is_empty();
+        let open = questions
+            .into_iter()
+            .filter(|question| {
+                let answer = responses.remove(&question.request.key);
+                let Some(answer) = answer.filter(RawJson::is_object) else {
+                    return true;
+                };
+                // A question that the call has given up meanwhile needs no answer.
+                drop(line.steering.answer(question.ask, Outcome::Result(answer)));
+                false
+            })
+            .collect();
+        request.retry = Some(retry);
+        let given = match waits_here {
+            true => RawObject::default(),
+            false => responses,
+        };
+        running(line, |line| ModernBridge::new(request, line, open, given))
+    }
+}

@@ -1,0 +1,143 @@
+//! What edges and sessions ask of the dispatcher.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::future::join_all;
+use serde_json::Value;
+use shoal_ports::{
+    Call, CallFailure, CallOutcome, Dispatcher, Durability, RunningCall, ServerFacts, SessionId,
+    WorkerId,
+};
+use shoal_protocol::{Era, Method, RawJson, RawObject, Revision, RpcError, code};
+use tokio::sync::watch;
+
+use crate::bridge::answered;
+use crate::catalog::OfferedTool;
+use crate::dispatch::Dispatch;
+use crate::durability;
+use crate::pools::{AffinityKey, View, Wanted};
+use crate::route::{Arguments, check_members, route, unknown_resource};
+
+#[async_trait]
+impl Dispatcher for Dispatch {
+    fn facts(&self) -> watch::Receiver<Arc<ServerFacts>> {
+        self.shared.facts.subscribe()
+    }
+
+    fn durability(&self, method: &Method, params: Option<&RawJson>) -> Durability {
+        let view = self.shared.view();
+        match tool(&view, method, params) {
+            None => Durability::Repeatable,
+            Some(OfferedTool { pool, tool }) => {
+                durability::of_tool(self.shared.config.pool(pool), &tool.name, tool.hints)
+            }
+        }
+    }
+
+    fn check_param_headers(
+        &self,
+        params: Option<&RawJson>,
+        header: &dyn Fn(&str) -> Option<Vec<u8>>,
+    ) -> Result<(), RpcError> {
+        let view = self.shared.view();
+        let headers = tool(&view, &Method::ToolsCall, params)
+            .and_then(|offered| offered.tool.headers.as_ref().ok())
+            .filter(|headers| !headers.is_empty());
+        let Some(headers) = headers else {
+            return Ok(());
+        };
+        let arguments = params.and_then(RawObject::of);
+        let arguments = arguments.and_then(|params| params.get("arguments"));
+        let arguments: Value = arguments
+            .and_then(|arguments| arguments.read().ok())
+            .unwrap_or_default();
+        let sent: Vec<(&str, Vec<u8>)> = headers
+            .iter()
+            .filter_map(|param| Some((param.name.as_str(), header(&param.name)?)))
+            .collect();
+        headers
+            .check(&arguments, |name| {
+                let found = sent.iter().find(|(sent, _)| *sent == name);
+                found.map(|(_, value)| value.as_slice())
+            })
+            .map_err(RpcError::from)
+    }
+
+    fn choose(
+        &self,
+        method: &Method,
+        params: Option<&RawJson>,
+        session: Option<&SessionId>,
+        tried: &[WorkerId],
+    ) -> Option<WorkerId> {
+        if tried.len() >= self.shared.config.start_attempts.max(1) {
+            return None;
+        }
+        let view = self.shared.view();
+        // Only the place is wanted here; what is wrong with the call, its start will say.
+        let route = route(&view, Arguments::Trusted, Revision::LATEST, method, params).ok()?;
+        let affinity = &self.shared.config.pool(&route.pool).affinity;
+        let wanted = Wanted {
+            tool: route.tool.as_ref().map(|tool| tool.name.as_str()),
+            key: AffinityKey::of(affinity, params, session, None),
+        };
+        let member = view.choose(&route.pool, &wanted, tried).ok()?;
+        Some(member.id.clone())
+    }
+
+    async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {
+        let view = self.shared.view();
+        if !call.method.runs_on_backend() {
+            return self.list(&view, &call);
+        }
+        if let Err(error) = check_members(call.params.as_ref()) {
+            return Ok(answered(CallOutcome::Error(error)));
+        }
+        match call.caller.revision.era() {
+            Era::Legacy => self.start_legacy(&view, call).await,
+            Era::Modern => self.start_modern(&view, call).await,
+        }
+    }
+
+    async fn resume(&self, call: Call, after: u64) -> Result<RunningCall, CallFailure> {
+        match (call.method.runs_on_backend(), call.caller.revision.era()) {
+            (true, Era::Legacy) => self.resume_legacy(call, after).await,
+            // Nobody owns such a call: whoever has it begins it.
+            _ => self.start(call).await,
+        }
+    }
+
+    async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
+        let view = self.shared.view();
+        let Some(pool) = view.catalog.resource(uri) else {
+            return Err(match view.unannounced() {
+                Some(failure) => failure.to_rpc(),
+                None if !view.catalog.supports(&Method::ResourcesRead) => {
+                    RpcError::method_not_found(Method::ResourcesSubscribe.as_str())
+                }
+                None => unknown_resource(code::RESOURCE_NOT_FOUND, uri),
+            });
+        };
+        self.shared.subscriptions.add(&view, pool, uri).await
+    }
+
+    async fn unsubscribe(&self, uri: &str) {
+        let view = self.shared.view();
+        self.shared.subscriptions.remove(&view, uri).await;
+    }
+
+    async fn end_session(&self, session: &SessionId) {
+        let view = self.shared.view();
+        join_all(view.members().map(|m| m.worker.end_session(session))).await;
+    }
+}
+
+/// The tool that a call names.
+fn tool<'v>(view: &'v View, method: &Method, params: Option<&RawJson>) -> Option<&'v OfferedTool> {
+    if *method != Method::ToolsCall {
+        return None;
+    }
+    let name = RawObject::of(params?)?.get("name")?.string()?;
+    view.catalog.tool(&name)
+}

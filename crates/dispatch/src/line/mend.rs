@@ -1,0 +1,154 @@
+//! Finding a call again after the way to its worker broke.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shoal_ports::{CallControl as _, CallFailure, CallId, RunningCall, WorkerId};
+use tokio::time::Instant;
+
+use super::Line;
+use crate::pools::Member;
+use crate::shared::Shared;
+
+/// How often a worker that is waited for is looked at: a connection that comes back is not announced.
+const LOOK: Duration = Duration::from_millis(50);
+/// How often a way may break, with nothing heard in between, before the call is given up.
+const MOST_BREAKS: u32 = 5;
+/// The pause after the second break in a row; twice as long after each further one.
+const PAUSE: Duration = Duration::from_millis(100);
+
+impl Line {
+    /// Finds the call again after the way to it broke: at its worker, else, if it is safe to repeat, on
+    /// another one.
+    ///
+    /// # Errors
+    /// `Cancelled` for a call that its caller has cancelled and that cannot be told so; else
+    /// `OutcomeUnknown`.
+    pub(super) async fn mend(&mut self) -> Result<(), CallFailure> {
+        if self.steering.is_replaced() {
+            // Attaching again would only take it back.
+            return Err(CallFailure::OutcomeUnknown {
+                reason: "another request goes on with it".to_owned(),
+            });
+        }
+        self.steering.broken();
+        let lost = self.lost();
+        let repeats = self.may_repeat_after(&lost);
+        let patience = match repeats || self.steering.is_cancelled() {
+            true => Duration::ZERO,
+            false => self.shared.config.reconnect_wait(),
+        };
+        if self.reattach(patience).await {
+            return Ok(());
+        }
+        self.member.circuit.failed();
+        if self.steering.is_cancelled() {
+            return Err(CallFailure::Cancelled);
+        }
+        if repeats {
+            if self.again().await.is_ok() {
+                return Ok(());
+            }
+            // There is no other worker, but this one may come back.
+            if self.reattach(self.shared.config.reconnect_wait()).await {
+                return Ok(());
+            }
+        }
+        Err(lost)
+    }
+
+    /// Attaches to the call at its worker, which is waited for; whether that succeeded.
+    async fn reattach(&mut self, patience: Duration) -> bool {
+        if self.attached_at.elapsed() > self.shared.config.reconnect_wait() {
+            self.breaks = 0;
+        }
+        if self.breaks >= MOST_BREAKS {
+            return false;
+        }
+        if self.breaks > 0 {
+            tokio::time::sleep(PAUSE * 2_u32.pow(self.breaks - 1)).await;
+        }
+        self.breaks += 1;
+        let until = Instant::now() + patience;
+        let steering = self.steering.clone();
+        let attached = attach(
+            &self.shared,
+            &self.member.id,
+            Some(&self.member),
+            self.origin.call.id,
+            self.position.seen,
+            until,
+            || steering.is_cancelled(),
+        );
+        match attached.await {
+            Ok((running, member)) => {
+                self.steering.reattached(running.control);
+                self.take_over(running.events, member);
+                true
+            }
+            Err(failure) => {
+                tracing::debug!(call = %self.origin.call.id, ?failure, "a call was not found again");
+                false
+            }
+        }
+    }
+}
+
+/// Why a call was not found at its worker.
+#[derive(Debug)]
+pub(crate) enum NotFound {
+    /// The worker is not there.
+    Gone,
+    /// The worker does not know it, or cannot be reached.
+    Unknown,
+}
+
+/// Attaches to a call at its worker, which is waited for until `until` or until `stop` says so. `held` is a
+/// worker that was let go, but may still be asked for what it runs.
+pub(crate) async fn attach(
+    shared: &Shared,
+    worker: &WorkerId,
+    held: Option<&Arc<Member>>,
+    call: CallId,
+    after: u64,
+    until: Instant,
+    stop: impl Fn() -> bool,
+) -> Result<(RunningCall, Arc<Member>), NotFound> {
+    loop {
+        let member = reach(shared, worker, held, until, &stop)
+            .await
+            .ok_or(NotFound::Gone)?;
+        match member.worker.attach(call, after).await {
+            Ok(running) => return Ok((running, member)),
+            // The way broke once more: the answer is not the worker's.
+            Err(_) if !member.is_reachable() && Instant::now() < until && !stop() => {}
+            Err(_) => return Err(NotFound::Unknown),
+        }
+    }
+}
+
+/// Waits until a worker is connected. At the end, one that is there is worth a try, connected or not.
+pub(super) async fn reach(
+    shared: &Shared,
+    worker: &WorkerId,
+    held: Option<&Arc<Member>>,
+    until: Instant,
+    stop: impl Fn() -> bool,
+) -> Option<Arc<Member>> {
+    let mut changes = shared.changes();
+    loop {
+        let present = shared.view().member(worker).cloned();
+        let found = present.clone().or_else(|| held.cloned());
+        if found.as_ref().is_some_and(|member| member.is_reachable()) {
+            return found;
+        }
+        let now = Instant::now();
+        if now >= until || stop() {
+            return present;
+        }
+        tokio::select! {
+            _ = changes.changed() => {}
+            () = tokio::time::sleep_until(until.min(now + LOOK)) => {}
+        }
+    }
+}

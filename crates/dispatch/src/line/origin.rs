@@ -1,0 +1,132 @@
+//! What a call is started from, and the workers that it is offered to.
+
+use std::sync::Arc;
+
+use shoal_ports::{Call, CallFailure, Durability, Retry, RunningCall, WorkerId};
+use tokio::time::Instant;
+
+use super::mend::reach;
+use crate::catalog::Tool;
+use crate::pools::{AffinityKey, Member, Wanted};
+use crate::route::Route;
+use crate::shared::Shared;
+
+/// A call with everything that is needed to start it, again if must be.
+pub(crate) struct Origin {
+    pub(super) call: Call,
+    pool: Arc<str>,
+    tool: Option<Arc<Tool>>,
+    key: Option<AffinityKey>,
+    /// Workers that have been offered this call and are out.
+    pub(super) tried: Vec<WorkerId>,
+}
+
+impl Origin {
+    /// A call and the way that was found for it.
+    pub(crate) fn new(call: Call, route: Route, shared: &Shared) -> Self {
+        let affinity = &shared.config.pool(&route.pool).affinity;
+        let session = call.caller.session.as_ref();
+        let principal = Some(&call.caller.principal);
+        let params = route.params;
+        Self {
+            key: AffinityKey::of(affinity, params.as_ref(), session, principal),
+            pool: route.pool,
+            tool: route.tool,
+            call: Call { params, ..call },
+            tried: Vec::new(),
+        }
+    }
+
+    /// Offers the call to the worker that it is bound to, or to several until one takes it, up to the
+    /// configured number over its life.
+    ///
+    /// # Errors
+    /// What the last of them said; `NotExecuted` when there is none.
+    pub(super) async fn offer(
+        &mut self,
+        shared: &Shared,
+    ) -> Result<(RunningCall, Arc<Member>), CallFailure> {
+        if let Some(worker) = &self.call.worker {
+            let view = shared.view();
+            let Some(member) = view.member(worker).cloned() else {
+                return Err(CallFailure::NotExecuted {
+                    reason: format!("its worker {worker} is not connected"),
+                });
+            };
+            drop(view);
+            return self.start_on(shared, member).await;
+        }
+        let mut refused = None;
+        loop {
+            if self.tried.len() >= shared.config.start_attempts.max(1) {
+                return Err(refused.unwrap_or_else(|| CallFailure::NotExecuted {
+                    reason: format!("{} workers failed it", self.tried.len()),
+                }));
+            }
+            let view = shared.view();
+            let member = match view.choose(&self.pool, &self.wanted(), &self.tried) {
+                Ok(member) => member.clone(),
+                // What a worker said is more to the point than that there is no other one.
+                Err(none) => return Err(refused.unwrap_or(none)),
+            };
+            drop(view);
+            let id = member.id.clone();
+            match self.start_on(shared, member).await {
+                Err(failure) if self.may_go_elsewhere(&failure) => {
+                    tracing::debug!(worker = %id, %failure, "a worker did not take a call");
+                    self.tried.push(id);
+                    refused = Some(failure);
+                }
+                decided => return decided,
+            }
+        }
+    }
+
+    /// Starts the call on this worker. Where the way breaks before the worker's word is heard, a call that
+    /// must not be repeated is started there again: the worker knows whether it has begun it.
+    async fn start_on(
+        &self,
+        shared: &Shared,
+        mut member: Arc<Member>,
+    ) -> Result<(RunningCall, Arc<Member>), CallFailure> {
+        let until = Instant::now() + shared.config.reconnect_wait();
+        loop {
+            let failure = match member.worker.start(self.call.clone()).await {
+                Ok(running) => return Ok((running, member)),
+                Err(failure) => failure,
+            };
+            let unknown = matches!(failure, CallFailure::OutcomeUnknown { .. });
+            let reachable = member.is_reachable();
+            // What a worker says of a call that it may have run before is no failure of its own.
+            if !(unknown && reachable && self.call.worker.is_some()) {
+                member.circuit.refused(&failure);
+            }
+            if !unknown || reachable || self.is_repeatable() {
+                return Err(failure);
+            }
+            let back = reach(shared, &member.id, None, until, || false).await;
+            member = match back {
+                Some(back) if back.is_reachable() => back,
+                _ => return Err(failure),
+            };
+        }
+    }
+
+    fn is_repeatable(&self) -> bool {
+        self.call.durability == Durability::Repeatable
+    }
+
+    fn may_go_elsewhere(&self, failure: &CallFailure) -> bool {
+        match failure.retry() {
+            Retry::Safe => true,
+            _ => self.is_repeatable() && matches!(failure, CallFailure::OutcomeUnknown { .. }),
+        }
+    }
+
+    fn wanted(&self) -> Wanted<'_> {
+        Wanted {
+            tool: self.tool.as_ref().map(|tool| tool.name.as_str()),
+            key: self.key,
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! A circuit for each worker: one that fails again and again is left alone for a while.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rand::Rng as _;
+use serde::Serialize;
+use shoal_ports::{CallFailure, CallOutcome};
+use tokio::time::Instant;
+
+use crate::config::Config;
+
+/// Counts a worker's failures in a row: a broken way, an outcome that is unknown, a call that it did not
+/// execute. A tool's own error is no failure, and neither is a full queue.
+pub(crate) struct Circuit {
+    limit: u32,
+    first: Duration,
+    longest: Duration,
+    /// Whether `state` says anything; nearly always it does not.
+    troubled: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct State {
+    failures: u32,
+    /// How often it has opened since it was closed.
+    openings: u32,
+    open_until: Option<Instant>,
+    /// Whether a trial is on its way.
+    trial: bool,
+}
+
+/// What a circuit lets through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CircuitState {
+    /// Every call.
+    Closed,
+    /// None, for a while.
+    Open,
+    /// One, to see whether the worker is well again.
+    HalfOpen,
+}
+
+impl Circuit {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            limit: config.circuit_failures,
+            first: Duration::from_millis(config.circuit_open_ms),
+            longest: Duration::from_millis(config.circuit_open_max_ms),
+            troubled: AtomicBool::new(false),
+            state: Mutex::default(),
+        }
+    }
+
+    /// What it lets through now.
+    pub(crate) fn state(&self, now: Instant) -> CircuitState {
+        if !self.troubled.load(Ordering::Acquire) {
+            return CircuitState::Closed;
+        }
+        match self.state.lock().open_until {
+            None => CircuitState::Closed,
+            Some(until) if until > now => CircuitState::Open,
+            Some(_) => CircuitState::HalfOpen,
+        }
+    }
+
+    /// Lets a call through, or does not. The trial of a half-open circuit counts for as long as the circuit
+    /// was open: if nothing is heard of it, there is another one.
+    pub(crate) fn enter(&self, now: Instant) -> bool {
+        if !self.troubled.load(Ordering::Acquire) {
+            return true;
+        }
+        let mut state = self.state.lock();
+        match state.open_until {
+            None => true,
+            Some(until) if until > now => false,
+            Some(_) => {
+                state.trial = true;
+                state.open_until = Some(now + self.time(state.openings));
+                true
+            }
+        }
+    }
+
+    /// Takes note of how a call ended.
+    pub(crate) fn ended(&self, outcome: &CallOutcome) {
+        match outcome {
+            CallOutcome::Result(_) | CallOutcome::Error(_) => self.succeeded(),
+            CallOutcome::Failed(failure) => self.refused(failure),
+        }
+    }
+
+    /// Takes note of why a call was refused, or not finished.
+    pub(crate) fn refused(&self, failure: &CallFailure) {
+        match failure {
+            CallFailure::NotExecuted { .. } | CallFailure::OutcomeUnknown { .. } => self.failed(),
+            // The worker lives and has said so; that it runs calls is another matter.
+            CallFailure::Overloaded { .. }
+            | CallFailure::DeadlineExceeded { .. }
+            | CallFailure::Cancelled => {}
+        }
+    }
+
+    fn succeeded(&self) {
+        if self.troubled.load(Ordering::Acquire) {
+            let mut state = self.state.lock();
+            *state = State::default();
+            self.troubled.store(false, Ordering::Release);
+        }
+    }
+
+    /// The worker failed a call.
+    pub(crate) fn failed(&self) {
+        if self.limit == 0 {
+            return;
+        }
+        let mut state = self.state.lock();
+        self.troubled.store(true, Ordering::Release);
+        state.failures += 1;
+        let opens = match state.open_until {
+            None => state.failures >= self.limit,
+            // Calls that were under way when it opened tell nothing new.
+            Some(_) => std::mem::take(&mut state.trial),
+        };
+        if opens {
+            state.openings += 1;
+            state.open_until = Some(Instant::now() + self.time(state.openings));
+        }
+    }
+
+    /// Between half and all of the time, so that the nodes of a cluster do not try in step.
+    fn time(&self, openings: u32) -> Duration {
+        let doubled = 2_u32.saturating_pow(openings.saturating_sub(1));
+        let time = self.first.saturating_mul(doubled).min(self.longest);
+        time.mul_f64(rand::rng().random_range(0.5..=1.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use shoal_ports::{CallFailure, CallOutcome};
+    use shoal_protocol::{RawJson, RpcError};
+    use tokio::time::Instant;
+
+    use super::{Circuit, CircuitState};
+    use crate::config::Config;
+
+    fn circuit() -> Circuit {
+        Circuit::new(&Config::default())
+    }
+
+    fn fail(circuit: &Circuit, times: usize) {
+        for _ in 0..times {
+            circuit.ended(&CallOutcome::Failed(CallFailure::OutcomeUnknown {
+                reason: "?".into(),
+            }));
+        }
+    }
+
+    #[test]
+    fn it_opens_after_failures_in_a_row_only() {
+        let circuit = circuit();
+        let result = CallOutcome::Result(RawJson::from_static("{}"));
+        for _ in 0..3 {
+            fail(&circuit, 4);
+            circuit.ended(&result);
+        }
+        fail(&circuit, 4);
+        circuit.ended(&CallOutcome::Error(RpcError::internal("the tool's own")));
+        fail(&circuit, 4);
+        circuit.refused(&CallFailure::Overloaded {
+            reason: "full".into(),
+            retry_after: Duration::from_secs(1),
+        });
+        let now = Instant::now();
+        assert!(circuit.enter(now) && circuit.state(now) == CircuitState::Closed);
+        fail(&circuit, 1);
+        assert!(!circuit.enter(now) && circuit.state(now) == CircuitState::Open);
+    }
+
+    #[test]
+    fn one_trial_at_a_time_and_longer_after_each() {
+        let circuit = circuit();
+        fail(&circuit, 9);
+        let mut now = Instant::now();
+        let mut open = Duration::from_secs(1);
+        for _ in 0..7 {
+            now += open;
+            assert_eq!(circuit.state(now), CircuitState::HalfOpen);
+            assert!(circuit.enter(now) && !circuit.enter(now));
+            // The clock of `failed` is the real one.
+            circuit.state.lock().open_until = Some(now);
+            fail(&circuit, 1);
+            open = (open * 2).min(Duration::from_secs(30));
+            let until = circuit.state.lock().open_until.unwrap();
+            let took = until.saturating_duration_since(Instant::now());
+            assert!(
+                took <= open && took + Duration::from_millis(100) >= open / 2,
+                "{took:?}"
+            );
+            now = now.max(Instant::now());
+        }
+        now += open;
+        assert!(circuit.enter(now));
+        circuit.ended(&CallOutcome::Result(RawJson::from_static("{}")));
+        assert_eq!(circuit.state(now), CircuitState::Closed);
+    }
+
+    #[test]
+    fn a_trial_of_which_nothing_is_heard_is_followed_by_another() {
+        let circuit = circuit();
+        fail(&circuit, 5);
+        let now = Instant::now() + Duration::from_secs(1);
+        assert!(circuit.enter(now));
+        assert!(circuit.enter(now + Duration::from_secs(1)));
+    }
+}

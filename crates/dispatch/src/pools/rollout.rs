@@ -1,0 +1,111 @@
+//! The catalogs that the workers of one pool announce: several, while a new version is rolled out.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use shoal_ports::PoolCatalog;
+use shoal_protocol::RawObject;
+use tokio::time::Instant;
+
+/// The versions of what a pool offers, in the order in which they were first announced.
+///
+/// The newest that a ready worker has is what clients see. A worker that says again what others said before
+/// makes nothing newer, so a link that flaps does not move the lists; a version that nobody has is
+/// remembered for as long as a pool without workers would be.
+#[derive(Default)]
+pub(super) struct Versions {
+    known: Vec<Version>,
+}
+
+struct Version {
+    catalog: Arc<PoolCatalog>,
+    tools: Arc<HashSet<String>>,
+    unused_since: Option<Instant>,
+}
+
+impl Versions {
+    /// Notes which catalogs are announced now.
+    pub(super) fn update(
+        &mut self,
+        announced: &[&Arc<PoolCatalog>],
+        linger: Duration,
+        now: Instant,
+    ) {
+        for version in &mut self.known {
+            if announced
+                .iter()
+                .any(|catalog| same(catalog, &version.catalog))
+            {
+                version.unused_since = None;
+            } else {
+                version.unused_since.get_or_insert(now);
+            }
+        }
+        self.known.retain(|version| {
+            version
+                .unused_since
+                .is_none_or(|since| now < since + linger)
+        });
+        for catalog in announced {
+            if self.age(catalog).is_none() {
+                self.known.push(Version {
+                    catalog: Arc::clone(catalog),
+                    tools: Arc::new(names(catalog)),
+                    unused_since: None,
+                });
+            }
+        }
+    }
+
+    /// The newest of the versions that are announced now.
+    pub(super) fn newest(&self) -> Option<&Arc<PoolCatalog>> {
+        let mut newest_first = self.known.iter().rev();
+        let used = newest_first.find(|version| version.unused_since.is_none())?;
+        Some(&used.catalog)
+    }
+
+    /// The names of the tools that a catalog has, where they may differ from those of the newest.
+    pub(super) fn tools(&self, catalog: &PoolCatalog) -> Option<Arc<HashSet<String>>> {
+        let newest = self.newest()?;
+        if same(catalog, newest) {
+            return None;
+        }
+        let at = self.age(catalog)?;
+        Some(Arc::clone(&self.known[at].tools))
+    }
+
+    fn age(&self, catalog: &PoolCatalog) -> Option<usize> {
+        let is_it = |version: &Version| same(catalog, &version.catalog);
+        self.known.iter().position(is_it)
+    }
+}
+
+/// Whether two catalogs offer the same. How often a worker has announced changes is its own affair.
+pub(super) fn same(one: &PoolCatalog, other: &PoolCatalog) -> bool {
+    if std::ptr::eq(one, other) {
+        return true;
+    }
+    let PoolCatalog {
+        server_info,
+        instructions,
+        capabilities,
+        tools,
+        resources,
+        resource_templates,
+        prompts,
+        generations: _,
+    } = one;
+    *tools == other.tools
+        && *resources == other.resources
+        && *resource_templates == other.resource_templates
+        && *prompts == other.prompts
+        && *capabilities == other.capabilities
+        && *server_info == other.server_info
+        && *instructions == other.instructions
+}
+
+fn names(catalog: &PoolCatalog) -> HashSet<String> {
+    let name = |tool| RawObject::of(tool)?.get("name")?.string();
+    catalog.tools.iter().filter_map(name).collect()
+}

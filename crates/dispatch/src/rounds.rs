@@ -1,0 +1,99 @@
+//! Rounds of a call whose backend returns `InputRequiredResult`: their identities and their events' numbers.
+//!
+//! Every round is a call of its own at the worker. Its id follows from the call's and the round, so whoever
+//! goes on with the call starts the same round, and a worker that has begun it does not run it twice. The
+//! events' numbers carry the round above the worker's own number, so the number of the last event that
+//! was seen tells where to go on.
+
+use sha2::{Digest as _, Sha256};
+use shoal_ports::CallId;
+
+/// Where the round begins in an event's number; a worker never counts that far in one call.
+const ROUND_SHIFT: u32 = 32;
+
+/// A place in a call's events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Position {
+    /// Counted from 0.
+    pub(crate) round: u32,
+    /// The worker's number of an event of the round, or 0 before the first.
+    pub(crate) seen: u64,
+}
+
+impl Position {
+    /// Reads the number of an event.
+    pub(crate) fn of(sequence: u64) -> Self {
+        Self {
+            round: (sequence >> ROUND_SHIFT) as u32,
+            seen: sequence & ((1 << ROUND_SHIFT) - 1),
+        }
+    }
+
+    /// The number of the event here.
+    pub(crate) fn sequence(self) -> u64 {
+        u64::from(self.round) << ROUND_SHIFT | self.seen
+    }
+
+    /// The event before: what is caused by the event here carries that number until the event has done all
+    /// it does, so that a new reader gets it once more.
+    pub(crate) fn before(self) -> Self {
+        Self {
+            seen: self.seen.saturating_sub(1),
+            ..self
+        }
+    }
+}
+
+/// The identity of a round of a call; the first round is the call itself.
+pub(crate) fn round_id(call: CallId, round: u32) -> CallId {
+    if round == 0 {
+        return call;
+    }
+    let hash = Sha256::new()
+        .chain_update(b"shoal round")
+        .chain_update(call.as_bytes())
+        .chain_update(round.to_be_bytes())
+        .finalize();
+    let mut bytes = *call.as_bytes();
+    // The time stays: a worker tells by it whether it may have forgotten the call.
+    bytes[6..].copy_from_slice(&hash[..10]);
+    bytes[6] = 0x70 | bytes[6] & 0x0f;
+    bytes[8] = 0x80 | bytes[8] & 0x3f;
+    CallId::from_bytes(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use shoal_ports::CallId;
+
+    use super::{Position, round_id};
+
+    #[test]
+    fn rounds_have_ids_of_their_own_and_of_the_same_time() {
+        let call = CallId::generate();
+        let ids: HashSet<CallId> = (0..100).map(|round| round_id(call, round)).collect();
+        assert!(ids.len() == 100 && ids.contains(&call));
+        for id in ids {
+            assert_eq!(id.made_at(), call.made_at());
+            assert_eq!(id.as_bytes()[6] >> 4, 7);
+            assert_eq!(id.as_bytes()[8] >> 6, 0b10);
+        }
+        assert_eq!(round_id(call, 3), round_id(call, 3));
+        assert_ne!(round_id(call, 3), round_id(CallId::generate(), 3));
+    }
+
+    #[test]
+    fn numbers_grow_from_round_to_round() {
+        for (round, seen) in [(0, 0), (0, 9), (1, 0), (1, 4_000_000_000), (70_000, 1)] {
+            let position = Position { round, seen };
+            assert_eq!(Position::of(position.sequence()), position);
+        }
+        let last = Position { round: 0, seen: 7 };
+        let next = Position { round: 1, seen: 0 };
+        assert_eq!(last.sequence(), 7);
+        assert!(last.before().sequence() < last.sequence() && last.sequence() < next.sequence());
+        assert_eq!(next.before(), next);
+    }
+}

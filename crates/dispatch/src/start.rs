@@ -1,0 +1,248 @@
+//! Starting a call, and going on with one that an earlier owner of its session began.
+
+use std::sync::Arc;
+
+use shoal_ports::{Call, CallFailure, CallOutcome, Durability, RunningCall, WorkerId};
+use shoal_protocol::{Era, RawJson, RawObject, RpcError};
+use tokio::time::Instant;
+
+use crate::bridge::{
+    Continued, LegacyBridge, Modern, ModernBridge, Purpose, answered, continued, running,
+};
+use crate::dispatch::Dispatch;
+use crate::line::{Line, NotFound, Origin, attach};
+use crate::pools::View;
+use crate::rounds::{Position, round_id};
+use crate::route::{Arguments, Refused, Route, route};
+
+impl Dispatch {
+    /// A page of a list.
+    pub(crate) fn list(&self, view: &View, call: &Call) -> Result<RunningCall, CallFailure> {
+        let era = call.caller.revision.era();
+        let Some(pages) = view.catalog.list(&call.method) else {
+            return match view.unannounced() {
+                Some(failure) => Err(failure),
+                None => Ok(answered(CallOutcome::Error(RpcError::method_not_found(
+                    call.method.as_str(),
+                )))),
+            };
+        };
+        let page = pages.get(era, call.params.as_ref());
+        Ok(answered(match page {
+            Ok(page) => CallOutcome::Result(page),
+            Err(error) => CallOutcome::Error(error),
+        }))
+    }
+
+    /// Runs a call of a legacy caller.
+    pub(crate) async fn start_legacy(
+        &self,
+        view: &View,
+        call: Call,
+    ) -> Result<RunningCall, CallFailure> {
+        let shaping = view.catalog.shaping.clone();
+        let purpose = self.purpose(&call);
+        match self.line(view, call, self.arguments()).await? {
+            Ok(line) => Ok(running(line, |line| {
+                LegacyBridge::new(line, shaping, purpose)
+            })),
+            Err(outcome) => {
+                let outcome = shaping.outcome(Era::Legacy, &purpose.method, outcome);
+                Ok(answered(outcome))
+            }
+        }
+    }
+
+    /// Runs a request of a modern caller: a call that begins, or one that goes on.
+    pub(crate) async fn start_modern(
+        &self,
+        view: &View,
+        mut call: Call,
+    ) -> Result<RunningCall, CallFailure> {
+        let mut request = Modern {
+            shared: self.shared.clone(),
+            shaping: view.catalog.shaping.clone(),
+            method: call.method.clone(),
+            params: call.params.clone(),
+            caller: call.caller.clone(),
+            started: Instant::now(),
+            deadline: None,
+            retry: None,
+        };
+        match continued(&self.shared, &call).await {
+            Ok(None) => {}
+            Ok(Some(Continued::Waiting(waiting))) => {
+                request.deadline = Some(call.deadline);
+                return Ok(waiting.wake(request));
+            }
+            Ok(Some(Continued::Backend(params))) => call.params = Some(params),
+            Err(error) => return Ok(answered(CallOutcome::Error(error))),
+        }
+        if call.method.may_require_input() && can_be_asked(&call.caller.capabilities) {
+            // A parked call outlives its request: the worker's deadline must leave room for that.
+            request.deadline = Some(call.deadline);
+            call.deadline += self.shared.config.parking_time();
+        }
+        match self.line(view, call, self.arguments()).await? {
+            Ok(line) => Ok(running(line, |line| ModernBridge::started(request, line))),
+            Err(outcome) => {
+                let shaping = &request.shaping;
+                let outcome = shaping.outcome(Era::Modern, &request.method, outcome);
+                Ok(answered(outcome))
+            }
+        }
+    }
+
+    /// Goes on with a call of a legacy caller, after the event that was seen last.
+    pub(crate) async fn resume_legacy(
+        &self,
+        mut call: Call,
+        after: u64,
+    ) -> Result<RunningCall, CallFailure> {
+        let journaled = call.durability == Durability::Journaled;
+        let Some(worker) = call.worker.clone() else {
+            if journaled {
+                return Err(unknown("its journal names no worker".to_owned()));
+            }
+            return self.start_legacy(&self.shared.view(), call).await;
+        };
+        let position = Position::of(after);
+        let id = round_id(call.id, position.round);
+        let mut until = Instant::now();
+        if journaled {
+            until += self.shared.config.reconnect_wait();
+        }
+        let attached = attach(
+            &self.shared,
+            &worker,
+            None,
+            id,
+            position.seen,
+            until,
+            || false,
+        );
+        let gone = match attached.await {
+            Ok((running, member)) => {
+                let view = self.shared.view();
+                let origin = Origin::new(
+                    call.clone(),
+                    known_route(&view, &call, &member.pool),
+                    &self.shared,
+                );
+                let shared = self.shared.clone();
+                let line = Line::attached(shared, origin, running, member, position);
+                return Ok(self.running_legacy(&view, &call, line));
+            }
+            Err(NotFound::Gone) => unknown(format!("its worker {worker} is gone")),
+            Err(NotFound::Unknown) if journaled && after == 0 => {
+                return self.start_at(call, &worker, until).await;
+            }
+            Err(NotFound::Unknown) => {
+                unknown(format!("its worker {worker} does not know it any more"))
+            }
+        };
+        if journaled {
+            return Err(gone);
+        }
+        call.worker = None;
+        self.start_legacy(&self.shared.view(), call).await
+    }
+
+    /// Starts a journaled call at its worker, which does not know it: it was never begun there, or the
+    /// worker refuses it. A full queue is waited for.
+    async fn start_at(
+        &self,
+        call: Call,
+        worker: &WorkerId,
+        until: Instant,
+    ) -> Result<RunningCall, CallFailure> {
+        loop {
+            let view = self.shared.view();
+            match self.line(&view, call.clone(), Arguments::Trusted).await {
+                Ok(Ok(line)) => return Ok(self.running_legacy(&view, &call, line)),
+                Ok(Err(outcome)) => {
+                    let outcome = view
+                        .catalog
+                        .shaping
+                        .outcome(Era::Legacy, &call.method, outcome);
+                    return Ok(answered(outcome));
+                }
+                Err(CallFailure::Overloaded { retry_after, .. })
+                    if Instant::now() + retry_after < until =>
+                {
+                    tokio::time::sleep(retry_after).await;
+                }
+                // An earlier owner's own start may still be on its way there: that nothing was executed is
+                // not for certain.
+                Err(failure) => {
+                    return Err(unknown(format!(
+                        "its worker {worker} did not take it ({failure})"
+                    )));
+                }
+            }
+        }
+    }
+
+    fn running_legacy(&self, view: &View, call: &Call, line: Line) -> RunningCall {
+        let (shaping, purpose) = (view.catalog.shaping.clone(), self.purpose(call));
+        running(line, |line| LegacyBridge::new(line, shaping, purpose))
+    }
+
+    fn purpose(&self, call: &Call) -> Purpose {
+        Purpose {
+            method: call.method.clone(),
+            caller: call.caller.clone(),
+            deadline: call.deadline,
+            started: Instant::now(),
+            max_rounds: self.shared.config.max_rounds,
+        }
+    }
+
+    fn arguments(&self) -> Arguments {
+        match self.shared.config.validate_arguments {
+            true => Arguments::Checked,
+            false => Arguments::Trusted,
+        }
+    }
+
+    /// Checks a call and starts it; the inner error is the answer to a call that is at fault itself.
+    async fn line(
+        &self,
+        view: &View,
+        call: Call,
+        arguments: Arguments,
+    ) -> Result<Result<Line, CallOutcome>, CallFailure> {
+        let revision = call.caller.revision;
+        let params = call.params.as_ref();
+        let route = match route(view, arguments, revision, &call.method, params) {
+            Ok(route) => route,
+            Err(Refused::Answer(outcome)) => return Ok(Err(outcome)),
+            Err(Refused::NotReady(failure)) => return Err(failure),
+        };
+        let origin = Origin::new(call, route, &self.shared);
+        Line::start(self.shared.clone(), origin).await.map(Ok)
+    }
+}
+
+/// The way of a call that runs already: what it calls may have left the catalog meanwhile.
+fn known_route(view: &View, call: &Call, pool: &Arc<str>) -> Route {
+    let (revision, params) = (call.caller.revision, call.params.as_ref());
+    route(view, Arguments::Trusted, revision, &call.method, params).unwrap_or_else(|_| Route {
+        pool: pool.clone(),
+        params: call.params.clone(),
+        tool: None,
+    })
+}
+
+fn unknown(reason: String) -> CallFailure {
+    CallFailure::OutcomeUnknown { reason }
+}
+
+/// Whether a client declared anything that a call could ask it for.
+fn can_be_asked(capabilities: &RawJson) -> bool {
+    RawObject::of(capabilities).is_some_and(|declared| {
+        ["elicitation", "sampling", "roots"]
+            .iter()
+            .any(|capability| declared.has(capability))
+    })
+}

@@ -1,0 +1,170 @@
+//! Answers reach the tool once, however often the way breaks.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::FutureExt as _;
+use parking_lot::Mutex;
+use proptest::prelude::*;
+use shoal_ports::{Answered, AskId, CallControl, answered};
+use shoal_protocol::{Outcome, RawJson};
+use tokio::sync::oneshot;
+
+use super::Way;
+
+/// The tool's questions, of which each takes one answer.
+#[derive(Default)]
+struct Tool {
+    answered: Mutex<BTreeMap<AskId, usize>>,
+}
+
+/// What becomes of answers on one connection.
+#[derive(Clone, Copy, Debug)]
+enum Fate {
+    Arrive,
+    /// The answer arrives, its acknowledgement does not.
+    Unacknowledged,
+    /// Nothing arrives, and the sender hears so.
+    Refused,
+    /// Nothing arrives, and the sender hears nothing.
+    Silent,
+}
+
+struct Link {
+    tool: Arc<Tool>,
+    fate: Fate,
+    silent: Mutex<Vec<oneshot::Sender<bool>>>,
+}
+
+impl Link {
+    fn of(tool: &Arc<Tool>, fate: Fate) -> Arc<Self> {
+        Arc::new(Self {
+            tool: Arc::clone(tool),
+            fate,
+            silent: Mutex::default(),
+        })
+    }
+
+    fn silence(&self) -> Answered {
+        let (never, silence) = oneshot::channel();
+        self.silent.lock().push(never);
+        Box::pin(async { silence.await.unwrap_or(false) })
+    }
+}
+
+impl CallControl for Link {
+    fn answer(&self, ask: AskId, _: Outcome) -> Answered {
+        let arrives = matches!(self.fate, Fate::Arrive | Fate::Unacknowledged);
+        // As a worker does: the second answer is ignored.
+        let open = arrives && self.tool.answered.lock().insert(ask, 1).is_none();
+        match self.fate {
+            Fate::Arrive => answered(open),
+            Fate::Refused => answered(false),
+            Fate::Unacknowledged | Fate::Silent => self.silence(),
+        }
+    }
+
+    fn cancel(&self, _: &str) {}
+}
+
+fn answer() -> Outcome {
+    Outcome::Result(RawJson::from_static("{}"))
+}
+
+fn fates() -> impl Strategy<Value = Fate> {
+    prop_oneof![
+        Just(Fate::Arrive),
+        Just(Fate::Unacknowledged),
+        Just(Fate::Refused),
+        Just(Fate::Silent),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    /// Connections of any fate, over which answers are given while they hold and while they are mended; the
+    /// last one holds.
+    #[test]
+    fn no_answer_is_lost(
+        links in prop::collection::vec((fates(), 0_u64..3, 0_u64..3), 1..6),
+        dropped in any::<bool>(),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let tool = Arc::new(Tool::default());
+            let (first, ..) = links[0];
+            let way = Way::new(Link::of(&tool, first));
+            let mut given = 0;
+            let mut waiting = Vec::new();
+            for (at, (_, held, mending)) in links.iter().enumerate() {
+                for _ in 0..*held {
+                    given += 1;
+                    waiting.push(tokio::spawn(way.answer(AskId(given), answer())));
+                }
+                tokio::task::yield_now().await;
+                way.broken();
+                for _ in 0..*mending {
+                    given += 1;
+                    waiting.push(tokio::spawn(way.answer(AskId(given), answer())));
+                }
+                if dropped {
+                    // Whoever gave the answers does not wait for them.
+                    waiting.drain(..).for_each(|it: tokio::task::JoinHandle<bool>| it.abort());
+                }
+                tokio::task::yield_now().await;
+                let fate = links.get(at + 1).map_or(Fate::Arrive, |(fate, ..)| *fate);
+                way.follow(Link::of(&tool, fate), true);
+            }
+            for arrival in waiting {
+                let arrived = tokio::time::timeout(std::time::Duration::from_secs(5), arrival).await;
+                prop_assert!(arrived.is_ok(), "nobody waits for ever");
+            }
+            prop_assert_eq!(tool.answered.lock().len() as u64, given);
+            Ok(())
+        })?;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_of_an_unknown_fate_is_settled_when_the_way_is_mended_or_given_up() {
+    let tool = Arc::new(Tool::default());
+    let way = Way::new(Link::of(&tool, Fate::Silent));
+    let mut lost = way.answer(AskId(1), answer());
+    way.broken();
+    let mut given_meanwhile = way.answer(AskId(2), answer());
+    assert!(
+        (&mut lost).now_or_never().is_none() && (&mut given_meanwhile).now_or_never().is_none()
+    );
+    way.follow(Link::of(&tool, Fate::Arrive), true);
+    assert!(lost.await && given_meanwhile.await);
+    way.broken();
+    let never = way.answer(AskId(3), answer());
+    way.closed();
+    assert!(!never.await);
+    // Nothing is kept for the next control.
+    way.follow(Link::of(&tool, Fate::Arrive), true);
+    assert_eq!(tool.answered.lock().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_nobody_waits_for_is_not_open() {
+    let tool = Arc::new(Tool::default());
+    let way = Way::new(Link::of(&tool, Fate::Arrive));
+    assert!(way.answer(AskId(1), answer()).await);
+    assert!(!way.answer(AskId(1), answer()).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_run_of_the_call_gets_no_answer_of_the_first() {
+    let tool = Arc::new(Tool::default());
+    let way = Way::new(Link::of(&tool, Fate::Silent));
+    let first = way.answer(AskId(1), answer());
+    way.broken();
+    way.follow(Link::of(&tool, Fate::Arrive), false);
+    assert!(!first.await);
+    assert!(tool.answered.lock().is_empty());
+}

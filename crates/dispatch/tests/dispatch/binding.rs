@@ -1,0 +1,112 @@
+//! Calls that only one worker may run.
+
+use std::time::Duration;
+
+use serde_json::json;
+use shoal_ports::{CallFailure, Dispatcher as _, WorkerId};
+use shoal_protocol::{Method, RawJson};
+
+use crate::fake_worker::FakeWorker;
+use crate::setting::{CallExt as _, legacy, setting, tools};
+
+fn worker(id: &str) -> FakeWorker {
+    FakeWorker::new(id, "a", tools(&["t"]))
+}
+
+fn not_executed(reason: &str) -> CallFailure {
+    CallFailure::NotExecuted {
+        reason: reason.into(),
+    }
+}
+
+#[tokio::test]
+async fn a_bound_call_runs_on_its_worker_only() {
+    let setting = setting();
+    let workers = ["w1", "w2", "w3"].map(|id| setting.add(worker(id)));
+    workers[1].load.lock().queued = 1000;
+    for _ in 0..5 {
+        setting.result(legacy("t", json!({})).at("w2")).await;
+    }
+    assert_eq!(workers.map(|worker| worker.calls()), [0, 5, 0]);
+}
+
+#[tokio::test]
+async fn a_bound_call_is_refused_in_its_workers_own_words() {
+    let setting = setting();
+    let overloaded = CallFailure::Overloaded {
+        reason: "the queue is full".into(),
+        retry_after: Duration::from_secs(7),
+    };
+    let bound = setting.add(worker("w1").refusing(overloaded.clone()));
+    let other = setting.add(worker("w2"));
+    let call = || legacy("t", json!({})).at("w1");
+    assert_eq!(setting.failure(call()).await, overloaded);
+    // A worker that drains knows best what it still does.
+    bound.announce(None, Some("shutting down"));
+    setting
+        .until(|d| d.status().pools[0].workers[1].id == "w1")
+        .await;
+    bound.refuse(not_executed("the worker is shutting down"));
+    let refused = setting.failure(call()).await;
+    assert_eq!(refused, not_executed("the worker is shutting down"));
+    // One that ends a call so does not send it on either.
+    let shed = worker("w3").on_call(|_, mut script| async move {
+        let shed = not_executed("it waited too long");
+        script.outcome(shoal_ports::CallOutcome::Failed(shed)).await;
+    });
+    setting.add(shed);
+    let refused = setting.failure(legacy("t", json!({})).at("w3")).await;
+    assert_eq!(refused, not_executed("it waited too long"));
+    assert_eq!(other.calls(), 0);
+}
+
+#[tokio::test]
+async fn a_call_whose_worker_is_not_there_is_not_executed() {
+    let setting = setting();
+    let other = setting.add(worker("w2"));
+    let refused = setting.failure(legacy("t", json!({})).at("w1")).await;
+    assert_eq!(refused, not_executed("its worker w1 is not connected"));
+    assert_eq!(other.calls(), 0);
+}
+
+#[tokio::test]
+async fn the_worker_that_is_chosen_is_one_that_was_not_tried() {
+    let setting = setting();
+    for id in ["w1", "w2"] {
+        setting.add(worker(id));
+    }
+    let params = RawJson::from_static(r#"{"name":"t"}"#);
+    let choose = |method: Method, tried: &[&str]| {
+        let tried: Vec<_> = tried.iter().map(|id| WorkerId::new(*id)).collect();
+        setting
+            .dispatch
+            .choose(&method, Some(&params), None, &tried)
+    };
+    assert!(choose(Method::ToolsCall, &[]).is_some());
+    let second = choose(Method::ToolsCall, &["w1"]);
+    assert_eq!(second, Some(WorkerId::new("w2")));
+    assert_eq!(choose(Method::ToolsCall, &["w1", "w2"]), None);
+    assert_eq!(choose(Method::ToolsList, &[]), None);
+    let unknown = RawJson::from_static(r#"{"name":"other"}"#);
+    let chosen = setting
+        .dispatch
+        .choose(&Method::ToolsCall, Some(&unknown), None, &[]);
+    assert_eq!(chosen, None);
+}
+
+#[tokio::test]
+async fn attempts_to_choose_are_bounded() {
+    let setting = setting();
+    for n in 0..6 {
+        setting.add(worker(&format!("w{n}")));
+    }
+    let params = RawJson::from_static(r#"{"name":"t"}"#);
+    let mut tried = Vec::new();
+    while let Some(id) = setting
+        .dispatch
+        .choose(&Method::ToolsCall, Some(&params), None, &tried)
+    {
+        tried.push(id);
+    }
+    assert_eq!(tried.len(), 3);
+}

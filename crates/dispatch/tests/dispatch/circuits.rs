@@ -1,0 +1,103 @@
+//! Workers that fail again and again are left alone for a while.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use shoal_dispatch::CircuitState;
+use shoal_ports::{CallFailure, CallOutcome};
+use shoal_protocol::RpcError;
+
+use crate::fake_worker::FakeWorker;
+use crate::setting::{CallExt as _, Setting, legacy, setting, tools};
+
+fn worker(id: &str) -> FakeWorker {
+    FakeWorker::new(id, "a", tools(&["t"]))
+}
+
+fn unknown() -> CallFailure {
+    CallFailure::OutcomeUnknown { reason: "?".into() }
+}
+
+fn circuit(setting: &Setting) -> CircuitState {
+    setting.dispatch.status().pools[0].workers[0].circuit
+}
+
+async fn fail(setting: &Setting, worker: &Arc<FakeWorker>, times: usize) {
+    for _ in 0..times {
+        worker.refuse(unknown());
+        assert_eq!(setting.failure(legacy("t", json!({}))).await, unknown());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_in_a_row_open_the_circuit_and_one_trial_closes_it() {
+    let setting = setting();
+    let first = setting.add(worker("w1"));
+    fail(&setting, &first, 4).await;
+    assert_eq!(circuit(&setting), CircuitState::Closed);
+    fail(&setting, &first, 1).await;
+    assert_eq!(circuit(&setting), CircuitState::Open);
+    let refused = setting.failure(legacy("t", json!({}))).await;
+    assert!(
+        matches!(&refused, CallFailure::NotExecuted { reason } if reason.contains("failed too often")),
+        "{refused}"
+    );
+    assert_eq!(first.calls(), 5);
+
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(circuit(&setting), CircuitState::HalfOpen);
+    first.refuse(unknown());
+    setting.failure(legacy("t", json!({}))).await;
+    assert_eq!(circuit(&setting), CircuitState::Open);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    setting.result(legacy("t", json!({}))).await;
+    assert_eq!(circuit(&setting), CircuitState::Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_half_open_circuit_lets_one_call_through() {
+    let setting = setting();
+    let never = worker("w1").on_call(|_, mut script| async move {
+        script.cancelled().await;
+    });
+    let first = setting.add(never);
+    fail(&setting, &first, 5).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let dispatch = setting.dispatch.clone();
+    let trial = shoal_ports::Dispatcher::start(&dispatch, legacy("t", json!({}))).await;
+    assert!(trial.is_ok());
+    let refused = setting.failure(legacy("t", json!({}))).await;
+    assert!(matches!(refused, CallFailure::NotExecuted { .. }));
+    assert_eq!(first.calls(), 6);
+}
+
+#[tokio::test]
+async fn other_workers_take_the_calls_of_an_open_circuit() {
+    let setting = setting();
+    let breaking = setting.add(worker("w1").on_call(|_, _| async {}));
+    let well = setting.add(worker("w2"));
+    for _ in 0..40 {
+        setting.result(legacy("t", json!({})).repeatable()).await;
+    }
+    assert_eq!((breaking.calls(), well.calls()), (5, 40));
+}
+
+#[tokio::test]
+async fn errors_of_tools_and_full_queues_open_nothing() {
+    let setting = setting();
+    let first = setting.add(worker("w1").on_call(|_, mut script| async move {
+        let error = CallOutcome::Error(RpcError::internal("the tool's own"));
+        script.outcome(error).await;
+    }));
+    for _ in 0..20 {
+        setting.error(legacy("t", json!({}))).await;
+        let full = CallFailure::Overloaded {
+            reason: "full".into(),
+            retry_after: Duration::from_secs(3),
+        };
+        first.refuse(full.clone());
+        assert_eq!(setting.failure(legacy("t", json!({}))).await, full);
+    }
+    assert_eq!(circuit(&setting), CircuitState::Closed);
+}

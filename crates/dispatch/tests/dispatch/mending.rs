@@ -1,0 +1,249 @@
+//! The way to a worker breaks and is mended, or is not.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use serde_json::json;
+use shoal_ports::{
+    CallEventKind, CallFailure, CallOutcome, Dispatcher as _, RunningCall, WorkerId,
+};
+use shoal_protocol::{Method, Outcome, RawJson};
+use tokio::time::Instant;
+
+use crate::fake_worker::FakeWorker;
+use crate::setting::{CallExt as _, finish, legacy, result, setting, tools};
+
+fn worker(id: &str) -> FakeWorker {
+    FakeWorker::new(id, "a", tools(&["t"]))
+}
+
+/// Asks, loses its connection, and takes the answer on the next one.
+fn asking(id: &str) -> FakeWorker {
+    worker(id)
+        .still_open(1)
+        .on_call(|_, mut script| async move {
+            script.put(1, Method::Elicit, r#"{"message":"?"}"#).await;
+        })
+        .on_attach(|_, _, mut script| async move {
+            let (_, answer) = script.answer().await;
+            script.result(&answer).await;
+            true
+        })
+}
+
+async fn asked(running: &mut RunningCall) -> shoal_ports::AskId {
+    match running.events.next().await.unwrap().kind {
+        CallEventKind::Ask { ask, .. } => ask,
+        other => panic!("unexpected {other:?}"),
+    }
+}
+
+fn yes() -> Outcome {
+    Outcome::Result(RawJson::from_static(r#"{"action":"accept"}"#))
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_given_while_the_way_is_mended_arrives() {
+    let setting = setting();
+    let worker = setting.add(asking("w1"));
+    let mut running = setting
+        .dispatch
+        .start(legacy("t", json!({})))
+        .await
+        .unwrap();
+    let ask = asked(&mut running).await;
+    worker.connect(false);
+    let control = running.control.clone();
+    let reader = tokio::spawn(async move { finish(&mut running).await.1 });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let arrival = tokio::spawn(control.answer(ask, yes()));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(!arrival.is_finished(), "it is still on its way");
+    worker.connect(true);
+    assert!(arrival.await.unwrap());
+    assert_eq!(result(reader.await.unwrap()), json!({"action":"accept"}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_was_lost_with_the_way_is_sent_again() {
+    let setting = setting();
+    setting.add(asking("w1"));
+    let mut running = setting
+        .dispatch
+        .start(legacy("t", json!({})))
+        .await
+        .unwrap();
+    let ask = asked(&mut running).await;
+    // The tool of the first connection is gone, but nobody has noticed: nothing is read.
+    let arrival = tokio::spawn(running.control.answer(ask, yes()));
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let (_, outcome) = finish(&mut running).await;
+    assert_eq!(result(outcome), json!({"action":"accept"}));
+    assert!(arrival.await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_to_a_call_that_is_lost_has_not_arrived() {
+    let setting = setting();
+    let worker = setting.add(worker("w1").on_call(|_, mut script| async move {
+        script.put(1, Method::Elicit, r#"{"message":"?"}"#).await;
+    }));
+    let mut running = setting
+        .dispatch
+        .start(legacy("t", json!({})))
+        .await
+        .unwrap();
+    let ask = asked(&mut running).await;
+    worker.connect(false);
+    let control = running.control.clone();
+    let begun = Instant::now();
+    let reader = tokio::spawn(async move {
+        let outcome = finish(&mut running).await.1;
+        drop(running);
+        outcome
+    });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(!control.answer(ask, yes()).await);
+    let outcome = reader.await.unwrap();
+    assert!(matches!(
+        outcome,
+        CallOutcome::Failed(CallFailure::OutcomeUnknown { .. })
+    ));
+    assert!(
+        begun.elapsed() >= Duration::from_secs(5),
+        "the worker was waited for"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_comes_back_under_its_name_goes_on_with_its_calls() {
+    let setting = setting();
+    let first = setting.add(asking("w1"));
+    let mut running = setting
+        .dispatch
+        .start(legacy("t", json!({})))
+        .await
+        .unwrap();
+    let ask = asked(&mut running).await;
+    first.connect(false);
+    assert!(setting.dispatch.remove_worker(&WorkerId::new("w1")));
+    let arrival = running.control.answer(ask, yes());
+    let reader = tokio::spawn(async move { finish(&mut running).await.1 });
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let second = setting.add(asking("w1"));
+    assert!(arrival.await);
+    assert_eq!(result(reader.await.unwrap()), json!({"action":"accept"}));
+    assert_eq!((second.calls(), second.attachments.lock()[0].1), (0, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_that_was_replaced_does_not_take_the_call_back() {
+    for repeatable in [true, false] {
+        let setting = setting();
+        let worker = setting.add(worker("w1").on_call(|_, _| async {}));
+        setting.add(self::worker("w2").refusing(CallFailure::Cancelled));
+        let mut call = legacy("t", json!({})).at("w1");
+        if repeatable {
+            call = call.repeatable();
+        }
+        worker.replaced.store(true, Ordering::SeqCst);
+        let mut running = setting.dispatch.start(call).await.unwrap();
+        let (_, outcome) = finish(&mut running).await;
+        let CallOutcome::Failed(CallFailure::OutcomeUnknown { reason }) = outcome else {
+            panic!("unexpected {outcome:?}");
+        };
+        assert_eq!(reason, "another request goes on with it");
+        assert_eq!(
+            (worker.calls(), worker.attached.load(Ordering::SeqCst)),
+            (1, 0)
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_way_that_breaks_again_and_again_is_mended_as_long_as_something_comes() {
+    let setting = setting();
+    let worker = setting.add(
+        worker("w1")
+            .on_call(|_, mut script| async move {
+                script.notify(Method::Progress, r#"{"progress":1}"#).await;
+            })
+            .on_attach(|_, after, mut script| async move {
+                match after {
+                    20 => script.result("{}").await,
+                    _ => script.notify(Method::Progress, r#"{"progress":1}"#).await,
+                }
+                true
+            }),
+    );
+    setting.result(legacy("t", json!({}))).await;
+    assert_eq!(worker.attached.load(Ordering::SeqCst), 20);
+    // Where nothing comes, it is given up.
+    let silent = setting.add(
+        self::worker("w2")
+            .on_call(|_, _| async {})
+            .on_attach(|_, _, _| async { true }),
+    );
+    let failure = setting.failure(legacy("t", json!({})).at("w2")).await;
+    assert!(matches!(failure, CallFailure::OutcomeUnknown { .. }));
+    assert_eq!(silent.attached.load(Ordering::SeqCst), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancellation_that_the_way_has_lost_is_told_again() {
+    let (told, mut reasons) = tokio::sync::mpsc::unbounded_channel();
+    let told = Arc::new(told);
+    let setting = setting();
+    setting.add(
+        worker("w1")
+            .on_call(|_, _| async {})
+            .on_attach(move |_, _, mut script| {
+                let told = told.clone();
+                async move {
+                    told.send(script.cancelled().await).unwrap();
+                    let cancelled = CallOutcome::Failed(CallFailure::Cancelled);
+                    script.outcome(cancelled).await;
+                    true
+                }
+            }),
+    );
+    let mut running = setting
+        .dispatch
+        .start(legacy("t", json!({})))
+        .await
+        .unwrap();
+    running.control.cancel("enough");
+    let (_, outcome) = finish(&mut running).await;
+    assert!(matches!(
+        outcome,
+        CallOutcome::Failed(CallFailure::Cancelled)
+    ));
+    assert_eq!(reasons.recv().await.unwrap(), "enough");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_whose_fate_is_unknown_is_tried_again_at_the_same_worker() {
+    let unknown = || CallFailure::OutcomeUnknown {
+        reason: "the way broke".into(),
+    };
+    let setting = setting();
+    let first = setting.add(worker("w1").refusing(unknown()));
+    let other = setting.add(worker("w2"));
+    let call = legacy("t", json!({})).at("w1");
+    let id = call.id;
+    first.connect(false);
+    let dispatch = setting.dispatch.clone();
+    let started = tokio::spawn(async move { dispatch.start(call).await });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    first.connect(true);
+    finish(&mut started.await.unwrap().unwrap()).await;
+    let ids: Vec<_> = first.started.lock().iter().map(|call| call.id).collect();
+    assert_eq!((ids, other.calls()), (vec![id, id], 0));
+    // One that is safe to repeat goes elsewhere at once.
+    first.load.lock().queued = 0;
+    other.load.lock().queued = 100;
+    first.refuse(unknown());
+    setting.result(legacy("t", json!({})).repeatable()).await;
+    assert_eq!((first.calls(), other.calls()), (3, 1));
+}

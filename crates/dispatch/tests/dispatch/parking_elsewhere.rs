@@ -1,0 +1,177 @@
+//! Parked calls that wake on another node than the one that parked them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use shoal_ports::{Call, CallEventKind, Dispatcher as _};
+use shoal_protocol::{Method, code};
+use tokio::sync::Notify;
+
+use crate::fake_worker::FakeWorker;
+use crate::setting::{CallExt as _, Setting, finish, modern, result, setting, tools};
+
+fn ask() -> Call {
+    modern("ask", json!({})).with("_meta", json!({"progressToken":"t"}))
+}
+
+fn retry(of: &Value, responses: Value) -> Call {
+    ask()
+        .with("requestState", of["requestState"].clone())
+        .with("inputResponses", responses)
+}
+
+/// What happened to the call at its worker.
+#[derive(Default)]
+struct Story {
+    /// Ends the first reader's events, as a worker does when another one attaches.
+    replaced: Notify,
+    cancelled: Mutex<Vec<String>>,
+}
+
+/// Reports progress, asks two things, and reports progress again; whoever attaches gets that from where
+/// it says.
+fn worker(story: &Arc<Story>) -> FakeWorker {
+    let (first, second) = (story.clone(), story.clone());
+    FakeWorker::new("w1", "a", tools(&["ask"]))
+        .on_call(move |_, mut script| {
+            let story = first.clone();
+            async move {
+                script.notify(Method::Progress, r#"{"progress":1}"#).await;
+                script.put(1, Method::Elicit, r#"{"message":"?"}"#).await;
+                script.notify(Method::Progress, r#"{"progress":2}"#).await;
+                script
+                    .put(2, Method::CreateMessage, r#"{"messages":[]}"#)
+                    .await;
+                tokio::select! {
+                    () = story.replaced.notified() => {}
+                    reason = script.cancelled() => story.cancelled.lock().push(reason),
+                }
+            }
+        })
+        .on_attach(move |_, after, mut script| {
+            let story = second.clone();
+            async move {
+                assert_eq!(after, 1);
+                story.replaced.notify_one();
+                script.put(1, Method::Elicit, r#"{"message":"?"}"#).await;
+                script.notify(Method::Progress, r#"{"progress":2}"#).await;
+                script
+                    .put(2, Method::CreateMessage, r#"{"messages":[]}"#)
+                    .await;
+                let (one, two) = (script.answer().await, script.answer().await);
+                script.notify(Method::Progress, r#"{"progress":3}"#).await;
+                let said = format!(r#"{{"structuredContent":[{},{}]}}"#, one.1, two.1);
+                script.result(&said).await;
+                true
+            }
+        })
+}
+
+/// Two nodes that see the same worker.
+fn nodes(worker: FakeWorker) -> ([Setting; 2], Arc<FakeWorker>) {
+    let nodes = [setting(), setting()];
+    let worker = nodes[0].add(worker);
+    nodes[1].dispatch.add_worker(worker.clone());
+    (nodes, worker)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_on_another_node_wakes_the_call_at_its_worker() {
+    let story = Arc::new(Story::default());
+    let ([here, there], worker) = nodes(worker(&story));
+    let first = here.result(ask()).await;
+    assert_eq!(here.dispatch.status().parked, 1);
+
+    let again = retry(&first, json!({"ask-1":{"n":1},"ask-2":{"n":2}}));
+    let mut running = there.dispatch.start(again).await.unwrap();
+    let (before, outcome) = finish(&mut running).await;
+    assert_eq!(
+        result(outcome)["structuredContent"],
+        json!([{"n":1},{"n":2}])
+    );
+    // What the first request has had does not come again.
+    let sent: Vec<_> = before
+        .iter()
+        .map(|kind| match kind {
+            CallEventKind::Notification { params, .. } => params.as_ref().unwrap().as_str(),
+            other => panic!("unexpected {other:?}"),
+        })
+        .collect();
+    assert_eq!(sent, [r#"{"progress":3,"progressToken":"t"}"#]);
+    assert_eq!(worker.calls(), 1);
+
+    // The entry of the node that parked it is gone, and never cancels the call.
+    here.until(|d| d.status().parked == 0).await;
+    tokio::time::sleep(Duration::from_secs(1000)).await;
+    assert!(story.cancelled.lock().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_not_answered_is_asked_again_there() {
+    let story = Arc::new(Story::default());
+    let ([here, there], _) = nodes(worker(&story));
+    let first = here.result(ask()).await;
+    let second = there.result(retry(&first, json!({"ask-2":{"n":2}}))).await;
+    let asked: Vec<_> = second["inputRequests"]
+        .as_object()
+        .unwrap()
+        .keys()
+        .collect();
+    assert_eq!(asked, ["ask-1"]);
+    assert_eq!(there.dispatch.status().parked, 1);
+    let done = there.result(retry(&second, json!({"ask-1":{"n":1}}))).await;
+    assert_eq!(done["structuredContent"], json!([{"n":2},{"n":1}]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_worker_is_gone_or_has_forgotten_it_waits_no_more() {
+    let story = Arc::new(Story::default());
+    let ([here, there], _) = nodes(worker(&story));
+    let first = here.result(ask()).await;
+    assert!(
+        there
+            .dispatch
+            .remove_worker(&shoal_ports::WorkerId::new("w1"))
+    );
+    there.add(FakeWorker::new("w2", "a", tools(&["ask"])));
+    let gone = there.error(retry(&first, json!({"ask-1":{}}))).await;
+    there.add(FakeWorker::new("w1", "a", tools(&["ask"])));
+    let forgotten = there.error(retry(&first, json!({"ask-1":{}}))).await;
+    for error in [gone, forgotten] {
+        assert_eq!(error.code, code::INVALID_PARAMS);
+        assert!(error.message.contains("not waiting any more"), "{error}");
+    }
+    let stolen = retry(&first, json!({"ask-1":{}})).from("mallory");
+    assert_eq!(
+        there.error(stolen).await.message,
+        "requestState is not valid"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_parked_call_that_ends_gives_its_result_to_the_retry() {
+    let setting = setting();
+    setting.add(
+        FakeWorker::new("w1", "a", tools(&["ask"])).on_call(|_, mut script| async move {
+            script.put(1, Method::Elicit, r#"{"message":"?"}"#).await;
+            tokio::time::sleep(Duration::from_secs(30)).await;
+            script.notify(Method::Progress, r#"{"progress":9}"#).await;
+            script.result(r#"{"content":[]}"#).await;
+        }),
+    );
+    let first = setting.result(ask()).await;
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(setting.dispatch.status().parked, 1);
+    let mut running = setting
+        .dispatch
+        .start(retry(&first, json!({"ask-1":{}})))
+        .await
+        .unwrap();
+    let (before, outcome) = finish(&mut running).await;
+    assert_eq!(
+        (before.len(), result(outcome)["content"].clone()),
+        (1, json!([]))
+    );
+}

@@ -1,0 +1,239 @@
+//! This process among the others: what it listens on, whom it dials, what it says of itself.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use shoal_cluster::{
+    JoinConfig, Members, MembersConfig, NodeLoad, Ownership, Peers, RoutedGateway, RoutingConfig,
+    RpcPeers, WorkerJoins,
+};
+use shoal_dispatch::Dispatch;
+use shoal_ports::{NodeId, NodeInfo, SessionGateway, StoreError, Worker};
+use shoal_rpc::{ClusterServer, Gateways, JoiningWorker, LinkConfig, serve_gateway, serve_workers};
+use shoal_session::Sessions;
+use shoal_worker::WorkerRuntime;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::config::{Role, Settings};
+use crate::node::Membership;
+
+/// How long links may take to end.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// A listener for other processes that is bound and not yet served.
+#[derive(Debug)]
+pub struct Bound {
+    listener: std::net::TcpListener,
+    address: SocketAddr,
+}
+
+/// Serves other processes.
+pub(crate) struct Listener {
+    address: SocketAddr,
+    stop: CancellationToken,
+    serving: JoinHandle<()>,
+}
+
+impl Bound {
+    /// Binds an address; port 0 takes a free port.
+    ///
+    /// # Errors
+    /// The operating system's, with the setting's name.
+    pub fn bind(address: SocketAddr) -> anyhow::Result<Self> {
+        let bind = || -> io::Result<Self> {
+            let listener = std::net::TcpListener::bind(address)?;
+            listener.set_nonblocking(true)?;
+            let address = listener.local_addr()?;
+            Ok(Self { listener, address })
+        };
+        bind().map_err(|error| {
+            anyhow::Error::new(error)
+                .context(format!("cannot listen on {address} (cluster.listen)"))
+        })
+    }
+
+    /// Where others dial it.
+    pub(crate) fn advertised(&self, settings: &Settings) -> String {
+        let advertised = settings.cluster.advertise.clone();
+        advertised.unwrap_or_else(|| self.address.to_string())
+    }
+
+    /// Serves from now on.
+    pub(crate) fn serve(
+        self,
+        settings: &Settings,
+        id: &NodeId,
+        membership: &Membership,
+        dispatch: &Dispatch,
+    ) -> anyhow::Result<Listener> {
+        let config = link_config(settings);
+        let nodes = membership.members.announced();
+        let set = Arc::new(dispatch.clone());
+        let workers = serve_workers(id.clone(), set, nodes, config.clone());
+        let gateway = membership.sessions.as_ref().map(|sessions| {
+            let gateways = Gateways {
+                local: Arc::new(sessions.clone()),
+                routing: membership.gateway.relay(),
+            };
+            serve_gateway(id.clone(), gateways, config.clone())
+        });
+        let server = ClusterServer {
+            workers: Some(workers),
+            gateway,
+            config,
+        };
+        let listener = TcpListener::from_std(self.listener)?;
+        let stop = CancellationToken::new();
+        let stopped = stop.clone().cancelled_owned();
+        let serving = tokio::spawn(async move {
+            if let Err(error) = server.serve(listener, stopped).await {
+                tracing::error!(%error, "other processes cannot reach this one any more");
+            }
+        });
+        Ok(Listener {
+            address: self.address,
+            stop,
+            serving,
+        })
+    }
+}
+
+impl Listener {
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Ends every link.
+    pub(crate) async fn close(self) {
+        self.stop.cancel();
+        if timeout(LAST_WORDS, self.serving).await.is_err() {
+            tracing::debug!("some links did not end in time");
+        }
+    }
+}
+
+/// Keeps this process's workers linked to the nodes of other processes, where there are any.
+pub(crate) fn joins(
+    settings: &Settings,
+    workers: &[Arc<WorkerRuntime>],
+    membership: Option<&Membership>,
+) -> Option<WorkerJoins> {
+    if workers.is_empty() || membership.is_some_and(|membership| membership.alone) {
+        return None;
+    }
+    let workers = workers
+        .iter()
+        .map(|worker| JoiningWorker::new(Arc::clone(worker) as Arc<dyn Worker>))
+        .collect();
+    let config = JoinConfig {
+        seeds: settings.cluster.join.clone(),
+        ..JoinConfig::default()
+    };
+    let members = membership.map(|membership| &membership.members);
+    Some(WorkerJoins::start(
+        &config,
+        workers,
+        &link_config(settings),
+        members,
+    ))
+}
+
+/// What this node says of itself.
+pub(crate) fn node_info(settings: &Settings, id: &NodeId, address: Option<String>) -> NodeInfo {
+    NodeInfo {
+        id: id.clone(),
+        address: address.unwrap_or_default(),
+        session: settings.node.is(Role::Session),
+        edge: settings.node.is(Role::Edge),
+        draining: false,
+        sessions: 0,
+        in_flight: 0,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+pub(crate) fn members_config(settings: &Settings) -> MembersConfig {
+    let lease = settings.node.lease.get();
+    MembersConfig {
+        lease,
+        keep_missing: lease,
+        ..MembersConfig::default()
+    }
+}
+
+/// The ways to other nodes.
+pub(crate) fn peers(settings: &Settings, id: &NodeId) -> Arc<dyn Peers> {
+    Arc::new(RpcPeers::new(id.clone(), link_config(settings)))
+}
+
+/// The way to the owner of any session.
+pub(crate) fn routed(
+    settings: &Settings,
+    members: &Members,
+    directory: Arc<dyn shoal_ports::Directory>,
+    sessions: Option<&Sessions>,
+) -> RoutedGateway {
+    let config = RoutingConfig {
+        patience: settings.cluster.patience.get(),
+        lookup_within: settings.redis.response_timeout.get(),
+        stream_buffer: settings.streams.buffer,
+        retry_after: settings.calls.retry_after.get(),
+        ..RoutingConfig::default()
+    };
+    let local = sessions.map(|sessions| Arc::new(sessions.clone()) as Arc<dyn SessionGateway>);
+    RoutedGateway::new(config, members.clone(), directory, local)
+}
+
+fn link_config(settings: &Settings) -> LinkConfig {
+    let cluster = &settings.cluster;
+    let silence = cluster.silence.get();
+    LinkConfig {
+        max_version: cluster.protocol,
+        max_frame: LinkConfig::default()
+            .max_frame
+            .max(settings.limits.body_bytes * 2),
+        ping_after: silence / 2,
+        ping_timeout: silence / 2,
+        rejoin: cluster.rejoin.get(),
+        ..LinkConfig::default()
+    }
+}
+
+/// The sessions of this node, under its lease.
+pub(crate) struct Owned {
+    sessions: Sessions,
+    lease: Duration,
+}
+
+impl Owned {
+    pub(crate) fn new(sessions: Sessions, settings: &Settings) -> Self {
+        let lease = settings.node.lease.get();
+        Self { sessions, lease }
+    }
+}
+
+#[async_trait]
+impl Ownership for Owned {
+    /// Twice: whoever looked at the lease just before it was renewed may claim a little later.
+    async fn revalidate(&self) -> Result<(), StoreError> {
+        self.sessions.revalidate().await?;
+        sleep(self.lease).await;
+        self.sessions.revalidate().await
+    }
+}
+
+/// What there is to do here.
+pub(crate) fn load_of(sessions: &Sessions) -> NodeLoad {
+    let status = sessions.status();
+    let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    NodeLoad {
+        sessions: count(status.live + status.passive),
+        in_flight: count(status.in_flight),
+    }
+}

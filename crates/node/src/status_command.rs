@@ -1,0 +1,231 @@
+//! `shoal status`: what a node says of itself and of its cluster, for people or as JSON.
+
+mod table;
+
+use std::io::{self, Write as _};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde_json::Value;
+
+use crate::cli::Status;
+use crate::exit::Failure;
+use table::Table;
+
+/// How long a node may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Asks a node's admin port and prints what it says.
+///
+/// # Errors
+/// When the node cannot be reached or answers something else.
+pub async fn run(command: &Status) -> Result<(), Failure> {
+    let status = ask(&command.admin).await?;
+    let text = if command.json {
+        let mut text = serde_json::to_string_pretty(&status).context("cannot print the status")?;
+        text.push('\n');
+        text
+    } else {
+        render(&status)
+    };
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .context("cannot write to standard output")?;
+    Ok(())
+}
+
+async fn ask(admin: &str) -> anyhow::Result<Value> {
+    let base = match admin.contains("://") {
+        true => admin.trim_end_matches('/').to_owned(),
+        false => format!("http://{admin}"),
+    };
+    let url = format!("{base}/status");
+    let client = reqwest::Client::builder()
+        .timeout(PATIENCE)
+        .no_proxy()
+        .build()
+        .context("cannot make an HTTP client")?;
+    let answer = client.get(&url).send().await;
+    let answer = answer.with_context(|| {
+        format!("cannot reach {url}: is it the admin address (server.admin) of a node that runs?")
+    })?;
+    let answer = answer
+        .error_for_status()
+        .with_context(|| format!("{url} is no admin port, or does not serve this host"))?;
+    let status = answer.json().await;
+    status.with_context(|| format!("{url} did not answer with a status"))
+}
+
+/// The status as text. Read from JSON and not from types, so that it fits other releases too.
+fn render(status: &Value) -> String {
+    let mut text = format!(
+        "node {}  version {}  roles {}  up {} s{}\n",
+        show(&status["node"]),
+        show(&status["version"]),
+        list(&status["roles"]),
+        show(&status["uptime_seconds"]),
+        if status["draining"] == true {
+            "  DRAINING"
+        } else {
+            ""
+        },
+    );
+    let cluster = &status["cluster"];
+    if cluster.is_object() {
+        text.push('\n');
+        text.push_str(&nodes(cluster));
+        text.push('\n');
+        text.push_str(&lease(&cluster["lease"]));
+    }
+    if status["sessions"].is_object() {
+        let sessions = &status["sessions"];
+        text.push_str(&format!(
+            "sessions  {} live, {} asleep; {} requests in flight, {} streams; {} taken over, {} handed over\n",
+            show(&sessions["live"]),
+            show(&sessions["passive"]),
+            show(&sessions["in_flight"]),
+            show(&sessions["streams"]),
+            show(&sessions["taken_over"]),
+            show(&sessions["handed_over"]),
+        ));
+    }
+    text.push('\n');
+    text.push_str(&pools(&status["pools"]));
+    for conflict in status["conflicts"].as_array().into_iter().flatten() {
+        text.push_str(&format!("conflict: {conflict}\n"));
+    }
+    text
+}
+
+fn nodes(cluster: &Value) -> String {
+    let mut table = Table::new(&[
+        "NODE",
+        "ADDRESS",
+        "ROLES",
+        "STATE",
+        "SESSIONS",
+        "IN FLIGHT",
+        "VERSION",
+    ]);
+    for node in cluster["nodes"].as_array().into_iter().flatten() {
+        let roles: Vec<&str> = ["edge", "session"]
+            .into_iter()
+            .filter(|role| node[role] == true)
+            .collect();
+        let state = match () {
+            () if node["present"] == false => "gone",
+            () if node["draining"] == true => "draining",
+            () if node["reachable"] == false => "unreachable",
+            () => "ready",
+        };
+        let me = if node["id"] == cluster["node"] {
+            "*"
+        } else {
+            ""
+        };
+        table.row([
+            format!("{}{me}", show(&node["id"])),
+            show(&node["address"]),
+            roles.join(","),
+            state.to_owned(),
+            show(&node["sessions"]),
+            show(&node["in_flight"]),
+            show(&node["version"]),
+        ]);
+    }
+    table.finish()
+}
+
+fn lease(lease: &Value) -> String {
+    let held = match lease["held"] == true {
+        true => format!("held, {} ms left", show(&lease["remaining_ms"])),
+        false => "not held".to_owned(),
+    };
+    format!(
+        "lease     {held}; lapsed {} times\n",
+        show(&lease["lapses"])
+    )
+}
+
+fn pools(pools: &Value) -> String {
+    let mut table = Table::new(&[
+        "POOL", "WORKER", "STATE", "RUNNING", "QUEUED", "CAPACITY", "DETAIL",
+    ]);
+    for pool in pools.as_array().into_iter().flatten() {
+        for worker in pool["workers"].as_array().into_iter().flatten() {
+            table.row([
+                show(&pool["name"]),
+                show(&worker["id"]),
+                state_of(worker),
+                show(&worker["running"]),
+                show(&worker["queued"]),
+                show(&worker["capacity"]),
+                show(&worker["detail"]),
+            ]);
+        }
+    }
+    table.finish()
+}
+
+fn state_of(worker: &Value) -> String {
+    let state = match () {
+        () if worker["reachable"] == false => "unreachable",
+        () if worker["ready"] == false => "not ready",
+        () => "ready",
+    };
+    match worker["circuit"].as_str() {
+        Some(circuit) if circuit != "closed" => format!("{state}, circuit {circuit}"),
+        _ => state.to_owned(),
+    }
+}
+
+fn show(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn list(value: &Value) -> String {
+    let items: Vec<String> = value.as_array().into_iter().flatten().map(show).collect();
+    items.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::render;
+    use serde_json::json;
+
+    #[test]
+    fn nodes_pools_sessions_and_leases_are_shown() {
+        let text = render(&json!({
+            "node": "a-1", "version": "1.0", "roles": ["edge", "session"], "uptime_seconds": 7, "draining": false,
+            "cluster": {
+                "node": "a-1",
+                "nodes": [
+                    {"id": "a-1", "address": "h:1", "edge": true, "session": true, "draining": false,
+                     "present": true, "reachable": true, "sessions": 3, "in_flight": 1, "version": "1.0"},
+                    {"id": "b-2", "address": "h:2", "edge": false, "session": true, "draining": true,
+                     "present": true, "reachable": true, "sessions": 0, "in_flight": 0, "version": "1.1"}
+                ],
+                "lease": {"held": true, "remaining_ms": 4000, "lapses": 0}
+            },
+            "sessions": {"live": 2, "passive": 1, "in_flight": 1, "streams": 4, "taken_over": 0, "handed_over": 0},
+            "pools": [{"name": "demo", "workers": [
+                {"id": "demo@w", "running": 1, "queued": 0, "capacity": 64, "detail": null, "ready": true}
+            ]}]
+        }));
+        for part in [
+            "node a-1  version 1.0  roles edge,session",
+            "a-1*  h:1      edge,session  ready     3",
+            "draining",
+            "lease     held, 4000 ms left; lapsed 0 times",
+            "2 live, 1 asleep",
+            "demo  demo@w  ready  1        0       64        -",
+        ] {
+            assert!(text.contains(part), "{part:?} is missing in\n{text}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Where sessions, streams and journals are kept: in the process, or in Redis.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use shoal_ports::Store;
+use shoal_ports::memory::{MemoryLimits, MemoryStore};
+use shoal_store_redis::{ConnectError, RedisConfig, RedisStore};
+use tokio::time::{Instant, sleep};
+
+use crate::admin::StoreReport;
+use crate::config::{MEMORY, Settings};
+
+/// How long a process that starts waits for Redis: they may start together.
+const PATIENCE: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// The store that the settings name.
+#[derive(Clone)]
+pub(crate) enum Storage {
+    /// Embedded.
+    Memory(MemoryStore),
+    /// Shared with other processes.
+    Redis(RedisStore),
+}
+
+impl Storage {
+    /// Opens the store.
+    ///
+    /// # Errors
+    /// When Redis cannot be reached for half a minute, or its URL cannot be used.
+    pub(crate) async fn open(settings: &Settings) -> anyhow::Result<Self> {
+        let streams = &settings.streams;
+        if settings.node.store.is_memory() {
+            return Ok(Self::Memory(MemoryStore::new(MemoryLimits {
+                events_per_stream: streams.events_per_stream,
+                bytes_per_session: streams.bytes_per_session,
+                bytes: streams.bytes,
+                retention: streams.retention.get(),
+            })));
+        }
+        let redis = &settings.redis;
+        let config = RedisConfig {
+            url: settings.node.store.expose().to_owned(),
+            key_prefix: redis.prefix.clone(),
+            events_per_stream: streams.events_per_stream,
+            bytes_per_session: streams.bytes_per_session,
+            retention: streams.retention.get(),
+            response_timeout: redis.response_timeout.get(),
+            connect_timeout: redis.connect_timeout.get(),
+            max_in_flight: redis.commands,
+            ..RedisConfig::default()
+        };
+        connect(config).await.map(Self::Redis)
+    }
+
+    /// The store behind all seams.
+    pub(crate) fn store(&self) -> Store {
+        match self {
+            Self::Memory(memory) => memory.clone().into_store(),
+            Self::Redis(redis) => redis.clone().into_store(),
+        }
+    }
+
+    /// What is wrong with the store, for operators.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        match self {
+            Self::Memory(_) => None,
+            Self::Redis(redis) => {
+                let outage = redis.status().outage?;
+                Some(format!("Redis is away: {outage}"))
+            }
+        }
+    }
+
+    /// How the store is.
+    pub(crate) fn report(&self) -> StoreReport {
+        match self {
+            Self::Memory(memory) => StoreReport {
+                kind: MEMORY,
+                event_bytes: Some(memory.event_bytes()),
+                redis: None,
+            },
+            Self::Redis(redis) => StoreReport {
+                kind: "redis",
+                event_bytes: None,
+                redis: Some(redis.status()),
+            },
+        }
+    }
+}
+
+async fn connect(config: RedisConfig) -> anyhow::Result<RedisStore> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match RedisStore::connect(config.clone()).await {
+            Err(ConnectError::Unreachable(why)) if Instant::now() < until => {
+                tracing::warn!(%why, "Redis cannot be reached yet");
+                sleep(PAUSE).await;
+            }
+            connected => return connected.context("cannot open the store (node.store)"),
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Nodes that come and go.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a failed step of the suite is the report"
+)]
+
+use std::time::Duration;
+
+use super::{LONG, node};
+use crate::{NodeInfo, Store};
+
+pub(super) async fn coming_and_going(store: &Store) {
+    let membership = &store.membership;
+    let info = |name: &str| NodeInfo {
+        id: node(name),
+        address: format!("{name}:7000"),
+        session: true,
+        edge: false,
+        draining: false,
+        sessions: 3,
+        in_flight: 0,
+        version: "1".to_owned(),
+    };
+    assert!(membership.nodes().await.unwrap().is_empty());
+    membership.announce(&info("a"), LONG).await.unwrap();
+    membership.announce(&info("b"), LONG).await.unwrap();
+    let brief = Duration::from_millis(30);
+    membership.announce(&info("c"), brief).await.unwrap();
+    tokio::time::sleep(brief * 3).await;
+
+    let mut nodes = membership.nodes().await.unwrap();
+    nodes.sort_by(|one, other| one.id.cmp(&other.id));
+    assert_eq!(
+        nodes,
+        [info("a"), info("b")],
+        "what is said no more is over"
+    );
+
+    let draining = NodeInfo {
+        draining: true,
+        ..info("a")
+    };
+    membership.announce(&draining, LONG).await.unwrap();
+    membership.withdraw(&node("b")).await.unwrap();
+    assert_eq!(membership.nodes().await.unwrap(), [draining]);
+}

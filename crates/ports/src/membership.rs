@@ -1,0 +1,48 @@
+//! The seam through which the nodes of a cluster find one another.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::{NodeId, StoreError};
+
+/// Which nodes there are, kept where every node can see it.
+#[async_trait]
+pub trait Membership: Send + Sync + 'static {
+    /// Says what there is to know of a node, for `life`; said again before that is over.
+    async fn announce(&self, node: &NodeInfo, life: Duration) -> Result<(), StoreError>;
+
+    /// Takes a node out at once.
+    async fn withdraw(&self, node: &NodeId) -> Result<(), StoreError>;
+
+    /// The nodes whose announcement lives, in no order.
+    async fn nodes(&self) -> Result<Vec<NodeInfo>, StoreError>;
+}
+
+/// What a node says of itself. Unknown members are ignored and missing ones take their defaults, so that
+/// releases can be mixed.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct NodeInfo {
+    /// Its name, which no other process has had.
+    pub id: NodeId,
+    /// Where its cluster listener is dialled, `host:port`.
+    pub address: String,
+    /// Whether it takes sessions.
+    #[serde(default)]
+    pub session: bool,
+    /// Whether it serves clients.
+    #[serde(default)]
+    pub edge: bool,
+    /// Whether it is leaving: nothing new is placed there.
+    #[serde(default)]
+    pub draining: bool,
+    /// Sessions that it holds.
+    #[serde(default)]
+    pub sessions: u64,
+    /// Requests in flight.
+    #[serde(default)]
+    pub in_flight: u64,
+    /// The release that it runs, for people.
+    #[serde(default)]
+    pub version: String,
+}

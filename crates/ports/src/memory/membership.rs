@@ -1,0 +1,32 @@
+//! The nodes in memory: useful where several share one process.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::time::Instant;
+
+use super::MemoryStore;
+use crate::{Membership, NodeId, NodeInfo, StoreError};
+
+#[async_trait]
+impl Membership for MemoryStore {
+    async fn announce(&self, node: &NodeInfo, life: Duration) -> Result<(), StoreError> {
+        let until = Instant::now() + life;
+        self.data
+            .nodes
+            .insert(node.id.clone(), (node.clone(), until));
+        Ok(())
+    }
+
+    async fn withdraw(&self, node: &NodeId) -> Result<(), StoreError> {
+        self.data.nodes.remove(node);
+        Ok(())
+    }
+
+    async fn nodes(&self) -> Result<Vec<NodeInfo>, StoreError> {
+        let now = Instant::now();
+        self.data.nodes.retain(|_, (_, until)| *until > now);
+        let nodes = self.data.nodes.iter().map(|entry| entry.value().0.clone());
+        Ok(nodes.collect())
+    }
+}

@@ -1,0 +1,19 @@
+//! Compiles the contracts in `proto/` with protox, so that building Shoal needs no `protoc`.
+
+use std::error::Error;
+
+const INCLUDE: &str = "../../proto";
+const CONTRACTS: [&str; 2] = ["shoal/worker/v1/worker.proto", "shoal/node/v1/node.proto"];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo:rerun-if-changed={INCLUDE}/shoal");
+    let files = protox::compile(CONTRACTS, [INCLUDE])?;
+    tonic_prost_build::configure()
+        // Payloads are slices of what arrived, not copies.
+        .bytes(".")
+        // The one large frame: boxed, so that the small ones stay small on their way through queues.
+        .boxed(".shoal.worker.v1.NodeFrame.frame.start")
+        .emit_rerun_if_changed(false)
+        .compile_fds(files)?;
+    Ok(())
+}

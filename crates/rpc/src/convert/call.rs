@@ -1,0 +1,123 @@
+//! Calls and their callers.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use shoal_ports::{Call, CallId, Caller, Durability, LogFilter, Principal, SessionId, WorkerId};
+use shoal_protocol::{LogLevel, Method, RawJson, Revision};
+use tokio::time::Instant;
+
+use super::{duration, millis, sixteen, trusted};
+use crate::error::Malformed;
+use crate::proto::types::v1 as wire;
+
+/// A call, with the time that is left at `now`.
+pub(crate) fn call_out(call: &Call, now: Instant) -> wire::Call {
+    wire::Call {
+        id: id_out(call.id),
+        method: call.method.as_str().to_owned(),
+        params: call.params.as_ref().map(RawJson::to_bytes),
+        caller: Some(caller_out(&call.caller)),
+        progress_token: call.progress_token.as_ref().map(RawJson::to_bytes),
+        log_level: log_out(call.log).into(),
+        timeout_ms: millis(call.deadline.saturating_duration_since(now)),
+        durability: durability_out(call.durability).into(),
+        traceparent: call.traceparent.clone(),
+        worker: call.worker.as_ref().map(ToString::to_string),
+    }
+}
+
+/// A call that arrived at `now`.
+pub(crate) fn call_in(call: wire::Call, now: Instant) -> Result<Call, Malformed> {
+    let caller = call.caller.ok_or(Malformed("call: it has no caller"))?;
+    Ok(Call {
+        id: id_in(&call.id)?,
+        method: Method::from_name(&call.method),
+        params: call.params.map(trusted),
+        caller: Arc::new(caller_in(caller)?),
+        progress_token: call.progress_token.map(trusted),
+        log: log_in(call.log_level),
+        deadline: now + duration(call.timeout_ms),
+        durability: durability_in(call.durability),
+        traceparent: call.traceparent,
+        worker: call.worker.map(WorkerId::new),
+    })
+}
+
+/// A call's id.
+pub(crate) fn id_out(id: CallId) -> Bytes {
+    Bytes::copy_from_slice(id.as_bytes())
+}
+
+/// A call's id.
+pub(crate) fn id_in(id: &[u8]) -> Result<CallId, Malformed> {
+    sixteen(id, "call id").map(CallId::from_bytes)
+}
+
+fn caller_out(caller: &Caller) -> wire::Caller {
+    wire::Caller {
+        principal: caller.principal.as_str().to_owned(),
+        session: caller.session.as_ref().map(ToString::to_string),
+        revision: caller.revision.as_str().to_owned(),
+        client_info: caller.client_info.as_ref().map(RawJson::to_bytes),
+        capabilities: caller.capabilities.to_bytes(),
+    }
+}
+
+fn caller_in(caller: wire::Caller) -> Result<Caller, Malformed> {
+    Ok(Caller {
+        principal: Principal::new(caller.principal),
+        session: caller.session.map(SessionId::new),
+        revision: revision_in(&caller.revision)?,
+        client_info: caller.client_info.map(trusted),
+        capabilities: trusted(caller.capabilities),
+    })
+}
+
+/// An MCP revision that this release knows.
+pub(crate) fn revision_in(revision: &str) -> Result<Revision, Malformed> {
+    revision.parse().map_err(|_| Malformed("MCP revision"))
+}
+
+fn durability_out(durability: Durability) -> wire::Durability {
+    match durability {
+        Durability::Repeatable => wire::Durability::Repeatable,
+        Durability::Journaled => wire::Durability::Journaled,
+    }
+}
+
+fn durability_in(durability: i32) -> Durability {
+    match wire::Durability::try_from(durability) {
+        Ok(wire::Durability::Repeatable) => Durability::Repeatable,
+        // Whatever is not known to be safe to repeat is not repeated.
+        _ => Durability::Journaled,
+    }
+}
+
+fn log_out(log: LogFilter) -> wire::LogLevel {
+    match log {
+        LogFilter::Off => wire::LogLevel::Unspecified,
+        LogFilter::AtLeast(LogLevel::Debug) => wire::LogLevel::Debug,
+        LogFilter::AtLeast(LogLevel::Info) => wire::LogLevel::Info,
+        LogFilter::AtLeast(LogLevel::Notice) => wire::LogLevel::Notice,
+        LogFilter::AtLeast(LogLevel::Warning) => wire::LogLevel::Warning,
+        LogFilter::AtLeast(LogLevel::Error) => wire::LogLevel::Error,
+        LogFilter::AtLeast(LogLevel::Critical) => wire::LogLevel::Critical,
+        LogFilter::AtLeast(LogLevel::Alert) => wire::LogLevel::Alert,
+        LogFilter::AtLeast(LogLevel::Emergency) => wire::LogLevel::Emergency,
+    }
+}
+
+fn log_in(level: i32) -> LogFilter {
+    LogFilter::AtLeast(match wire::LogLevel::try_from(level) {
+        Ok(wire::LogLevel::Debug) => LogLevel::Debug,
+        Ok(wire::LogLevel::Info) => LogLevel::Info,
+        Ok(wire::LogLevel::Notice) => LogLevel::Notice,
+        Ok(wire::LogLevel::Warning) => LogLevel::Warning,
+        Ok(wire::LogLevel::Error) => LogLevel::Error,
+        Ok(wire::LogLevel::Critical) => LogLevel::Critical,
+        Ok(wire::LogLevel::Alert) => LogLevel::Alert,
+        Ok(wire::LogLevel::Emergency) => LogLevel::Emergency,
+        Ok(wire::LogLevel::Unspecified) | Err(_) => return LogFilter::Off,
+    })
+}

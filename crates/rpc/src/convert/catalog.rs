@@ -1,0 +1,105 @@
+//! What workers offer, and how busy they are.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use shoal_ports::{Announcement, PoolCatalog, RawObjectOrEmpty, WorkerId, WorkerLoad};
+use shoal_protocol::RawJson;
+
+use super::{checked, count};
+use crate::error::Malformed;
+use crate::proto::worker::v1 as wire;
+
+/// What a node is told while a worker leaves and has nothing to add.
+const LEAVING: &str = "the worker is leaving";
+
+/// An announcement. A worker that drains offers nothing any more.
+pub(crate) fn announcement_out(said: &Announcement, draining: bool) -> wire::Announce {
+    wire::Announce {
+        pool: said.pool.to_string(),
+        catalog: (said.catalog.as_deref().filter(|_| !draining)).map(catalog_out),
+        detail: said.detail.clone(),
+        draining,
+    }
+}
+
+/// An announcement.
+pub(crate) fn announcement_in(
+    worker: &WorkerId,
+    said: wire::Announce,
+) -> Result<Announcement, Malformed> {
+    let catalog = said.catalog.filter(|_| !said.draining);
+    let leaving = said.draining.then(|| LEAVING.to_owned());
+    Ok(Announcement {
+        worker: worker.clone(),
+        pool: Arc::from(said.pool),
+        catalog: catalog.map(catalog_in).transpose()?.map(Arc::new),
+        detail: said.detail.or(leaving),
+    })
+}
+
+fn catalog_out(catalog: &PoolCatalog) -> wire::Catalog {
+    let list = |items: &[RawJson]| items.iter().map(RawJson::to_bytes).collect();
+    let [tools, resources, prompts] = catalog.generations;
+    wire::Catalog {
+        server_info: catalog.server_info.as_ref().map(RawJson::to_bytes),
+        instructions: catalog.instructions.clone(),
+        capabilities: catalog.capabilities.0.to_bytes(),
+        tools: list(&catalog.tools),
+        resources: list(&catalog.resources),
+        resource_templates: list(&catalog.resource_templates),
+        prompts: list(&catalog.prompts),
+        tools_generation: tools,
+        resources_generation: resources,
+        prompts_generation: prompts,
+    }
+}
+
+fn catalog_in(catalog: wire::Catalog) -> Result<PoolCatalog, Malformed> {
+    let server_info = catalog.server_info.map(|text| checked(text, "server info"));
+    let capabilities = match catalog.capabilities {
+        empty if empty.is_empty() => RawObjectOrEmpty::default(),
+        text => RawObjectOrEmpty(checked(text, "capabilities")?),
+    };
+    Ok(PoolCatalog {
+        server_info: server_info.transpose()?,
+        instructions: catalog.instructions,
+        capabilities,
+        tools: list_in(catalog.tools, "tool")?,
+        resources: list_in(catalog.resources, "resource")?,
+        resource_templates: list_in(catalog.resource_templates, "resource template")?,
+        prompts: list_in(catalog.prompts, "prompt")?,
+        generations: [
+            catalog.tools_generation,
+            catalog.resources_generation,
+            catalog.prompts_generation,
+        ],
+    })
+}
+
+fn list_in(items: Vec<Bytes>, what: &'static str) -> Result<Vec<RawJson>, Malformed> {
+    // Cut loose from the frame, which is long and otherwise lives as long as any of its items.
+    let own = |item: Bytes| Bytes::copy_from_slice(&item);
+    items
+        .into_iter()
+        .map(|item| checked(own(item), what))
+        .collect()
+}
+
+/// How busy a worker is.
+pub(crate) fn load_out(load: WorkerLoad) -> wire::Load {
+    wire::Load {
+        running: load.running as u64,
+        queued: load.queued as u64,
+        capacity: load.capacity as u64,
+    }
+}
+
+/// How busy a worker is.
+pub(crate) fn load_in(load: wire::Load) -> WorkerLoad {
+    WorkerLoad {
+        running: count(load.running),
+        queued: count(load.queued),
+        capacity: count(load.capacity),
+    }
+}

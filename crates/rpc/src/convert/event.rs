@@ -1,0 +1,85 @@
+//! The events of calls.
+
+use shoal_ports::{AskId, CallEvent, CallEventKind};
+use shoal_protocol::{Method, RawJson};
+
+use super::outcome::{outcome_in, outcome_out};
+use super::{checked, duration, millis};
+use crate::link::credit;
+use crate::proto::types::v1::call_outcome::Outcome;
+use crate::proto::worker::v1 as wire;
+use crate::proto::worker::v1::event::{self, Kind};
+
+/// An event of a flight.
+pub(crate) fn event_out(flight: u64, event: CallEvent) -> wire::Event {
+    let kind = match event.kind {
+        CallEventKind::Notification { method, params } => Kind::Notification(event::Notification {
+            method: method.as_str().to_owned(),
+            params: params.map(RawJson::into_bytes),
+        }),
+        CallEventKind::Ask {
+            ask,
+            method,
+            params,
+        } => Kind::Ask(event::Ask {
+            ask: ask.0,
+            method: method.as_str().to_owned(),
+            params: params.map(RawJson::into_bytes),
+        }),
+        CallEventKind::CloseStream { retry } => Kind::CloseStream(event::CloseStream {
+            retry_ms: millis(retry),
+        }),
+        CallEventKind::Finished(outcome) => Kind::Finished(outcome_out(outcome)),
+    };
+    wire::Event {
+        flight,
+        sequence: event.sequence,
+        kind: Some(kind),
+    }
+}
+
+/// An event of a flight; `None` for one that only counts, or whose parameters are no JSON.
+pub(crate) fn event_in(event: wire::Event) -> Option<CallEvent> {
+    let params = |params: Option<_>| params.map(|text| checked(text, "params")).transpose();
+    let kind = match event.kind? {
+        Kind::Notification(said) => CallEventKind::Notification {
+            method: Method::from_name(&said.method),
+            params: params(said.params).ok()?,
+        },
+        Kind::Ask(said) => CallEventKind::Ask {
+            ask: AskId(said.ask),
+            method: Method::from_name(&said.method),
+            params: params(said.params).ok()?,
+        },
+        Kind::CloseStream(said) => CallEventKind::CloseStream {
+            retry: duration(said.retry_ms),
+        },
+        Kind::Finished(outcome) => CallEventKind::Finished(outcome_in(outcome)),
+    };
+    Some(CallEvent {
+        sequence: event.sequence,
+        kind,
+    })
+}
+
+/// Whether an event is its call's end.
+pub(crate) fn is_end(event: &wire::Event) -> bool {
+    matches!(event.kind, Some(Kind::Finished(_)))
+}
+
+/// What an event costs.
+pub(crate) fn cost(event: &wire::Event) -> u64 {
+    let payload = match &event.kind {
+        Some(Kind::Notification(said)) => said.params.as_ref().map_or(0, bytes::Bytes::len),
+        Some(Kind::Ask(said)) => said.params.as_ref().map_or(0, bytes::Bytes::len),
+        Some(Kind::Finished(said)) => match &said.outcome {
+            Some(Outcome::Result(result)) => result.len(),
+            Some(Outcome::Error(error)) => {
+                error.message.len() + error.data.as_ref().map_or(0, bytes::Bytes::len)
+            }
+            _ => 0,
+        },
+        Some(Kind::CloseStream(_)) | None => 0,
+    };
+    credit::cost(payload)
+}

@@ -1,0 +1,138 @@
+//! What clients post.
+
+use bytes::Bytes;
+use shoal_ports::{DeliveryId, Post, Principal, SessionId, SessionRef};
+use shoal_protocol::{
+    Body, InvalidMessage, Message, Method, Notification, RawJson, Request, RequestId, Response,
+    RpcError,
+};
+
+use super::outcome::{answer_in, answer_out, error_in, error_out};
+use super::{sixteen, trusted};
+use crate::error::Malformed;
+use crate::proto::node::v1 as wire;
+use crate::proto::node::v1::member::Member;
+
+/// A body on its way to its session; the flight is still to be filled in.
+pub(crate) fn deliver_out(to: &SessionRef, post: Post, relayed: bool) -> wire::Deliver {
+    let (batch, members) = match post.body {
+        Body::Single(message) => (false, vec![message_out(message)]),
+        Body::Batch(members) => (true, members.into_iter().map(member_out).collect()),
+    };
+    wire::Deliver {
+        flight: 0,
+        session: to.session.as_str().to_owned(),
+        principal: to.principal.as_str().to_owned(),
+        delivery: Bytes::copy_from_slice(post.delivery.as_bytes()),
+        repeated: post.repeated,
+        relayed,
+        batch,
+        members,
+    }
+}
+
+/// A body and whose session it goes to.
+pub(crate) fn deliver_in(said: wire::Deliver) -> Result<(SessionRef, Post), Malformed> {
+    let mut members = said.members.into_iter().map(member_in);
+    let body = if said.batch {
+        Body::Batch(members.collect::<Result<_, _>>()?)
+    } else {
+        match (members.next().transpose()?, members.next()) {
+            (Some(Ok(message)), None) => Body::Single(message),
+            _ => return Err(Malformed("body: not exactly one message")),
+        }
+    };
+    let post = Post {
+        body,
+        delivery: DeliveryId::from_bytes(sixteen(&said.delivery, "delivery id")?),
+        repeated: said.repeated,
+    };
+    Ok((session_in(said.session, said.principal), post))
+}
+
+/// A session in the hands of a principal.
+pub(crate) fn session_in(session: String, principal: String) -> SessionRef {
+    SessionRef {
+        session: SessionId::new(session),
+        principal: Principal::new(principal),
+    }
+}
+
+fn member_out(member: Result<Message, InvalidMessage>) -> wire::Member {
+    match member {
+        Ok(message) => message_out(message),
+        Err(invalid) => wire::Member {
+            member: Some(Member::Invalid(wire::Invalid {
+                id: invalid.id.map(id_out),
+                error: Some(error_out(invalid.error)),
+            })),
+        },
+    }
+}
+
+fn message_out(message: Message) -> wire::Member {
+    let member = match message {
+        Message::Request(request) => Member::Request(request_out(request)),
+        Message::Notification(notification) => Member::Notification(wire::Notification {
+            method: notification.method.as_str().to_owned(),
+            params: notification.params.map(RawJson::into_bytes),
+        }),
+        Message::Response(response) => Member::Response(wire::Response {
+            id: id_out(response.id),
+            outcome: Some(answer_out(response.outcome)),
+        }),
+    };
+    wire::Member {
+        member: Some(member),
+    }
+}
+
+fn member_in(member: wire::Member) -> Result<Result<Message, InvalidMessage>, Malformed> {
+    Ok(Ok(match member.member {
+        Some(Member::Request(request)) => Message::Request(request_in(request)?),
+        Some(Member::Notification(said)) => Message::Notification(Notification {
+            method: Method::from_name(&said.method),
+            params: said.params.map(trusted),
+        }),
+        Some(Member::Response(said)) => Message::Response(Response {
+            id: id_in(said.id)?,
+            outcome: answer_in(said.outcome)?,
+        }),
+        Some(Member::Invalid(said)) => {
+            return Ok(Err(InvalidMessage {
+                id: said.id.map(id_in).transpose()?,
+                error: said.error.map_or_else(
+                    || RpcError::invalid_request("the message is invalid"),
+                    error_in,
+                ),
+            }));
+        }
+        None => return Err(Malformed("body: a member of an unknown kind")),
+    }))
+}
+
+/// A request.
+pub(crate) fn request_out(request: Request) -> wire::Request {
+    wire::Request {
+        id: id_out(request.id),
+        method: request.method.as_str().to_owned(),
+        params: request.params.map(RawJson::into_bytes),
+    }
+}
+
+/// A request.
+pub(crate) fn request_in(request: wire::Request) -> Result<Request, Malformed> {
+    Ok(Request {
+        id: id_in(request.id)?,
+        method: Method::from_name(&request.method),
+        params: request.params.map(trusted),
+    })
+}
+
+fn id_out(id: RequestId) -> Bytes {
+    id.to_json().into_bytes()
+}
+
+fn id_in(id: Bytes) -> Result<RequestId, Malformed> {
+    RequestId::from_json(&trusted(id)).map_err(|_| Malformed("request id"))
+}

@@ -1,0 +1,218 @@
+//! The edge's side of node links: the session gateway of another node.
+//!
+//! | | |
+//! |---|---|
+//! | `connect` | hello and welcome |
+//! | `link` | one link, and what waits for its answers |
+//! | `drive` | what arrives on a link |
+//! | `stream` | a stream in the hands of whoever listens |
+
+mod connect;
+mod drive;
+mod link;
+mod stream;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use shoal_ports::{
+    Delivered, EventStream, GatewayError, NodeId, OpenSession, Opened, Post, SessionGateway,
+    SessionRef,
+};
+use shoal_protocol::EventId;
+use tokio::time::Instant;
+
+use self::link::{Link, Reply};
+use crate::LinkConfig;
+use crate::convert::gateway::{event_id_out, open_out};
+use crate::convert::post::deliver_out;
+use crate::link::dial::Backoff;
+use crate::proto::node::v1::edge_frame::Frame;
+use crate::proto::node::v1::{CloseSession, Listen};
+
+/// The session gateway of another node; a cheap handle.
+///
+/// The link is made when it is first needed and again when it is needed after it broke, with a growing wait
+/// between failures, in which callers fail at once. What is under way when it breaks ends in
+/// [`GatewayError::Unreachable`], and streams end with [`Moved`](shoal_ports::StreamItem::Moved).
+///
+/// If a future is dropped the message has been sent or not; its answer is thrown away.
+#[derive(Clone)]
+pub struct RemoteGateway {
+    shared: Arc<Shared>,
+    relayed: bool,
+}
+
+struct Shared {
+    from: NodeId,
+    node: Option<NodeId>,
+    address: String,
+    config: LinkConfig,
+    link: Mutex<Option<Arc<Link>>>,
+    /// Held while a link is made, by one for all.
+    dialling: tokio::sync::Mutex<Dialling>,
+}
+
+struct Dialling {
+    backoff: Backoff,
+    /// Until when, and why, nobody tries.
+    resting: Option<(Instant, String)>,
+}
+
+impl RemoteGateway {
+    /// The gateway of the node at `address` (`host:port`). `from` names this node in the other's logs. A
+    /// node of another name than `node` is not spoken to.
+    pub fn new(from: NodeId, node: Option<NodeId>, address: &str, config: LinkConfig) -> Self {
+        let dialling = Dialling {
+            backoff: Backoff::new(&config),
+            resting: None,
+        };
+        Self {
+            shared: Arc::new(Shared {
+                from,
+                node,
+                address: address.to_owned(),
+                config,
+                link: Mutex::default(),
+                dialling: tokio::sync::Mutex::new(dialling),
+            }),
+            relayed: false,
+        }
+    }
+
+    /// The same gateway for what has come from another node already: the far end does not pass it on
+    /// again. Shares the link.
+    pub fn relayed(&self) -> Self {
+        Self {
+            relayed: true,
+            ..self.clone()
+        }
+    }
+
+    /// Whether the link is up.
+    pub fn is_connected(&self) -> bool {
+        self.shared.up().is_some()
+    }
+
+    /// Ends the link; it is made again when it is needed.
+    pub fn close(&self) {
+        if let Some(link) = self.shared.link.lock().take() {
+            link.close();
+        }
+    }
+
+    async fn ask(&self, frame: impl FnOnce(u64) -> Frame) -> Result<Reply, GatewayError> {
+        let link = match self.shared.up() {
+            Some(link) => link,
+            None => Box::pin(self.shared.dial()).await?,
+        };
+        link.ask(frame).await
+    }
+}
+
+impl Shared {
+    fn up(&self) -> Option<Arc<Link>> {
+        let link = self.link.lock();
+        link.as_ref().filter(|link| link.is_up()).cloned()
+    }
+
+    async fn dial(&self) -> Result<Arc<Link>, GatewayError> {
+        let mut dialling = self.dialling.lock().await;
+        if let Some(link) = self.up() {
+            return Ok(link);
+        }
+        let unreachable = |reason| GatewayError::Unreachable { reason };
+        if let Some((until, why)) = &dialling.resting
+            && Instant::now() < *until
+        {
+            return Err(unreachable(why.clone()));
+        }
+        match connect::connect(&self.from, self.node.as_ref(), &self.address, &self.config).await {
+            Ok(link) => {
+                dialling.backoff.reset();
+                dialling.resting = None;
+                *self.link.lock() = Some(Arc::clone(&link));
+                Ok(link)
+            }
+            Err(error) => {
+                let why = format!("{}: {error}", self.address);
+                let rest = dialling.backoff.next();
+                dialling.resting = Some((Instant::now() + rest, why.clone()));
+                Err(unreachable(why))
+            }
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if let Some(link) = self.link.lock().take() {
+            link.close();
+        }
+    }
+}
+
+#[async_trait]
+impl SessionGateway for RemoteGateway {
+    async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
+        let mut open = open_out(open, self.relayed);
+        let reply = self.ask(|flight| {
+            open.flight = flight;
+            Frame::Open(open)
+        });
+        match reply.await? {
+            Reply::Opened(opened) => Ok(opened),
+            other => Err(other.unexpected()),
+        }
+    }
+
+    async fn deliver(&self, to: &SessionRef, post: Post) -> Result<Delivered, GatewayError> {
+        let mut deliver = deliver_out(to, post, self.relayed);
+        let reply = self.ask(|flight| {
+            deliver.flight = flight;
+            Frame::Deliver(deliver)
+        });
+        match reply.await? {
+            Reply::Json(text) => Ok(Delivered::Json(text)),
+            Reply::Accepted => Ok(Delivered::Accepted),
+            Reply::Stream(stream) => Ok(Delivered::Stream(stream)),
+            other => Err(other.unexpected()),
+        }
+    }
+
+    async fn listen(
+        &self,
+        to: &SessionRef,
+        cursor: Option<EventId>,
+    ) -> Result<EventStream, GatewayError> {
+        let reply = self.ask(|flight| {
+            Frame::Listen(Listen {
+                flight,
+                session: to.session.as_str().to_owned(),
+                principal: to.principal.as_str().to_owned(),
+                cursor: cursor.map(event_id_out),
+                relayed: self.relayed,
+            })
+        });
+        match reply.await? {
+            Reply::Stream(stream) => Ok(stream),
+            other => Err(other.unexpected()),
+        }
+    }
+
+    async fn close(&self, to: &SessionRef) -> Result<(), GatewayError> {
+        let reply = self.ask(|flight| {
+            Frame::CloseSession(CloseSession {
+                flight,
+                session: to.session.as_str().to_owned(),
+                principal: to.principal.as_str().to_owned(),
+                relayed: self.relayed,
+            })
+        });
+        match reply.await? {
+            Reply::Closed => Ok(()),
+            other => Err(other.unexpected()),
+        }
+    }
+}

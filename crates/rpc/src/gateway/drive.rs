@@ -1,0 +1,75 @@
+//! What arrives on a link from a session node.
+
+use std::sync::Arc;
+
+use tonic::Streaming;
+
+use super::link::{Link, Passed, Reply};
+use crate::convert::gateway::{error_from_wire, event_id_in, opened_in};
+use crate::error::{LinkError, Malformed};
+use crate::link::frame::{Frame as _, LinkFrame};
+use crate::link::inbox::Inbox;
+use crate::link::pulse::{Beat, Pulse};
+use crate::proto::node::v1::session_frame::Frame;
+use crate::proto::node::v1::{EdgeFrame, SessionFrame};
+
+type SessionInbox = Inbox<Streaming<SessionFrame>, SessionFrame, EdgeFrame>;
+
+/// Reads the link until it ends.
+pub(super) async fn drive(link: Arc<Link>, mut inbox: SessionInbox, address: String) {
+    let mut pulse = Pulse::new(&link.config);
+    let ended = loop {
+        // What arrives is not counted against the task's budget by itself.
+        tokio::task::consume_budget().await;
+        tokio::select! {
+            biased;
+            frame = inbox.next() => {
+                if let Err(error) = frame.and_then(|frame| handle(&link, frame)) {
+                    break error;
+                }
+            }
+            () = pulse.due() => match pulse.beat(inbox.take_heard()) {
+                Beat::Alive => {}
+                Beat::Ask => link.outbox.push_now(EdgeFrame::of_link(LinkFrame::Ping(0))),
+                Beat::Dead => break LinkError::Silent,
+            },
+            () = link.closing.cancelled() => {
+                break LinkError::Closed("it is not needed any more".to_owned());
+            }
+        }
+    };
+    tracing::info!(node = %address, reason = %ended, "the link to a session node ended");
+    link.over(&ended.to_string());
+}
+
+fn handle(link: &Arc<Link>, frame: SessionFrame) -> Result<(), LinkError> {
+    let Some(frame) = frame.frame else {
+        return Ok(());
+    };
+    match frame {
+        Frame::Json(said) => link.reply(said.flight, Reply::Json(said.text)),
+        Frame::Accepted(said) => link.reply(said.flight, Reply::Accepted),
+        Frame::Opened(said) => {
+            let flight = said.flight;
+            link.reply(flight, Reply::Opened(opened_in(said)?));
+        }
+        Frame::Closed(said) => link.reply(said.flight, Reply::Closed),
+        Frame::Failed(said) => {
+            link.reply(said.flight, Reply::Failed(error_from_wire(said.error)));
+        }
+        Frame::StreamBegan(said) => {
+            let cursor = said.cursor.ok_or(Malformed("stream: it has no cursor"))?;
+            link.began(said.flight, event_id_in(cursor));
+        }
+        Frame::Item(item) => link.pass(item.flight, Passed::Item(item)),
+        Frame::End(said) => link.pass(said.flight, Passed::End),
+        Frame::Welcome(_) => return Err(LinkError::protocol("a second welcome")),
+        // The link has seen to its own before.
+        Frame::Batch(_)
+        | Frame::Fragment(_)
+        | Frame::Ping(_)
+        | Frame::Pong(_)
+        | Frame::Close(_) => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,217 @@
+//! One link to a session node, and what waits for its answers.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use shoal_ports::{EventStream, GatewayError, Opened};
+use shoal_protocol::EventId;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::stream;
+use crate::LinkConfig;
+use crate::link::outbox::Outbox;
+use crate::proto::node::v1::edge_frame::Frame;
+use crate::proto::node::v1::{Detach, EdgeFrame, Item};
+
+/// When to come back to a link that has too much to send.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// A link.
+pub(super) struct Link {
+    pub(super) outbox: Arc<Outbox<EdgeFrame>>,
+    pub(super) config: LinkConfig,
+    /// Ends the link from this side.
+    pub(super) closing: CancellationToken,
+    next: AtomicU64,
+    /// `None` once the link is over.
+    flights: Mutex<Option<HashMap<u64, Flight>>>,
+}
+
+/// What waits for something to arrive.
+enum Flight {
+    /// The first answer.
+    Asked(oneshot::Sender<Reply>),
+    /// Items. Their number is bounded by the credit that the peer has.
+    Streaming(mpsc::UnboundedSender<Passed>),
+}
+
+/// Something of a stream.
+pub(super) enum Passed {
+    Item(Item),
+    End,
+}
+
+/// The first answer to a request.
+pub(super) enum Reply {
+    Opened(Opened),
+    Accepted,
+    Json(Bytes),
+    Stream(EventStream),
+    Closed,
+    Failed(GatewayError),
+}
+
+impl Reply {
+    /// An answer that does not belong to the question.
+    pub(super) fn unexpected(self) -> GatewayError {
+        match self {
+            Self::Failed(error) => error,
+            _ => GatewayError::Internal("the node answered something else than asked".to_owned()),
+        }
+    }
+}
+
+impl Link {
+    pub(super) fn new(outbox: Arc<Outbox<EdgeFrame>>, config: LinkConfig) -> Arc<Self> {
+        Arc::new(Self {
+            outbox,
+            config,
+            closing: CancellationToken::new(),
+            next: AtomicU64::new(1),
+            flights: Mutex::new(Some(HashMap::new())),
+        })
+    }
+
+    pub(super) fn is_up(&self) -> bool {
+        self.flights.lock().is_some()
+    }
+
+    /// Sends a request and waits for the first answer.
+    pub(super) async fn ask(
+        self: &Arc<Self>,
+        frame: impl FnOnce(u64) -> Frame,
+    ) -> Result<Reply, GatewayError> {
+        if self.outbox.is_full() {
+            return Err(GatewayError::Overloaded {
+                reason: "too much waits to be sent to the session's node".to_owned(),
+                retry_after: RETRY_AFTER,
+            });
+        }
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let (answer, answered) = oneshot::channel();
+        let entered = match &mut *self.flights.lock() {
+            Some(flights) => flights.insert(number, Flight::Asked(answer)).is_none(),
+            None => false,
+        };
+        if !entered {
+            return Err(broken());
+        }
+        let mut asking = Asking {
+            link: self,
+            number: Some(number),
+        };
+        if let Err(too_long) = self.outbox.push(number, frame(number)) {
+            // The node has not heard of it.
+            asking.number = None;
+            self.forget(number);
+            return Err(GatewayError::Internal(format!(
+                "the message cannot be passed on: {too_long}"
+            )));
+        }
+        let reply = answered.await;
+        asking.number = None;
+        match reply {
+            Ok(Reply::Failed(error)) => Err(error),
+            Ok(reply) => Ok(reply),
+            Err(_) => Err(broken()),
+        }
+    }
+
+    /// Hands the first answer to whoever waits; a stream goes on from there.
+    pub(super) fn reply(&self, number: u64, reply: Reply) {
+        let asked = match &mut *self.flights.lock() {
+            Some(flights) => flights.remove(&number),
+            None => None,
+        };
+        if let Some(Flight::Asked(asked)) = asked {
+            // Whoever has left has said so.
+            let _ = asked.send(reply);
+        }
+    }
+
+    /// A stream has begun in answer to a request.
+    pub(super) fn began(self: &Arc<Self>, number: u64, cursor: EventId) {
+        let (sender, items) = mpsc::unbounded_channel();
+        let asked = match &mut *self.flights.lock() {
+            Some(flights) => match flights.remove(&number) {
+                Some(Flight::Asked(asked)) => {
+                    flights.insert(number, Flight::Streaming(sender));
+                    Some(asked)
+                }
+                _ => None,
+            },
+            None => None,
+        };
+        let Some(asked) = asked else {
+            return self.detach(number);
+        };
+        let stream = stream::forward(Arc::clone(self), number, cursor, items);
+        let _ = asked.send(Reply::Stream(stream));
+    }
+
+    /// Passes on something of a stream.
+    pub(super) fn pass(&self, number: u64, passed: Passed) {
+        let mut flights = self.flights.lock();
+        let Some(flights) = flights.as_mut() else {
+            return;
+        };
+        let ended = matches!(passed, Passed::End);
+        if let Some(Flight::Streaming(items)) = flights.get(&number) {
+            // A reader that has left has said so.
+            let _ = items.send(passed);
+        }
+        if ended {
+            flights.remove(&number);
+        }
+    }
+
+    /// Nobody waits for a flight any more.
+    pub(super) fn detach(&self, number: u64) {
+        self.forget(number);
+        // Behind what was asked, which may still be on its way in fragments. Never too long.
+        let _ = (self.outbox).push(number, Frame::Detach(Detach { flight: number }));
+    }
+
+    fn forget(&self, number: u64) {
+        if let Some(flights) = &mut *self.flights.lock() {
+            flights.remove(&number);
+        }
+    }
+
+    /// The link is over: whoever waits learns it.
+    pub(super) fn over(&self, reason: &str) {
+        let flights = self.flights.lock().take();
+        drop(flights);
+        self.outbox.close(Some(reason));
+    }
+
+    /// Ends the link.
+    pub(super) fn close(&self) {
+        self.closing.cancel();
+    }
+}
+
+/// Tells the node when whoever asked does not wait for the answer.
+struct Asking<'a> {
+    link: &'a Link,
+    number: Option<u64>,
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        if let Some(number) = self.number {
+            self.link.detach(number);
+        }
+    }
+}
+
+fn broken() -> GatewayError {
+    GatewayError::Unreachable {
+        reason: "the link broke".to_owned(),
+    }
+}

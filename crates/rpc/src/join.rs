@@ -1,0 +1,151 @@
+//! The worker's side of worker links: any [`Worker`] served to nodes elsewhere.
+//!
+//! | | |
+//! |---|---|
+//! | `connect` | hello and welcome |
+//! | `run` | a link's life: dialled, driven, dialled again |
+//! | `drive` | what arrives on a link, and what the worker has to say by itself |
+//! | `seat` | what is kept for a node, whatever becomes of the link to it |
+//! | `flight` | one reader of one call |
+//! | `chores` | what is done beside calls: subscriptions, answers, ends of sessions |
+//!
+//! One task drives a link with all its calls: looking at a call costs less than waking a task for it.
+
+mod chores;
+mod connect;
+mod drive;
+mod flight;
+mod run;
+mod seat;
+mod subscriptions;
+
+use std::sync::Arc;
+
+use shoal_ports::{NodeId, NodeInfo, Worker, WorkerId};
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::LinkConfig;
+use run::Runner;
+use subscriptions::Subscriptions;
+
+/// A worker of this process with what its links share; a cheap handle. Make one for each worker, once:
+/// nodes take another one for a worker that has forgotten its calls.
+#[derive(Clone)]
+pub struct JoiningWorker {
+    joining: Arc<Joining>,
+}
+
+struct Joining {
+    worker: Arc<dyn Worker>,
+    /// Tells this runtime from one that had the same name before.
+    incarnation: u64,
+    subscriptions: Subscriptions,
+}
+
+impl Joining {
+    fn id(&self) -> WorkerId {
+        self.worker.announcement().borrow().worker.clone()
+    }
+}
+
+impl JoiningWorker {
+    /// Prepares a worker for being linked.
+    pub fn new(worker: Arc<dyn Worker>) -> Self {
+        Self {
+            joining: Arc::new(Joining {
+                worker,
+                incarnation: rand::random(),
+                subscriptions: Subscriptions::default(),
+            }),
+        }
+    }
+}
+
+/// How a [`WorkerJoin`] is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JoinState {
+    /// Whether the link is up.
+    pub connected: bool,
+    /// The node at the address, once it has been reached.
+    pub node: Option<NodeId>,
+    /// Why the last attempt or link failed; kept until the next one succeeds.
+    pub last_error: Option<String>,
+}
+
+/// A worker's link to one node address, redialled until it is stopped or dropped.
+///
+/// Calls go on while the link is broken; they are kept for the node until it is back. What the node does
+/// not remember when it is back is let go of.
+pub struct WorkerJoin {
+    state: watch::Sender<JoinState>,
+    nodes: watch::Sender<Vec<NodeInfo>>,
+    leave: watch::Sender<Option<Instant>>,
+    /// Whether all calls had ended, once it is over.
+    over: watch::Receiver<Option<bool>>,
+    stop: CancellationToken,
+}
+
+impl WorkerJoin {
+    /// Begins to link `worker` to the node at `address` (`host:port`).
+    ///
+    /// # Panics
+    /// Outside a Tokio runtime.
+    pub fn start(worker: &JoiningWorker, address: &str, config: LinkConfig) -> Self {
+        let (over, is_over) = watch::channel(None);
+        let join = Self {
+            state: watch::Sender::default(),
+            nodes: watch::Sender::default(),
+            leave: watch::Sender::default(),
+            over: is_over,
+            stop: CancellationToken::new(),
+        };
+        let runner = Runner {
+            joining: Arc::clone(&worker.joining),
+            address: address.to_owned(),
+            config,
+            state: join.state.clone(),
+            nodes: join.nodes.clone(),
+            stop: join.stop.clone(),
+            leave: join.leave.subscribe(),
+        };
+        tokio::spawn(async move {
+            let idle = runner.run().await;
+            over.send_replace(Some(idle));
+        });
+        join
+    }
+
+    /// How the link is; the receiver tells of changes.
+    pub fn state(&self) -> watch::Receiver<JoinState> {
+        self.state.subscribe()
+    }
+
+    /// The nodes that this node has told of; empty until it has.
+    pub fn nodes(&self) -> watch::Receiver<Vec<NodeInfo>> {
+        self.nodes.subscribe()
+    }
+
+    /// Leaves the node: says at once that nothing new should be started, lets the node's calls end until
+    /// `deadline`, says goodbye, and stops. Whether all calls had ended.
+    ///
+    /// Cancellation safe: dropped, the leaving goes on until the join is dropped.
+    pub async fn leave(&self, deadline: Instant) -> bool {
+        self.leave.send_replace(Some(deadline));
+        let mut over = self.over.clone();
+        let idle = over.wait_for(Option::is_some).await;
+        idle.is_ok_and(|idle| *idle == Some(true))
+    }
+
+    /// Stops at once, without a goodbye. The node waits for the worker to come back, for a while.
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+}
+
+impl Drop for WorkerJoin {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}

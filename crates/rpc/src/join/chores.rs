@@ -1,0 +1,162 @@
+//! What a worker does for a node beside running calls.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use futures::StreamExt as _;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use shoal_ports::{AskId, SessionId};
+use shoal_protocol::RpcError;
+
+use super::Joining;
+use crate::convert::outcome::error_out;
+use crate::proto::worker::v1::Subscribed;
+
+/// Everything that takes its time, and the resources that the node wants to hear of.
+pub(super) struct Chores {
+    joining: Arc<Joining>,
+    running: FuturesUnordered<BoxFuture<'static, Outcome>>,
+    subscribed: BTreeSet<String>,
+    /// Changes of subscriptions, one after the other.
+    wishes: VecDeque<Wish>,
+    is_wishing: bool,
+    /// How often all subscriptions were ended.
+    endings: u64,
+}
+
+enum Wish {
+    Subscribe(u64, String),
+    Unsubscribe(String),
+}
+
+enum Outcome {
+    Done(Done),
+    Subscribed(u64, String, Result<(), RpcError>, u64),
+    Unsubscribed,
+}
+
+/// What came of a chore.
+pub(super) enum Done {
+    /// An answer has arrived.
+    Answered(u64, AskId, bool),
+    /// A subscription was answered.
+    Subscribed(Subscribed),
+    /// Nothing to say.
+    Nothing,
+}
+
+impl Chores {
+    pub(super) fn new(joining: Arc<Joining>) -> Self {
+        Self {
+            joining,
+            running: FuturesUnordered::new(),
+            subscribed: BTreeSet::new(),
+            wishes: VecDeque::new(),
+            is_wishing: false,
+            endings: 0,
+        }
+    }
+
+    /// The resources that the node wants to hear of.
+    pub(super) fn subscribed(&self) -> &BTreeSet<String> {
+        &self.subscribed
+    }
+
+    /// Adds something.
+    pub(super) fn add(&mut self, chore: impl Future<Output = Done> + Send + 'static) {
+        self.running
+            .push(Box::pin(async move { Outcome::Done(chore.await) }));
+    }
+
+    /// Tells the backend that a session is over.
+    pub(super) fn end_session(&mut self, session: SessionId) {
+        let worker = Arc::clone(&self.joining.worker);
+        self.add(async move {
+            worker.end_session(&session).await;
+            Done::Nothing
+        });
+    }
+
+    /// The node wants to hear of a resource.
+    pub(super) fn subscribe(&mut self, request: u64, uri: String) {
+        self.wishes.push_back(Wish::Subscribe(request, uri));
+        self.wish();
+    }
+
+    /// The node does not want to hear of a resource any more.
+    pub(super) fn unsubscribe(&mut self, uri: String) {
+        self.wishes.push_back(Wish::Unsubscribe(uri));
+        self.wish();
+    }
+
+    /// The node is gone.
+    pub(super) fn unsubscribe_all(&mut self) {
+        self.endings += 1;
+        self.wishes = (self.subscribed.iter().cloned())
+            .map(Wish::Unsubscribe)
+            .collect();
+        self.wish();
+    }
+
+    fn wish(&mut self) {
+        while !self.is_wishing
+            && let Some(wish) = self.wishes.pop_front()
+        {
+            let joining = Arc::clone(&self.joining);
+            let endings = self.endings;
+            let chore: BoxFuture<'static, Outcome> = match wish {
+                Wish::Subscribe(request, uri) if self.subscribed.contains(&uri) => {
+                    Box::pin(async move { Outcome::Subscribed(request, uri, Ok(()), endings) })
+                }
+                Wish::Subscribe(request, uri) => Box::pin(async move {
+                    let outcome = joining.subscriptions.add(&joining.worker, &uri).await;
+                    Outcome::Subscribed(request, uri, outcome, endings)
+                }),
+                Wish::Unsubscribe(uri) if self.subscribed.remove(&uri) => Box::pin(async move {
+                    joining.subscriptions.remove(&joining.worker, &uri).await;
+                    Outcome::Unsubscribed
+                }),
+                Wish::Unsubscribe(_) => continue,
+            };
+            self.is_wishing = true;
+            self.running.push(chore);
+        }
+    }
+
+    /// What came of the next chore that is done; never returns while there is none. Cancellation safe.
+    pub(super) async fn next(&mut self) -> Done {
+        let Some(outcome) = self.running.next().await else {
+            return std::future::pending().await;
+        };
+        let (request, uri, outcome, endings) = match outcome {
+            Outcome::Done(done) => return done,
+            Outcome::Unsubscribed => {
+                self.is_wishing = false;
+                self.wish();
+                return Done::Nothing;
+            }
+            Outcome::Subscribed(request, uri, outcome, endings) => (request, uri, outcome, endings),
+        };
+        self.is_wishing = false;
+        if outcome.is_ok() {
+            self.subscribed.insert(uri.clone());
+            if endings != self.endings {
+                // The node went meanwhile.
+                self.wishes.push_front(Wish::Unsubscribe(uri));
+            }
+        }
+        self.wish();
+        Done::Subscribed(Subscribed {
+            request,
+            error: outcome.err().map(error_out),
+        })
+    }
+
+    /// Waits until everything is done. Cancellation safe.
+    pub(super) async fn finish(&mut self) {
+        while !self.running.is_empty() {
+            self.next().await;
+        }
+    }
+}

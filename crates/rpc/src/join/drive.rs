@@ -1,0 +1,271 @@
+//! One link of a worker to a node, as the worker drives it.
+
+use std::sync::Arc;
+
+use shoal_ports::{Announcement, AskId, BusEvent, NodeInfo, SessionId, WorkerLoad};
+use shoal_protocol::RawJson;
+use tokio::sync::{broadcast, watch};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::connect::NodeInbox;
+use super::seat::Seat;
+use crate::LinkConfig;
+use crate::convert::call::{call_in, id_in};
+use crate::convert::catalog::{announcement_out, load_out};
+use crate::convert::node::node_in;
+use crate::convert::outcome::answer_in;
+use crate::error::LinkError;
+use crate::link::frame::{Frame as _, LinkFrame};
+use crate::link::outbox::Outbox;
+use crate::link::pulse::{Beat, Pulse};
+use crate::proto::worker::v1::node_frame::Frame;
+use crate::proto::worker::v1::worker_frame::Frame as WorkerKind;
+use crate::proto::worker::v1::{self as wire, NodeFrame, WorkerFrame};
+
+/// What drives a link, beside the seat.
+pub(super) struct Drive<'a> {
+    pub(super) seat: &'a mut Seat,
+    pub(super) config: &'a LinkConfig,
+    pub(super) nodes: &'a watch::Sender<Vec<NodeInfo>>,
+    pub(super) stop: &'a CancellationToken,
+    pub(super) leave: watch::Receiver<Option<Instant>>,
+    pub(super) inbox: NodeInbox,
+    pub(super) outbox: Arc<Outbox<WorkerFrame>>,
+    pulse: Pulse,
+    announcement: watch::Receiver<Announcement>,
+    news: broadcast::Receiver<BusEvent>,
+    has_news: bool,
+    ticks: Interval,
+    reported: Option<WorkerLoad>,
+}
+
+/// How a link ended.
+pub(super) enum End {
+    /// It broke.
+    Broke(LinkError),
+    /// It was to stop.
+    Stopped,
+    /// It said goodbye; whether all calls had ended.
+    Left(bool),
+}
+
+impl<'a> Drive<'a> {
+    pub(super) fn new(
+        seat: &'a mut Seat,
+        config: &'a LinkConfig,
+        nodes: &'a watch::Sender<Vec<NodeInfo>>,
+        stop: &'a CancellationToken,
+        leave: watch::Receiver<Option<Instant>>,
+        inbox: NodeInbox,
+        outbox: Arc<Outbox<WorkerFrame>>,
+    ) -> Self {
+        let worker = &seat.joining.worker;
+        let (announcement, news) = (worker.announcement(), worker.news());
+        let mut ticks = interval(config.load_interval);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self {
+            seat,
+            config,
+            nodes,
+            stop,
+            leave,
+            inbox,
+            outbox,
+            pulse: Pulse::new(config),
+            announcement,
+            news,
+            has_news: true,
+            ticks,
+            reported: None,
+        }
+    }
+
+    /// Drives the link until it ends.
+    pub(super) async fn run(mut self) -> End {
+        self.announce();
+        loop {
+            let leaving = *self.leave.borrow_and_update();
+            if let Some(deadline) = leaving
+                && (self.seat.is_idle() || Instant::now() >= deadline)
+            {
+                return self.part().await;
+            }
+            if let Err(end) = self.step(leaving).await {
+                return end;
+            }
+        }
+    }
+
+    /// Does the next thing that is to be done.
+    async fn step(&mut self, leaving: Option<Instant>) -> Result<(), End> {
+        // What arrives is not counted against the task's budget by itself.
+        tokio::task::consume_budget().await;
+        let full = self.outbox.is_full();
+        let accept = self.seat.accept_due();
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => {
+                self.outbox.close(Some("the worker stops"));
+                return Err(End::Stopped);
+            }
+            number = self.seat.ready.next(), if !full => self.seat.look(number),
+            frame = self.inbox.next() => {
+                let handled = frame.and_then(|frame| self.handle(frame));
+                handled.map_err(End::Broke)?;
+            }
+            () = self.outbox.room(), if full => {}
+            done = self.seat.chores.next() => self.seat.done(done),
+            () = until(accept) => self.seat.accept(Instant::now()),
+            _ = self.ticks.tick() => self.report(),
+            Ok(()) = self.announcement.changed() => self.announce(),
+            news = self.news.recv(), if self.has_news => self.tell(news),
+            () = self.pulse.due() => match self.pulse.beat(self.inbox.take_heard()) {
+                Beat::Alive => {}
+                Beat::Ask => self.outbox.push_now(WorkerFrame::of_link(LinkFrame::Ping(0))),
+                Beat::Dead => return Err(End::Broke(LinkError::Silent)),
+            },
+            Ok(()) = self.leave.changed() => self.announce(),
+            () = until(leaving) => {}
+        }
+        Ok(())
+    }
+
+    fn handle(&mut self, frame: NodeFrame) -> Result<(), LinkError> {
+        let Some(frame) = frame.frame else {
+            return Ok(());
+        };
+        match frame {
+            Frame::Start(said) => {
+                let now = Instant::now();
+                let call = said
+                    .call
+                    .ok_or_else(|| LinkError::protocol("a start of no call"))?;
+                let accept = now + self.config.accept_after;
+                self.seat.start(said.flight, call_in(call, now)?, accept);
+            }
+            Frame::Attach(said) => {
+                let accept = Instant::now() + self.config.accept_after;
+                let call = id_in(&said.call)?;
+                self.seat.attach(said.flight, call, said.after, accept);
+            }
+            Frame::Answer(said) => {
+                let outcome = answer_in(said.outcome)?;
+                self.seat.answer(said.flight, AskId(said.ask), outcome);
+            }
+            Frame::Credit(said) => {
+                if let Some(flight) = self.seat.flight(said.flight) {
+                    flight.grant(said.bytes);
+                }
+            }
+            Frame::Cancel(said) => {
+                if let Some(flight) = self.seat.flight(said.flight) {
+                    flight.cancel(said.reason);
+                }
+            }
+            Frame::Detach(said) => self.detach(said),
+            Frame::Nodes(said) => {
+                let nodes = said.nodes.into_iter().map(node_in).collect();
+                self.nodes.send_replace(nodes);
+            }
+            Frame::Subscribe(said) => self.seat.chores.subscribe(said.request, said.uri),
+            Frame::Unsubscribe(said) => self.seat.chores.unsubscribe(said.uri),
+            Frame::EndSession(said) => {
+                self.seat.chores.end_session(SessionId::new(said.session));
+            }
+            Frame::Welcome(_) => return Err(LinkError::protocol("a second welcome")),
+            // The link has seen to its own before.
+            Frame::Batch(_)
+            | Frame::Fragment(_)
+            | Frame::Ping(_)
+            | Frame::Pong(_)
+            | Frame::Close(_) => {}
+        }
+        Ok(())
+    }
+
+    fn detach(&mut self, said: wire::Detach) {
+        if !said.steering {
+            self.seat.drop_flight(said.flight);
+        } else if let Some(flight) = self.seat.flight(said.flight) {
+            flight.stop_reading();
+        }
+    }
+
+    /// Says what the worker offers.
+    fn announce(&mut self) {
+        let draining = self.leave.borrow().is_some() || self.seat.parted;
+        let said = announcement_out(&self.announcement.borrow_and_update(), draining);
+        let (pool, draining) = (said.pool.clone(), said.draining);
+        if let Err(too_long) = self.outbox.push(0, WorkerKind::Announce(said)) {
+            tracing::error!(pool, %too_long, "a catalog does not fit on a link");
+            let said = wire::Announce {
+                pool,
+                catalog: None,
+                detail: Some(format!("the catalog does not fit on a link: {too_long}")),
+                draining,
+            };
+            self.seat.say(WorkerKind::Announce(said));
+        }
+    }
+
+    /// Says how busy the worker is, if that has changed.
+    fn report(&mut self) {
+        let load = self.seat.joining.worker.load();
+        if self.reported.replace(load) != Some(load) {
+            self.outbox.push_now(WorkerKind::Load(load_out(load)));
+        }
+    }
+
+    fn tell(&mut self, news: Result<BusEvent, broadcast::error::RecvError>) {
+        let subscribed = self.seat.chores.subscribed();
+        match news {
+            Ok(BusEvent::ResourceUpdated { uri, params }) if subscribed.contains(&uri) => {
+                self.push_news(uri, params);
+            }
+            // Some were missed: whatever is watched may have changed.
+            Err(broadcast::error::RecvError::Lagged(_)) => {
+                for uri in subscribed {
+                    let params = RawJson::of(&serde_json::json!({ "uri": uri }));
+                    self.push_news(uri.clone(), params);
+                }
+            }
+            Err(broadcast::error::RecvError::Closed) => self.has_news = false,
+            Ok(_) => {}
+        }
+    }
+
+    fn push_news(&self, uri: String, params: RawJson) {
+        // Best effort: the client that reads it late anyway reads the newest.
+        if !self.outbox.is_full() {
+            let params = params.into_bytes();
+            self.seat.say(WorkerKind::News(wire::News { uri, params }));
+        }
+    }
+
+    /// Says goodbye, and refuses what was still on its way, until the node has heard it.
+    async fn part(mut self) -> End {
+        let idle = self.seat.is_idle();
+        self.seat.parted = true;
+        self.outbox.push_now(WorkerKind::Goodbye(wire::Goodbye {}));
+        let deadline = Instant::now() + self.config.handshake_timeout;
+        loop {
+            tokio::select! {
+                step = self.step(None) => match step {
+                    Ok(()) => {}
+                    Err(_) => break,
+                },
+                () = sleep_until(deadline) => break,
+            }
+        }
+        self.outbox.close(None);
+        End::Left(idle)
+    }
+}
+
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,199 @@
+//! One reader of one call, as the worker serves it.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use futures::Stream as _;
+use futures::future::BoxFuture;
+use shoal_ports::{
+    Answered, AskId, CallControl, CallEvent, CallEvents, CallFailure, RunningCall, answered,
+};
+use shoal_protocol::Outcome;
+
+use crate::link::ready::Bell;
+
+/// One reader of one call.
+pub(super) struct Flight {
+    stage: Stage,
+    control: Option<Arc<dyn CallControl>>,
+    cancelled: Option<String>,
+    /// The requests that were answered, and whether they were open, once that is known. A node that lost
+    /// the acknowledgement sends its answer again.
+    answered: Vec<(AskId, Option<bool>)>,
+    /// Whether somebody reads the events.
+    reading: bool,
+    /// What may be sent.
+    credit: i64,
+    /// The number of the last event that was sent.
+    pub(super) last: u64,
+    /// Whether the node has been told anything.
+    pub(super) spoken: bool,
+    bell: Arc<Bell>,
+    waker: Waker,
+}
+
+/// How a call comes to its reader.
+pub(super) type Opening = BoxFuture<'static, Result<RunningCall, CallFailure>>;
+
+enum Stage {
+    Starting(Opening),
+    Reading(CallEvents),
+    /// Nobody reads the events, but the call can be steered.
+    Steering,
+}
+
+/// What came of looking at a flight.
+pub(super) enum Step {
+    /// Nothing; it rings when there is more.
+    Wait,
+    /// An event.
+    Event(CallEvent),
+    /// The call does not run.
+    Refused(CallFailure),
+    /// The events have ended, whether by the call's end or otherwise.
+    Ended,
+}
+
+impl Flight {
+    pub(super) fn new(opening: Opening, after: u64, credit: i64, bell: Arc<Bell>) -> Self {
+        Self {
+            stage: Stage::Starting(opening),
+            control: None,
+            cancelled: None,
+            answered: Vec::new(),
+            reading: true,
+            credit,
+            last: after,
+            spoken: false,
+            waker: bell.waker(),
+            bell,
+        }
+    }
+
+    /// Has the flight looked at soon.
+    pub(super) fn ring(&self) {
+        self.bell.ring();
+    }
+
+    /// Looks for something to say. While there is `nobody` to hear it, only starts go on.
+    pub(super) fn poll(&mut self, nobody: bool) -> Step {
+        let waker = self.waker.clone();
+        let mut cx = Context::from_waker(&waker);
+        if let Stage::Starting(opening) = &mut self.stage {
+            match opening.as_mut().poll(&mut cx) {
+                Poll::Pending => return Step::Wait,
+                Poll::Ready(Ok(running)) => self.run(running),
+                Poll::Ready(Err(failure)) => return Step::Refused(failure),
+            }
+        }
+        let Stage::Reading(events) = &mut self.stage else {
+            return Step::Wait;
+        };
+        if nobody || self.credit <= 0 {
+            return Step::Wait;
+        }
+        match Pin::new(events).poll_next(&mut cx) {
+            Poll::Pending => Step::Wait,
+            Poll::Ready(Some(event)) => Step::Event(event),
+            Poll::Ready(None) => Step::Ended,
+        }
+    }
+
+    fn run(&mut self, running: RunningCall) {
+        if let Some(reason) = &self.cancelled {
+            running.control.cancel(reason);
+        }
+        self.control = Some(running.control);
+        self.stage = if self.reading {
+            Stage::Reading(running.events)
+        } else {
+            Stage::Steering
+        };
+    }
+
+    /// Counts what was sent.
+    pub(super) fn sent(&mut self, sequence: u64, cost: u64) {
+        self.spoken = true;
+        self.last = sequence;
+        self.credit = self.credit.saturating_sub_unsigned(cost);
+    }
+
+    /// The reader has read something.
+    pub(super) fn grant(&mut self, bytes: u64) {
+        let dry = self.credit <= 0;
+        self.credit = self.credit.saturating_add_unsigned(bytes);
+        if dry && self.credit > 0 {
+            self.ring();
+        }
+    }
+
+    /// Passes an answer on; its fate is known later. `None` for one that is on its way already.
+    pub(super) fn answer(&mut self, ask: AskId, outcome: Outcome) -> Option<Answered> {
+        if let Some((_, fate)) = self.answered.iter().find(|(known, _)| *known == ask) {
+            return fate.map(answered);
+        }
+        // Nothing can have been asked before there is a control.
+        let control = self.control.as_ref()?;
+        self.answered.push((ask, None));
+        Some(control.answer(ask, outcome))
+    }
+
+    /// Remembers the fate of an answer.
+    pub(super) fn answered(&mut self, ask: AskId, open: bool) {
+        if let Some((_, fate)) = self.answered.iter_mut().find(|(known, _)| *known == ask) {
+            *fate = Some(open);
+        }
+    }
+
+    pub(super) fn cancel(&mut self, reason: String) {
+        if let Some(control) = &self.control {
+            control.cancel(&reason);
+        }
+        self.cancelled = Some(reason);
+    }
+
+    /// Lets go of the events.
+    pub(super) fn stop_reading(&mut self) {
+        self.reading = false;
+        if matches!(self.stage, Stage::Reading(_)) {
+            self.stage = Stage::Steering;
+        }
+    }
+
+    /// Whether somebody waits for its events.
+    pub(super) fn is_read(&self) -> bool {
+        self.reading
+    }
+
+    /// Whether another reader has the call now.
+    fn is_taken_over(&mut self) -> bool {
+        let Stage::Reading(events) = &mut self.stage else {
+            return false;
+        };
+        // The event that this may yield comes again: whoever asks attaches anew.
+        let next = Pin::new(events).poll_next(&mut Context::from_waker(Waker::noop()));
+        matches!(next, Poll::Ready(None))
+    }
+
+    /// Goes on for a reader that has come back and has the events up to `after`; `opening` gets the others
+    /// once more, if some were lost. `false` when another reader has the call now.
+    pub(super) fn resume(
+        &mut self,
+        after: u64,
+        credit: i64,
+        opening: impl FnOnce() -> Opening,
+    ) -> bool {
+        self.credit = credit;
+        if self.last != after {
+            if self.is_taken_over() {
+                return false;
+            }
+            self.stage = Stage::Starting(opening());
+            self.last = after;
+        }
+        self.spoken = false;
+        self.ring();
+        true
+    }
+}

@@ -1,0 +1,152 @@
+//! The life of a worker's link to one address: dialled, driven, and dialled again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shoal_ports::{NodeId, NodeInfo};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::connect::{Connected, connect};
+use super::drive::{Drive, End};
+use super::seat::Seat;
+use super::{JoinState, Joining};
+use crate::LinkConfig;
+use crate::convert::node::node_in;
+use crate::error::LinkError;
+use crate::link::dial::Backoff;
+
+/// How long the backend may take to end subscriptions when a link stops.
+const TIDY: Duration = Duration::from_secs(1);
+
+/// What keeps a link.
+pub(super) struct Runner {
+    pub(super) joining: Arc<Joining>,
+    pub(super) address: String,
+    pub(super) config: LinkConfig,
+    pub(super) state: watch::Sender<JoinState>,
+    pub(super) nodes: watch::Sender<Vec<NodeInfo>>,
+    pub(super) stop: CancellationToken,
+    pub(super) leave: watch::Receiver<Option<Instant>>,
+}
+
+/// What a node remembers of this worker.
+type Memory = (String, u64);
+
+impl Runner {
+    /// Keeps the link until it is stopped or has left; whether all calls had ended.
+    pub(super) async fn run(mut self) -> bool {
+        let mut seat = Seat::new(Arc::clone(&self.joining));
+        let mut backoff = Backoff::new(&self.config);
+        let mut memory = None;
+        let mut alone_since = Instant::now();
+        let idle = loop {
+            if self.is_done_leaving(&seat) {
+                break seat.is_idle();
+            }
+            let connected = tokio::select! {
+                connected = connect(&self.joining, &self.address, &self.config) => connected,
+                () = self.stop.cancelled() => break false,
+                () = seat.idle() => continue,
+            };
+            let error = match connected {
+                Ok(connected) => match self.drive(&mut seat, connected, &mut memory).await {
+                    End::Broke(error) => {
+                        backoff.reset();
+                        alone_since = Instant::now();
+                        error
+                    }
+                    End::Stopped => break false,
+                    End::Left(idle) => break idle,
+                },
+                Err(error) => error,
+            };
+            self.failed(&error);
+            // By now the node has given up too, whenever it saw the link break.
+            if alone_since.elapsed() > 2 * self.config.rejoin {
+                seat.clear();
+            }
+            if !self.wait(&mut seat, backoff.next()).await {
+                break false;
+            }
+        };
+        self.state.send_modify(|state| state.connected = false);
+        seat.clear();
+        let _ = timeout(TIDY, seat.chores.finish()).await;
+        idle
+    }
+
+    fn is_done_leaving(&self, seat: &Seat) -> bool {
+        let leaving = *self.leave.borrow();
+        leaving.is_some_and(|deadline| seat.is_idle() || Instant::now() >= deadline)
+    }
+
+    async fn drive(
+        &self,
+        seat: &mut Seat,
+        connected: Connected,
+        memory: &mut Option<Memory>,
+    ) -> End {
+        let Connected {
+            welcome,
+            peer,
+            inbox,
+            outbox,
+        } = connected;
+        let node = NodeId::new(welcome.node.clone());
+        tracing::info!(worker = %self.joining.id(), %node, address = self.address, "a worker joined a node");
+        let now = Some((welcome.node, welcome.memory));
+        if *memory == now {
+            seat.keep(&welcome.flights);
+        } else {
+            seat.clear();
+            *memory = now;
+        }
+        let nodes = welcome.nodes.into_iter().map(node_in).collect();
+        self.nodes.send_replace(nodes);
+        self.state.send_replace(JoinState {
+            connected: true,
+            node: Some(node),
+            last_error: None,
+        });
+        seat.link(Arc::clone(&outbox), &peer);
+        let drive = Drive::new(
+            seat,
+            &self.config,
+            &self.nodes,
+            &self.stop,
+            self.leave.clone(),
+            inbox,
+            Arc::clone(&outbox),
+        );
+        let end = drive.run().await;
+        if let End::Broke(error) = &end {
+            outbox.close(Some(&error.to_string()));
+        }
+        seat.unlink();
+        end
+    }
+
+    fn failed(&self, error: &LinkError) {
+        self.state.send_modify(|state| {
+            let first = state.connected || state.last_error.is_none();
+            if first {
+                // Once, and not for each attempt.
+                tracing::warn!(worker = %self.joining.id(), address = self.address, %error, "no link to a node");
+            }
+            state.connected = false;
+            state.last_error = Some(error.to_string());
+        });
+    }
+
+    /// Waits before the next attempt, while what was started goes on; `false` when it is to stop.
+    async fn wait(&mut self, seat: &mut Seat, wait: Duration) -> bool {
+        tokio::select! {
+            () = sleep(wait) => true,
+            Ok(()) = self.leave.changed() => true,
+            () = self.stop.cancelled() => false,
+            () = seat.idle() => true,
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! What a worker keeps for one node, whatever becomes of the link to it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use futures::FutureExt as _;
+use shoal_ports::{
+    AskId, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Worker,
+};
+use shoal_protocol::{Outcome, RpcError};
+use tokio::time::Instant;
+
+use super::Joining;
+use super::chores::{Chores, Done};
+use super::flight::{Flight, Opening, Step};
+use crate::convert::event::{cost, event_out, is_end};
+use crate::convert::outcome::failure_out;
+use crate::error::TooLong;
+use crate::link::outbox::Outbox;
+use crate::link::ready::ReadySet;
+use crate::link::versions::Peer;
+use crate::proto::worker::v1::worker_frame::Frame;
+use crate::proto::worker::v1::{self as wire, WorkerFrame};
+
+/// Events of one flight that are sent before the others have their turn.
+const EVENTS_AT_ONCE: usize = 32;
+
+/// What a worker keeps for one node.
+pub(super) struct Seat {
+    pub(super) joining: Arc<Joining>,
+    pub(super) ready: ReadySet,
+    /// The way to the node, while there is one.
+    outbox: Option<Arc<Outbox<WorkerFrame>>>,
+    credit: i64,
+    flights: HashMap<u64, Flight>,
+    /// Flights of which nothing was said, and when it should be.
+    quiet: VecDeque<(Instant, u64)>,
+    pub(super) chores: Chores,
+    /// Set when nothing may be started any more.
+    pub(super) parted: bool,
+}
+
+impl Seat {
+    pub(super) fn new(joining: Arc<Joining>) -> Self {
+        Self {
+            chores: Chores::new(Arc::clone(&joining)),
+            joining,
+            ready: ReadySet::default(),
+            outbox: None,
+            credit: 0,
+            flights: HashMap::new(),
+            quiet: VecDeque::new(),
+            parted: false,
+        }
+    }
+
+    fn worker(&self) -> Arc<dyn Worker> {
+        Arc::clone(&self.joining.worker)
+    }
+
+    /// Goes on with a new link.
+    pub(super) fn link(&mut self, outbox: Arc<Outbox<WorkerFrame>>, peer: &Peer) {
+        self.outbox = Some(outbox);
+        self.credit = peer.credit;
+    }
+
+    /// Goes on without a link: the flights wait.
+    pub(super) fn unlink(&mut self) {
+        self.outbox = None;
+        self.quiet.clear();
+    }
+
+    /// Keeps the named flights only.
+    pub(super) fn keep(&mut self, flights: &[u64]) {
+        self.flights.retain(|number, _| flights.contains(number));
+    }
+
+    /// Forgets the node.
+    pub(super) fn clear(&mut self) {
+        self.flights.clear();
+        self.chores.unsubscribe_all();
+    }
+
+    /// Whether nobody waits for anything.
+    pub(super) fn is_idle(&self) -> bool {
+        !self.flights.values().any(Flight::is_read)
+    }
+
+    /// Runs a call; a known flight goes on from its beginning.
+    pub(super) fn start(&mut self, number: u64, call: Call, accept: Instant) {
+        if self.parted {
+            let reason = "the worker has left".to_owned();
+            self.refuse(number, CallFailure::NotExecuted { reason });
+            return;
+        }
+        let worker = self.worker();
+        let opening = move || -> Opening { Box::pin(async move { worker.start(call).await }) };
+        self.open(number, 0, opening, accept);
+    }
+
+    /// Attaches to a call; a known flight goes on from there.
+    pub(super) fn attach(&mut self, number: u64, call: CallId, after: u64, accept: Instant) {
+        let worker = self.worker();
+        let opening =
+            move || -> Opening { Box::pin(async move { worker.attach(call, after).await }) };
+        self.open(number, after, opening, accept);
+    }
+
+    fn open(
+        &mut self,
+        number: u64,
+        after: u64,
+        opening: impl FnOnce() -> Opening,
+        accept: Instant,
+    ) {
+        if let Some(flight) = self.flights.get_mut(&number) {
+            if !flight.resume(after, self.credit, opening) {
+                self.lost(number);
+                return;
+            }
+        } else {
+            let bell = self.ready.bell(number);
+            let flight = Flight::new(opening(), after, self.credit, bell);
+            flight.ring();
+            self.flights.insert(number, flight);
+        }
+        self.quiet.push_back((accept, number));
+    }
+
+    /// A flight that is open.
+    pub(super) fn flight(&mut self, number: u64) -> Option<&mut Flight> {
+        self.flights.get_mut(&number)
+    }
+
+    /// Drops a flight; its call goes on.
+    pub(super) fn drop_flight(&mut self, number: u64) {
+        self.flights.remove(&number);
+    }
+
+    /// Says what a flight has to say.
+    pub(super) fn look(&mut self, number: u64) {
+        for _ in 0..EVENTS_AT_ONCE {
+            let Some(flight) = self.flights.get_mut(&number) else {
+                return;
+            };
+            match flight.poll(self.outbox.is_none()) {
+                Step::Wait => return,
+                Step::Event(event) => self.event(number, event),
+                Step::Refused(failure) => return self.refuse(number, failure),
+                Step::Ended => return self.lost(number),
+            }
+        }
+        if let Some(flight) = self.flights.get(&number) {
+            flight.ring();
+        }
+    }
+
+    fn event(&mut self, number: u64, event: CallEvent) {
+        let sequence = event.sequence;
+        let ask = match &event.kind {
+            CallEventKind::Ask { ask, .. } => Some(*ask),
+            _ => None,
+        };
+        let event = event_out(number, event);
+        let (end, cost) = (is_end(&event), cost(&event));
+        let pushed = self.push(number, Frame::Event(event));
+        if let Err(too_long) = pushed {
+            let _ = self.push(
+                number,
+                Frame::Event(stand_in(number, sequence, end, too_long)),
+            );
+        }
+        if end {
+            self.flights.remove(&number);
+            return;
+        }
+        let Some(flight) = self.flights.get_mut(&number) else {
+            return;
+        };
+        flight.sent(sequence, cost);
+        if let (Err(too_long), Some(ask)) = (pushed, ask) {
+            // The tool waits for an answer to a question that nobody will see.
+            let error = RpcError::internal(format!("the request was not passed on: {too_long}"));
+            let _ = flight.answer(ask, Outcome::Error(error));
+        }
+    }
+
+    fn refuse(&mut self, number: u64, failure: CallFailure) {
+        self.flights.remove(&number);
+        self.say(Frame::Refused(wire::Refused {
+            flight: number,
+            failure: Some(failure_out(failure)),
+        }));
+    }
+
+    fn lost(&mut self, number: u64) {
+        self.flights.remove(&number);
+        self.say(Frame::Lost(wire::Lost { flight: number }));
+    }
+
+    /// When the next flight of which nothing was said should be accepted.
+    pub(super) fn accept_due(&self) -> Option<Instant> {
+        self.quiet.front().map(|(due, _)| *due)
+    }
+
+    /// Accepts the flights of which nothing was said for long enough.
+    pub(super) fn accept(&mut self, now: Instant) {
+        while self.accept_due().is_some_and(|due| due <= now) {
+            let Some((_, number)) = self.quiet.pop_front() else {
+                return;
+            };
+            if let Some(flight) = self.flights.get_mut(&number)
+                && !std::mem::replace(&mut flight.spoken, true)
+            {
+                self.say(Frame::Accepted(wire::Accepted { flight: number }));
+            }
+        }
+    }
+
+    /// Passes an answer on, and acknowledges it once its fate is known.
+    pub(super) fn answer(&mut self, number: u64, ask: AskId, outcome: Outcome) {
+        let Some(flight) = self.flights.get_mut(&number) else {
+            return;
+        };
+        let Some(mut open) = flight.answer(ask, outcome) else {
+            return;
+        };
+        // Nearly always known at once.
+        match (&mut open).now_or_never() {
+            Some(open) => self.done(Done::Answered(number, ask, open)),
+            None => (self.chores).add(async move { Done::Answered(number, ask, open.await) }),
+        }
+    }
+
+    /// Says what came of a chore.
+    pub(super) fn done(&mut self, done: Done) {
+        match done {
+            Done::Answered(flight, ask, open) => {
+                if let Some(known) = self.flights.get_mut(&flight) {
+                    known.answered(ask, open);
+                }
+                let ask = ask.0;
+                self.say(Frame::AnswerTaken(wire::AnswerTaken { flight, ask, open }));
+            }
+            Done::Subscribed(said) => self.say(Frame::Subscribed(said)),
+            Done::Nothing => {}
+        }
+    }
+
+    /// What goes on without a link: starts and chores. Never returns. Cancellation safe.
+    pub(super) async fn idle(&mut self) {
+        loop {
+            tokio::select! {
+                number = self.ready.next() => self.look(number),
+                done = self.chores.next() => self.done(done),
+            }
+        }
+    }
+
+    /// Says something short that belongs to the order of its flight, if there is anybody to hear it.
+    pub(super) fn say(&self, frame: Frame) {
+        let flight = match &frame {
+            Frame::Refused(said) => said.flight,
+            Frame::Lost(said) => said.flight,
+            Frame::Accepted(said) => said.flight,
+            Frame::AnswerTaken(said) => said.flight,
+            _ => 0,
+        };
+        if let Err(too_long) = self.push(flight, frame) {
+            tracing::warn!(%too_long, "a frame was not sent");
+        }
+    }
+
+    fn push(&self, flight: u64, frame: Frame) -> Result<(), TooLong> {
+        match &self.outbox {
+            Some(outbox) => outbox.push(flight, frame),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What is sent in place of an event that is too long: an end says so, anything else only counts.
+fn stand_in(flight: u64, sequence: u64, end: bool, too_long: TooLong) -> wire::Event {
+    if !end {
+        tracing::warn!(flight, sequence, %too_long, "an event of a call was left out");
+        return wire::Event {
+            flight,
+            sequence,
+            kind: None,
+        };
+    }
+    let error = RpcError::internal(format!("the result was not passed on: {too_long}"));
+    let kind = CallEventKind::Finished(CallOutcome::Error(error));
+    event_out(flight, CallEvent { sequence, kind })
+}

@@ -1,0 +1,36 @@
+//! What both contracts share: one bidirectional stream that carries many flights.
+//!
+//! | | |
+//! |---|---|
+//! | `frame` | what the link itself must know of a contract's frames |
+//! | `outbox` | what waits to be sent: fair among flights, batched, bounded |
+//! | `lanes` | long frames, sent in fragments that take turns |
+//! | `inbox` | what arrives: batches opened, fragments put together, pings answered |
+//! | `credit` | how much of a flight may be sent, and what was read of it |
+//! | `pulse` | whether the peer is alive |
+//! | `ready` | many flights polled by one task |
+//! | `versions` | which version is spoken |
+//! | `dial` | connections to other processes, and the waits between attempts |
+
+pub(crate) mod credit;
+pub(crate) mod dial;
+pub(crate) mod frame;
+pub(crate) mod inbox;
+mod lanes;
+pub(crate) mod outbox;
+pub(crate) mod pulse;
+pub(crate) mod ready;
+pub(crate) mod versions;
+
+/// A frame that is longer goes in fragments.
+pub(crate) const LONGEST_WHOLE: usize = 64 * 1024;
+/// Bytes of a frame in one fragment.
+pub(crate) const FRAGMENT: usize = 32 * 1024;
+/// Frames of one direction that may be under way in fragments at a time.
+pub(crate) const LANES: usize = 8;
+/// Bytes of frames that travel in one batch at most.
+pub(crate) const BATCH_BYTES: usize = 32 * 1024;
+/// Frames in one batch at most.
+pub(crate) const BATCH_FRAMES: usize = 128;
+/// The longest gRPC message: a whole frame, a batch or a fragment with what is around it.
+pub(crate) const LONGEST_MESSAGE: usize = 128 * 1024;

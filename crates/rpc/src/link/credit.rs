@@ -1,0 +1,48 @@
+//! How much of a flight may be sent, and how much of it was read.
+
+/// What a frame costs beside its payload.
+const FRAME_COST: u64 = 256;
+
+/// What a frame with so many payload bytes costs.
+pub(crate) fn cost(payload: usize) -> u64 {
+    payload as u64 + FRAME_COST
+}
+
+/// What the reader of a flight has read and not yet granted again.
+#[derive(Debug, Default)]
+pub(crate) struct Taken(u64);
+
+impl Taken {
+    /// Counts what was read; what is to be granted now, if it is worth a frame.
+    pub(crate) fn add(&mut self, cost: u64, credit: u64) -> Option<u64> {
+        self.0 += cost;
+        (self.0 >= credit / 2).then(|| std::mem::take(&mut self.0))
+    }
+
+    /// Begins anew, with a sender that has its first credit again.
+    pub(crate) fn reset(&mut self) {
+        self.0 = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Taken, cost};
+
+    #[test]
+    fn credit_is_granted_in_lumps_and_none_is_lost() {
+        let mut taken = Taken::default();
+        let granted: u64 = (0..100).filter_map(|_| taken.add(cost(44), 1000)).sum();
+        assert_eq!(granted + taken.0, 100 * 300);
+        assert!(taken.0 < 500);
+    }
+
+    #[test]
+    fn a_small_credit_never_starves_the_sender() {
+        // What the sender may have spent is at least its credit, so reading all of it grants some.
+        for credit in [0, 1, 256, 257, 1000] {
+            let mut taken = Taken::default();
+            assert!((0..credit.max(1)).any(|_| taken.add(cost(0), credit).is_some()));
+        }
+    }
+}

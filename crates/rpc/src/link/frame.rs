@@ -1,0 +1,71 @@
+//! What the link itself must know of a contract's frames.
+
+use crate::proto::node::v1::{EdgeFrame, SessionFrame, edge_frame, session_frame};
+use crate::proto::types::v1::{Close, Fragment, Ping, Pong};
+use crate::proto::worker::v1::{NodeFrame, WorkerFrame, node_frame, worker_frame};
+
+/// A frame of one direction of one contract.
+pub(crate) trait Frame: prost::Message + Default + 'static {
+    /// Wraps what the link itself has to say.
+    fn of_link(own: LinkFrame<Self>) -> Self;
+
+    /// Tells what is the link's own from what is the contract's.
+    fn sort(self) -> Sorted<Self>;
+}
+
+/// What the link itself says.
+pub(crate) enum LinkFrame<F> {
+    Batch(Vec<F>),
+    Fragment(Fragment),
+    Ping(u64),
+    Pong(u64),
+    Close(String),
+}
+
+/// Whose a frame is.
+pub(crate) enum Sorted<F> {
+    Link(LinkFrame<F>),
+    Contract(F),
+    /// Of a kind that this release does not know.
+    Unknown,
+}
+
+macro_rules! frame {
+    ($frame:ident, $kinds:ident) => {
+        impl From<$kinds::Frame> for $frame {
+            fn from(frame: $kinds::Frame) -> Self {
+                Self { frame: Some(frame) }
+            }
+        }
+
+        impl Frame for $frame {
+            fn of_link(own: LinkFrame<Self>) -> Self {
+                match own {
+                    LinkFrame::Batch(frames) => $kinds::Frame::Batch($kinds::Batch { frames }),
+                    LinkFrame::Fragment(fragment) => $kinds::Frame::Fragment(fragment),
+                    LinkFrame::Ping(nonce) => $kinds::Frame::Ping(Ping { nonce }),
+                    LinkFrame::Pong(nonce) => $kinds::Frame::Pong(Pong { nonce }),
+                    LinkFrame::Close(reason) => $kinds::Frame::Close(Close { reason }),
+                }
+                .into()
+            }
+
+            fn sort(self) -> Sorted<Self> {
+                Sorted::Link(match self.frame {
+                    Some($kinds::Frame::Batch(batch)) => LinkFrame::Batch(batch.frames),
+                    Some($kinds::Frame::Fragment(fragment)) => LinkFrame::Fragment(fragment),
+                    Some($kinds::Frame::Ping(ping)) => LinkFrame::Ping(ping.nonce),
+                    Some($kinds::Frame::Pong(pong)) => LinkFrame::Pong(pong.nonce),
+                    Some($kinds::Frame::Close(close)) => LinkFrame::Close(close.reason),
+                    Some(frame) => return Sorted::Contract(frame.into()),
+                    None => return Sorted::Unknown,
+                })
+            }
+        }
+    };
+}
+
+frame!(WorkerFrame, worker_frame);
+frame!(NodeFrame, node_frame);
+frame!(EdgeFrame, edge_frame);
+frame!(SessionFrame, session_frame);

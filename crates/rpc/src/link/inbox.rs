@@ -1,0 +1,157 @@
+//! What arrives on a link: batches opened, fragments put together, pings answered.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Bytes, BytesMut};
+use futures::Stream;
+use tonic::Status;
+
+use super::frame::{Frame, LinkFrame, Sorted};
+use super::outbox::Outbox;
+use super::versions::BATCHES;
+use super::{LANES, LONGEST_WHOLE};
+use crate::error::LinkError;
+use crate::proto::types::v1::Fragment;
+
+/// The receiving side of a link, with the outbox that answers pings.
+pub(crate) struct Inbox<S, F, O> {
+    stream: S,
+    outbox: Arc<Outbox<O>>,
+    batch: std::vec::IntoIter<F>,
+    parts: Parts,
+    batches: bool,
+    heard: bool,
+}
+
+impl<S, F, O> Inbox<S, F, O>
+where
+    S: Stream<Item = Result<F, Status>> + Unpin,
+    F: Frame,
+    O: Frame,
+{
+    /// Reads `stream`, with frames of at most `max_frame` bytes.
+    pub(crate) fn new(stream: S, outbox: Arc<Outbox<O>>, max_frame: usize) -> Self {
+        Self {
+            stream,
+            outbox,
+            batch: Vec::new().into_iter(),
+            parts: Parts::new(max_frame),
+            batches: false,
+            heard: false,
+        }
+    }
+
+    /// Says which version is spoken; before, nothing but the first frames.
+    pub(crate) fn open(&mut self, version: u32) {
+        self.batches = version >= BATCHES;
+    }
+
+    /// Whether anything has arrived since this was last asked.
+    pub(crate) fn take_heard(&mut self) -> bool {
+        std::mem::take(&mut self.heard)
+    }
+
+    /// The next frame of the contract. Cancellation safe.
+    ///
+    /// # Errors
+    /// When the link has ended, or the peer broke the protocol; then nothing more can be read.
+    pub(crate) async fn next(&mut self) -> Result<F, LinkError> {
+        std::future::poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<F, LinkError>> {
+        loop {
+            if let Some(frame) = self.batch.next() {
+                if let Some(frame) = self.handle(frame, true)? {
+                    return Poll::Ready(Ok(frame));
+                }
+                continue;
+            }
+            let frame = match ready!(Pin::new(&mut self.stream).poll_next(cx)) {
+                Some(Ok(frame)) => frame,
+                Some(Err(status)) => return Poll::Ready(Err(LinkError::of_status(&status))),
+                None => return Poll::Ready(Err(LinkError::Ended)),
+            };
+            self.heard = true;
+            if let Some(frame) = self.handle(frame, false)? {
+                return Poll::Ready(Ok(frame));
+            }
+        }
+    }
+
+    /// Does what the link itself has to do; a frame of the contract comes back.
+    fn handle(&mut self, frame: F, in_batch: bool) -> Result<Option<F>, LinkError> {
+        let own = match frame.sort() {
+            Sorted::Contract(frame) => return Ok(Some(frame)),
+            Sorted::Unknown => return Ok(None),
+            Sorted::Link(own) => own,
+        };
+        match own {
+            LinkFrame::Batch(_) if in_batch => {
+                return Err(LinkError::protocol("a batch within a batch"));
+            }
+            LinkFrame::Batch(_) if !self.batches => {
+                return Err(LinkError::protocol("a batch, which version 1 has not"));
+            }
+            LinkFrame::Batch(frames) => self.batch = frames.into_iter(),
+            LinkFrame::Fragment(fragment) => {
+                if let Some(whole) = self.parts.add(fragment)? {
+                    return self.handle_whole(whole);
+                }
+            }
+            LinkFrame::Ping(nonce) => self.outbox.push_now(O::of_link(LinkFrame::Pong(nonce))),
+            LinkFrame::Pong(_) => {}
+            LinkFrame::Close(reason) => return Err(LinkError::Closed(reason)),
+        }
+        Ok(None)
+    }
+
+    fn handle_whole(&mut self, whole: Bytes) -> Result<Option<F>, LinkError> {
+        let frame = F::decode(whole)
+            .map_err(|error| LinkError::protocol(format!("a frame in fragments: {error}")))?;
+        match frame.sort() {
+            Sorted::Contract(frame) => Ok(Some(frame)),
+            Sorted::Unknown => Ok(None),
+            Sorted::Link(_) => Err(LinkError::protocol("a frame of the link in fragments")),
+        }
+    }
+}
+
+/// The frames that are being put together.
+struct Parts {
+    open: HashMap<u64, BytesMut>,
+    max_frame: usize,
+}
+
+impl Parts {
+    fn new(max_frame: usize) -> Self {
+        Self {
+            open: HashMap::new(),
+            max_frame: max_frame.max(LONGEST_WHOLE),
+        }
+    }
+
+    fn add(&mut self, fragment: Fragment) -> Result<Option<Bytes>, LinkError> {
+        if !self.open.contains_key(&fragment.flight) && self.open.len() >= LANES {
+            return Err(LinkError::protocol(format!(
+                "more than {LANES} frames in fragments at a time"
+            )));
+        }
+        let parts = self.open.entry(fragment.flight).or_default();
+        let bytes = parts.len() + fragment.data.len();
+        if bytes > self.max_frame {
+            return Err(LinkError::protocol(format!(
+                "a frame of more than {} bytes",
+                self.max_frame
+            )));
+        }
+        parts.extend_from_slice(&fragment.data);
+        if !fragment.last {
+            return Ok(None);
+        }
+        Ok(self.open.remove(&fragment.flight).map(BytesMut::freeze))
+    }
+}

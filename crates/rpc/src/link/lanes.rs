@@ -1,0 +1,138 @@
+//! Long frames on their way, in fragments that take turns.
+
+use std::collections::{HashSet, VecDeque};
+
+use bytes::Bytes;
+
+use super::frame::{Frame, LinkFrame};
+use super::{FRAGMENT, LANES};
+use crate::proto::types::v1::Fragment;
+
+/// A frame that waits to be sent.
+pub(super) enum Waiting<F> {
+    /// One that is sent whole, and its length.
+    Whole(F, usize),
+    /// The encoding of one that is sent in fragments.
+    Long(Bytes),
+}
+
+impl<F> Waiting<F> {
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Whole(_, bytes) => *bytes,
+            Self::Long(encoded) => encoded.len(),
+        }
+    }
+}
+
+/// The long frames of an outbox, and the frames that must not overtake them.
+pub(super) struct Lanes<F> {
+    lanes: VecDeque<Lane<F>>,
+    /// The flights that have a lane.
+    flights: HashSet<u64>,
+}
+
+struct Lane<F> {
+    flight: u64,
+    rest: Bytes,
+    /// How many short frames must have been sent before the first fragment, since some of those may be
+    /// of the same flight.
+    after: u64,
+    behind: VecDeque<Waiting<F>>,
+}
+
+impl<F: Frame> Lanes<F> {
+    pub(super) fn new() -> Self {
+        Self {
+            lanes: VecDeque::new(),
+            flights: HashSet::new(),
+        }
+    }
+
+    /// Everything, leaving nothing.
+    pub(super) fn take(&mut self) -> Self {
+        std::mem::replace(self, Self::new())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.lanes.is_empty()
+    }
+
+    /// Whether a frame of this flight must wait its turn behind a longer one.
+    pub(super) fn hold(&self, flight: u64) -> bool {
+        !self.flights.is_empty() && self.flights.contains(&flight)
+    }
+
+    /// Takes in a long frame, or any frame of a flight that has one here. `pushed` short frames stand
+    /// before it.
+    pub(super) fn push(&mut self, flight: u64, frame: Waiting<F>, pushed: u64) {
+        if self.hold(flight) {
+            let lane = self.lanes.iter_mut().find(|lane| lane.flight == flight);
+            if let Some(lane) = lane {
+                lane.behind.push_back(frame);
+                return;
+            }
+        }
+        if let Waiting::Long(rest) = frame {
+            self.flights.insert(flight);
+            self.lanes.push_back(Lane {
+                flight,
+                rest,
+                after: pushed,
+                behind: VecDeque::new(),
+            });
+        }
+    }
+
+    /// The next fragment and its length, if one is due after `sent` short frames. Only the first
+    /// [`LANES`] take turns: the receiver puts no more together at a time.
+    pub(super) fn next(&mut self, sent: u64) -> Option<(F, usize, Vec<(F, usize)>)> {
+        let mut turns = self.lanes.iter().take(LANES);
+        let turn = turns.position(|lane| lane.after <= sent)?;
+        let mut lane = self.lanes.remove(turn)?;
+        let data = lane.rest.split_to(lane.rest.len().min(FRAGMENT));
+        let bytes = data.len();
+        let last = lane.rest.is_empty();
+        let fragment = F::of_link(LinkFrame::Fragment(Fragment {
+            flight: lane.flight,
+            data,
+            last,
+        }));
+        let freed = if last {
+            self.free(lane)
+        } else {
+            let turn = self.lanes.len().min(LANES - 1);
+            self.lanes.insert(turn, lane);
+            Vec::new()
+        };
+        Some((fragment, bytes, freed))
+    }
+
+    /// Ends a lane whose frame is sent: the short frames behind it need wait no longer, up to the next
+    /// long one.
+    fn free(&mut self, mut lane: Lane<F>) -> Vec<(F, usize)> {
+        let mut freed = Vec::new();
+        self.flights.remove(&lane.flight);
+        while let Some(frame) = lane.behind.pop_front() {
+            match frame {
+                Waiting::Whole(frame, bytes) => freed.push((frame, bytes)),
+                Waiting::Long(rest) => {
+                    lane.rest = rest;
+                    // Whoever takes the freed frames over knows better: see `resume_after`.
+                    lane.after = u64::MAX;
+                    self.flights.insert(lane.flight);
+                    self.lanes.push_back(lane);
+                    break;
+                }
+            }
+        }
+        freed
+    }
+
+    /// Says how many short frames stand before a lane that was just put behind freed ones.
+    pub(super) fn resume_after(&mut self, pushed: u64) {
+        if let Some(lane) = self.lanes.back_mut().filter(|lane| lane.after == u64::MAX) {
+            lane.after = pushed;
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Which version of the frame protocol a link speaks.
+
+use crate::LinkConfig;
+use crate::proto::types::v1::{Limits, Versions};
+
+/// The lowest version that this release speaks.
+pub(crate) const LOWEST: u32 = 1;
+/// The highest version that this release speaks.
+pub(crate) const HIGHEST: u32 = 2;
+/// The first version that has batches.
+pub(crate) const BATCHES: u32 = 2;
+
+/// What this side speaks.
+pub(crate) fn own(config: &LinkConfig) -> Versions {
+    Versions {
+        lowest: LOWEST,
+        highest: config.max_version.clamp(LOWEST, HIGHEST),
+    }
+}
+
+/// The highest version that both sides speak.
+///
+/// # Errors
+/// A text for the peer that names both ranges.
+pub(crate) fn negotiate(config: &LinkConfig, theirs: Option<Versions>) -> Result<u32, String> {
+    let ours = own(config);
+    let theirs = theirs.unwrap_or_default();
+    let highest = ours.highest.min(theirs.highest);
+    if theirs.lowest == 0 || highest < ours.lowest.max(theirs.lowest) {
+        return Err(format!(
+            "no common protocol version: the caller speaks {} to {}, this node {} to {}",
+            theirs.lowest, theirs.highest, ours.lowest, ours.highest
+        ));
+    }
+    Ok(highest)
+}
+
+/// Whether the version that the accepting side chose is one that was offered.
+pub(crate) fn is_offered(config: &LinkConfig, version: u32) -> bool {
+    let ours = own(config);
+    (ours.lowest..=ours.highest).contains(&version)
+}
+
+/// What this side is ready to receive.
+pub(crate) fn limits(config: &LinkConfig) -> Limits {
+    Limits {
+        frame_bytes: config.max_frame as u64,
+        credit_bytes: config.credit,
+    }
+}
+
+/// What the peer is ready to receive.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer {
+    /// The version that is spoken with it.
+    pub(crate) version: u32,
+    /// The longest frame.
+    pub(crate) max_frame: usize,
+    /// Credit of a new flight.
+    pub(crate) credit: i64,
+}
+
+impl Peer {
+    /// Reads what a hello or welcome states.
+    pub(crate) fn new(version: u32, limits: Option<Limits>) -> Self {
+        let limits = limits.unwrap_or_default();
+        let or = |said: u64, default: u64| if said == 0 { default } else { said };
+        let max_frame = or(limits.frame_bytes, 16 * 1024 * 1024);
+        let credit = or(limits.credit_bytes, 256 * 1024);
+        Self {
+            version,
+            max_frame: usize::try_from(max_frame).unwrap_or(usize::MAX),
+            credit: i64::try_from(credit).unwrap_or(i64::MAX / 2),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Peer, Versions, negotiate};
+    use crate::LinkConfig;
+
+    fn versions(lowest: u32, highest: u32) -> Option<Versions> {
+        Some(Versions { lowest, highest })
+    }
+
+    #[test]
+    fn the_highest_common_version_is_spoken() {
+        let newest = LinkConfig::default();
+        let pinned = LinkConfig {
+            max_version: 1,
+            ..LinkConfig::default()
+        };
+        assert_eq!(negotiate(&newest, versions(1, 2)), Ok(2));
+        assert_eq!(negotiate(&newest, versions(2, 9)), Ok(2));
+        assert_eq!(negotiate(&pinned, versions(1, 2)), Ok(1));
+        assert_eq!(negotiate(&newest, versions(1, 1)), Ok(1));
+    }
+
+    #[test]
+    fn without_a_common_version_both_ranges_are_named() {
+        let refusal = negotiate(&LinkConfig::default(), versions(7, 9)).unwrap_err();
+        assert!(
+            refusal.contains("7 to 9") && refusal.contains("1 to 2"),
+            "{refusal}"
+        );
+        for nonsense in [None, versions(0, 0), versions(2, 1)] {
+            assert!(negotiate(&LinkConfig::default(), nonsense).is_err());
+        }
+    }
+
+    #[test]
+    fn limits_that_are_not_stated_take_their_defaults() {
+        let peer = Peer::new(1, None);
+        assert_eq!((peer.max_frame, peer.credit), (16 << 20, 256 << 10));
+    }
+}

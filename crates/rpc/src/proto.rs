@@ -1,0 +1,26 @@
+//! The contracts of `proto/`, compiled. Their documentation stands in the files of that directory.
+#![allow(missing_docs, unreachable_pub, unused_qualifications, clippy::all)]
+
+/// What the contracts share.
+pub mod types {
+    /// `shoal.types.v1`
+    pub mod v1 {
+        tonic::include_proto!("shoal.types.v1");
+    }
+}
+
+/// The link between a worker and a node.
+pub mod worker {
+    /// `shoal.worker.v1`
+    pub mod v1 {
+        tonic::include_proto!("shoal.worker.v1");
+    }
+}
+
+/// The link between an edge and a session node.
+pub mod node {
+    /// `shoal.node.v1`
+    pub mod v1 {
+        tonic::include_proto!("shoal.node.v1");
+    }
+}

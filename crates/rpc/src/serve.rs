@@ -1,0 +1,76 @@
+//! The session node's side of node links: any [`SessionGateway`] served to edges and other nodes.
+//!
+//! | | |
+//! |---|---|
+//! | `service` | an edge says hello |
+//! | `drive` | what arrives on a link |
+//! | `answering` | the answer to one request, up to the end of its stream |
+//! | `flight` | what the link knows of one request |
+
+mod answering;
+mod drive;
+mod flight;
+mod service;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use shoal_ports::{NodeId, SessionGateway};
+use tokio_util::sync::CancellationToken;
+
+use crate::LinkConfig;
+
+/// The gateways behind node links.
+#[derive(Clone)]
+pub struct Gateways {
+    /// For what has been passed on by a node already: it goes no further.
+    pub local: Arc<dyn SessionGateway>,
+    /// For what comes first-hand: it may be passed on to another node.
+    pub routing: Arc<dyn SessionGateway>,
+}
+
+/// Accepts the links of edges and other nodes. They come in through a
+/// [`ClusterServer`](crate::ClusterServer).
+pub fn serve_gateway(node: NodeId, gateways: Gateways, config: LinkConfig) -> GatewayLinks {
+    GatewayLinks {
+        shared: Arc::new(Shared {
+            node,
+            gateways,
+            config,
+            connected: AtomicUsize::new(0),
+            closing: CancellationToken::new(),
+        }),
+    }
+}
+
+/// The node links that a node accepts; a cheap handle.
+#[derive(Clone)]
+pub struct GatewayLinks {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    node: NodeId,
+    gateways: Gateways,
+    config: LinkConfig,
+    connected: AtomicUsize,
+    closing: CancellationToken,
+}
+
+impl GatewayLinks {
+    /// How many links there are.
+    pub fn connected(&self) -> usize {
+        self.shared.connected.load(Ordering::Relaxed)
+    }
+
+    /// Ends every link and accepts no more. Streams are detached; running calls go on.
+    pub fn close(&self) {
+        self.shared.closing.cancel();
+    }
+}
+
+impl Gateways {
+    fn of(&self, relayed: bool) -> Arc<dyn SessionGateway> {
+        Arc::clone(if relayed { &self.local } else { &self.routing })
+    }
+}

@@ -1,0 +1,179 @@
+//! One link of an edge, as the session node reads it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use parking_lot::Mutex;
+use tonic::Streaming;
+
+use super::Shared;
+use super::answering::Answering;
+use super::flight::Flight;
+use crate::convert::gateway::{event_id_in, open_in};
+use crate::convert::post::{deliver_in, session_in};
+use crate::error::LinkError;
+use crate::link::frame::{Frame as _, LinkFrame};
+use crate::link::inbox::Inbox;
+use crate::link::outbox::Outbox;
+use crate::link::pulse::{Beat, Pulse};
+use crate::link::versions::Peer;
+use crate::proto::node::v1::edge_frame::Frame;
+use crate::proto::node::v1::{EdgeFrame, SessionFrame};
+
+pub(super) type EdgeInbox = Inbox<Streaming<EdgeFrame>, EdgeFrame, SessionFrame>;
+
+/// The requests of one link that have not been answered whole.
+#[derive(Default)]
+pub(super) struct Flights(Mutex<HashMap<u64, Arc<Flight>>>);
+
+impl Flights {
+    pub(super) fn remove(&self, number: u64) {
+        self.0.lock().remove(&number);
+    }
+
+    fn get(&self, number: u64) -> Option<Arc<Flight>> {
+        self.0.lock().get(&number).cloned()
+    }
+}
+
+/// A link of an edge.
+pub(super) struct Drive {
+    shared: Arc<Shared>,
+    from: String,
+    credit: i64,
+    outbox: Arc<Outbox<SessionFrame>>,
+    flights: Arc<Flights>,
+}
+
+impl Drive {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        from: String,
+        peer: &Peer,
+        outbox: Arc<Outbox<SessionFrame>>,
+    ) -> Self {
+        shared.connected.fetch_add(1, Ordering::Relaxed);
+        Self {
+            shared,
+            from,
+            credit: peer.credit,
+            outbox,
+            flights: Arc::default(),
+        }
+    }
+
+    /// Reads the link until it ends. Then nobody reads its streams any more; what was posted goes on.
+    pub(super) async fn run(self, mut inbox: EdgeInbox) {
+        let mut pulse = Pulse::new(&self.shared.config);
+        let ended = loop {
+            // What arrives is not counted against the task's budget by itself.
+            tokio::task::consume_budget().await;
+            tokio::select! {
+                biased;
+                frame = inbox.next() => {
+                    if let Err(error) = frame.and_then(|frame| self.handle(frame)) {
+                        break error;
+                    }
+                }
+                () = pulse.due() => match pulse.beat(inbox.take_heard()) {
+                    Beat::Alive => {}
+                    Beat::Ask => self.outbox.push_now(SessionFrame::of_link(LinkFrame::Ping(0))),
+                    Beat::Dead => break LinkError::Silent,
+                },
+                () = self.shared.closing.cancelled() => {
+                    break LinkError::Closed("the node is leaving".to_owned());
+                }
+            }
+        };
+        tracing::info!(from = %self.from, reason = %ended, "the link of an edge ended");
+        self.outbox.close(Some(&ended.to_string()));
+    }
+
+    fn handle(&self, frame: EdgeFrame) -> Result<(), LinkError> {
+        let Some(frame) = frame.frame else {
+            return Ok(());
+        };
+        match frame {
+            Frame::Deliver(said) => {
+                let (flight, relayed) = (said.flight, said.relayed);
+                let (to, post) = deliver_in(said)?;
+                let answering = self.answer(flight)?;
+                let gateway = self.shared.gateways.of(relayed);
+                tokio::spawn(async move {
+                    let delivered = answering.wait(gateway.deliver(&to, post)).await;
+                    answering.delivered(delivered).await;
+                });
+            }
+            Frame::Listen(said) => {
+                let to = session_in(said.session, said.principal);
+                let answering = self.answer(said.flight)?;
+                let gateway = self.shared.gateways.of(said.relayed);
+                let cursor = said.cursor.map(event_id_in);
+                tokio::spawn(async move {
+                    let stream = answering.wait(gateway.listen(&to, cursor)).await;
+                    answering.listening(stream).await;
+                });
+            }
+            Frame::Open(said) => {
+                let answering = self.answer(said.flight)?;
+                let gateway = self.shared.gateways.of(said.relayed);
+                let open = open_in(said)?;
+                tokio::spawn(async move {
+                    let opened = answering.wait(gateway.open(open)).await;
+                    answering.opened(opened);
+                });
+            }
+            Frame::CloseSession(said) => {
+                let to = session_in(said.session, said.principal);
+                let answering = self.answer(said.flight)?;
+                let gateway = self.shared.gateways.of(said.relayed);
+                tokio::spawn(async move {
+                    let closed = answering.wait(gateway.close(&to)).await;
+                    answering.closed(closed);
+                });
+            }
+            Frame::Detach(said) => {
+                if let Some(flight) = self.flights.get(said.flight) {
+                    flight.detach();
+                }
+            }
+            Frame::Credit(said) => {
+                if let Some(flight) = self.flights.get(said.flight) {
+                    flight.grant(said.bytes);
+                }
+            }
+            Frame::Hello(_) => return Err(LinkError::protocol("a second hello")),
+            // The link has seen to its own before.
+            Frame::Batch(_)
+            | Frame::Fragment(_)
+            | Frame::Ping(_)
+            | Frame::Pong(_)
+            | Frame::Close(_) => {}
+        }
+        Ok(())
+    }
+
+    fn answer(&self, number: u64) -> Result<Answering, LinkError> {
+        let flight = Arc::new(Flight::new(self.credit));
+        let known = self.flights.0.lock().insert(number, Arc::clone(&flight));
+        if known.is_some() {
+            return Err(LinkError::protocol("a flight number used twice"));
+        }
+        Ok(Answering::new(
+            number,
+            flight,
+            Arc::clone(&self.outbox),
+            Arc::clone(&self.flights),
+        ))
+    }
+}
+
+impl Drop for Drive {
+    fn drop(&mut self) {
+        self.shared.connected.fetch_sub(1, Ordering::Relaxed);
+        for flight in self.flights.0.lock().values() {
+            flight.detach();
+        }
+    }
+}

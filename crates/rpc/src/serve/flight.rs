@@ -1,0 +1,66 @@
+//! What the link knows of one request of an edge: how much may be sent, and whether anybody waits.
+
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+
+use tokio::sync::Notify;
+
+/// What the link knows of a request.
+pub(super) struct Flight {
+    credit: AtomicI64,
+    detached: AtomicBool,
+    changed: Notify,
+}
+
+impl Flight {
+    pub(super) fn new(credit: i64) -> Self {
+        Self {
+            credit: AtomicI64::new(credit),
+            detached: AtomicBool::new(false),
+            changed: Notify::new(),
+        }
+    }
+
+    /// The edge does not wait for it any more.
+    pub(super) fn detach(&self) {
+        self.detached.store(true, Ordering::Release);
+        self.changed.notify_one();
+    }
+
+    /// The edge has read so many bytes.
+    pub(super) fn grant(&self, bytes: u64) {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX / 4);
+        self.credit.fetch_add(bytes, Ordering::AcqRel);
+        self.changed.notify_one();
+    }
+
+    /// Counts what was sent.
+    pub(super) fn sent(&self, cost: u64) {
+        let cost = i64::try_from(cost).unwrap_or(i64::MAX / 4);
+        self.credit.fetch_sub(cost, Ordering::AcqRel);
+    }
+
+    pub(super) fn is_detached(&self) -> bool {
+        self.detached.load(Ordering::Acquire)
+    }
+
+    /// Returns when something may be sent (`true`), or the edge has left. Cancellation safe. Only one may
+    /// wait at a time.
+    pub(super) async fn may_send(&self) -> bool {
+        loop {
+            if self.is_detached() {
+                return false;
+            }
+            if self.credit.load(Ordering::Acquire) > 0 {
+                return true;
+            }
+            self.changed.notified().await;
+        }
+    }
+
+    /// Returns when the edge has left. Cancellation safe. Only one may wait at a time.
+    pub(super) async fn left(&self) {
+        while !self.is_detached() {
+            self.changed.notified().await;
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The gRPC service behind which node links begin.
+
+use std::sync::Arc;
+
+use tokio::time::timeout;
+use tonic::{Request, Response, Status, Streaming};
+
+use super::drive::{Drive, EdgeInbox};
+use super::{GatewayLinks, Shared};
+use crate::error::LinkError;
+use crate::link::LONGEST_MESSAGE;
+use crate::link::inbox::Inbox;
+use crate::link::outbox::{Outbox, ServerStream};
+use crate::link::versions::{self, Peer};
+use crate::proto::node::v1::edge_frame::Frame;
+use crate::proto::node::v1::node_link_server::{NodeLink, NodeLinkServer};
+use crate::proto::node::v1::{EdgeFrame, Hello, SessionFrame, Welcome, session_frame};
+
+pub(crate) struct NodeService(Arc<Shared>);
+
+impl GatewayLinks {
+    /// The service that a server hosts.
+    pub(crate) fn service(&self) -> NodeLinkServer<NodeService> {
+        NodeLinkServer::new(NodeService(Arc::clone(&self.shared)))
+            .max_decoding_message_size(LONGEST_MESSAGE)
+    }
+}
+
+#[tonic::async_trait]
+impl NodeLink for NodeService {
+    type LinkStream = ServerStream<SessionFrame>;
+
+    async fn link(
+        &self,
+        request: Request<Streaming<EdgeFrame>>,
+    ) -> Result<Response<Self::LinkStream>, Status> {
+        let shared = &self.0;
+        let config = &shared.config;
+        let (outbox, stream) = Outbox::new(config.max_queued);
+        let mut inbox = Inbox::new(request.into_inner(), Arc::clone(&outbox), config.max_frame);
+        let hello = timeout(config.handshake_timeout, hello(&mut inbox)).await;
+        let hello = hello
+            .map_err(|_| Status::deadline_exceeded("no hello came"))?
+            .map_err(|error| Status::invalid_argument(error.to_string()))?;
+        if shared.closing.is_cancelled() {
+            return Err(Status::unavailable("the node is leaving"));
+        }
+        if !hello.to.is_empty() && hello.to != shared.node.as_str() {
+            let text = format!("this is the node {}, not {}", shared.node, hello.to);
+            return Err(Status::failed_precondition(text));
+        }
+        let version =
+            versions::negotiate(config, hello.versions).map_err(Status::failed_precondition)?;
+        let peer = Peer::new(version, hello.limits);
+        outbox.open(&peer);
+        inbox.open(version);
+        outbox.push_now(session_frame::Frame::Welcome(Welcome {
+            version,
+            node: shared.node.to_string(),
+            limits: Some(versions::limits(config)),
+        }));
+        let drive = Drive::new(Arc::clone(shared), hello.from, &peer, outbox);
+        tokio::spawn(drive.run(inbox));
+        Ok(Response::new(stream.into()))
+    }
+}
+
+async fn hello(inbox: &mut EdgeInbox) -> Result<Hello, LinkError> {
+    match inbox.next().await?.frame {
+        Some(Frame::Hello(hello)) => Ok(hello),
+        _ => Err(LinkError::protocol("the first frame is no hello")),
+    }
+}

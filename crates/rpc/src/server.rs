@@ -1,0 +1,76 @@
+//! The listener for workers and other nodes.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
+
+use crate::{GatewayLinks, LinkConfig, WorkerLinks};
+
+/// HTTP/2 windows. Links have credit of their own for each call, so these only need to be wide enough for a
+/// link to be busy.
+const STREAM_WINDOW: u32 = 4 << 20;
+const CONNECTION_WINDOW: u32 = 8 << 20;
+/// How long links may take to say their last words.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// What a node serves to workers and to other nodes.
+pub struct ClusterServer {
+    /// Links of workers, if the node dispatches calls.
+    pub workers: Option<WorkerLinks>,
+    /// Links of edges and other session nodes, if the node takes sessions.
+    pub gateway: Option<GatewayLinks>,
+    /// Limits and times of the connections.
+    pub config: LinkConfig,
+}
+
+/// Why the listener gave up.
+#[derive(Debug, thiserror::Error)]
+#[error("the cluster listener failed: {0}")]
+pub struct ServeError(String);
+
+impl ClusterServer {
+    /// Serves until `shutdown` is over; then every link is told so and ends.
+    ///
+    /// # Errors
+    /// When the listener fails.
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()> + Send,
+    ) -> Result<(), ServeError> {
+        let Self {
+            workers,
+            gateway,
+            config,
+        } = self;
+        let stopped = CancellationToken::new();
+        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+        let serving = Server::builder()
+            .http2_keepalive_interval(Some(config.ping_after))
+            .http2_keepalive_timeout(Some(config.ping_timeout))
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .add_optional_service(workers.as_ref().map(WorkerLinks::service))
+            .add_optional_service(gateway.as_ref().map(GatewayLinks::service))
+            .serve_with_incoming_shutdown(incoming, stopped.clone().cancelled_owned());
+        let ending = async {
+            shutdown.await;
+            if let Some(workers) = &workers {
+                workers.close();
+            }
+            if let Some(gateway) = &gateway {
+                gateway.close();
+            }
+            stopped.cancel();
+            tokio::time::sleep(LAST_WORDS).await;
+        };
+        tokio::select! {
+            served = serving => served.map_err(|error| ServeError(error.to_string())),
+            () = ending => Ok(()),
+        }
+    }
+}

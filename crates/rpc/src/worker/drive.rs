@@ -1,0 +1,152 @@
+//! One link of a worker, as its node reads it.
+
+use std::sync::Arc;
+
+use shoal_ports::{BusEvent, CallFailure, NodeInfo};
+use shoal_protocol::RawJson;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tonic::Streaming;
+
+use super::home::Home;
+use crate::convert::catalog::load_in;
+use crate::convert::node::node_out;
+use crate::convert::outcome::{error_in, failure_in};
+use crate::error::LinkError;
+use crate::link::frame::{Frame as _, LinkFrame};
+use crate::link::inbox::Inbox;
+use crate::link::outbox::Outbox;
+use crate::link::pulse::{Beat, Pulse};
+use crate::proto::worker::v1::node_frame::Frame as NodeKind;
+use crate::proto::worker::v1::worker_frame::Frame;
+use crate::proto::worker::v1::{self as wire, NodeFrame, WorkerFrame};
+
+pub(super) type WorkerInbox = Inbox<Streaming<WorkerFrame>, WorkerFrame, NodeFrame>;
+
+/// A link of a worker.
+pub(super) struct Drive {
+    pub(super) home: Arc<Home>,
+    pub(super) inbox: WorkerInbox,
+    pub(super) outbox: Arc<Outbox<NodeFrame>>,
+    pub(super) nodes: watch::Receiver<Vec<NodeInfo>>,
+    /// Ends this link: a newer one has taken its place.
+    pub(super) replaced: CancellationToken,
+    /// Ends all links.
+    pub(super) closing: CancellationToken,
+}
+
+/// What a worker says that concerns more than its own home.
+pub(super) enum Said {
+    Announce(wire::Announce),
+    Goodbye,
+}
+
+impl Drive {
+    /// Reads until the worker says something of consequence.
+    ///
+    /// # Errors
+    /// Why the link ended.
+    pub(super) async fn next(&mut self, pulse: &mut Pulse) -> Result<Said, LinkError> {
+        loop {
+            // What arrives is not counted against the task's budget by itself.
+            tokio::task::consume_budget().await;
+            tokio::select! {
+                biased;
+                frame = self.inbox.next() => {
+                    if let Some(said) = self.handle(frame?)? {
+                        return Ok(said);
+                    }
+                }
+                () = pulse.due() => match pulse.beat(self.inbox.take_heard()) {
+                    Beat::Alive => {}
+                    Beat::Ask => self.outbox.push_now(NodeFrame::of_link(LinkFrame::Ping(0))),
+                    Beat::Dead => return Err(LinkError::Silent),
+                },
+                Ok(()) = self.nodes.changed() => self.tell_nodes(),
+                () = self.replaced.cancelled() => {
+                    return Err(LinkError::Closed("a newer link of this worker replaces it".to_owned()));
+                }
+                () = self.closing.cancelled() => {
+                    return Err(LinkError::Closed("the node is leaving".to_owned()));
+                }
+            }
+        }
+    }
+
+    fn tell_nodes(&mut self) {
+        let nodes = self
+            .nodes
+            .borrow_and_update()
+            .iter()
+            .map(node_out)
+            .collect();
+        let frame = NodeKind::Nodes(wire::Nodes { nodes });
+        if let Err(too_long) = self.outbox.push(0, frame) {
+            tracing::warn!(%too_long, "the list of nodes does not fit on a link");
+        }
+    }
+
+    fn handle(&mut self, frame: WorkerFrame) -> Result<Option<Said>, LinkError> {
+        let Some(frame) = frame.frame else {
+            return Ok(None);
+        };
+        match frame {
+            Frame::Event(event) => self.event(event),
+            Frame::Accepted(said) => {
+                if let Some(flight) = self.home.flight(said.flight) {
+                    flight.accepted();
+                }
+            }
+            Frame::Refused(said) => self.over(said.flight, failure_in(said.failure)),
+            Frame::Lost(said) => self.over(
+                said.flight,
+                CallFailure::OutcomeUnknown {
+                    reason: "another reader has taken the call over".to_owned(),
+                },
+            ),
+            Frame::AnswerTaken(said) => self.home.answer_taken(said),
+            Frame::Load(load) => self.home.gauge.report(load_in(load)),
+            Frame::Subscribed(said) => {
+                let outcome = said.error.map_or(Ok(()), |error| Err(error_in(error)));
+                self.home.subscribed(said.request, outcome);
+            }
+            Frame::News(news) => self.news(news)?,
+            Frame::Announce(said) => return Ok(Some(Said::Announce(said))),
+            Frame::Goodbye(wire::Goodbye {}) => return Ok(Some(Said::Goodbye)),
+            Frame::Hello(_) => return Err(LinkError::protocol("a second hello")),
+            // The link has seen to its own before.
+            Frame::Batch(_)
+            | Frame::Fragment(_)
+            | Frame::Ping(_)
+            | Frame::Pong(_)
+            | Frame::Close(_) => {}
+        }
+        Ok(None)
+    }
+
+    fn event(&self, event: wire::Event) {
+        if let Some(flight) = self.home.flight(event.flight)
+            && flight.event(event)
+        {
+            self.home.forget(&flight);
+        }
+    }
+
+    fn over(&self, flight: u64, failure: CallFailure) {
+        if let Some(flight) = self.home.flight(flight) {
+            flight.over(failure);
+            self.home.forget(&flight);
+        }
+    }
+
+    fn news(&self, news: wire::News) -> Result<(), LinkError> {
+        let params = RawJson::parse_text(news.params)
+            .map_err(|_| LinkError::protocol("news whose parameters are not JSON"))?;
+        // Nobody listens before the worker is taken in.
+        let _ = self.home.news.send(BusEvent::ResourceUpdated {
+            uri: news.uri,
+            params,
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,78 @@
+//! How busy a worker is, between two reports of its own.
+
+use parking_lot::Mutex;
+use shoal_ports::WorkerLoad;
+
+/// The last report, and what this node has started and seen end since. So a node does not send all its
+/// calls to the worker that was idle a moment ago.
+#[derive(Default)]
+pub(super) struct Gauge(Mutex<Reading>);
+
+#[derive(Default)]
+struct Reading {
+    reported: WorkerLoad,
+    since: i64,
+}
+
+impl Gauge {
+    /// The worker reports.
+    pub(super) fn report(&self, load: WorkerLoad) {
+        *self.0.lock() = Reading {
+            reported: load,
+            since: 0,
+        };
+    }
+
+    /// A call was started.
+    pub(super) fn started(&self) {
+        self.0.lock().since += 1;
+    }
+
+    /// A call has ended.
+    pub(super) fn ended(&self) {
+        self.0.lock().since -= 1;
+    }
+
+    /// The best guess.
+    pub(super) fn read(&self) -> WorkerLoad {
+        let reading = self.0.lock();
+        let WorkerLoad {
+            running,
+            queued,
+            capacity,
+        } = reading.reported;
+        let busy = (running + queued).saturating_add_signed(reading.since as isize);
+        let running = busy.min(capacity.max(running));
+        WorkerLoad {
+            running,
+            queued: busy - running,
+            capacity,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shoal_ports::WorkerLoad;
+
+    use super::Gauge;
+
+    #[test]
+    fn calls_since_the_report_count() {
+        let gauge = Gauge::default();
+        gauge.report(WorkerLoad {
+            running: 1,
+            queued: 0,
+            capacity: 2,
+        });
+        for _ in 0..3 {
+            gauge.started();
+        }
+        let load = gauge.read();
+        assert_eq!((load.running, load.queued, load.capacity), (2, 2, 2));
+        for _ in 0..9 {
+            gauge.ended();
+        }
+        assert_eq!((gauge.read().running, gauge.read().queued), (0, 0));
+    }
+}

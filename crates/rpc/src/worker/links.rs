@@ -1,0 +1,173 @@
+//! The workers that are linked to a node, from their first hello until they are given up.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use shoal_ports::{NodeId, NodeInfo, WorkerId, WorkerSet};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::drive::{Drive, Said};
+use super::home::Home;
+use super::remote::RemoteWorker;
+use crate::LinkConfig;
+use crate::convert::catalog::announcement_in;
+use crate::error::LinkError;
+use crate::link::pulse::Pulse;
+use crate::proto::worker::v1 as wire;
+
+/// Accepts the links of workers and keeps `set` up to date: a worker is added when it announces itself,
+/// and removed when it says goodbye or stays away for [`LinkConfig::rejoin`]. Workers are told of `nodes`.
+///
+/// The links come in through a [`ClusterServer`](crate::ClusterServer).
+pub fn serve_workers(
+    node: NodeId,
+    set: Arc<dyn WorkerSet>,
+    nodes: watch::Receiver<Vec<NodeInfo>>,
+    config: LinkConfig,
+) -> WorkerLinks {
+    WorkerLinks {
+        shared: Arc::new(Shared {
+            node,
+            set,
+            nodes,
+            config,
+            homes: Mutex::default(),
+            closing: CancellationToken::new(),
+        }),
+    }
+}
+
+/// The worker links of a node; a cheap handle.
+#[derive(Clone)]
+pub struct WorkerLinks {
+    pub(super) shared: Arc<Shared>,
+}
+
+pub(super) struct Shared {
+    pub(super) node: NodeId,
+    set: Arc<dyn WorkerSet>,
+    pub(super) nodes: watch::Receiver<Vec<NodeInfo>>,
+    pub(super) config: LinkConfig,
+    homes: Mutex<HashMap<WorkerId, Entry>>,
+    pub(super) closing: CancellationToken,
+}
+
+struct Entry {
+    home: Arc<Home>,
+    /// Whether the dispatcher knows it.
+    added: bool,
+}
+
+impl WorkerLinks {
+    /// The workers that are linked now, in order.
+    pub fn connected(&self) -> Vec<WorkerId> {
+        let homes = self.shared.homes.lock();
+        let up = homes.values().filter(|entry| entry.home.is_up());
+        let mut workers: Vec<_> = up.map(|entry| entry.home.id.clone()).collect();
+        workers.sort_unstable();
+        workers
+    }
+
+    /// Ends every link and accepts no more; running calls go on at their workers.
+    pub fn close(&self) {
+        self.shared.closing.cancel();
+    }
+}
+
+impl Shared {
+    /// The memory of the worker that says hello. One that has started anew has forgotten its calls: what
+    /// was known of it is given up.
+    pub(super) fn home(&self, id: &WorkerId, incarnation: u64) -> Arc<Home> {
+        let mut homes = self.homes.lock();
+        if let Some(entry) = homes.get(id)
+            && entry.home.incarnation == incarnation
+            && !entry.home.is_gone()
+        {
+            return Arc::clone(&entry.home);
+        }
+        let home = Home::new(id.clone(), incarnation, self.config.clone());
+        let entry = Entry {
+            home: Arc::clone(&home),
+            added: false,
+        };
+        let former = homes.insert(id.clone(), entry);
+        if let Some(former) = former {
+            former.home.give_up(None);
+            if former.added {
+                self.set.remove(id);
+            }
+        }
+        home
+    }
+
+    /// Reads a link until it ends, and gives the worker up if no other link takes its place in time.
+    pub(super) async fn run(self: Arc<Self>, mut drive: Drive, link: u64) {
+        let mut pulse = Pulse::new(&self.config);
+        let home = Arc::clone(&drive.home);
+        let ended = loop {
+            match drive.next(&mut pulse).await {
+                Ok(Said::Announce(said)) => {
+                    if let Err(error) = self.announced(&home, said) {
+                        break error;
+                    }
+                }
+                Ok(Said::Goodbye) => {
+                    self.part(&mut drive, &mut pulse).await;
+                    return;
+                }
+                Err(error) => break error,
+            }
+        };
+        tracing::info!(worker = %home.id, reason = %ended, "the link of a worker ended");
+        drive.outbox.close(Some(&ended.to_string()));
+        let closing = drive.closing.clone();
+        drop(drive);
+        if home.broke(Some(link)) {
+            tokio::select! {
+                () = sleep(self.config.rejoin) => {}
+                () = closing.cancelled() => {}
+            }
+            if home.give_up(Some(link)) {
+                tracing::info!(worker = %home.id, "a worker did not come back");
+                self.remove(&home);
+            }
+        }
+    }
+
+    fn announced(&self, home: &Arc<Home>, said: wire::Announce) -> Result<(), LinkError> {
+        let announcement = announcement_in(&home.id, said)?;
+        home.announcement.send_replace(announcement);
+        let mut homes = self.homes.lock();
+        if let Some(entry) = homes.get_mut(&home.id)
+            && Arc::ptr_eq(&entry.home, home)
+            && !std::mem::replace(&mut entry.added, true)
+        {
+            // Under the lock, so that it is never removed before it is added.
+            self.set.add(Arc::new(RemoteWorker::new(Arc::clone(home))));
+        }
+        Ok(())
+    }
+
+    /// Lets a worker go that has said goodbye, and hears it out: it refuses what was still on the way.
+    async fn part(&self, drive: &mut Drive, pulse: &mut Pulse) {
+        self.remove(&drive.home);
+        drive.outbox.close(Some("goodbye"));
+        let rest = async { while drive.next(pulse).await.is_ok() {} };
+        // In vain is fine: giving up says the same of calls that got no answer.
+        let _ = timeout(self.config.handshake_timeout, rest).await;
+        drive.home.give_up(None);
+    }
+
+    fn remove(&self, home: &Arc<Home>) {
+        let mut homes = self.homes.lock();
+        let known = homes.get(&home.id);
+        if known.is_some_and(|entry| Arc::ptr_eq(&entry.home, home))
+            && homes.remove(&home.id).is_some_and(|entry| entry.added)
+        {
+            self.set.remove(&home.id);
+        }
+    }
+}

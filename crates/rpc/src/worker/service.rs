@@ -1,0 +1,86 @@
+//! The gRPC service behind which worker links begin.
+
+use std::sync::Arc;
+
+use shoal_ports::WorkerId;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Response, Status, Streaming};
+
+use super::drive::{Drive, WorkerInbox};
+use super::links::{Shared, WorkerLinks};
+use crate::convert::node::node_out;
+use crate::error::LinkError;
+use crate::link::LONGEST_MESSAGE;
+use crate::link::inbox::Inbox;
+use crate::link::outbox::{Outbox, ServerStream};
+use crate::link::versions::{self, Peer};
+use crate::proto::worker::v1::worker_frame::Frame;
+use crate::proto::worker::v1::worker_link_server::{WorkerLink, WorkerLinkServer};
+use crate::proto::worker::v1::{Hello, NodeFrame, Welcome, WorkerFrame};
+
+pub(crate) struct WorkerService(Arc<Shared>);
+
+impl WorkerLinks {
+    /// The service that a server hosts.
+    pub(crate) fn service(&self) -> WorkerLinkServer<WorkerService> {
+        WorkerLinkServer::new(WorkerService(Arc::clone(&self.shared)))
+            .max_decoding_message_size(LONGEST_MESSAGE)
+    }
+}
+
+#[tonic::async_trait]
+impl WorkerLink for WorkerService {
+    type LinkStream = ServerStream<NodeFrame>;
+
+    async fn link(
+        &self,
+        request: Request<Streaming<WorkerFrame>>,
+    ) -> Result<Response<Self::LinkStream>, Status> {
+        let shared = &self.0;
+        let config = &shared.config;
+        let (outbox, stream) = Outbox::new(config.max_queued);
+        let mut inbox = Inbox::new(request.into_inner(), Arc::clone(&outbox), config.max_frame);
+        let hello = timeout(config.handshake_timeout, hello(&mut inbox)).await;
+        let hello = hello
+            .map_err(|_| Status::deadline_exceeded("no hello came"))?
+            .map_err(|error| Status::invalid_argument(error.to_string()))?;
+        if shared.closing.is_cancelled() {
+            return Err(Status::unavailable("the node is leaving"));
+        }
+        let version =
+            versions::negotiate(config, hello.versions).map_err(Status::failed_precondition)?;
+        if hello.worker.is_empty() {
+            return Err(Status::invalid_argument("the hello names no worker"));
+        }
+        outbox.open(&Peer::new(version, hello.limits));
+        inbox.open(version);
+        let mut nodes = shared.nodes.clone();
+        let welcome = Welcome {
+            version,
+            node: shared.node.to_string(),
+            nodes: nodes.borrow_and_update().iter().map(node_out).collect(),
+            limits: Some(versions::limits(config)),
+            ..Welcome::default()
+        };
+        let drive = Drive {
+            home: shared.home(&WorkerId::new(hello.worker), hello.incarnation),
+            inbox,
+            outbox,
+            nodes,
+            replaced: CancellationToken::new(),
+            closing: shared.closing.clone(),
+        };
+        let link = drive.home.join(&drive.outbox, &drive.replaced, welcome);
+        let link = link.ok_or_else(|| Status::unavailable("the worker was just given up"))?;
+        tokio::spawn(Arc::clone(shared).run(drive, link));
+        Ok(Response::new(stream.into()))
+    }
+}
+
+async fn hello(inbox: &mut WorkerInbox) -> Result<Hello, LinkError> {
+    match inbox.next().await?.frame {
+        Some(Frame::Hello(hello)) => Ok(hello),
+        _ => Err(LinkError::protocol("the first frame is no hello")),
+    }
+}

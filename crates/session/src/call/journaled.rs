@@ -1,0 +1,278 @@
+//! Calls that are journaled before they are dispatched, and streams that open late.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use shoal_ports::{
+    Begin, Begun, CallEvent, CallFailure, CallOutcome, Delivered, DeliveryId, GatewayError,
+    LogError, Retry, RunningCall, SessionTransport, StoreError, WorkerId,
+};
+use shoal_protocol::{EventId, StreamId};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep};
+
+use super::{Carrier, InFlight};
+use crate::live::{LiveSession, log_failed};
+use crate::streams::Tail;
+
+/// How often a step that the store did not confirm is tried again.
+const AGAIN: Duration = Duration::from_millis(100);
+
+type Opened = oneshot::Sender<Result<Delivered, GatewayError>>;
+
+/// Whoever waits for the stream to open, until told.
+struct Waiting(Option<Opened>);
+
+impl Waiting {
+    fn tell(&mut self, opened: Result<Delivered, GatewayError>) {
+        if let Some(waiting) = self.0.take() {
+            // Nobody is left to tell when the connection is gone.
+            let _ = waiting.send(opened);
+        }
+    }
+}
+
+impl Carrier {
+    /// Journals calls that are answered on one stream, and runs them; `answers` go on the stream before.
+    ///
+    /// Begins in a task of its own: whatever becomes of the caller, what was journaled is also run.
+    pub(crate) async fn carry_journaled(
+        self: &Arc<Self>,
+        calls: Vec<InFlight>,
+        answers: Vec<Bytes>,
+        delivery: DeliveryId,
+    ) -> Result<Delivered, GatewayError> {
+        let (opened, opening) = oneshot::channel();
+        tokio::spawn(self.clone().begin_and_run(calls, answers, delivery, opened));
+        opening.await.unwrap_or_else(|_| Err(died()))
+    }
+
+    async fn begin_and_run(
+        self: Arc<Self>,
+        mut calls: Vec<InFlight>,
+        answers: Vec<Bytes>,
+        delivery: DeliveryId,
+        opened: Opened,
+    ) {
+        let Some(live) = calls.first().map(|call| call.live.clone()) else {
+            return;
+        };
+        for call in &mut calls {
+            call.call.worker = self.choose(call, &[]);
+        }
+        let (tail, opened) = match self.begin(&live, &calls, delivery, opened).await {
+            Some(begun) => begun,
+            None => return,
+        };
+        let delivered = match live.transport {
+            SessionTransport::Streamable => self.read_from(&live, &tail),
+            SessionTransport::SingleStream => Delivered::Accepted,
+        };
+        let _ = opened.send(Ok(delivered));
+        if !answers.is_empty()
+            && let Err(error) = live.streams.append(&tail, answers, None).await
+        {
+            tracing::warn!(session = %live.id, %error, "could not append the answers of a batch");
+        }
+        let last = calls.pop();
+        for call in calls {
+            let (carrier, tail) = (self.clone(), tail.clone());
+            tokio::spawn(async move { carrier.run(call, &tail).await });
+        }
+        if let Some(call) = last {
+            self.run(call, &tail).await;
+        }
+    }
+
+    /// One step: the stream is opened, and the calls are in the journal. `None` when the calls are not to
+    /// be run; whoever waits has been told then.
+    async fn begin(
+        &self,
+        live: &Arc<LiveSession>,
+        calls: &[InFlight],
+        delivery: DeliveryId,
+        opened: Opened,
+    ) -> Option<(Arc<Tail>, Opened)> {
+        let single = live.transport == SessionTransport::SingleStream;
+        let begin = Begin {
+            delivery,
+            stream: single.then_some(StreamId::STANDALONE),
+            entries: calls.iter().map(InFlight::entry).collect(),
+        };
+        let mut waiting = Waiting(Some(opened));
+        let begun = self.begin_surely(live, begin, &mut waiting).await;
+        let refused = match begun {
+            Ok(Begun::Now(id)) => match self.tail_of(live, id).await {
+                Ok(tail) => match waiting.0.take() {
+                    Some(opened) => return Some((tail, opened)),
+                    None => return self.take_back(calls, &tail).await,
+                },
+                Err(error) => error,
+            },
+            Ok(Begun::Before(id)) => {
+                let found = self.read_again(live, id).await;
+                waiting.tell(found);
+                return None;
+            }
+            Err(error) => error,
+        };
+        waiting.tell(Err(log_failed(&refused, &self.config)));
+        None
+    }
+
+    async fn tail_of(&self, live: &LiveSession, begun: EventId) -> Result<Arc<Tail>, LogError> {
+        match live.transport {
+            SessionTransport::SingleStream => live.streams.standalone().await,
+            SessionTransport::Streamable => Ok(live.streams.begin(begun)),
+        }
+    }
+
+    /// What an earlier delivery began.
+    pub(crate) async fn read_again(
+        &self,
+        live: &LiveSession,
+        beginning: EventId,
+    ) -> Result<Delivered, GatewayError> {
+        if live.transport == SessionTransport::SingleStream {
+            return Ok(Delivered::Accepted);
+        }
+        let attachment = live.streams.resume(beginning).await;
+        let attachment = attachment.map_err(|error| log_failed(&error, &self.config))?;
+        Ok(Delivered::Stream(attachment.stream))
+    }
+
+    /// Journals. A step that the store does not confirm is repeated: whether it was done must be known
+    /// before this node may forget it, lest a later owner starts a call that nobody waits for. The client
+    /// does not wait that long; it is told that the outcome is unknown, and the call is not run.
+    async fn begin_surely(
+        &self,
+        live: &LiveSession,
+        begin: Begin,
+        waiting: &mut Waiting,
+    ) -> Result<Begun, LogError> {
+        let journal = &self.store.journal;
+        let began = Instant::now();
+        let mut doubtful = false;
+        loop {
+            let begun = journal.begin(&live.id, live.epoch, begin.clone()).await;
+            match begun {
+                Err(LogError::Store(StoreError::Stale)) => {
+                    live.lose();
+                    return begun;
+                }
+                Err(LogError::Store(StoreError::Unavailable(_))) => doubtful = true,
+                Err(LogError::Store(StoreError::Away(_))) => {}
+                begun => return begun,
+            }
+            let patience = match doubtful {
+                true => self.config.store_patience,
+                false => self.config.begin_patience,
+            };
+            if began.elapsed() >= patience || live.is_lost() {
+                return begun;
+            }
+            if doubtful && began.elapsed() >= self.config.begin_patience {
+                waiting.tell(Err(GatewayError::Unreachable {
+                    reason: "the store did not confirm that the request was taken".to_owned(),
+                }));
+            }
+            sleep(AGAIN).await;
+        }
+    }
+
+    /// Ends calls that were journaled too late: their client has been told already.
+    async fn take_back(&self, calls: &[InFlight], tail: &Tail) -> Option<(Arc<Tail>, Opened)> {
+        for call in calls {
+            let reason = "the store was away too long".to_owned();
+            let failure = CallFailure::NotExecuted { reason };
+            self.finish_failed(failure, call, tail).await;
+        }
+        None
+    }
+
+    /// Runs a journaled call on the worker that its journal names; if that does not take it, on another,
+    /// which is journaled first.
+    pub(super) async fn run(&self, mut in_flight: InFlight, tail: &Tail) {
+        let mut tried: Vec<WorkerId> = Vec::new();
+        let failure = loop {
+            match self.dispatcher.start(in_flight.call.clone()).await {
+                Ok(running) => {
+                    in_flight.started(&running);
+                    return self.pump(running, None, &in_flight, tail).await;
+                }
+                Err(failure) if failure.retry() == Retry::Safe => {
+                    tried.extend(in_flight.call.worker.take());
+                    if tried.is_empty() || tried.len() >= self.config.start_attempts {
+                        break failure;
+                    }
+                    let Some(next) = self.choose(&in_flight, &tried) else {
+                        break failure;
+                    };
+                    if !self.rebind(&in_flight, &next).await {
+                        break failure;
+                    }
+                    in_flight.call.worker = Some(next);
+                }
+                Err(failure) => break failure,
+            }
+        };
+        self.finish_failed(failure, &in_flight, tail).await;
+    }
+
+    async fn finish_failed(&self, failure: CallFailure, in_flight: &InFlight, tail: &Tail) {
+        let outcome = CallOutcome::Failed(failure);
+        self.finish(Vec::new(), outcome, 0, in_flight, tail).await;
+    }
+
+    fn choose(&self, in_flight: &InFlight, tried: &[WorkerId]) -> Option<WorkerId> {
+        let call = &in_flight.call;
+        let session = Some(&in_flight.live.id);
+        self.dispatcher
+            .choose(&call.method, call.params.as_ref(), session, tried)
+    }
+
+    async fn rebind(&self, in_flight: &InFlight, worker: &WorkerId) -> bool {
+        let (live, call) = (&in_flight.live, in_flight.call.id);
+        let journal = &self.store.journal;
+        let rebound = journal.rebind(&live.id, live.epoch, call, worker).await;
+        if let Err(error) = &rebound {
+            tracing::warn!(session = %live.id, %call, %error, "could not journal another worker");
+        }
+        rebound.is_ok()
+    }
+
+    /// A repeatable call has something to say before its end, or takes long: from now on it is journaled
+    /// too, so that a new owner finds it.
+    pub(super) async fn become_stream(
+        self: &Arc<Self>,
+        running: RunningCall,
+        first: Option<CallEvent>,
+        mut in_flight: InFlight,
+        delivery: DeliveryId,
+    ) -> Result<Delivered, GatewayError> {
+        in_flight.call.worker.clone_from(&running.worker);
+        let (opened, opening) = oneshot::channel();
+        let carrier = self.clone();
+        // In a task of its own: a stream that was opened needs somebody to end it.
+        tokio::spawn(async move {
+            let live = in_flight.live.clone();
+            let calls = std::slice::from_ref(&in_flight);
+            match carrier.begin(&live, calls, delivery, opened).await {
+                Some((tail, opened)) => {
+                    let _ = opened.send(Ok(carrier.read_from(&live, &tail)));
+                    carrier.pump(running, first, &in_flight, &tail).await;
+                }
+                None => {
+                    let reason = "no stream could be opened for its events";
+                    running.control.cancel(reason);
+                }
+            }
+        });
+        opening.await.unwrap_or_else(|_| Err(died()))
+    }
+}
+
+fn died() -> GatewayError {
+    GatewayError::Internal("the task that carries the call died".to_owned())
+}

@@ -1,0 +1,187 @@
+//! From a running call to its stream: what it sends is appended, then read.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::FutureExt as _;
+use shoal_ports::{
+    CallControl, CallEvent, CallEventKind, CallOutcome, CallProgress, LogError, RunningCall,
+    StoreError,
+};
+use shoal_protocol::{Outcome, RpcError, code, error_response, notification};
+
+use super::{Carrier, InFlight, lost_worker};
+use crate::state::{Effect, Input};
+use crate::streams::Tail;
+
+impl Carrier {
+    /// Appends what the call sends until it ends, or its session gets another owner: then the call is
+    /// left to run, and the next owner goes on from what is in the log.
+    pub(super) async fn pump(
+        &self,
+        running: RunningCall,
+        first: Option<CallEvent>,
+        in_flight: &InFlight,
+        tail: &Tail,
+    ) {
+        let RunningCall {
+            mut events,
+            control,
+            ..
+        } = running;
+        let lost = in_flight.live.lost();
+        let (mut next, mut seen) = (first, 0);
+        loop {
+            let mut event = match next.take() {
+                Some(event) => Some(event),
+                None => tokio::select! {
+                    event = events.next() => event,
+                    () = lost.cancelled() => return,
+                },
+            };
+            // Events that are due together go into the log together.
+            let mut due = Vec::new();
+            let outcome = loop {
+                let Some(CallEvent { sequence, kind }) = event else {
+                    break Some(CallOutcome::Failed(lost_worker()));
+                };
+                if let CallEventKind::Finished(outcome) = kind {
+                    break Some(outcome);
+                }
+                seen = sequence;
+                self.translate(kind, &control, in_flight, tail, seen, &mut due)
+                    .await;
+                match events.next().now_or_never() {
+                    Some(more) => event = more,
+                    None => break None,
+                }
+            };
+            if let Some(outcome) = outcome {
+                return self.finish(due, outcome, seen, in_flight, tail).await;
+            }
+            match self.append(due, seen, in_flight, tail).await {
+                Ok(()) => {}
+                Err(LogError::Store(StoreError::Stale)) => return,
+                Err(error) => {
+                    control.cancel("its session has ended");
+                    tracing::debug!(session = %in_flight.live.id, %error, "gave up a call");
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Turns an event of the call into a message for the client.
+    async fn translate(
+        &self,
+        kind: CallEventKind,
+        control: &Arc<dyn CallControl>,
+        in_flight: &InFlight,
+        tail: &Tail,
+        seen: u64,
+        due: &mut Vec<Bytes>,
+    ) {
+        match kind {
+            CallEventKind::Notification { method, params } => {
+                due.push(notification(method.as_str(), params.as_ref()));
+            }
+            CallEventKind::Ask {
+                ask,
+                method,
+                params,
+            } => {
+                let request = in_flight.request.clone();
+                let input = Input::Asked {
+                    request,
+                    ask,
+                    method,
+                    params,
+                };
+                match in_flight.live.apply(input, &self.config).await {
+                    Ok(Effect::Ask(message)) => due.push(message),
+                    // The session is being handed over: its next owner sees the question again.
+                    _ if in_flight.live.is_lost() => {}
+                    _ => {
+                        let refused = RpcError::internal("the session cannot put requests now");
+                        drop(control.answer(ask, Outcome::Error(refused)));
+                    }
+                }
+            }
+            CallEventKind::CloseStream { retry } => {
+                // What came before the hint must reach the client before the connection closes.
+                let due = std::mem::take(due);
+                if let Err(error) = self.append(due, seen, in_flight, tail).await {
+                    tracing::debug!(session = %in_flight.live.id, %error, "could not append");
+                }
+                if in_flight.live.primes_streams() {
+                    tail.close_reader(retry);
+                }
+            }
+            CallEventKind::Finished(_) => {}
+        }
+    }
+
+    /// Appends notifications and requests. When the log is full, they are dropped, and the call's answer
+    /// will still find its place.
+    async fn append(
+        &self,
+        due: Vec<Bytes>,
+        seen: u64,
+        in_flight: &InFlight,
+        tail: &Tail,
+    ) -> Result<(), LogError> {
+        if due.is_empty() {
+            return Ok(());
+        }
+        let progress = CallProgress {
+            call: in_flight.call.id,
+            seen,
+            ended: false,
+        };
+        let streams = &in_flight.live.streams;
+        match streams.append(tail, due, Some(progress)).await {
+            Err(LogError::Store(StoreError::Full(limit))) => {
+                tracing::warn!(session = %in_flight.live.id, limit, "dropped events of a call");
+                Ok(())
+            }
+            other => other,
+        }
+    }
+
+    /// Appends the answer, with what is due before it, and closes the call's journal entry.
+    pub(super) async fn finish(
+        &self,
+        mut due: Vec<Bytes>,
+        outcome: CallOutcome,
+        seen: u64,
+        in_flight: &InFlight,
+        tail: &Tail,
+    ) {
+        let streams = &in_flight.live.streams;
+        let end = CallProgress {
+            call: in_flight.call.id,
+            seen,
+            ended: true,
+        };
+        // The id is free again before the client can know that.
+        in_flight.live.note(Input::Ended(in_flight.request.clone()));
+        due.push(in_flight.answer(outcome));
+        let mut written = streams.append(tail, due, Some(end)).await;
+        if let Err(LogError::Store(StoreError::Full(limit))) = written {
+            let error = RpcError::new(
+                code::OVERLOADED,
+                format!("the call has ended, but its result could not be kept: {limit}"),
+            );
+            let answer = error_response(&in_flight.request, &error);
+            written = streams.append(tail, vec![answer], Some(end)).await;
+        }
+        match written {
+            Ok(()) | Err(LogError::Store(StoreError::Stale)) => {}
+            Err(error) => {
+                tracing::warn!(session = %in_flight.live.id, request = %in_flight.request, %error,
+                    "could not append an answer");
+                streams.abandon(tail);
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Calls that an earlier owner of the session began.
+
+use std::sync::Arc;
+
+use shoal_ports::{CallOutcome, Caller, JournaledCall};
+
+use super::{Carrier, InFlight, start};
+use crate::live::LiveSession;
+use crate::state::CallSlot;
+use crate::streams::Tail;
+
+/// A journaled call on its way to a new owner.
+pub(crate) struct TakenOver {
+    pub(crate) journaled: JournaledCall,
+    pub(crate) caller: Arc<Caller>,
+    pub(crate) slot: Arc<CallSlot>,
+}
+
+impl Carrier {
+    /// Finds the call at its worker, and goes on where the log ends.
+    pub(crate) async fn resume(
+        &self,
+        live: Arc<LiveSession>,
+        taken_over: TakenOver,
+        tail: Arc<Tail>,
+    ) {
+        let TakenOver {
+            journaled,
+            caller,
+            slot,
+        } = taken_over;
+        let (entry, seen) = (journaled.entry, journaled.seen);
+        let call = match start::read(&entry.start, entry.call, caller, entry.worker) {
+            Ok(call) => call,
+            Err(error) => {
+                // Written by a release that this one cannot read: the call is left to one that can.
+                tracing::error!(session = %live.id, call = %entry.call, %error,
+                    "a journaled call cannot be read");
+                return;
+            }
+        };
+        let mut in_flight = InFlight::taken_over(live, entry.request, call, slot);
+        let lost = in_flight.live.lost();
+        let resuming = self.dispatcher.resume(in_flight.call.clone(), seen);
+        let resumed = tokio::select! {
+            resumed = resuming => resumed,
+            () = lost.cancelled() => return,
+        };
+        match resumed {
+            Ok(running) => {
+                in_flight.started(&running);
+                self.pump(running, None, &in_flight, &tail).await;
+            }
+            Err(failure) => {
+                tracing::warn!(session = %in_flight.live.id, call = %in_flight.call.id, %failure,
+                    "could not resume a call");
+                let outcome = CallOutcome::Failed(failure);
+                self.finish(Vec::new(), outcome, seen, &in_flight, &tail)
+                    .await;
+            }
+        }
+    }
+}

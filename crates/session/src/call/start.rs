@@ -1,0 +1,81 @@
+//! What the journal keeps of a call so that a new owner of its session can start it.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+use shoal_ports::{Call, CallId, Caller, Durability, LogFilter, WorkerId};
+use shoal_protocol::{LogLevel, Method, RawJson, RequestMeta};
+use tokio::time::Instant;
+
+/// The least time that a call taken over is given: its result may be waiting already.
+const LEAST_TIME: Duration = Duration::from_secs(10);
+
+#[derive(Serialize, Deserialize)]
+struct Start {
+    method: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    params: Option<RawJson>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    log: Option<LogLevel>,
+    /// Milliseconds since 1970. Another node's clock may differ; the deadline moves by as much.
+    deadline: u64,
+    #[serde(default)]
+    repeatable: bool,
+}
+
+/// What to journal.
+pub(super) fn of(call: &Call) -> RawJson {
+    let left = call.deadline.saturating_duration_since(Instant::now());
+    RawJson::of(&Start {
+        method: call.method.as_str().to_owned(),
+        params: call.params.clone(),
+        log: match call.log {
+            LogFilter::Off => None,
+            LogFilter::AtLeast(level) => Some(level),
+        },
+        deadline: unix_millis().saturating_add(millis(left)),
+        repeatable: call.durability == Durability::Repeatable,
+    })
+}
+
+/// The call again.
+///
+/// # Errors
+/// When the entry was written by an incompatible version.
+pub(super) fn read(
+    start: &RawJson,
+    id: CallId,
+    caller: Arc<Caller>,
+    worker: Option<WorkerId>,
+) -> Result<Call, serde_json::Error> {
+    let start: Start = start.read()?;
+    let left = Duration::from_millis(start.deadline.saturating_sub(unix_millis()));
+    let meta = RequestMeta::of(start.params.as_ref());
+    Ok(Call {
+        id,
+        method: Method::from_name(&start.method),
+        params: start.params,
+        caller,
+        progress_token: meta.progress_token,
+        log: start.log.map_or(LogFilter::Off, LogFilter::AtLeast),
+        deadline: Instant::now() + left.max(LEAST_TIME),
+        durability: if start.repeatable {
+            Durability::Repeatable
+        } else {
+            Durability::Journaled
+        },
+        traceparent: meta.traceparent,
+        worker,
+    })
+}
+
+fn unix_millis() -> u64 {
+    SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, millis)
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

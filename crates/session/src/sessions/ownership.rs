@@ -1,0 +1,282 @@
+//! Sessions that come from other nodes, and go to them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use futures::StreamExt as _;
+use shoal_ports::{Claim, Epoch, GatewayError, RunningStream, SessionId, SessionRef, StoreError};
+
+use super::Node;
+use crate::call::TakenOver;
+use crate::live::{LiveSession, log_failed, store_failed};
+use crate::record::Record;
+use crate::state::SessionState;
+
+/// Sessions that are handed over at the same time.
+const HANDED_OVER_AT_ONCE: usize = 64;
+/// Sessions that the store is asked about at once.
+const ASKED_AT_ONCE: usize = 500;
+
+impl Node {
+    /// Wakes a session from its record: one that this node put to sleep, or one that nobody holds. Its
+    /// principal is checked before anything is claimed.
+    ///
+    /// # Errors
+    /// `Moved` when another node owns it, or this one takes none.
+    pub(super) async fn wake(&self, to: &SessionRef) -> Result<Arc<LiveSession>, GatewayError> {
+        let _alone = self.wake_lock(&to.session).lock().await;
+        if let Some(live) = self.live(&to.session) {
+            return Ok(live);
+        }
+        if let Some(lost) = self.lost(&to.session) {
+            self.clear_lost(&lost).await;
+        }
+        if self.handing_over.load(Ordering::Acquire) {
+            if self.known(to)? {
+                self.hand_over_sleeping(to).await?;
+            }
+            return Err(GatewayError::Moved { owner: None });
+        }
+        match self.known(to)? {
+            true => self.wake_own(to).await,
+            false => self.take_over(to).await,
+        }
+    }
+
+    /// Whether the session sleeps here.
+    fn known(&self, to: &SessionRef) -> Result<bool, GatewayError> {
+        match self.passive.get(&to.session) {
+            Some(passive) if passive.principal == to.principal => Ok(true),
+            Some(_) => Err(GatewayError::NotFound),
+            None => Ok(false),
+        }
+    }
+
+    async fn wake_own(&self, to: &SessionRef) -> Result<Arc<LiveSession>, GatewayError> {
+        let claim = match self.claim(to).await {
+            Ok(claim) => claim,
+            Err(error) => {
+                if matches!(error, GatewayError::Moved { .. } | GatewayError::NotFound) {
+                    self.forget_passive(&to.session).await;
+                }
+                return Err(error);
+            }
+        };
+        let mut record = read(&claim)?;
+        if let Some((_, passive)) = self.passive.remove(&to.session) {
+            record.updated.extend(passive.updated);
+        }
+        let state = SessionState::new(to.session.clone(), record, self.limits());
+        self.spawn(to.session.clone(), state, claim.epoch).await
+    }
+
+    /// Gives up a sleeping session that somebody asks for; the others follow with the lease.
+    async fn hand_over_sleeping(&self, to: &SessionRef) -> Result<(), GatewayError> {
+        let claim = self.claim(to).await?;
+        let directory = &self.carrier.store.directory;
+        let released = directory
+            .release(&to.session, claim.epoch, claim.record, self.record_life())
+            .await;
+        released.map_err(|error| store_failed(&error, &self.config))?;
+        self.forget_passive(&to.session).await;
+        self.moves.handed_over.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Makes this node the owner of a session that another one held, with the calls that run in it.
+    async fn take_over(&self, to: &SessionRef) -> Result<Arc<LiveSession>, GatewayError> {
+        let directory = &self.carrier.store.directory;
+        let placed = directory.lookup(&to.session).await;
+        let placed = placed.map_err(|error| store_failed(&error, &self.config))?;
+        let placed = placed
+            .filter(|placed| placed.principal == to.principal)
+            .ok_or(GatewayError::NotFound)?;
+        if placed.owner.as_ref().is_some_and(|owner| *owner != self.id) {
+            return Err(GatewayError::Moved {
+                owner: placed.owner,
+            });
+        }
+        self.reserve_taken_over(&to.principal)?;
+        let taken = self.claim_and_resume(to).await;
+        match &taken {
+            Ok(live) => {
+                self.moves.taken_over.fetch_add(1, Ordering::Relaxed);
+                tracing::debug!(session = %live.id, epoch = live.epoch.0, "took a session over");
+            }
+            Err(_) => self.unreserve(&to.principal),
+        }
+        taken
+    }
+
+    async fn claim_and_resume(&self, to: &SessionRef) -> Result<Arc<LiveSession>, GatewayError> {
+        let claim = self.claim(to).await?;
+        let mut record = read(&claim)?;
+        // Nobody listened for it in between.
+        record.updated.extend(record.subscriptions.iter().cloned());
+        let subscriptions = record.subscriptions.clone();
+        let running = self.carrier.store.journal.running(&to.session, claim.epoch);
+        let running = running.await;
+        let running = running.map_err(|error| log_failed(&error, &self.config))?;
+        let mut state = SessionState::new(to.session.clone(), record, self.limits());
+        let calls = enter(&mut state, running);
+        let live = self.spawn(to.session.clone(), state, claim.epoch).await?;
+        for (last, calls) in calls {
+            let tail = live.streams.begin(last);
+            for call in calls {
+                self.moves.resumed_calls.fetch_add(1, Ordering::Relaxed);
+                let (carrier, live, tail) = (self.carrier.clone(), live.clone(), tail.clone());
+                tokio::spawn(async move { carrier.resume(live, call, tail).await });
+            }
+        }
+        self.subscribe_again(&live, subscriptions);
+        Ok(live)
+    }
+
+    async fn claim(&self, to: &SessionRef) -> Result<Claim, GatewayError> {
+        let directory = &self.carrier.store.directory;
+        let claim = directory.claim(&to.session, &self.id).await;
+        claim.map_err(|error| store_failed(&error, &self.config))
+    }
+
+    /// Subscribes at the backends for a session that came from another node.
+    fn subscribe_again(&self, live: &Arc<LiveSession>, subscriptions: BTreeSet<String>) {
+        if subscriptions.is_empty() {
+            return;
+        }
+        for uri in &subscriptions {
+            self.subscribers.add(uri, &live.id);
+        }
+        let (dispatcher, session) = (self.carrier.dispatcher.clone(), live.id.clone());
+        tokio::spawn(async move {
+            for uri in subscriptions {
+                if let Err(error) = dispatcher.subscribe(&uri).await {
+                    tracing::warn!(%session, %uri, %error, "could not renew a subscription");
+                }
+            }
+        });
+    }
+
+    /// Removes what is left of a session that another node owns now.
+    async fn clear_lost(&self, live: &Arc<LiveSession>) {
+        if !self.remove_live(live) {
+            return;
+        }
+        self.moves.lost.fetch_add(1, Ordering::Relaxed);
+        let subscriptions = self.subscriptions(live).await;
+        live.end().await;
+        live.actor.stop(None);
+        self.unreserve(&live.principal);
+        self.unsubscribe_all(&live.id, subscriptions).await;
+    }
+
+    /// Drops what is left of a sleeping session that another node owns now, or nobody.
+    pub(super) async fn forget_passive(&self, session: &SessionId) {
+        if let Some((_, passive)) = self.passive.remove(session) {
+            self.unreserve(&passive.principal);
+            self.unsubscribe_all(session, passive.subscriptions).await;
+        }
+    }
+
+    /// Clears away what was lost without anybody asking for it since.
+    pub(super) async fn clear_all_lost(&self) {
+        for live in self.all_live() {
+            if live.is_lost() {
+                let _alone = self.wake_lock(&live.id).lock().await;
+                self.clear_lost(&live).await;
+            }
+        }
+    }
+
+    pub(crate) async fn hand_over(&self) -> usize {
+        self.handing_over.store(true, Ordering::Release);
+        let handing_over = futures::stream::iter(self.all_live())
+            .map(|live| async move { self.hand_over_one(&live).await })
+            .buffer_unordered(HANDED_OVER_AT_ONCE)
+            .filter(|handed_over| std::future::ready(*handed_over));
+        handing_over.count().await
+    }
+
+    async fn hand_over_one(&self, live: &Arc<LiveSession>) -> bool {
+        let _alone = self.wake_lock(&live.id).lock().await;
+        if live.is_lost() {
+            return false;
+        }
+        // First the calls stop appending; what they send from now on waits at their workers.
+        live.streams.stop_writing();
+        live.end().await;
+        let Some(record) = live.snapshot().await else {
+            return false;
+        };
+        let subscriptions = self.subscriptions(live).await;
+        self.release(live, record).await;
+        // Only now may readers look for the next owner.
+        live.lose();
+        self.remove_live(live);
+        live.actor.stop(None);
+        self.unreserve(&live.principal);
+        self.unsubscribe_all(&live.id, subscriptions).await;
+        self.moves.handed_over.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+
+    pub(crate) async fn revalidate(&self) -> Result<(), StoreError> {
+        let live = self.all_live();
+        for some in live.chunks(ASKED_AT_ONCE) {
+            let asked: Vec<_> = some
+                .iter()
+                .map(|live| (live.id.clone(), live.epoch))
+                .collect();
+            let held = self.carrier.store.directory.held(&asked).await?;
+            for (live, held) in some.iter().zip(held) {
+                if !held {
+                    tracing::info!(session = %live.id, "another node has claimed a session");
+                    live.lose();
+                }
+            }
+        }
+        self.clear_all_lost().await;
+        let asleep: Vec<(SessionId, Epoch)> = self
+            .passive
+            .iter()
+            .map(|passive| (passive.key().clone(), passive.epoch))
+            .collect();
+        for some in asleep.chunks(ASKED_AT_ONCE) {
+            let held = self.carrier.store.directory.held(some).await?;
+            for ((session, _), held) in some.iter().zip(held) {
+                if !held {
+                    self.forget_passive(session).await;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Enters running calls into the state; the calls of each stream, and where it stands.
+fn enter(
+    state: &mut SessionState,
+    running: Vec<RunningStream>,
+) -> Vec<(shoal_protocol::EventId, Vec<TakenOver>)> {
+    let enter_one = |state: &mut SessionState, journaled: shoal_ports::JournaledCall| TakenOver {
+        slot: state.take_over(journaled.entry.request.clone(), journaled.entry.call),
+        caller: state.caller().clone(),
+        journaled,
+    };
+    running
+        .into_iter()
+        .map(|stream| {
+            let calls = stream.calls.into_iter();
+            (
+                stream.last,
+                calls.map(|call| enter_one(state, call)).collect(),
+            )
+        })
+        .collect()
+}
+
+fn read(claim: &Claim) -> Result<Record, GatewayError> {
+    Record::from_bytes(&claim.record).map_err(|error| {
+        GatewayError::Internal(format!("the session's record cannot be read: {error}"))
+    })
+}

@@ -1,0 +1,115 @@
+//! POST again: what an edge delivers a second time because the answer to the first got lost.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shoal_ports::{CallFailure, Delivered, Durability, GatewayError, Post, SessionRef};
+use shoal_protocol::{Body, Message, RequestId, error_response};
+use tokio::time::{Instant, sleep};
+
+use super::Node;
+use crate::live::{LiveSession, log_failed};
+use crate::state::Input;
+
+/// How often the earlier delivery is looked for while its request still runs.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+impl Node {
+    /// What the earlier delivery began; `None` when it began nothing that is left, and the body is to be
+    /// delivered as if for the first time.
+    ///
+    /// Journaled calls are found in the store by their delivery. A request whose call is not, but which
+    /// still runs, is one that is safe to repeat and whose answer has nowhere to go: its end is waited for.
+    pub(super) async fn find_delivered(
+        self: &Arc<Self>,
+        to: &SessionRef,
+        post: &Post,
+    ) -> Result<Option<Delivered>, GatewayError> {
+        let requests = requests_of(&post.body);
+        if requests.is_empty() {
+            return Ok(None);
+        }
+        let live = self.find(to).await?;
+        let single = Self::is_single_stream(&live);
+        let until = Instant::now() + self.config.call_timeout;
+        loop {
+            let journal = &self.carrier.store.journal;
+            let found = journal.delivered(&live.id, post.delivery).await;
+            if let Some(beginning) = found.map_err(|error| log_failed(&error, &self.config))? {
+                return self.carrier.read_again(&live, beginning).await.map(Some);
+            }
+            if !self.runs(&live, &requests).await {
+                return match single && self.must_not_repeat(&post.body) {
+                    true => self.refuse_unknown(&live, &requests).await.map(Some),
+                    false => Ok(None),
+                };
+            }
+            if single {
+                return Ok(Some(Delivered::Accepted));
+            }
+            if Instant::now() >= until {
+                return Err(GatewayError::Unavailable {
+                    reason: "the request has been delivered before and still runs".to_owned(),
+                    retry_after: self.config.retry_after,
+                });
+            }
+            sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Whether the body has a call that must not run twice.
+    fn must_not_repeat(&self, body: &Body) -> bool {
+        let journaled = |message: &Message| match message {
+            Message::Request(request) => {
+                let dispatcher = &self.carrier.dispatcher;
+                let durability = dispatcher.durability(&request.method, request.params.as_ref());
+                durability == Durability::Journaled
+            }
+            _ => false,
+        };
+        match body {
+            Body::Single(message) => journaled(message),
+            Body::Batch(members) => members.iter().flatten().any(journaled),
+        }
+    }
+
+    /// The store does not know by which delivery a call on the standalone stream began: what became of
+    /// the first one cannot be told.
+    async fn refuse_unknown(
+        &self,
+        live: &Arc<LiveSession>,
+        requests: &[RequestId],
+    ) -> Result<Delivered, GatewayError> {
+        let reason = "the node that took the request was lost".to_owned();
+        let error = CallFailure::OutcomeUnknown { reason }.to_rpc();
+        let answers = requests.iter().map(|id| error_response(id, &error));
+        let failed = |error| log_failed(&error, &self.config);
+        let tail = live.streams.standalone().await.map_err(failed)?;
+        let appended = live.streams.append_now(&tail, answers.collect()).await;
+        appended.map_err(failed)?;
+        Ok(Delivered::Accepted)
+    }
+
+    /// Whether one of the requests has not been answered.
+    async fn runs(&self, live: &Arc<LiveSession>, requests: &[RequestId]) -> bool {
+        let input = Input::Runs(requests.to_vec());
+        matches!(
+            live.apply(input, &self.config).await,
+            Ok(crate::state::Effect::Running)
+        )
+    }
+}
+
+fn requests_of(body: &Body) -> Vec<RequestId> {
+    let id = |message: &Message| match message {
+        Message::Request(request) => Some(request.id.clone()),
+        _ => None,
+    };
+    match body {
+        Body::Single(message) => id(message).into_iter().collect(),
+        Body::Batch(members) => {
+            let messages = members.iter().filter_map(|member| member.as_ref().ok());
+            messages.filter_map(id).collect()
+        }
+    }
+}

@@ -1,0 +1,340 @@
+//! Sessions that change their owner: after a loss, on purpose, and behind a node's back.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failed step is the report"
+)]
+
+mod support;
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use shoal_ports::{
+    AskId, CallEventKind, Delivered, EventStream, GatewayError, NodeId, SessionGateway, SessionRef,
+    Store,
+};
+use shoal_protocol::{Method, Outcome};
+use shoal_session::{SessionConfig, Sessions};
+use support::{Bench, call, post, read, read_all, within};
+
+const LONG: Duration = Duration::from_secs(60);
+
+/// A first node whose lease lives, and a second one.
+async fn two_nodes() -> (Bench, Sessions) {
+    let bench = Bench::new(SessionConfig::default());
+    lease(&bench.store, "test").await;
+    lease(&bench.store, "b").await;
+    let second = bench.another_node("b");
+    (bench, second)
+}
+
+async fn lease(store: &Store, node: &str) {
+    let renewed = store.directory.renew_lease(&NodeId::new(node), LONG).await;
+    renewed.unwrap();
+}
+
+/// As if the first node had died: its lease is gone, and it does not know.
+async fn lose_lease(store: &Store) {
+    store
+        .directory
+        .end_lease(&NodeId::new("test"))
+        .await
+        .unwrap();
+}
+
+fn stream_of(delivered: Delivered) -> EventStream {
+    match delivered {
+        Delivered::Stream(stream) => stream,
+        other => panic!("expected a stream, got {other:?}"),
+    }
+}
+
+async fn initialized(bench: &Bench) -> SessionRef {
+    bench.open("alice", "2025-11-25").await
+}
+
+#[tokio::test]
+async fn a_session_of_a_live_owner_is_not_taken() {
+    let (bench, second) = two_nodes().await;
+    let alice = initialized(&bench).await;
+    let refused = second.deliver(&alice, post(&call(1, "echo"))).await;
+    let owner = Some(NodeId::new("test"));
+    assert_eq!(refused.unwrap_err(), GatewayError::Moved { owner });
+}
+
+#[tokio::test]
+async fn a_running_call_outlives_the_node_it_came_in_on() {
+    let (bench, second) = two_nodes().await;
+    let alice = initialized(&bench).await;
+    let mut before = bench.stream(&alice, 1, "stream-long").await;
+    let tool = bench.script.call("stream-long").await;
+    tool.progress(1).await;
+    let seen = read(&mut before, 1).await;
+    lose_lease(&bench.store).await;
+
+    let mut after = second.listen(&alice, Some(seen.cursor())).await.unwrap();
+    // The former owner does not know yet, but what it writes is refused.
+    tool.progress(2).await;
+    tool.finish(r#"{"content":[]}"#).await;
+    let rest = read_all(&mut after).await;
+    let texts: Vec<_> = rest.events.iter().map(|(_, text)| text.as_str()).collect();
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    assert!(texts[0].contains(r#""progress":2"#), "{texts:?}");
+    assert!(texts[1].contains(r#""id":1"#), "{texts:?}");
+    assert_eq!(second.status().taken_over, 1);
+    assert_eq!(second.status().resumed_calls, 1);
+    assert_eq!(bench.script.started.load(Ordering::SeqCst), 1, "once");
+    assert!(tool.cancelled.borrow().is_none());
+}
+
+#[tokio::test]
+async fn a_former_owner_that_comes_back_tells_its_readers_to_go_on_elsewhere() {
+    let (bench, second) = two_nodes().await;
+    let alice = initialized(&bench).await;
+    let mut before = bench.stream(&alice, 1, "stream-long").await;
+    let tool = bench.script.call("stream-long").await;
+    lose_lease(&bench.store).await;
+    let mut after = second.listen(&alice, Some(before.cursor)).await.unwrap();
+    lease(&bench.store, "test").await;
+    bench.sessions.revalidate().await.unwrap();
+
+    assert!(read_all(&mut before).await.moved);
+    assert_eq!(bench.sessions.status().lost, 1);
+    let refused = bench.sessions.deliver(&alice, post(&call(2, "echo"))).await;
+    let owner = Some(NodeId::new("b"));
+    assert_eq!(refused.unwrap_err(), GatewayError::Moved { owner });
+    tool.finish("{}").await;
+    assert_eq!(read_all(&mut after).await.events.len(), 1);
+}
+
+#[tokio::test]
+async fn a_stale_owner_finds_out_by_writing() {
+    let (bench, second) = two_nodes().await;
+    let alice = initialized(&bench).await;
+    lose_lease(&bench.store).await;
+    second
+        .deliver(&alice, post(&call(1, "echo")))
+        .await
+        .unwrap();
+    lease(&bench.store, "test").await;
+    let refused = bench
+        .sessions
+        .deliver(&alice, post(&call(2, "stream")))
+        .await;
+    assert!(
+        matches!(refused, Err(GatewayError::Moved { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(
+        bench.script.started.load(Ordering::SeqCst),
+        0,
+        "nothing ran"
+    );
+}
+
+#[tokio::test]
+async fn a_question_put_by_one_owner_is_answered_through_the_next() {
+    let (bench, second) = two_nodes().await;
+    let alice = initialized(&bench).await;
+    let mut before = bench.stream(&alice, 1, "stream-asks").await;
+    let tool = bench.script.call("stream-asks").await;
+    tool.send(CallEventKind::Ask {
+        ask: AskId(7),
+        method: Method::RootsList,
+        params: None,
+    })
+    .await;
+    let (_, question) = read(&mut before, 1).await.events.remove(0);
+    let question: serde_json::Value = serde_json::from_str(&question).unwrap();
+    lose_lease(&bench.store).await;
+
+    let answer = serde_json::json!({"jsonrpc":"2.0","id":question["id"],"result":{"roots":[]}});
+    let accepted = second.deliver(&alice, post(&answer.to_string())).await;
+    assert!(matches!(accepted, Ok(Delivered::Accepted)), "{accepted:?}");
+    let answers = tool.answers.lock();
+    let [(AskId(7), Outcome::Result(result))] = &answers[..] else {
+        panic!("{answers:?}")
+    };
+    assert_eq!(result.as_str(), r#"{"roots":[]}"#);
+}
+
+#[tokio::test]
+async fn a_call_is_cancelled_through_the_next_owner() {
+    let (bench, second) = two_nodes().await;
+    let alice = initialized(&bench).await;
+    bench.stream(&alice, 1, "stream-long").await;
+    let tool = bench.script.call("stream-long").await;
+    lose_lease(&bench.store).await;
+    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"enough"}}"#;
+    second.deliver(&alice, post(cancel)).await.unwrap();
+    let mut cancelled = tool.cancelled.subscribe();
+    within(cancelled.wait_for(|reason| reason.as_deref() == Some("enough")))
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_repeated_delivery_finds_what_the_first_began() {
+    let (bench, second) = two_nodes().await;
+    let alice = initialized(&bench).await;
+    let first = post(&call(1, "stream-once"));
+    let mut again = first.clone();
+    again.repeated = true;
+    bench.sessions.deliver(&alice, first).await.unwrap();
+    let tool = bench.script.call("stream-once").await;
+    lose_lease(&bench.store).await;
+
+    let mut running = stream_of(second.deliver(&alice, again.clone()).await.unwrap());
+    tool.finish("{}").await;
+    assert_eq!(read_all(&mut running).await.events.len(), 1);
+    let mut finished = stream_of(second.deliver(&alice, again).await.unwrap());
+    assert_eq!(read_all(&mut finished).await.events.len(), 1);
+    assert_eq!(bench.script.started.load(Ordering::SeqCst), 1, "once");
+}
+
+#[tokio::test]
+async fn a_repeated_delivery_that_never_arrived_is_the_first() {
+    let (bench, second) = two_nodes().await;
+    let alice = initialized(&bench).await;
+    lose_lease(&bench.store).await;
+    for tool in ["echo", "stream-x"] {
+        let mut repeated = post(&call(1, tool));
+        repeated.repeated = true;
+        second.deliver(&alice, repeated).await.unwrap();
+    }
+    bench.script.call("stream-x").await;
+}
+
+#[tokio::test]
+async fn a_repeatable_call_that_became_a_stream_goes_on_elsewhere() {
+    let (bench, second) = two_nodes().await;
+    let alice = initialized(&bench).await;
+    let posting = tokio::spawn({
+        let (sessions, alice) = (bench.sessions.clone(), alice.clone());
+        async move { sessions.deliver(&alice, post(&call(1, "speaks"))).await }
+    });
+    let tool = bench.script.call("speaks").await;
+    tool.progress(1).await;
+    let mut before = stream_of(posting.await.unwrap().unwrap());
+    let seen = read(&mut before, 1).await;
+    lose_lease(&bench.store).await;
+    let mut after = second.listen(&alice, Some(seen.cursor())).await.unwrap();
+    tool.finish("{}").await;
+    assert_eq!(read_all(&mut after).await.events.len(), 1);
+}
+
+#[tokio::test]
+async fn handing_over_moves_everything_without_waiting_for_a_lease() {
+    let (bench, second) = two_nodes().await;
+    let alice = initialized(&bench).await;
+    let mut standalone = bench.sessions.listen(&alice, None).await.unwrap();
+    let mut before = bench.stream(&alice, 1, "stream-long").await;
+    let tool = bench.script.call("stream-long").await;
+    tool.progress(1).await;
+    let seen = read(&mut before, 1).await;
+
+    assert_eq!(bench.sessions.hand_over().await, 1);
+    assert!(read_all(&mut before).await.moved);
+    assert!(read_all(&mut standalone).await.moved);
+    let refused = bench.sessions.deliver(&alice, post(&call(2, "echo"))).await;
+    assert!(
+        matches!(refused, Err(GatewayError::Moved { .. })),
+        "{refused:?}"
+    );
+    assert!(tool.cancelled.borrow().is_none(), "calls run on");
+
+    let mut after = second.listen(&alice, Some(seen.cursor())).await.unwrap();
+    second
+        .listen(&alice, Some(standalone.cursor))
+        .await
+        .unwrap();
+    tool.finish("{}").await;
+    assert_eq!(read_all(&mut after).await.events.len(), 1);
+    assert_eq!(bench.sessions.status().handed_over, 1);
+}
+
+#[tokio::test]
+async fn a_sleeping_session_stays_with_its_node_until_that_is_gone() {
+    let config = SessionConfig {
+        passivate_after: Duration::ZERO,
+        sweep_every: Duration::from_millis(5),
+        ..SessionConfig::default()
+    };
+    let bench = Bench::new(config);
+    lease(&bench.store, "test").await;
+    let second = bench.another_node("b");
+    let alice = initialized(&bench).await;
+    let asleep = async {
+        while bench.sessions.status().passive == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    within(asleep).await;
+    let refused = second.deliver(&alice, post(&call(1, "echo"))).await;
+    assert!(
+        matches!(refused, Err(GatewayError::Moved { .. })),
+        "{refused:?}"
+    );
+    bench
+        .sessions
+        .deliver(&alice, post(&call(2, "echo")))
+        .await
+        .unwrap();
+    lose_lease(&bench.store).await;
+    second
+        .deliver(&alice, post(&call(3, "echo")))
+        .await
+        .unwrap();
+    bench.sessions.revalidate().await.unwrap();
+    let held = bench.sessions.status();
+    assert_eq!((held.live, held.passive), (0, 0), "nothing is left behind");
+}
+
+#[tokio::test]
+async fn a_stranger_cannot_make_a_session_move() {
+    let (bench, second) = two_nodes().await;
+    let alice = initialized(&bench).await;
+    lose_lease(&bench.store).await;
+    let mallory = SessionRef {
+        principal: shoal_ports::Principal::new("mallory"),
+        ..alice.clone()
+    };
+    let refused = second.deliver(&mallory, post(&call(1, "echo"))).await;
+    assert_eq!(refused.unwrap_err(), GatewayError::NotFound);
+    assert_eq!(second.status().taken_over, 0);
+    second
+        .deliver(&alice, post(&call(1, "echo")))
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_sleeping_session_is_handed_over_when_it_is_asked_for() {
+    let config = SessionConfig {
+        passivate_after: Duration::ZERO,
+        sweep_every: Duration::from_millis(5),
+        ..SessionConfig::default()
+    };
+    let bench = Bench::new(config);
+    lease(&bench.store, "test").await;
+    lease(&bench.store, "b").await;
+    let second = bench.another_node("b");
+    let alice = initialized(&bench).await;
+    let asleep = async {
+        while bench.sessions.status().passive == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    within(asleep).await;
+    bench.sessions.hand_over().await;
+    let asked = bench.sessions.deliver(&alice, post(&call(1, "echo"))).await;
+    assert!(
+        matches!(asked, Err(GatewayError::Moved { .. })),
+        "{asked:?}"
+    );
+    second
+        .deliver(&alice, post(&call(1, "echo")))
+        .await
+        .unwrap();
+}

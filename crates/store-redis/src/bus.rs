@@ -1,0 +1,152 @@
+//! News over Redis: one connection listens for the whole process.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::StreamExt;
+use redis::aio::PubSub;
+use shoal_ports::{Bus, BusEvent, BusSubscription, Lagged, StoreError};
+use tokio::sync::broadcast;
+use tokio::time::{Instant, interval_at, sleep, timeout};
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::backoff::Backoff;
+use crate::config::RedisConfig;
+use crate::connections::Suspicion;
+use crate::dial::Dialler;
+use crate::reply::unexpected;
+use crate::store::RedisStore;
+
+/// The subscribers of this process, and the task that feeds them.
+pub(crate) struct RedisBus {
+    subscribers: broadcast::Sender<Result<BusEvent, Lagged>>,
+    listening: Arc<AtomicBool>,
+    channel: String,
+    _listener: AbortOnDropHandle<()>,
+}
+
+/// News that a subscriber may fall behind by before it is told so.
+const BACKLOG: usize = 1024;
+/// How often a connection that brings nothing is asked whether it is there.
+const ASKED_EVERY: Duration = Duration::from_secs(3);
+
+impl RedisBus {
+    /// Takes over the first connection. Must be called in a runtime.
+    pub(crate) fn new(
+        config: &RedisConfig,
+        dialler: Arc<Dialler>,
+        channel: String,
+        first: PubSub,
+        suspicion: Suspicion,
+    ) -> Self {
+        let subscribers = broadcast::Sender::new(BACKLOG);
+        let listening = Arc::new(AtomicBool::new(true));
+        let listener = Listener {
+            subscribers: subscribers.clone(),
+            listening: listening.clone(),
+            dialler,
+            channel: channel.clone(),
+            answer_timeout: config.response_timeout,
+            backoff: Backoff::new(config.longest_backoff),
+            suspicion,
+        };
+        let listener = tokio::spawn(listener.run(first));
+        Self {
+            subscribers,
+            listening,
+            channel,
+            _listener: AbortOnDropHandle::new(listener),
+        }
+    }
+
+    /// Whether news comes in now.
+    pub(crate) fn is_listening(&self) -> bool {
+        self.listening.load(Ordering::Relaxed)
+    }
+}
+
+#[async_trait]
+impl Bus for RedisStore {
+    async fn publish(&self, event: BusEvent) -> Result<(), StoreError> {
+        let payload = serde_json::to_vec(&event).map_err(|_| unexpected())?;
+        let channel = &self.inner.bus.channel;
+        let mut command = redis::cmd("PUBLISH");
+        command.arg(channel).arg(payload);
+        // In a cluster always by way of the same node: that keeps the order of what one node publishes.
+        self.inner.connections.ask(channel, command).await?;
+        Ok(())
+    }
+
+    fn subscribe(&self) -> BusSubscription {
+        BusSubscription::with_gaps(self.inner.bus.subscribers.subscribe())
+    }
+}
+
+struct Listener {
+    subscribers: broadcast::Sender<Result<BusEvent, Lagged>>,
+    listening: Arc<AtomicBool>,
+    dialler: Arc<Dialler>,
+    channel: String,
+    answer_timeout: Duration,
+    backoff: Backoff,
+    suspicion: Suspicion,
+}
+
+impl Listener {
+    async fn run(mut self, first: PubSub) {
+        let mut connection = first;
+        let mut attempt = 0;
+        loop {
+            let began = Instant::now();
+            self.listen(connection).await;
+            self.listening.store(false, Ordering::Relaxed);
+            // This connection notices an end at once; the other one only when it is used.
+            self.suspicion.raise();
+            if began.elapsed() > ASKED_EVERY {
+                self.backoff.reset();
+            }
+            connection = loop {
+                sleep(self.backoff.next()).await;
+                attempt += 1;
+                match self.dialler.dial_news(&self.channel, attempt).await {
+                    Ok(connection) => break connection,
+                    Err(why) => tracing::debug!(%why, "no news from Redis"),
+                }
+            };
+            self.listening.store(true, Ordering::Relaxed);
+            // Whatever was published meanwhile is missed.
+            self.tell(Err(Lagged));
+        }
+    }
+
+    /// Passes on what comes, until the connection is lost.
+    async fn listen(&self, connection: PubSub) {
+        let (mut asking, mut messages) = connection.split();
+        let mut ticks = interval_at(Instant::now() + ASKED_EVERY, ASKED_EVERY);
+        loop {
+            tokio::select! {
+                message = messages.next() => match message {
+                    Some(message) => match serde_json::from_slice(message.get_payload_bytes()) {
+                        Ok(event) => self.tell(Ok(event)),
+                        // Of a newer release.
+                        Err(error) => tracing::debug!(%error, "news that is not understood"),
+                    },
+                    None => return,
+                },
+                _ = ticks.tick() => {
+                    let answer = timeout(self.answer_timeout, asking.ping::<redis::Value>()).await;
+                    if !matches!(answer, Ok(Ok(_))) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    fn tell(&self, news: Result<BusEvent, Lagged>) {
+        // An error only says that nobody listens.
+        let _ = self.subscribers.send(news);
+    }
+}

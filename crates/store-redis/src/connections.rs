@@ -1,0 +1,260 @@
+//! Keeps one connection up, and bounds what waits for it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
+use shoal_ports::StoreError;
+use tokio::sync::{Notify, Semaphore, watch};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::backoff::Backoff;
+use crate::config::RedisConfig;
+use crate::dial::Dialler;
+use crate::error::{Damage, judge};
+use crate::link::Link;
+use crate::meter::Meter;
+use crate::scripts::Script;
+
+/// The connection that every port uses. When it breaks, a task of its own makes another; commands wait for
+/// its first attempt, and fail at once after that.
+pub(crate) struct Connections {
+    shared: Arc<Shared>,
+    _keeper: AbortOnDropHandle<()>,
+}
+
+/// Has the connection looked at: another one to the same server has just ended.
+#[derive(Clone, Default)]
+pub(crate) struct Suspicion(Arc<Notify>);
+
+impl Suspicion {
+    pub(crate) fn raise(&self) {
+        self.0.notify_one();
+    }
+}
+
+struct Shared {
+    dialler: Arc<Dialler>,
+    meter: Meter,
+    room: Semaphore,
+    most: usize,
+    state: watch::Sender<State>,
+    broken: Notify,
+    suspicion: Suspicion,
+    response_timeout: Duration,
+    longest_backoff: Duration,
+}
+
+#[derive(Clone)]
+enum State {
+    Up {
+        link: Link,
+        number: u64,
+    },
+    /// The connection has just broken, and another is being made.
+    Dialling,
+    /// That has failed, and is tried again and again.
+    Down(Arc<str>),
+}
+
+/// A connection that broke sooner did not last: the next attempt waits.
+const LASTING: Duration = Duration::from_secs(1);
+
+const CONNECTING: &str = "connecting to Redis";
+
+impl Connections {
+    /// Takes over the first connection. Must be called in a runtime.
+    pub(crate) fn new(
+        config: &RedisConfig,
+        dialler: Arc<Dialler>,
+        link: Link,
+        suspicion: Suspicion,
+    ) -> Self {
+        let shared = Arc::new(Shared {
+            dialler,
+            meter: Meter::default(),
+            room: Semaphore::new(config.max_in_flight),
+            most: config.max_in_flight,
+            state: watch::Sender::new(State::Up { link, number: 0 }),
+            broken: Notify::new(),
+            suspicion,
+            response_timeout: config.response_timeout,
+            longest_backoff: config.longest_backoff,
+        });
+        let keeper = tokio::spawn(shared.clone().keep());
+        Self {
+            shared,
+            _keeper: AbortOnDropHandle::new(keeper),
+        }
+    }
+
+    /// Runs a script on the key that it was given.
+    ///
+    /// # Errors
+    /// `Full` when Redis is; `Away` when nothing was sent; `Unavailable` for everything else that another
+    /// attempt may overcome: the step may have been done or not.
+    pub(crate) async fn run(
+        &self,
+        script: &Script,
+        key: &str,
+        command: Cmd,
+    ) -> Result<Value, StoreError> {
+        self.shared.ask(key, command, Some(script)).await
+    }
+
+    /// Runs a command that concerns `key`. Errors as for [`Connections::run`].
+    pub(crate) async fn ask(&self, key: &str, command: Cmd) -> Result<Value, StoreError> {
+        self.shared.ask(key, command, None).await
+    }
+
+    pub(crate) fn meter(&self) -> &Meter {
+        &self.shared.meter
+    }
+
+    /// Why there is no connection, if there is none.
+    pub(crate) fn outage(&self) -> Option<String> {
+        match &*self.shared.state.borrow() {
+            State::Up { .. } => None,
+            State::Dialling => Some(CONNECTING.to_owned()),
+            State::Down(why) => Some(why.to_string()),
+        }
+    }
+
+    /// Commands that wait for their reply now.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.shared.most - self.shared.room.available_permits()
+    }
+}
+
+fn is_no_script(error: &RedisError) -> bool {
+    error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
+}
+
+impl Shared {
+    async fn ask(
+        &self,
+        key: &str,
+        command: Cmd,
+        script: Option<&Script>,
+    ) -> Result<Value, StoreError> {
+        let Ok(_room) = self.room.try_acquire() else {
+            return Err(StoreError::Away(
+                "too many commands wait for Redis".to_owned(),
+            ));
+        };
+        let (mut link, number) = self.link().await?;
+        let asked = Instant::now();
+        let exchange = async {
+            let reply = link.ask(Some(key), &command).await;
+            match (reply, script) {
+                // After a restart, or on its first use.
+                (Err(error), Some(script)) if is_no_script(&error) => {
+                    link.ask(Some(key), &script.in_full(&command)).await
+                }
+                (reply, _) => reply,
+            }
+        };
+        let reply = timeout(self.response_timeout, exchange).await;
+        match reply {
+            Ok(Ok(reply)) => {
+                self.meter.answered(asked.elapsed());
+                Ok(reply)
+            }
+            Ok(Err(error)) => {
+                self.meter.failed();
+                let failure = judge(&error, link.is_cluster());
+                let before = asked.checked_sub(self.response_timeout).unwrap_or(asked);
+                let broken = match failure.connection {
+                    Damage::None => false,
+                    Damage::Suspect => link.silent_since(before),
+                    Damage::Broken => true,
+                };
+                if broken {
+                    self.leave(number);
+                }
+                Err(failure.error)
+            }
+            Err(_) => {
+                self.meter.failed();
+                // A slow server answers others meanwhile; one that answers nobody is gone.
+                if link.silent_since(asked) {
+                    self.leave(number);
+                }
+                Err(StoreError::Unavailable("no reply in time".to_owned()))
+            }
+        }
+    }
+
+    /// The connection, if there is one now or soon.
+    async fn link(&self) -> Result<(Link, u64), StoreError> {
+        if let State::Up { link, number } = &*self.state.borrow() {
+            return Ok((link.clone(), *number));
+        }
+        let mut state = self.state.subscribe();
+        let settled = state.wait_for(|state| !matches!(state, State::Dialling));
+        let why = match timeout(self.response_timeout, settled).await {
+            Ok(Ok(state)) => match &*state {
+                State::Up { link, number } => return Ok((link.clone(), *number)),
+                State::Down(why) => why.to_string(),
+                State::Dialling => CONNECTING.to_owned(),
+            },
+            _ => CONNECTING.to_owned(),
+        };
+        Err(StoreError::Away(why))
+    }
+
+    /// Gives a connection up, unless that has been done.
+    fn leave(&self, broken: u64) {
+        let left = self.state.send_if_modified(|state| match state {
+            State::Up { link, number } if *number == broken => {
+                *state = if link.age() < LASTING {
+                    State::Down("the connection did not last".into())
+                } else {
+                    State::Dialling
+                };
+                true
+            }
+            _ => false,
+        });
+        if left {
+            self.broken.notify_one();
+        }
+    }
+
+    async fn keep(self: Arc<Self>) {
+        let mut backoff = Backoff::new(self.longest_backoff);
+        let mut number = 0;
+        loop {
+            tokio::select! {
+                () = self.broken.notified() => {}
+                () = self.suspicion.0.notified() => {
+                    // A failure has the connection given up, and that is heard above.
+                    let _ = self.ask("", redis::cmd("PING"), None).await;
+                    continue;
+                }
+            }
+            let place = self.dialler.place();
+            tracing::warn!(%place, "the connection to Redis is broken");
+            if matches!(*self.state.borrow(), State::Down(_)) {
+                sleep(backoff.next()).await;
+            } else {
+                backoff.reset();
+            }
+            let link = loop {
+                match self.dialler.dial().await {
+                    Ok(link) => break link,
+                    Err(why) => {
+                        tracing::debug!(%place, %why, "Redis cannot be reached");
+                        self.state.send_replace(State::Down(why.into()));
+                        sleep(backoff.next()).await;
+                    }
+                }
+            };
+            number += 1;
+            self.meter.reconnected();
+            tracing::info!(%place, "connected to Redis again");
+            self.state.send_replace(State::Up { link, number });
+        }
+    }
+}

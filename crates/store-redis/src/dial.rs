@@ -1,0 +1,250 @@
+//! Makes connections, and makes sure that they lead to a server that can serve.
+
+use std::time::Duration;
+
+use redis::aio::PubSub;
+use redis::cluster::ClusterClient;
+use redis::io::tcp::TcpSettings;
+use redis::{
+    AsyncConnectionConfig, Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo,
+    IntoConnectionInfo, ProtocolVersion, RedisConnectionInfo, TlsCertificates,
+};
+use tokio::time::timeout;
+
+use crate::config::RedisConfig;
+use crate::error::{ConnectError, text};
+use crate::hello::check;
+use crate::link::{Link, Wire};
+use crate::target::{Host, Place, Target};
+
+/// Knows how to reach Redis.
+pub(crate) struct Dialler {
+    target: Target,
+    certificates: Option<TlsCertificates>,
+    connect_timeout: Duration,
+    response_timeout: Duration,
+}
+
+/// Commands that wait to be written; what is above waits in its own tasks.
+const WRITE_QUEUE: usize = 256;
+/// How often the client of a cluster follows a redirection before it gives up.
+const CLUSTER_RETRIES: u32 = 4;
+/// How long it waits before it does, in milliseconds.
+const CLUSTER_WAITS: std::ops::Range<u64> = 10..250;
+
+impl Dialler {
+    /// # Errors
+    /// [`ConnectError::Config`] for a URL or a certificate that cannot work.
+    pub(crate) fn new(config: &RedisConfig) -> Result<Self, ConnectError> {
+        let target = Target::parse(&config.url).map_err(ConnectError::Config)?;
+        let certificates = target.tls.then(|| TlsCertificates {
+            client_tls: config
+                .tls
+                .identity
+                .clone()
+                .map(|(cert, key)| ClientTlsConfig {
+                    client_cert: cert,
+                    client_key: key,
+                }),
+            root_cert: config.tls.authorities.clone(),
+        });
+        if certificates.is_some() && rustls::crypto::CryptoProvider::get_default().is_none() {
+            // Another thread may be quicker; then its provider is the process's.
+            let _ = rustls::crypto::ring::default_provider().install_default();
+        }
+        let dialler = Self {
+            target,
+            certificates,
+            connect_timeout: config.connect_timeout,
+            response_timeout: config.response_timeout,
+        };
+        // Certificates are read now, so that a wrong one does not look like an unreachable server.
+        let anywhere = Host {
+            name: "localhost".to_owned(),
+            port: 1,
+        };
+        let client = dialler.client(&anywhere, dialler.login());
+        client.map_err(|error| ConnectError::Config(error.to_string()))?;
+        Ok(dialler)
+    }
+
+    /// Where this leads, for people.
+    pub(crate) fn place(&self) -> String {
+        self.target.to_string()
+    }
+
+    /// A connection to whoever is the master now. Takes no longer than the connect time-out.
+    ///
+    /// # Errors
+    /// Why not, in short.
+    pub(crate) async fn dial(&self) -> Result<Link, String> {
+        self.in_time(async {
+            let wire = match &self.target.place {
+                Place::Cluster(nodes) => Wire::Cluster(self.cluster(nodes).await?),
+                _ => {
+                    let config = AsyncConnectionConfig::new()
+                        .set_connection_timeout(None)
+                        .set_response_timeout(None)
+                        .set_pipeline_buffer_size(WRITE_QUEUE);
+                    let client = self.server().await?;
+                    let connection = client.get_multiplexed_async_connection_with_config(&config);
+                    Wire::Server(connection.await.map_err(|error| text(&error))?)
+                }
+            };
+            let mut link = Link::new(wire);
+            check(&mut link).await?;
+            Ok(link)
+        })
+        .await
+    }
+
+    /// A connection for news. `attempt` chooses among the nodes of a cluster: all of them pass it on.
+    pub(crate) async fn dial_news(&self, channel: &str, attempt: usize) -> Result<PubSub, String> {
+        self.in_time(async {
+            let client = match &self.target.place {
+                Place::Cluster(nodes) => self.client(&nodes[attempt % nodes.len()], self.login()),
+                _ => Ok(self.server().await?),
+            };
+            let subscribed = async {
+                let mut news = client?.get_async_pubsub().await?;
+                news.subscribe(channel).await?;
+                Ok(news)
+            };
+            subscribed.await.map_err(|error| text(&error))
+        })
+        .await
+    }
+
+    async fn in_time<T>(
+        &self,
+        dialling: impl Future<Output = Result<T, String>>,
+    ) -> Result<T, String> {
+        let dialled = timeout(self.connect_timeout, dialling).await;
+        dialled.unwrap_or_else(|_| Err("no connection in time".to_owned()))
+    }
+
+    async fn cluster(
+        &self,
+        nodes: &[Host],
+    ) -> Result<redis::cluster_async::ClusterConnection, String> {
+        let nodes = nodes.iter().map(|node| self.info(node, self.login()));
+        let mut builder = ClusterClient::builder(nodes)
+            // Only there is the client told when a connection breaks.
+            .use_protocol(ProtocolVersion::RESP3)
+            .connection_timeout(self.connect_timeout)
+            .response_timeout(self.response_timeout)
+            .retries(CLUSTER_RETRIES)
+            .min_retry_wait(CLUSTER_WAITS.start)
+            .max_retry_wait(CLUSTER_WAITS.end)
+            .tcp_settings(tcp());
+        if let Some(certificates) = &self.certificates {
+            builder = builder.certs(certificates.clone());
+        }
+        let client = builder.build().map_err(|error| text(&error))?;
+        client
+            .get_async_connection()
+            .await
+            .map_err(|error| text(&error))
+    }
+
+    /// The server, or the master that the sentinels name.
+    async fn server(&self) -> Result<Client, String> {
+        let client = match &self.target.place {
+            Place::Server(host) => self.client(host, self.login()),
+            Place::Socket(path) => {
+                let info = ConnectionAddr::Unix(path.clone()).into_connection_info();
+                info.map(|info| info.set_redis_settings(self.login()))
+                    .and_then(Client::open)
+            }
+            Place::Sentinel { sentinels, master } => {
+                let master = self.master(sentinels, master).await?;
+                self.client(&master, self.login())
+            }
+            Place::Cluster(_) => return Err("a cluster is not one server".to_owned()),
+        };
+        client.map_err(|error| text(&error))
+    }
+
+    /// Asks one sentinel after the other; each gets its share of the time.
+    async fn master(&self, sentinels: &[Host], name: &str) -> Result<Host, String> {
+        let share = self.connect_timeout / (u32::try_from(sentinels.len()).unwrap_or(1) + 1);
+        let mut failure = String::new();
+        for sentinel in sentinels {
+            let asked = timeout(share, self.ask_sentinel(sentinel, name)).await;
+            match asked.unwrap_or_else(|_| Err("no answer in time".to_owned())) {
+                Ok(master) => return Ok(master),
+                Err(error) => failure = format!("sentinel {sentinel}: {error}"),
+            }
+        }
+        Err(failure)
+    }
+
+    async fn ask_sentinel(&self, sentinel: &Host, name: &str) -> Result<Host, String> {
+        let mut asking = redis::cmd("SENTINEL");
+        asking.arg("GET-MASTER-ADDR-BY-NAME").arg(name);
+        let ask = async |login: RedisConnectionInfo| {
+            let config = AsyncConnectionConfig::new()
+                .set_connection_timeout(None)
+                .set_response_timeout(None);
+            let client = self.client(sentinel, login)?;
+            let connection = client.get_multiplexed_async_connection_with_config(&config);
+            asking
+                .query_async::<Option<(String, u16)>>(&mut connection.await?)
+                .await
+        };
+        // The user is one of the servers; the sentinels get to know it only if they insist.
+        let mut answer = ask(RedisConnectionInfo::default()).await;
+        if matches!(&answer, Err(error) if error.code() == Some("NOAUTH")) {
+            answer = ask(self.login().set_db(0)).await;
+        }
+        match answer.map_err(|error| text(&error))? {
+            Some((name, port)) => Ok(Host { name, port }),
+            None => Err(format!("knows no master {name}")),
+        }
+    }
+
+    fn login(&self) -> RedisConnectionInfo {
+        let mut login = RedisConnectionInfo::default().set_db(self.target.db);
+        if let Some(user) = &self.target.user {
+            login = login.set_username(user);
+        }
+        if let Some(password) = &self.target.password {
+            login = login.set_password(password);
+        }
+        login
+    }
+
+    fn client(&self, host: &Host, login: RedisConnectionInfo) -> redis::RedisResult<Client> {
+        let info = self.info(host, login);
+        match &self.certificates {
+            Some(certificates) => Client::build_with_tls(info, certificates.clone()),
+            None => Client::open(info),
+        }
+    }
+
+    fn info(&self, host: &Host, login: RedisConnectionInfo) -> ConnectionInfo {
+        let addr = if self.target.tls {
+            ConnectionAddr::TcpTls {
+                host: host.name.clone(),
+                port: host.port,
+                insecure: false,
+                tls_params: None,
+            }
+        } else {
+            ConnectionAddr::Tcp(host.name.clone(), host.port)
+        };
+        let info = (host.name.clone(), host.port).into_connection_info();
+        info.expect("a host and a port are a connection's information")
+            .set_addr(addr)
+            .set_tcp_settings(tcp())
+            .set_redis_settings(login)
+    }
+}
+
+/// A connection that is given up is reset: what it has not sent yet must not arrive later, after what its
+/// successor sends.
+fn tcp() -> TcpSettings {
+    TcpSettings::default()
+        .set_nodelay(true)
+        .set_linger_time(Duration::ZERO)
+}

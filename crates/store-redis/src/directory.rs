@@ -1,0 +1,192 @@
+//! Ownership and records in Redis.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::stream::{self, StreamExt, TryStreamExt};
+use redis::Value;
+use shoal_ports::{
+    Claim, Directory, Epoch, NewSession, NodeId, Placement, Principal, SessionId, StoreError,
+};
+
+use crate::keys::field;
+use crate::reply::{number, optional, parts, plain_step, unexpected};
+use crate::scripts::SCRIPTS;
+use crate::store::{Inner, RedisStore, millis};
+
+/// Sessions whose epoch is asked for at one time.
+const ASKED_TOGETHER: usize = 128;
+
+#[async_trait]
+impl Directory for RedisStore {
+    /// As the port says; a renewal whose reply was lost is not taken for a lease that lived on: what
+    /// counts is whether the lease is still the one that this process knows.
+    async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<bool, StoreError> {
+        let key = self.inner.keys.lease(node);
+        let life = millis(lease);
+        let renewed = self.inner.run(&SCRIPTS.renew_lease, &key, |command| {
+            command.arg(life);
+        });
+        let since = optional(renewed.await?)?.ok_or_else(unexpected)?;
+        let before = self.inner.leases.lock().insert(node.clone(), since.clone());
+        Ok(before == Some(since))
+    }
+
+    async fn end_lease(&self, node: &NodeId) -> Result<(), StoreError> {
+        let key = self.inner.keys.lease(node);
+        let mut command = redis::cmd("UNLINK");
+        command.arg(&key);
+        self.inner.connections.ask(&key, command).await?;
+        self.inner.leases.lock().remove(node);
+        Ok(())
+    }
+
+    /// As the port says; `Held` if there is such a session already, unless this very step made it.
+    async fn create(&self, new: NewSession) -> Result<Epoch, StoreError> {
+        let key = self.inner.keys.session(&new.session)?;
+        let created = self.inner.run(&SCRIPTS.create, &key, |command| {
+            command
+                .arg(new.owner.as_str())
+                .arg(new.principal.as_str())
+                .arg(&*new.record)
+                .arg(millis(new.idle))
+                .arg(rand::random::<u32>());
+        });
+        plain_step(created.await?)?;
+        Ok(Epoch(1))
+    }
+
+    async fn lookup(&self, session: &SessionId) -> Result<Option<Placement>, StoreError> {
+        let Ok(key) = self.inner.keys.session(session) else {
+            return Ok(None);
+        };
+        let asked = [field::EPOCH, field::OWNER, field::PRINCIPAL];
+        let mut found = parts(self.inner.fields(&key, &asked).await?)?;
+        let Some(epoch) = found.optional()? else {
+            return Ok(None);
+        };
+        let owner = found.optional()?;
+        let owner = owner.as_ref().map(text).transpose()?.map(NodeId::new);
+        let principal = Principal::new(text(&found.bytes()?)?);
+        let lives = match &owner {
+            Some(owner) => self.inner.lease_lives(owner).await?,
+            None => false,
+        };
+        Ok(Some(Placement {
+            principal,
+            owner: owner.filter(|_| lives),
+            epoch: Epoch(number(&epoch)?),
+        }))
+    }
+
+    async fn claim(&self, session: &SessionId, node: &NodeId) -> Result<Claim, StoreError> {
+        let key = self.inner.keys.session(session)?;
+        let asked = [field::EPOCH, field::OWNER];
+        let mut found = parts(self.inner.fields(&key, &asked).await?)?;
+        let epoch = found.optional()?.ok_or(StoreError::NotFound)?;
+        let owner = found.optional()?.unwrap_or_default();
+        if !owner.is_empty() && owner != node.as_str() {
+            let owner = NodeId::new(text(&owner)?);
+            if self.inner.lease_lives(&owner).await? {
+                return Err(StoreError::Held);
+            }
+        }
+        let claimed = self.inner.run(&SCRIPTS.claim, &key, |command| {
+            command.arg(node.as_str()).arg(&*owner).arg(&*epoch);
+        });
+        let mut claimed = plain_step(claimed.await?)?;
+        Ok(Claim {
+            epoch: Epoch(number(&claimed.bytes()?)?),
+            record: claimed.bytes()?,
+        })
+    }
+
+    async fn held(&self, sessions: &[(SessionId, Epoch)]) -> Result<Vec<bool>, StoreError> {
+        let asked = sessions
+            .iter()
+            .cloned()
+            .map(|(session, epoch)| self.inner.is_held(session, epoch));
+        stream::iter(asked)
+            .buffered(ASKED_TOGETHER)
+            .try_collect()
+            .await
+    }
+
+    async fn save(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        record: Bytes,
+        idle: Duration,
+    ) -> Result<(), StoreError> {
+        self.inner.save(session, epoch, record, idle, false).await
+    }
+
+    async fn release(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        record: Bytes,
+        idle: Duration,
+    ) -> Result<(), StoreError> {
+        self.inner.save(session, epoch, record, idle, true).await
+    }
+
+    /// As the port says; a session that is not there was removed before.
+    async fn remove(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        let key = self.inner.keys.session(session)?;
+        let removed = self.inner.run(&SCRIPTS.remove, &key, |command| {
+            command.arg(epoch.0);
+        });
+        plain_step(removed.await?).map(drop)
+    }
+
+    async fn sweep(&self) -> Result<usize, StoreError> {
+        Ok(0)
+    }
+}
+
+impl Inner {
+    async fn lease_lives(&self, node: &NodeId) -> Result<bool, StoreError> {
+        let key = self.keys.lease(node);
+        let mut command = redis::cmd("EXISTS");
+        command.arg(&key);
+        let found = self.connections.ask(&key, command).await?;
+        Ok(found == Value::Int(1))
+    }
+
+    async fn is_held(&self, session: SessionId, epoch: Epoch) -> Result<bool, StoreError> {
+        let Ok(key) = self.keys.session(&session) else {
+            return Ok(false);
+        };
+        let mut command = redis::cmd("HGET");
+        command.arg(&key).arg(field::EPOCH);
+        let found = optional(self.connections.ask(&key, command).await?)?;
+        let found = found.map(|found| number(&found)).transpose()?;
+        Ok(found == Some(epoch.0))
+    }
+
+    async fn save(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        record: Bytes,
+        idle: Duration,
+        release: bool,
+    ) -> Result<(), StoreError> {
+        let key = self.keys.session(session)?;
+        let saved = self.run(&SCRIPTS.save, &key, |command| {
+            command
+                .arg(epoch.0)
+                .arg(&*record)
+                .arg(millis(idle))
+                .arg(u8::from(release));
+        });
+        plain_step(saved.await?).map(drop)
+    }
+}
+
+fn text(bytes: &Bytes) -> Result<&str, StoreError> {
+    std::str::from_utf8(bytes).map_err(|_| unexpected())
+}

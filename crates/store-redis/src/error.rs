@@ -1,0 +1,128 @@
+//! Says what a failure of Redis means for the caller, and for the connection.
+
+use redis::{ErrorKind, RedisError, ServerErrorKind};
+use shoal_ports::StoreError;
+
+/// Why there is no store.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectError {
+    /// The configuration cannot work. Says what is wrong with it; never a password.
+    #[error("{0}")]
+    Config(String),
+    /// Redis cannot be reached now, or does not let us in. Says where and why; never a password.
+    #[error("{0}")]
+    Unreachable(String),
+}
+
+/// The longest text of a server's error that is passed on, in characters.
+const LONGEST: usize = 160;
+
+/// A failed command.
+pub(crate) struct Failure {
+    /// What the caller gets.
+    pub(crate) error: StoreError,
+    /// What it means for the connection that it came over.
+    pub(crate) connection: Damage,
+}
+
+/// What a failure means for the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Damage {
+    /// Nothing.
+    None,
+    /// One server of a cluster may be gone, or all: see whether any other answers.
+    Suspect,
+    /// Another is needed, now.
+    Broken,
+}
+
+/// Judges a failed command; `cluster` says that the connection is to many servers, and looks after each
+/// of them itself.
+pub(crate) fn judge(error: &RedisError, cluster: bool) -> Failure {
+    let unavailable = |connection| Failure {
+        error: StoreError::Unavailable(text(error)),
+        connection,
+    };
+    if error.code() == Some("OOM") {
+        return Failure {
+            error: StoreError::Full("Redis has reached its maxmemory"),
+            connection: Damage::None,
+        };
+    }
+    match error.kind() {
+        ErrorKind::ClusterConnectionNotFound => unavailable(Damage::Broken),
+        ErrorKind::Io if cluster => unavailable(Damage::Suspect),
+        _ if cluster => unavailable(Damage::None),
+        // A former master: ask again who is the master now.
+        ErrorKind::Server(ServerErrorKind::ReadOnly | ServerErrorKind::MasterDown) => {
+            unavailable(Damage::Broken)
+        }
+        ErrorKind::Server(ServerErrorKind::Moved | ServerErrorKind::Ask) => Failure {
+            error: StoreError::Unavailable(
+                "this is a Redis Cluster: its URL must begin with redis+cluster://".to_owned(),
+            ),
+            connection: Damage::None,
+        },
+        ErrorKind::Io | ErrorKind::Parse | ErrorKind::AuthenticationFailed => {
+            unavailable(Damage::Broken)
+        }
+        _ => unavailable(Damage::None),
+    }
+}
+
+/// What went wrong, in short. Redis never repeats a password, and neither does its client.
+pub(crate) fn text(error: &RedisError) -> String {
+    let text = match (error.code(), error.detail()) {
+        (Some(code), Some(detail)) => format!("{code} {detail}"),
+        (Some(code), None) => code.to_owned(),
+        (None, _) => error.to_string(),
+    };
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(LONGEST)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use redis::parse_redis_value;
+    use shoal_ports::StoreError;
+
+    use super::{Damage, judge};
+
+    fn said(line: &str) -> redis::RedisError {
+        let reply = parse_redis_value(format!("-{line}\r\n").as_bytes()).expect("a reply");
+        reply.extract_error().expect_err("an error")
+    }
+
+    #[test]
+    fn a_full_redis_is_full_and_a_former_master_is_left() {
+        let full = judge(&said("OOM command not allowed"), false);
+        assert!(matches!(full.error, StoreError::Full(_)));
+        for (line, damage) in [
+            (
+                "READONLY You can't write against a read only replica.",
+                Damage::Broken,
+            ),
+            ("MASTERDOWN Link with MASTER is down", Damage::Broken),
+            (
+                "LOADING Redis is loading the dataset in memory",
+                Damage::None,
+            ),
+            ("CLUSTERDOWN The cluster is down", Damage::None),
+            (
+                "TRYAGAIN Multiple keys request during rehashing of slot",
+                Damage::None,
+            ),
+            ("NOPERM User has no permissions", Damage::None),
+            ("MISCONF Errors writing to the AOF file", Damage::None),
+        ] {
+            let failure = judge(&said(line), false);
+            assert_eq!(failure.connection, damage, "{line}");
+            let StoreError::Unavailable(text) = failure.error else {
+                panic!("{line}");
+            };
+            assert!(line.starts_with(&text), "{text}");
+        }
+    }
+}

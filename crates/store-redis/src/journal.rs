@@ -1,0 +1,196 @@
+//! Running calls in Redis.
+
+use std::collections::{BTreeMap, HashMap};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use shoal_ports::{
+    Begin, Begun, CallId, DeliveryId, Epoch, Journal, JournalEntry, JournaledCall, LogError,
+    RunningStream, SessionId, StoreError, WorkerId,
+};
+use shoal_protocol::{EventId, StreamId};
+
+use crate::event_log::last_of;
+use crate::keys::field;
+use crate::reply::{fields, number, parts, plain_step, step, unexpected};
+use crate::scripts::SCRIPTS;
+use crate::store::{Inner, RedisStore};
+
+#[async_trait]
+impl Journal for RedisStore {
+    async fn begin(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        begin: Begin,
+    ) -> Result<Begun, LogError> {
+        let key = self.inner.keys.session(session)?;
+        let first = begin.entries.first().map(|entry| entry.call);
+        let entries = begin.entries.into_iter().map(taken_apart);
+        let entries = entries.collect::<Result<Vec<_>, _>>()?;
+        let begun = self.inner.run(&SCRIPTS.begin, &key, |command| {
+            command.arg(epoch.0);
+            match begin.stream {
+                Some(stream) => command.arg(stream.0),
+                None => command.arg(""),
+            };
+            command
+                .arg(begin.delivery.to_string())
+                .arg(self.inner.limits.bytes_per_session);
+            for (call, entry, worker) in &entries {
+                let worker = worker.as_ref().map_or("", WorkerId::as_str);
+                command.arg(call.to_string()).arg(entry).arg(worker);
+            }
+        });
+        let mut begun = match (begun.await, first) {
+            // Redis has looked at its memory only: the step may have been done before it was full.
+            (Err(StoreError::Full(why)), Some(first)) => {
+                let before = self.inner.begun(&key, epoch, first).await?;
+                let before = before.map(Begun::Now);
+                return before.ok_or(StoreError::Full(why).into());
+            }
+            (begun, _) => step(begun?)?,
+        };
+        let at = EventId {
+            epoch: begun.number()?,
+            stream: StreamId(begun.number()?),
+            sequence: begun.number()?,
+        };
+        let before: u64 = begun.number()?;
+        Ok(match before {
+            0 => Begun::Now(at),
+            _ => Begun::Before(at),
+        })
+    }
+
+    async fn rebind(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        call: CallId,
+        worker: &WorkerId,
+    ) -> Result<(), StoreError> {
+        let key = self.inner.keys.session(session)?;
+        let rebound = self.inner.run(&SCRIPTS.rebind, &key, |command| {
+            command
+                .arg(epoch.0)
+                .arg(call.to_string())
+                .arg(worker.as_str());
+        });
+        plain_step(rebound.await?).map(drop)
+    }
+
+    async fn running(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+    ) -> Result<Vec<RunningStream>, LogError> {
+        let key = self.inner.keys.session(session)?;
+        let mut command = redis::cmd("HGETALL");
+        command.arg(&key);
+        let known = fields(self.inner.connections.ask(&key, command).await?)?;
+        if known.is_empty() {
+            return Err(StoreError::NotFound.into());
+        }
+        let newest = known.get(field::EPOCH.as_bytes()).ok_or_else(unexpected)?;
+        if number::<u64>(newest)? != epoch.0 {
+            return Err(StoreError::Stale.into());
+        }
+        Ok(open_calls(&known)?)
+    }
+
+    async fn delivered(
+        &self,
+        session: &SessionId,
+        delivery: DeliveryId,
+    ) -> Result<Option<EventId>, LogError> {
+        let key = self.inner.keys.session(session)?;
+        let asked = [field::EPOCH, field::LOG, &field::delivery(delivery)];
+        let mut found = parts(self.inner.fields(&key, &asked).await?)?;
+        found.optional()?.ok_or(StoreError::NotFound)?;
+        let epoch = found.number()?;
+        let Some(stream) = found.optional()? else {
+            return Ok(None);
+        };
+        Ok(Some(EventId {
+            epoch,
+            stream: StreamId(number(&stream)?),
+            sequence: 0,
+        }))
+    }
+}
+
+impl Inner {
+    /// Where the stream stands on which a call is open under this epoch, if it is.
+    async fn begun(
+        &self,
+        key: &str,
+        epoch: Epoch,
+        call: CallId,
+    ) -> Result<Option<EventId>, StoreError> {
+        let asked = [field::EPOCH, field::LOG, &field::entry(call)];
+        let mut found = parts(self.fields(key, &asked).await?)?;
+        let (owner, log, entry) = (found.optional()?, found.optional()?, found.optional()?);
+        let (Some(owner), Some(log), Some(entry)) = (owner, log, entry) else {
+            return Ok(None);
+        };
+        if number::<u64>(&owner)? != epoch.0 {
+            return Err(StoreError::Stale);
+        }
+        let stream = number(split_entry(&entry)?.0)?;
+        let stands = self.fields(key, &[&field::stream(stream)]).await?;
+        Ok(Some(EventId {
+            epoch: number(&log)?,
+            stream: StreamId(stream),
+            sequence: last_of(&parts(stands)?.bytes()?)?,
+        }))
+    }
+}
+
+/// What is written of a call: its worker apart from the rest, since it changes.
+fn taken_apart(mut entry: JournalEntry) -> Result<(CallId, Vec<u8>, Option<WorkerId>), StoreError> {
+    let worker = entry.worker.take();
+    let text = serde_json::to_vec(&entry).map_err(|_| unexpected())?;
+    Ok((entry.call, text, worker))
+}
+
+/// The stream of an open call, and what was journaled.
+fn split_entry(field: &[u8]) -> Result<(&[u8], &[u8]), StoreError> {
+    let colon = field.iter().position(|byte| *byte == b':');
+    let colon = colon.ok_or_else(unexpected)?;
+    Ok((&field[..colon], &field[colon + 1..]))
+}
+
+/// The open calls in a session's hash, by their streams.
+fn open_calls(known: &HashMap<Bytes, Bytes>) -> Result<Vec<RunningStream>, StoreError> {
+    let find = |name: String| known.get(name.as_bytes());
+    let log = known.get(field::LOG.as_bytes()).ok_or_else(unexpected)?;
+    let log = number(log)?;
+    let mut streams: BTreeMap<u32, Vec<JournaledCall>> = BTreeMap::new();
+    for (name, value) in known {
+        if name.first() != Some(&b'j') {
+            continue;
+        }
+        let (stream, entry) = split_entry(value)?;
+        let mut entry: JournalEntry = serde_json::from_slice(entry).map_err(|_| unexpected())?;
+        if let Some(worker) = find(format!("w{}", entry.call)) {
+            let worker = std::str::from_utf8(worker).map_err(|_| unexpected())?;
+            entry.worker = Some(WorkerId::new(worker));
+        }
+        let seen = find(format!("q{}", entry.call)).map_or(Ok(0), |seen| number(seen))?;
+        let calls = streams.entry(number(stream)?).or_default();
+        calls.push(JournaledCall { entry, seen });
+    }
+    let running = streams.into_iter().map(|(stream, mut calls)| {
+        // Ids sort by the time at which they were made.
+        calls.sort_by_key(|call| call.entry.call);
+        let stands = find(field::stream(stream)).ok_or_else(unexpected)?;
+        let last = EventId {
+            epoch: log,
+            stream: StreamId(stream),
+            sequence: last_of(stands)?,
+        };
+        Ok(RunningStream { last, calls })
+    });
+    running.collect()
+}

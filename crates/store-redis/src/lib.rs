@@ -1,0 +1,39 @@
+//! The storage ports of `shoal-ports` kept in Redis, so that sessions outlive nodes.
+//!
+//! Every step of a session is one script on the keys of that session (`src/lua`), in one round trip; the
+//! session's epoch fences each of them. Redis 7.0 or newer, or Valkey: one server, a Redis Cluster, or
+//! masters that Sentinel names; with TLS and ACL users.
+//!
+//! Start reading at `store.rs`, then `lua/common.lua`.
+
+mod backoff;
+mod bus;
+mod config;
+mod connections;
+mod dial;
+mod directory;
+mod error;
+mod event_log;
+mod hello;
+mod journal;
+mod keys;
+mod link;
+mod membership;
+mod meter;
+mod reply;
+mod scripts;
+mod store;
+mod target;
+
+pub use config::{RedisConfig, TlsConfig};
+pub use error::ConnectError;
+pub use meter::Latency;
+pub use store::{RedisStatus, RedisStore};
+
+/// Checks the URL of a store without connecting.
+///
+/// # Errors
+/// What is wrong with it; never its password.
+pub fn check_url(url: &str) -> Result<(), String> {
+    target::Target::parse(url).map(drop)
+}

@@ -1,0 +1,82 @@
+//! One connection to Redis: to one server, or to all of a cluster.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::cluster_async::ClusterConnection;
+use redis::cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr};
+use redis::{Cmd, RedisResult, Value};
+use tokio::time::Instant;
+
+/// A connection that all tasks share: what they send at the same time travels together.
+#[derive(Clone)]
+pub(crate) struct Link {
+    wire: Wire,
+    born: Instant,
+    /// When the last reply came, in microseconds after `born`.
+    heard: Arc<AtomicU64>,
+}
+
+#[derive(Clone)]
+pub(crate) enum Wire {
+    Server(MultiplexedConnection),
+    Cluster(ClusterConnection),
+}
+
+impl Link {
+    pub(crate) fn new(wire: Wire) -> Self {
+        Self {
+            wire,
+            born: Instant::now(),
+            heard: Arc::default(),
+        }
+    }
+
+    /// Whether this is a connection to many servers, which looks after each of them itself.
+    pub(crate) fn is_cluster(&self) -> bool {
+        matches!(self.wire, Wire::Cluster(_))
+    }
+
+    /// How long the connection has been there.
+    pub(crate) fn age(&self) -> Duration {
+        self.born.elapsed()
+    }
+
+    /// Whether no reply has come since a moment.
+    pub(crate) fn silent_since(&self, moment: Instant) -> bool {
+        let asked = micros(moment.saturating_duration_since(self.born));
+        self.heard.load(Ordering::Relaxed) < asked
+    }
+
+    /// Sends a command to where `key` is (to any server, without one) and returns its reply.
+    ///
+    /// If the future is dropped, the command may have been carried out or not.
+    pub(crate) async fn ask(&mut self, key: Option<&str>, command: &Cmd) -> RedisResult<Value> {
+        let reply = match &mut self.wire {
+            Wire::Server(connection) => connection.send_packed_command(command).await,
+            Wire::Cluster(connection) => {
+                let node = key.map_or(SingleNodeRoutingInfo::RandomPrimary, |key| {
+                    SingleNodeRoutingInfo::SpecificNode(Route::with_key(key, SlotAddr::Master))
+                });
+                let route = RoutingInfo::SingleNode(node);
+                connection.route_command(command.clone(), route).await
+            }
+        };
+        let reply = reply.and_then(Value::extract_error);
+        if reply
+            .as_ref()
+            .err()
+            .is_none_or(|error| !error.is_io_error())
+        {
+            let now = micros(self.age());
+            self.heard.fetch_max(now, Ordering::Relaxed);
+        }
+        reply
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}

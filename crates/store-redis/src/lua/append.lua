@@ -1,0 +1,77 @@
+-- Appends events and notes how far their call has come. Runs on a full Redis too, so that calls that were
+-- admitted can end.
+-- ARGV: epoch, stream, after, most events a stream, most bytes a session, retention ms,
+--       call ('' for none), seen, '1' if it ended, events...
+-- Returns {incarnation, last, finished}; MISSING, STALE, GONE, FULL.
+local epoch, n, call, ended = ARGV[1], ARGV[2], ARGV[7], ARGV[9] == '1'
+local after, most_events, most_bytes = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local retention, seen, FIRST = tonumber(ARGV[6]), tonumber(ARGV[8]), 10
+local known = redis.call('HMGET', S, 'e', 'l', 'b', 'i', 'h', 't', 'm', 's' .. n, 'j' .. call, 'q' .. call)
+if not known[1] then
+  return MISSING
+end
+if known[1] ~= epoch then
+  return STALE
+end
+local log, open = known[2], known[9]
+if not known[8] and n ~= '0' then
+  return GONE
+end
+local stream = parse_stream(known[8])
+local count = #ARGV - FIRST + 1
+local noted = call == '' or not open or (not ended and tonumber(known[10] or 0) >= seen)
+if stream.last == after + count and noted then
+  return { log, stream.last, stream.till > 0 and 1 or 0 }
+end
+if stream.last ~= after then
+  return STALE
+end
+
+local line = parse_line(known[5], known[6], known[3])
+local time = now()
+local more = 0
+for i = FIRST, #ARGV do
+  more = more + #ARGV[i]
+end
+if n == '0' and count > 0 then
+  age_standalone(line, log, stream, known[7], retention, time)
+end
+if line.bytes + more > most_bytes then
+  if n ~= '0' then
+    local standalone = parse_stream(redis.call('HGET', S, 's0'))
+    if age_standalone(line, log, standalone, known[7], retention, time) then
+      save_stream(line, '0', standalone)
+    end
+  end
+  while line.bytes + more > most_bytes and drop_first(line, log, nil, n) do end
+  if line.bytes + more > most_bytes then
+    save_stream(line, n, stream)
+    save(line)
+    return FULL
+  end
+end
+
+local key, empty = events_of(log, n), stream.last == stream.trimmed
+for i = FIRST, #ARGV do
+  stream.last = stream.last + 1
+  redis.call('XADD', key, int(stream.last) .. '-0', 'd', ARGV[i])
+end
+if empty and count > 0 then
+  redis.call('PEXPIRE', key, life_of_events(tonumber(known[4])))
+end
+stream.bytes = stream.bytes + more
+line.bytes = line.bytes + more
+trim(line, log, n, stream, stream.last - most_events)
+
+if open and ended then
+  redis.call('HDEL', S, 'j' .. call, 'w' .. call, 'q' .. call)
+  stream.open = stream.open - 1
+elseif open then
+  set(line, 'q' .. call, int(seen))
+end
+if ended and stream.open <= 0 and n ~= '0' and stream.till == 0 then
+  finish(line, log, n, stream, retention, time)
+end
+save_stream(line, n, stream)
+save(line)
+return { log, stream.last, stream.till > 0 and 1 or 0 }

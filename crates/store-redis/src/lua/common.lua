@@ -1,0 +1,27 @@
+-- What every script of a session shares; stands before the script's own text.
+--
+-- KEYS[1] is the session's hash. Its fields:
+--   e epoch            o owner, while one holds it     p principal         r record
+--   i idle time, ms    l incarnation of the log        n next stream       b bytes of events
+--   x when the streams' expiry was restarted, ms       m "at:sequence", a mark in the standalone stream
+--   h, t               the line of finished streams: head and tail
+--   s<n>               a stream: "last:trimmed:bytes:open calls:until:delivery"; until is 0 while it runs
+--   d<delivery>        the stream that was opened for it
+--   f<k>               a place in the line: "<n>:<until>"
+--   j<call>            an open call: "<n>:<entry>"     w<call> its worker  q<call> its last event seen
+-- The events of stream n are the Redis Stream KEYS[1]:<l>:<n>, ids "<sequence>-0", field d.
+--
+-- A number instead of an array is a refusal (src/reply.rs spells them).
+local S = KEYS[1]
+local OK, STALE, MISSING, HELD, FULL, GONE, TRIMMED, RESTARTED = 0, 1, 2, 3, 4, 5, 6, 7
+
+-- Lua would write large numbers as 1e+15.
+local function int(number)
+  return string.format('%d', number)
+end
+
+-- Milliseconds since 1970.
+local function now()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end

@@ -1,0 +1,17 @@
+-- What the scripts that restart a session's idle time share; stands after streams.lua.
+
+-- Restarts the idle time. The streams of the session outlive it by a quarter, so theirs is restarted only
+-- when a quarter has passed, or when the idle time is another one.
+local function restart_idle(log, idle, before, restarted, time)
+  redis.call('PEXPIRE', S, int(idle))
+  if idle == tonumber(before) and time < tonumber(restarted or 0) + idle / 4 then
+    return
+  end
+  redis.call('HSET', S, 'i', int(idle), 'x', int(time))
+  for _, field in ipairs(redis.call('HKEYS', S)) do
+    local n = string.match(field, '^s(%d+)$')
+    if n and parse_stream(redis.call('HGET', S, field)).till == 0 then
+      redis.call('PEXPIRE', events_of(log, n), life_of_events(idle))
+    end
+  end
+end

@@ -1,0 +1,36 @@
+-- Reads a piece of a stream.
+-- ARGV: incarnation, stream, sequence read so far, most events.
+-- Returns {finished and reached, event...}; MISSING, RESTARTED, GONE, TRIMMED.
+local log, n, after, limit = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local known = redis.call('HMGET', S, 'e', 'l', 's' .. n)
+if not known[1] then
+  return MISSING
+end
+if known[2] ~= log then
+  return RESTARTED
+end
+if not known[3] and n ~= '0' then
+  return GONE
+end
+local stream = parse_stream(known[3])
+if after > stream.last or (stream.till > 0 and stream.till <= now()) then
+  return GONE
+end
+if after < stream.trimmed then
+  return TRIMMED
+end
+local page, found = { 0 }, {}
+if after < stream.last and limit > 0 then
+  found = redis.call('XRANGE', events_of(log, n), int(after + 1) .. '-0', '+', 'COUNT', limit)
+  -- Fewer than there must be: somebody else has removed them.
+  if #found < math.min(limit, stream.last - after) then
+    return GONE
+  end
+end
+for _, event in ipairs(found) do
+  page[#page + 1] = event[2][2]
+end
+if stream.till > 0 and after + #found == stream.last then
+  page[1] = 1
+end
+return page

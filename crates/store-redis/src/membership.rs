@@ -1,0 +1,43 @@
+//! The nodes in Redis.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use shoal_ports::{Membership, NodeId, NodeInfo, StoreError};
+
+use crate::reply::{parts, unexpected};
+use crate::scripts::SCRIPTS;
+use crate::store::{RedisStore, millis};
+
+#[async_trait]
+impl Membership for RedisStore {
+    async fn announce(&self, node: &NodeInfo, life: Duration) -> Result<(), StoreError> {
+        let what = serde_json::to_vec(node).map_err(|_| unexpected())?;
+        let key = self.inner.keys.nodes();
+        let announced = self.inner.run(&SCRIPTS.announce, &key, |command| {
+            command.arg(node.id.as_str()).arg(what).arg(millis(life));
+        });
+        announced.await.map(drop)
+    }
+
+    async fn withdraw(&self, node: &NodeId) -> Result<(), StoreError> {
+        let key = self.inner.keys.nodes();
+        let mut command = redis::cmd("HDEL");
+        command.arg(&key).arg(node.as_str());
+        self.inner.connections.ask(&key, command).await.map(drop)
+    }
+
+    async fn nodes(&self) -> Result<Vec<NodeInfo>, StoreError> {
+        let key = self.inner.keys.nodes();
+        let said = self.inner.run(&SCRIPTS.nodes, &key, |_| {});
+        let mut nodes = Vec::new();
+        for what in parts(said.await?)?.rest() {
+            match serde_json::from_slice(&what?) {
+                Ok(node) => nodes.push(node),
+                // A release that says it in another way; this one cannot use such a node.
+                Err(error) => tracing::debug!(%error, "a node says what is not understood"),
+            }
+        }
+        Ok(nodes)
+    }
+}

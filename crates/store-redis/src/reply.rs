@@ -1,0 +1,124 @@
+//! Takes replies apart.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use redis::Value;
+use shoal_ports::{LogError, StoreError};
+
+/// Why there is no such history, in the words that clients get.
+pub(crate) const NO_STREAM: &str = "the stream has expired or never existed";
+const TRIMMED: &str = "the stream has outgrown its limit and lost its oldest events";
+pub(crate) const RESTARTED: &str = "the log has been restarted since";
+const SESSION_FULL: &str = "the session's streams hold as many bytes as they may";
+
+/// What a script answered, unless it refused; the numbers are those of `lua/common.lua`.
+pub(crate) fn step(reply: Value) -> Result<Parts, LogError> {
+    let refusal = match reply {
+        Value::Int(0) => return Ok(Parts(Vec::new().into_iter())),
+        Value::Int(code) => code,
+        other => return parts(other).map_err(LogError::Store),
+    };
+    Err(match refusal {
+        1 => StoreError::Stale.into(),
+        2 => StoreError::NotFound.into(),
+        3 => StoreError::Held.into(),
+        4 => StoreError::Full(SESSION_FULL).into(),
+        5 => LogError::Gone(NO_STREAM),
+        6 => LogError::Gone(TRIMMED),
+        7 => LogError::Gone(RESTARTED),
+        _ => unexpected().into(),
+    })
+}
+
+/// As [`step`], for a step that has nothing to do with histories.
+pub(crate) fn plain_step(reply: Value) -> Result<Parts, StoreError> {
+    step(reply).map_err(|error| match error {
+        LogError::Store(error) => error,
+        LogError::Gone(_) => unexpected(),
+    })
+}
+
+/// The parts of a reply that has several.
+pub(crate) fn parts(reply: Value) -> Result<Parts, StoreError> {
+    match reply {
+        Value::Array(parts) => Ok(Parts(parts.into_iter())),
+        _ => Err(unexpected()),
+    }
+}
+
+/// The fields of a hash, in whichever way this protocol version writes them.
+pub(crate) fn fields(reply: Value) -> Result<HashMap<Bytes, Bytes>, StoreError> {
+    let mut fields = HashMap::new();
+    match reply {
+        Value::Map(pairs) => {
+            for (field, value) in pairs {
+                fields.insert(bytes(field)?, bytes(value)?);
+            }
+        }
+        Value::Array(flat) => {
+            let mut flat = flat.into_iter();
+            while let (Some(field), Some(value)) = (flat.next(), flat.next()) {
+                fields.insert(bytes(field)?, bytes(value)?);
+            }
+        }
+        _ => return Err(unexpected()),
+    }
+    Ok(fields)
+}
+
+/// What Redis would not answer unless somebody else writes these keys.
+pub(crate) fn unexpected() -> StoreError {
+    StoreError::Unavailable("Redis answered something unexpected".to_owned())
+}
+
+/// The text of one part; `None` for nil.
+pub(crate) fn optional(reply: Value) -> Result<Option<Bytes>, StoreError> {
+    match reply {
+        Value::Nil => Ok(None),
+        other => bytes(other).map(Some),
+    }
+}
+
+fn bytes(reply: Value) -> Result<Bytes, StoreError> {
+    match reply {
+        Value::BulkString(text) => Ok(text.into()),
+        Value::SimpleString(text) => Ok(text.into()),
+        _ => Err(unexpected()),
+    }
+}
+
+/// A number in a text.
+pub(crate) fn number<T: std::str::FromStr>(text: &[u8]) -> Result<T, StoreError> {
+    let text = std::str::from_utf8(text).map_err(|_| unexpected())?;
+    text.parse().map_err(|_| unexpected())
+}
+
+/// The parts of a reply, in order.
+#[derive(Debug)]
+pub(crate) struct Parts(std::vec::IntoIter<Value>);
+
+impl Parts {
+    /// The next part's text.
+    pub(crate) fn bytes(&mut self) -> Result<Bytes, StoreError> {
+        self.optional()?.ok_or_else(unexpected)
+    }
+
+    /// The next part's text; `None` for nil.
+    pub(crate) fn optional(&mut self) -> Result<Option<Bytes>, StoreError> {
+        optional(self.0.next().ok_or_else(unexpected)?)
+    }
+
+    /// The next part's number.
+    pub(crate) fn number<T: TryFrom<i64> + std::str::FromStr>(&mut self) -> Result<T, StoreError> {
+        match self.0.next().ok_or_else(unexpected)? {
+            Value::Int(number) => T::try_from(number).map_err(|_| unexpected()),
+            other => number(&bytes(other)?),
+        }
+    }
+
+    /// The texts of all parts that are left.
+    pub(crate) fn rest(self) -> impl Iterator<Item = Result<Bytes, StoreError>> {
+        self.0.map(bytes)
+    }
+}

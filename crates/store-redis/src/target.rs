@@ -1,0 +1,232 @@
+//! Reads URLs: which servers, and who we are to them.
+
+use std::path::PathBuf;
+
+/// Where Redis is.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) place: Place,
+    pub(crate) tls: bool,
+    pub(crate) db: i64,
+    pub(crate) user: Option<String>,
+    pub(crate) password: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// One server.
+    Server(Host),
+    /// One server on this machine.
+    Socket(PathBuf),
+    /// A Redis Cluster, of which these nodes are known.
+    Cluster(Vec<Host>),
+    /// The master of this name, as these sentinels know it.
+    Sentinel {
+        sentinels: Vec<Host>,
+        master: String,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Host {
+    pub(crate) name: String,
+    pub(crate) port: u16,
+}
+
+impl std::fmt::Display for Host {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.name.contains(':') {
+            return write!(f, "[{}]:{}", self.name, self.port);
+        }
+        write!(f, "{}:{}", self.name, self.port)
+    }
+}
+
+/// For people, without user and password.
+impl std::fmt::Display for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let hosts = |hosts: &[Host]| {
+            let hosts: Vec<_> = hosts.iter().map(Host::to_string).collect();
+            hosts.join(",")
+        };
+        match &self.place {
+            Place::Server(host) => write!(f, "Redis at {host}"),
+            Place::Socket(path) => write!(f, "Redis at {}", path.display()),
+            Place::Cluster(nodes) => write!(f, "the Redis Cluster of {}", hosts(nodes)),
+            Place::Sentinel { sentinels, master } => {
+                write!(f, "master {master} of the sentinels {}", hosts(sentinels))
+            }
+        }
+    }
+}
+
+const FORMS: &str = "redis://, rediss://, redis+unix://, redis+cluster://, redis+sentinel://";
+const REDIS_PORT: u16 = 6379;
+const SENTINEL_PORT: u16 = 26379;
+
+impl Target {
+    /// Reads a URL.
+    ///
+    /// # Errors
+    /// What is wrong with it, without repeating it: it may hold a password.
+    pub(crate) fn parse(url: &str) -> Result<Self, String> {
+        let (scheme, rest) = url
+            .split_once("://")
+            .ok_or_else(|| format!("the Redis URL must begin with one of {FORMS}"))?;
+        let (tls, kind) = match scheme {
+            "redis" => (false, "server"),
+            "rediss" => (true, "server"),
+            "redis+unix" | "unix" => (false, "socket"),
+            "redis+cluster" => (false, "cluster"),
+            "rediss+cluster" => (true, "cluster"),
+            "redis+sentinel" => (false, "sentinel"),
+            "rediss+sentinel" => (true, "sentinel"),
+            _ => return Err(format!("the Redis URL must begin with one of {FORMS}")),
+        };
+        let (rest, query) = match rest.split_once('?') {
+            Some((rest, query)) => (rest, Some(query)),
+            None => (rest, None),
+        };
+        if rest.contains('#') || query.is_some_and(|query| query.contains('#')) {
+            return Err("the Redis URL has a fragment (encode # as %23)".to_owned());
+        }
+        // A path may contain @, but a password must not contain / unencoded.
+        let slash = rest.find('/').unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(slash);
+        let (login, hosts) = match authority.rsplit_once('@') {
+            Some((login, hosts)) => (Some(login), hosts),
+            None => (None, authority),
+        };
+        let (user, password) = login.map(parse_login).transpose()?.unwrap_or_default();
+        let (place, db) = match kind {
+            "server" => {
+                let mut hosts = parse_hosts(hosts, REDIS_PORT)?;
+                let (Some(host), true) = (hosts.pop(), hosts.is_empty()) else {
+                    return Err("the Redis URL names several servers: \
+                         use redis+cluster:// or redis+sentinel://"
+                        .to_owned());
+                };
+                (Place::Server(host), parse_db(path.trim_matches('/'))?)
+            }
+            "socket" => {
+                if path.len() < 2 || !hosts.is_empty() {
+                    return Err("the Redis URL needs a path: redis+unix:///path".to_owned());
+                }
+                let db = query.map_or(Ok(""), |query| {
+                    query
+                        .strip_prefix("db=")
+                        .ok_or("the Redis URL has an unknown parameter")
+                })?;
+                (Place::Socket(decode(path)?.into()), parse_db(db)?)
+            }
+            "cluster" => {
+                if !path.trim_matches('/').is_empty() {
+                    return Err(
+                        "a Redis Cluster has one database: the URL must not name one".to_owned(),
+                    );
+                }
+                (Place::Cluster(parse_hosts(hosts, REDIS_PORT)?), 0)
+            }
+            _ => {
+                let sentinels = parse_hosts(hosts, SENTINEL_PORT)?;
+                let path = path.trim_matches('/');
+                let (master, db) = path.split_once('/').unwrap_or((path, ""));
+                if master.is_empty() {
+                    return Err("the Redis URL must name the master: \
+                         redis+sentinel://host:port/<master-name>"
+                        .to_owned());
+                }
+                let master = decode(master)?;
+                (Place::Sentinel { sentinels, master }, parse_db(db)?)
+            }
+        };
+        if query.is_some() && kind != "socket" {
+            return Err("the Redis URL has parameters; it takes none".to_owned());
+        }
+        Ok(Self {
+            place,
+            tls,
+            db,
+            user,
+            password,
+        })
+    }
+}
+
+fn parse_login(login: &str) -> Result<(Option<String>, Option<String>), String> {
+    let (user, password) = match login.split_once(':') {
+        Some((user, password)) => (user, Some(decode(password)?)),
+        None => (login, None),
+    };
+    let user = Some(decode(user)?).filter(|user| !user.is_empty());
+    Ok((user, password))
+}
+
+fn parse_hosts(hosts: &str, default_port: u16) -> Result<Vec<Host>, String> {
+    hosts
+        .split(',')
+        .map(|host| parse_host(host, default_port))
+        .collect()
+}
+
+fn parse_host(host: &str, default_port: u16) -> Result<Host, String> {
+    let (name, port) = match host.strip_prefix('[') {
+        Some(v6) => v6
+            .split_once(']')
+            .ok_or("the Redis URL has a [ without ]")?,
+        None => match host.find(':') {
+            Some(colon) => host.split_at(colon),
+            None => (host, ""),
+        },
+    };
+    let port = match port.strip_prefix(':') {
+        Some(port) => port.parse().ok().filter(|port| *port > 0),
+        None if port.is_empty() => Some(default_port),
+        None => None,
+    };
+    let port = port.ok_or("a port of the Redis URL is not a number from 1 to 65535")?;
+    if name.is_empty() {
+        return Err("the Redis URL has no host".to_owned());
+    }
+    Ok(Host {
+        name: decode(name)?,
+        port,
+    })
+}
+
+fn parse_db(db: &str) -> Result<i64, String> {
+    match db {
+        "" => Ok(0),
+        db => {
+            let number = db.parse::<u16>().map(i64::from);
+            number.map_err(|_| "the database in the Redis URL is not a number".to_owned())
+        }
+    }
+}
+
+/// Undoes percent-encoding.
+fn decode(text: &str) -> Result<String, String> {
+    let wrong = || "the Redis URL is not percent-encoded as it must be".to_owned();
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte != b'%' {
+            decoded.push(byte);
+            continue;
+        }
+        let mut digit = || {
+            let digit = bytes.next().map(char::from)?;
+            digit
+                .to_digit(16)
+                .and_then(|digit| u8::try_from(digit).ok())
+        };
+        let (Some(high), Some(low)) = (digit(), digit()) else {
+            return Err(wrong());
+        };
+        decoded.push(high << 4 | low);
+    }
+    String::from_utf8(decoded).map_err(|_| wrong())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,31 @@
+//! A user who may do no more than the store needs.
+
+use shoal_store_redis::{ConnectError, RedisStore};
+
+use crate::fixture::{config, keeps_the_contract};
+use crate::server::Server;
+
+/// What is documented as enough.
+const RIGHTS: &str = "on >s3cret@/ ~shoal:* &shoal:* -@all +@hash +@stream +@scripting -script \
+    +get +set +exists +unlink +pexpire +pttl +time +publish +subscribe +ping +hello +select";
+
+#[tokio::test]
+async fn a_user_with_few_rights_is_enough() {
+    let (_server, port) = Server::on_port(|port, _| {
+        let mut args: Vec<String> = ["--port", &port.to_string(), "--save", "", "--user"]
+            .map(str::to_owned)
+            .to_vec();
+        args.push("shoal".to_owned());
+        args.extend(RIGHTS.split_whitespace().map(str::to_owned));
+        args
+    })
+    .await;
+    let url = format!("redis://shoal:s3cret%40%2F@127.0.0.1:{port}");
+    keeps_the_contract(|| config(&url)).await;
+
+    let wrong = format!("redis://shoal:hunter2@127.0.0.1:{port}");
+    let Err(ConnectError::Unreachable(why)) = RedisStore::connect(config(&wrong)).await else {
+        panic!("the password is wrong");
+    };
+    assert!(!why.contains("hunter2"), "{why}");
+}

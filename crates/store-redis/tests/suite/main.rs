@@ -1,0 +1,16 @@
+//! The store on real servers: one, a cluster, behind Sentinel; healthy and not.
+#![allow(clippy::unwrap_used, reason = "a failed step of a test is the report")]
+
+mod acl;
+mod bus;
+mod claims;
+mod cluster;
+mod expiry;
+mod fixture;
+mod limits;
+mod one_server;
+mod outages;
+mod repeated;
+mod sentinel;
+mod server;
+mod tls;

@@ -1,0 +1,106 @@
+//! TLS with certificates of an authority of our own.
+
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, IsCa, KeyPair,
+};
+use shoal_store_redis::{ConnectError, RedisConfig, RedisStore, TlsConfig};
+
+use crate::fixture::{config, connect, keeps_the_contract};
+use crate::server::{Server, knows_tls};
+
+struct Authority(CertifiedIssuer<'static, KeyPair>);
+
+impl Authority {
+    fn new() -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.distinguished_name = name("an authority");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
+    }
+
+    /// A certificate for loopback, and its key.
+    fn issue(&self) -> (String, String) {
+        let key = KeyPair::generate().unwrap();
+        let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
+        let mut params = CertificateParams::new(names).unwrap();
+        params.distinguished_name = name("somebody");
+        let certificate = params.signed_by(&key, &self.0).unwrap();
+        (certificate.pem(), key.serialize_pem())
+    }
+}
+
+fn name(name: &str) -> DistinguishedName {
+    let mut names = DistinguishedName::new();
+    names.push(DnType::CommonName, name);
+    names
+}
+
+#[tokio::test]
+async fn serves_over_tls_with_certificates_on_both_sides() {
+    if !knows_tls() {
+        println!("skipped: this redis-server was built without TLS");
+        return;
+    }
+    let (ours, other) = (Authority::new(), Authority::new());
+    let (server_cert, server_key) = ours.issue();
+    let (_server, port) = Server::on_port(|port, directory| {
+        let write = |name: &str, text: &str| {
+            let path = directory.path(name);
+            std::fs::write(&path, text).unwrap();
+            path.display().to_string()
+        };
+        vec![
+            "--port".to_owned(),
+            "0".to_owned(),
+            "--tls-port".to_owned(),
+            port.to_string(),
+            "--tls-cert-file".to_owned(),
+            write("cert.pem", &server_cert),
+            "--tls-key-file".to_owned(),
+            write("key.pem", &server_key),
+            "--tls-ca-cert-file".to_owned(),
+            write("ca.pem", &ours.0.pem()),
+        ]
+    })
+    .await;
+    let url = format!("rediss://localhost:{port}");
+    let (certificate, key) = ours.issue();
+    let tls = TlsConfig {
+        authorities: Some(ours.0.pem().into_bytes()),
+        identity: Some((certificate.into_bytes(), key.into_bytes())),
+    };
+    let trusting = || RedisConfig {
+        tls: tls.clone(),
+        ..config(&url)
+    };
+    connect(trusting()).await;
+    keeps_the_contract(trusting).await;
+
+    let nobody = RedisConfig {
+        tls: TlsConfig {
+            identity: None,
+            ..tls.clone()
+        },
+        ..config(&url)
+    };
+    let suspicious = RedisConfig {
+        tls: TlsConfig {
+            authorities: Some(other.0.pem().into_bytes()),
+            ..tls.clone()
+        },
+        ..config(&url)
+    };
+    for refused in [nobody, suspicious] {
+        let refused = RedisStore::connect(refused).await;
+        assert!(matches!(refused, Err(ConnectError::Unreachable(_))));
+    }
+    let nonsense = RedisConfig {
+        tls: TlsConfig {
+            identity: Some((b"no".to_vec(), b"pem".to_vec())),
+            ..tls
+        },
+        ..config(&url)
+    };
+    let nonsense = RedisStore::connect(nonsense).await;
+    assert!(matches!(nonsense, Err(ConnectError::Config(_))));
+}
