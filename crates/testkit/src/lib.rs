@@ -1,1 +1,20 @@
-//! Clusters and clients for tests.
+//! Clusters, faults and clients for tests.
+//!
+//! Everything here runs real programs on loopback ports: `shoal` processes, a `redis-server`, proxies
+//! between them that can be cut. What is started ends with the value that holds it.
+
+pub mod admin;
+pub mod chaos;
+pub mod check;
+pub mod client;
+pub mod cluster;
+pub mod dialers;
+pub mod directory;
+pub mod fault_proxy;
+pub mod free_port;
+pub mod history;
+pub mod process;
+pub mod programs;
+pub mod redis;
+pub mod redis_cluster;
+pub mod round_robin;

@@ -1,0 +1,85 @@
+//! The admin port of a process.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+
+/// How long one question may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often readiness is asked for.
+const EVERY: Duration = Duration::from_millis(20);
+
+/// An admin port.
+#[derive(Clone, Debug)]
+pub struct Admin {
+    base: String,
+    http: reqwest::Client,
+}
+
+impl Admin {
+    /// The one at this URL.
+    ///
+    /// # Errors
+    /// When no client can be built.
+    pub fn at(base: &str) -> anyhow::Result<Self> {
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .timeout(PATIENCE)
+            .build()
+            .context("cannot build an HTTP client")?;
+        Ok(Self {
+            base: base.trim_end_matches('/').to_owned(),
+            http,
+        })
+    }
+
+    /// Its address, `host:port`.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        self.base.trim_start_matches("http://")
+    }
+
+    /// Whether `/readyz` says so.
+    pub async fn is_ready(&self) -> bool {
+        let asked = self.http.get(format!("{}/readyz", self.base)).send().await;
+        asked.is_ok_and(|answer| answer.status() == http::StatusCode::OK)
+    }
+
+    /// Waits until `/readyz` says so.
+    ///
+    /// # Errors
+    /// What it says instead, when that takes too long.
+    pub async fn wait_until_ready(&self, within: Duration) -> anyhow::Result<()> {
+        let deadline = Instant::now() + within;
+        while !self.is_ready().await {
+            if Instant::now() > deadline {
+                bail!("not ready: {}", self.text("readyz").await);
+            }
+            sleep(EVERY).await;
+        }
+        Ok(())
+    }
+
+    /// `/status`.
+    ///
+    /// # Errors
+    /// When it does not answer with JSON.
+    pub async fn status(&self) -> anyhow::Result<Value> {
+        let answer = self
+            .http
+            .get(format!("{}/status", self.base))
+            .send()
+            .await?;
+        Ok(answer.json().await?)
+    }
+
+    async fn text(&self, path: &str) -> String {
+        match self.http.get(format!("{}/{path}", self.base)).send().await {
+            Ok(answer) => answer.text().await.unwrap_or_default(),
+            Err(error) => error.to_string(),
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! An MCP server over stdio for chaos runs, written as any tool author would: rmcp and nothing of Shoal.
+//!
+//! Each tool answers with the nonce that it was called with. Those that must not be repeated note each
+//! execution in a ledger, the file that `CHAOS_LEDGER` names, before they do anything else.
+//!
+//! With `--asking` it is another server: one of 2025-11-25, whose only tool asks its user mid-call. (In
+//! later revisions a server may not.)
+
+use std::borrow::Cow;
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use rmcp::{
+    ErrorData, RoleServer, ServerHandler, ServiceExt as _, elicit_safe,
+    handler::server::{router::tool::ToolRouter, wrapper::Parameters},
+    model::{
+        Implementation, ProgressNotificationParam, ProtocolVersion, ServerCapabilities,
+        ServerConfig,
+    },
+    service::RequestContext,
+    tool, tool_handler, tool_router,
+    transport::io::stdio_pipes,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::time::sleep;
+
+/// The file in which executions are noted.
+const LEDGER: &str = "CHAOS_LEDGER";
+
+/// The server. Clones share the ledger.
+#[derive(Clone)]
+struct ChaosTools {
+    // Built once: rmcp's default is to build the router on every request.
+    tools: Arc<ToolRouter<Self>>,
+    asking: bool,
+    ledger: Arc<File>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Nonce {
+    /// What the answer repeats.
+    nonce: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Work {
+    /// What the answer repeats, and the ledger notes.
+    nonce: String,
+    /// How long it takes, in milliseconds.
+    ms: u64,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Steps {
+    /// What the answer repeats.
+    nonce: String,
+    /// How many steps to report.
+    count: u32,
+    /// How long each step takes, in milliseconds.
+    ms: u64,
+}
+
+/// What the user is asked.
+#[derive(Deserialize, JsonSchema)]
+struct Reply {
+    /// Anything.
+    text: String,
+}
+
+elicit_safe!(Reply);
+
+#[tool_router(router = working_tools)]
+impl ChaosTools {
+    /// Answers at once.
+    #[tool(annotations(read_only_hint = true))]
+    async fn echo(&self, Parameters(Nonce { nonce }): Parameters<Nonce>) -> String {
+        nonce
+    }
+
+    /// Notes its execution, works, and answers.
+    #[tool(annotations(read_only_hint = false, idempotent_hint = false))]
+    async fn record(
+        &self,
+        Parameters(Work { nonce, ms }): Parameters<Work>,
+    ) -> Result<String, ErrorData> {
+        self.note(&nonce)?;
+        sleep(Duration::from_millis(ms)).await;
+        Ok(nonce)
+    }
+
+    /// The same, for work of several seconds.
+    #[tool(annotations(read_only_hint = false, idempotent_hint = false))]
+    async fn long(
+        &self,
+        Parameters(Work { nonce, ms }): Parameters<Work>,
+    ) -> Result<String, ErrorData> {
+        self.note(&nonce)?;
+        sleep(Duration::from_millis(ms)).await;
+        Ok(nonce)
+    }
+
+    /// Reports step by step, then answers.
+    #[tool(annotations(read_only_hint = true))]
+    async fn steps(
+        &self,
+        Parameters(steps): Parameters<Steps>,
+        ctx: RequestContext<RoleServer>,
+    ) -> String {
+        report(steps, &ctx).await
+    }
+
+    /// The same, but noted, and not safe to repeat.
+    #[tool(annotations(read_only_hint = false, idempotent_hint = false))]
+    async fn steps_once(
+        &self,
+        Parameters(steps): Parameters<Steps>,
+        ctx: RequestContext<RoleServer>,
+    ) -> Result<String, ErrorData> {
+        self.note(&steps.nonce)?;
+        Ok(report(steps, &ctx).await)
+    }
+}
+
+#[tool_router(router = asking_tools)]
+impl ChaosTools {
+    /// Notes its execution, asks the user, and answers with nonce and reply, a space between.
+    #[tool(annotations(read_only_hint = false, idempotent_hint = false))]
+    async fn ask(
+        &self,
+        Parameters(Nonce { nonce }): Parameters<Nonce>,
+        ctx: RequestContext<RoleServer>,
+    ) -> Result<String, ErrorData> {
+        self.note(&nonce)?;
+        let reply = ctx.peer.elicit::<Reply>(nonce.clone()).await;
+        match reply {
+            Ok(Some(reply)) => Ok(format!("{nonce} {}", reply.text)),
+            Ok(None) => Err(failed("the user said nothing")),
+            Err(error) => Err(failed(&error.to_string())),
+        }
+    }
+}
+
+impl ChaosTools {
+    fn new(ledger: File, asking: bool) -> Self {
+        let tools = if asking {
+            Self::asking_tools()
+        } else {
+            Self::working_tools()
+        };
+        Self {
+            tools: Arc::new(tools),
+            asking,
+            ledger: Arc::new(ledger),
+        }
+    }
+
+    /// Notes an execution in one write, so that lines of several processes never mix.
+    fn note(&self, nonce: &str) -> Result<(), ErrorData> {
+        let line = format!("{nonce}\n");
+        let mut ledger = &*self.ledger;
+        ledger
+            .write_all(line.as_bytes())
+            .map_err(|error| failed(&error.to_string()))
+    }
+}
+
+async fn report(steps: Steps, ctx: &RequestContext<RoleServer>) -> String {
+    let token = ctx.meta.get_progress_token();
+    for step in 1..=steps.count {
+        if let Some(token) = &token {
+            let progress = ProgressNotificationParam::new(token.clone(), f64::from(step))
+                .with_total(f64::from(steps.count));
+            // Nobody may be listening any more; the rest is worth doing all the same.
+            ctx.peer.notify_progress(progress).await.ok();
+        }
+        sleep(Duration::from_millis(steps.ms)).await;
+    }
+    steps.nonce
+}
+
+fn failed(why: &str) -> ErrorData {
+    ErrorData::internal_error(why.to_owned(), None)
+}
+
+#[tool_handler(router = self.tools)]
+impl ServerHandler for ChaosTools {
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        if self.asking {
+            Cow::Borrowed(ProtocolVersion::known_up_to(&ProtocolVersion::V_2025_11_25))
+        } else {
+            Cow::Borrowed(ProtocolVersion::KNOWN_VERSIONS)
+        }
+    }
+
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().build();
+        ServerConfig::new(capabilities).with_server_info(Implementation::new(
+            "chaos-tools",
+            env!("CARGO_PKG_VERSION"),
+        ))
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> anyhow::Result<()> {
+    let path = std::env::var_os(LEDGER).with_context(|| format!("{LEDGER} names no file"))?;
+    let ledger = OpenOptions::new().create(true).append(true).open(&path);
+    let ledger = ledger.with_context(|| format!("cannot write {}", path.display()))?;
+    let asking = std::env::args().any(|argument| argument == "--asking");
+    let running = ChaosTools::new(ledger, asking).serve(stdio_pipes()).await?;
+    running.waiting().await?;
+    // Work that is under way ends with whoever asked for it.
+    std::process::exit(0)
+}

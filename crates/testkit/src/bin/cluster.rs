@@ -1,0 +1,140 @@
+//! Runs a cluster behind one URL until it is told to end: for scripts.
+#![expect(clippy::print_stdout, reason = "scripts wait for the line")]
+#![expect(clippy::print_stderr, reason = "people look for the processes")]
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Parser;
+use shoal_testkit::cluster::{Cluster, Tools};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Starts Redis, edges, session nodes and workers as processes of their own, behind a proxy that sends
+/// each request to the next edge.
+///
+/// Prints `testkit: serving MCP on URL` and runs until SIGTERM or SIGINT. The `shoal` binary is the one in
+/// TEST_SHOAL_BIN, else the one beside this program.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// Edges.
+    #[arg(long, default_value_t = 3)]
+    edges: usize,
+    /// Session nodes.
+    #[arg(long, default_value_t = 3)]
+    sessions: usize,
+    /// Workers.
+    #[arg(long, default_value_t = 2)]
+    workers: usize,
+    /// Everything in one process, on its embedded store.
+    #[arg(long)]
+    one_process: bool,
+    /// Where the proxy listens.
+    #[arg(long, default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// How long a node owns its sessions without renewing its lease, in milliseconds.
+    #[arg(long)]
+    lease_ms: Option<u64>,
+    /// A setting of every member, such as streams.retry=100ms; may be repeated.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
+    settings: Vec<(String, String)>,
+    /// Copies the logs of all members here at the end.
+    #[arg(long, value_name = "DIRECTORY")]
+    logs: Option<PathBuf>,
+    /// The demo tools (the default).
+    #[arg(long)]
+    demo: bool,
+    /// The fixtures of the official conformance suite.
+    #[arg(long, conflicts_with = "demo")]
+    conformance: bool,
+    /// The tools of chaos runs.
+    #[arg(long, conflicts_with_all = ["demo", "conformance"])]
+    chaos_tools: bool,
+    /// A stdio server with its arguments.
+    #[arg(last = true, conflicts_with_all = ["demo", "conformance", "chaos_tools"])]
+    command: Vec<String>,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let arguments = Arguments::parse();
+    let (mut terminate, mut interrupt) = (
+        signal(SignalKind::terminate())?,
+        signal(SignalKind::interrupt())?,
+    );
+    let asked = async {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    };
+    tokio::pin!(asked);
+    let cluster = tokio::select! {
+        cluster = start(&arguments) => cluster?,
+        () = &mut asked => return Ok(()),
+    };
+    println!("testkit: serving MCP on {}", cluster.url());
+    for member in cluster.members() {
+        let pid = member.pid().await.unwrap_or_default();
+        eprintln!("testkit: {} is process {pid}", member.name());
+    }
+    asked.await;
+    let directory = cluster.directory().clone();
+    cluster.end().await;
+    if let Some(logs) = &arguments.logs {
+        copy_logs(directory.path(), logs)?;
+    }
+    Ok(())
+}
+
+async fn start(arguments: &Arguments) -> anyhow::Result<Cluster> {
+    let mut builder = Cluster::builder()
+        .edges(arguments.edges)
+        .sessions(arguments.sessions)
+        .workers(arguments.workers)
+        .listen(arguments.listen)
+        .tools(arguments.tools());
+    if arguments.one_process {
+        builder = builder.one_process();
+    }
+    if let Some(lease) = arguments.lease_ms {
+        builder = builder.lease(Duration::from_millis(lease));
+    }
+    for (name, value) in &arguments.settings {
+        builder = builder.setting(name, value);
+    }
+    builder.start().await
+}
+
+impl Arguments {
+    fn tools(&self) -> Tools {
+        if self.conformance {
+            Tools::Conformance
+        } else if self.chaos_tools {
+            Tools::Chaos
+        } else if self.command.is_empty() {
+            Tools::Demo
+        } else {
+            Tools::Command(self.command.clone())
+        }
+    }
+}
+
+fn copy_logs(from: &std::path::Path, to: &std::path::Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for file in std::fs::read_dir(from)? {
+        let file = file?.path();
+        if let (Some("log"), Some(name)) = (
+            file.extension().and_then(|extension| extension.to_str()),
+            file.file_name(),
+        ) {
+            std::fs::copy(&file, to.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}

@@ -1,0 +1,189 @@
+//! Chaos: clients work while parts of their cluster die, and the promises are checked on what they saw.
+//!
+//! A run starts a cluster of real processes, lets clients call tools of every kind, injects one kind of
+//! fault again and again, ends the faults, gives every open request a bounded time to be answered, and then
+//! checks all histories against the ledger of what was executed.
+
+mod counters;
+mod deed;
+mod fault;
+mod inject;
+mod load;
+mod pauses;
+mod report;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+pub use counters::Counters;
+pub use deed::{Deed, Injected};
+pub use fault::Fault;
+pub use pauses::Pauses;
+pub use report::Report;
+
+use self::counters::Watch;
+use self::inject::Injector;
+use self::load::Load;
+use crate::check::{self, Ledger, Rules, Verdict, Violation};
+use crate::cluster::{Cluster, Member, Tools};
+use crate::history::History;
+
+/// What a run is like.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What fails.
+    pub fault: Fault,
+    /// Fixes every decision of clients and faults; when they take effect is still up to the machine.
+    pub seed: u64,
+    /// For how long things fail.
+    pub time: Duration,
+    /// How long there is peace between two faults, about.
+    pub peace: Duration,
+    /// How long open requests may take once nothing fails any more.
+    pub settle: Duration,
+    /// How long a node owns its sessions without renewing its lease.
+    pub lease: Duration,
+    /// Clients, each with a session.
+    pub sessions: usize,
+    /// How long a client thinks between two calls, at most.
+    pub thinking: Duration,
+    /// Edges.
+    pub edges: usize,
+    /// Session nodes.
+    pub session_nodes: usize,
+    /// Workers.
+    pub workers: usize,
+    /// Everything in one process instead; only without faults.
+    pub one_process: bool,
+    /// More settings of the members.
+    pub settings: Vec<(String, String)>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            fault: Fault::None,
+            seed: 0,
+            time: Duration::from_secs(60),
+            peace: Duration::from_secs(3),
+            settle: Duration::from_secs(60),
+            lease: Duration::from_secs(2),
+            sessions: 200,
+            thinking: Duration::from_millis(1500),
+            edges: 3,
+            session_nodes: 3,
+            workers: 2,
+            one_process: false,
+            settings: Vec::new(),
+        }
+    }
+}
+
+/// Makes one run.
+///
+/// # Errors
+/// When the cluster cannot be started. Whatever goes wrong later is in the report.
+pub async fn run(options: &Options) -> anyhow::Result<Report> {
+    let cluster = start(options).await.context("cannot start the cluster")?;
+    let mut dice = StdRng::seed_from_u64(options.seed);
+    let began = Instant::now();
+    let load = Load::start(&cluster, options, began, &mut dice)?;
+    let injector_dice = StdRng::seed_from_u64(dice.random());
+    let mut injector = Injector::new(&cluster, options, began, injector_dice);
+    let over = CancellationToken::new();
+    let course = async {
+        let injected = injector.run().await;
+        let took = began.elapsed();
+        cluster.heal();
+        // Everybody has somebody to talk to again.
+        sleep(options.peace).await;
+        let last_wipe = injector.wipes().last().map(|wipe| wipe.until);
+        let histories = load.settle(options.settle, last_wipe).await;
+        over.cancel();
+        (injected, took, histories)
+    };
+    let watch = Watch::run(&cluster, over.cancelled());
+    let ((injected, took, histories), counters) = tokio::join!(course, watch);
+    let mut verdict = judge(&cluster, options, &injector, &histories)?;
+    if let Err(error) = injected {
+        verdict.find(None, Violation::Misbehaved, format!("{error:#}"));
+    }
+    look_at(cluster.members(), &mut verdict).await;
+    let report = Report {
+        options: options.clone(),
+        took,
+        disturbed: cluster.disturbed(),
+        counters,
+        pauses: Pauses::after(injector.injected(), &histories),
+        injected: injector.injected().to_vec(),
+        verdict,
+        kept: None,
+    };
+    let report = report.keep(&cluster, &histories)?;
+    cluster.end().await;
+    Ok(report)
+}
+
+async fn start(options: &Options) -> anyhow::Result<Cluster> {
+    let mut builder = Cluster::builder()
+        .edges(options.edges)
+        .sessions(options.session_nodes)
+        .workers(options.workers)
+        .lease(options.lease)
+        .tools(Tools::Chaos)
+        .setting("streams.retry", "200ms")
+        .setting("streams.retry_spread", "500ms");
+    if options.fault.needs_proxies() {
+        builder = builder.fault_proxies();
+    }
+    if options.one_process {
+        builder = builder.one_process();
+    } else {
+        // A silence that lasts as long as a fault is noticed before it is over.
+        let silence = format!("{}ms", (options.lease / 2).as_millis());
+        builder = builder.setting("cluster.silence", &silence);
+    }
+    for (name, value) in &options.settings {
+        builder = builder.setting(name, value);
+    }
+    builder.start().await
+}
+
+fn judge(
+    cluster: &Cluster,
+    options: &Options,
+    injector: &Injector<'_>,
+    histories: &[History],
+) -> anyhow::Result<Verdict> {
+    let breaks = cluster.breaks().into_iter();
+    let broke_at: HashMap<_, _> = breaks.map(|broken| (broken.tag, broken.edge)).collect();
+    let rules = Rules {
+        outages: injector.outages(),
+        wipes: injector.wipes(),
+        broke_at,
+        ..options.fault.rules()
+    };
+    let ledger = Ledger::read(&cluster.ledger())?;
+    Ok(check::check(histories, &ledger, &rules))
+}
+
+/// Whoever was not killed must be alive, and nobody may have panicked.
+async fn look_at(members: &[Member], verdict: &mut Verdict) {
+    for member in members {
+        if !member.is_running().await {
+            let detail = format!("{} has ended by itself", member.name());
+            verdict.find(None, Violation::Misbehaved, detail);
+        }
+        let log = std::fs::read_to_string(member.log()).unwrap_or_default();
+        if let Some(line) = log.lines().find(|line| line.contains("panicked at")) {
+            let detail = format!("{}: {line}", member.name());
+            verdict.find(None, Violation::Misbehaved, detail);
+        }
+    }
+}

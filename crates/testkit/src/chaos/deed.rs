@@ -1,0 +1,34 @@
+//! What was done to a cluster.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// What was done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Deed {
+    /// A member was killed, and started again.
+    Killed(String),
+    /// A member was stopped, and went on.
+    Paused(String),
+    /// Two parts could not talk.
+    Cut(String),
+    /// Redis was killed, and came back with its data.
+    RedisRestarted,
+    /// Redis was killed, and came back empty.
+    Wiped,
+    /// A member was restarted in order.
+    Restarted(String),
+}
+
+/// What was done, and when.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Injected {
+    /// What.
+    pub deed: Deed,
+    /// Since the beginning of the run.
+    pub from: Duration,
+    /// When everything was as before.
+    pub until: Duration,
+}

@@ -1,0 +1,158 @@
+//! The clients of a run.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::Options;
+use crate::client::{Client, Leave};
+use crate::cluster::Cluster;
+use crate::history::{History, Recorder, Step, Tool, Work};
+
+/// Calls that a client has open at once, at most.
+const LANES: usize = 2;
+
+/// One client in so many reads its standalone stream.
+const LISTENS: usize = 3;
+
+/// How long a client stays away that leaves on purpose.
+const LONGEST_AWAY: Duration = Duration::from_secs(2);
+
+/// The pause between two looks at whether a session was told that it is gone.
+const ASK_AGAIN: Duration = Duration::from_millis(200);
+
+/// Clients at work.
+pub(super) struct Load {
+    clients: Vec<Client>,
+    lanes: JoinSet<()>,
+    _listeners: Vec<AbortOnDropHandle<()>>,
+    enough: CancellationToken,
+}
+
+impl Load {
+    /// Sets the clients to work.
+    pub(super) fn start(
+        cluster: &Cluster,
+        options: &Options,
+        began: Instant,
+        dice: &mut StdRng,
+    ) -> anyhow::Result<Self> {
+        let clients = (0..options.sessions)
+            .map(|number| Client::new(cluster.url(), Recorder::new(number, began)))
+            .collect::<anyhow::Result<Vec<_>>>()?;
+        let enough = CancellationToken::new();
+        let mut lanes = JoinSet::new();
+        for client in &clients {
+            for _ in 0..LANES {
+                let lane = Lane {
+                    client: client.clone(),
+                    dice: StdRng::seed_from_u64(dice.random()),
+                    thinking: options.thinking,
+                    enough: enough.clone(),
+                };
+                lanes.spawn(lane.run());
+            }
+        }
+        let listeners = clients.iter().step_by(LISTENS).map(listen);
+        Ok(Self {
+            _listeners: listeners.map(AbortOnDropHandle::new).collect(),
+            clients,
+            lanes,
+            enough,
+        })
+    }
+
+    /// Lets no call begin any more, and waits for the open ones. Whatever is open after that time is cut
+    /// off, which its history shows.
+    pub(super) async fn settle(mut self, within: Duration, wipe: Option<Duration>) -> Vec<History> {
+        self.enough.cancel();
+        let _ = timeout(within, async {
+            while self.lanes.join_next().await.is_some() {}
+            join_all(self.clients.iter().map(|client| last_call(client, wipe))).await;
+        })
+        .await;
+        self.lanes.abort_all();
+        self.clients.iter().map(Client::history).collect()
+    }
+}
+
+fn listen(client: &Client) -> JoinHandle<()> {
+    let client = client.clone();
+    tokio::spawn(async move { client.listen().await })
+}
+
+/// Every session must still be there, or say that it is not if its data was lost.
+async fn last_call(client: &Client, wipe: Option<Duration>) {
+    loop {
+        client.call(client.work(Tool::Echo, 0, 0), None).await;
+        match wipe {
+            Some(wipe) if opened(&client.history()) < wipe => sleep(ASK_AGAIN).await,
+            _ => return,
+        }
+    }
+}
+
+/// When the newest session was opened.
+fn opened(history: &History) -> Duration {
+    let opened = |step: &Step| matches!(step, Step::Opened { .. });
+    let newest = history.entries.iter().rfind(|entry| opened(&entry.step));
+    newest.map_or(Duration::ZERO, |entry| entry.at)
+}
+
+/// Calls of one client, one after the other.
+struct Lane {
+    client: Client,
+    dice: StdRng,
+    thinking: Duration,
+    enough: CancellationToken,
+}
+
+impl Lane {
+    async fn run(mut self) {
+        loop {
+            let thinking = self.thinking.mul_f64(self.dice.random());
+            tokio::select! {
+                () = sleep(thinking) => {}
+                () = self.enough.cancelled() => return,
+            }
+            let work = self.work();
+            let leave = self.leave();
+            self.client.call(work, leave).await;
+        }
+    }
+
+    fn leave(&mut self) -> Option<Leave> {
+        let leaves = self.dice.random_bool(0.1);
+        leaves.then(|| Leave {
+            after: self.dice.random_range(1..6),
+            away: LONGEST_AWAY.mul_f64(self.dice.random()),
+        })
+    }
+
+    fn work(&mut self) -> Work {
+        let dice = &mut self.dice;
+        let (tool, steps, ms) = match dice.random_range(0..100) {
+            0..35 => (Tool::Echo, 0, 0),
+            35..55 => (Tool::Record, 0, dice.random_range(0..300)),
+            55..70 => (
+                Tool::Steps,
+                dice.random_range(2..12),
+                dice.random_range(20..200),
+            ),
+            70..88 => (
+                Tool::StepsOnce,
+                dice.random_range(2..12),
+                dice.random_range(20..200),
+            ),
+            88..94 => (Tool::Ask, 0, 0),
+            _ => (Tool::Long, 0, dice.random_range(1500..4000)),
+        };
+        self.client.work(tool, steps, ms)
+    }
+}

@@ -1,0 +1,126 @@
+//! What Shoal promises, as pure functions over what clients saw and what tools did.
+//!
+//! `docs/guarantees.md` names the promises. A run says by its [`Rules`] what its faults excuse; without any,
+//! every call must end in its result.
+
+mod attempt;
+mod call;
+mod ledger;
+mod rules;
+mod session;
+mod streams;
+#[cfg(test)]
+mod tests;
+mod verdict;
+
+use std::collections::BTreeMap;
+
+pub use ledger::Ledger;
+pub use rules::{Outage, Rules};
+pub use verdict::{Counts, Finding, Verdict, Violation};
+
+use self::call::CallRecord;
+use crate::history::{Channel, Ended, Entry, History, Message, Step};
+
+/// JSON-RPC codes of Shoal's own (`docs/errors.md`).
+pub mod code {
+    /// A limit was reached and nothing was executed.
+    pub const OVERLOADED: i64 = 50_300;
+    /// Nothing was executed.
+    pub const NOT_EXECUTED: i64 = 50_301;
+    /// The call was started and nobody knows whether it took effect.
+    pub const OUTCOME_UNKNOWN: i64 = 50_002;
+    /// The session or stream has ended, or its history is gone.
+    pub const GONE: i64 = 50_410;
+}
+
+/// Checks what all clients of a run saw against the ledger of what was executed.
+#[must_use]
+pub fn check(histories: &[History], ledger: &Ledger, rules: &Rules) -> Verdict {
+    let mut verdict = Verdict::default();
+    let mut nonces = std::collections::HashSet::new();
+    for history in histories {
+        let mut findings = Findings {
+            client: history.client,
+            verdict: &mut verdict,
+        };
+        count(&history.entries, &mut findings.verdict.counts);
+        session::check(&history.entries, rules, &mut findings);
+        streams::check(&history.entries, &mut findings);
+        for call in calls(&history.entries) {
+            call.check(ledger, rules, &mut findings);
+            nonces.insert(call.nonce().to_owned());
+        }
+    }
+    ledger.check(&nonces, &mut verdict);
+    verdict
+}
+
+/// Where the findings about one client go.
+struct Findings<'a> {
+    client: usize,
+    verdict: &'a mut Verdict,
+}
+
+impl Findings<'_> {
+    fn find(&mut self, violation: Violation, detail: impl Into<String>) {
+        self.verdict.find(Some(self.client), violation, detail);
+    }
+}
+
+/// The entries of each call.
+fn calls(entries: &[Entry]) -> Vec<CallRecord> {
+    let mut calls: BTreeMap<u64, CallRecord> = BTreeMap::new();
+    let mut call_of: BTreeMap<u64, u64> = BTreeMap::new();
+    for entry in entries {
+        if let Step::Sent { request, work, .. } = &entry.step {
+            call_of.insert(*request, work.call);
+            calls
+                .entry(work.call)
+                .or_insert_with(|| CallRecord::new(work.clone()))
+                .sent(*request, entry.at);
+        } else if let Some(request) = request_of(&entry.step) {
+            let call = call_of.get(&request).and_then(|call| calls.get_mut(call));
+            if let Some(call) = call {
+                call.step(request, entry);
+            }
+        }
+    }
+    calls.into_values().collect()
+}
+
+/// The request on whose channel a step was.
+fn request_of(step: &Step) -> Option<u64> {
+    match step {
+        Step::Forgotten { channel, .. }
+        | Step::Refused { channel, .. }
+        | Step::Listening { channel, .. }
+        | Step::Received { channel, .. }
+        | Step::Ended { channel, .. } => match channel {
+            Channel::Request(request) => Some(*request),
+            Channel::Opening | Channel::Standalone | Channel::Reply => None,
+        },
+        Step::Sent { request, .. } => Some(*request),
+        Step::Opening | Step::Opened { .. } | Step::Replied { .. } => None,
+    }
+}
+
+fn count(entries: &[Entry], counts: &mut Counts) {
+    for entry in entries {
+        match &entry.step {
+            Step::Opened { .. } => counts.sessions += 1,
+            Step::Forgotten { .. } => counts.forgotten += 1,
+            Step::Sent { .. } => counts.requests += 1,
+            Step::Refused { status, .. } => *counts.refused.entry(*status).or_default() += 1,
+            Step::Listening { after, .. } => counts.resumes += u64::from(after.is_some()),
+            Step::Received { message, .. } => {
+                counts.events += u64::from(!matches!(message, Message::Prime));
+            }
+            Step::Ended { how, .. } => match how {
+                Ended::Willingly => counts.left += 1,
+                Ended::Orderly | Ended::Broken => counts.breaks += 1,
+            },
+            Step::Opening | Step::Replied { .. } => {}
+        }
+    }
+}

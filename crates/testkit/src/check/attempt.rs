@@ -1,0 +1,95 @@
+//! What a client saw of one request.
+
+use std::time::Duration;
+
+use super::session::is_passing;
+use crate::history::{Answer, Ended, Entry, Message, Step};
+
+/// What it saw of one request.
+pub(super) struct Attempt {
+    pub(super) request: u64,
+    pub(super) sent: Duration,
+    pub(super) answers: Vec<Answer>,
+    pub(super) steps: Vec<u64>,
+    pub(super) questions: usize,
+    pub(super) has_id: bool,
+    /// What came that does not belong to the request.
+    pub(super) strays: Vec<String>,
+    pub(super) end: Unanswered,
+}
+
+/// How a request without an answer stands.
+pub(super) enum Unanswered {
+    /// Nothing is known of it.
+    Open,
+    /// Its connection broke.
+    Broken { tag: String, at: Duration },
+    /// It was refused, with a time to come back.
+    Refused,
+    /// It was refused for good.
+    Failed { code: Option<i64>, why: String },
+    /// Its session is gone.
+    Forgotten,
+}
+
+impl Attempt {
+    /// A request of which nothing is known yet.
+    pub(super) fn sent(request: u64, at: Duration) -> Self {
+        Self {
+            request,
+            sent: at,
+            answers: Vec::new(),
+            steps: Vec::new(),
+            questions: 0,
+            has_id: false,
+            strays: Vec::new(),
+            end: Unanswered::Open,
+        }
+    }
+
+    /// Takes in a step on its channel.
+    pub(super) fn step(&mut self, entry: &Entry) {
+        match &entry.step {
+            Step::Forgotten { .. } => self.end = Unanswered::Forgotten,
+            Step::Refused {
+                status,
+                code,
+                message,
+                ..
+            } => {
+                // On a GET, it is only the way back that is refused for now.
+                if !is_passing(*status) {
+                    let (code, why) = (*code, format!("{status}: {message}"));
+                    self.end = Unanswered::Failed { code, why };
+                } else if !self.has_id {
+                    self.end = Unanswered::Refused;
+                }
+            }
+            Step::Ended { how, tag, .. } if *how != Ended::Willingly => {
+                self.end = Unanswered::Broken {
+                    tag: tag.clone(),
+                    at: entry.at,
+                };
+            }
+            Step::Received { id, message, .. } => {
+                self.has_id |= id.is_some();
+                self.message(message);
+            }
+            _ => {}
+        }
+    }
+
+    fn message(&mut self, message: &Message) {
+        match message {
+            Message::Response { request, answer } if *request == self.request => {
+                self.answers.push(answer.clone());
+            }
+            Message::Progress { token, value } if *token == self.request => {
+                self.steps.push(*value);
+            }
+            Message::Question { .. } => self.questions += 1,
+            Message::Prime | Message::Request { .. } | Message::Notification { .. } => {}
+            stray => self.strays.push(format!("{stray:?}")),
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! One call: one answer, the right one, and at most one execution.
+
+use std::time::Duration;
+
+use super::attempt::{Attempt, Unanswered};
+use super::session::is_gone;
+use super::{Findings, Ledger, Rules, Violation, code};
+use crate::client::reply_to;
+use crate::history::{Answer, Entry, Tool, Work};
+
+/// What a client saw of one call.
+pub(super) struct CallRecord {
+    work: Work,
+    attempts: Vec<Attempt>,
+}
+
+/// What becomes of a call by its last request.
+enum Fate {
+    Result(String),
+    Error(i64, String),
+    /// Its outcome was lost with its edge.
+    LostWithEdge,
+    /// Its session was forgotten, which is another finding.
+    Forgotten,
+    /// It was not answered and nothing excuses that.
+    Lost(String),
+}
+
+impl CallRecord {
+    pub(super) fn new(work: Work) -> Self {
+        Self {
+            work,
+            attempts: Vec::new(),
+        }
+    }
+
+    pub(super) fn nonce(&self) -> &str {
+        &self.work.nonce
+    }
+
+    pub(super) fn sent(&mut self, request: u64, at: Duration) {
+        self.attempts.push(Attempt::sent(request, at));
+    }
+
+    pub(super) fn step(&mut self, request: u64, entry: &Entry) {
+        let attempt = self.attempts.iter_mut().find(|a| a.request == request);
+        if let Some(attempt) = attempt {
+            attempt.step(entry);
+        }
+    }
+
+    /// Checks the call.
+    pub(super) fn check(&self, ledger: &Ledger, rules: &Rules, findings: &mut Findings<'_>) {
+        findings.verdict.counts.calls += 1;
+        for attempt in &self.attempts {
+            self.check_answers(attempt, findings);
+        }
+        let Some(last) = self.attempts.last() else {
+            return;
+        };
+        let fate = self.fate(last, rules);
+        let executions = ledger.executions(&self.work.nonce);
+        self.check_fate(&fate, rules, findings);
+        self.check_executions(&fate, executions, findings);
+        if let Fate::Result(_) = fate {
+            self.check_steps(last, rules, findings);
+        }
+    }
+
+    /// One answer, and no more; nothing that belongs elsewhere.
+    fn check_answers(&self, attempt: &Attempt, findings: &mut Findings<'_>) {
+        for extra in attempt.answers.iter().skip(1) {
+            findings.find(
+                Violation::Duplicated,
+                self.told(&format!("again {extra:?}")),
+            );
+        }
+        for stray in &attempt.strays {
+            findings.find(Violation::WrongAnswer, self.told(stray));
+        }
+        if attempt.questions > 1 {
+            let detail = format!("asked {} times", attempt.questions);
+            findings.find(Violation::Duplicated, self.told(&detail));
+        }
+    }
+
+    fn fate(&self, last: &Attempt, rules: &Rules) -> Fate {
+        if let Some(answer) = last.answers.first() {
+            return match answer {
+                Answer::Result {
+                    text,
+                    failed: false,
+                } => Fate::Result(text.clone()),
+                Answer::Result { text, failed: true } => {
+                    Fate::Error(0, format!("the tool says: {text}"))
+                }
+                Answer::Error { code, message } => Fate::Error(*code, message.clone()),
+            };
+        }
+        match &last.end {
+            Unanswered::Forgotten => Fate::Forgotten,
+            Unanswered::Broken { tag, at } if !last.has_id => {
+                let killed = rules.edge_was_killed(tag, last.sent, *at);
+                if killed && !self.work.tool.is_safe_to_repeat() {
+                    Fate::LostWithEdge
+                } else {
+                    Fate::Lost(format!("broke at {at:?} (exchange {tag}), without an id"))
+                }
+            }
+            Unanswered::Broken { tag, at } => {
+                Fate::Lost(format!("broke at {at:?} (exchange {tag}), never answered"))
+            }
+            Unanswered::Failed { code, .. } if is_gone(*code, rules) => Fate::Forgotten,
+            Unanswered::Failed { why, .. } => Fate::Lost(format!("refused: {why}")),
+            Unanswered::Refused => Fate::Lost("refused until the end".to_owned()),
+            Unanswered::Open => Fate::Lost("never answered".to_owned()),
+        }
+    }
+
+    fn check_fate(&self, fate: &Fate, rules: &Rules, findings: &mut Findings<'_>) {
+        let counts = &mut findings.verdict.counts;
+        match fate {
+            Fate::Result(text) => {
+                counts.results += 1;
+                if *text != self.expected() {
+                    findings.find(Violation::WrongAnswer, self.told(text));
+                }
+            }
+            Fate::Error(code, message) => {
+                *counts.errors.entry(*code).or_default() += 1;
+                let excused = match *code {
+                    code::OVERLOADED | code::NOT_EXECUTED => rules.not_executed,
+                    // Whatever is safe to repeat is repeated.
+                    code::OUTCOME_UNKNOWN => {
+                        rules.outcome_unknown && !self.work.tool.is_safe_to_repeat()
+                    }
+                    _ => false,
+                };
+                if !excused {
+                    let detail = self.told(&format!("{code}: {message}"));
+                    findings.find(Violation::UnexpectedError, detail);
+                }
+            }
+            Fate::LostWithEdge => counts.lost_with_edge += 1,
+            Fate::Forgotten => {}
+            Fate::Lost(why) => findings.find(Violation::Lost, self.told(why)),
+        }
+    }
+
+    /// What was executed fits what the client was told.
+    fn check_executions(&self, fate: &Fate, executions: u32, findings: &mut Findings<'_>) {
+        if self.work.tool.is_safe_to_repeat() {
+            return;
+        }
+        if executions > 1 {
+            let detail = self.told(&format!("executed {executions} times"));
+            findings.find(Violation::ExecutedTwice, detail);
+        }
+        let wrong = match fate {
+            Fate::Result(_) => executions == 0,
+            Fate::Error(code::OVERLOADED | code::NOT_EXECUTED, _) => executions > 0,
+            _ => false,
+        };
+        if wrong {
+            let detail = self.told(&format!("was answered so, and executed {executions} times"));
+            findings.find(Violation::WrongOutcome, detail);
+        }
+    }
+
+    /// The progress that was reported, and the question that was asked, before a result.
+    fn check_steps(&self, attempt: &Attempt, rules: &Rules, findings: &mut Findings<'_>) {
+        let Work { tool, steps, .. } = &self.work;
+        if *tool == Tool::Ask && attempt.questions == 0 {
+            findings.find(Violation::Lost, self.told("the question"));
+        }
+        let expected = match tool {
+            Tool::Steps | Tool::StepsOnce => u64::from(*steps),
+            Tool::Echo | Tool::Record | Tool::Ask | Tool::Long => 0,
+        };
+        let may_rerun = rules.reruns && tool.is_safe_to_repeat();
+        let mut before = 0;
+        for step in &attempt.steps {
+            let violation = match *step {
+                step if step == before + 1 => None,
+                1 if may_rerun => None,
+                step if step == before => Some(Violation::Duplicated),
+                step if step < before => Some(Violation::OutOfOrder),
+                _ => Some(Violation::Lost),
+            };
+            if let Some(violation) = violation {
+                let detail = self.told(&format!("step {step} after step {before}"));
+                findings.find(violation, detail);
+            }
+            before = *step;
+        }
+        if before != expected {
+            let detail = format!("answered after step {before} of {expected}");
+            findings.find(Violation::Lost, self.told(&detail));
+        }
+    }
+
+    fn expected(&self) -> String {
+        let nonce = &self.work.nonce;
+        match self.work.tool {
+            Tool::Ask => format!("{nonce} {}", reply_to(nonce)),
+            _ => nonce.clone(),
+        }
+    }
+
+    fn told(&self, what: &str) -> String {
+        let Work {
+            call, tool, nonce, ..
+        } = &self.work;
+        let requests: Vec<u64> = self.attempts.iter().map(|a| a.request).collect();
+        format!(
+            "call {call}, {} {nonce}, requests {requests:?}: {what}",
+            tool.name()
+        )
+    }
+}

@@ -1,0 +1,48 @@
+//! What the faults of a run excuse.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// What a run's faults excuse; by default nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    /// Workers die, or the way to them breaks: calls may end with an outcome that nobody knows.
+    pub outcome_unknown: bool,
+    /// Something dies that a call which is safe to repeat runs on: it may be run again, and report its steps
+    /// from the first again.
+    pub reruns: bool,
+    /// Calls may end with an error that says that nothing was executed.
+    pub not_executed: bool,
+    /// When all data was lost. Sessions that are older must be told.
+    pub wipes: Vec<Outage>,
+    /// When edges were killed.
+    pub outages: Vec<Outage>,
+    /// Which edge had the exchanges that broke, by tag.
+    pub broke_at: HashMap<String, String>,
+}
+
+/// A time in which a member (or Redis) was down, or about to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outage {
+    /// The member.
+    pub member: String,
+    /// Since the beginning of the run.
+    pub from: Duration,
+    /// Until when.
+    pub until: Duration,
+}
+
+impl Rules {
+    /// Whether an exchange that lasted from `sent` to `broke` can have broken because its edge was killed.
+    pub(super) fn edge_was_killed(&self, tag: &str, sent: Duration, broke: Duration) -> bool {
+        let edge = self.broke_at.get(tag);
+        self.outages.iter().any(|outage| {
+            Some(&outage.member) == edge && outage.from <= broke && sent <= outage.until
+        })
+    }
+
+    /// Whether sessions may be gone.
+    pub(super) fn may_forget(&self) -> bool {
+        !self.wipes.is_empty()
+    }
+}

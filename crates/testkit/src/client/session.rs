@@ -1,0 +1,126 @@
+//! The session: opened when it is needed, and again when the server has forgotten it.
+
+use std::sync::atomic::Ordering;
+
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::wire::{Exchange, Outcome, REVISION, Refusal};
+use super::{PAUSE, Shared};
+use crate::history::{Channel, Ended, Step};
+
+/// A session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Session {
+    /// Its id.
+    pub(super) id: String,
+    /// Which of the client's sessions it is.
+    number: u64,
+}
+
+impl Shared {
+    /// The session, opened if there is none. It tries until the server lets it.
+    pub(super) async fn session(&self) -> Session {
+        let mut slot = self.session.lock().await;
+        if let Some(session) = &*slot {
+            return session.clone();
+        }
+        self.recorder.note(Step::Opening);
+        let id = loop {
+            if let Some(id) = self.try_open().await {
+                break id;
+            }
+        };
+        let session = Session {
+            id: id.clone(),
+            number: self.sessions.fetch_add(1, Ordering::Relaxed),
+        };
+        self.recorder.note(Step::Opened { session: id });
+        *slot = Some(session.clone());
+        session
+    }
+
+    /// The server has said that it does not know the session: the next one to need one opens another.
+    pub(super) async fn forgotten(&self, session: &Session, channel: Channel) {
+        self.recorder.note(Step::Forgotten {
+            session: session.id.clone(),
+            channel,
+        });
+        let mut slot = self.session.lock().await;
+        if slot.as_ref() == Some(session) {
+            *slot = None;
+        }
+    }
+
+    /// Writes down that a connection ended early.
+    pub(super) fn ended(
+        &self,
+        channel: Channel,
+        how: Ended,
+        tag: &str,
+        answered: bool,
+        cause: &str,
+    ) {
+        self.recorder.note(Step::Ended {
+            channel,
+            how,
+            tag: tag.to_owned(),
+            answered,
+            cause: cause.to_owned(),
+        });
+    }
+
+    /// Writes down a refusal.
+    pub(super) fn refused(&self, channel: Channel, refusal: &Refusal) {
+        self.recorder.note(Step::Refused {
+            channel,
+            status: refusal.status.as_u16(),
+            code: refusal.code,
+            message: refusal.message.clone(),
+        });
+    }
+
+    async fn try_open(&self) -> Option<String> {
+        let params = json!({
+            "protocolVersion": REVISION,
+            "capabilities": { "elicitation": {} },
+            "clientInfo": { "name": "testkit", "version": env!("CARGO_PKG_VERSION") },
+        });
+        // Requests are numbered from 1.
+        let initialize =
+            json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
+        match self.exchange_opening(None, &initialize).await? {
+            Outcome::Json {
+                session: Some(id), ..
+            } => {
+                let initialized =
+                    json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+                self.exchange_opening(Some(&id), &initialized).await?;
+                Some(id)
+            }
+            _ => {
+                self.ended(Channel::Opening, Ended::Orderly, "", true, "no session");
+                sleep(PAUSE).await;
+                None
+            }
+        }
+    }
+
+    /// One message of the handshake; `None`, after a pause, where it failed.
+    async fn exchange_opening(&self, session: Option<&str>, message: &Value) -> Option<Outcome> {
+        let Exchange { tag, outcome } = self.wire.post(session, message).await;
+        let pause = match outcome {
+            Outcome::Broken(cause) => {
+                self.ended(Channel::Opening, Ended::Broken, &tag, false, &cause);
+                PAUSE
+            }
+            Outcome::Refused(refusal) => {
+                self.refused(Channel::Opening, &refusal);
+                refusal.passes_after().unwrap_or(PAUSE)
+            }
+            fine => return Some(fine),
+        };
+        sleep(pause).await;
+        None
+    }
+}

@@ -1,0 +1,193 @@
+//! HTTP: what a request looks like, and what comes back.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use futures::StreamExt as _;
+use futures::stream::BoxStream;
+use http::{HeaderMap, StatusCode, header};
+use reqwest::{RequestBuilder, Response};
+use serde_json::Value;
+use sse_stream::{Sse, SseStream};
+
+use super::LONGEST_PAUSE;
+use crate::history::Answer;
+use crate::round_robin::TAG;
+
+/// The revision that this client speaks.
+pub(super) const REVISION: &str = "2025-11-25";
+
+const SESSION: &str = "mcp-session-id";
+const VERSION: &str = "mcp-protocol-version";
+const LAST_EVENT_ID: &str = "last-event-id";
+const EVENT_STREAM: &str = "text/event-stream";
+
+/// The way to the server.
+#[derive(Debug)]
+pub(super) struct Wire {
+    http: reqwest::Client,
+    url: String,
+    client: usize,
+    exchanges: AtomicU64,
+}
+
+/// One exchange: its name, and what came back.
+pub(super) struct Exchange {
+    pub(super) tag: String,
+    pub(super) outcome: Outcome,
+}
+
+/// What came back.
+pub(super) enum Outcome {
+    /// Nothing: the connection broke.
+    Broken(String),
+    /// An HTTP status that is no success.
+    Refused(Refusal),
+    /// `202`, or an empty body.
+    Accepted,
+    /// A JSON body.
+    Json {
+        /// The body.
+        body: String,
+        /// The session that it opened.
+        session: Option<String>,
+    },
+    /// A stream of events.
+    Stream(Events),
+}
+
+/// An HTTP status that is no success.
+pub(super) struct Refusal {
+    pub(super) status: StatusCode,
+    pub(super) code: Option<i64>,
+    pub(super) message: String,
+    retry_after: Option<Duration>,
+}
+
+/// A stream of events; `None` at its end, an error where it breaks.
+pub(super) type Events = BoxStream<'static, Result<Sse, sse_stream::Error>>;
+
+impl Wire {
+    pub(super) fn to(url: &str, client: usize) -> anyhow::Result<Self> {
+        let http = reqwest::Client::builder().no_proxy().build();
+        Ok(Self {
+            http: http.context("cannot build an HTTP client")?,
+            url: url.to_owned(),
+            client,
+            exchanges: AtomicU64::new(1),
+        })
+    }
+
+    /// The client's number.
+    pub(super) fn client(&self) -> usize {
+        self.client
+    }
+
+    /// Posts a message.
+    pub(super) async fn post(&self, session: Option<&str>, message: &Value) -> Exchange {
+        let request = self
+            .http
+            .post(&self.url)
+            .header(header::ACCEPT, "application/json, text/event-stream")
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(message.to_string());
+        self.send(request, session).await
+    }
+
+    /// Opens a stream.
+    pub(super) async fn get(&self, session: &str, after: Option<&str>) -> Exchange {
+        let mut request = self.http.get(&self.url);
+        request = request.header(header::ACCEPT, EVENT_STREAM);
+        if let Some(after) = after {
+            request = request.header(LAST_EVENT_ID, after);
+        }
+        self.send(request, Some(session)).await
+    }
+
+    async fn send(&self, mut request: RequestBuilder, session: Option<&str>) -> Exchange {
+        let number = self.exchanges.fetch_add(1, Ordering::Relaxed);
+        let tag = format!("{}-{number}", self.client);
+        if let Some(session) = session {
+            request = request.header(SESSION, session).header(VERSION, REVISION);
+        }
+        let outcome = match request.header(TAG, &tag).send().await {
+            Ok(response) => Outcome::of(response).await,
+            Err(error) => Outcome::Broken(describe(&error)),
+        };
+        Exchange { tag, outcome }
+    }
+}
+
+impl Outcome {
+    async fn of(response: Response) -> Self {
+        let (status, headers) = (response.status(), response.headers().clone());
+        if status.is_success() && is_event_stream(&headers) {
+            let events = SseStream::from_bytes_stream(response.bytes_stream());
+            return Self::Stream(events.boxed());
+        }
+        let body = match response.text().await {
+            Ok(body) => body,
+            Err(error) => return Self::Broken(describe(&error)),
+        };
+        if !status.is_success() {
+            return Self::Refused(Refusal::of(status, &headers, &body));
+        }
+        if body.is_empty() {
+            return Self::Accepted;
+        }
+        let session = headers.get(SESSION).and_then(|value| value.to_str().ok());
+        Self::Json {
+            body,
+            session: session.map(str::to_owned),
+        }
+    }
+}
+
+impl Refusal {
+    fn of(status: StatusCode, headers: &HeaderMap, body: &str) -> Self {
+        let answer = serde_json::from_str(body).ok();
+        let (code, message) = match answer.as_ref().and_then(Answer::of) {
+            Some(Answer::Error { code, message }) => (Some(code), message),
+            _ => (None, body.chars().take(400).collect()),
+        };
+        let seconds = headers.get(header::RETRY_AFTER);
+        let seconds = seconds.and_then(|value| value.to_str().ok()?.parse().ok());
+        Self {
+            status,
+            code,
+            message,
+            retry_after: seconds.map(Duration::from_secs),
+        }
+    }
+
+    /// When to try again, if that is any use: nothing was done with the request. `502` is the balancer's: it
+    /// found no edge to send it to.
+    pub(super) fn passes_after(&self) -> Option<Duration> {
+        let passing = [
+            StatusCode::TOO_MANY_REQUESTS,
+            StatusCode::SERVICE_UNAVAILABLE,
+            StatusCode::BAD_GATEWAY,
+        ];
+        let pause = self.retry_after.unwrap_or(super::PAUSE).min(LONGEST_PAUSE);
+        passing.contains(&self.status).then_some(pause)
+    }
+}
+
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    headers
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|value| value.as_bytes().starts_with(EVENT_STREAM.as_bytes()))
+}
+
+/// An error with its causes, which say more than it does.
+pub(super) fn describe(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

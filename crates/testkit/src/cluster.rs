@@ -1,0 +1,179 @@
+//! A whole cluster: Redis, edges, sessions and workers as processes of their own, behind one URL.
+//!
+//! ```no_run
+//! # async fn story() -> anyhow::Result<()> {
+//! use shoal_testkit::cluster::Cluster;
+//!
+//! let cluster = Cluster::builder().edges(3).sessions(3).workers(2).start().await?;
+//! cluster.sessions()[0].kill().await?;
+//! println!("clients go on at {}", cluster.url());
+//! # Ok(())
+//! # }
+//! ```
+
+mod announced;
+mod builder;
+mod member;
+mod plan;
+mod role;
+mod tools;
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use futures::future::join_all;
+
+pub use builder::Builder;
+pub use member::Member;
+pub use role::Role;
+pub use tools::Tools;
+
+use crate::directory::Directory;
+use crate::fault_proxy::Fault;
+use crate::process;
+use crate::redis::Redis;
+use crate::round_robin::{Break, RoundRobin};
+
+/// How long members may take to end in order.
+const ORDERLY_END: Duration = Duration::from_secs(20);
+
+/// A running cluster. Dropped, it is killed; if that happens because a test fails, its logs stay.
+#[derive(Debug)]
+pub struct Cluster {
+    members: Vec<Member>,
+    round_robin: RoundRobin,
+    url: String,
+    redis: Option<Redis>,
+    directory: Directory,
+}
+
+impl Cluster {
+    /// Describes a cluster; [`Builder::start`] makes it.
+    #[must_use]
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Where clients connect: the balancer in front of the edges.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Every process of Shoal.
+    #[must_use]
+    pub fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// Those that serve clients.
+    #[must_use]
+    pub fn edges(&self) -> Vec<&Member> {
+        self.of_role(Role::Edge)
+    }
+
+    /// Those that hold sessions.
+    #[must_use]
+    pub fn sessions(&self) -> Vec<&Member> {
+        self.of_role(Role::Session)
+    }
+
+    /// Those that run tools.
+    #[must_use]
+    pub fn workers(&self) -> Vec<&Member> {
+        self.of_role(Role::Worker)
+    }
+
+    /// Its Redis, unless everything is in one process.
+    #[must_use]
+    pub fn redis(&self) -> Option<&Redis> {
+        self.redis.as_ref()
+    }
+
+    /// Requests that edges broke off, so far.
+    #[must_use]
+    pub fn breaks(&self) -> Vec<Break> {
+        self.round_robin.breaks()
+    }
+
+    /// Where [`Tools::Chaos`] note what they execute.
+    #[must_use]
+    pub fn ledger(&self) -> PathBuf {
+        tools::ledger(&self.directory)
+    }
+
+    /// Sets a fault between two members, whoever dials whom. Needs [`Builder::fault_proxies`].
+    pub fn between(&self, one: &Member, other: &Member, fault: Fault) {
+        one.set_fault_for(other.name(), fault);
+        other.set_fault_for(one.name(), fault);
+    }
+
+    /// Sets a fault between a member and Redis. Needs [`Builder::fault_proxies`].
+    pub fn to_redis(&self, member: &Member, fault: Fault) {
+        member.set_redis_fault(fault);
+    }
+
+    /// Ends the faults of all proxies.
+    pub fn heal(&self) {
+        self.members.iter().for_each(Member::heal);
+    }
+
+    /// How often faults have cut a connection or held something up: a fault that disturbs nothing shows
+    /// nothing.
+    #[must_use]
+    pub fn disturbed(&self) -> u64 {
+        self.members.iter().map(Member::disturbed).sum()
+    }
+
+    /// The ends of all logs.
+    #[must_use]
+    pub fn logs(&self) -> String {
+        let mut text = String::new();
+        for member in &self.members {
+            let log = process::tail(member.log());
+            let _ = writeln!(text, "--- {}\n{log}", member.name());
+        }
+        text
+    }
+
+    /// Where logs, data and configuration are.
+    #[must_use]
+    pub fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    /// Ends every member in order, from the edges to the workers.
+    pub async fn end(mut self) {
+        for role in [Role::Edge, Role::Session, Role::Worker, Role::Whole] {
+            let members = std::mem::take(&mut self.members);
+            let (now, later) = members
+                .into_iter()
+                .partition(|member| member.role() == role);
+            self.members = later;
+            let now: Vec<Member> = now;
+            join_all(now.into_iter().map(|member| member.end(ORDERLY_END))).await;
+        }
+    }
+
+    fn of_role(&self, role: Role) -> Vec<&Member> {
+        let is_it = |member: &&Member| {
+            member.role() == role || (member.role() == Role::Whole && role == Role::Edge)
+        };
+        self.members.iter().filter(is_it).collect()
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            report(self);
+        }
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "a failing test shows it")]
+fn report(cluster: &Cluster) {
+    let kept = cluster.directory.keep().display();
+    eprintln!("{}all of it: {kept}", cluster.logs());
+}

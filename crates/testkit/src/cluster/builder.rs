@@ -1,0 +1,187 @@
+//! What a cluster is to be like.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use futures::future::try_join_all;
+
+use super::plan::Plan;
+use super::{Cluster, Member, Role, Tools};
+use crate::dialers::Dialers;
+use crate::directory::Directory;
+use crate::process::SOON;
+use crate::programs;
+use crate::redis::Redis;
+use crate::round_robin::{Edge, RoundRobin};
+
+/// Describes a cluster. Without more said: one member of each role, the demo tools, no fault proxies.
+#[derive(Clone, Debug)]
+pub struct Builder {
+    edges: usize,
+    sessions: usize,
+    workers: usize,
+    one_process: bool,
+    tools: Tools,
+    fault_proxies: bool,
+    listen: SocketAddr,
+    program: Option<PathBuf>,
+    settings: Vec<(String, String)>,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            edges: 1,
+            sessions: 1,
+            workers: 1,
+            one_process: false,
+            tools: Tools::Demo,
+            fault_proxies: false,
+            listen: (Ipv4Addr::LOCALHOST, 0).into(),
+            program: None,
+            settings: Vec::new(),
+        }
+        .setting(
+            "state_keys.keys",
+            r#"[{ value = "the same for all of a test" }]"#,
+        )
+        // Longer than the round robin takes to notice that an edge is leaving.
+        .setting("shutdown.balancer_delay", "500ms")
+    }
+}
+
+impl Builder {
+    /// How many edges.
+    #[must_use]
+    pub fn edges(mut self, count: usize) -> Self {
+        self.edges = count;
+        self
+    }
+
+    /// How many session nodes.
+    #[must_use]
+    pub fn sessions(mut self, count: usize) -> Self {
+        self.sessions = count;
+        self
+    }
+
+    /// How many workers.
+    #[must_use]
+    pub fn workers(mut self, count: usize) -> Self {
+        self.workers = count;
+        self
+    }
+
+    /// One process with every role on its embedded store, instead of a cluster.
+    #[must_use]
+    pub fn one_process(mut self) -> Self {
+        self.one_process = true;
+        self
+    }
+
+    /// What the workers run.
+    #[must_use]
+    pub fn tools(mut self, tools: Tools) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// How long a node owns its sessions without renewing its lease.
+    #[must_use]
+    pub fn lease(self, time: Duration) -> Self {
+        self.setting("node.lease", &format!("{}ms", time.as_millis()))
+    }
+
+    /// A setting of every member, by its name in the configuration file (`streams.retry`).
+    #[must_use]
+    pub fn setting(mut self, name: &str, value: &str) -> Self {
+        self.settings.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Puts a proxy between each two parts, for [`Cluster::between`] and [`Cluster::to_redis`].
+    #[must_use]
+    pub fn fault_proxies(mut self) -> Self {
+        self.fault_proxies = true;
+        self
+    }
+
+    /// Where the balancer in front listens; a free port unless said.
+    #[must_use]
+    pub fn listen(mut self, address: SocketAddr) -> Self {
+        self.listen = address;
+        self
+    }
+
+    /// The `shoal` binary; what [`programs::shoal`] finds unless said.
+    #[must_use]
+    pub fn program(mut self, path: impl Into<PathBuf>) -> Self {
+        self.program = Some(path.into());
+        self
+    }
+
+    /// Starts everything, and waits until every member is ready.
+    ///
+    /// # Errors
+    /// When a program is missing, or does not get ready; its log is part of the error.
+    pub async fn start(self) -> anyhow::Result<Cluster> {
+        let directory = Directory::create("cluster")?;
+        let program = match &self.program {
+            Some(program) => program.clone(),
+            None => programs::shoal()?,
+        };
+        let redis = if self.one_process {
+            None
+        } else {
+            let redis = Redis::start_in(directory.clone(), "redis", &[]);
+            Some(redis.await.context("cannot start Redis")?)
+        };
+        let plan = Plan {
+            program,
+            directory: directory.clone(),
+            settings: self.settings.clone(),
+            tools: self.tools.arguments(&directory)?,
+            redis: redis.as_ref().map(Redis::address),
+            fault_proxies: self.fault_proxies,
+            dialers: Dialers::default(),
+        };
+        let members = self.start_members(&plan).await?;
+        let ready = members.iter().map(|member| member.wait_until_ready(SOON));
+        try_join_all(ready).await?;
+        let (round_robin, url) = self.balance(&members).await?;
+        Ok(Cluster {
+            members,
+            round_robin,
+            url,
+            redis,
+            directory,
+        })
+    }
+
+    async fn start_members(&self, plan: &Plan) -> anyhow::Result<Vec<Member>> {
+        if self.one_process {
+            return Ok(vec![plan.start(Role::Whole, 1, &[]).await?]);
+        }
+        let nodes = [(Role::Session, self.sessions), (Role::Edge, self.edges)];
+        let nodes = nodes
+            .into_iter()
+            .flat_map(|(role, count)| (1..=count).map(move |number| plan.start(role, number, &[])));
+        let mut members = try_join_all(nodes).await?;
+        let join: Vec<SocketAddr> = members.iter().filter_map(Member::dialled_at).collect();
+        let workers = (1..=self.workers).map(|number| plan.start(Role::Worker, number, &join));
+        members.extend(try_join_all(workers).await?);
+        Ok(members)
+    }
+
+    /// Puts the balancer in front.
+    async fn balance(&self, members: &[Member]) -> anyhow::Result<(RoundRobin, String)> {
+        let edges: Vec<Edge> = members.iter().filter_map(Member::as_edge).collect();
+        let path = members.iter().find_map(Member::mcp_path);
+        let path = path.context("a cluster needs an edge")?;
+        let round_robin = RoundRobin::start(self.listen, edges).await?;
+        let url = format!("http://{}{path}", round_robin.address());
+        Ok((round_robin, url))
+    }
+}

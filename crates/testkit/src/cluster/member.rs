@@ -1,0 +1,220 @@
+//! One process of a cluster.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use nix::sys::signal::Signal;
+use tokio::sync::Mutex;
+
+use super::Role;
+use super::announced::Announced;
+use super::plan::{Gates, variable};
+use crate::admin::Admin;
+use crate::dialers::Dialers;
+use crate::fault_proxy::{Fault, FaultProxy};
+use crate::process::{Launch, Process};
+use crate::round_robin::Edge;
+
+/// A member: a process that can be started again, with the ports that it had.
+#[derive(Debug)]
+pub struct Member {
+    role: Role,
+    launch: Launch,
+    /// Settings that came after the first start, by variable.
+    settings: std::sync::Mutex<Vec<(String, String)>>,
+    process: Mutex<Process>,
+    announced: Announced,
+    gates: Gates,
+    dialers: Dialers,
+}
+
+impl Member {
+    pub(super) async fn start(
+        role: Role,
+        launch: Launch,
+        gates: Gates,
+        dialers: Dialers,
+    ) -> anyhow::Result<Self> {
+        let mut process = Process::start(&launch)?;
+        note(&dialers, &process, &launch);
+        let announced = Announced::by(&mut process, role).await?;
+        Ok(Self {
+            role,
+            launch,
+            settings: std::sync::Mutex::default(),
+            process: Mutex::new(process),
+            announced,
+            gates,
+            dialers,
+        })
+    }
+
+    /// What it is called: its role and a number (`session-2`).
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.launch.name
+    }
+
+    /// What it does.
+    #[must_use]
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Its admin port.
+    #[must_use]
+    pub fn admin(&self) -> &Admin {
+        &self.announced.admin
+    }
+
+    /// Where it serves MCP by itself, past the balancer.
+    #[must_use]
+    pub fn mcp_url(&self) -> Option<&str> {
+        self.announced.mcp.as_ref().map(reqwest::Url::as_str)
+    }
+
+    /// The address at which other members dial it.
+    #[must_use]
+    pub fn dialled_at(&self) -> Option<SocketAddr> {
+        let gate = self.gates.own.as_ref().map(FaultProxy::address);
+        gate.or(self.announced.cluster)
+    }
+
+    /// The file with its log.
+    #[must_use]
+    pub fn log(&self) -> &Path {
+        &self.launch.log
+    }
+
+    /// Changes a setting, by its name in the configuration file, for the next start.
+    pub fn set(&self, name: &str, value: &str) {
+        let mut settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        settings.push((variable(name), value.to_owned()));
+    }
+
+    /// Its process number, while it runs.
+    pub async fn pid(&self) -> Option<u32> {
+        self.process.lock().await.pid()
+    }
+
+    /// Whether it runs.
+    pub async fn is_running(&self) -> bool {
+        self.process.lock().await.is_running()
+    }
+
+    /// Waits until it says that it is ready.
+    ///
+    /// # Errors
+    /// When that takes too long; its log is part of the error.
+    pub async fn wait_until_ready(&self, within: Duration) -> anyhow::Result<()> {
+        let waited = self.announced.admin.wait_until_ready(within).await;
+        let log = || format!("{}: {}", self.name(), crate::process::tail(self.log()));
+        waited.with_context(log)
+    }
+
+    /// Kills it (SIGKILL), as a crash does.
+    ///
+    /// # Errors
+    /// When it does not go.
+    pub async fn kill(&self) -> anyhow::Result<()> {
+        self.process.lock().await.kill().await
+    }
+
+    /// Stops it where it stands (SIGSTOP).
+    ///
+    /// # Errors
+    /// When it does not run.
+    pub async fn pause(&self) -> anyhow::Result<()> {
+        self.process.lock().await.signal(Signal::SIGSTOP)
+    }
+
+    /// Lets it go on (SIGCONT).
+    ///
+    /// # Errors
+    /// When it does not run.
+    pub async fn resume(&self) -> anyhow::Result<()> {
+        self.process.lock().await.signal(Signal::SIGCONT)
+    }
+
+    /// Asks for its end (SIGTERM) and waits for it.
+    ///
+    /// # Errors
+    /// When it has not ended in time.
+    pub async fn terminate(&self, within: Duration) -> anyhow::Result<ExitStatus> {
+        let mut process = self.process.lock().await;
+        process.signal(Signal::SIGTERM)?;
+        process.exit(within).await
+    }
+
+    /// Starts it again after its end. It has the addresses that it had.
+    ///
+    /// # Errors
+    /// When it runs, or does not start.
+    pub async fn start_again(&self) -> anyhow::Result<()> {
+        let mut process = self.process.lock().await;
+        if process.is_running() {
+            bail!("{} is running", self.name());
+        }
+        let launch = self.next_launch();
+        *process = Process::start(&launch)?;
+        note(&self.dialers, &process, &launch);
+        Announced::by(&mut process, self.role).await.map(drop)
+    }
+
+    /// Asks for its end, and kills it if it takes longer.
+    pub async fn end(self, within: Duration) {
+        self.process.into_inner().end(within).await;
+    }
+
+    fn next_launch(&self) -> Launch {
+        let settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        let set = |launch: Launch, (name, value): &(String, String)| launch.variable(name, value);
+        settings.iter().fold(self.launch.clone(), set)
+    }
+
+    pub(super) fn as_edge(&self) -> Option<Edge> {
+        let address = self.announced.mcp.as_ref()?.socket_addrs(|| None).ok()?;
+        Some(Edge {
+            name: self.name().to_owned(),
+            address: *address.first()?,
+            admin: Some(self.announced.admin.clone()),
+        })
+    }
+
+    pub(super) fn mcp_path(&self) -> Option<&str> {
+        self.announced.mcp.as_ref().map(reqwest::Url::path)
+    }
+
+    pub(super) fn set_fault_for(&self, dialer: &str, fault: Fault) {
+        if let Some(gate) = &self.gates.own {
+            gate.set_for(dialer, fault);
+        }
+    }
+
+    pub(super) fn set_redis_fault(&self, fault: Fault) {
+        if let Some(gate) = &self.gates.redis {
+            gate.set(fault);
+        }
+    }
+
+    pub(super) fn disturbed(&self) -> u64 {
+        let gates = self.gates.own.iter().chain(&self.gates.redis);
+        gates.map(FaultProxy::disturbed).sum()
+    }
+
+    pub(super) fn heal(&self) {
+        for gate in self.gates.own.iter().chain(&self.gates.redis) {
+            gate.heal();
+        }
+    }
+}
+
+fn note(dialers: &Dialers, process: &Process, launch: &Launch) {
+    if let Some(pid) = process.pid() {
+        dialers.add(pid, &launch.name);
+    }
+}

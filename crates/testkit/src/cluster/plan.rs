@@ -1,0 +1,95 @@
+//! The command line of each member.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use super::{Member, Role};
+use crate::dialers::Dialers;
+use crate::directory::Directory;
+use crate::fault_proxy::FaultProxy;
+use crate::free_port;
+use crate::process::Launch;
+
+/// What all members have in common.
+pub(super) struct Plan {
+    pub(super) program: PathBuf,
+    pub(super) directory: Directory,
+    pub(super) settings: Vec<(String, String)>,
+    /// The arguments that say what tools there are, for those who run them.
+    pub(super) tools: Vec<String>,
+    pub(super) redis: Option<SocketAddr>,
+    pub(super) fault_proxies: bool,
+    pub(super) dialers: Dialers,
+}
+
+/// The proxies that stand before a member, and between it and Redis.
+#[derive(Debug, Default)]
+pub(super) struct Gates {
+    /// Those who dial the member come through here.
+    pub(super) own: Option<FaultProxy>,
+    /// The member reaches Redis through here.
+    pub(super) redis: Option<FaultProxy>,
+}
+
+impl Plan {
+    /// Starts a member. Its ports are chosen here, so that it has them again after a restart.
+    pub(super) async fn start(
+        &self,
+        role: Role,
+        number: usize,
+        join: &[SocketAddr],
+    ) -> anyhow::Result<Member> {
+        let name = format!("{role}-{number}");
+        let log = self.directory.file(&format!("{name}.log"));
+        let mut gates = Gates::default();
+        let mut launch = Launch::new(&name, &self.program, log).arguments([
+            "serve",
+            "--admin",
+            &local_port()?.to_string(),
+        ]);
+        if role != Role::Whole {
+            launch = launch.arguments(["--roles", role.as_str()]);
+        }
+        if role.serves_clients() {
+            launch = launch.arguments(["--listen", &local_port()?.to_string()]);
+        }
+        if role.has_cluster_listener() {
+            let listen = local_port()?;
+            launch = launch.arguments(["--cluster-listen", &listen.to_string()]);
+            if self.fault_proxies {
+                let gate = FaultProxy::classified(listen, self.dialers.classify()).await?;
+                launch = launch.arguments(["--advertise", &gate.address().to_string()]);
+                gates.own = Some(gate);
+            }
+        }
+        if let (true, Some(mut redis)) = (role.has_cluster_listener(), self.redis) {
+            if self.fault_proxies {
+                let gate = FaultProxy::start(redis).await?;
+                redis = gate.address();
+                gates.redis = Some(gate);
+            }
+            launch = launch.arguments(["--store", &format!("redis://{redis}")]);
+        }
+        if !join.is_empty() {
+            let addresses: Vec<String> = join.iter().map(SocketAddr::to_string).collect();
+            launch = launch.arguments(["--join", &addresses.join(",")]);
+        }
+        for (name, value) in &self.settings {
+            launch = launch.variable(&variable(name), value);
+        }
+        if role.runs_tools() {
+            // Last: a command takes the rest of the line.
+            launch = launch.arguments(&self.tools);
+        }
+        Member::start(role, launch, gates, self.dialers.clone()).await
+    }
+}
+
+/// The variable of a setting (`streams.retry`).
+pub(super) fn variable(setting: &str) -> String {
+    format!("SHOAL_{}", setting.to_uppercase().replace('.', "__"))
+}
+
+fn local_port() -> anyhow::Result<SocketAddr> {
+    Ok((Ipv4Addr::LOCALHOST, free_port::reserve()?).into())
+}

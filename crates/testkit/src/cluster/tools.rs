@@ -1,0 +1,79 @@
+//! What the workers of a cluster run.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+
+use crate::directory::Directory;
+use crate::programs;
+
+/// What the workers run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tools {
+    /// The demo tools that are built into `shoal`.
+    Demo,
+    /// The fixtures of the official conformance suite, built in as well.
+    Conformance,
+    /// A stdio server, with its arguments.
+    Command(Vec<String>),
+    /// `chaos_tools`, whose deeds are noted in a ledger.
+    Chaos,
+    /// Pools as a configuration file says.
+    Configured(String),
+}
+
+/// Calls that a worker runs at once in chaos: none shall wait, or be refused, for lack of room.
+const ROOM: usize = 4096;
+
+/// Processes of the tool that asks: each serves one call at a time.
+const ASKING_PROCESSES: usize = 16;
+
+impl Tools {
+    /// The end of a worker's command line.
+    pub(super) fn arguments(&self, directory: &Directory) -> anyhow::Result<Vec<String>> {
+        match self {
+            Self::Demo => Ok(vec!["--demo".to_owned()]),
+            Self::Conformance => Ok(vec!["--conformance".to_owned()]),
+            Self::Command(words) => {
+                let dashes = std::iter::once("--".to_owned());
+                Ok(dashes.chain(words.iter().cloned()).collect())
+            }
+            Self::Chaos => configured(directory, &chaos(directory)?),
+            Self::Configured(text) => configured(directory, text),
+        }
+    }
+}
+
+/// Where [`Tools::Chaos`] note what they execute.
+pub(super) fn ledger(directory: &Directory) -> PathBuf {
+    directory.file("ledger")
+}
+
+fn configured(directory: &Directory, text: &str) -> anyhow::Result<Vec<String>> {
+    let file = directory.file("worker.toml");
+    std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
+    Ok(vec![
+        "--config".to_owned(),
+        file.to_string_lossy().into_owned(),
+    ])
+}
+
+fn chaos(directory: &Directory) -> anyhow::Result<String> {
+    // A JSON string is a TOML string, for paths at least.
+    let program = serde_json::to_string(&programs::chaos_tools()?)?;
+    let ledger = serde_json::to_string(&ledger(directory))?;
+    let pool = |name: &str, more: &str| {
+        format!(
+            "[pools.{name}]\n\
+             concurrency = {ROOM}\n\
+             queue = {ROOM}\n\
+             queue_age = \"1m\"\n\
+             [pools.{name}.backend.stdio]\n\
+             command = {program}\n\
+             env = {{ CHAOS_LEDGER = {ledger} }}\n\
+             {more}\n"
+        )
+    };
+    let asking = format!("args = [\"--asking\"]\nprocesses = {ASKING_PROCESSES}");
+    Ok(pool("chaos", "") + &pool("asking", &asking))
+}

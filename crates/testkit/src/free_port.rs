@@ -1,0 +1,43 @@
+//! Ports that a server can have again after a restart.
+
+use std::collections::HashSet;
+use std::net::{Ipv4Addr, TcpListener};
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::bail;
+
+/// Where the search begins, at the lowest.
+const LOWEST: u16 = 12_000;
+/// Where the kernel takes the ports of outgoing connections from, unless it says otherwise.
+const USUAL_EPHEMERAL: u16 = 32_768;
+
+static TAKEN: Mutex<Option<HashSet<u16>>> = Mutex::new(None);
+
+/// A loopback port that nobody listens on and that this process has not given out before.
+///
+/// It lies below the ports that the kernel gives to outgoing connections, so that none of those can sit on
+/// it while its server is away.
+///
+/// # Errors
+/// When no port is free.
+pub fn reserve() -> anyhow::Result<u16> {
+    let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let taken = taken.get_or_insert_default();
+    let highest = lowest_ephemeral();
+    for _ in 0..10_000 {
+        let port = rand::random_range(LOWEST..highest);
+        if !taken.contains(&port) && TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            taken.insert(port);
+            return Ok(port);
+        }
+    }
+    bail!("no port between {LOWEST} and {highest} is free")
+}
+
+fn lowest_ephemeral() -> u16 {
+    std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range")
+        .ok()
+        .and_then(|range| range.split_whitespace().next()?.parse().ok())
+        .filter(|lowest| *lowest > LOWEST + 1_000)
+        .unwrap_or(USUAL_EPHEMERAL)
+}

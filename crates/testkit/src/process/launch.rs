@@ -1,0 +1,74 @@
+//! How a program is started, and started again.
+
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use tokio::process::Command;
+
+/// A program with its arguments; can be started any number of times.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// What messages call it.
+    pub name: String,
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// Variables to set. None that begins with `SHOAL_` is passed on from outside.
+    pub environment: Vec<(String, String)>,
+    /// Where its standard error is appended.
+    pub log: PathBuf,
+}
+
+impl Launch {
+    /// A program without arguments.
+    pub fn new(name: &str, program: impl Into<PathBuf>, log: impl Into<PathBuf>) -> Self {
+        Self {
+            name: name.to_owned(),
+            program: program.into(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            log: log.into(),
+        }
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn arguments<A: Into<OsString>>(mut self, more: impl IntoIterator<Item = A>) -> Self {
+        self.arguments.extend(more.into_iter().map(Into::into));
+        self
+    }
+
+    /// Adds a variable.
+    #[must_use]
+    pub fn variable(mut self, name: &str, value: &str) -> Self {
+        self.set(name, value);
+        self
+    }
+
+    /// Sets a variable, for the next start.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.environment.retain(|(known, _)| known != name);
+        self.environment.push((name.to_owned(), value.to_owned()));
+    }
+
+    pub(super) fn command(&self) -> anyhow::Result<Command> {
+        let log = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&self.log)
+            .with_context(|| format!("cannot write {}", self.log.display()))?;
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments);
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("SHOAL_") {
+                command.env_remove(name);
+            }
+        }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        super::connect(&mut command, log);
+        Ok(command)
+    }
+}

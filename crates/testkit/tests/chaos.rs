@@ -1,0 +1,67 @@
+//! Every kind of fault for a few seconds, with real processes: no promise may be broken.
+//!
+//! The binary `chaos` does the same for longer, with more clients.
+#![expect(clippy::unwrap_used, reason = "a failed test is the report")]
+
+use std::time::Duration;
+
+use shoal_testkit::chaos::{Fault, Options, run};
+
+async fn survives(fault: Fault) {
+    let options = Options {
+        fault,
+        seed: 7,
+        time: Duration::from_secs(4),
+        peace: Duration::from_millis(800),
+        lease: Duration::from_secs(1),
+        sessions: 20,
+        thinking: Duration::from_millis(600),
+        ..Options::default()
+    };
+    let report = run(&options).await.unwrap();
+    assert!(report.is_clean(), "{report}");
+    assert!(report.verdict.counts.results > 0, "{report}");
+    assert!(!report.injected.is_empty(), "{report}");
+}
+
+#[tokio::test]
+#[ignore = "needs the shoal binary"]
+async fn without_faults_every_call_has_its_result() {
+    let options = Options {
+        time: Duration::from_secs(2),
+        peace: Duration::from_millis(200),
+        sessions: 20,
+        thinking: Duration::from_millis(300),
+        one_process: true,
+        ..Options::default()
+    };
+    let report = run(&options).await.unwrap();
+    assert!(report.is_clean(), "{report}");
+    let counts = &report.verdict.counts;
+    assert_eq!(counts.calls, counts.results, "{report}");
+    assert!(counts.resumes > 0, "{report}");
+}
+
+macro_rules! survives {
+    ($($name:ident: $fault:ident,)*) => {$(
+        #[tokio::test(flavor = "multi_thread")]
+        #[ignore = "needs the cluster"]
+        async fn $name() {
+            survives(Fault::$fault).await;
+        }
+    )*};
+}
+
+survives! {
+    killed_edges: Edge,
+    killed_session_nodes: Session,
+    killed_workers: Worker,
+    paused_session_nodes: Pause,
+    cuts_between_edges_and_sessions: CutEdgeSession,
+    cuts_between_sessions_and_workers: CutSessionWorker,
+    cuts_to_redis: CutRedis,
+    a_restarted_redis: RedisRestart,
+    lost_data: RedisWipe,
+    a_rollout: Rolling,
+    a_bit_of_everything: Mixed,
+}

@@ -1,0 +1,213 @@
+//! A legacy client of few words: each request is one step of a test.
+
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use serde_json::{Value, json};
+use sse_stream::{Sse, SseStream};
+
+/// How long a test waits for anything.
+const SOON: Duration = Duration::from_secs(40);
+
+/// A session of 2025-11-25.
+pub(crate) struct Client {
+    http: reqwest::Client,
+    url: String,
+    session: String,
+}
+
+/// An answer that is still arriving.
+pub(crate) struct Events {
+    stream: std::pin::Pin<Box<dyn futures::Stream<Item = Option<Sse>> + Send>>,
+    /// The id of the newest event.
+    pub(crate) last_id: String,
+}
+
+/// A whole answer: its status, and its JSON if it is that.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) retry_after: Option<String>,
+    pub(crate) body: Value,
+}
+
+impl Client {
+    /// Opens a session.
+    pub(crate) async fn open(url: &str) -> Self {
+        let mut client = Self {
+            http: reqwest::Client::new(),
+            url: url.to_owned(),
+            session: String::new(),
+        };
+        let params = json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": { "elicitation": {} },
+            "clientInfo": { "name": "test", "version": "1" }
+        });
+        let request = client.request("initialize", &json!(0), &params);
+        let answer = loop {
+            let post = client.http.post(url).json(&request).headers(headers());
+            let answer = within(post.send()).await.unwrap();
+            if answer.status() != 503 {
+                break answer;
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        };
+        assert_eq!(answer.status(), 200, "{answer:?}");
+        let session = &answer.headers()["mcp-session-id"];
+        client.session = session.to_str().unwrap().to_owned();
+        client
+    }
+
+    /// The same session at another address.
+    pub(crate) fn at(&self, url: &str) -> Self {
+        Self {
+            http: self.http.clone(),
+            url: url.to_owned(),
+            session: self.session.clone(),
+        }
+    }
+
+    fn request(&self, method: &str, id: &Value, params: &Value) -> Value {
+        json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+    }
+
+    async fn send(&self, message: &Value) -> reqwest::Response {
+        let post = self.http.post(&self.url).json(message).headers(headers());
+        let post = post.header("mcp-session-id", &self.session);
+        within(post.send()).await.unwrap()
+    }
+
+    /// Posts a message; its answer is read whole.
+    pub(crate) async fn post(&self, message: &Value) -> Answer {
+        let answer = self.send(message).await;
+        let retry_after = answer.headers().get("retry-after");
+        Answer {
+            status: answer.status().as_u16(),
+            retry_after: retry_after.map(|after| after.to_str().unwrap().to_owned()),
+            body: serde_json::from_slice(&within(answer.bytes()).await.unwrap())
+                .unwrap_or_default(),
+        }
+    }
+
+    fn call_of(&self, id: u64, tool: &str, arguments: &Value) -> Value {
+        let params = json!({
+            "name": tool,
+            "arguments": arguments,
+            "_meta": { "progressToken": id }
+        });
+        self.request("tools/call", &json!(id), &params)
+    }
+
+    /// Calls a tool that answers with JSON, or is refused.
+    pub(crate) async fn call(&self, id: u64, tool: &str, arguments: &Value) -> Answer {
+        self.post(&self.call_of(id, tool, arguments)).await
+    }
+
+    /// Calls a tool that answers with a stream.
+    pub(crate) async fn stream(&self, id: u64, tool: &str, arguments: &Value) -> Events {
+        let answer = self.send(&self.call_of(id, tool, arguments)).await;
+        assert_eq!(answer.status(), 200, "{:?}", answer.text().await);
+        Events::of(answer)
+    }
+
+    /// Resumes a stream after an id.
+    pub(crate) async fn resume(&self, last_id: &str) -> Events {
+        let get = self.http.get(&self.url).headers(headers());
+        let get = get.header("mcp-session-id", &self.session);
+        let answer = within(get.header("last-event-id", last_id).send()).await;
+        let answer = answer.unwrap();
+        assert_eq!(answer.status(), 200, "{:?}", answer.text().await);
+        Events::of(answer)
+    }
+
+    /// The status of a resume.
+    pub(crate) async fn resume_status(&self, last_id: &str) -> u16 {
+        let get = self.http.get(&self.url).headers(headers());
+        let get = get.header("mcp-session-id", &self.session);
+        let answer = within(get.header("last-event-id", last_id).send()).await;
+        answer.unwrap().status().as_u16()
+    }
+
+    /// Calls `echo` until it is answered; refusals that say when to come back are borne.
+    pub(crate) async fn echo_patiently(&self, id: u64) {
+        let deadline = tokio::time::Instant::now() + SOON;
+        loop {
+            let answer = self.call(id, "echo", &json!({ "nonce": "n" })).await;
+            if answer.status == 200 {
+                assert_eq!(text_of(&answer.body), "n");
+                return;
+            }
+            assert_eq!(answer.status, 503, "{answer:?}");
+            assert!(tokio::time::Instant::now() < deadline, "{answer:?}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+}
+
+impl Events {
+    fn of(answer: reqwest::Response) -> Self {
+        let events = SseStream::from_bytes_stream(answer.bytes_stream());
+        Self {
+            stream: Box::pin(events.map(|event| event.ok())),
+            last_id: String::new(),
+        }
+    }
+
+    /// The next message; `None` at the end, broken or not. Events without data only move the id.
+    pub(crate) async fn next(&mut self) -> Option<Value> {
+        loop {
+            let event = within(self.stream.next()).await??;
+            if let Some(id) = event.id {
+                self.last_id = id;
+            }
+            if let Some(data) = event.data.filter(|data| !data.is_empty()) {
+                return Some(serde_json::from_str(&data).unwrap());
+            }
+        }
+    }
+
+    /// Waits for the id to come back with.
+    pub(crate) async fn primed(&mut self) {
+        while self.last_id.is_empty() {
+            let event = within(self.stream.next()).await.flatten().unwrap();
+            self.last_id = event.id.unwrap_or_default();
+        }
+    }
+
+    /// Reads to the end; all messages.
+    pub(crate) async fn rest(&mut self) -> Vec<Value> {
+        let mut all = Vec::new();
+        while let Some(message) = self.next().await {
+            all.push(message);
+        }
+        all
+    }
+}
+
+/// The text of a tool's result.
+pub(crate) fn text_of(response: &Value) -> &str {
+    response["result"]["content"][0]["text"]
+        .as_str()
+        .unwrap_or_else(|| panic!("no text in {response}"))
+}
+
+/// The numbers of the progress notifications.
+pub(crate) fn progress_of(messages: &[Value]) -> Vec<u64> {
+    let progress = |message: &Value| message["params"]["progress"].as_f64();
+    let numbers = messages.iter().filter_map(progress);
+    numbers.map(|number| number as u64).collect()
+}
+
+fn headers() -> reqwest::header::HeaderMap {
+    let mut headers = reqwest::header::HeaderMap::new();
+    let accept = "application/json, text/event-stream";
+    headers.insert("accept", accept.parse().unwrap());
+    headers.insert("mcp-protocol-version", "2025-11-25".parse().unwrap());
+    headers
+}
+
+pub(crate) async fn within<F: Future>(future: F) -> F::Output {
+    let done = tokio::time::timeout(SOON, future).await;
+    done.expect("in time")
+}

@@ -1,0 +1,35 @@
+//! What a cluster of real processes promises, one loss at a time.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a failed step is the report"
+)]
+
+mod client;
+mod drain;
+mod edge;
+mod redis;
+mod session;
+mod versions;
+mod worker;
+
+use std::time::Duration;
+
+use shoal_testkit::cluster::{Builder, Cluster, Tools};
+
+/// Leases of tests: long enough for a slow machine to renew in time.
+const LEASE: Duration = Duration::from_secs(2);
+
+/// Two edges, two session nodes and a worker with the tools of chaos runs.
+fn small() -> Builder {
+    Cluster::builder()
+        .edges(2)
+        .sessions(2)
+        .workers(1)
+        .lease(LEASE)
+        .tools(Tools::Chaos)
+}
+
+async fn start(builder: Builder) -> Cluster {
+    builder.start().await.unwrap()
+}

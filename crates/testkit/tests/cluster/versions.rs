@@ -1,0 +1,30 @@
+//! Two versions of the contract between processes in one cluster, as during a rollout.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::client::{Client, text_of};
+use crate::{small, start};
+
+#[tokio::test]
+async fn members_of_two_protocol_versions_work_together() {
+    let cluster = start(small().workers(2).setting("cluster.protocol", "1")).await;
+    let client = Client::open(cluster.url()).await;
+    let call = async |id: u64| {
+        client.echo_patiently(id).await;
+        let arguments = json!({ "nonce": "once", "count": 5, "ms": 10 });
+        let mut events = client.stream(id + 1, "steps_once", &arguments).await;
+        assert_eq!(text_of(events.rest().await.last().unwrap()), "once");
+    };
+    call(1).await;
+    // One member after the other comes back with the newest version.
+    let mut id = 3;
+    for member in cluster.members() {
+        member.terminate(Duration::from_secs(30)).await.unwrap();
+        member.set("cluster.protocol", "2");
+        member.start_again().await.unwrap();
+        call(id).await;
+        id += 2;
+    }
+}
