@@ -78,6 +78,7 @@ pub(crate) async fn run(plan: &Plan, progress: impl Fn(&str)) -> anyhow::Result<
 
     let readings = before.as_ref().zip(after.as_ref());
     Ok(RunReport {
+        redis_commands: std::collections::BTreeMap::new(),
         url: plan.url.clone(),
         mode: plan.mode,
         sessions: plan.sessions,

@@ -1,5 +1,6 @@
 //! The result of one closed-loop run: as JSON, and as text.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::time::Duration;
@@ -27,6 +28,10 @@ pub(crate) struct RunReport {
     pub(crate) calls_per_s: f64,
     /// From sending a request to the end of its answer.
     pub(crate) latency: Latency,
+    /// Commands that the cluster's Redis carried out in the whole run with its warm-up; empty where there
+    /// is none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) redis_commands: BTreeMap<String, u64>,
     /// Of the server's processes, where their ids were given.
     pub(crate) server: Option<ServerUsage>,
     /// Cores that neither the server nor the generator had, because other work was on them; known where

@@ -1,5 +1,6 @@
 //! The servers that this tool brings along, and those that it starts.
 
+pub(crate) mod cluster;
 pub(crate) mod floor;
 pub(crate) mod peer;
 pub(crate) mod spawned;

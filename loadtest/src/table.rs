@@ -4,6 +4,7 @@
 //! memory; the cases take turns, so that a slow minute of the machine falls on all of them.
 
 mod case;
+mod redis;
 mod row;
 
 use std::fmt;
@@ -18,6 +19,7 @@ use crate::connection::Goodbye;
 use crate::drive::{self, Call, Plan};
 use crate::mcp::client::Client;
 use crate::report::RunReport;
+use crate::servers::cluster::Cluster;
 use crate::servers::spawned::Spawned;
 use crate::target::Target;
 use case::{CASES, Case, Server};
@@ -111,18 +113,21 @@ enum Turn {
 async fn turn(case: &Case, options: &Options, progress: impl Fn(&str)) -> anyhow::Result<Turn> {
     let core = options.cores.map(|cores| cores.server);
     let server = match (&case.server, &options.shoal) {
-        (Server::Own(arguments), _) => Spawned::own(arguments, core)?,
-        (Server::Shoal, Some(program)) => Spawned::shoal(program, core)?,
-        (Server::Shoal, None) => return Ok(Turn::LeftOut("no shoal binary".to_owned())),
+        (Server::Own(arguments), _) => Running::One(Spawned::own(arguments, core)?),
+        (Server::Shoal, Some(program)) => Running::One(Spawned::shoal(program, core)?),
+        (Server::Cluster, Some(program)) => Running::Many(Cluster::start(program, core)?),
+        (Server::Shoal | Server::Cluster, None) => {
+            return Ok(Turn::LeftOut("no shoal binary".to_owned()));
+        }
     };
-    if !has_tool(&server.url, case).await? {
+    if !has_tool(server.url(), case).await? {
         return Ok(Turn::LeftOut(format!(
             "the server has no tool {}",
             case.tool
         )));
     }
     let plan = Plan {
-        url: server.url.clone(),
+        url: server.url().to_owned(),
         mode: case.mode,
         stateless: false,
         sessions: options.sessions,
@@ -134,9 +139,41 @@ async fn turn(case: &Case, options: &Options, progress: impl Fn(&str)) -> anyhow
             text_bytes: 32,
             answer_prefix: String::new(),
         },
-        pids: vec![server.pid()],
+        pids: server.pids(),
     };
-    Ok(Turn::Measured(Box::new(drive::run(&plan, progress).await?)))
+    let before = server.redis_commands()?;
+    let mut report = drive::run(&plan, progress).await?;
+    report.redis_commands = redis::since(&before, &server.redis_commands()?);
+    Ok(Turn::Measured(Box::new(report)))
+}
+
+/// What is measured.
+enum Running {
+    One(Spawned),
+    Many(Cluster),
+}
+
+impl Running {
+    fn url(&self) -> &str {
+        match self {
+            Self::One(server) => &server.url,
+            Self::Many(cluster) => &cluster.url,
+        }
+    }
+
+    fn pids(&self) -> Vec<u32> {
+        match self {
+            Self::One(server) => vec![server.pid()],
+            Self::Many(cluster) => cluster.pids(),
+        }
+    }
+
+    fn redis_commands(&self) -> anyhow::Result<Vec<(String, u64)>> {
+        match self {
+            Self::One(_) => Ok(Vec::new()),
+            Self::Many(cluster) => cluster.redis_commands(),
+        }
+    }
 }
 
 /// Whether the server lists the tool of `case`.
@@ -172,6 +209,7 @@ impl fmt::Display for Table {
         )?;
         writeln!(out)?;
         row::write_rows(out, &self.rows)?;
+        redis::write(out, &self.rows)?;
         row::write_disturbance(out, &self.rows)?;
         for line in &self.left_out {
             writeln!(out, "left out: {line}")?;

@@ -65,6 +65,42 @@ start_server() {
     return 1
 }
 
+# build_cluster: sets CLUSTER, which starts clusters of SHOAL; false if there is none
+build_cluster() {
+    check "build: cluster of the test kit" 3600 \
+        cargo build --release --locked --package shoal-testkit --bin cluster || return 1
+    local target
+    target=$(cargo metadata --format-version 1 --no-deps --locked | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
+    CLUSTER=$target/release/cluster
+}
+
+# start_cluster NAME ARGUMENT…: edges, session nodes and workers as processes of their own, behind a proxy
+# that sends each request to the next edge; sets URL
+start_cluster() {
+    local name=$1 pid deadline
+    shift
+    SERVER_LOG=$(log_of "server-$name")
+    : >"$SERVER_LOG.out"
+    TEST_SHOAL_BIN=$SHOAL setsid "$CLUSTER" --edges 3 --sessions 3 --workers 2 "$@" \
+        >"$SERVER_LOG.out" 2>"$SERVER_LOG" </dev/null &
+    pid=$!
+    SERVERS+=("$pid:$name")
+    deadline=$((SECONDS + START_SECONDS))
+    while [[ $SECONDS -lt $deadline ]]; do
+        URL=$(sed -n 's/^testkit: serving MCP on \(http[^ ]*\).*/\1/p' "$SERVER_LOG.out" | head -n 1)
+        if [[ -n $URL ]]; then
+            pass "$name: starts"
+            return 0
+        fi
+        kill -0 "$pid" 2>/dev/null || break
+        sleep 0.1
+    done
+    fail "$name: starts" "not ready within $START_SECONDS s"
+    tail -n "$TAIL_LINES" "$SERVER_LOG.out" "$SERVER_LOG" | sed 's/^/      | /'
+    stop_servers quietly
+    return 1
+}
+
 # server_log_size: how much the running server has logged
 server_log_size() {
     if [[ ${#SERVERS[@]} -gt 0 ]]; then stat -c %s "$SERVER_LOG"; else echo 0; fi

@@ -52,6 +52,10 @@ cargo_tests() {
         fail "$name" "needs curl: apt-get install curl"
         return
     fi
+    if ! have redis; then
+        fail "$name" "$(needs redis)"
+        return
+    fi
     log=$(log_of "$name")
     attempt "$name" "$UNIT_SECONDS" cargo test --locked --workspace --no-fail-fast || status=$?
     read -r passed failed ignored < <(sed -n \
@@ -81,16 +85,22 @@ suite_conformance() {
     heading "conformance"
     once build_shoal || return 0
     start_server conformance --conformance || return 0
+    required_conformance "conformance"
     local revision
-    for revision in 2025-11-25 2026-07-28; do
-        client "conformance: what $revision requires" conformance --url "$URL" --requirements "$revision"
-    done
     # The suite lists no requirements for these.
     for revision in 2025-03-26 2025-06-18; do
         client "conformance: what applies to $revision" conformance --url "$URL" --suite all --spec-version "$revision"
     done
     client "conformance: everything there is" conformance --url "$URL" --suite all
     stop_servers
+}
+
+# required_conformance NAME: what each revision requires of a server
+required_conformance() {
+    local revision
+    for revision in 2025-11-25 2026-07-28; do
+        client "$1: what $revision requires" conformance --url "$URL" --requirements "$revision"
+    done
 }
 
 suite_interop() {
@@ -103,17 +113,22 @@ suite_interop() {
 
 against_demo() {
     start_server demo --demo || return 0
+    every_client interop
+    stop_servers
+}
+
+# every_client NAME: all clients, in each era that they have, against the demo tools
+every_client() {
     local client era
     for client in python typescript go rmcp inspector; do
         for era in legacy modern; do
-            client "interop: $client, $era" "$client" --url "$URL" --era "$era"
+            client "$1: $client, $era" "$client" --url "$URL" --era "$era"
         done
     done
-    client "interop: typescript-v1, legacy" typescript-v1 --url "$URL"
+    client "$1: typescript-v1, legacy" typescript-v1 --url "$URL"
     for client in typescript-v1 typescript python go; do
-        client "interop: $client over HTTP+SSE" "$client" --url "${URL%/mcp}/sse" --era legacy
+        client "$1: $client over HTTP+SSE" "$client" --url "${URL%/mcp}/sse" --era legacy
     done
-    stop_servers
 }
 
 against_everything() {
@@ -162,6 +177,25 @@ each_era() {
         done
     done
     client "$name, typescript-v1, legacy" typescript-v1 --url "$URL" "$@"
+}
+
+# The same through three edges, three session nodes, two workers and Redis, without any stickiness.
+suite_cluster() {
+    heading "cluster"
+    if ! have redis; then
+        fail "cluster" "$(needs redis)"
+        return 0
+    fi
+    once build_shoal || return 0
+    once build_cluster || return 0
+    if start_cluster cluster-conformance --conformance; then
+        required_conformance "cluster: conformance"
+        stop_servers
+    fi
+    if start_cluster cluster-demo --demo; then
+        every_client "cluster: interop"
+        stop_servers
+    fi
 }
 
 suite_stdio() {

@@ -105,7 +105,7 @@ impl Drop for Spawned {
 }
 
 /// Starts `command`, on `core` where one is given.
-fn start(mut command: Command, core: Option<usize>) -> anyhow::Result<Child> {
+pub(super) fn start(mut command: Command, core: Option<usize>) -> anyhow::Result<Child> {
     let what = format!("could not start {}", command.get_program().display());
     // A thread of its own: what it starts inherits its affinity, and this one keeps its own.
     let starter = std::thread::spawn(move || {

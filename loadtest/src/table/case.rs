@@ -9,6 +9,8 @@ pub(super) enum Server {
     Own(&'static [&'static str]),
     /// Shoal in one process, with its demo tools.
     Shoal,
+    /// Shoal as an edge, a session node and a worker, with Redis.
+    Cluster,
 }
 
 /// What a case is compared for.
@@ -93,6 +95,27 @@ pub(super) const CASES: &[Case] = &[
     case(
         "shoal legacy journaled",
         Server::Shoal,
+        Mode::Legacy,
+        "echo_once",
+        Part::Shown,
+    ),
+    case(
+        "cluster legacy",
+        Server::Cluster,
+        Mode::Legacy,
+        "echo",
+        Part::Shown,
+    ),
+    case(
+        "cluster modern",
+        Server::Cluster,
+        Mode::Modern,
+        "echo",
+        Part::Shown,
+    ),
+    case(
+        "cluster journaled",
+        Server::Cluster,
         Mode::Legacy,
         "echo_once",
         Part::Shown,

@@ -1,5 +1,6 @@
 //! From the reports of all rounds to rows of medians, and the bar that Shoal has to meet.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
@@ -33,6 +34,10 @@ pub(super) struct Row {
     pub(super) wrong: u64,
     pub(super) failed: u64,
     pub(super) examples: Vec<String>,
+    /// Commands that Redis carried out in all rounds, from opening the sessions to ending them.
+    pub(super) redis_commands: BTreeMap<String, u64>,
+    /// Calls answered in all rounds.
+    pub(super) calls: u64,
     /// The CPU time a call of each round, to see how far they lie apart.
     cpu_us_per_call_rounds: Vec<f64>,
 }
@@ -67,6 +72,8 @@ pub(super) fn rows(reports: &[Vec<RunReport>]) -> Vec<Row> {
                     .iter()
                     .flat_map(|report| report.examples.clone())
                     .collect(),
+                redis_commands: super::redis::sum(rounds),
+                calls: rounds.iter().map(|report| report.calls).sum(),
                 cpu_us_per_call_rounds: rounds.iter().map(cpu).collect(),
             }
         })

@@ -8,6 +8,7 @@ use crate::table::case::CASES;
 /// One round of a case that cost `cpu_us` a call.
 fn round(cpu_us: f64) -> RunReport {
     RunReport {
+        redis_commands: std::collections::BTreeMap::new(),
         url: String::new(),
         mode: Mode::Legacy,
         sessions: 1,
@@ -35,9 +36,10 @@ fn round(cpu_us: f64) -> RunReport {
     }
 }
 
-/// Three rounds of each case, in the order of [`CASES`]; 0 leaves a case out.
+/// Three rounds of each case, in the order of [`CASES`] and without the last ones, which are not judged; 0
+/// leaves a case out.
 fn judged(cpu_us: [f64; 8]) -> Option<bool> {
-    assert_eq!(cpu_us.len(), CASES.len());
+    assert!(cpu_us.len() <= CASES.len());
     let reports = cpu_us.map(|cpu_us| match cpu_us {
         0.0 => Vec::new(),
         // The median is not moved by one outlier.

@@ -1,0 +1,185 @@
+//! Shoal as a cluster: Redis, a session node, an edge and a worker, each a process of its own.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+
+use super::spawned::start;
+
+/// How long the processes may take until calls can be served.
+const START_TIMEOUT: Duration = Duration::from_secs(20);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Running processes; dropping it kills them.
+pub(crate) struct Cluster {
+    /// The edge's endpoint.
+    pub(crate) url: String,
+    processes: Vec<Child>,
+    redis: u16,
+}
+
+impl Cluster {
+    /// Starts all of them on loopback, on `core` where one is given.
+    ///
+    /// # Errors
+    ///
+    /// Where one does not start in time, `redis-server` being the first that is looked for.
+    pub(crate) fn start(shoal: &Path, core: Option<usize>) -> anyhow::Result<Self> {
+        let redis = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
+            .local_addr()?
+            .port();
+        let mut cluster = Self {
+            url: String::new(),
+            processes: Vec::new(),
+            redis,
+        };
+        let port = redis.to_string();
+        let mut command = Command::new("redis-server");
+        command
+            .args(["--port", &port, "--save", "", "--appendonly", "no"])
+            .stdout(Stdio::null());
+        cluster.processes.push(start(command, core)?);
+        let deadline = Instant::now() + START_TIMEOUT;
+        while TcpStream::connect((Ipv4Addr::LOCALHOST, redis)).is_err() {
+            if Instant::now() > deadline {
+                bail!("redis-server does not listen on port {redis}");
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        let store = format!("redis://127.0.0.1:{redis}");
+        let node = |roles: &str| {
+            let mut command = Command::new(shoal);
+            command.args(["serve", "--roles", roles, "--admin", "127.0.0.1:0"]);
+            command.stderr(Stdio::null());
+            command
+        };
+        let shared = ["--store", &store, "--cluster-listen", "127.0.0.1:0"];
+        let mut session = node("session");
+        session.args(shared);
+        let mut edge = node("edge");
+        edge.args(shared).args(["--listen", "127.0.0.1:0"]);
+        cluster.member(session, core, "shoal: cluster on ")?;
+        let said = cluster.member(edge, core, "shoal: cluster on ")?;
+        let url = said
+            .iter()
+            .find_map(|line| line.strip_prefix("shoal: serving MCP on "));
+        cluster.url = url
+            .context("the edge did not say where it serves")?
+            .to_owned();
+        let join = said
+            .iter()
+            .find_map(|line| line.strip_prefix("shoal: cluster on "))
+            .context("the edge did not say where it is joined")?
+            .to_owned();
+        let mut worker = node("worker");
+        worker.args(["--demo", "--join", &join]);
+        let said = cluster.member(worker, core, "shoal: admin on ")?;
+        let admin = said
+            .iter()
+            .find_map(|line| line.strip_prefix("shoal: admin on http://"));
+        wait_until_ready(admin.context("the worker did not say where its admin port is")?)?;
+        // Joined to one node, it is told of the other.
+        std::thread::sleep(Duration::from_secs(2));
+        Ok(cluster)
+    }
+
+    /// Starts a process and reads what it prints up to the line that begins with `last`.
+    fn member(
+        &mut self,
+        mut command: Command,
+        core: Option<usize>,
+        last: &str,
+    ) -> anyhow::Result<Vec<String>> {
+        let what = command
+            .get_args()
+            .map(OsStr::to_string_lossy)
+            .collect::<Vec<_>>()
+            .join(" ");
+        command.stdout(Stdio::piped());
+        let mut child = start(command, core)?;
+        let output = child.stdout.take().context("no output to read")?;
+        self.processes.push(child);
+        let mut lines = Vec::new();
+        let mut output = BufReader::new(output).lines();
+        while !lines.iter().any(|line: &String| line.starts_with(last)) {
+            match output.next() {
+                Some(line) => lines.push(line?),
+                None => bail!("{what} ended before it served"),
+            }
+        }
+        Ok(lines)
+    }
+
+    /// All processes, Redis included.
+    pub(crate) fn pids(&self) -> Vec<u32> {
+        self.processes.iter().map(Child::id).collect()
+    }
+
+    /// Commands that Redis has carried out since it started, by name (`INFO commandstats`), but for this
+    /// question.
+    ///
+    /// # Errors
+    ///
+    /// Where Redis does not answer.
+    pub(crate) fn redis_commands(&self) -> anyhow::Result<Vec<(String, u64)>> {
+        let mut redis = TcpStream::connect((Ipv4Addr::LOCALHOST, self.redis))?;
+        redis.set_read_timeout(Some(START_TIMEOUT))?;
+        redis.write_all(b"INFO commandstats\r\nQUIT\r\n")?;
+        let mut text = String::new();
+        redis.read_to_string(&mut text)?;
+        Ok(text.lines().filter_map(command_count).collect())
+    }
+}
+
+/// Reads `cmdstat_evalsha:calls=12,usec=…`.
+fn command_count(line: &str) -> Option<(String, u64)> {
+    let (name, stats) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
+    let calls = stats.split(',').next()?.parse().ok()?;
+    (name != "info" && name != "quit").then(|| (name.to_owned(), calls))
+}
+
+fn wait_until_ready(admin: &str) -> anyhow::Result<()> {
+    let deadline = Instant::now() + START_TIMEOUT;
+    loop {
+        let mut connection = TcpStream::connect(admin)?;
+        let request = format!("GET /readyz HTTP/1.1\r\nhost: {admin}\r\nconnection: close\r\n\r\n");
+        connection.write_all(request.as_bytes())?;
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer)?;
+        if answer.starts_with("HTTP/1.1 200") {
+            return Ok(());
+        }
+        if Instant::now() > deadline {
+            bail!("the worker is not ready: {answer}");
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        for process in &mut self.processes {
+            // It may have ended by itself; either way it must not outlive the measurement.
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::command_count;
+
+    #[test]
+    fn command_statistics_are_read() {
+        let line = "cmdstat_evalsha:calls=12,usec=99,usec_per_call=8.25,rejected_calls=0";
+        assert_eq!(command_count(line), Some(("evalsha".to_owned(), 12)));
+        assert_eq!(command_count("cmdstat_info:calls=1,usec=9"), None);
+        assert_eq!(command_count("# Commandstats"), None);
+    }
+}
