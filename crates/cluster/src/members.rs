@@ -4,6 +4,7 @@ mod heartbeat;
 mod lease;
 mod roster;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -68,6 +69,8 @@ struct Shared {
     refresh_now: Notify,
     /// Held while this node is announced, so that what was said last is what stays.
     announcing: tokio::sync::Mutex<()>,
+    /// Whether it has said that it drains.
+    leaving: AtomicBool,
     stop: CancellationToken,
     tasks: TaskTracker,
 }
@@ -100,6 +103,7 @@ impl Members {
             lapsed: Notify::new(),
             refresh_now: Notify::new(),
             announcing: tokio::sync::Mutex::new(()),
+            leaving: AtomicBool::new(false),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
         });
@@ -163,11 +167,31 @@ impl Members {
         }
     }
 
+    /// Says that this node, which joined as one that drains, takes sessions from now on. If the store is
+    /// away the background task goes on trying to say so.
+    pub async fn open(&self) {
+        {
+            let mut me = self.shared.me.lock();
+            if self.shared.leaving.load(Ordering::Acquire) {
+                return;
+            }
+            me.draining = false;
+        }
+        self.shared.look_at_me();
+        if let Err(error) = self.shared.announce().await {
+            tracing::warn!(%error, "could not announce that this node takes sessions; trying on");
+        }
+    }
+
     /// Says that this node is leaving: nothing new is placed here, and whoever waits for one of its
     /// sessions looks again. The sessions stay until they are released. If the store is away the
     /// background task goes on trying to say so.
     pub async fn drain(&self) {
-        self.shared.me.lock().draining = true;
+        {
+            let mut me = self.shared.me.lock();
+            self.shared.leaving.store(true, Ordering::Release);
+            me.draining = true;
+        }
         self.shared.look_at_me();
         if let Err(error) = self.shared.announce().await {
             tracing::warn!(%error, "could not announce that this node drains; trying on");

@@ -9,6 +9,7 @@ mod input;
 mod legacy;
 mod modern;
 mod parking;
+mod request;
 mod retry;
 
 use std::sync::Arc;
@@ -17,8 +18,9 @@ use shoal_ports::{Answered, AskId, CallControl, CallEvent, CallEvents, CallOutco
 use shoal_protocol::Outcome;
 
 pub(crate) use legacy::{LegacyBridge, Purpose};
-pub(crate) use modern::{Modern, ModernBridge};
+pub(crate) use modern::ModernBridge;
 pub(crate) use parking::ParkingLot;
+pub(crate) use request::Modern;
 pub(crate) use retry::{Continued, continued};
 
 use crate::line::Line;

@@ -27,6 +27,10 @@ pub struct Config {
     pub read_ttl_ms: u64,
     /// Who may share a resource that was kept, where its backend says nothing. Default: `private`.
     pub read_cache_scope: CacheScope,
+    /// For how many milliseconds a change of the lists is kept back from clients, while calls and lists
+    /// follow it at once. Where there are several nodes, all of them should know the new list by the time that
+    /// a client is told to fetch it. Default: 0.
+    pub announce_after_ms: u64,
     /// Whether arguments are checked against a tool's `inputSchema` before a worker sees them.
     /// Default: true.
     pub validate_arguments: bool,
@@ -82,6 +86,9 @@ pub enum Affinity {
     /// None: the less busy of two goes first.
     #[default]
     None,
+    /// All of them, so that a server which keeps its state in its process has one process; the other
+    /// workers stand by.
+    All,
     /// Those of one legacy session; of one principal, for modern callers.
     Session,
     /// Those with the same value of the argument of this name; calls without it go anywhere.
@@ -140,6 +147,7 @@ impl Default for Config {
             list_cache_scope: CacheScope::Public,
             read_ttl_ms: 0,
             read_cache_scope: CacheScope::Private,
+            announce_after_ms: 0,
             validate_arguments: true,
             start_attempts: 3,
             reconnect_wait_ms: 5_000,
@@ -174,6 +182,10 @@ static UNNAMED: LazyLock<PoolConfig> = LazyLock::new(PoolConfig::default);
 impl Config {
     pub(crate) fn parking_time(&self) -> Duration {
         Duration::from_secs(self.parking_time_secs)
+    }
+
+    pub(crate) fn announce_after(&self) -> Duration {
+        Duration::from_millis(self.announce_after_ms)
     }
 
     pub(crate) fn reconnect_wait(&self) -> Duration {

@@ -142,6 +142,11 @@ impl View {
 
     /// Why something may be missing from the catalog: a pool that has not said yet what it offers.
     pub(crate) fn unannounced(&self) -> Option<CallFailure> {
+        if self.pools.is_empty() {
+            return Some(not_executed(
+                "no worker has joined this node yet".to_owned(),
+            ));
+        }
         let (name, pool) = self.pools.iter().find(|(_, pool)| !pool.announced)?;
         Some(not_executed(pool.why_not(name, &Wanted::default())))
     }

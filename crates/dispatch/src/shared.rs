@@ -15,12 +15,18 @@ use crate::config::Config;
 use crate::pools::{Registry, View};
 use crate::subscriptions::Subscriptions;
 
+/// The versions of lists of which nothing is known yet.
+const NOTHING: [u64; 3] = [0; 3];
+
 /// The dispatcher's state.
 pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) keys: KeyRing,
     pub(crate) bus: Arc<dyn Bus>,
+    /// What sessions and listeners have been told.
     pub(crate) facts: watch::Sender<Arc<ServerFacts>>,
+    /// What they are to be told.
+    newest: Arc<Mutex<Arc<ServerFacts>>>,
     pub(crate) lot: Arc<ParkingLot>,
     pub(crate) subscriptions: Subscriptions,
     view: RwLock<Arc<View>>,
@@ -36,15 +42,17 @@ impl Shared {
             server_info: catalog.server_info.clone(),
             capabilities: RawJson::from_static("{}"),
             instructions: catalog.instructions.clone(),
-            versions: [0; 3],
+            versions: NOTHING,
         };
+        let facts = Arc::new(facts);
         let view = View::empty(catalog);
         Self {
             lot: ParkingLot::new(&config),
             config,
             keys,
             bus,
-            facts: watch::Sender::new(Arc::new(facts)),
+            newest: Arc::new(Mutex::new(facts.clone())),
+            facts: watch::Sender::new(facts),
             subscriptions: Subscriptions::default(),
             view: RwLock::new(Arc::new(view)),
             changes: watch::Sender::new(()),
@@ -105,12 +113,34 @@ impl Shared {
         let (view, facts) = registry.view(&self.config, &self.view());
         *self.view.write() = Arc::new(view);
         self.changes.send_replace(());
-        self.facts.send_if_modified(|known| {
-            let changed = **known != facts;
-            if changed {
-                *known = Arc::new(facts);
-            }
-            changed
+        self.tell(facts);
+    }
+
+    /// Tells sessions and listeners what the server is now; what comes after the first time, only when the
+    /// other nodes have had the time to learn it too.
+    fn tell(&self, facts: ServerFacts) {
+        let facts = Arc::new(facts);
+        let is_first = self.facts.borrow().versions == NOTHING;
+        let wait = self.config.announce_after();
+        *self.newest.lock() = facts.clone();
+        if is_first || wait.is_zero() {
+            return publish(&self.facts, facts);
+        }
+        let (told, newest) = (self.facts.clone(), self.newest.clone());
+        tokio::spawn(async move {
+            tokio::time::sleep(wait).await;
+            let newest = newest.lock().clone();
+            publish(&told, newest);
         });
     }
+}
+
+fn publish(told: &watch::Sender<Arc<ServerFacts>>, facts: Arc<ServerFacts>) {
+    told.send_if_modified(|known| {
+        let changed = **known != *facts;
+        if changed {
+            *known = facts;
+        }
+        changed
+    });
 }

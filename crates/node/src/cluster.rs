@@ -11,18 +11,22 @@ use shoal_cluster::{
     RpcPeers, WorkerJoins,
 };
 use shoal_dispatch::Dispatch;
-use shoal_ports::{NodeId, NodeInfo, SessionGateway, StoreError, Worker};
+use shoal_ports::{Dispatcher as _, NodeId, NodeInfo, SessionGateway, StoreError, Worker};
 use shoal_rpc::{ClusterServer, Gateways, JoiningWorker, LinkConfig, serve_gateway, serve_workers};
 use shoal_session::Sessions;
 use shoal_worker::WorkerRuntime;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Role, Settings};
 use crate::node::Membership;
 
+/// How long no pool may have come for the tools to be known.
+const SETTLED: Duration = Duration::from_millis(700);
+/// How long a node waits for workers before it takes sessions without any.
+const TOOLS_WITHIN: Duration = Duration::from_secs(15);
 /// How long links may take to end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
@@ -151,7 +155,8 @@ pub(crate) fn node_info(settings: &Settings, id: &NodeId, address: Option<String
         address: address.unwrap_or_default(),
         session: settings.node.is(Role::Session),
         edge: settings.node.is(Role::Edge),
-        draining: false,
+        // Until it knows the tools.
+        draining: !settings.node.store.is_memory(),
         sessions: 0,
         in_flight: 0,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -226,6 +231,34 @@ impl Ownership for Owned {
         sleep(self.lease).await;
         self.sessions.revalidate().await
     }
+}
+
+/// Takes sessions once the tools are known: a session that moves here must find those that it had.
+pub(crate) async fn open_when_ready(members: Members, dispatch: Dispatch) {
+    let began = Instant::now();
+    let mut facts = dispatch.facts();
+    let settled = async {
+        let mut known = 0;
+        loop {
+            let pools = dispatch
+                .status()
+                .pools
+                .iter()
+                .filter(|pool| pool.ready)
+                .count();
+            if pools > 0 && pools == known {
+                return;
+            }
+            known = pools;
+            // Workers dial all nodes at about the same time.
+            let _ = timeout(SETTLED, facts.changed()).await;
+        }
+    };
+    if timeout(TOOLS_WITHIN, settled).await.is_err() {
+        tracing::warn!("taking sessions although no worker has joined");
+    }
+    tracing::info!(after = ?began.elapsed(), "taking sessions");
+    members.open().await;
 }
 
 /// What there is to do here.

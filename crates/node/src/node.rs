@@ -27,7 +27,6 @@ pub struct Node {
     pub(crate) settings: Settings,
     pub(crate) workers: Vec<Arc<WorkerRuntime>>,
     pub(crate) watch: Arc<Watch>,
-    pub(crate) storage: Storage,
     /// What other processes reach, where they can.
     pub(crate) listener: Option<Listener>,
     /// Keeps this process's workers linked to the other nodes.
@@ -81,7 +80,6 @@ impl Node {
             settings,
             workers,
             watch: Arc::new(watch),
-            storage,
             listener,
             joins,
             news,
@@ -148,6 +146,10 @@ async fn join(
         members.guard(Arc::new(cluster::Owned::new(sessions.clone(), settings)));
         let sessions = sessions.clone();
         members.report_load(move || cluster::load_of(&sessions));
+    }
+    if !settings.node.store.is_memory() {
+        let opening = cluster::open_when_ready(members.clone(), dispatch.clone());
+        tokio::spawn(opening);
     }
     let gateway = cluster::routed(settings, &members, store.directory, sessions.as_ref());
     Ok(Membership {

@@ -31,6 +31,10 @@ pub(crate) fn dispatch(settings: &Settings, news: Arc<dyn Bus>) -> anyhow::Resul
         list_cache_scope: catalog.list_cache_scope.into(),
         read_ttl_ms: millis(catalog.read_ttl.get()),
         read_cache_scope: catalog.read_cache_scope.into(),
+        announce_after_ms: match settings.node.store.is_memory() {
+            true => 0,
+            false => millis(catalog.announce_after.get()),
+        },
         validate_arguments: catalog.validate_arguments,
         start_attempts: calls.attempts,
         reconnect_wait_ms: millis(settings.cluster.rejoin.get()),

@@ -33,7 +33,7 @@ pub struct NodeInfo {
     /// Whether it serves clients.
     #[serde(default)]
     pub edge: bool,
-    /// Whether it is leaving: nothing new is placed there.
+    /// Whether it is leaving, or not ready yet: nothing new is placed there.
     #[serde(default)]
     pub draining: bool,
     /// Sessions that it holds.

@@ -10,6 +10,8 @@ pub(crate) mod gateway;
 pub(crate) mod node;
 pub(crate) mod outcome;
 pub(crate) mod post;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 

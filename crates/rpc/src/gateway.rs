@@ -96,7 +96,7 @@ impl RemoteGateway {
     }
 
     /// Ends the link; it is made again when it is needed.
-    pub fn close(&self) {
+    pub fn disconnect(&self) {
         if let Some(link) = self.shared.link.lock().take() {
             link.close();
         }

@@ -20,6 +20,8 @@ mod lanes;
 pub(crate) mod outbox;
 pub(crate) mod pulse;
 pub(crate) mod ready;
+#[cfg(test)]
+mod tests;
 pub(crate) mod versions;
 
 /// A frame that is longer goes in fragments.

@@ -6,8 +6,13 @@
 use std::time::Duration;
 
 use shoal_testkit::chaos::{Fault, Options, run};
+use tokio::sync::Mutex;
+
+/// One cluster at a time: several would take one another's time, and the leases would show it.
+static ALONE: Mutex<()> = Mutex::const_new(());
 
 async fn survives(fault: Fault) {
+    let _alone = ALONE.lock().await;
     let options = Options {
         fault,
         seed: 7,
@@ -27,6 +32,7 @@ async fn survives(fault: Fault) {
 #[tokio::test]
 #[ignore = "needs the shoal binary"]
 async fn without_faults_every_call_has_its_result() {
+    let _alone = ALONE.lock().await;
     let options = Options {
         time: Duration::from_secs(2),
         peace: Duration::from_millis(200),

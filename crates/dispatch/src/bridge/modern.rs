@@ -1,53 +1,20 @@
 //! A modern caller's view of a call: requests to the client end the request and park the call.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use shoal_ports::{
-    CallControl as _, CallEvent, CallEventKind, CallFailure, CallOutcome, Caller, LogFilter,
-};
-use shoal_protocol::{
-    ClientCapability, Continuation, Era, Method, Outcome, PROGRESS_TOKEN, RawJson, RawObject,
-    RequestDigest, RequestState, RpcError, declares,
-};
-use tokio::time::Instant;
+use shoal_ports::{CallControl as _, CallEvent, CallEventKind, CallFailure, CallOutcome};
+use shoal_protocol::{Outcome, RawJson, RawObject};
 
 use super::Bridge;
-use super::input::{InputRequest, InputRequired, input_required};
-use super::parking::{Parked, Question};
+use super::input::InputRequest;
+use super::parking::Question;
+use super::request::Modern;
 use crate::line::Line;
-use crate::shape::Shaping;
-use crate::shared::Shared;
 
 /// How long a call that has asked is listened to for more questions before it is parked: tools that
 /// ask several things at once do so within this.
 const GATHER: Duration = Duration::from_millis(2);
-/// When a place in the parking lot may have become free.
-const PARKING_RETRY: Duration = Duration::from_secs(10);
-
-/// One request of a modern caller.
-pub(crate) struct Modern {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) shaping: Arc<Shaping>,
-    pub(crate) method: Method,
-    /// As the client sent them.
-    pub(crate) params: Option<RawJson>,
-    pub(crate) caller: Arc<Caller>,
-    pub(crate) started: Instant,
-    /// When this request ends, where the worker keeps a later deadline because the call may be parked.
-    pub(crate) deadline: Option<Instant>,
-    /// Set for a retry, whose progress token and log level differ from the call's.
-    pub(crate) retry: Option<RetryStream>,
-}
-
-/// What a retry wants of the notifications of a call that an earlier request started.
-pub(crate) struct RetryStream {
-    pub(crate) progress_token: Option<RawJson>,
-    pub(crate) log: LogFilter,
-    /// The worker's number of the last event that the earlier request has seen.
-    pub(crate) seen: u64,
-}
 
 /// Carries one request of a modern caller to its result, complete or not.
 pub(crate) struct ModernBridge {
@@ -195,129 +162,4 @@ impl ModernBridge {
             }
         }
     }
-}
-
-impl Modern {
-    /// The outcome in its modern shape, with a backend's own state sealed.
-    fn finish(&self, outcome: CallOutcome) -> CallOutcome {
-        let outcome = match outcome {
-            CallOutcome::Result(result) => match InputRequired::read(&self.method, &result) {
-                Ok(None) => CallOutcome::Result(result),
-                Ok(Some(required)) => self.seal_backend(required),
-                Err(error) => CallOutcome::Error(error),
-            },
-            other => other,
-        };
-        self.shaping.outcome(Era::Modern, &self.method, outcome)
-    }
-
-    fn seal_backend(&self, mut required: InputRequired) -> CallOutcome {
-        if let Err(error) = self.check(&required.requests) {
-            return CallOutcome::Error(error);
-        }
-        let state = required.state.take();
-        let sealed = self.seal(Continuation::Backend { state });
-        required.object.set("requestState", RawJson::of(&sealed));
-        CallOutcome::Result(required.object.to_json())
-    }
-
-    /// Parks the call; what its client gets.
-    fn park(&self, line: Line, questions: Vec<Question>) -> CallOutcome {
-        let requests: Vec<InputRequest> = questions.iter().map(|q| q.request.clone()).collect();
-        let (repeatable, steering) = (line.is_repeatable(), line.steering.clone());
-        let parked = Parked { line, questions };
-        let call = parked.locator().to_string();
-        let principal = self.caller.principal.clone();
-        if let Err(full) = self.shared.lot.park(principal, parked) {
-            steering.cancel("there was no place to wait for its client");
-            return CallOutcome::Failed(full_failure(&full, repeatable));
-        }
-        let sealed = self.seal(Continuation::Parked { call });
-        let result = CallOutcome::Result(input_required(&requests, &sealed));
-        self.shaping.outcome(Era::Modern, &self.method, result)
-    }
-
-    fn seal(&self, continuation: Continuation) -> String {
-        let expires_at = unix_now() + self.shared.config.parking_time_secs;
-        self.shared.keys.seal(&RequestState {
-            principal: self.caller.principal.as_str().to_owned(),
-            expires_at,
-            digest: RequestDigest::of(&self.method, self.params.as_ref()),
-            continuation,
-        })
-    }
-
-    /// Whether the client declared that it can answer all of this.
-    fn check<'a>(
-        &self,
-        requests: impl IntoIterator<Item = &'a InputRequest>,
-    ) -> Result<(), RpcError> {
-        for request in requests {
-            match ClientCapability::needed_by(&request.method, request.params.as_ref()) {
-                Some(needed) if declares(&self.caller.capabilities, needed) => {}
-                Some(needed) => return Err(needed.missing()),
-                None => {
-                    let text = format!("the backend asked for {}", request.method);
-                    return Err(RpcError::internal(format!(
-                        "{text}, which no client answers"
-                    )));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// A notification as this request wants it: one that no earlier request has had, under its own progress
-    /// token and log level.
-    fn notification(
-        &self,
-        sequence: u64,
-        method: Method,
-        params: Option<RawJson>,
-    ) -> Option<CallEventKind> {
-        let Some(retry) = &self.retry else {
-            return Some(CallEventKind::Notification { method, params });
-        };
-        if sequence <= retry.seen {
-            return None;
-        }
-        let mut object = params.as_ref().and_then(RawObject::of).unwrap_or_default();
-        let params = match method {
-            Method::Progress => {
-                object.set(PROGRESS_TOKEN, retry.progress_token.clone()?);
-                Some(object.to_json())
-            }
-            Method::LogMessage => {
-                let level = object.get("level")?.read().ok()?;
-                if !retry.log.passes(level) {
-                    return None;
-                }
-                params
-            }
-            _ => params,
-        };
-        Some(CallEventKind::Notification { method, params })
-    }
-}
-
-/// Nothing was executed only if executing it means nothing: a call that must not be repeated has
-/// already run up to its question.
-fn full_failure(full: &super::parking::Full, repeatable: bool) -> CallFailure {
-    let reason = full.to_string();
-    if repeatable {
-        let retry_after = PARKING_RETRY;
-        return CallFailure::Overloaded {
-            reason,
-            retry_after,
-        };
-    }
-    CallFailure::OutcomeUnknown {
-        reason: format!("{reason}, and the call was cancelled when it asked"),
-    }
-}
-
-pub(super) fn unix_now() -> u64 {
-    SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
 }

@@ -1,16 +1,16 @@
 //! The retry of a request that was answered with `InputRequiredResult`.
 
+use std::sync::Arc;
+
 use shoal_ports::{Call, CallControl as _, Durability, RunningCall};
 use shoal_protocol::{
     Continuation, Outcome, RawJson, RawObject, RequestDigest, RequestMeta, RpcError,
 };
-use std::sync::Arc;
-
 use tokio::time::Instant;
 
 use super::input::with_round;
-use super::modern::{RetryStream, unix_now};
 use super::parking::{Locator, Parked};
+use super::request::{RetryStream, unix_now};
 use super::{Modern, ModernBridge, running};
 use crate::line::{Line, Origin, attach};
 use crate::rounds::Position;

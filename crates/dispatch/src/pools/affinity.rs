@@ -19,6 +19,7 @@ impl AffinityKey {
     ) -> Option<Self> {
         match affinity {
             Affinity::None => None,
+            Affinity::All => Some(Self::of_text("")),
             Affinity::Session => session
                 .map(SessionId::as_str)
                 .or(principal.map(Principal::as_str))

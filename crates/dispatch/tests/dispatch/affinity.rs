@@ -55,6 +55,19 @@ async fn calls_of_one_session_or_modern_principal_meet() {
 }
 
 #[tokio::test]
+async fn all_calls_meet_where_the_state_is_and_the_others_stand_by() {
+    let setting = setting(Affinity::All);
+    let first = worker(&setting, legacy("t", json!({}))).await;
+    for _ in 0..5 {
+        assert_eq!(worker(&setting, legacy("t", json!({}))).await, first);
+        assert_eq!(worker(&setting, modern("t", json!({}))).await, first);
+    }
+    setting.dispatch.remove_worker(&first);
+    let second = worker(&setting, legacy("t", json!({}))).await;
+    assert_ne!(second, first);
+}
+
+#[tokio::test]
 async fn calls_with_one_argument_meet_and_others_go_anywhere() {
     let setting = setting(Affinity::Key("tenant".into()));
     let of = |tenant: &str| legacy("t", json!({ "tenant": tenant }));
@@ -97,6 +110,7 @@ async fn the_next_in_line_takes_over_and_gives_back() {
 fn affinity_reads_as_it_is_documented() {
     let read = |text| serde_json::from_str::<Affinity>(text).unwrap();
     assert_eq!(read(r#""none""#), Affinity::None);
+    assert_eq!(read(r#""all""#), Affinity::All);
     assert_eq!(read(r#""session""#), Affinity::Session);
     assert_eq!(read(r#"{"key":"tenant"}"#), Affinity::Key("tenant".into()));
 }

@@ -206,3 +206,20 @@ async fn param_headers_must_agree_with_the_arguments() {
     }
     assert!(check("plain", None).is_ok());
 }
+
+#[tokio::test(start_paused = true)]
+async fn clients_are_told_later_than_calls_follow() {
+    let setting = configured(Config {
+        announce_after_ms: 200,
+        ..Config::default()
+    });
+    let mut facts = setting.dispatch.facts();
+    let worker = setting.add(FakeWorker::new("w1", "a", tools(&["one"])));
+    facts.changed().await.unwrap();
+    let first = facts.borrow_and_update().versions;
+    worker.announce(Some(tools(&["one", "two"])), None);
+    setting.until(|d| d.status().pools[0].tools == 2).await;
+    assert_eq!(facts.borrow().versions, first, "not told yet");
+    facts.changed().await.unwrap();
+    assert_ne!(facts.borrow().versions, first);
+}

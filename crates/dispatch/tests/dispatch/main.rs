@@ -21,5 +21,6 @@ mod resuming;
 mod resuming_rounds;
 mod retries;
 mod rollouts;
+mod script;
 mod setting;
 mod subscriptions;

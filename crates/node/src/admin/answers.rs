@@ -67,7 +67,8 @@ impl Readiness {
 
 /// Why a pool takes no calls.
 fn waits_for(pool: &PoolStatus) -> Option<String> {
-    if pool.ready {
+    // One whose workers have just gone refuses its calls for a while; the node itself is well.
+    if pool.ready || pool.lingering {
         return None;
     }
     let detail = pool

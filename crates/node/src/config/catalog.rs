@@ -23,6 +23,9 @@ pub struct Catalog {
     pub instructions: Option<String>,
     /// Items on one page of a list.
     pub page_size: usize,
+    /// Where processes share sessions: how long clients are not told of a changed list, so that all nodes know
+    /// the new one by the time that somebody fetches it.
+    pub announce_after: Period,
     /// How long a modern client may keep the answer to `server/discover`.
     pub discover_ttl: Period,
     /// How long a modern client may keep a list.
@@ -72,6 +75,7 @@ impl Default for Catalog {
         Self {
             server_info: None,
             instructions: None,
+            announce_after: Duration::from_millis(200).into(),
             page_size: dispatch.page_size,
             discover_ttl: Timing::default().discover_ttl.into(),
             list_ttl: Duration::from_millis(dispatch.list_ttl_ms).into(),

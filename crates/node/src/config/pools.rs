@@ -34,7 +34,8 @@ pub struct Pool {
     /// Tools, by the backend's name, that are never repeated whatever else is said.
     #[serde(default)]
     pub journaled: Vec<String>,
-    /// Which calls go to the same worker, as long as that one takes them: `"none"`, `"session"` (those of one
+    /// Which calls go to the same worker, as long as that one takes them: `"none"`, `"all"` (for a
+    /// server that keeps its state in its process; the other workers stand by), `"session"` (those of one
     /// legacy session, or one principal's modern ones), or `{ key = "argument" }` (those with the same value
     /// of the argument of this name).
     #[serde(default)]
@@ -82,6 +83,8 @@ pub enum Affinity {
     /// None: of two workers, the less busy one takes a call.
     #[default]
     None,
+    /// All of them: a server that keeps its state in its process has one, and the other workers stand by.
+    All,
     /// Those of one legacy session, or one principal's modern ones.
     Session,
     /// Those with the same value of the argument of this name; calls without it go anywhere.
@@ -202,6 +205,7 @@ impl Pool {
             journaled: self.journaled.clone(),
             affinity: match &self.affinity {
                 Affinity::None => DispatchAffinity::None,
+                Affinity::All => DispatchAffinity::All,
                 Affinity::Session => DispatchAffinity::Session,
                 Affinity::Key(argument) => DispatchAffinity::Key(argument.clone()),
             },

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use shoal_dispatch::{Dispatch, Status};
 use shoal_edge::Load;
-use shoal_ports::NodeId;
+use shoal_ports::{NodeId, NodeInfo};
 use shoal_session::SessionsStatus;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -86,7 +86,8 @@ impl Watch {
     fn sees_sessions(&self) -> bool {
         self.membership.as_ref().is_none_or(|membership| {
             let view = membership.members.view();
-            view.nodes().any(|node| node.info().session)
+            let takes = |info: &NodeInfo| info.session && !info.draining;
+            view.nodes().any(|node| takes(node.info()))
         })
     }
 
@@ -101,7 +102,7 @@ impl Observed for Watch {
         let mut readiness =
             Readiness::of(self.leaving.load(Ordering::Relaxed), self.dispatch.status());
         if !self.sees_sessions() {
-            readiness.wait_for("no session node has been seen yet");
+            readiness.wait_for("no node takes sessions yet");
         }
         if let Some(away) = self.storage.trouble() {
             readiness.note(away);

@@ -68,7 +68,7 @@ pub(crate) fn is_end(event: &wire::Event) -> bool {
 }
 
 /// What an event costs.
-pub(crate) fn cost(event: &wire::Event) -> u64 {
+pub(crate) fn event_cost(event: &wire::Event) -> u64 {
     let payload = match &event.kind {
         Some(Kind::Notification(said)) => said.params.as_ref().map_or(0, bytes::Bytes::len),
         Some(Kind::Ask(said)) => said.params.as_ref().map_or(0, bytes::Bytes::len),

@@ -1,18 +1,19 @@
 //! One link of a worker to a node, as the worker drives it.
 
+mod telling;
+
+use std::pin::Pin;
 use std::sync::Arc;
 
 use shoal_ports::{Announcement, AskId, BusEvent, NodeInfo, SessionId, WorkerLoad};
-use shoal_protocol::RawJson;
 use tokio::sync::{broadcast, watch};
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep_until};
+use tokio::time::{Instant, Interval, MissedTickBehavior, Sleep, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::connect::NodeInbox;
 use super::seat::Seat;
 use crate::LinkConfig;
 use crate::convert::call::{call_in, id_in};
-use crate::convert::catalog::{announcement_out, load_out};
 use crate::convert::node::node_in;
 use crate::convert::outcome::answer_in;
 use crate::error::LinkError;
@@ -38,6 +39,9 @@ pub(super) struct Drive<'a> {
     has_news: bool,
     ticks: Interval,
     reported: Option<WorkerLoad>,
+    /// Due when the next silent flight is to be accepted. Kept, because a timer costs more than a call may.
+    accept: Pin<Box<Sleep>>,
+    accepting: bool,
 }
 
 /// How a link ended.
@@ -78,6 +82,8 @@ impl<'a> Drive<'a> {
             has_news: true,
             ticks,
             reported: None,
+            accept: Box::pin(sleep_until(Instant::now())),
+            accepting: false,
         }
     }
 
@@ -102,7 +108,11 @@ impl<'a> Drive<'a> {
         // What arrives is not counted against the task's budget by itself.
         tokio::task::consume_budget().await;
         let full = self.outbox.is_full();
-        let accept = self.seat.accept_due();
+        if let Some(due) = self.seat.accept_due()
+            && !std::mem::replace(&mut self.accepting, true)
+        {
+            self.accept.as_mut().reset(due);
+        }
         tokio::select! {
             biased;
             () = self.stop.cancelled() => {
@@ -116,7 +126,10 @@ impl<'a> Drive<'a> {
             }
             () = self.outbox.room(), if full => {}
             done = self.seat.chores.next() => self.seat.done(done),
-            () = until(accept) => self.seat.accept(Instant::now()),
+            () = &mut self.accept, if self.accepting => {
+                self.accepting = false;
+                self.seat.accept(Instant::now());
+            }
             _ = self.ticks.tick() => self.report(),
             Ok(()) = self.announcement.changed() => self.announce(),
             news = self.news.recv(), if self.has_news => self.tell(news),
@@ -189,57 +202,6 @@ impl<'a> Drive<'a> {
             self.seat.drop_flight(said.flight);
         } else if let Some(flight) = self.seat.flight(said.flight) {
             flight.stop_reading();
-        }
-    }
-
-    /// Says what the worker offers.
-    fn announce(&mut self) {
-        let draining = self.leave.borrow().is_some() || self.seat.parted;
-        let said = announcement_out(&self.announcement.borrow_and_update(), draining);
-        let (pool, draining) = (said.pool.clone(), said.draining);
-        if let Err(too_long) = self.outbox.push(0, WorkerKind::Announce(said)) {
-            tracing::error!(pool, %too_long, "a catalog does not fit on a link");
-            let said = wire::Announce {
-                pool,
-                catalog: None,
-                detail: Some(format!("the catalog does not fit on a link: {too_long}")),
-                draining,
-            };
-            self.seat.say(WorkerKind::Announce(said));
-        }
-    }
-
-    /// Says how busy the worker is, if that has changed.
-    fn report(&mut self) {
-        let load = self.seat.joining.worker.load();
-        if self.reported.replace(load) != Some(load) {
-            self.outbox.push_now(WorkerKind::Load(load_out(load)));
-        }
-    }
-
-    fn tell(&mut self, news: Result<BusEvent, broadcast::error::RecvError>) {
-        let subscribed = self.seat.chores.subscribed();
-        match news {
-            Ok(BusEvent::ResourceUpdated { uri, params }) if subscribed.contains(&uri) => {
-                self.push_news(uri, params);
-            }
-            // Some were missed: whatever is watched may have changed.
-            Err(broadcast::error::RecvError::Lagged(_)) => {
-                for uri in subscribed {
-                    let params = RawJson::of(&serde_json::json!({ "uri": uri }));
-                    self.push_news(uri.clone(), params);
-                }
-            }
-            Err(broadcast::error::RecvError::Closed) => self.has_news = false,
-            Ok(_) => {}
-        }
-    }
-
-    fn push_news(&self, uri: String, params: RawJson) {
-        // Best effort: the client that reads it late anyway reads the newest.
-        if !self.outbox.is_full() {
-            let params = params.into_bytes();
-            self.seat.say(WorkerKind::News(wire::News { uri, params }));
         }
     }
 

@@ -21,6 +21,8 @@ pub(super) struct Flight {
     /// The requests that were answered, and whether they were open, once that is known. A node that lost
     /// the acknowledgement sends its answer again.
     answered: Vec<(AskId, Option<bool>)>,
+    /// Answers that wait for a control.
+    held: Vec<(AskId, Outcome)>,
     /// Whether somebody reads the events.
     reading: bool,
     /// What may be sent.
@@ -28,7 +30,9 @@ pub(super) struct Flight {
     /// The number of the last event that was sent.
     pub(super) last: u64,
     /// Whether the node has been told anything.
-    pub(super) spoken: bool,
+    spoken: bool,
+    /// Whether it should have been by now.
+    late: bool,
     bell: Arc<Bell>,
     waker: Waker,
 }
@@ -62,10 +66,12 @@ impl Flight {
             control: None,
             cancelled: None,
             answered: Vec::new(),
+            held: Vec::new(),
             reading: true,
             credit,
             last: after,
             spoken: false,
+            late: false,
             waker: bell.waker(),
             bell,
         }
@@ -112,6 +118,20 @@ impl Flight {
         };
     }
 
+    /// Whether another reader has the call now.
+    pub(super) fn is_replaced(&self) -> bool {
+        let control = self.control.as_ref();
+        control.is_some_and(|control| control.is_replaced())
+    }
+
+    /// Whether the node is to be told now that the call runs: nothing else was said for so long that it `is
+    /// late`. One whose start has not returned yet may still be refused.
+    pub(super) fn is_to_be_accepted(&mut self, is_late: bool) -> bool {
+        self.late |= is_late;
+        let starts = matches!(self.stage, Stage::Starting(_));
+        self.late && !starts && !std::mem::replace(&mut self.spoken, true)
+    }
+
     /// Counts what was sent.
     pub(super) fn sent(&mut self, sequence: u64, cost: u64) {
         self.spoken = true;
@@ -128,15 +148,26 @@ impl Flight {
         }
     }
 
-    /// Passes an answer on; its fate is known later. `None` for one that is on its way already.
+    /// Passes an answer on; its fate is known later. `None` for one that is on its way already, or has to
+    /// wait.
     pub(super) fn answer(&mut self, ask: AskId, outcome: Outcome) -> Option<Answered> {
         if let Some((_, fate)) = self.answered.iter().find(|(known, _)| *known == ask) {
             return fate.map(answered);
         }
-        // Nothing can have been asked before there is a control.
-        let control = self.control.as_ref()?;
+        let Some(control) = &self.control else {
+            self.held.push((ask, outcome));
+            return None;
+        };
         self.answered.push((ask, None));
         Some(control.answer(ask, outcome))
+    }
+
+    /// The answers that came while the call was attached to anew, once that is done.
+    pub(super) fn take_held(&mut self) -> Vec<(AskId, Outcome)> {
+        match self.control {
+            Some(_) => std::mem::take(&mut self.held),
+            None => Vec::new(),
+        }
     }
 
     /// Remembers the fate of an answer.
@@ -190,9 +221,12 @@ impl Flight {
                 return false;
             }
             self.stage = Stage::Starting(opening());
+            // It is not heard any more once the call is attached to anew.
+            self.control = None;
             self.last = after;
         }
         self.spoken = false;
+        self.late = false;
         self.ring();
         true
     }

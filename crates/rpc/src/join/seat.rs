@@ -1,29 +1,24 @@
 //! What a worker keeps for one node, whatever becomes of the link to it.
 
-use std::collections::{HashMap, VecDeque};
+mod events;
+
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use futures::FutureExt as _;
-use shoal_ports::{
-    AskId, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Worker,
-};
-use shoal_protocol::{Outcome, RpcError};
+use shoal_ports::{AskId, Call, CallFailure, CallId, Worker};
+use shoal_protocol::Outcome;
 use tokio::time::Instant;
 
 use super::Joining;
 use super::chores::{Chores, Done};
-use super::flight::{Flight, Opening, Step};
-use crate::convert::event::{cost, event_out, is_end};
-use crate::convert::outcome::failure_out;
+use super::flight::{Flight, Opening};
 use crate::error::TooLong;
 use crate::link::outbox::Outbox;
 use crate::link::ready::ReadySet;
 use crate::link::versions::Peer;
 use crate::proto::worker::v1::worker_frame::Frame;
 use crate::proto::worker::v1::{self as wire, WorkerFrame};
-
-/// Events of one flight that are sent before the others have their turn.
-const EVENTS_AT_ONCE: usize = 32;
 
 /// What a worker keeps for one node.
 pub(super) struct Seat {
@@ -72,7 +67,8 @@ impl Seat {
 
     /// Keeps the named flights only.
     pub(super) fn keep(&mut self, flights: &[u64]) {
-        self.flights.retain(|number, _| flights.contains(number));
+        let named: HashSet<u64> = flights.iter().copied().collect();
+        self.flights.retain(|number, _| named.contains(number));
     }
 
     /// Forgets the node.
@@ -137,67 +133,6 @@ impl Seat {
         self.flights.remove(&number);
     }
 
-    /// Says what a flight has to say.
-    pub(super) fn look(&mut self, number: u64) {
-        for _ in 0..EVENTS_AT_ONCE {
-            let Some(flight) = self.flights.get_mut(&number) else {
-                return;
-            };
-            match flight.poll(self.outbox.is_none()) {
-                Step::Wait => return,
-                Step::Event(event) => self.event(number, event),
-                Step::Refused(failure) => return self.refuse(number, failure),
-                Step::Ended => return self.lost(number),
-            }
-        }
-        if let Some(flight) = self.flights.get(&number) {
-            flight.ring();
-        }
-    }
-
-    fn event(&mut self, number: u64, event: CallEvent) {
-        let sequence = event.sequence;
-        let ask = match &event.kind {
-            CallEventKind::Ask { ask, .. } => Some(*ask),
-            _ => None,
-        };
-        let event = event_out(number, event);
-        let (end, cost) = (is_end(&event), cost(&event));
-        let pushed = self.push(number, Frame::Event(event));
-        if let Err(too_long) = pushed {
-            let _ = self.push(
-                number,
-                Frame::Event(stand_in(number, sequence, end, too_long)),
-            );
-        }
-        if end {
-            self.flights.remove(&number);
-            return;
-        }
-        let Some(flight) = self.flights.get_mut(&number) else {
-            return;
-        };
-        flight.sent(sequence, cost);
-        if let (Err(too_long), Some(ask)) = (pushed, ask) {
-            // The tool waits for an answer to a question that nobody will see.
-            let error = RpcError::internal(format!("the request was not passed on: {too_long}"));
-            let _ = flight.answer(ask, Outcome::Error(error));
-        }
-    }
-
-    fn refuse(&mut self, number: u64, failure: CallFailure) {
-        self.flights.remove(&number);
-        self.say(Frame::Refused(wire::Refused {
-            flight: number,
-            failure: Some(failure_out(failure)),
-        }));
-    }
-
-    fn lost(&mut self, number: u64) {
-        self.flights.remove(&number);
-        self.say(Frame::Lost(wire::Lost { flight: number }));
-    }
-
     /// When the next flight of which nothing was said should be accepted.
     pub(super) fn accept_due(&self) -> Option<Instant> {
         self.quiet.front().map(|(due, _)| *due)
@@ -210,7 +145,7 @@ impl Seat {
                 return;
             };
             if let Some(flight) = self.flights.get_mut(&number)
-                && !std::mem::replace(&mut flight.spoken, true)
+                && flight.is_to_be_accepted(true)
             {
                 self.say(Frame::Accepted(wire::Accepted { flight: number }));
             }
@@ -277,19 +212,4 @@ impl Seat {
             None => Ok(()),
         }
     }
-}
-
-/// What is sent in place of an event that is too long: an end says so, anything else only counts.
-fn stand_in(flight: u64, sequence: u64, end: bool, too_long: TooLong) -> wire::Event {
-    if !end {
-        tracing::warn!(flight, sequence, %too_long, "an event of a call was left out");
-        return wire::Event {
-            flight,
-            sequence,
-            kind: None,
-        };
-    }
-    let error = RpcError::internal(format!("the result was not passed on: {too_long}"));
-    let kind = CallEventKind::Finished(CallOutcome::Error(error));
-    event_out(flight, CallEvent { sequence, kind })
 }

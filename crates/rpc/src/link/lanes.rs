@@ -25,6 +25,14 @@ impl<F> Waiting<F> {
     }
 }
 
+/// A fragment that is due.
+pub(super) struct Next<F> {
+    pub(super) fragment: F,
+    pub(super) bytes: usize,
+    /// Short frames that need not wait any longer, and their lengths.
+    pub(super) freed: Vec<(F, usize)>,
+}
+
 /// The long frames of an outbox, and the frames that must not overtake them.
 pub(super) struct Lanes<F> {
     lanes: VecDeque<Lane<F>>,
@@ -84,9 +92,9 @@ impl<F: Frame> Lanes<F> {
         }
     }
 
-    /// The next fragment and its length, if one is due after `sent` short frames. Only the first
+    /// The next fragment, if one is due after `sent` short frames. Only the first
     /// [`LANES`] take turns: the receiver puts no more together at a time.
-    pub(super) fn next(&mut self, sent: u64) -> Option<(F, usize, Vec<(F, usize)>)> {
+    pub(super) fn next(&mut self, sent: u64) -> Option<Next<F>> {
         let mut turns = self.lanes.iter().take(LANES);
         let turn = turns.position(|lane| lane.after <= sent)?;
         let mut lane = self.lanes.remove(turn)?;
@@ -105,7 +113,11 @@ impl<F: Frame> Lanes<F> {
             self.lanes.insert(turn, lane);
             Vec::new()
         };
-        Some((fragment, bytes, freed))
+        Some(Next {
+            fragment,
+            bytes,
+            freed,
+        })
     }
 
     /// Ends a lane whose frame is sent: the short frames behind it need wait no longer, up to the next

@@ -1,6 +1,7 @@
 //! What waits to be sent on a link: fair among flights, batched, bounded.
 
-use std::collections::VecDeque;
+mod queue;
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -10,10 +11,11 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tonic::Status;
 
+use self::queue::Queue;
+use super::LONGEST_WHOLE;
 use super::frame::{Frame, LinkFrame};
-use super::lanes::{Lanes, Waiting};
+use super::lanes::Waiting;
 use super::versions::{BATCHES, Peer};
-use super::{BATCH_BYTES, BATCH_FRAMES, LONGEST_WHOLE};
 use crate::error::TooLong;
 
 /// The sending side of a link. Whoever has something to say pushes it; the connection pulls.
@@ -26,42 +28,12 @@ pub(crate) struct Outbox<F> {
     max_queued: usize,
 }
 
-struct Queue<F> {
-    short: VecDeque<(F, usize)>,
-    /// How many short frames were ever pushed.
-    pushed: u64,
-    long: Lanes<F>,
-    /// Whether a fragment is due after the next short frames.
-    fragment_next: bool,
-    bytes: usize,
-    /// Whether somebody may wait for room.
-    was_full: bool,
-    closed: bool,
-    batches: bool,
-    /// Whether anything was sent: the first frame travels alone, since it is what settles the version.
-    begun: bool,
-    max_frame: usize,
-    waker: Option<Waker>,
-}
-
 impl<F: Frame> Outbox<F> {
     /// An empty outbox that holds `max_queued` bytes, and the stream that empties it. Before
     /// [`Outbox::open`] nothing long or batched may be sent.
     pub(crate) fn new(max_queued: usize) -> (Arc<Self>, OutStream<F>) {
         let outbox = Arc::new(Self {
-            queue: Mutex::new(Queue {
-                short: VecDeque::new(),
-                pushed: 0,
-                long: Lanes::new(),
-                fragment_next: false,
-                bytes: 0,
-                was_full: false,
-                closed: false,
-                batches: false,
-                begun: false,
-                max_frame: LONGEST_WHOLE,
-                waker: None,
-            }),
+            queue: Mutex::new(Queue::new()),
             room: Notify::new(),
             max_queued,
         });
@@ -95,17 +67,8 @@ impl<F: Frame> Outbox<F> {
         if queue.closed {
             return Ok(());
         }
-        queue.bytes += waiting.bytes();
+        queue.push(flight, waiting);
         queue.was_full |= queue.bytes > self.max_queued;
-        match waiting {
-            Waiting::Whole(frame, bytes) if !queue.long.hold(flight) => {
-                queue.push_short(frame, bytes);
-            }
-            waiting => {
-                let pushed = queue.pushed;
-                queue.long.push(flight, waiting, pushed);
-            }
-        }
         let waker = queue.waker.take();
         drop(queue);
         wake(waker);
@@ -120,8 +83,7 @@ impl<F: Frame> Outbox<F> {
         if queue.closed {
             return;
         }
-        queue.bytes += bytes;
-        queue.push_short(frame, bytes);
+        queue.push_now(frame, bytes);
         let waker = queue.waker.take();
         drop(queue);
         wake(waker);
@@ -186,56 +148,6 @@ impl<F: Frame> Outbox<F> {
     }
 }
 
-impl<F: Frame> Queue<F> {
-    fn push_short(&mut self, frame: F, bytes: usize) {
-        self.pushed += 1;
-        self.short.push_back((frame, bytes));
-    }
-
-    /// The next message and the bytes that leave with it.
-    fn pull(&mut self) -> Option<(F, usize)> {
-        // Short frames and fragments take turns.
-        let fragment_due = self.fragment_next || self.short.is_empty();
-        self.fragment_next = !fragment_due;
-        if fragment_due && let Some(fragment) = self.pull_fragment() {
-            return Some(fragment);
-        }
-        let (first, mut bytes) = self.short.pop_front()?;
-        let begun = std::mem::replace(&mut self.begun, true);
-        if !begun || !self.batches || !self.fits(1, bytes) {
-            return Some((first, bytes));
-        }
-        let mut frames = Vec::with_capacity((self.short.len() + 1).min(BATCH_FRAMES));
-        frames.push(first);
-        while self.fits(frames.len(), bytes)
-            && let Some((frame, more)) = self.short.pop_front()
-        {
-            frames.push(frame);
-            bytes += more;
-        }
-        Some((F::of_link(LinkFrame::Batch(frames)), bytes))
-    }
-
-    /// Whether the next short frame goes into a batch that has some already.
-    fn fits(&self, frames: usize, bytes: usize) -> bool {
-        let next = self.short.front();
-        next.is_some_and(|(_, more)| frames < BATCH_FRAMES && bytes + more <= BATCH_BYTES)
-    }
-
-    fn pull_fragment(&mut self) -> Option<(F, usize)> {
-        if self.long.is_empty() {
-            return None;
-        }
-        let sent = self.pushed - self.short.len() as u64;
-        let (fragment, bytes, freed) = self.long.next(sent)?;
-        for (frame, bytes) in freed {
-            self.push_short(frame, bytes);
-        }
-        self.long.resume_after(self.pushed);
-        Some((fragment, bytes))
-    }
-}
-
 /// Pulls what was pushed into an outbox; ends when that is closed and empty.
 pub(crate) struct OutStream<F: Frame>(Arc<Outbox<F>>);
 
@@ -269,8 +181,7 @@ impl<F: Frame> Drop for OutStream<F> {
     fn drop(&mut self) {
         let mut queue = self.0.queue.lock();
         queue.closed = true;
-        let dropped = (std::mem::take(&mut queue.short), queue.long.take());
-        queue.bytes = 0;
+        let dropped = queue.clear();
         drop(queue);
         drop(dropped);
         self.0.room.notify_waiters();

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tonic::Streaming;
 
+use super::flight::Arrived;
 use super::home::Home;
 use crate::convert::catalog::load_in;
 use crate::convert::node::node_out;
@@ -37,7 +38,7 @@ pub(super) struct Drive {
 
 /// What a worker says that concerns more than its own home.
 pub(super) enum Said {
-    Announce(wire::Announce),
+    Announce(Box<wire::Announce>),
     Goodbye,
 }
 
@@ -91,19 +92,21 @@ impl Drive {
             return Ok(None);
         };
         match frame {
-            Frame::Event(event) => self.event(event),
+            Frame::Event(event) => self.event(event)?,
             Frame::Accepted(said) => {
                 if let Some(flight) = self.home.flight(said.flight) {
                     flight.accepted();
                 }
             }
             Frame::Refused(said) => self.over(said.flight, failure_in(said.failure)),
-            Frame::Lost(said) => self.over(
-                said.flight,
-                CallFailure::OutcomeUnknown {
-                    reason: "another reader has taken the call over".to_owned(),
-                },
-            ),
+            Frame::Lost(said) => {
+                if let Some(flight) = self.home.flight(said.flight).filter(|_| said.replaced) {
+                    flight.replaced();
+                }
+                let reason = "another reader has taken the call over, or this one was too slow";
+                let reason = reason.to_owned();
+                self.over(said.flight, CallFailure::OutcomeUnknown { reason });
+            }
             Frame::AnswerTaken(said) => self.home.answer_taken(said),
             Frame::Load(load) => self.home.gauge.report(load_in(load)),
             Frame::Subscribed(said) => {
@@ -111,7 +114,7 @@ impl Drive {
                 self.home.subscribed(said.request, outcome);
             }
             Frame::News(news) => self.news(news)?,
-            Frame::Announce(said) => return Ok(Some(Said::Announce(said))),
+            Frame::Announce(said) => return Ok(Some(Said::Announce(Box::new(said)))),
             Frame::Goodbye(wire::Goodbye {}) => return Ok(Some(Said::Goodbye)),
             Frame::Hello(_) => return Err(LinkError::protocol("a second hello")),
             // The link has seen to its own before.
@@ -124,12 +127,21 @@ impl Drive {
         Ok(None)
     }
 
-    fn event(&self, event: wire::Event) {
-        if let Some(flight) = self.home.flight(event.flight)
-            && flight.event(event)
-        {
-            self.home.forget(&flight);
+    fn event(&self, event: wire::Event) -> Result<(), LinkError> {
+        let Some(flight) = self.home.flight(event.flight) else {
+            return Ok(());
+        };
+        match flight.event(event, self.home.most_unread()) {
+            Arrived::More => {}
+            Arrived::Last => self.home.forget(&flight),
+            Arrived::TooMuch => {
+                let number = flight.number;
+                return Err(LinkError::protocol(format!(
+                    "more on flight {number} than its credit allows"
+                )));
+            }
         }
+        Ok(())
     }
 
     fn over(&self, flight: u64, failure: CallFailure) {

@@ -1,20 +1,16 @@
 //! One reader of one call, as its node keeps it while links come and go.
 
-use std::collections::VecDeque;
-use std::task::{Context, Poll, Waker};
+mod frames;
+mod line;
+
+use std::task::{Context, Poll};
 
 use parking_lot::Mutex;
 use shoal_ports::{AskId, Call, CallFailure, CallId, Durability};
-use shoal_protocol::Outcome;
-use tokio::sync::oneshot;
-use tokio::time::Instant;
 
-use crate::convert::call::{call_out, id_out};
+use self::line::{Line, Stage};
 use crate::convert::event;
-use crate::convert::outcome::answer_out;
-use crate::link::credit::Taken;
 use crate::proto::worker::v1 as wire;
-use crate::proto::worker::v1::node_frame::Frame;
 
 /// How a flight begins.
 pub(super) enum Begin {
@@ -34,38 +30,15 @@ pub(super) struct Flight {
     line: Mutex<Line>,
 }
 
-struct Line {
-    stage: Stage,
-    /// Whether the worker may have been told of the flight.
-    sent: bool,
-    /// Events that have not been read. One alone needs no queue.
-    first: Option<wire::Event>,
-    more: VecDeque<wire::Event>,
-    /// The number of the last event that arrived.
-    last: u64,
-    taken: Taken,
-    waker: Option<Waker>,
-    /// Answers that the worker has not acknowledged.
-    answers: Vec<Unacknowledged>,
-    cancelled: Option<String>,
-    /// Who still holds the flight: the reader of its events, and whoever steers it.
-    reader: bool,
-    steer: bool,
-}
-
-enum Stage {
-    /// The worker has said nothing yet.
-    Opening(Begin),
-    /// The call runs.
-    Running,
-    /// Nothing more comes; why not, when nothing came at all.
-    Over(CallFailure),
-}
-
-struct Unacknowledged {
-    ask: AskId,
-    outcome: Outcome,
-    taken: oneshot::Sender<bool>,
+/// What an event was to its flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrived {
+    /// One of many.
+    More,
+    /// The last.
+    Last,
+    /// More than the worker was allowed to send.
+    TooMuch,
 }
 
 /// Who lets go of a flight.
@@ -101,19 +74,7 @@ impl Flight {
             call,
             is_start,
             repeatable,
-            line: Mutex::new(Line {
-                stage: Stage::Opening(begin),
-                sent: false,
-                first: None,
-                more: VecDeque::new(),
-                last,
-                taken: Taken::default(),
-                waker: None,
-                answers: Vec::new(),
-                cancelled: None,
-                reader: true,
-                steer: true,
-            }),
+            line: Mutex::new(Line::new(begin, last)),
         }
     }
 
@@ -122,9 +83,10 @@ impl Flight {
         self.change(|line| line.run());
     }
 
-    /// Takes an event in; whether it is the last. One that is known already is left out.
-    pub(super) fn event(&self, event: wire::Event) -> bool {
+    /// Takes an event in. One that is known already is left out. The reader may be `most` behind.
+    pub(super) fn event(&self, event: wire::Event, most: u64) -> Arrived {
         let end = event::is_end(&event);
+        let mut arrived = if end { Arrived::Last } else { Arrived::More };
         self.change(|line| {
             if event.sequence <= line.last && !end {
                 return;
@@ -132,13 +94,26 @@ impl Flight {
             line.run();
             line.last = event.sequence;
             if line.reader {
+                if line.unread > most {
+                    arrived = Arrived::TooMuch;
+                }
                 line.push(event);
             }
             if end {
                 line.end("the call has ended");
             }
         });
-        end
+        arrived
+    }
+
+    /// Another reader has the call now.
+    pub(super) fn replaced(&self) {
+        self.line.lock().replaced = true;
+    }
+
+    /// Whether another reader has the call now.
+    pub(super) fn is_replaced(&self) -> bool {
+        self.line.lock().replaced
     }
 
     /// Nothing more comes.
@@ -184,46 +159,17 @@ impl Flight {
         left
     }
 
-    /// Keeps an answer until it is acknowledged, and makes its frame. `None` when the flight is over.
-    pub(super) fn answer(
-        &self,
-        ask: AskId,
-        outcome: Outcome,
-        taken: oneshot::Sender<bool>,
-    ) -> Option<Frame> {
-        let mut line = self.line.lock();
-        if matches!(line.stage, Stage::Over(_)) {
-            return None;
-        }
-        let frame = self.answer_frame(ask, outcome.clone());
-        line.answers.push(Unacknowledged {
-            ask,
-            outcome,
-            taken,
-        });
-        Some(frame)
-    }
-
-    /// Remembers that the call was cancelled, and makes the frame. `None` when the flight is over.
-    pub(super) fn cancel(&self, reason: &str) -> Option<Frame> {
-        let mut line = self.line.lock();
-        if matches!(line.stage, Stage::Over(_)) {
-            return None;
-        }
-        line.cancelled = Some(reason.to_owned());
-        Some(self.cancel_frame(reason))
-    }
-
     /// Lets go of the flight.
     pub(super) fn leave(&self, holder: Holder) -> Left {
         let mut line = self.line.lock();
         line.reader &= holder == Holder::Steer;
         line.steer &= holder == Holder::Reader;
-        if matches!(line.stage, Stage::Over(_)) || line.reader {
+        if line.is_over() || line.reader {
             return Left::Held;
         }
         line.first = None;
-        line.more = VecDeque::new();
+        line.more.clear();
+        line.unread = 0;
         if line.is_left() {
             Left::Empty
         } else {
@@ -265,96 +211,26 @@ impl Flight {
     ) -> Poll<Option<(wire::Event, Option<u64>)>> {
         let mut line = self.line.lock();
         let Some(event) = line.first.take() else {
-            if matches!(line.stage, Stage::Over(_)) {
+            if line.is_over() {
                 return Poll::Ready(None);
             }
             line.wait(cx);
             return Poll::Pending;
         };
         line.first = line.more.pop_front();
+        let cost = event::event_cost(&event);
+        line.unread = line.unread.saturating_sub(cost);
         let grant = match line.stage {
             Stage::Over(_) => None,
-            _ => line.taken.add(event::cost(&event), credit),
+            _ => line.taken.add(cost, credit),
         };
         Poll::Ready(Some((event, grant)))
-    }
-
-    /// What the worker is told of this flight when it has come back, and whether the flight stays.
-    pub(super) fn resume(&self) -> (Vec<Frame>, bool) {
-        let mut line = self.line.lock();
-        line.taken.reset();
-        line.sent = true;
-        let first = match &line.stage {
-            Stage::Opening(begin) => self.begin_frame(begin),
-            Stage::Running if line.reader => self.attach_frame(line.last),
-            Stage::Running => self.detach_frame(true),
-            Stage::Over(_) => return (Vec::new(), false),
-        };
-        let answers = line.answers.iter();
-        let answers = answers.map(|answer| self.answer_frame(answer.ask, answer.outcome.clone()));
-        let mut frames: Vec<_> = std::iter::once(first).chain(answers).collect();
-        frames.extend((line.cancelled.as_deref()).map(|reason| self.cancel_frame(reason)));
-        let stays = !line.is_left();
-        if !stays {
-            frames.push(self.detach_frame(false));
-        }
-        (frames, stays)
-    }
-
-    /// The frame that opens the flight; `None` once the worker has answered.
-    pub(super) fn opening_frame(&self) -> Option<Frame> {
-        let mut line = self.line.lock();
-        line.sent = true;
-        match &line.stage {
-            Stage::Opening(begin) => Some(self.begin_frame(begin)),
-            _ => None,
-        }
-    }
-
-    fn begin_frame(&self, begin: &Begin) -> Frame {
-        match begin {
-            Begin::Start(call) => Frame::Start(Box::new(wire::Start {
-                flight: self.number,
-                call: Some(call_out(call, Instant::now())),
-            })),
-            Begin::Attach(_, after) => self.attach_frame(*after),
-        }
-    }
-
-    fn attach_frame(&self, after: u64) -> Frame {
-        Frame::Attach(wire::Attach {
-            flight: self.number,
-            call: id_out(self.call),
-            after,
-        })
-    }
-
-    fn answer_frame(&self, ask: AskId, outcome: Outcome) -> Frame {
-        Frame::Answer(wire::Answer {
-            flight: self.number,
-            ask: ask.0,
-            outcome: Some(answer_out(outcome)),
-        })
-    }
-
-    fn cancel_frame(&self, reason: &str) -> Frame {
-        Frame::Cancel(wire::Cancel {
-            flight: self.number,
-            reason: reason.to_owned(),
-        })
-    }
-
-    pub(super) fn detach_frame(&self, steering: bool) -> Frame {
-        Frame::Detach(wire::Detach {
-            flight: self.number,
-            steering,
-        })
     }
 
     /// Changes the line, unless the flight is over, and wakes whoever waits for a change.
     fn change(&self, change: impl FnOnce(&mut Line)) {
         let mut line = self.line.lock();
-        if matches!(line.stage, Stage::Over(_)) {
+        if line.is_over() {
             return;
         }
         change(&mut line);
@@ -362,41 +238,6 @@ impl Flight {
         drop(line);
         if let Some(waker) = waker {
             waker.wake();
-        }
-    }
-}
-
-impl Line {
-    fn run(&mut self) {
-        if matches!(self.stage, Stage::Opening(_)) {
-            self.stage = Stage::Running;
-        }
-    }
-
-    fn end(&mut self, reason: &str) {
-        let reason = reason.to_owned();
-        self.stage = Stage::Over(CallFailure::OutcomeUnknown { reason });
-        // Their waiters hear that nothing was open any more.
-        self.answers.clear();
-    }
-
-    fn push(&mut self, event: wire::Event) {
-        if self.first.is_none() {
-            self.first = Some(event);
-        } else {
-            self.more.push_back(event);
-        }
-    }
-
-    /// Whether nobody holds the flight, and nothing is due that the worker must hear of.
-    fn is_left(&self) -> bool {
-        !self.reader && !self.steer && self.answers.is_empty()
-    }
-
-    fn wait(&mut self, cx: &mut Context<'_>) {
-        match &mut self.waker {
-            Some(waker) => waker.clone_from(cx.waker()),
-            none => *none = Some(cx.waker().clone()),
         }
     }
 }

@@ -41,11 +41,14 @@ impl Gauge {
             queued,
             capacity,
         } = reading.reported;
-        let busy = (running + queued).saturating_add_signed(reading.since as isize);
-        let running = busy.min(capacity.max(running));
+        // What was started runs while there is room, and what ended had run; then the line moves up.
+        let more = usize::try_from(reading.since).unwrap_or(0);
+        let fewer = usize::try_from(-reading.since).unwrap_or(0);
+        let runs = more.min(capacity.saturating_sub(running));
+        let moves_up = fewer.min(queued);
         WorkerLoad {
-            running,
-            queued: busy - running,
+            running: (running + runs).saturating_sub(fewer - moves_up),
+            queued: queued + (more - runs) - moves_up,
             capacity,
         }
     }

@@ -1,28 +1,29 @@
 //! What a node keeps of one worker, whatever becomes of the links to it.
 
+mod links;
+mod subscriptions;
+
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use shoal_ports::{Announcement, AskId, BusEvent, CallFailure, SessionId, WorkerId, WorkerLoad};
-use shoal_protocol::{RawJson, RpcError};
-use tokio::sync::{broadcast, oneshot, watch};
+use shoal_protocol::{Outcome, RpcError};
+use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
+use self::subscriptions::Request;
 use super::flight::{Begin, Flight, Holder, Left};
 use super::gauge::Gauge;
 use crate::LinkConfig;
-use crate::error::TooLong;
+use crate::convert::outcome::answer_out;
 use crate::link::outbox::Outbox;
-use crate::proto::types::v1::{Outcome, RpcError as WireError, outcome};
 use crate::proto::worker::v1::node_frame::Frame;
-use crate::proto::worker::v1::{self as wire, NodeFrame};
+use crate::proto::worker::v1::{Answer, AnswerTaken, NodeFrame};
 
 /// News that may wait for the dispatcher.
 const NEWS: usize = 1024;
-/// Ends of sessions that are remembered for a worker that is away.
-const ENDED_SESSIONS: usize = 4096;
 /// When to come back to a link that has too much to send.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
@@ -57,6 +58,8 @@ struct Table {
 enum Way {
     Up(Link),
     Down,
+    /// It has said goodbye, and takes nothing new.
+    Parting(Link),
     /// It will not come back.
     Gone,
 }
@@ -65,11 +68,6 @@ struct Link {
     number: u64,
     outbox: Arc<Outbox<NodeFrame>>,
     stop: CancellationToken,
-}
-
-struct Request {
-    uri: String,
-    done: oneshot::Sender<Result<(), RpcError>>,
 }
 
 impl Home {
@@ -105,7 +103,7 @@ impl Home {
     pub(super) fn load(&self) -> WorkerLoad {
         match self.table.lock().way {
             Way::Up(_) => self.gauge.read(),
-            Way::Down | Way::Gone => WorkerLoad::default(),
+            _ => WorkerLoad::default(),
         }
     }
 
@@ -133,7 +131,7 @@ impl Home {
         let outbox = match &table.way {
             Way::Up(link) => Some(Arc::clone(&link.outbox)),
             Way::Down if waits => None,
-            Way::Down | Way::Gone => return Err(self.unreachable(&begin)),
+            _ => return Err(self.unreachable(&begin)),
         };
         let start = matches!(begin, Begin::Start(_));
         if start && outbox.as_ref().is_some_and(|outbox| outbox.is_full()) {
@@ -151,7 +149,8 @@ impl Home {
         }
         // Outside of the lock, since encoding a long call takes its time. Should the link be replaced
         // meanwhile, the flight has been sent on the new one and the old one takes nothing any more.
-        if let (Some(outbox), Some(frame)) = (outbox, flight.opening_frame())
+        if let Some(outbox) = outbox
+            && let Some(frame) = flight.opening_frame()
             && let Err(too_long) = outbox.push(flight.number, frame)
         {
             self.forget(&flight);
@@ -172,8 +171,9 @@ impl Home {
 
     /// Says something of a flight, if the worker is there; else it is said when it is back.
     pub(super) fn send(&self, flight: u64, frame: Frame) {
-        // Only answers can be too long; they have a way of their own.
-        let _ = self.try_send(flight, frame);
+        if let Some(outbox) = self.outbox() {
+            push(&outbox, flight, frame);
+        }
     }
 
     /// Says something that need not keep its place.
@@ -183,42 +183,17 @@ impl Home {
         }
     }
 
-    /// Sends an answer; one that is too long becomes an error, since the tool waits for something.
-    pub(super) fn send_answer(&self, flight: u64, frame: Frame) {
-        let Frame::Answer(ref said) = frame else {
-            return;
-        };
-        let ask = said.ask;
-        if let Err(too_long) = self.try_send(flight, frame) {
-            let error = WireError {
-                code: shoal_protocol::code::INTERNAL_ERROR,
-                message: format!("the client's answer was not passed on: {too_long}"),
-                data: None,
-            };
-            let outcome = Some(Outcome {
-                outcome: Some(outcome::Outcome::Error(error)),
-            });
-            let answer = wire::Answer {
-                flight,
-                ask,
-                outcome,
-            };
-            self.send(flight, Frame::Answer(answer));
-        }
-    }
-
-    fn try_send(&self, flight: u64, frame: Frame) -> Result<(), TooLong> {
-        match self.outbox() {
-            Some(outbox) => outbox.push(flight, frame),
-            None => Ok(()),
-        }
-    }
-
     fn outbox(&self) -> Option<Arc<Outbox<NodeFrame>>> {
         match &self.table.lock().way {
-            Way::Up(link) => Some(Arc::clone(&link.outbox)),
+            Way::Up(link) | Way::Parting(link) => Some(Arc::clone(&link.outbox)),
             Way::Down | Way::Gone => None,
         }
+    }
+
+    /// What the reader of a flight may be behind: what the worker was granted before and after a break,
+    /// and the frame that went beyond it.
+    pub(super) fn most_unread(&self) -> u64 {
+        (self.config.credit.saturating_mul(2)).saturating_add(self.config.max_frame as u64)
     }
 
     /// A flight that is open.
@@ -252,210 +227,34 @@ impl Home {
     }
 
     /// An answer has arrived.
-    pub(super) fn answer_taken(&self, said: wire::AnswerTaken) {
+    pub(super) fn answer_taken(&self, said: AnswerTaken) {
         if let Some(flight) = self.flight(said.flight)
             && flight.answer_taken(AskId(said.ask), said.open)
         {
             self.let_go(&flight);
         }
     }
-
-    /// Asks for updates of a resource.
-    pub(super) fn subscribe(&self, uri: &str) -> oneshot::Receiver<Result<(), RpcError>> {
-        let (done, answer) = oneshot::channel();
-        let mut table = self.table.lock();
-        if let Way::Up(link) = &table.way {
-            let outbox = Arc::clone(&link.outbox);
-            table.last += 1;
-            let (request, uri) = (table.last, uri.to_owned());
-            let frame = wire::Subscribe {
-                request,
-                uri: uri.clone(),
-            };
-            table.requests.insert(request, Request { uri, done });
-            outbox.push_now(Frame::Subscribe(frame));
-        }
-        answer
-    }
-
-    /// A subscription was answered.
-    pub(super) fn subscribed(&self, request: u64, outcome: Result<(), RpcError>) {
-        let mut table = self.table.lock();
-        let Some(request) = table.requests.remove(&request) else {
-            return;
-        };
-        if outcome.is_ok() {
-            table.unsubscribed.remove(&request.uri);
-            table.subscribed.insert(request.uri);
-        }
-        drop(table);
-        let _ = request.done.send(outcome);
-    }
-
-    /// Ends a subscription.
-    pub(super) fn unsubscribe(&self, uri: &str) {
-        let uri = uri.to_owned();
-        let mut table = self.table.lock();
-        let known = table.subscribed.remove(&uri);
-        match &table.way {
-            Way::Up(link) => {
-                let outbox = Arc::clone(&link.outbox);
-                outbox.push_now(Frame::Unsubscribe(wire::Unsubscribe { uri }));
-            }
-            _ if known => {
-                table.unsubscribed.insert(uri);
-            }
-            _ => {}
-        }
-    }
-
-    /// A session is over.
-    pub(super) fn end_session(&self, session: &SessionId) {
-        let mut table = self.table.lock();
-        match &table.way {
-            Way::Up(link) => {
-                let outbox = Arc::clone(&link.outbox);
-                outbox.push_now(end_session_frame(session));
-            }
-            Way::Down if table.ended_sessions.len() < ENDED_SESSIONS => {
-                table.ended_sessions.push(session.clone());
-            }
-            _ => {}
-        }
-    }
-
-    /// Takes in a new link: welcomes the worker, and goes on with what was open. Replaces a link that
-    /// is still there. The link's number; `None` when the worker was given up meanwhile.
-    pub(super) fn join(
-        &self,
-        outbox: &Arc<Outbox<NodeFrame>>,
-        stop: &CancellationToken,
-        mut welcome: wire::Welcome,
-    ) -> Option<u64> {
-        self.broke(None);
-        let mut table = self.table.lock();
-        if matches!(table.way, Way::Gone) {
-            return None;
-        }
-        let mut numbers: Vec<u64> = table.flights.keys().copied().collect();
-        numbers.sort_unstable();
-        welcome.memory = self.memory;
-        welcome.flights.clone_from(&numbers);
-        push(outbox, 0, Frame::Welcome(welcome));
-        for number in numbers {
-            let Some(flight) = table.flights.get(&number) else {
-                continue;
-            };
-            let (frames, stays) = flight.resume();
-            let is_start = flight.is_start;
-            for frame in frames {
-                push(outbox, number, frame);
-            }
-            if !stays && is_start {
-                self.gauge.ended();
-            }
-            if !stays {
-                table.flights.remove(&number);
-            }
-        }
-        self.resume_subscriptions(&mut table, outbox);
-        for session in std::mem::take(&mut table.ended_sessions) {
-            outbox.push_now(end_session_frame(&session));
-        }
-        table.links += 1;
-        let number = table.links;
-        table.way = Way::Up(Link {
-            number,
-            outbox: Arc::clone(outbox),
-            stop: stop.clone(),
-        });
-        Some(number)
-    }
-
-    fn resume_subscriptions(&self, table: &mut Table, outbox: &Arc<Outbox<NodeFrame>>) {
-        for uri in std::mem::take(&mut table.unsubscribed) {
-            outbox.push_now(Frame::Unsubscribe(wire::Unsubscribe { uri }));
-        }
-        for uri in &table.subscribed {
-            table.last += 1;
-            outbox.push_now(Frame::Subscribe(wire::Subscribe {
-                request: table.last,
-                uri: uri.clone(),
-            }));
-            // What it had to say meanwhile was said to nobody.
-            let _ = self.news.send(BusEvent::ResourceUpdated {
-                uri: uri.clone(),
-                params: RawJson::of(&serde_json::json!({ "uri": uri })),
-            });
-        }
-    }
-
-    /// The link with this number (none: whichever) broke: calls that can be run elsewhere end. Whether
-    /// it was the present one.
-    pub(super) fn broke(&self, link: Option<u64>) -> bool {
-        let mut table = self.table.lock();
-        match &table.way {
-            Way::Up(up) if link.is_none_or(|link| link == up.number) => {
-                up.stop.cancel();
-                table.way = Way::Down;
-            }
-            _ => return false,
-        }
-        table.requests.clear();
-        let (ends, waits) = std::mem::take(&mut table.flights)
-            .into_iter()
-            .partition(|(_, flight)| flight.ends_with_link());
-        table.flights = waits;
-        drop(table);
-        self.end(ends);
-        true
-    }
-
-    /// Gives the worker up, if it has not come back since the link with this number (none: in any case).
-    pub(super) fn give_up(&self, link: Option<u64>) -> bool {
-        let mut table = self.table.lock();
-        let current = match &table.way {
-            Way::Up(up) => {
-                if link.is_some() {
-                    return false;
-                }
-                up.stop.cancel();
-                true
-            }
-            Way::Down => link.is_none_or(|link| link == table.links),
-            Way::Gone => false,
-        };
-        if !current {
-            return false;
-        }
-        table.way = Way::Gone;
-        table.requests.clear();
-        let flights = std::mem::take(&mut table.flights);
-        drop(table);
-        self.end(flights);
-        true
-    }
-
-    fn end(&self, flights: HashMap<u64, Arc<Flight>>) {
-        for flight in flights.into_values() {
-            flight.broken(self.id.as_str());
-            if flight.is_start {
-                self.gauge.ended();
-            }
-        }
-    }
 }
 
+/// Sends a frame. An answer that is too long becomes an error, since the tool waits for something.
 fn push(outbox: &Outbox<NodeFrame>, flight: u64, frame: Frame) {
-    // What was sent once fits again, unless the worker takes less than before; then the flight waits
-    // for an end that does not come, and its deadline ends it.
-    if let Err(too_long) = outbox.push(flight, frame) {
-        tracing::warn!(flight, %too_long, "a frame could not be sent again");
-    }
-}
-
-fn end_session_frame(session: &SessionId) -> Frame {
-    Frame::EndSession(wire::EndSession {
-        session: session.to_string(),
-    })
+    let ask = match &frame {
+        Frame::Answer(answer) => Some(answer.ask),
+        _ => None,
+    };
+    let Err(too_long) = outbox.push(flight, frame) else {
+        return;
+    };
+    let Some(ask) = ask else {
+        tracing::warn!(flight, %too_long, "a frame could not be sent to a worker");
+        return;
+    };
+    let error = RpcError::internal(format!("the client's answer was not passed on: {too_long}"));
+    let outcome = Some(answer_out(Outcome::Error(error)));
+    let answer = Answer {
+        flight,
+        ask,
+        outcome,
+    };
+    let _ = outbox.push(flight, Frame::Answer(answer));
 }

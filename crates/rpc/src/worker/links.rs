@@ -110,7 +110,7 @@ impl Shared {
         let ended = loop {
             match drive.next(&mut pulse).await {
                 Ok(Said::Announce(said)) => {
-                    if let Err(error) = self.announced(&home, said) {
+                    if let Err(error) = self.announced(&home, *said) {
                         break error;
                     }
                 }
@@ -153,6 +153,7 @@ impl Shared {
 
     /// Lets a worker go that has said goodbye, and hears it out: it refuses what was still on the way.
     async fn part(&self, drive: &mut Drive, pulse: &mut Pulse) {
+        drive.home.part();
         self.remove(&drive.home);
         drive.outbox.close(Some("goodbye"));
         let rest = async { while drive.next(pulse).await.is_ok() {} };

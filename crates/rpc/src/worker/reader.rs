@@ -115,7 +115,7 @@ impl CallControl for Steer {
         let Some(frame) = flight.answer(ask, answer, taken) else {
             return answered(false);
         };
-        home.send_answer(flight.number, frame);
+        home.send(flight.number, frame);
         Box::pin(open.map(|open| open.unwrap_or(false)))
     }
 
@@ -124,6 +124,10 @@ impl CallControl for Steer {
         if let Some(frame) = flight.cancel(reason) {
             home.send(flight.number, frame);
         }
+    }
+
+    fn is_replaced(&self) -> bool {
+        self.0.flight.is_replaced()
     }
 }
 

@@ -17,8 +17,6 @@ const EVERY: Duration = Duration::from_millis(500);
 pub struct Counters {
     /// Sessions taken over from other nodes.
     pub taken_over: u64,
-    /// Sessions given to other nodes in order.
-    pub handed_over: u64,
     /// Calls resumed that another node had begun.
     pub resumed_calls: u64,
     /// Messages delivered again because the way to the owner broke.
@@ -76,7 +74,6 @@ impl Counters {
         let number = |path| status.pointer(path).and_then(Value::as_u64).unwrap_or(0);
         Self {
             taken_over: number("/sessions/taken_over"),
-            handed_over: number("/sessions/handed_over"),
             resumed_calls: number("/sessions/resumed_calls"),
             redelivered: number("/cluster/routing/redelivered"),
             reattached: number("/cluster/routing/reattached"),
@@ -91,7 +88,6 @@ impl Counters {
     fn with(self, other: Self) -> Self {
         Self {
             taken_over: self.taken_over + other.taken_over,
-            handed_over: self.handed_over + other.handed_over,
             resumed_calls: self.resumed_calls + other.resumed_calls,
             redelivered: self.redelivered + other.redelivered,
             reattached: self.reattached + other.reattached,

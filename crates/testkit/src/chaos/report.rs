@@ -139,10 +139,9 @@ impl Report {
         let nodes = &self.counters;
         writeln!(
             out,
-            "  taken over {} sessions and {} calls, handed over {}; redelivered {}, reattached {}, lost streams {}",
+            "  taken over {} sessions and {} calls; redelivered {}, reattached {}, lost streams {}",
             nodes.taken_over,
             nodes.resumed_calls,
-            nodes.handed_over,
             nodes.redelivered,
             nodes.reattached,
             nodes.lost_streams

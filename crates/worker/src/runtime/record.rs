@@ -2,13 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
-use std::task::{Poll, Waker};
+use std::task::Waker;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use shoal_ports::{
-    AskId, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Caller, Durability,
-    LogFilter,
+    AskId, Call, CallEventKind, CallFailure, CallId, CallOutcome, Caller, Durability, LogFilter,
 };
 use shoal_protocol::{Method, Outcome, RawJson};
 use tokio::sync::{Notify, oneshot};
@@ -17,6 +16,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::event_buffer::EventBuffer;
 use super::ledger::Ledger;
+
+mod readers;
 
 /// Events that a reader may be behind before the tool has to wait for it.
 const UNREAD_EVENTS: u64 = 64;
@@ -203,11 +204,6 @@ impl CallRecord {
         line.close_ask(ask)
     }
 
-    /// Whether nobody has attached after the reader of this number.
-    pub(super) fn is_latest(&self, number: u64) -> bool {
-        self.line.lock().readers == number
-    }
-
     /// Ends the call, unless it has ended already; whether this ended it.
     pub(super) fn finish(&self, outcome: CallOutcome) -> bool {
         let mut line = self.line.lock();
@@ -236,77 +232,6 @@ impl CallRecord {
         let ended = self.finish(CallOutcome::Failed(failure));
         self.cancelled.cancel();
         ended
-    }
-
-    /// Makes a new reader, who takes over from the present one.
-    pub(super) fn attach(&self, after: u64) -> u64 {
-        let mut line = self.line.lock();
-        line.readers += 1;
-        let number = line.readers;
-        let former = line.reader.replace(Reader {
-            number,
-            read: after,
-            waker: None,
-        });
-        drop(line);
-        self.room.notify_waiters();
-        wake(former.and_then(|reader| reader.waker));
-        number
-    }
-
-    /// Lets go of a reader that is too slow; its events end, and it may attach again.
-    pub(super) fn detach_slow_reader(&self) {
-        let mut line = self.line.lock();
-        let former = line.reader.take();
-        drop(line);
-        wake(former.and_then(|reader| reader.waker));
-    }
-
-    /// The reader's next event.
-    pub(super) fn poll_read(&self, number: u64, waker: &Waker) -> Poll<Option<CallEvent>> {
-        let mut line = self.line.lock();
-        let Line { events, reader, .. } = &mut *line;
-        let Some(reader) = reader.as_mut().filter(|reader| reader.number == number) else {
-            return Poll::Ready(None);
-        };
-        let Some(event) = events.next_after(reader.read).cloned() else {
-            if events.has_ended() {
-                return Poll::Ready(None);
-            }
-            match &mut reader.waker {
-                Some(known) => known.clone_from(waker),
-                none => *none = Some(waker.clone()),
-            }
-            return Poll::Pending;
-        };
-        reader.read = event.sequence;
-        let ended = matches!(event.kind, CallEventKind::Finished(_));
-        let passing = ended && self.is_passing(&line);
-        drop(line);
-        if passing {
-            if let Some(ledger) = self.ledger.upgrade() {
-                ledger.forget(self.id);
-            }
-        } else if !ended {
-            self.room.notify_waiters();
-        }
-        Poll::Ready(Some(event))
-    }
-
-    /// The reader has gone.
-    pub(super) fn leave(&self, number: u64) {
-        let mut line = self.line.lock();
-        let Some(reader) = line.reader.take_if(|reader| reader.number == number) else {
-            return;
-        };
-        let undelivered = line.events.has_ended() && reader.read < line.events.last();
-        let retire = undelivered && self.is_passing(&line);
-        let bytes = line.events.bytes();
-        drop(line);
-        self.room.notify_waiters();
-        if retire {
-            self.retire(bytes);
-        }
     }
 
     /// Whether the call is not kept once its end has been read.

@@ -1,0 +1,464 @@
+//! What goes out as a message comes back as it was.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use proptest::prelude::{Just, Strategy, any, proptest};
+use proptest::{collection, option, prop_oneof};
+use prost::Message as _;
+use shoal_ports::{
+    Announcement, AskId, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Caller,
+    DeliveryId, Durability, GatewayError, LogFilter, NodeId, NodeInfo, OpenSession, Opened,
+    PoolCatalog, Post, Principal, RawObjectOrEmpty, SessionId, SessionTransport, StreamItem,
+    WorkerId, WorkerLoad,
+};
+use shoal_protocol::{
+    Body, EventId, InvalidMessage, LogLevel, Message, Method, Notification, Outcome, RawJson,
+    Request, RequestId, Response, Revision, RpcError, StreamId,
+};
+use tokio::time::Instant;
+
+use super::call::{call_in, call_out};
+use super::catalog::{announcement_in, announcement_out, load_in, load_out};
+use super::event::{event_in, event_out};
+use super::gateway::{
+    error_from_wire, error_to_wire, event_id_in, event_id_out, item_in, item_out, open_in,
+    open_out, opened_in, opened_out,
+};
+use super::node::{node_in, node_out};
+use super::outcome::{answer_in, answer_out, failure_in, failure_out};
+use super::post::{deliver_in, deliver_out, session_in};
+use crate::proto::{node::v1 as node, types::v1 as types, worker::v1 as worker};
+
+/// Through the encoding, as between processes.
+fn through<M: prost::Message + Default>(message: &M) -> M {
+    M::decode(&message.encode_to_vec()[..]).unwrap()
+}
+
+/// Equality of types that have none of their own.
+fn same(left: &impl Debug, right: &impl Debug) {
+    assert_eq!(format!("{left:?}"), format!("{right:?}"));
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![Just(String::new()), any::<String>()]
+}
+
+fn json() -> impl Strategy<Value = RawJson> {
+    prop_oneof![
+        Just(RawJson::from_static("null")),
+        Just(RawJson::from_static("{}")),
+        Just(RawJson::from_static(
+            r#"{"b":1.0,  "a":[1e400,123456789012345678901]}"#
+        )),
+        any::<String>().prop_map(|text| RawJson::of(&text)),
+        any::<i64>().prop_map(|number| RawJson::of(&number)),
+    ]
+}
+
+fn millis() -> impl Strategy<Value = Duration> {
+    (0..10_000_000_u64).prop_map(Duration::from_millis)
+}
+
+fn method() -> impl Strategy<Value = Method> {
+    prop_oneof![
+        Just(Method::ToolsCall),
+        Just(Method::Progress),
+        any::<String>().prop_map(|name| Method::from_name(&name)),
+    ]
+}
+
+fn error() -> impl Strategy<Value = RpcError> {
+    (any::<i64>(), text(), option::of(json())).prop_map(|(code, message, data)| RpcError {
+        code,
+        message,
+        data,
+    })
+}
+
+fn outcome() -> impl Strategy<Value = Outcome> {
+    prop_oneof![
+        json().prop_map(Outcome::Result),
+        error().prop_map(Outcome::Error)
+    ]
+}
+
+fn failure() -> impl Strategy<Value = CallFailure> {
+    prop_oneof![
+        text().prop_map(|reason| CallFailure::NotExecuted { reason }),
+        (text(), millis()).prop_map(|(reason, retry_after)| CallFailure::Overloaded {
+            reason,
+            retry_after
+        }),
+        text().prop_map(|reason| CallFailure::OutcomeUnknown { reason }),
+        millis().prop_map(|limit| CallFailure::DeadlineExceeded { limit }),
+        Just(CallFailure::Cancelled),
+    ]
+}
+
+fn event() -> impl Strategy<Value = CallEvent> {
+    let ends = prop_oneof![
+        json().prop_map(CallOutcome::Result),
+        error().prop_map(CallOutcome::Error),
+        failure().prop_map(CallOutcome::Failed),
+    ];
+    let kinds = prop_oneof![
+        (method(), option::of(json()))
+            .prop_map(|(method, params)| CallEventKind::Notification { method, params }),
+        (any::<u64>(), method(), option::of(json())).prop_map(|(ask, method, params)| {
+            CallEventKind::Ask {
+                ask: AskId(ask),
+                method,
+                params,
+            }
+        }),
+        millis().prop_map(|retry| CallEventKind::CloseStream { retry }),
+        ends.prop_map(CallEventKind::Finished),
+    ];
+    (any::<u64>(), kinds).prop_map(|(sequence, kind)| CallEvent { sequence, kind })
+}
+
+fn revision() -> impl Strategy<Value = Revision> {
+    proptest::sample::select(Revision::ALL.to_vec())
+}
+
+fn caller() -> impl Strategy<Value = Caller> {
+    (
+        text(),
+        option::of(text()),
+        revision(),
+        option::of(json()),
+        json(),
+    )
+        .prop_map(
+            |(principal, session, revision, client_info, capabilities)| Caller {
+                principal: Principal::new(principal),
+                session: session.map(SessionId::new),
+                revision,
+                client_info,
+                capabilities,
+            },
+        )
+}
+
+fn log() -> impl Strategy<Value = LogFilter> {
+    proptest::sample::select(vec![
+        LogFilter::Off,
+        LogFilter::AtLeast(LogLevel::Debug),
+        LogFilter::AtLeast(LogLevel::Info),
+        LogFilter::AtLeast(LogLevel::Notice),
+        LogFilter::AtLeast(LogLevel::Warning),
+        LogFilter::AtLeast(LogLevel::Error),
+        LogFilter::AtLeast(LogLevel::Critical),
+        LogFilter::AtLeast(LogLevel::Alert),
+        LogFilter::AtLeast(LogLevel::Emergency),
+    ])
+}
+
+fn call(now: Instant) -> impl Strategy<Value = Call> {
+    let what = (any::<[u8; 16]>(), method(), option::of(json()), caller());
+    let how = (
+        option::of(json()),
+        log(),
+        millis(),
+        any::<bool>(),
+        option::of(text()),
+        option::of(text()),
+    );
+    (what, how).prop_map(
+        move |((id, method, params, caller), (token, log, left, repeatable, trace, worker))| Call {
+            id: CallId::from_bytes(id),
+            method,
+            params,
+            caller: Arc::new(caller),
+            progress_token: token,
+            log,
+            deadline: now + left,
+            durability: if repeatable {
+                Durability::Repeatable
+            } else {
+                Durability::Journaled
+            },
+            traceparent: trace,
+            worker: worker.map(WorkerId::new),
+        },
+    )
+}
+
+fn request_id() -> impl Strategy<Value = RequestId> {
+    prop_oneof![
+        any::<u64>().prop_map(RequestId::from_number),
+        any::<String>().prop_map(|text| RequestId::from_string(&text)),
+    ]
+}
+
+fn request() -> impl Strategy<Value = Request> {
+    (request_id(), method(), option::of(json())).prop_map(|(id, method, params)| Request {
+        id,
+        method,
+        params,
+    })
+}
+
+fn message() -> impl Strategy<Value = Message> {
+    prop_oneof![
+        request().prop_map(Message::Request),
+        (method(), option::of(json()))
+            .prop_map(|(method, params)| Message::Notification(Notification { method, params })),
+        (request_id(), outcome())
+            .prop_map(|(id, outcome)| Message::Response(Response { id, outcome })),
+    ]
+}
+
+fn body() -> impl Strategy<Value = Body> {
+    let invalid = (option::of(request_id()), error())
+        .prop_map(|(id, error)| Err(InvalidMessage { id, error }));
+    prop_oneof![
+        message().prop_map(Body::Single),
+        collection::vec(prop_oneof![message().prop_map(Ok), invalid], 0..5).prop_map(Body::Batch),
+    ]
+}
+
+fn event_id() -> impl Strategy<Value = EventId> {
+    any::<(u32, u32, u64)>().prop_map(|(epoch, stream, sequence)| EventId {
+        epoch,
+        stream: StreamId(stream),
+        sequence,
+    })
+}
+
+fn item() -> impl Strategy<Value = StreamItem> {
+    prop_oneof![
+        (event_id(), any::<Vec<u8>>()).prop_map(|(id, data)| StreamItem::Event {
+            id,
+            data: data.into()
+        }),
+        (event_id(), millis()).prop_map(|(id, retry)| StreamItem::Prime { id, retry }),
+        millis().prop_map(StreamItem::Retry),
+        Just(StreamItem::Moved),
+    ]
+}
+
+fn refusal() -> impl Strategy<Value = GatewayError> {
+    let many = || (any::<u32>().prop_map(|limit| limit as usize), millis());
+    prop_oneof![
+        Just(GatewayError::NotFound),
+        error().prop_map(GatewayError::Rejected),
+        option::of(text()).prop_map(|owner| GatewayError::Moved {
+            owner: owner.map(NodeId::new)
+        }),
+        text().prop_map(|reason| GatewayError::Unreachable { reason }),
+        text().prop_map(|why| GatewayError::HistoryGone(why.into())),
+        many().prop_map(
+            |(limit, retry_after)| GatewayError::TooManySessionsOfPrincipal { limit, retry_after }
+        ),
+        many()
+            .prop_map(|(limit, retry_after)| GatewayError::TooManySessions { limit, retry_after }),
+        (text(), millis()).prop_map(|(reason, retry_after)| GatewayError::Overloaded {
+            reason,
+            retry_after
+        }),
+        (text(), millis()).prop_map(|(reason, retry_after)| GatewayError::Unavailable {
+            reason,
+            retry_after
+        }),
+        text().prop_map(GatewayError::Internal),
+    ]
+}
+
+fn catalog() -> impl Strategy<Value = PoolCatalog> {
+    let list = || collection::vec(json(), 0..4);
+    let said = (option::of(json()), option::of(text()), json());
+    (said, list(), list(), list(), list(), any::<[u64; 3]>()).prop_map(
+        |(
+            (server_info, instructions, capabilities),
+            tools,
+            resources,
+            templates,
+            prompts,
+            ages,
+        )| {
+            PoolCatalog {
+                server_info,
+                instructions,
+                capabilities: RawObjectOrEmpty(capabilities),
+                tools,
+                resources,
+                resource_templates: templates,
+                prompts,
+                generations: ages,
+            }
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn calls(call in call(Instant::now())) {
+        // The clock of the property runs on; the time that is left is what travels.
+        let now = call.deadline - Duration::from_millis(1234);
+        let back = call_in(through(&call_out(&call, now)), now).unwrap();
+        same(&back, &call);
+    }
+
+    #[test]
+    fn events(event in event(), flight: u64) {
+        let message = through(&event_out(flight, event.clone()));
+        assert_eq!(message.flight, flight);
+        same(&event_in(message).unwrap(), &event);
+    }
+
+    #[test]
+    fn answers_and_failures(outcome in outcome(), failure in failure()) {
+        same(&answer_in(Some(through(&answer_out(outcome.clone())))).unwrap(), &outcome);
+        assert_eq!(failure_in(Some(through(&failure_out(failure.clone())))), failure);
+    }
+
+    #[test]
+    fn announcements(
+        catalog in option::of(catalog()),
+        pool in text(),
+        detail in option::of(text()),
+        draining: bool,
+    ) {
+        let worker = WorkerId::new("w");
+        let said = Announcement {
+            worker: worker.clone(),
+            pool: pool.into(),
+            catalog: catalog.map(Arc::new),
+            detail,
+        };
+        let back = announcement_in(&worker, through(&announcement_out(&said, draining))).unwrap();
+        assert_eq!(back.pool, said.pool);
+        if draining {
+            assert!(back.catalog.is_none() && back.detail.is_some());
+        } else {
+            assert_eq!((back.catalog, back.detail), (said.catalog, said.detail));
+        }
+    }
+
+    #[test]
+    fn loads_and_nodes(counts: [u32; 3], id in text(), flags: [bool; 3], more: (u64, u64)) {
+        let [running, queued, capacity] = counts.map(|count| count as usize);
+        let load = WorkerLoad { running, queued, capacity };
+        assert_eq!(load_in(through(&load_out(load))), load);
+        let [session, edge, draining] = flags;
+        let info = NodeInfo {
+            address: format!("{id}:1"),
+            id: NodeId::new(id),
+            session,
+            edge,
+            draining,
+            sessions: more.0,
+            in_flight: more.1,
+            version: "1".to_owned(),
+        };
+        assert_eq!(node_in(through(&node_out(&info))), info);
+    }
+
+    #[test]
+    fn posts(
+        body in body(),
+        delivery: [u8; 16],
+        flags: (bool, bool),
+        session in text(),
+        principal in text(),
+    ) {
+        let to = session_in(session, principal);
+        let post = Post {
+            body,
+            delivery: DeliveryId::from_bytes(delivery),
+            repeated: flags.0,
+        };
+        let message = through(&deliver_out(&to, post.clone(), flags.1));
+        assert_eq!(message.relayed, flags.1);
+        let (back_to, back) = deliver_in(message).unwrap();
+        same(&back_to, &to);
+        same(&back, &post);
+    }
+
+    #[test]
+    fn sessions(
+        principal in text(),
+        initialize in option::of(request()),
+        single: bool,
+        revision in option::of(revision()),
+        response in option::of(any::<Vec<u8>>()),
+    ) {
+        let open = OpenSession {
+            principal: Principal::new(principal.clone()),
+            transport: if single {
+                SessionTransport::SingleStream
+            } else {
+                SessionTransport::Streamable
+            },
+            initialize,
+        };
+        same(&open_in(through(&open_out(open.clone(), single))).unwrap(), &open);
+        let opened = Opened {
+            session: SessionId::new(principal),
+            revision,
+            response: response.map(Bytes::from),
+        };
+        same(&opened_in(through(&opened_out(7, opened.clone()))).unwrap(), &opened);
+    }
+
+    #[test]
+    fn streams(item in item(), id in event_id(), refusal in refusal()) {
+        same(&item_in(through(&item_out(7, item.clone()))).unwrap().unwrap(), &item);
+        assert_eq!(event_id_in(through(&event_id_out(id))), id);
+        assert_eq!(error_from_wire(Some(through(&error_to_wire(refusal.clone())))), refusal);
+    }
+
+    #[test]
+    fn no_message_makes_a_conversion_panic(bytes: Vec<u8>) {
+        let now = Instant::now();
+        let _ = types::Call::decode(&bytes[..]).map(|call| call_in(call, now));
+        let _ = types::CallFailure::decode(&bytes[..]).map(|failure| failure_in(Some(failure)));
+        let _ = types::Outcome::decode(&bytes[..]).map(|outcome| answer_in(Some(outcome)));
+        let _ = worker::Event::decode(&bytes[..]).map(event_in);
+        let _ = worker::Announce::decode(&bytes[..])
+            .map(|said| announcement_in(&WorkerId::new("w"), said));
+        let _ = node::Deliver::decode(&bytes[..]).map(deliver_in);
+        let _ = node::Open::decode(&bytes[..]).map(open_in);
+        let _ = node::Item::decode(&bytes[..]).map(item_in);
+        let _ = node::GatewayError::decode(&bytes[..]).map(|error| error_from_wire(Some(error)));
+    }
+}
+
+#[test]
+fn times_beyond_all_clocks_are_bounded() {
+    let now = Instant::now();
+    let forever = types::Call {
+        id: Bytes::from_static(&[1; 16]),
+        caller: Some(types::Caller {
+            revision: "2025-11-25".to_owned(),
+            ..types::Caller::default()
+        }),
+        timeout_ms: u64::MAX,
+        ..types::Call::default()
+    };
+    let call = call_in(forever, now).unwrap();
+    assert!(call.deadline > now);
+    // What nobody declared safe to repeat is not repeated.
+    assert_eq!(call.durability, Durability::Journaled);
+    let over = Call {
+        deadline: now,
+        ..call
+    };
+    assert_eq!(call_out(&over, now + Duration::from_secs(1)).timeout_ms, 0);
+}
+
+#[test]
+fn what_is_not_said_takes_its_stated_default() {
+    assert!(matches!(
+        failure_in(None),
+        CallFailure::OutcomeUnknown { .. }
+    ));
+    assert!(matches!(error_from_wire(None), GatewayError::Internal(_)));
+    assert!(answer_in(None).is_err());
+    assert!(event_in(worker::Event::default()).is_none());
+    assert!(item_in(node::Item::default()).unwrap().is_none());
+}

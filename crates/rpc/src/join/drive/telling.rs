@@ -1,0 +1,63 @@
+//! What a worker says by itself: what it offers, how busy it is, what has changed.
+
+use shoal_ports::BusEvent;
+use shoal_protocol::RawJson;
+use tokio::sync::broadcast;
+
+use super::Drive;
+use crate::convert::catalog::{announcement_out, load_out};
+use crate::proto::worker::v1 as wire;
+use crate::proto::worker::v1::worker_frame::Frame as WorkerKind;
+
+impl Drive<'_> {
+    /// Says what the worker offers.
+    pub(super) fn announce(&mut self) {
+        let draining = self.leave.borrow().is_some() || self.seat.parted;
+        let said = announcement_out(&self.announcement.borrow_and_update(), draining);
+        let (pool, draining) = (said.pool.clone(), said.draining);
+        if let Err(too_long) = self.outbox.push(0, WorkerKind::Announce(said)) {
+            tracing::error!(pool, %too_long, "a catalog does not fit on a link");
+            let said = wire::Announce {
+                pool,
+                catalog: None,
+                detail: Some(format!("the catalog does not fit on a link: {too_long}")),
+                draining,
+            };
+            self.seat.say(WorkerKind::Announce(said));
+        }
+    }
+
+    /// Says how busy the worker is, if that has changed.
+    pub(super) fn report(&mut self) {
+        let load = self.seat.joining.worker.load();
+        if self.reported.replace(load) != Some(load) {
+            self.outbox.push_now(WorkerKind::Load(load_out(load)));
+        }
+    }
+
+    pub(super) fn tell(&mut self, news: Result<BusEvent, broadcast::error::RecvError>) {
+        let subscribed = self.seat.chores.subscribed();
+        match news {
+            Ok(BusEvent::ResourceUpdated { uri, params }) if subscribed.contains(&uri) => {
+                self.push_news(uri, params);
+            }
+            // Some were missed: whatever is watched may have changed.
+            Err(broadcast::error::RecvError::Lagged(_)) => {
+                for uri in subscribed {
+                    let params = RawJson::of(&serde_json::json!({ "uri": uri }));
+                    self.push_news(uri.clone(), params);
+                }
+            }
+            Err(broadcast::error::RecvError::Closed) => self.has_news = false,
+            Ok(_) => {}
+        }
+    }
+
+    fn push_news(&self, uri: String, params: RawJson) {
+        // Best effort: the client that reads it late anyway reads the newest.
+        if !self.outbox.is_full() {
+            let params = params.into_bytes();
+            self.seat.say(WorkerKind::News(wire::News { uri, params }));
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The order in which frames leave.
+
+use std::collections::VecDeque;
+use std::task::Waker;
+
+use super::super::frame::{Frame, LinkFrame};
+use super::super::lanes::{Lanes, Waiting};
+use super::super::{BATCH_BYTES, BATCH_FRAMES, LONGEST_WHOLE};
+
+/// What waits on a link.
+pub(super) struct Queue<F> {
+    short: VecDeque<(F, usize)>,
+    /// How many short frames were ever pushed.
+    pushed: u64,
+    long: Lanes<F>,
+    /// Whether a fragment is due after the next short frames.
+    fragment_next: bool,
+    pub(super) bytes: usize,
+    /// Whether somebody may wait for room.
+    pub(super) was_full: bool,
+    pub(super) closed: bool,
+    pub(super) batches: bool,
+    /// Whether anything was sent: the first frame travels alone, since it is what settles the version.
+    begun: bool,
+    pub(super) max_frame: usize,
+    pub(super) waker: Option<Waker>,
+}
+
+impl<F: Frame> Queue<F> {
+    pub(super) fn new() -> Self {
+        Self {
+            short: VecDeque::new(),
+            pushed: 0,
+            long: Lanes::new(),
+            fragment_next: false,
+            bytes: 0,
+            was_full: false,
+            closed: false,
+            batches: false,
+            begun: false,
+            max_frame: LONGEST_WHOLE,
+            waker: None,
+        }
+    }
+
+    /// Adds a frame of a flight, behind those that it has already.
+    pub(super) fn push(&mut self, flight: u64, frame: Waiting<F>) {
+        self.bytes += frame.bytes();
+        match frame {
+            Waiting::Whole(frame, bytes) if !self.long.hold(flight) => {
+                self.push_short(frame, bytes);
+            }
+            frame => self.long.push(flight, frame, self.pushed),
+        }
+    }
+
+    /// Adds a short frame that need not keep its place.
+    pub(super) fn push_now(&mut self, frame: F, bytes: usize) {
+        self.bytes += bytes;
+        self.push_short(frame, bytes);
+    }
+
+    /// Drops everything.
+    pub(super) fn clear(&mut self) -> (VecDeque<(F, usize)>, Lanes<F>) {
+        self.bytes = 0;
+        (std::mem::take(&mut self.short), self.long.take())
+    }
+
+    fn push_short(&mut self, frame: F, bytes: usize) {
+        self.pushed += 1;
+        self.short.push_back((frame, bytes));
+    }
+
+    /// The next message and the bytes that leave with it.
+    pub(super) fn pull(&mut self) -> Option<(F, usize)> {
+        // Short frames and fragments take turns.
+        let fragment_due = self.fragment_next || self.short.is_empty();
+        self.fragment_next = !fragment_due;
+        if fragment_due && let Some(fragment) = self.pull_fragment() {
+            return Some(fragment);
+        }
+        let (first, mut bytes) = self.short.pop_front()?;
+        let begun = std::mem::replace(&mut self.begun, true);
+        if !begun || !self.batches || !self.fits(1, bytes) {
+            return Some((first, bytes));
+        }
+        let mut frames = Vec::with_capacity((self.short.len() + 1).min(BATCH_FRAMES));
+        frames.push(first);
+        while self.fits(frames.len(), bytes)
+            && let Some((frame, more)) = self.short.pop_front()
+        {
+            frames.push(frame);
+            bytes += more;
+        }
+        Some((F::of_link(LinkFrame::Batch(frames)), bytes))
+    }
+
+    /// Whether the next short frame goes into a batch that has some already.
+    fn fits(&self, frames: usize, bytes: usize) -> bool {
+        let next = self.short.front();
+        next.is_some_and(|(_, more)| frames < BATCH_FRAMES && bytes + more <= BATCH_BYTES)
+    }
+
+    fn pull_fragment(&mut self) -> Option<(F, usize)> {
+        if self.long.is_empty() {
+            return None;
+        }
+        let sent = self.pushed - self.short.len() as u64;
+        let next = self.long.next(sent)?;
+        for (frame, bytes) in next.freed {
+            self.push_short(frame, bytes);
+        }
+        self.long.resume_after(self.pushed);
+        Some((next.fragment, next.bytes))
+    }
+}

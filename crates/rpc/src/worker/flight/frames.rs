@@ -1,0 +1,119 @@
+//! What a worker is told of a flight.
+
+use shoal_ports::AskId;
+use shoal_protocol::Outcome;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::line::{Stage, Unacknowledged};
+use super::{Begin, Flight};
+use crate::convert::call::{call_out, id_out};
+use crate::convert::outcome::answer_out;
+use crate::proto::worker::v1 as wire;
+use crate::proto::worker::v1::node_frame::Frame;
+
+impl Flight {
+    /// Keeps an answer until it is acknowledged, and makes its frame. `None` when the flight is over, or the
+    /// request was answered before.
+    pub(in crate::worker) fn answer(
+        &self,
+        ask: AskId,
+        outcome: Outcome,
+        taken: oneshot::Sender<bool>,
+    ) -> Option<Frame> {
+        let mut line = self.line.lock();
+        if line.is_over() || line.answered.contains(&ask) {
+            return None;
+        }
+        line.answered.push(ask);
+        let frame = self.answer_frame(ask, outcome.clone());
+        line.answers.push(Unacknowledged {
+            ask,
+            outcome,
+            taken,
+        });
+        Some(frame)
+    }
+
+    /// Remembers that the call was cancelled, and makes the frame. `None` when the flight is over.
+    pub(in crate::worker) fn cancel(&self, reason: &str) -> Option<Frame> {
+        let mut line = self.line.lock();
+        if line.is_over() {
+            return None;
+        }
+        line.cancelled = Some(reason.to_owned());
+        Some(self.cancel_frame(reason))
+    }
+
+    /// What the worker is told of this flight when it has come back, and whether the flight stays.
+    pub(in crate::worker) fn resume(&self) -> (Vec<Frame>, bool) {
+        let mut line = self.line.lock();
+        line.taken.reset();
+        line.sent = true;
+        let first = match &line.stage {
+            Stage::Opening(begin) => self.begin_frame(begin),
+            Stage::Running if line.reader => self.attach_frame(line.last),
+            Stage::Running => self.detach_frame(true),
+            Stage::Over(_) => return (Vec::new(), false),
+        };
+        let answers = line.answers.iter();
+        let answers = answers.map(|answer| self.answer_frame(answer.ask, answer.outcome.clone()));
+        let mut frames: Vec<_> = std::iter::once(first).chain(answers).collect();
+        frames.extend((line.cancelled.as_deref()).map(|reason| self.cancel_frame(reason)));
+        let stays = !line.is_left();
+        if !stays {
+            frames.push(self.detach_frame(false));
+        }
+        (frames, stays)
+    }
+
+    /// The frame that opens the flight; `None` once the worker has answered.
+    pub(in crate::worker) fn opening_frame(&self) -> Option<Frame> {
+        let mut line = self.line.lock();
+        line.sent = true;
+        match &line.stage {
+            Stage::Opening(begin) => Some(self.begin_frame(begin)),
+            _ => None,
+        }
+    }
+
+    fn begin_frame(&self, begin: &Begin) -> Frame {
+        match begin {
+            Begin::Start(call) => Frame::Start(Box::new(wire::Start {
+                flight: self.number,
+                call: Some(call_out(call, Instant::now())),
+            })),
+            Begin::Attach(_, after) => self.attach_frame(*after),
+        }
+    }
+
+    fn attach_frame(&self, after: u64) -> Frame {
+        Frame::Attach(wire::Attach {
+            flight: self.number,
+            call: id_out(self.call),
+            after,
+        })
+    }
+
+    fn answer_frame(&self, ask: AskId, outcome: Outcome) -> Frame {
+        Frame::Answer(wire::Answer {
+            flight: self.number,
+            ask: ask.0,
+            outcome: Some(answer_out(outcome)),
+        })
+    }
+
+    fn cancel_frame(&self, reason: &str) -> Frame {
+        Frame::Cancel(wire::Cancel {
+            flight: self.number,
+            reason: reason.to_owned(),
+        })
+    }
+
+    pub(in crate::worker) fn detach_frame(&self, steering: bool) -> Frame {
+        Frame::Detach(wire::Detach {
+            flight: self.number,
+            steering,
+        })
+    }
+}

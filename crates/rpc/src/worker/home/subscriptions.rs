@@ -1,0 +1,128 @@
+//! What a worker reports of resources, and the ends of sessions that it is told of.
+
+use std::sync::Arc;
+
+use shoal_ports::{BusEvent, SessionId};
+use shoal_protocol::{RawJson, RpcError};
+use tokio::sync::oneshot;
+
+use super::{Home, Table, Way, push};
+use crate::link::outbox::Outbox;
+use crate::proto::worker::v1::node_frame::Frame;
+use crate::proto::worker::v1::{self as wire, NodeFrame};
+
+/// Ends of sessions that are remembered for a worker that is away.
+const ENDED_SESSIONS: usize = 4096;
+
+/// A subscription that was not answered yet.
+pub(super) struct Request {
+    uri: String,
+    done: oneshot::Sender<Result<(), RpcError>>,
+}
+
+impl Home {
+    /// Asks for updates of a resource; no answer comes when the worker cannot be asked.
+    pub(in crate::worker) fn subscribe(
+        &self,
+        uri: &str,
+    ) -> oneshot::Receiver<Result<(), RpcError>> {
+        let (done, answer) = oneshot::channel();
+        let mut table = self.table.lock();
+        let Way::Up(link) = &table.way else {
+            return answer;
+        };
+        let outbox = Arc::clone(&link.outbox);
+        table.last += 1;
+        let (request, uri) = (table.last, uri.to_owned());
+        let frame = subscribe_frame(request, &uri);
+        table.requests.insert(request, Request { uri, done });
+        if let Err(too_long) = outbox.push(0, frame) {
+            let error = RpcError::invalid_params(format!("the URI is too long: {too_long}"));
+            drop(table);
+            self.subscribed(request, Err(error));
+        }
+        answer
+    }
+
+    /// A subscription was answered.
+    pub(in crate::worker) fn subscribed(&self, request: u64, outcome: Result<(), RpcError>) {
+        let mut table = self.table.lock();
+        let Some(request) = table.requests.remove(&request) else {
+            return;
+        };
+        if outcome.is_ok() {
+            table.unsubscribed.remove(&request.uri);
+            table.subscribed.insert(request.uri);
+        }
+        drop(table);
+        let _ = request.done.send(outcome);
+    }
+
+    /// Ends a subscription.
+    pub(in crate::worker) fn unsubscribe(&self, uri: &str) {
+        let uri = uri.to_owned();
+        let mut table = self.table.lock();
+        let known = table.subscribed.remove(&uri);
+        match &table.way {
+            Way::Up(link) => {
+                let outbox = Arc::clone(&link.outbox);
+                push(&outbox, 0, Frame::Unsubscribe(wire::Unsubscribe { uri }));
+            }
+            _ if known => {
+                table.unsubscribed.insert(uri);
+            }
+            _ => {}
+        }
+    }
+
+    /// A session is over.
+    pub(in crate::worker) fn end_session(&self, session: &SessionId) {
+        let mut table = self.table.lock();
+        match &table.way {
+            Way::Up(link) => {
+                let outbox = Arc::clone(&link.outbox);
+                push(&outbox, 0, end_session_frame(session));
+            }
+            Way::Down if table.ended_sessions.len() < ENDED_SESSIONS => {
+                table.ended_sessions.push(session.clone());
+            }
+            _ => {}
+        }
+    }
+
+    /// Tells a worker that has come back what it has missed, and the other way round.
+    pub(super) fn resume_subscriptions(&self, table: &mut Table, outbox: &Outbox<NodeFrame>) {
+        for uri in std::mem::take(&mut table.unsubscribed) {
+            push(outbox, 0, Frame::Unsubscribe(wire::Unsubscribe { uri }));
+        }
+        for uri in &table.subscribed {
+            table.last += 1;
+            push(outbox, 0, subscribe_frame(table.last, uri));
+            // What it had to say meanwhile was said to nobody.
+            let _ = self.news.send(BusEvent::ResourceUpdated {
+                uri: uri.clone(),
+                params: RawJson::of(&serde_json::json!({ "uri": uri })),
+            });
+        }
+    }
+
+    /// Tells a worker that has come back which sessions have ended.
+    pub(super) fn resume_ends(table: &mut Table, outbox: &Outbox<NodeFrame>) {
+        for session in std::mem::take(&mut table.ended_sessions) {
+            push(outbox, 0, end_session_frame(&session));
+        }
+    }
+}
+
+fn subscribe_frame(request: u64, uri: &str) -> Frame {
+    Frame::Subscribe(wire::Subscribe {
+        request,
+        uri: uri.to_owned(),
+    })
+}
+
+fn end_session_frame(session: &SessionId) -> Frame {
+    Frame::EndSession(wire::EndSession {
+        session: session.to_string(),
+    })
+}

@@ -1,0 +1,262 @@
+//! What workers and nodes know of one another: announcements, load, news, nodes, goodbyes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shoal_ports::{BusEvent, CallFailure, NodeId, PoolCatalog, SessionId, WorkerLoad};
+use shoal_protocol::RawJson;
+use shoal_rpc::{LinkConfig, WorkerJoin};
+use tokio::time::Instant;
+
+use crate::scripted_worker::ScriptedWorker;
+use crate::setting::{
+    Node, Pair, config, journaled, next, node_info, repeatable, rest, until, within,
+};
+
+#[tokio::test]
+async fn announcements_and_their_changes_arrive() {
+    within(async {
+        let worker = ScriptedWorker::running("w");
+        let catalog = PoolCatalog {
+            instructions: Some("be kind".to_owned()),
+            tools: vec![RawJson::from_static(r#"{"name":"a", "x":1.0}"#)],
+            generations: [3, 1, 4],
+            ..PoolCatalog::default()
+        };
+        worker.announcement.send_modify(|said| {
+            said.catalog = Some(Arc::new(catalog.clone()));
+            said.detail = Some("degraded".to_owned());
+        });
+        let pair = Pair::new(worker).await;
+        let mut said = pair.remote.announcement();
+        {
+            let said = said.borrow_and_update();
+            assert_eq!((said.worker.as_str(), &*said.pool), ("w", "tools"));
+            assert_eq!(said.catalog.as_deref(), Some(&catalog));
+            assert_eq!(said.detail.as_deref(), Some("degraded"));
+        }
+        pair.worker
+            .announcement
+            .send_modify(|said| said.catalog = None);
+        said.wait_for(|said| said.catalog.is_none()).await.unwrap();
+        // A long one goes in fragments; one that no link carries leaves the worker without.
+        let long = |tools: usize| PoolCatalog {
+            tools: (0..tools).map(|_| crate::setting::long(1000)).collect(),
+            ..PoolCatalog::default()
+        };
+        pair.worker
+            .announcement
+            .send_modify(|said| said.catalog = Some(Arc::new(long(1000))));
+        said.wait_for(|said| said.catalog.as_deref() == Some(&long(1000)))
+            .await
+            .unwrap();
+        pair.worker
+            .announcement
+            .send_modify(|said| said.catalog = Some(Arc::new(long(20_000))));
+        let said = said.wait_for(|said| said.catalog.is_none()).await.unwrap();
+        assert!(said.detail.as_ref().unwrap().contains("does not fit"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn load_is_reported_and_what_happens_between_reports_is_guessed() {
+    within(async {
+        let worker = ScriptedWorker::running("w");
+        let rarely = LinkConfig {
+            load_interval: Duration::from_millis(5),
+            ..config()
+        };
+        let pair = Pair::configured(worker, config(), rarely).await;
+        let load = |running, queued| WorkerLoad {
+            running,
+            queued,
+            capacity: 8,
+        };
+        until(|| pair.remote.load() == load(0, 0)).await;
+        let running = pair.remote.start(journaled()).await.unwrap();
+        until(|| pair.remote.load().running == 1).await;
+        *pair.worker.load.lock() = load(5, 2);
+        until(|| pair.remote.load() == load(5, 2)).await;
+        drop(running);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn only_news_that_was_subscribed_arrives() {
+    within(async {
+        let pair = Pair::new(ScriptedWorker::running("w")).await;
+        let mut news = pair.remote.news();
+        pair.remote.subscribe("file:a").await.unwrap();
+        pair.remote.subscribe("file:a").await.unwrap();
+        let refused = pair.remote.subscribe("no:b").await.unwrap_err();
+        assert_eq!(refused.message, "no such resource");
+        for uri in ["file:other", "no:b", "file:a"] {
+            pair.worker.news.send(updated(uri)).unwrap();
+        }
+        assert_eq!(news.recv().await.unwrap(), updated("file:a"));
+        pair.remote.unsubscribe("file:a").await;
+        pair.worker.logged("unsubscribe file:a").await;
+        pair.remote.end_session(&SessionId::new("s-1")).await;
+        pair.worker.logged("end s-1").await;
+        let log = pair.worker.log.borrow().clone();
+        let asked = log
+            .iter()
+            .filter(|line| *line == "subscribe file:a")
+            .count();
+        assert_eq!(asked, 1, "{log:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn subscriptions_outlive_the_link_and_what_was_missed_is_told() {
+    within(async {
+        let pair = Pair::new(ScriptedWorker::running("w")).await;
+        let mut news = pair.remote.news();
+        pair.remote.subscribe("file:a").await.unwrap();
+        pair.remote.subscribe("file:b").await.unwrap();
+        pair.proxy.block();
+        pair.seen(false).await;
+        let unreachable = pair.remote.subscribe("file:c").await;
+        assert!(unreachable.is_err());
+        pair.remote.unsubscribe("file:b").await;
+        pair.remote.end_session(&SessionId::new("s-2")).await;
+        pair.proxy.unblock();
+        // Nobody knows what changed meanwhile, so everything did.
+        let missed = news.recv().await.unwrap();
+        assert!(matches!(missed, BusEvent::ResourceUpdated { uri, .. } if uri == "file:a"));
+        pair.worker.logged("unsubscribe file:b").await;
+        pair.worker.logged("end s-2").await;
+        pair.seen(true).await;
+        pair.connected(true).await;
+        pair.worker.news.send(updated("file:a")).unwrap();
+        assert_eq!(news.recv().await.unwrap(), updated("file:a"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn two_nodes_subscribe_without_ending_one_another() {
+    within(async {
+        let pair = Pair::new(ScriptedWorker::running("w")).await;
+        let other = Node::start(config()).await;
+        let join = WorkerJoin::start(&pair.joining, &other.address.to_string(), config());
+        let remote = other.set.worker("w").await;
+        pair.remote.subscribe("file:a").await.unwrap();
+        remote.subscribe("file:a").await.unwrap();
+        remote.unsubscribe("file:a").await;
+        remote.end_session(&SessionId::new("after")).await;
+        pair.worker.logged("end after").await;
+        let mut news = pair.remote.news();
+        pair.worker.news.send(updated("file:a")).unwrap();
+        assert_eq!(news.recv().await.unwrap(), updated("file:a"));
+        let log = pair.worker.log.borrow().clone();
+        assert!(!log.contains(&"unsubscribe file:a".to_owned()), "{log:?}");
+        // A link that stops takes its subscriptions along.
+        drop(join);
+        pair.join.stop();
+        pair.worker.logged("unsubscribe file:a").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn workers_are_told_of_the_nodes() {
+    within(async {
+        let pair = Pair::new(ScriptedWorker::running("w")).await;
+        let mut nodes = pair.join.nodes();
+        let first = vec![node_info("node-1")];
+        nodes.wait_for(|nodes| *nodes == first).await.unwrap();
+        let both = vec![node_info("node-1"), node_info("node-2")];
+        pair.node.nodes.send_replace(both.clone());
+        nodes.wait_for(|nodes| *nodes == both).await.unwrap();
+        let state = pair.join.state().borrow().clone();
+        assert!(state.connected);
+        assert_eq!(state.node, Some(NodeId::new("node-1")));
+        assert_eq!(state.last_error, None);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_worker_that_leaves_finishes_what_it_has() {
+    within(async {
+        let pair = Pair::new(ScriptedWorker::running("w")).await;
+        let call = journaled();
+        let id = call.id;
+        let mut running = pair.remote.start(call).await.unwrap();
+        let record = pair.worker.call(id).await;
+        let leaving = pair.join.leave(Instant::now() + Duration::from_secs(600));
+        let finish = async {
+            let mut said = pair.remote.announcement();
+            let said = said.wait_for(|said| said.catalog.is_none()).await.unwrap();
+            assert!(said.detail.is_some());
+            drop(said);
+            record.progress(1);
+            record.result(2);
+            rest(&mut running).await
+        };
+        let (idle, events) = tokio::join!(leaving, finish);
+        assert!(idle);
+        assert_eq!(events.len(), 2);
+        pair.node.set.gone("w").await;
+        let refused = pair.remote.start(repeatable()).await.err();
+        assert!(matches!(refused, Some(CallFailure::NotExecuted { .. })));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_worker_that_must_leave_leaves_its_calls() {
+    within(async {
+        let pair = Pair::new(ScriptedWorker::running("w")).await;
+        let mut running = pair.remote.start(journaled()).await.unwrap();
+        let idle = pair.join.leave(Instant::now()).await;
+        assert!(!idle);
+        assert_eq!(next(&mut running).await, None);
+        pair.node.set.gone("w").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn leaving_a_node_that_is_away_ends() {
+    within(async {
+        let pair = Pair::new(ScriptedWorker::running("w")).await;
+        pair.proxy.block();
+        pair.connected(false).await;
+        assert!(
+            pair.join
+                .leave(Instant::now() + Duration::from_secs(600))
+                .await
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_node_that_leaves_tells_its_workers() {
+    within(async {
+        let pair = Pair::new(ScriptedWorker::running("w")).await;
+        pair.node.shutdown.cancel();
+        let mut state = pair.join.state();
+        let state = state
+            .wait_for(|state| !state.connected && state.last_error.is_some())
+            .await
+            .unwrap();
+        assert!(
+            state.last_error.as_ref().unwrap().contains("leaving"),
+            "{state:?}"
+        );
+    })
+    .await;
+}
+
+fn updated(uri: &str) -> BusEvent {
+    BusEvent::ResourceUpdated {
+        uri: uri.to_owned(),
+        params: RawJson::of(&serde_json::json!({ "uri": uri, "extra": 1 })),
+    }
+}

@@ -1,0 +1,312 @@
+//! Requests over a node link: what an edge gets is what the session node said.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use bytes::Bytes;
+use shoal_ports::{
+    Delivered, GatewayError, NodeId, OpenSession, Opened, Post, Principal, SessionGateway,
+    SessionId, SessionRef, SessionTransport,
+};
+use shoal_protocol::{Body, RawJson, Revision, RpcError};
+use shoal_rpc::{LinkConfig, RemoteGateway};
+
+use crate::proxy::Proxy;
+use crate::scripted_gateway::{Answer, Asked};
+use crate::setting::{Node, config, until, within};
+
+pub(crate) fn session() -> SessionRef {
+    SessionRef {
+        session: SessionId::new("s-1"),
+        principal: Principal::new("alice"),
+    }
+}
+
+pub(crate) fn edge(node: &Node) -> RemoteGateway {
+    let address = node.address.to_string();
+    RemoteGateway::new(NodeId::new("edge-1"), None, &address, config())
+}
+
+fn post(text: &'static str) -> Post {
+    Post::new(Body::parse(&Bytes::from_static(text.as_bytes()), 64).unwrap())
+}
+
+pub(crate) fn ping() -> Post {
+    post(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#)
+}
+
+#[tokio::test]
+async fn a_session_is_opened_and_closed() {
+    within(async {
+        let node = Node::start(config()).await;
+        let edge = edge(&node);
+        let opened = Opened {
+            session: SessionId::new("s-9"),
+            revision: Some(Revision::V2025_06_18),
+            response: Some(Bytes::from_static(b"{}")),
+        };
+        *node.routing.opened.lock() = Some(Ok(opened.clone()));
+        let Body::Single(shoal_protocol::Message::Request(initialize)) =
+            post(r#"{"jsonrpc":"2.0","id":"a\u0062","method":"initialize","params":{"x": 1.0}}"#)
+                .body
+        else {
+            panic!("a request");
+        };
+        let open = OpenSession {
+            principal: Principal::new("alice"),
+            transport: SessionTransport::SingleStream,
+            initialize: Some(initialize),
+        };
+        let answer = edge.open(open.clone()).await.unwrap();
+        assert_eq!(format!("{answer:?}"), format!("{opened:?}"));
+        let Asked::Open(asked) = node.routing.first().await else {
+            panic!("an opening");
+        };
+        assert_eq!(format!("{asked:?}"), format!("{open:?}"));
+        node.local.will(Answer::Delivered(Delivered::Accepted));
+        // What has come by another node already is told apart.
+        edge.relayed();
+        SessionGateway::close(&edge.relayed(), &session())
+            .await
+            .unwrap();
+        assert!(matches!(node.local.first().await, Asked::Close));
+        assert_eq!(node.links.connected(), 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn bodies_arrive_as_they_were_posted() {
+    within(async {
+        let bodies = [
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name": "t", "n":1e400}}"#,
+            r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
+            r#"{"jsonrpc":"2.0","id":7,"result":{"a":[1,2]}}"#,
+            r#"{"jsonrpc":"2.0","id":7,"error":{"code":-1,"message":"no","data":[1]}}"#,
+            r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}, 7, {"id":3}, {"jsonrpc":"2.0","method":"a"}]"#,
+        ];
+        for body in bodies {
+            let node = Node::start(config()).await;
+            let edge = edge(&node);
+            let mut posted = post(body);
+            posted.repeated = true;
+            node.routing.will(Answer::Delivered(Delivered::Accepted));
+            let delivered = edge.deliver(&session(), posted.clone()).await;
+            assert!(matches!(delivered, Ok(Delivered::Accepted)));
+            let Asked::Deliver(to, arrived) = node.routing.first().await else {
+                panic!("a delivery");
+            };
+            assert_eq!((to.session, to.principal), (session().session, session().principal));
+            assert_eq!(format!("{arrived:?}"), format!("{posted:?}"));
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn every_refusal_arrives_as_it_is() {
+    within(async {
+        let node = Node::start(config()).await;
+        let edge = edge(&node);
+        let retry_after = Duration::from_millis(1234);
+        let reason = || "full".to_owned();
+        let refusals = [
+            GatewayError::NotFound,
+            GatewayError::Rejected(
+                RpcError::invalid_request("no batches").with_data(RawJson::from_static("[1]")),
+            ),
+            GatewayError::Moved { owner: None },
+            GatewayError::Moved {
+                owner: Some(NodeId::new("n-2")),
+            },
+            GatewayError::Unreachable { reason: reason() },
+            GatewayError::HistoryGone(Cow::Borrowed("trimmed")),
+            GatewayError::TooManySessionsOfPrincipal {
+                limit: 3,
+                retry_after,
+            },
+            GatewayError::TooManySessions {
+                limit: 4,
+                retry_after,
+            },
+            GatewayError::Overloaded {
+                reason: reason(),
+                retry_after,
+            },
+            GatewayError::Unavailable {
+                reason: reason(),
+                retry_after,
+            },
+            GatewayError::Internal("a fault".to_owned()),
+        ];
+        for refusal in refusals {
+            node.routing.will(Answer::Refused(refusal.clone()));
+            let refused = edge.deliver(&session(), ping()).await.err();
+            assert_eq!(refused, Some(refusal.clone()));
+            node.routing.will(Answer::Refused(refusal.clone()));
+            assert_eq!(edge.listen(&session(), None).await.err(), Some(refusal));
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn json_answers_arrive_long_or_short() {
+    within(async {
+        let node = Node::start(config()).await;
+        let edge = edge(&node);
+        for bytes in [2, 70_000, 8 << 20] {
+            let text = Bytes::from(vec![b'1'; bytes]);
+            let answer = Delivered::Json(text.clone());
+            node.routing.will(Answer::Delivered(answer));
+            let delivered = edge.deliver(&session(), ping()).await.unwrap();
+            assert!(matches!(delivered, Delivered::Json(arrived) if arrived == text));
+        }
+        // One that no link carries is refused, and says so.
+        let answer = Delivered::Json(Bytes::from(vec![b'1'; 20 << 20]));
+        node.routing.will(Answer::Delivered(answer));
+        let refused = edge.deliver(&session(), ping()).await.err();
+        assert!(
+            matches!(&refused, Some(GatewayError::Internal(what)) if what.contains("16777216")),
+            "{refused:?}"
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_waits_when_the_link_breaks_is_unreachable() {
+    within(async {
+        let node = Node::start(config()).await;
+        let proxy = Proxy::start(node.address).await;
+        let edge = RemoteGateway::new(NodeId::new("e"), None, &proxy.address(), config());
+        node.routing.will(Answer::Never);
+        let waiting = tokio::spawn({
+            let edge = edge.clone();
+            async move { edge.deliver(&session(), ping()).await.err() }
+        });
+        node.routing.first().await;
+        proxy.block();
+        let lost = waiting.await.unwrap();
+        assert!(
+            matches!(lost, Some(GatewayError::Unreachable { .. })),
+            "{lost:?}"
+        );
+        // What the node was doing for it is let go of.
+        let mut dropped = node.routing.dropped.subscribe();
+        dropped.wait_for(|dropped| *dropped == 1).await.unwrap();
+        assert!(!edge.is_connected());
+        let refused = edge.deliver(&session(), ping()).await.err();
+        assert!(matches!(refused, Some(GatewayError::Unreachable { .. })));
+        proxy.unblock();
+        until(|| node.links.connected() == 0).await;
+        while let Err(error) = edge.listen(&session(), None).await {
+            if error == GatewayError::NotFound {
+                break;
+            }
+            assert!(matches!(error, GatewayError::Unreachable { .. }), "{error}");
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        assert!(edge.is_connected());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_stops_waiting_lets_go() {
+    within(async {
+        let node = Node::start(config()).await;
+        let edge = edge(&node);
+        node.routing.will(Answer::Never);
+        let waiting = tokio::spawn({
+            let edge = edge.clone();
+            async move { edge.deliver(&session(), ping()).await.err() }
+        });
+        node.routing.first().await;
+        waiting.abort();
+        let mut dropped = node.routing.dropped.subscribe();
+        dropped.wait_for(|dropped| *dropped == 1).await.unwrap();
+        assert!(edge.is_connected());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_gateway_that_panics_is_answered_for() {
+    within(async {
+        let node = Node::start(config()).await;
+        let edge = edge(&node);
+        node.routing.will(Answer::Panic);
+        let failed = edge.deliver(&session(), ping()).await.err();
+        assert!(
+            matches!(failed, Some(GatewayError::Internal(_))),
+            "{failed:?}"
+        );
+        let refused = edge.deliver(&session(), ping()).await.err();
+        assert_eq!(refused, Some(GatewayError::NotFound));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_post_that_is_too_long_is_refused_on_this_side() {
+    within(async {
+        let node = Node::start(LinkConfig {
+            max_frame: 100_000,
+            ..config()
+        })
+        .await;
+        let edge = edge(&node);
+        let text = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"x":"{}"}}}}"#,
+            "x".repeat(200_000)
+        );
+        let body = Body::parse(&Bytes::from(text), 64).unwrap();
+        let refused = edge.deliver(&session(), Post::new(body)).await.err();
+        assert!(
+            matches!(refused, Some(GatewayError::Internal(_))),
+            "{refused:?}"
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_node_of_another_name_is_not_spoken_to() {
+    within(async {
+        let node = Node::start(config()).await;
+        let address = node.address.to_string();
+        let other = Some(NodeId::new("node-2"));
+        let edge = RemoteGateway::new(NodeId::new("e"), other, &address, config());
+        let refused = edge.deliver(&session(), ping()).await.err();
+        assert!(
+            matches!(&refused, Some(GatewayError::Unreachable { reason }) if reason.contains("node-1")),
+            "{refused:?}"
+        );
+        let named = Some(NodeId::new("node-1"));
+        let edge = RemoteGateway::new(NodeId::new("e"), named, &address, config());
+        let refused = edge.deliver(&session(), ping()).await.err();
+        assert_eq!(refused, Some(GatewayError::NotFound));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_link_that_is_closed_is_made_again_when_it_is_needed() {
+    within(async {
+        let node = Node::start(config()).await;
+        let edge = edge(&node);
+        for _ in 0..3 {
+            let refused = edge.deliver(&session(), ping()).await.err();
+            assert_eq!(refused, Some(GatewayError::NotFound));
+            edge.disconnect();
+            until(|| node.links.connected() == 0).await;
+            assert!(!edge.is_connected());
+        }
+        edge.deliver(&session(), ping()).await.unwrap_err();
+        drop(edge);
+        until(|| node.links.connected() == 0).await;
+    })
+    .await;
+}

@@ -1,0 +1,138 @@
+//! A gateway whose answers the test gives.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use shoal_ports::{
+    Delivered, EventStream, GatewayError, OpenSession, Opened, Post, SessionGateway, SessionRef,
+    StreamItem,
+};
+use shoal_protocol::{EventId, StreamId};
+use tokio::sync::{mpsc, watch};
+
+/// What a gateway was asked.
+#[derive(Clone, Debug)]
+pub(crate) enum Asked {
+    Open(OpenSession),
+    Deliver(SessionRef, Post),
+    Listen(Option<EventId>),
+    Close,
+}
+
+/// What it answers to a post.
+pub(crate) enum Answer {
+    Delivered(Delivered),
+    Refused(GatewayError),
+    /// Nothing, ever.
+    Never,
+    Panic,
+}
+
+pub(crate) struct ScriptedGateway {
+    pub(crate) name: &'static str,
+    pub(crate) asked: watch::Sender<Vec<Asked>>,
+    /// Answers to come, first one first; then everything is refused as not found.
+    pub(crate) answers: Mutex<VecDeque<Answer>>,
+    pub(crate) opened: Mutex<Option<Result<Opened, GatewayError>>>,
+    /// How many futures were dropped before they had an answer.
+    pub(crate) dropped: watch::Sender<usize>,
+}
+
+impl ScriptedGateway {
+    pub(crate) fn new(name: &'static str) -> Arc<Self> {
+        Arc::new(Self {
+            name,
+            asked: watch::Sender::default(),
+            answers: Mutex::default(),
+            opened: Mutex::default(),
+            dropped: watch::Sender::default(),
+        })
+    }
+
+    pub(crate) fn will(&self, answer: Answer) {
+        self.answers.lock().push_back(answer);
+    }
+
+    /// Answers the next request with a stream, which the test feeds.
+    pub(crate) fn will_stream(&self) -> mpsc::Sender<StreamItem> {
+        let (sender, items) = mpsc::channel(10_000);
+        let cursor = event_id(0);
+        let stream = EventStream { items, cursor };
+        self.will(Answer::Delivered(Delivered::Stream(stream)));
+        sender
+    }
+
+    /// The first request, once it has arrived.
+    pub(crate) async fn first(&self) -> Asked {
+        let mut asked = self.asked.subscribe();
+        let asked = asked.wait_for(|asked| !asked.is_empty()).await.unwrap();
+        asked[0].clone()
+    }
+
+    fn note(&self, asked: Asked) {
+        self.asked.send_modify(|all| all.push(asked));
+    }
+
+    async fn answer(&self) -> Result<Delivered, GatewayError> {
+        let answer = self.answers.lock().pop_front();
+        match answer {
+            Some(Answer::Delivered(delivered)) => Ok(delivered),
+            Some(Answer::Refused(error)) => Err(error),
+            Some(Answer::Panic) => panic!("as scripted"),
+            Some(Answer::Never) => {
+                let _dropped = Dropped(&self.dropped);
+                std::future::pending().await
+            }
+            None => Err(GatewayError::NotFound),
+        }
+    }
+}
+
+struct Dropped<'a>(&'a watch::Sender<usize>);
+
+impl Drop for Dropped<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|dropped| *dropped += 1);
+    }
+}
+
+pub(crate) fn event_id(sequence: u64) -> EventId {
+    EventId {
+        epoch: 7,
+        stream: StreamId(3),
+        sequence,
+    }
+}
+
+#[async_trait]
+impl SessionGateway for ScriptedGateway {
+    async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
+        self.note(Asked::Open(open));
+        let opened = self.opened.lock().take();
+        opened.unwrap_or(Err(GatewayError::Internal(self.name.to_owned())))
+    }
+
+    async fn deliver(&self, to: &SessionRef, post: Post) -> Result<Delivered, GatewayError> {
+        self.note(Asked::Deliver(to.clone(), post));
+        self.answer().await
+    }
+
+    async fn listen(
+        &self,
+        _: &SessionRef,
+        cursor: Option<EventId>,
+    ) -> Result<EventStream, GatewayError> {
+        self.note(Asked::Listen(cursor));
+        match self.answer().await? {
+            Delivered::Stream(stream) => Ok(stream),
+            other => panic!("{other:?} is no stream"),
+        }
+    }
+
+    async fn close(&self, _: &SessionRef) -> Result<(), GatewayError> {
+        self.note(Asked::Close);
+        self.answer().await.map(|_| ())
+    }
+}

@@ -1,0 +1,275 @@
+//! A node with a listener, and workers and edges that are linked to it.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use shoal_ports::{
+    Call, CallEvent, CallEventKind, CallId, CallOutcome, Caller, Durability, LogFilter, NodeId,
+    NodeInfo, Principal, RunningCall, Worker, WorkerId, WorkerSet,
+};
+use shoal_protocol::{Method, RawJson, Revision};
+use shoal_rpc::{
+    ClusterServer, GatewayLinks, Gateways, JoiningWorker, LinkConfig, WorkerJoin, WorkerLinks,
+    serve_gateway, serve_workers,
+};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::proxy::Proxy;
+use crate::scripted_gateway::ScriptedGateway;
+use crate::scripted_worker::ScriptedWorker;
+
+/// The longest that a test may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Runs a test within bounds.
+pub(crate) async fn within<T>(test: impl Future<Output = T>) -> T {
+    let done = tokio::time::timeout(PATIENCE, test).await;
+    done.expect("the test did not end in time")
+}
+
+/// Times that suit tests: quick to reconnect, slow to give up.
+pub(crate) fn config() -> LinkConfig {
+    LinkConfig {
+        backoff: Duration::from_millis(5),
+        backoff_max: Duration::from_millis(20),
+        rejoin: PATIENCE,
+        ping_after: Duration::from_secs(20),
+        ping_timeout: Duration::from_secs(20),
+        ..LinkConfig::default()
+    }
+}
+
+/// The workers that a node was told of.
+#[derive(Clone, Default)]
+pub(crate) struct Set(Arc<watch::Sender<HashMap<WorkerId, Arc<dyn Worker>>>>);
+
+impl WorkerSet for Set {
+    fn add(&self, worker: Arc<dyn Worker>) {
+        let id = worker.announcement().borrow().worker.clone();
+        self.0.send_modify(|set| {
+            set.insert(id, worker);
+        });
+    }
+
+    fn remove(&self, worker: &WorkerId) {
+        self.0.send_modify(|set| {
+            set.remove(worker);
+        });
+    }
+}
+
+impl Set {
+    /// A worker, once it is there.
+    pub(crate) async fn worker(&self, id: &str) -> Arc<dyn Worker> {
+        let id = WorkerId::new(id);
+        let mut set = self.0.subscribe();
+        let set = set.wait_for(|set| set.contains_key(&id)).await.unwrap();
+        Arc::clone(&set[&id])
+    }
+
+    /// Waits until a worker is gone.
+    pub(crate) async fn gone(&self, id: &str) {
+        let id = WorkerId::new(id);
+        let mut set = self.0.subscribe();
+        set.wait_for(|set| !set.contains_key(&id)).await.unwrap();
+    }
+}
+
+/// A node that serves workers and edges.
+pub(crate) struct Node {
+    pub(crate) address: SocketAddr,
+    pub(crate) set: Set,
+    pub(crate) nodes: watch::Sender<Vec<NodeInfo>>,
+    pub(crate) workers: WorkerLinks,
+    pub(crate) links: GatewayLinks,
+    pub(crate) local: Arc<ScriptedGateway>,
+    pub(crate) routing: Arc<ScriptedGateway>,
+    pub(crate) shutdown: CancellationToken,
+}
+
+impl Node {
+    pub(crate) async fn start(config: LinkConfig) -> Self {
+        let id = NodeId::new("node-1");
+        let set = Set::default();
+        let nodes = watch::Sender::new(vec![node_info("node-1")]);
+        let (local, routing) = (
+            ScriptedGateway::new("local"),
+            ScriptedGateway::new("routing"),
+        );
+        let gateways = Gateways {
+            local: local.clone(),
+            routing: routing.clone(),
+        };
+        let workers = serve_workers(
+            id.clone(),
+            Arc::new(set.clone()),
+            nodes.subscribe(),
+            config.clone(),
+        );
+        let links = serve_gateway(id, gateways, config.clone());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let shutdown = CancellationToken::new();
+        let server = ClusterServer {
+            workers: Some(workers.clone()),
+            gateway: Some(links.clone()),
+            config,
+        };
+        let stopped = shutdown.clone().cancelled_owned();
+        tokio::spawn(async move { server.serve(listener, stopped).await.unwrap() });
+        Self {
+            address,
+            set,
+            nodes,
+            workers,
+            links,
+            local,
+            routing,
+            shutdown,
+        }
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.shutdown.cancel();
+    }
+}
+
+/// A scripted worker linked to a node by way of a proxy.
+pub(crate) struct Pair {
+    pub(crate) node: Node,
+    pub(crate) proxy: Proxy,
+    pub(crate) worker: Arc<ScriptedWorker>,
+    pub(crate) joining: JoiningWorker,
+    pub(crate) join: WorkerJoin,
+    /// The worker as the node sees it.
+    pub(crate) remote: Arc<dyn Worker>,
+}
+
+impl Pair {
+    pub(crate) async fn new(worker: Arc<ScriptedWorker>) -> Self {
+        Self::configured(worker, config(), config()).await
+    }
+
+    pub(crate) async fn configured(
+        worker: Arc<ScriptedWorker>,
+        node: LinkConfig,
+        joined: LinkConfig,
+    ) -> Self {
+        let node = Node::start(node).await;
+        let proxy = Proxy::start(node.address).await;
+        let joining = JoiningWorker::new(worker.clone());
+        let join = WorkerJoin::start(&joining, &proxy.address(), joined);
+        let remote = node.set.worker(worker.id.as_str()).await;
+        Self {
+            node,
+            proxy,
+            worker,
+            joining,
+            join,
+            remote,
+        }
+    }
+
+    /// Waits until the link is up (or not).
+    pub(crate) async fn connected(&self, connected: bool) {
+        let mut state = self.join.state();
+        state
+            .wait_for(|state| state.connected == connected)
+            .await
+            .unwrap();
+    }
+
+    /// Waits until the node sees the worker's link as up (or not).
+    pub(crate) async fn seen(&self, up: bool) {
+        until(|| self.node.workers.connected().is_empty() != up).await;
+    }
+}
+
+/// Waits for something that tells nobody when it changes.
+pub(crate) async fn until(mut holds: impl FnMut() -> bool) {
+    while !holds() {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+pub(crate) fn node_info(id: &str) -> NodeInfo {
+    NodeInfo {
+        id: NodeId::new(id),
+        address: format!("{id}.example:7000"),
+        session: true,
+        edge: true,
+        draining: false,
+        sessions: 3,
+        in_flight: 4,
+        version: "0.1.0".to_owned(),
+    }
+}
+
+/// A call that must not be repeated.
+pub(crate) fn journaled() -> Call {
+    call(Durability::Journaled)
+}
+
+/// A call that may be.
+pub(crate) fn repeatable() -> Call {
+    call(Durability::Repeatable)
+}
+
+fn call(durability: Durability) -> Call {
+    Call {
+        id: CallId::generate(),
+        method: Method::ToolsCall,
+        params: Some(RawJson::from_static(r#"{"name":"probe"}"#)),
+        caller: Arc::new(Caller {
+            principal: Principal::new("alice"),
+            session: None,
+            revision: Revision::V2025_11_25,
+            client_info: None,
+            capabilities: RawJson::from_static("{}"),
+        }),
+        progress_token: None,
+        log: LogFilter::Off,
+        deadline: Instant::now() + PATIENCE,
+        durability,
+        traceparent: None,
+        worker: None,
+    }
+}
+
+/// JSON text of so many bytes.
+pub(crate) fn long(bytes: usize) -> RawJson {
+    RawJson::of(&"x".repeat(bytes))
+}
+
+/// The next event's number and its text: parameters, result, or failure.
+pub(crate) async fn next(running: &mut RunningCall) -> Option<(u64, String)> {
+    let CallEvent { sequence, kind } = running.events.next().await?;
+    let text = match kind {
+        CallEventKind::Notification { params, .. } | CallEventKind::Ask { params, .. } => {
+            params.map_or(String::new(), |params| params.as_str().to_owned())
+        }
+        CallEventKind::CloseStream { retry } => format!("close {}", retry.as_millis()),
+        CallEventKind::Finished(CallOutcome::Result(result)) => {
+            format!("result {}", result.as_str())
+        }
+        CallEventKind::Finished(CallOutcome::Error(error)) => format!("error {error}"),
+        CallEventKind::Finished(CallOutcome::Failed(failure)) => format!("failed {failure}"),
+    };
+    Some((sequence, text))
+}
+
+/// Every event that is left.
+pub(crate) async fn rest(running: &mut RunningCall) -> Vec<(u64, String)> {
+    let mut events = Vec::new();
+    while let Some(event) = next(running).await {
+        events.push(event);
+    }
+    events
+}

@@ -1,0 +1,89 @@
+//! Whoever reads a call's events: one at a time, and a later one takes over.
+
+use std::task::{Poll, Waker};
+
+use shoal_ports::{CallEvent, CallEventKind};
+
+use super::{CallRecord, Line, Reader, wake};
+
+impl CallRecord {
+    /// Makes a new reader, who takes over from the present one.
+    pub(in crate::runtime) fn attach(&self, after: u64) -> u64 {
+        let mut line = self.line.lock();
+        line.readers += 1;
+        let number = line.readers;
+        let former = line.reader.replace(Reader {
+            number,
+            read: after,
+            waker: None,
+        });
+        drop(line);
+        self.room.notify_waiters();
+        wake(former.and_then(|reader| reader.waker));
+        number
+    }
+
+    /// Lets go of a reader that is too slow; its events end, and it may attach again.
+    pub(in crate::runtime) fn detach_slow_reader(&self) {
+        let mut line = self.line.lock();
+        let former = line.reader.take();
+        drop(line);
+        wake(former.and_then(|reader| reader.waker));
+    }
+
+    /// The reader's next event.
+    pub(in crate::runtime) fn poll_read(
+        &self,
+        number: u64,
+        waker: &Waker,
+    ) -> Poll<Option<CallEvent>> {
+        let mut line = self.line.lock();
+        let Line { events, reader, .. } = &mut *line;
+        let Some(reader) = reader.as_mut().filter(|reader| reader.number == number) else {
+            return Poll::Ready(None);
+        };
+        let Some(event) = events.next_after(reader.read).cloned() else {
+            if events.has_ended() {
+                return Poll::Ready(None);
+            }
+            match &mut reader.waker {
+                Some(known) => known.clone_from(waker),
+                none => *none = Some(waker.clone()),
+            }
+            return Poll::Pending;
+        };
+        reader.read = event.sequence;
+        let ended = matches!(event.kind, CallEventKind::Finished(_));
+        let passing = ended && self.is_passing(&line);
+        drop(line);
+        if passing {
+            if let Some(ledger) = self.ledger.upgrade() {
+                ledger.forget(self.id);
+            }
+        } else if !ended {
+            self.room.notify_waiters();
+        }
+        Poll::Ready(Some(event))
+    }
+
+    /// The reader has gone.
+    pub(in crate::runtime) fn leave(&self, number: u64) {
+        let mut line = self.line.lock();
+        let Some(reader) = line.reader.take_if(|reader| reader.number == number) else {
+            return;
+        };
+        let undelivered = line.events.has_ended() && reader.read < line.events.last();
+        let retire = undelivered && self.is_passing(&line);
+        let bytes = line.events.bytes();
+        drop(line);
+        self.room.notify_waiters();
+        if retire {
+            self.retire(bytes);
+        }
+    }
+
+    /// Whether nobody has attached after the reader of this number.
+    pub(in crate::runtime) fn is_latest(&self, number: u64) -> bool {
+        self.line.lock().readers == number
+    }
+}
