@@ -219,7 +219,11 @@ impl Streams {
     ///
     /// # Errors
     /// `Gone` when events after the cursor are no longer there.
-    pub(crate) async fn resume(self: &Arc<Self>, cursor: EventId) -> Result<Attachment, LogError> {
+    pub(crate) async fn resume(
+        self: &Arc<Self>,
+        cursor: EventId,
+        prime: bool,
+    ) -> Result<Attachment, LogError> {
         let live = if cursor.stream == StreamId::STANDALONE {
             Some(self.standalone().await?)
         } else {
@@ -241,7 +245,7 @@ impl Streams {
         let generation = live.as_ref().map_or(0, |tail| tail.take_over());
         Ok(Attachment {
             orphaned,
-            ..self.spawn(live, generation, cursor, page.events, false)
+            ..self.spawn(live, generation, cursor, page.events, prime)
         })
     }
 

@@ -338,3 +338,46 @@ async fn a_sleeping_session_is_handed_over_when_it_is_asked_for() {
         .await
         .unwrap();
 }
+
+#[tokio::test]
+async fn a_stale_owner_swallows_no_answer_and_no_cancellation() {
+    let (bench, second) = two_nodes().await;
+    let alice = initialized(&bench).await;
+    lose_lease(&bench.store).await;
+    // The second owner begins a call that the first does not know of.
+    let asking = second.deliver(&alice, post(&call(1, "stream-asks"))).await;
+    let mut stream = stream_of(asking.unwrap());
+    let tool = bench.script.call("stream-asks").await;
+    tool.send(CallEventKind::Ask {
+        ask: AskId(1),
+        method: Method::RootsList,
+        params: None,
+    })
+    .await;
+    let (_, question) = read(&mut stream, 1).await.events.remove(0);
+    let question: serde_json::Value = serde_json::from_str(&question).unwrap();
+    lease(&bench.store, "test").await;
+
+    let answer = serde_json::json!({"jsonrpc":"2.0","id":question["id"],"result":{}});
+    let refused = bench
+        .sessions
+        .deliver(&alice, post(&answer.to_string()))
+        .await;
+    assert_eq!(refused.unwrap_err(), GatewayError::Moved { owner: None });
+    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+    let refused = bench.sessions.deliver(&alice, post(cancel)).await;
+    assert!(
+        matches!(refused, Err(GatewayError::Moved { .. })),
+        "{refused:?}"
+    );
+    assert!(tool.answers.lock().is_empty());
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_waits_for_is_taken_by_the_owner() {
+    let (bench, _) = two_nodes().await;
+    let alice = initialized(&bench).await;
+    let late = r#"{"jsonrpc":"2.0","id":"0123.1","result":{}}"#;
+    let accepted = bench.sessions.deliver(&alice, post(late)).await;
+    assert!(matches!(accepted, Ok(Delivered::Accepted)), "{accepted:?}");
+}

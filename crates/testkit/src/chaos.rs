@@ -145,8 +145,8 @@ async fn start(options: &Options) -> anyhow::Result<Cluster> {
     if options.one_process {
         builder = builder.one_process();
     } else {
-        // A silence that lasts as long as a fault is noticed before it is over.
-        let silence = format!("{}ms", (options.lease / 2).as_millis());
+        // Shorter than the longer faults, so that they are noticed; long enough for a busy machine.
+        let silence = format!("{}ms", options.lease.as_millis());
         builder = builder.setting("cluster.silence", &silence);
     }
     for (name, value) in &options.settings {

@@ -9,6 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::fault_proxy::Classify;
 
+/// How often a socket is looked for. The kernel's table is not read in one piece, and what others open and
+/// close meanwhile can hide an entry.
+const LOOKS: usize = 20;
+
 /// Processes by number, with what each is called. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Dialers(Arc<Mutex<HashMap<u32, String>>>);
@@ -24,11 +28,12 @@ impl Dialers {
     #[must_use]
     pub fn classify(&self) -> Classify {
         let dialers = self.clone();
-        Arc::new(move |from| dialers.class(from).unwrap_or_default())
+        Arc::new(move |from, to| dialers.class(from, to).unwrap_or_default())
     }
 
-    fn class(&self, from: SocketAddr) -> Option<String> {
-        let socket = format!("socket:[{}]", socket_of(from)?);
+    fn class(&self, from: SocketAddr, to: SocketAddr) -> Option<String> {
+        let socket = (0..LOOKS).find_map(|_| socket_of(from, to))?;
+        let socket = format!("socket:[{socket}]");
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known
             .iter()
@@ -37,14 +42,14 @@ impl Dialers {
     }
 }
 
-/// The number of the socket that is bound to a local address.
-fn socket_of(local: SocketAddr) -> Option<u64> {
+/// The number of the socket at the dialling end of a connection.
+fn socket_of(from: SocketAddr, to: SocketAddr) -> Option<u64> {
     let table = std::fs::read_to_string("/proc/net/tcp").ok()?;
-    let wanted = in_table(local)?;
+    let (from, to) = (in_table(from)?, in_table(to)?);
     table
         .lines()
         .map(|line| line.split_whitespace().collect::<Vec<_>>())
-        .filter(|fields| fields.get(1) == Some(&wanted.as_str()))
+        .filter(|fields| fields.get(1..3) == Some(&[from.as_str(), to.as_str()][..]))
         .filter_map(|fields| fields.get(9)?.parse().ok())
         // A connection that is over has none.
         .find(|socket| *socket != 0)
@@ -79,11 +84,12 @@ mod tests {
         let _held = TcpStream::connect(listener.local_addr().unwrap())
             .await
             .unwrap();
-        let (_, from) = listener.accept().await.unwrap();
+        let (accepted, from) = listener.accept().await.unwrap();
+        let to = accepted.local_addr().unwrap();
         let dialers = Dialers::default();
         let classify = dialers.classify();
-        assert_eq!(classify(from), "");
+        assert_eq!(classify(from, to), "");
         dialers.add(std::process::id(), "tests");
-        assert_eq!(classify(from), "tests");
+        assert_eq!(classify(from, to), "tests");
     }
 }

@@ -28,8 +28,9 @@ pub enum Fault {
     Delay(Duration),
 }
 
-/// Who dials, by the address that the connection comes from; faults can be set for some of them only.
-pub type Classify = Arc<dyn Fn(SocketAddr) -> String + Send + Sync>;
+/// Who dials, by the addresses that the connection comes from and goes to; faults can be set for some of them
+/// only.
+pub type Classify = Arc<dyn Fn(SocketAddr, SocketAddr) -> String + Send + Sync>;
 
 /// A proxy in front of one address. Dropped, it closes all its connections.
 #[derive(Debug)]
@@ -53,7 +54,7 @@ impl FaultProxy {
     /// # Errors
     /// When no port can be had.
     pub async fn start(upstream: SocketAddr) -> anyhow::Result<Self> {
-        Self::classified(upstream, Arc::new(|_| String::new())).await
+        Self::classified(upstream, Arc::new(|_, _| String::new())).await
     }
 
     /// A proxy that tells those who dial apart.
@@ -144,7 +145,9 @@ async fn accept(
         };
         let (classify, mut link) = (classify.clone(), link.clone());
         let carry = async move {
-            link.class = classify(from);
+            if let Ok(to) = client.local_addr() {
+                link.class = classify(from, to);
+            }
             carry(client, upstream, link).await;
         };
         tokio::spawn(closed.clone().run_until_cancelled_owned(carry));

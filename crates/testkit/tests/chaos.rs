@@ -16,9 +16,8 @@ async fn survives(fault: Fault) {
     let options = Options {
         fault,
         seed: 7,
-        time: Duration::from_secs(4),
-        peace: Duration::from_millis(800),
-        lease: Duration::from_secs(1),
+        time: Duration::from_secs(6),
+        peace: Duration::from_secs(1),
         sessions: 20,
         thinking: Duration::from_millis(600),
         ..Options::default()
@@ -27,6 +26,14 @@ async fn survives(fault: Fault) {
     assert!(report.is_clean(), "{report}");
     assert!(report.verdict.counts.results > 0, "{report}");
     assert!(!report.injected.is_empty(), "{report}");
+    let cuts = [
+        Fault::CutEdgeSession,
+        Fault::CutSessionWorker,
+        Fault::CutRedis,
+    ];
+    if cuts.contains(&fault) {
+        assert!(report.disturbed > 0, "nothing was cut: {report}");
+    }
 }
 
 #[tokio::test]

@@ -115,7 +115,7 @@ async fn a_delay_only_delays() {
 #[tokio::test]
 async fn a_fault_can_be_for_some_only() {
     let connections = AtomicUsize::new(0);
-    let by_turn = move |_| connections.fetch_add(1, Ordering::Relaxed).to_string();
+    let by_turn = move |_, _| connections.fetch_add(1, Ordering::Relaxed).to_string();
     let proxy = FaultProxy::classified(echo().await, Arc::new(by_turn))
         .await
         .unwrap();

@@ -22,8 +22,8 @@ impl Line {
     /// another one.
     ///
     /// # Errors
-    /// `Cancelled` for a call that its caller has cancelled and that cannot be told so; else
-    /// `OutcomeUnknown`.
+    /// `Cancelled` for a call that its caller has cancelled and that cannot be told so; what the last worker
+    /// said for one that is safe to repeat; else `OutcomeUnknown`.
     pub(super) async fn mend(&mut self) -> Result<(), CallFailure> {
         if self.steering.is_replaced() {
             // Attaching again would only take it back.
@@ -49,10 +49,11 @@ impl Line {
             if self.again().await.is_ok() {
                 return Ok(());
             }
-            // There is no other worker, but this one may come back.
+            // There is no other worker, but this one may come back, or another come.
             if self.reattach(self.shared.config.reconnect_wait()).await {
                 return Ok(());
             }
+            return self.again().await;
         }
         Err(lost)
     }

@@ -74,7 +74,7 @@ async fn attempts_are_bounded() {
         .map(|n| setting.add(breaking(&format!("w{n}"))))
         .collect();
     let failure = setting.failure(legacy("t", json!({})).repeatable()).await;
-    assert!(matches!(failure, CallFailure::OutcomeUnknown { .. }));
+    assert!(matches!(failure, CallFailure::NotExecuted { .. }));
     assert_eq!(calls(&workers), 3);
 }
 

@@ -91,7 +91,8 @@ impl<'a> Drive<'a> {
     pub(super) async fn run(mut self) -> End {
         self.announce();
         loop {
-            let leaving = *self.leave.borrow_and_update();
+            // Seen only where it is announced.
+            let leaving = *self.leave.borrow();
             if let Some(deadline) = leaving
                 && (self.seat.is_idle() || Instant::now() >= deadline)
             {

@@ -25,6 +25,8 @@ pub(super) struct Flight {
     held: Vec<(AskId, Outcome)>,
     /// Whether somebody reads the events.
     reading: bool,
+    /// Whether its link broke and the reader has not said yet which events it has.
+    parked: bool,
     /// What may be sent.
     credit: i64,
     /// The number of the last event that was sent.
@@ -68,6 +70,7 @@ impl Flight {
             answered: Vec::new(),
             held: Vec::new(),
             reading: true,
+            parked: false,
             credit,
             last: after,
             spoken: false,
@@ -82,8 +85,13 @@ impl Flight {
         self.bell.ring();
     }
 
-    /// Looks for something to say. While there is `nobody` to hear it, only starts go on.
-    pub(super) fn poll(&mut self, nobody: bool) -> Step {
+    /// Its link broke: nothing is sent until the reader has come back.
+    pub(super) fn park(&mut self) {
+        self.parked = true;
+    }
+
+    /// Looks for something to say. While it is parked, only its start goes on.
+    pub(super) fn poll(&mut self) -> Step {
         let waker = self.waker.clone();
         let mut cx = Context::from_waker(&waker);
         if let Stage::Starting(opening) = &mut self.stage {
@@ -96,7 +104,7 @@ impl Flight {
         let Stage::Reading(events) = &mut self.stage else {
             return Step::Wait;
         };
-        if nobody || self.credit <= 0 {
+        if self.parked || self.credit <= 0 {
             return Step::Wait;
         }
         match Pin::new(events).poll_next(&mut cx) {
@@ -170,6 +178,12 @@ impl Flight {
         }
     }
 
+    /// The fates of its answers, of a flight that is over.
+    pub(super) fn into_fates(self) -> Vec<(AskId, bool)> {
+        let fates = self.answered.into_iter();
+        fates.filter_map(|(ask, open)| Some((ask, open?))).collect()
+    }
+
     /// Remembers the fate of an answer.
     pub(super) fn answered(&mut self, ask: AskId, open: bool) {
         if let Some((_, fate)) = self.answered.iter_mut().find(|(known, _)| *known == ask) {
@@ -216,6 +230,7 @@ impl Flight {
         opening: impl FnOnce() -> Opening,
     ) -> bool {
         self.credit = credit;
+        self.parked = false;
         if self.last != after {
             if self.is_taken_over() {
                 return false;

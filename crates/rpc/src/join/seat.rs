@@ -20,6 +20,9 @@ use crate::link::versions::Peer;
 use crate::proto::worker::v1::worker_frame::Frame;
 use crate::proto::worker::v1::{self as wire, WorkerFrame};
 
+/// Calls that have ended of which the fates of answers are remembered.
+const FATES: usize = 256;
+
 /// What a worker keeps for one node.
 pub(super) struct Seat {
     pub(super) joining: Arc<Joining>,
@@ -30,6 +33,8 @@ pub(super) struct Seat {
     flights: HashMap<u64, Flight>,
     /// Flights of which nothing was said, and when it should be.
     quiet: VecDeque<(Instant, u64)>,
+    /// What became of the answers to calls that have just ended.
+    fates: VecDeque<(u64, Vec<(AskId, bool)>)>,
     pub(super) chores: Chores,
     /// Set when nothing may be started any more.
     pub(super) parted: bool,
@@ -45,6 +50,7 @@ impl Seat {
             credit: 0,
             flights: HashMap::new(),
             quiet: VecDeque::new(),
+            fates: VecDeque::new(),
             parted: false,
         }
     }
@@ -63,6 +69,9 @@ impl Seat {
     pub(super) fn unlink(&mut self) {
         self.outbox = None;
         self.quiet.clear();
+        for flight in self.flights.values_mut() {
+            flight.park();
+        }
     }
 
     /// Keeps the named flights only.
@@ -74,6 +83,7 @@ impl Seat {
     /// Forgets the node.
     pub(super) fn clear(&mut self) {
         self.flights.clear();
+        self.fates.clear();
         self.chores.unsubscribe_all();
     }
 
@@ -155,7 +165,7 @@ impl Seat {
     /// Passes an answer on, and acknowledges it once its fate is known.
     pub(super) fn answer(&mut self, number: u64, ask: AskId, outcome: Outcome) {
         let Some(flight) = self.flights.get_mut(&number) else {
-            return;
+            return self.answer_again(number, ask);
         };
         let Some(mut open) = flight.answer(ask, outcome) else {
             return;
@@ -164,6 +174,27 @@ impl Seat {
         match (&mut open).now_or_never() {
             Some(open) => self.done(Done::Answered(number, ask, open)),
             None => (self.chores).add(async move { Done::Answered(number, ask, open.await) }),
+        }
+    }
+
+    /// Acknowledges an answer to a call that has ended since: its acknowledgement got lost with a link.
+    fn answer_again(&mut self, flight: u64, ask: AskId) {
+        let mut known = self.fates.iter().filter(|(known, ..)| *known == flight);
+        let fates = known.next_back().map(|(_, fates)| fates.iter());
+        if let Some((_, open)) = fates.and_then(|mut fates| fates.find(|(known, _)| *known == ask))
+        {
+            self.done(Done::Answered(flight, ask, *open));
+        }
+    }
+
+    /// Drops a flight whose call has ended, except for what became of its answers.
+    fn remember(&mut self, number: u64) {
+        let fates = (self.flights.remove(&number)).map(Flight::into_fates);
+        if let Some(fates) = fates.filter(|fates| !fates.is_empty()) {
+            if self.fates.len() >= FATES {
+                self.fates.pop_front();
+            }
+            self.fates.push_back((number, fates));
         }
     }
 

@@ -13,11 +13,13 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 use super::{Carrier, InFlight};
-use crate::live::{LiveSession, log_failed};
-use crate::streams::Tail;
+use crate::live::{LiveSession, log_failed, store_failed};
+use crate::streams::{Attachment, Tail};
 
 /// How often a step that the store did not confirm is tried again.
 const AGAIN: Duration = Duration::from_millis(100);
+/// How long a stream that nobody writes is waited for: its call is being journaled, or taken over.
+const ORPHANED_FOR: Duration = Duration::from_secs(10);
 
 type Opened = oneshot::Sender<Result<Delivered, GatewayError>>;
 
@@ -128,7 +130,7 @@ impl Carrier {
         }
     }
 
-    /// What an earlier delivery began.
+    /// What an earlier delivery began. The client, which may have got nothing of it, is given an id.
     pub(crate) async fn read_again(
         &self,
         live: &LiveSession,
@@ -137,9 +139,47 @@ impl Carrier {
         if live.transport == SessionTransport::SingleStream {
             return Ok(Delivered::Accepted);
         }
-        let attachment = live.streams.resume(beginning).await;
-        let attachment = attachment.map_err(|error| log_failed(&error, &self.config))?;
+        let prime = live.primes_streams();
+        let attachment = self.resume_stream(live, beginning, prime).await?;
         Ok(Delivered::Stream(attachment.stream))
+    }
+
+    /// Resumes a stream. One that has not finished and that nobody writes here is about to be written, or
+    /// somebody else owns the session.
+    ///
+    /// # Errors
+    /// As the log says; `Moved` when the session is not this node's any more.
+    pub(crate) async fn resume_stream(
+        &self,
+        live: &LiveSession,
+        cursor: EventId,
+        prime: bool,
+    ) -> Result<Attachment, GatewayError> {
+        let until = Instant::now() + ORPHANED_FOR;
+        loop {
+            let attachment = live.streams.resume(cursor, prime).await;
+            let attachment = attachment.map_err(|error| log_failed(&error, &self.config))?;
+            if !attachment.orphaned || Instant::now() >= until {
+                return Ok(attachment);
+            }
+            self.check_ownership(live).await?;
+            sleep(AGAIN).await;
+        }
+    }
+
+    /// Asks the store whether the session is still this node's.
+    ///
+    /// # Errors
+    /// `Moved` when it is not.
+    pub(crate) async fn check_ownership(&self, live: &LiveSession) -> Result<(), GatewayError> {
+        let asked = [(live.id.clone(), live.epoch)];
+        let held = self.store.directory.held(&asked).await;
+        let held = held.map_err(|error| store_failed(&error, &self.config))?;
+        if held.first() == Some(&true) {
+            return Ok(());
+        }
+        live.lose();
+        Err(GatewayError::Moved { owner: None })
     }
 
     /// Journals. A step that the store does not confirm is repeated: whether it was done must be known

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use shoal_ports::{CallFailure, Delivered, DeliveryId, GatewayError, Post, SessionRef};
+use shoal_ports::{CallFailure, Delivered, DeliveryId, GatewayError, Post, SessionRef, StoreError};
 use shoal_protocol::{
-    Body, InvalidMessage, Message, RequestId, RpcError, batch, error_response,
+    Body, InvalidMessage, Message, Method, RequestId, RpcError, batch, error_response,
     error_response_without_id,
 };
 
@@ -30,7 +30,15 @@ impl Node {
         }
         match post.body {
             Body::Single(message) => {
+                let steers = match &message {
+                    Message::Response(_) => true,
+                    Message::Notification(said) => said.method == Method::Cancelled,
+                    Message::Request(_) => false,
+                };
                 let (live, effect) = self.apply(to, message).await?;
+                if steers {
+                    return Box::pin(self.steer(&live, effect)).await;
+                }
                 self.carry_out(&live, effect, post.delivery).await
             }
             Body::Batch(members) => Box::pin(self.deliver_batch(to, members, post.delivery)).await,
@@ -98,6 +106,26 @@ impl Node {
         }
     }
 
+    /// Carries out what an answer or a cancellation of the client brings. Nothing is written for it, so a
+    /// node that has lost the session would not notice: where the call is not found, or does not listen,
+    /// the store is asked, lest the message is lost here.
+    async fn steer(
+        self: &Arc<Self>,
+        live: &Arc<LiveSession>,
+        effect: Effect,
+    ) -> Result<Delivered, GatewayError> {
+        let reached = match effect {
+            // Accepted means that the call has it, whatever happens to this node next.
+            Effect::Answer { slot, ask, outcome } => slot.answer(ask, outcome).await,
+            Effect::Cancel { slot, reason } => slot.cancel(&reason),
+            _ => false,
+        };
+        if !reached {
+            self.carrier.check_ownership(live).await?;
+        }
+        Ok(Delivered::Accepted)
+    }
+
     async fn respond(
         &self,
         live: &LiveSession,
@@ -133,9 +161,9 @@ impl Node {
                 let (node, live) = (self.clone(), live.clone());
                 // In a task of its own: half a subscription would be counted for ever.
                 let subscribing = async move { node.subscribe(&live, request, uri).await };
-                tokio::spawn(subscribing)
-                    .await
-                    .map_err(|error| GatewayError::Internal(error.to_string()))
+                let subscribed = tokio::spawn(subscribing).await;
+                subscribed
+                    .map_err(|error| GatewayError::Internal(error.to_string()))?
                     .map(Some)
             }
             Effect::Unsubscribe { request, uri } => {
@@ -145,7 +173,6 @@ impl Node {
                 Ok(Some(empty_result(&request)))
             }
             Effect::Answer { slot, ask, outcome } => {
-                // Accepted means that the call has it, whatever happens to this node next.
                 slot.answer(ask, outcome).await;
                 Ok(None)
             }
@@ -163,19 +190,28 @@ impl Node {
         }
     }
 
-    async fn subscribe(&self, live: &LiveSession, request: RequestId, uri: String) -> Bytes {
+    async fn subscribe(
+        &self,
+        live: &LiveSession,
+        request: RequestId,
+        uri: String,
+    ) -> Result<Bytes, GatewayError> {
         self.subscribers.add(&uri, &live.id);
         match self.carrier.dispatcher.subscribe(&uri).await {
             Ok(()) => {
-                if let Err(error) = self.save(live).await {
-                    tracing::warn!(session = %live.id, %error, "could not store a subscription");
+                match self.save(live).await {
+                    Ok(()) => {}
+                    Err(StoreError::Stale) => return Err(GatewayError::Moved { owner: None }),
+                    Err(error) => {
+                        tracing::warn!(session = %live.id, %error, "could not store a subscription");
+                    }
                 }
-                empty_result(&request)
+                Ok(empty_result(&request))
             }
             Err(error) => {
                 self.subscribers.remove(&uri, &live.id);
                 live.note(Input::SubscriptionFailed(uri));
-                error_response(&request, &error)
+                Ok(error_response(&request, &error))
             }
         }
     }

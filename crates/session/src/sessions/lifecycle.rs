@@ -137,9 +137,13 @@ impl Node {
             return Ok(());
         };
         let directory = &self.carrier.store.directory;
-        directory
+        let saved = directory
             .save(&live.id, live.epoch, record, self.record_life())
-            .await?;
+            .await;
+        if saved == Err(StoreError::Stale) {
+            live.lose();
+        }
+        saved?;
         live.last_saved.store(self.now(), Ordering::Relaxed);
         Ok(())
     }

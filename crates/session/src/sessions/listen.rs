@@ -6,7 +6,7 @@ use shoal_ports::{EventStream, GatewayError, SessionRef};
 use shoal_protocol::{EventId, StreamId};
 
 use super::Node;
-use crate::live::{LiveSession, log_failed, store_failed};
+use crate::live::{LiveSession, log_failed};
 use crate::state::Input;
 use crate::streams::{Attachment, Tail};
 
@@ -20,15 +20,12 @@ impl Node {
         let failed = |error| log_failed(&error, &self.config);
         match cursor {
             Some(cursor) if cursor.stream != StreamId::STANDALONE => {
-                let attachment = live.streams.resume(cursor).await.map_err(failed)?;
-                if attachment.orphaned {
-                    self.check_ownership(&live).await?;
-                }
-                Ok(attachment.stream)
+                let attachment = self.carrier.resume_stream(&live, cursor, false);
+                Ok(attachment.await?.stream)
             }
             Some(cursor) => {
                 let tail = live.streams.standalone().await.map_err(failed)?;
-                let attachment = live.streams.resume(cursor).await.map_err(failed)?;
+                let attachment = live.streams.resume(cursor, false).await.map_err(failed)?;
                 Ok(self.attached(&live, tail, attachment).await)
             }
             None => {
@@ -47,18 +44,6 @@ impl Node {
                 Ok(self.attached(&live, tail, attachment).await)
             }
         }
-    }
-
-    /// Asks the store whether the session is still this node's.
-    async fn check_ownership(&self, live: &LiveSession) -> Result<(), GatewayError> {
-        let asked = [(live.id.clone(), live.epoch)];
-        let held = self.carrier.store.directory.held(&asked).await;
-        let held = held.map_err(|error| store_failed(&error, &self.config))?;
-        if held.first() == Some(&true) {
-            return Ok(());
-        }
-        live.lose();
-        Err(GatewayError::Moved { owner: None })
     }
 
     /// The session knows that somebody listens, for as long as that is so.

@@ -235,7 +235,6 @@ impl Node {
                 }
             }
         }
-        self.clear_all_lost().await;
         let asleep: Vec<(SessionId, Epoch)> = self
             .passive
             .iter()
@@ -249,6 +248,8 @@ impl Node {
                 }
             }
         }
+        // Last, since it takes its time.
+        self.clear_all_lost().await;
         Ok(())
     }
 }

@@ -55,12 +55,18 @@ impl CallSlot {
         state.control = Some(control);
     }
 
-    /// Stops the call, now or as soon as it can be steered.
-    pub(crate) fn cancel(&self, reason: &str) {
+    /// Stops the call, now or as soon as it can be steered. `false` when somebody else steers it.
+    pub(crate) fn cancel(&self, reason: &str) -> bool {
         let mut state = self.state.lock();
         match &state.control {
-            Some(control) => control.cancel(reason),
-            None => state.cancelled = Some(reason.to_owned()),
+            Some(control) => {
+                control.cancel(reason);
+                !control.is_replaced()
+            }
+            None => {
+                state.cancelled = Some(reason.to_owned());
+                true
+            }
         }
     }
 

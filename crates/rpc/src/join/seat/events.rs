@@ -21,7 +21,7 @@ impl Seat {
             let Some(flight) = self.flights.get_mut(&number) else {
                 return;
             };
-            let step = flight.poll(self.outbox.is_none());
+            let step = flight.poll();
             for (ask, outcome) in flight.take_held() {
                 self.answer(number, ask, outcome);
             }
@@ -61,7 +61,7 @@ impl Seat {
             let _ = self.push(number, Frame::Event(stand_in));
         }
         if end {
-            self.flights.remove(&number);
+            self.remember(number);
             return;
         }
         let Some(flight) = self.flights.get_mut(&number) else {

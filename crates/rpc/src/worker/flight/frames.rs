@@ -58,8 +58,13 @@ impl Flight {
         };
         let answers = line.answers.iter();
         let answers = answers.map(|answer| self.answer_frame(answer.ask, answer.outcome.clone()));
-        let mut frames: Vec<_> = std::iter::once(first).chain(answers).collect();
-        frames.extend((line.cancelled.as_deref()).map(|reason| self.cancel_frame(reason)));
+        let cancel = line.cancelled.as_deref();
+        let steering = answers.chain(cancel.map(|reason| self.cancel_frame(reason)));
+        // A worker that remembers the flight hears it first, since the call may end as soon as it is read
+        // again; one that does not hears it once it has the call again.
+        let mut frames: Vec<_> = steering.clone().collect();
+        frames.push(first);
+        frames.extend(steering);
         let stays = !line.is_left();
         if !stays {
             frames.push(self.detach_frame(false));
