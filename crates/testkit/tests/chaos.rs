@@ -37,7 +37,6 @@ async fn survives(fault: Fault) {
 }
 
 #[tokio::test]
-#[ignore = "needs the shoal binary"]
 async fn without_faults_every_call_has_its_result() {
     let _alone = ALONE.lock().await;
     let options = Options {
@@ -58,7 +57,6 @@ async fn without_faults_every_call_has_its_result() {
 macro_rules! survives {
     ($($name:ident: $fault:ident,)*) => {$(
         #[tokio::test(flavor = "multi_thread")]
-        #[ignore = "needs the cluster"]
         async fn $name() {
             survives(Fault::$fault).await;
         }

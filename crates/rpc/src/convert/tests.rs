@@ -1,25 +1,24 @@
 //! What goes out as a message comes back as it was.
 
+mod strategies;
+
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use proptest::prelude::{Just, Strategy, any, proptest};
-use proptest::{collection, option, prop_oneof};
+use proptest::option;
+use proptest::prelude::{any, proptest};
 use prost::Message as _;
 use shoal_ports::{
-    Announcement, AskId, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Caller,
-    DeliveryId, Durability, GatewayError, LogFilter, NodeId, NodeInfo, OpenSession, Opened,
-    PoolCatalog, Post, Principal, RawObjectOrEmpty, SessionId, SessionTransport, StreamItem,
-    WorkerId, WorkerLoad,
-};
-use shoal_protocol::{
-    Body, EventId, InvalidMessage, LogLevel, Message, Method, Notification, Outcome, RawJson,
-    Request, RequestId, Response, Revision, RpcError, StreamId,
+    Announcement, Call, CallFailure, DeliveryId, Durability, GatewayError, NodeId, NodeInfo,
+    OpenSession, Opened, Post, Principal, SessionId, SessionTransport, WorkerId, WorkerLoad,
 };
 use tokio::time::Instant;
 
+use self::strategies::{
+    body, call, catalog, event, event_id, failure, item, outcome, refusal, request, revision, text,
+};
 use super::call::{call_in, call_out};
 use super::catalog::{announcement_in, announcement_out, load_in, load_out};
 use super::event::{event_in, event_out};
@@ -40,258 +39,6 @@ fn through<M: prost::Message + Default>(message: &M) -> M {
 /// Equality of types that have none of their own.
 fn same(left: &impl Debug, right: &impl Debug) {
     assert_eq!(format!("{left:?}"), format!("{right:?}"));
-}
-
-fn text() -> impl Strategy<Value = String> {
-    prop_oneof![Just(String::new()), any::<String>()]
-}
-
-fn json() -> impl Strategy<Value = RawJson> {
-    prop_oneof![
-        Just(RawJson::from_static("null")),
-        Just(RawJson::from_static("{}")),
-        Just(RawJson::from_static(
-            r#"{"b":1.0,  "a":[1e400,123456789012345678901]}"#
-        )),
-        any::<String>().prop_map(|text| RawJson::of(&text)),
-        any::<i64>().prop_map(|number| RawJson::of(&number)),
-    ]
-}
-
-fn millis() -> impl Strategy<Value = Duration> {
-    (0..10_000_000_u64).prop_map(Duration::from_millis)
-}
-
-fn method() -> impl Strategy<Value = Method> {
-    prop_oneof![
-        Just(Method::ToolsCall),
-        Just(Method::Progress),
-        any::<String>().prop_map(|name| Method::from_name(&name)),
-    ]
-}
-
-fn error() -> impl Strategy<Value = RpcError> {
-    (any::<i64>(), text(), option::of(json())).prop_map(|(code, message, data)| RpcError {
-        code,
-        message,
-        data,
-    })
-}
-
-fn outcome() -> impl Strategy<Value = Outcome> {
-    prop_oneof![
-        json().prop_map(Outcome::Result),
-        error().prop_map(Outcome::Error)
-    ]
-}
-
-fn failure() -> impl Strategy<Value = CallFailure> {
-    prop_oneof![
-        text().prop_map(|reason| CallFailure::NotExecuted { reason }),
-        (text(), millis()).prop_map(|(reason, retry_after)| CallFailure::Overloaded {
-            reason,
-            retry_after
-        }),
-        text().prop_map(|reason| CallFailure::OutcomeUnknown { reason }),
-        millis().prop_map(|limit| CallFailure::DeadlineExceeded { limit }),
-        Just(CallFailure::Cancelled),
-    ]
-}
-
-fn event() -> impl Strategy<Value = CallEvent> {
-    let ends = prop_oneof![
-        json().prop_map(CallOutcome::Result),
-        error().prop_map(CallOutcome::Error),
-        failure().prop_map(CallOutcome::Failed),
-    ];
-    let kinds = prop_oneof![
-        (method(), option::of(json()))
-            .prop_map(|(method, params)| CallEventKind::Notification { method, params }),
-        (any::<u64>(), method(), option::of(json())).prop_map(|(ask, method, params)| {
-            CallEventKind::Ask {
-                ask: AskId(ask),
-                method,
-                params,
-            }
-        }),
-        millis().prop_map(|retry| CallEventKind::CloseStream { retry }),
-        ends.prop_map(CallEventKind::Finished),
-    ];
-    (any::<u64>(), kinds).prop_map(|(sequence, kind)| CallEvent { sequence, kind })
-}
-
-fn revision() -> impl Strategy<Value = Revision> {
-    proptest::sample::select(Revision::ALL.to_vec())
-}
-
-fn caller() -> impl Strategy<Value = Caller> {
-    (
-        text(),
-        option::of(text()),
-        revision(),
-        option::of(json()),
-        json(),
-    )
-        .prop_map(
-            |(principal, session, revision, client_info, capabilities)| Caller {
-                principal: Principal::new(principal),
-                session: session.map(SessionId::new),
-                revision,
-                client_info,
-                capabilities,
-            },
-        )
-}
-
-fn log() -> impl Strategy<Value = LogFilter> {
-    proptest::sample::select(vec![
-        LogFilter::Off,
-        LogFilter::AtLeast(LogLevel::Debug),
-        LogFilter::AtLeast(LogLevel::Info),
-        LogFilter::AtLeast(LogLevel::Notice),
-        LogFilter::AtLeast(LogLevel::Warning),
-        LogFilter::AtLeast(LogLevel::Error),
-        LogFilter::AtLeast(LogLevel::Critical),
-        LogFilter::AtLeast(LogLevel::Alert),
-        LogFilter::AtLeast(LogLevel::Emergency),
-    ])
-}
-
-fn call(now: Instant) -> impl Strategy<Value = Call> {
-    let what = (any::<[u8; 16]>(), method(), option::of(json()), caller());
-    let how = (
-        option::of(json()),
-        log(),
-        millis(),
-        any::<bool>(),
-        option::of(text()),
-        option::of(text()),
-    );
-    (what, how).prop_map(
-        move |((id, method, params, caller), (token, log, left, repeatable, trace, worker))| Call {
-            id: CallId::from_bytes(id),
-            method,
-            params,
-            caller: Arc::new(caller),
-            progress_token: token,
-            log,
-            deadline: now + left,
-            durability: if repeatable {
-                Durability::Repeatable
-            } else {
-                Durability::Journaled
-            },
-            traceparent: trace,
-            worker: worker.map(WorkerId::new),
-        },
-    )
-}
-
-fn request_id() -> impl Strategy<Value = RequestId> {
-    prop_oneof![
-        any::<u64>().prop_map(RequestId::from_number),
-        any::<String>().prop_map(|text| RequestId::from_string(&text)),
-    ]
-}
-
-fn request() -> impl Strategy<Value = Request> {
-    (request_id(), method(), option::of(json())).prop_map(|(id, method, params)| Request {
-        id,
-        method,
-        params,
-    })
-}
-
-fn message() -> impl Strategy<Value = Message> {
-    prop_oneof![
-        request().prop_map(Message::Request),
-        (method(), option::of(json()))
-            .prop_map(|(method, params)| Message::Notification(Notification { method, params })),
-        (request_id(), outcome())
-            .prop_map(|(id, outcome)| Message::Response(Response { id, outcome })),
-    ]
-}
-
-fn body() -> impl Strategy<Value = Body> {
-    let invalid = (option::of(request_id()), error())
-        .prop_map(|(id, error)| Err(InvalidMessage { id, error }));
-    prop_oneof![
-        message().prop_map(Body::Single),
-        collection::vec(prop_oneof![message().prop_map(Ok), invalid], 0..5).prop_map(Body::Batch),
-    ]
-}
-
-fn event_id() -> impl Strategy<Value = EventId> {
-    any::<(u32, u32, u64)>().prop_map(|(epoch, stream, sequence)| EventId {
-        epoch,
-        stream: StreamId(stream),
-        sequence,
-    })
-}
-
-fn item() -> impl Strategy<Value = StreamItem> {
-    prop_oneof![
-        (event_id(), any::<Vec<u8>>()).prop_map(|(id, data)| StreamItem::Event {
-            id,
-            data: data.into()
-        }),
-        (event_id(), millis()).prop_map(|(id, retry)| StreamItem::Prime { id, retry }),
-        millis().prop_map(StreamItem::Retry),
-        Just(StreamItem::Moved),
-    ]
-}
-
-fn refusal() -> impl Strategy<Value = GatewayError> {
-    let many = || (any::<u32>().prop_map(|limit| limit as usize), millis());
-    prop_oneof![
-        Just(GatewayError::NotFound),
-        error().prop_map(GatewayError::Rejected),
-        option::of(text()).prop_map(|owner| GatewayError::Moved {
-            owner: owner.map(NodeId::new)
-        }),
-        text().prop_map(|reason| GatewayError::Unreachable { reason }),
-        text().prop_map(|why| GatewayError::HistoryGone(why.into())),
-        many().prop_map(
-            |(limit, retry_after)| GatewayError::TooManySessionsOfPrincipal { limit, retry_after }
-        ),
-        many()
-            .prop_map(|(limit, retry_after)| GatewayError::TooManySessions { limit, retry_after }),
-        (text(), millis()).prop_map(|(reason, retry_after)| GatewayError::Overloaded {
-            reason,
-            retry_after
-        }),
-        (text(), millis()).prop_map(|(reason, retry_after)| GatewayError::Unavailable {
-            reason,
-            retry_after
-        }),
-        text().prop_map(GatewayError::Internal),
-    ]
-}
-
-fn catalog() -> impl Strategy<Value = PoolCatalog> {
-    let list = || collection::vec(json(), 0..4);
-    let said = (option::of(json()), option::of(text()), json());
-    (said, list(), list(), list(), list(), any::<[u64; 3]>()).prop_map(
-        |(
-            (server_info, instructions, capabilities),
-            tools,
-            resources,
-            templates,
-            prompts,
-            ages,
-        )| {
-            PoolCatalog {
-                server_info,
-                instructions,
-                capabilities: RawObjectOrEmpty(capabilities),
-                tools,
-                resources,
-                resource_templates: templates,
-                prompts,
-                generations: ages,
-            }
-        },
-    )
 }
 
 proptest! {

@@ -44,6 +44,8 @@ pub(super) type Opening = BoxFuture<'static, Result<RunningCall, CallFailure>>;
 
 enum Stage {
     Starting(Opening),
+    /// It was refused, and nobody has been told.
+    Refusing(CallFailure),
     Reading(CallEvents),
     /// Nobody reads the events, but the call can be steered.
     Steering,
@@ -98,15 +100,17 @@ impl Flight {
             match opening.as_mut().poll(&mut cx) {
                 Poll::Pending => return Step::Wait,
                 Poll::Ready(Ok(running)) => self.run(running),
-                Poll::Ready(Err(failure)) => return Step::Refused(failure),
+                Poll::Ready(Err(failure)) => self.stage = Stage::Refusing(failure),
             }
         }
-        let Stage::Reading(events) = &mut self.stage else {
-            return Step::Wait;
-        };
-        if self.parked || self.credit <= 0 {
+        if self.parked {
             return Step::Wait;
         }
+        let events = match &mut self.stage {
+            Stage::Reading(events) if self.credit > 0 => events,
+            Stage::Refusing(failure) => return Step::Refused(failure.clone()),
+            _ => return Step::Wait,
+        };
         match Pin::new(events).poll_next(&mut cx) {
             Poll::Pending => Step::Wait,
             Poll::Ready(Some(event)) => Step::Event(event),

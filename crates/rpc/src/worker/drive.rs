@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_ports::{BusEvent, CallFailure, NodeInfo};
+use shoal_ports::{BusEvent, NodeInfo};
 use shoal_protocol::RawJson;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -27,6 +27,8 @@ pub(super) type WorkerInbox = Inbox<Streaming<WorkerFrame>, WorkerFrame, NodeFra
 /// A link of a worker.
 pub(super) struct Drive {
     pub(super) home: Arc<Home>,
+    /// Its number at home.
+    pub(super) link: u64,
     pub(super) inbox: WorkerInbox,
     pub(super) outbox: Arc<Outbox<NodeFrame>>,
     pub(super) nodes: watch::Receiver<Vec<NodeInfo>>,
@@ -95,17 +97,16 @@ impl Drive {
             Frame::Event(event) => self.event(event)?,
             Frame::Accepted(said) => {
                 if let Some(flight) = self.home.flight(said.flight) {
-                    flight.accepted();
+                    flight.accepted(self.link);
                 }
             }
-            Frame::Refused(said) => self.over(said.flight, failure_in(said.failure)),
+            Frame::Refused(said) => self.refused(said),
             Frame::Lost(said) => {
-                if let Some(flight) = self.home.flight(said.flight).filter(|_| said.replaced) {
-                    flight.replaced();
+                if let Some(flight) = self.home.flight(said.flight)
+                    && flight.lost(self.link, said.replaced)
+                {
+                    self.home.forget(&flight);
                 }
-                let reason = "another reader has taken the call over, or this one was too slow";
-                let reason = reason.to_owned();
-                self.over(said.flight, CallFailure::OutcomeUnknown { reason });
             }
             Frame::AnswerTaken(said) => self.home.answer_taken(said),
             Frame::Load(load) => self.home.gauge.report(load_in(load)),
@@ -131,7 +132,7 @@ impl Drive {
         let Some(flight) = self.home.flight(event.flight) else {
             return Ok(());
         };
-        match flight.event(event, self.home.most_unread()) {
+        match flight.event(self.link, event, self.home.most_unread()) {
             Arrived::More => {}
             Arrived::Last => self.home.forget(&flight),
             Arrived::TooMuch => {
@@ -144,9 +145,10 @@ impl Drive {
         Ok(())
     }
 
-    fn over(&self, flight: u64, failure: CallFailure) {
-        if let Some(flight) = self.home.flight(flight) {
-            flight.over(failure);
+    fn refused(&self, said: wire::Refused) {
+        if let Some(flight) = self.home.flight(said.flight)
+            && flight.over(self.link, failure_in(said.failure))
+        {
             self.home.forget(&flight);
         }
     }

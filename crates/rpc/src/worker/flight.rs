@@ -61,7 +61,8 @@ pub(super) enum Left {
 }
 
 impl Flight {
-    pub(super) fn new(number: u64, begin: Begin) -> Self {
+    /// A flight that is opened on a link (0: none yet).
+    pub(super) fn new(number: u64, begin: Begin, link: u64) -> Self {
         let (call, is_start, repeatable, last) = match &begin {
             Begin::Start(call) => {
                 let repeatable = call.durability == Durability::Repeatable;
@@ -74,20 +75,20 @@ impl Flight {
             call,
             is_start,
             repeatable,
-            line: Mutex::new(Line::new(begin, last)),
+            line: Mutex::new(Line::new(begin, last, link)),
         }
     }
 
     /// The worker runs the call.
-    pub(super) fn accepted(&self) {
-        self.change(|line| line.run());
+    pub(super) fn accepted(&self, link: u64) {
+        self.change(Some(link), Line::run);
     }
 
     /// Takes an event in. One that is known already is left out. The reader may be `most` behind.
-    pub(super) fn event(&self, event: wire::Event, most: u64) -> Arrived {
+    pub(super) fn event(&self, link: u64, event: wire::Event, most: u64) -> Arrived {
         let end = event::is_end(&event);
-        let mut arrived = if end { Arrived::Last } else { Arrived::More };
-        self.change(|line| {
+        let mut arrived = Arrived::More;
+        self.change(Some(link), |line| {
             if event.sequence <= line.last && !end {
                 return;
             }
@@ -101,14 +102,10 @@ impl Flight {
             }
             if end {
                 line.end("the call has ended");
+                arrived = Arrived::Last;
             }
         });
         arrived
-    }
-
-    /// Another reader has the call now.
-    pub(super) fn replaced(&self) {
-        self.line.lock().replaced = true;
     }
 
     /// Whether another reader has the call now.
@@ -116,12 +113,19 @@ impl Flight {
         self.line.lock().replaced
     }
 
-    /// Nothing more comes.
-    pub(super) fn over(&self, failure: CallFailure) {
-        self.change(|line| {
-            line.stage = Stage::Over(failure);
-            line.answers.clear();
-        });
+    /// Nothing more comes; whether that is news.
+    pub(super) fn over(&self, link: u64, failure: CallFailure) -> bool {
+        self.change(Some(link), |line| line.over(failure))
+    }
+
+    /// Nothing more comes, perhaps because another reader has the call now; whether that is news.
+    pub(super) fn lost(&self, link: u64, replaced: bool) -> bool {
+        let reason = "another reader has taken the call over, or this one was too slow";
+        let reason = reason.to_owned();
+        self.change(Some(link), |line| {
+            line.replaced = replaced;
+            line.over(CallFailure::OutcomeUnknown { reason });
+        })
     }
 
     /// The way to the worker broke for good.
@@ -129,7 +133,7 @@ impl Flight {
         let line = self.line.lock();
         let started = line.sent || !matches!(line.stage, Stage::Opening(Begin::Start(_)));
         drop(line);
-        self.over(if started {
+        let failure = if started {
             CallFailure::OutcomeUnknown {
                 reason: format!("the way to its worker {worker} broke"),
             }
@@ -137,7 +141,8 @@ impl Flight {
             CallFailure::NotExecuted {
                 reason: format!("its worker {worker} did not come back"),
             }
-        });
+        };
+        self.change(None, |line| line.over(failure));
     }
 
     /// Whether it ends with its link: the call can be run elsewhere, and nobody has heard of it.
@@ -227,11 +232,12 @@ impl Flight {
         Poll::Ready(Some((event, grant)))
     }
 
-    /// Changes the line, unless the flight is over, and wakes whoever waits for a change.
-    fn change(&self, change: impl FnOnce(&mut Line)) {
+    /// Changes the line and wakes whoever waits for a change, unless the flight is over or on another link
+    /// than the one that this comes from. Whether it was changed.
+    fn change(&self, link: Option<u64>, change: impl FnOnce(&mut Line)) -> bool {
         let mut line = self.line.lock();
-        if line.is_over() {
-            return;
+        if line.is_over() || link.is_some_and(|link| link != line.link) {
+            return false;
         }
         change(&mut line);
         let waker = line.waker.take();
@@ -239,5 +245,9 @@ impl Flight {
         if let Some(waker) = waker {
             waker.wake();
         }
+        true
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -128,9 +128,9 @@ impl Home {
             Begin::Attach(..) => true,
         };
         let mut table = self.table.lock();
-        let outbox = match &table.way {
-            Way::Up(link) => Some(Arc::clone(&link.outbox)),
-            Way::Down if waits => None,
+        let (link, outbox) = match &table.way {
+            Way::Up(link) => (link.number, Some(Arc::clone(&link.outbox))),
+            Way::Down if waits => (0, None),
             _ => return Err(self.unreachable(&begin)),
         };
         let start = matches!(begin, Begin::Start(_));
@@ -141,7 +141,7 @@ impl Home {
             });
         }
         table.last += 1;
-        let flight = Arc::new(Flight::new(table.last, begin));
+        let flight = Arc::new(Flight::new(table.last, begin, link));
         table.flights.insert(flight.number, Arc::clone(&flight));
         drop(table);
         if start {

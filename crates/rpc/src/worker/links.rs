@@ -104,9 +104,9 @@ impl Shared {
     }
 
     /// Reads a link until it ends, and gives the worker up if no other link takes its place in time.
-    pub(super) async fn run(self: Arc<Self>, mut drive: Drive, link: u64) {
+    pub(super) async fn run(self: Arc<Self>, mut drive: Drive) {
         let mut pulse = Pulse::new(&self.config);
-        let home = Arc::clone(&drive.home);
+        let (home, link) = (Arc::clone(&drive.home), drive.link);
         let ended = loop {
             match drive.next(&mut pulse).await {
                 Ok(Said::Announce(said)) => {

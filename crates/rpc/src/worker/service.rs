@@ -63,7 +63,8 @@ impl WorkerLink for WorkerService {
             limits: Some(versions::limits(config)),
             ..Welcome::default()
         };
-        let drive = Drive {
+        let mut drive = Drive {
+            link: 0,
             home: shared.home(&WorkerId::new(hello.worker), hello.incarnation),
             inbox,
             outbox,
@@ -72,8 +73,8 @@ impl WorkerLink for WorkerService {
             closing: shared.closing.clone(),
         };
         let link = drive.home.join(&drive.outbox, &drive.replaced, welcome);
-        let link = link.ok_or_else(|| Status::unavailable("the worker was just given up"))?;
-        tokio::spawn(Arc::clone(shared).run(drive, link));
+        drive.link = link.ok_or_else(|| Status::unavailable("the worker was just given up"))?;
+        tokio::spawn(Arc::clone(shared).run(drive));
         Ok(Response::new(stream.into()))
     }
 }

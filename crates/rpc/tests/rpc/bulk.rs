@@ -5,8 +5,9 @@ use std::sync::Arc;
 use shoal_ports::{CallOutcome, RunningCall};
 use shoal_rpc::LinkConfig;
 
+use crate::probe::{journaled, long, next, repeatable, rest};
 use crate::scripted_worker::ScriptedWorker;
-use crate::setting::{Pair, config, journaled, long, next, repeatable, rest, until, within};
+use crate::setting::{Pair, config, until, within};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn long_texts_arrive_whole_in_both_directions() {
@@ -175,7 +176,7 @@ async fn many_calls_at_once_are_kept_apart() {
     .await;
 }
 
-async fn started(pair: &Pair) -> (RunningCall, Arc<crate::scripted_worker::Record>) {
+async fn started(pair: &Pair) -> (RunningCall, Arc<crate::record::Record>) {
     let call = journaled();
     let id = call.id;
     let running = pair.remote.start(call).await.unwrap();

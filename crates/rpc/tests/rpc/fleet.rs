@@ -8,10 +8,9 @@ use shoal_protocol::RawJson;
 use shoal_rpc::{LinkConfig, WorkerJoin};
 use tokio::time::Instant;
 
+use crate::probe::{journaled, next, repeatable, rest};
 use crate::scripted_worker::ScriptedWorker;
-use crate::setting::{
-    Node, Pair, config, journaled, next, node_info, repeatable, rest, until, within,
-};
+use crate::setting::{Node, Pair, config, node_info, until, within};
 
 #[tokio::test]
 async fn announcements_and_their_changes_arrive() {
@@ -41,7 +40,7 @@ async fn announcements_and_their_changes_arrive() {
         said.wait_for(|said| said.catalog.is_none()).await.unwrap();
         // A long one goes in fragments; one that no link carries leaves the worker without.
         let long = |tools: usize| PoolCatalog {
-            tools: (0..tools).map(|_| crate::setting::long(1000)).collect(),
+            tools: (0..tools).map(|_| crate::probe::long(1000)).collect(),
             ..PoolCatalog::default()
         };
         pair.worker

@@ -1,10 +1,10 @@
 //! Peers that break the protocol: the link ends with a reason, and nobody else notices.
 
 use bytes::Bytes;
-use shoal_rpc::proto::types::v1::{Fragment, Limits, Versions};
+use shoal_rpc::proto::types::v1::{Fragment, Versions};
+use shoal_rpc::proto::worker::v1::event::{Kind, Notification};
 use shoal_rpc::proto::worker::v1::worker_frame::{Batch, Frame};
-use shoal_rpc::proto::worker::v1::worker_link_client::WorkerLinkClient;
-use shoal_rpc::proto::worker::v1::worker_link_server::{WorkerLink, WorkerLinkServer};
+use shoal_rpc::proto::worker::v1::worker_link_server::WorkerLinkServer;
 use shoal_rpc::proto::worker::v1::{
     Accepted, Announce, AnswerTaken, Catalog, Event, Hello, Lost, NodeFrame, Refused, Subscribed,
     Welcome, WorkerFrame, node_frame,
@@ -12,81 +12,11 @@ use shoal_rpc::proto::worker::v1::{
 use shoal_rpc::{JoiningWorker, LinkConfig, WorkerJoin};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
-use tonic::transport::Endpoint;
-use tonic::{Request, Response, Status, Streaming};
 
+use crate::probe::{repeatable, rest};
+use crate::raw::{Raw, RawNode, announce, frame, hello};
 use crate::scripted_worker::ScriptedWorker;
-use crate::setting::{Node, config, repeatable, rest, within};
-
-fn frame(frame: Frame) -> WorkerFrame {
-    WorkerFrame { frame: Some(frame) }
-}
-
-fn hello(lowest: u32, highest: u32) -> WorkerFrame {
-    frame(Frame::Hello(Hello {
-        versions: Some(Versions { lowest, highest }),
-        worker: "raw".to_owned(),
-        incarnation: 1,
-        limits: Some(Limits::default()),
-    }))
-}
-
-fn announce() -> WorkerFrame {
-    frame(Frame::Announce(Announce {
-        pool: "tools".to_owned(),
-        catalog: Some(Catalog::default()),
-        ..Announce::default()
-    }))
-}
-
-/// A worker that sends what the test says.
-struct Raw {
-    send: mpsc::Sender<WorkerFrame>,
-    heard: Streaming<NodeFrame>,
-}
-
-impl Raw {
-    async fn dial(node: &Node, first: WorkerFrame) -> Result<Self, Status> {
-        let (send, frames) = mpsc::channel(16);
-        send.send(first).await.unwrap();
-        let address = format!("http://{}", node.address);
-        let channel = Endpoint::from_shared(address)
-            .unwrap()
-            .connect()
-            .await
-            .unwrap();
-        let mut client = WorkerLinkClient::new(channel);
-        let heard = client.link(ReceiverStream::new(frames)).await?;
-        Ok(Self {
-            send,
-            heard: heard.into_inner(),
-        })
-    }
-
-    /// The next frame that is not about being alive.
-    async fn hear(&mut self) -> Option<node_frame::Frame> {
-        self.heard.message().await.ok()??.frame
-    }
-
-    /// Why the node ended the link.
-    async fn reason(mut self) -> String {
-        loop {
-            match self.hear().await.expect("the link ended without a reason") {
-                node_frame::Frame::Close(close) => return close.reason,
-                node_frame::Frame::Batch(batch) => {
-                    for frame in batch.frames {
-                        if let Some(node_frame::Frame::Close(close)) = frame.frame {
-                            return close.reason;
-                        }
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-}
+use crate::setting::{Node, config, within};
 
 #[tokio::test]
 async fn a_hello_that_does_not_suit_is_refused_with_a_reason() {
@@ -211,7 +141,7 @@ async fn frames_that_belong_to_nothing_are_ignored() {
                         let event = Event {
                             flight: start.flight,
                             sequence: 1,
-                            kind: Some(shoal_rpc::proto::worker::v1::event::Kind::Finished(answer)),
+                            kind: Some(Kind::Finished(answer)),
                         };
                         raw.send.send(frame(Frame::Event(event))).await.unwrap();
                         return;
@@ -222,6 +152,43 @@ async fn frames_that_belong_to_nothing_are_ignored() {
         let (running, ()) = tokio::join!(remote.start(repeatable()), serve);
         let events = rest(&mut running.unwrap()).await;
         assert_eq!(events, [(1, r#"result {"content":[]}"#.to_owned())]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_worker_that_sends_more_than_it_may_is_cut_off() {
+    within(async {
+        let node = Node::start(LinkConfig {
+            credit: 1000,
+            max_frame: 70_000,
+            ..config()
+        })
+        .await;
+        let raw = Raw::dial(&node, hello(1, 2)).await.unwrap();
+        raw.send.send(announce()).await.unwrap();
+        let remote = node.set.worker("raw").await;
+        let flood = async {
+            // The first flight has the number 1; nobody reads it.
+            for sequence in 1..=4 {
+                let note = Notification {
+                    method: "notifications/progress".to_owned(),
+                    params: Some(Bytes::from(vec![b'1'; 60_000])),
+                };
+                let kind = Some(Kind::Notification(note));
+                let event = Event {
+                    flight: 1,
+                    sequence,
+                    kind,
+                };
+                raw.send.send(frame(Frame::Event(event))).await.unwrap();
+            }
+            raw
+        };
+        let (running, raw) = tokio::join!(remote.start(repeatable()), flood);
+        let _unread = running.unwrap();
+        let reason = raw.reason().await;
+        assert!(reason.contains("credit"), "{reason}");
     })
     .await;
 }
@@ -240,27 +207,6 @@ async fn bytes_that_are_no_http2_disturb_nobody() {
         rest(&mut remote.start(repeatable()).await.unwrap()).await;
     })
     .await;
-}
-
-/// A node that sends what the test says.
-struct RawNode(Vec<node_frame::Frame>);
-
-#[tonic::async_trait]
-impl WorkerLink for RawNode {
-    type LinkStream = ReceiverStream<Result<NodeFrame, Status>>;
-
-    async fn link(
-        &self,
-        _: Request<Streaming<WorkerFrame>>,
-    ) -> Result<Response<Self::LinkStream>, Status> {
-        let (send, frames) = mpsc::channel(16);
-        for frame in self.0.clone() {
-            let frame = NodeFrame { frame: Some(frame) };
-            send.send(Ok(frame)).await.unwrap();
-        }
-        tokio::spawn(async move { send.closed().await });
-        Ok(Response::new(ReceiverStream::new(frames)))
-    }
 }
 
 #[tokio::test]

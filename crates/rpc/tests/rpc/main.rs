@@ -1,15 +1,23 @@
 //! Both links over real sockets, between scripted workers and gateways.
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 
+mod away;
 mod bulk;
 mod calls;
 mod fleet;
 mod gateway;
 mod hostile;
+mod lengths;
+mod probe;
 mod proxy;
+mod raw;
+mod record;
 mod rejoin;
 mod scripted_gateway;
 mod scripted_worker;
 mod setting;
+mod steering;
+mod storm;
 mod streams;
+mod unreachable;
 mod versions;

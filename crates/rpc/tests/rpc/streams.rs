@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use shoal_ports::{Delivered, EventStream, NodeId, SessionGateway, StreamItem};
+use shoal_ports::{Delivered, EventStream, GatewayError, NodeId, SessionGateway, StreamItem};
 use shoal_rpc::{LinkConfig, RemoteGateway};
 
 use crate::gateway::{edge, ping, session};
 use crate::proxy::Proxy;
-use crate::scripted_gateway::{Asked, event_id};
+use crate::scripted_gateway::{Answer, Asked, event_id};
 use crate::setting::{Node, config, until, within};
 
 fn event(sequence: u64, bytes: usize) -> StreamItem {
@@ -91,6 +91,29 @@ async fn a_stream_that_breaks_off_has_moved() {
         assert!(matches!(stream.items.recv().await, Some(StreamItem::Moved)));
         assert!(stream.items.recv().await.is_none());
         items.closed().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_node_that_is_stopped_is_noticed() {
+    within(async {
+        let node = Node::start(config()).await;
+        let proxy = Proxy::start(node.address).await;
+        let quick = LinkConfig {
+            ping_after: Duration::from_millis(40),
+            ping_timeout: Duration::from_millis(60),
+            ..config()
+        };
+        let edge = RemoteGateway::new(NodeId::new("e"), None, &proxy.address(), quick);
+        let _items = node.routing.will_stream();
+        let mut stream = edge.listen(&session(), None).await.unwrap();
+        node.routing.will(Answer::Never);
+        proxy.freeze();
+        let to = session();
+        let (moved, waiting) = tokio::join!(stream.items.recv(), edge.deliver(&to, ping()));
+        assert!(matches!(moved, Some(StreamItem::Moved)));
+        assert!(matches!(waiting, Err(GatewayError::Unreachable { .. })));
     })
     .await;
 }

@@ -3,8 +3,9 @@
 use shoal_ports::{GatewayError, NodeId, SessionGateway};
 use shoal_rpc::{LinkConfig, RemoteGateway};
 
+use crate::probe::{journaled, long, repeatable, rest};
 use crate::scripted_worker::ScriptedWorker;
-use crate::setting::{Node, Pair, config, journaled, long, repeatable, rest, within};
+use crate::setting::{Node, Pair, config, within};
 
 fn speaking(max_version: u32) -> LinkConfig {
     LinkConfig {

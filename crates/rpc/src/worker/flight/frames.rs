@@ -45,9 +45,10 @@ impl Flight {
         Some(self.cancel_frame(reason))
     }
 
-    /// What the worker is told of this flight when it has come back, and whether the flight stays.
-    pub(in crate::worker) fn resume(&self) -> (Vec<Frame>, bool) {
+    /// What the worker is told of this flight when it has come back by a link, and whether the flight stays.
+    pub(in crate::worker) fn resume(&self, link: u64) -> (Vec<Frame>, bool) {
         let mut line = self.line.lock();
+        line.link = link;
         line.taken.reset();
         line.sent = true;
         let first = match &line.stage {

@@ -15,6 +15,9 @@ use crate::proto::worker::v1::Event;
 /// What a flight knows.
 pub(super) struct Line {
     pub(super) stage: Stage,
+    /// The link that it is on. What an earlier one still brings is out of date: the worker has been asked
+    /// anew for all that it may bring.
+    pub(super) link: u64,
     /// Whether the worker may have been told of the flight.
     pub(super) sent: bool,
     /// Events that have not been read. One alone needs no queue.
@@ -57,8 +60,9 @@ pub(super) struct Unacknowledged {
 
 impl Line {
     /// Of a flight that begins, after event `last`.
-    pub(super) fn new(begin: Begin, last: u64) -> Self {
+    pub(super) fn new(begin: Begin, last: u64, link: u64) -> Self {
         Self {
+            link,
             stage: Stage::Opening(begin),
             sent: false,
             first: None,
@@ -89,7 +93,11 @@ impl Line {
 
     pub(super) fn end(&mut self, reason: &str) {
         let reason = reason.to_owned();
-        self.stage = Stage::Over(CallFailure::OutcomeUnknown { reason });
+        self.over(CallFailure::OutcomeUnknown { reason });
+    }
+
+    pub(super) fn over(&mut self, failure: CallFailure) {
+        self.stage = Stage::Over(failure);
         // Their waiters hear that nothing was open any more.
         self.answers.clear();
     }

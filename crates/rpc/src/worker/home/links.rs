@@ -25,6 +25,8 @@ impl Home {
         if !matches!(table.way, Way::Down) {
             return None;
         }
+        table.links += 1;
+        let link = table.links;
         let mut numbers: Vec<u64> = table.flights.keys().copied().collect();
         numbers.sort_unstable();
         welcome.memory = self.memory;
@@ -34,7 +36,7 @@ impl Home {
             let Some(flight) = table.flights.get(&number) else {
                 continue;
             };
-            let (frames, stays) = flight.resume();
+            let (frames, stays) = flight.resume(link);
             for frame in frames {
                 push(outbox, number, frame);
             }
@@ -47,14 +49,12 @@ impl Home {
         }
         self.resume_subscriptions(&mut table, outbox);
         Self::resume_ends(&mut table, outbox);
-        table.links += 1;
-        let number = table.links;
         table.way = Way::Up(Link {
-            number,
+            number: link,
             outbox: Arc::clone(outbox),
             stop: stop.clone(),
         });
-        Some(number)
+        Some(link)
     }
 
     /// The link with this number (none: whichever) broke: calls that can be run elsewhere end. Whether

@@ -1,0 +1,111 @@
+//! Links that break again and again.
+
+use std::time::Duration;
+
+use shoal_protocol::{Outcome, RawJson};
+use shoal_rpc::LinkConfig;
+
+use crate::probe::{journaled, rest};
+use crate::scripted_worker::ScriptedWorker;
+use crate::setting::{Pair, config, until, within};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_lost_or_repeated_however_often_the_link_breaks() {
+    within(async {
+        let pair = Pair::new(ScriptedWorker::running("w")).await;
+        let call = journaled();
+        let id = call.id;
+        let mut running = pair.remote.start(call).await.unwrap();
+        let record = pair.worker.call(id).await;
+        let script = async {
+            for number in 0..2000 {
+                record.progress(number);
+                if number % 200 == 100 {
+                    // In the middle of things.
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                    pair.proxy.cut();
+                }
+                if number % 10 == 0 {
+                    tokio::task::yield_now().await;
+                }
+            }
+            record.result(1);
+        };
+        let (events, ()) = tokio::join!(rest(&mut running), script);
+        let numbers: Vec<u64> = events.iter().map(|(sequence, _)| *sequence).collect();
+        assert_eq!(numbers, (1..=2001).collect::<Vec<_>>());
+        assert!((0..2000).all(|number| events[number].1 == number.to_string()));
+        assert_eq!(pair.worker.starts(id), 1);
+        assert!(pair.proxy.connections() > 1);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_storm_of_breaks_leaves_every_call_whole() {
+    within(async {
+        let tight = LinkConfig {
+            credit: 8 * 1024,
+            ..config()
+        };
+        let worker = ScriptedWorker::running("w");
+        let pair = std::sync::Arc::new(Pair::configured(worker, tight.clone(), tight).await);
+        let calls = (0..20).map(|seed| {
+            let pair = std::sync::Arc::clone(&pair);
+            tokio::spawn(async move { talk(&pair, seed).await })
+        });
+        let calls: Vec<_> = calls.collect();
+        let storm = tokio::spawn({
+            let proxy = pair.proxy.clone();
+            async move {
+                for wait in [
+                    3, 1, 7, 2, 11, 5, 13, 1, 1, 4, 17, 2, 6, 3, 9, 8, 1, 12, 5, 2,
+                ] {
+                    tokio::time::sleep(Duration::from_millis(wait)).await;
+                    proxy.cut();
+                }
+            }
+        });
+        for call in calls {
+            call.await.unwrap();
+        }
+        storm.await.unwrap();
+        assert!(pair.proxy.connections() > 3);
+    })
+    .await;
+}
+
+/// One call with notifications, questions and a long result, checked event by event.
+async fn talk(pair: &Pair, seed: usize) {
+    let mut call = journaled();
+    call.worker = Some(pair.worker.id.clone());
+    let id = call.id;
+    let script = async {
+        let record = pair.worker.call(id).await;
+        for round in 0..30 {
+            record.notify(crate::probe::long((seed * 37 + round * 411) % 3000));
+            if round % 10 == 5 {
+                record.ask(round as u64, RawJson::of(&round));
+                until(|| record.answers() > round / 10).await;
+            }
+            tokio::time::sleep(Duration::from_millis((seed as u64 + round as u64) % 3)).await;
+        }
+        record.finish(shoal_ports::CallOutcome::Result(crate::probe::long(
+            100_000,
+        )));
+    };
+    let read = async {
+        let mut running = pair.remote.start(call).await.unwrap();
+        let mut expected = 1;
+        while let Some(event) = running.events.next().await {
+            assert_eq!(event.sequence, expected, "call {seed}");
+            expected += 1;
+            if let shoal_ports::CallEventKind::Ask { ask, .. } = event.kind {
+                let answer = Outcome::Result(RawJson::of(&ask.0));
+                assert!(running.control.answer(ask, answer).await, "call {seed}");
+            }
+        }
+        assert_eq!(expected, 35, "call {seed}");
+    };
+    tokio::join!(script, read);
+}
