@@ -5,6 +5,9 @@ use tonic::{Code, Status};
 /// Why a link could not be made, or ended.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum LinkError {
+    /// This side ended it.
+    #[error("{0}")]
+    Left(&'static str),
     /// The peer ended it.
     #[error("the peer ended the link: {0}")]
     Closed(String),

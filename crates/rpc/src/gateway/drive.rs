@@ -34,7 +34,7 @@ pub(super) async fn drive(link: Arc<Link>, mut inbox: SessionInbox, address: Str
                 Beat::Dead => break LinkError::Silent,
             },
             () = link.closing.cancelled() => {
-                break LinkError::Closed("it is not needed any more".to_owned());
+                break LinkError::Left("it is not needed any more");
             }
         }
     };

@@ -1,6 +1,7 @@
 //! One link of an edge, as the session node reads it.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -82,7 +83,7 @@ impl Drive {
                     Beat::Dead => break LinkError::Silent,
                 },
                 () = self.shared.closing.cancelled() => {
-                    break LinkError::Closed("the node is leaving".to_owned());
+                    break LinkError::Left("the node is leaving");
                 }
             }
         };
@@ -156,10 +157,11 @@ impl Drive {
 
     fn answer(&self, number: u64) -> Result<Answering, LinkError> {
         let flight = Arc::new(Flight::new(self.credit));
-        let known = self.flights.0.lock().insert(number, Arc::clone(&flight));
-        if known.is_some() {
-            return Err(LinkError::protocol("a flight number used twice"));
-        }
+        match self.flights.0.lock().entry(number) {
+            // The one that has the number stays known, so that it is detached with the link.
+            Entry::Occupied(_) => return Err(LinkError::protocol("a flight number used twice")),
+            Entry::Vacant(free) => free.insert(Arc::clone(&flight)),
+        };
         Ok(Answering::new(
             number,
             flight,

@@ -67,10 +67,10 @@ impl Drive {
                 },
                 Ok(()) = self.nodes.changed() => self.tell_nodes(),
                 () = self.replaced.cancelled() => {
-                    return Err(LinkError::Closed("a newer link of this worker replaces it".to_owned()));
+                    return Err(LinkError::Left("a newer link of this worker replaces it"));
                 }
                 () = self.closing.cancelled() => {
-                    return Err(LinkError::Closed("the node is leaving".to_owned()));
+                    return Err(LinkError::Left("the node is leaving"));
                 }
             }
         }

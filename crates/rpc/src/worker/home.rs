@@ -20,7 +20,7 @@ use crate::LinkConfig;
 use crate::convert::outcome::answer_out;
 use crate::link::outbox::Outbox;
 use crate::proto::worker::v1::node_frame::Frame;
-use crate::proto::worker::v1::{Answer, AnswerTaken, NodeFrame};
+use crate::proto::worker::v1::{Answer, AnswerTaken, Cancel, NodeFrame};
 
 /// News that may wait for the dispatcher.
 const NEWS: usize = 1024;
@@ -236,25 +236,30 @@ impl Home {
     }
 }
 
-/// Sends a frame. An answer that is too long becomes an error, since the tool waits for something.
+/// Sends a frame. An answer that is too long becomes an error, since the tool waits for something, and a
+/// cancel loses its reason.
 fn push(outbox: &Outbox<NodeFrame>, flight: u64, frame: Frame) {
-    let ask = match &frame {
-        Frame::Answer(answer) => Some(answer.ask),
+    let needed = match &frame {
+        Frame::Answer(answer) => Some(Frame::Answer(Answer {
+            outcome: None,
+            ..*answer
+        })),
+        Frame::Cancel(_) => Some(Frame::Cancel(Cancel {
+            flight,
+            reason: String::new(),
+        })),
         _ => None,
     };
     let Err(too_long) = outbox.push(flight, frame) else {
         return;
     };
-    let Some(ask) = ask else {
+    let Some(mut frame) = needed else {
         tracing::warn!(flight, %too_long, "a frame could not be sent to a worker");
         return;
     };
-    let error = RpcError::internal(format!("the client's answer was not passed on: {too_long}"));
-    let outcome = Some(answer_out(Outcome::Error(error)));
-    let answer = Answer {
-        flight,
-        ask,
-        outcome,
-    };
-    let _ = outbox.push(flight, Frame::Answer(answer));
+    if let Frame::Answer(answer) = &mut frame {
+        let what = format!("the client's answer was not passed on: {too_long}");
+        answer.outcome = Some(answer_out(Outcome::Error(RpcError::internal(what))));
+    }
+    let _ = outbox.push(flight, frame);
 }

@@ -7,6 +7,7 @@ use shoal_ports::{
     RunningCall,
 };
 use shoal_protocol::{Method, RawJson, Revision};
+use shoal_rpc::proto::types::v1 as wire;
 use tokio::time::Instant;
 
 use crate::setting::PATIENCE;
@@ -71,4 +72,21 @@ pub(crate) async fn rest(running: &mut RunningCall) -> Vec<(u64, String)> {
         events.push(event);
     }
     events
+}
+
+/// A call as a node writes it.
+pub(crate) fn wire_call(call: &Call) -> wire::Call {
+    wire::Call {
+        id: bytes::Bytes::copy_from_slice(call.id.as_bytes()),
+        method: call.method.as_str().to_owned(),
+        params: call.params.as_ref().map(RawJson::to_bytes),
+        caller: Some(wire::Caller {
+            principal: call.caller.principal.as_str().to_owned(),
+            revision: call.caller.revision.as_str().to_owned(),
+            capabilities: call.caller.capabilities.to_bytes(),
+            ..wire::Caller::default()
+        }),
+        timeout_ms: 60_000,
+        ..wire::Call::default()
+    }
 }

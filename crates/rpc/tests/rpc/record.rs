@@ -137,6 +137,11 @@ impl Record {
         state.unwrap().cancelled[0].clone()
     }
 
+    /// How often it was cancelled.
+    pub(crate) fn cancels(&self) -> usize {
+        self.0.borrow().cancelled.len()
+    }
+
     /// The number of the last event that was read.
     pub(crate) fn last_read(&self) -> u64 {
         self.0.borrow().read

@@ -68,7 +68,7 @@ impl Home {
             }
             _ => return false,
         }
-        table.requests.clear();
+        table.end_requests();
         let (ends, waits) = std::mem::take(&mut table.flights)
             .into_iter()
             .partition(|(_, flight)| flight.ends_with_link());

@@ -17,6 +17,8 @@ const ENDED_SESSIONS: usize = 4096;
 /// A subscription that was not answered yet.
 pub(super) struct Request {
     uri: String,
+    /// Whether it was ended before it was answered.
+    withdrawn: bool,
     done: oneshot::Sender<Result<(), RpcError>>,
 }
 
@@ -35,7 +37,12 @@ impl Home {
         table.last += 1;
         let (request, uri) = (table.last, uri.to_owned());
         let frame = subscribe_frame(request, &uri);
-        table.requests.insert(request, Request { uri, done });
+        let asked = Request {
+            uri,
+            withdrawn: false,
+            done,
+        };
+        table.requests.insert(request, asked);
         if let Err(too_long) = outbox.push(0, frame) {
             let error = RpcError::invalid_params(format!("the URI is too long: {too_long}"));
             drop(table);
@@ -50,7 +57,7 @@ impl Home {
         let Some(request) = table.requests.remove(&request) else {
             return;
         };
-        if outcome.is_ok() {
+        if outcome.is_ok() && !request.withdrawn {
             table.unsubscribed.remove(&request.uri);
             table.subscribed.insert(request.uri);
         }
@@ -63,6 +70,9 @@ impl Home {
         let uri = uri.to_owned();
         let mut table = self.table.lock();
         let known = table.subscribed.remove(&uri);
+        for request in table.requests.values_mut() {
+            request.withdrawn |= request.uri == uri;
+        }
         match &table.way {
             Way::Up(link) => {
                 let outbox = Arc::clone(&link.outbox);
@@ -110,6 +120,18 @@ impl Home {
     pub(super) fn resume_ends(table: &mut Table, outbox: &Outbox<NodeFrame>) {
         for session in std::mem::take(&mut table.ended_sessions) {
             push(outbox, 0, end_session_frame(&session));
+        }
+    }
+}
+
+impl Table {
+    /// The link broke: nobody knows what became of the subscriptions that were not answered, and whoever
+    /// asked for them is told so. They are ended when the worker is back.
+    pub(super) fn end_requests(&mut self) {
+        for request in std::mem::take(&mut self.requests).into_values() {
+            if !self.subscribed.contains(&request.uri) {
+                self.unsubscribed.insert(request.uri);
+            }
         }
     }
 }

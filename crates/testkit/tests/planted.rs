@@ -1,0 +1,72 @@
+//! Plants one fault at a time in a small cluster, and demands that the checker of histories finds it.
+//!
+//! Everything is the product's own code, in one process: two session nodes on the embedded store, a
+//! dispatcher with a worker, an edge over HTTP, and the way between edge and nodes. The faults stand behind
+//! the ports, as a store, a journal or a dispatcher that does not keep its contract. The client is that of
+//! chaos runs: a checker that is blind to these faults would call every chaos run clean.
+#![allow(clippy::unwrap_used, reason = "a failed step is the report")]
+
+mod planted {
+    pub(crate) mod dispatcher;
+    pub(crate) mod journal;
+    pub(crate) mod late_log;
+    pub(crate) mod link;
+    pub(crate) mod schedules;
+    pub(crate) mod slow_log;
+    pub(crate) mod stage;
+    pub(crate) mod town;
+}
+
+use planted::schedules;
+use planted::town::kinds;
+use shoal_testkit::check::{Verdict, Violation};
+
+/// The schedule breaks nothing by itself, and with the fault these promises and no others.
+macro_rules! shows {
+    ($schedule:path, $($violation:expr),+) => {{
+        assert_clean(&$schedule(false).await);
+        let verdict = $schedule(true).await;
+        assert_eq!(kinds(&verdict), [$($violation),+], "{verdict:#?}");
+    }};
+}
+
+fn assert_clean(verdict: &Verdict) {
+    assert!(verdict.is_clean(), "{verdict:#?}");
+}
+
+#[tokio::test]
+async fn without_a_fault_a_failover_breaks_no_promise() {
+    let verdict = schedules::all_tools().await;
+    assert_clean(&verdict);
+    let counts = &verdict.counts;
+    assert_eq!((counts.results, counts.executions), (6, 3), "{verdict:#?}");
+    assert_eq!((counts.sessions, counts.breaks), (1, 0), "{verdict:#?}");
+}
+
+#[tokio::test]
+async fn an_event_that_is_sent_before_it_is_stored() {
+    shows!(schedules::sent_before_stored, Violation::Lost);
+}
+
+#[tokio::test]
+async fn a_store_that_lets_a_former_owner_write() {
+    shows!(
+        schedules::late_write_of_a_former_owner,
+        Violation::Duplicated
+    );
+}
+
+#[tokio::test]
+async fn a_call_that_is_started_again_instead_of_found() {
+    shows!(schedules::call_under_way, Violation::ExecutedTwice);
+}
+
+#[tokio::test]
+async fn a_request_that_is_delivered_again_and_not_recognised() {
+    shows!(schedules::request_delivered_again, Violation::ExecutedTwice);
+}
+
+#[tokio::test]
+async fn a_new_owner_that_does_not_look_for_calls() {
+    shows!(schedules::answer_after_the_failover, Violation::Lost);
+}

@@ -1,0 +1,134 @@
+//! The ways from the edge to the session nodes, which break when the test says so.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use shoal_cluster::{PeerGateways, Peers};
+use shoal_ports::{
+    Delivered, EventStream, GatewayError, NodeId, NodeInfo, OpenSession, Opened, Post,
+    SessionGateway, SessionRef, StreamItem,
+};
+use shoal_protocol::EventId;
+use shoal_session::Sessions;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// The edge's ways to all nodes.
+pub(crate) struct Links(pub(crate) HashMap<NodeId, Arc<Link>>);
+
+/// The way to one node. As with any transport, what breaks ends in `Unreachable`, and streams in `Moved`.
+pub(crate) struct Link {
+    far: Sessions,
+    cut: CancellationToken,
+    swallows: AtomicBool,
+}
+
+impl Peers for Links {
+    /// No node passes anything on to another here.
+    fn connect(&self, node: &NodeInfo) -> PeerGateways {
+        let link = &self.0[&node.id];
+        PeerGateways {
+            own: link.clone(),
+            relay: link.clone(),
+        }
+    }
+}
+
+impl Link {
+    pub(crate) fn to(far: Sessions) -> Arc<Self> {
+        Arc::new(Self {
+            far,
+            cut: CancellationToken::new(),
+            swallows: AtomicBool::new(false),
+        })
+    }
+
+    /// From now on nothing gets through.
+    pub(crate) fn cut(&self) {
+        self.cut.cancel();
+    }
+
+    /// From now on what is delivered arrives, and no answer to it comes back until the way is cut.
+    pub(crate) fn swallow_answers(&self) {
+        self.swallows.store(true, Ordering::Relaxed);
+    }
+
+    async fn answer<T>(
+        &self,
+        answer: impl Future<Output = Result<T, GatewayError>>,
+    ) -> Result<T, GatewayError> {
+        tokio::select! {
+            biased;
+            () = self.cut.cancelled() => Err(GatewayError::Unreachable {
+                reason: "the way is cut".to_owned(),
+            }),
+            answer = answer => answer,
+        }
+    }
+
+    fn carry(&self, stream: EventStream) -> EventStream {
+        let EventStream { items, cursor } = stream;
+        let (near, carried) = mpsc::channel(1);
+        tokio::spawn(forward(items, near, self.cut.clone()));
+        EventStream {
+            items: carried,
+            cursor,
+        }
+    }
+}
+
+async fn forward(
+    mut items: mpsc::Receiver<StreamItem>,
+    near: mpsc::Sender<StreamItem>,
+    cut: CancellationToken,
+) {
+    loop {
+        let item = tokio::select! {
+            biased;
+            () = cut.cancelled() => Some(StreamItem::Moved),
+            () = near.closed() => None,
+            item = items.recv() => item,
+        };
+        let Some(item) = item else { return };
+        let is_last = matches!(item, StreamItem::Moved);
+        if near.send(item).await.is_err() || is_last {
+            return;
+        }
+    }
+}
+
+#[async_trait]
+impl SessionGateway for Link {
+    async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
+        self.answer(self.far.open(open)).await
+    }
+
+    async fn deliver(&self, to: &SessionRef, post: Post) -> Result<Delivered, GatewayError> {
+        let delivering = async {
+            let delivered = self.far.deliver(to, post).await;
+            if self.swallows.load(Ordering::Relaxed) {
+                std::future::pending::<()>().await;
+            }
+            delivered
+        };
+        Ok(match self.answer(delivering).await? {
+            Delivered::Stream(stream) => Delivered::Stream(self.carry(stream)),
+            answer => answer,
+        })
+    }
+
+    async fn listen(
+        &self,
+        to: &SessionRef,
+        cursor: Option<EventId>,
+    ) -> Result<EventStream, GatewayError> {
+        let stream = self.answer(self.far.listen(to, cursor)).await?;
+        Ok(self.carry(stream))
+    }
+
+    async fn close(&self, to: &SessionRef) -> Result<(), GatewayError> {
+        self.answer(self.far.close(to)).await
+    }
+}

@@ -1,0 +1,181 @@
+//! What happens in which order, with a fault and without.
+//!
+//! Each schedule is one in which the fault shows. It is driven by what has happened and not by time, and
+//! without the fault it breaks no promise.
+
+use std::sync::Arc;
+
+use shoal_testkit::check::Verdict;
+use shoal_testkit::client::End;
+use shoal_testkit::history::{Ended, Message, Step, Tool};
+use tokio::sync::watch;
+
+use super::dispatcher::{How, Resuming};
+use super::journal::{Forgetful, Forgets};
+use super::late_log::LateLog;
+use super::slow_log::SlowLog;
+use super::town::{Parts, Town, until, within};
+
+/// Every tool is called, and the owner changes when each of those that take time is half done.
+pub(crate) async fn all_tools() -> Verdict {
+    let town = Town::start(|_| {}, |_| {}).await;
+    within(town.call(Tool::Echo, 0)).await.unwrap();
+    let calls =
+        [Tool::StepsOnce, Tool::Steps, Tool::Record, Tool::Ask].map(|tool| town.call(tool, 3));
+    town.stage.let_go(2);
+    let asked = |did: &Step| {
+        let Step::Received { message, .. } = did else {
+            return false;
+        };
+        matches!(message, Message::Question { .. })
+    };
+    until("all tools are half done", || {
+        town.stage.executions() == 3 && town.client_has(asked)
+    })
+    .await;
+    town.client_sees_step(2, 2).await;
+    town.fail_over().await;
+    until("B has all calls", || town.b.status().resumed_calls == 4).await;
+    town.stage.finish();
+    for call in calls {
+        assert_eq!(within(call).await.unwrap(), End::Answered);
+    }
+    within(town.call(Tool::Echo, 0)).await.unwrap();
+    town.verdict()
+}
+
+/// A sends an event to the client, and its owner changes before the event is stored. The client comes back
+/// before B has caught up: later, B has got the same event from the worker and given it the same number.
+pub(crate) async fn sent_before_stored(planted: bool) -> Verdict {
+    let mut late = None;
+    let caught_up = watch::Sender::new(false);
+    let town = Town::start(
+        |a| {
+            if planted {
+                let log = LateLog::before(a.store.log.clone());
+                a.store.log = log.clone();
+                late = Some(log);
+            }
+        },
+        |b| resume(b, How::Later(caught_up.subscribe())),
+    )
+    .await;
+    let call = town.call(Tool::StepsOnce, 3);
+    town.stage.let_go(1);
+    town.client_sees_step(1, 1).await;
+    if let Some(log) = late {
+        log.catch_up().await;
+    }
+    town.stage.let_go(2);
+    town.client_sees_step(2, 1).await;
+    town.fail_over().await;
+    until("B lets the client read on, or refuses it", || {
+        let refused = |did: &Step| matches!(did, Step::Refused { .. });
+        town.b.status().resumed > 0 || town.client_has(refused)
+    })
+    .await;
+    caught_up.send_replace(true);
+    town.stage.finish();
+    within(call).await.unwrap();
+    town.verdict()
+}
+
+/// An append of A is on its way when the owner changes, and arrives when B has written the same event.
+pub(crate) async fn late_write_of_a_former_owner(planted: bool) -> Verdict {
+    let mut slow = None;
+    let town = Town::start(
+        |a| {
+            let log = SlowLog::before(a.store.clone(), !planted);
+            a.store.log = log.clone();
+            slow = Some(log);
+        },
+        |_| {},
+    )
+    .await;
+    let slow = slow.expect("A was started");
+    let call = town.call(Tool::StepsOnce, 3);
+    town.stage.let_go(1);
+    town.client_sees_step(1, 1).await;
+    slow.hold();
+    town.stage.let_go(2);
+    until("A's append is on its way", || slow.under_way() == 1).await;
+    town.fail_over().await;
+    town.client_sees_step(2, 1).await;
+    // A sends no more.
+    town.a.revalidate().await.unwrap();
+    slow.let_go();
+    until("A's append has arrived", || slow.under_way() == 0).await;
+    town.stage.finish();
+    within(call).await.unwrap();
+    town.verdict()
+}
+
+/// A call runs when the owner changes.
+pub(crate) async fn call_under_way(planted: bool) -> Verdict {
+    let plant = |b: &mut _| {
+        if planted {
+            resume(b, How::Blindly);
+        }
+    };
+    let town = Town::start(|_| {}, plant).await;
+    let call = town.call(Tool::Record, 0);
+    until("the call runs", || town.stage.executions() == 1).await;
+    town.fail_over().await;
+    until("B has the call", || town.b.status().resumed_calls == 1).await;
+    town.stage.finish();
+    within(call).await.unwrap();
+    town.verdict()
+}
+
+/// A takes a request, and the way breaks before the edge knows: it delivers the request again, to B.
+pub(crate) async fn request_delivered_again(planted: bool) -> Verdict {
+    let town = Town::start(|_| {}, |b| forget(b, planted, Forgets::Deliveries)).await;
+    // The session is opened while answers come back.
+    within(town.call(Tool::Echo, 0)).await.unwrap();
+    town.way_to_a.swallow_answers();
+    let call = town.call(Tool::Record, 0);
+    until("the call runs", || town.stage.executions() == 1).await;
+    town.fail_over().await;
+    until("B has the call", || town.b.status().resumed_calls == 1).await;
+    town.stage.finish();
+    within(call).await.unwrap();
+    town.verdict()
+}
+
+/// A call runs when the owner changes, and ends; the client listens until it is answered or sent away.
+pub(crate) async fn answer_after_the_failover(planted: bool) -> Verdict {
+    let town = Town::start(|_| {}, |b| forget(b, planted, Forgets::Calls)).await;
+    let call = town.call(Tool::Record, 0);
+    until("the call runs", || town.stage.executions() == 1).await;
+    town.fail_over().await;
+    town.stage.finish();
+    let sent_away = |did: &Step| {
+        let Step::Ended { how, .. } = did else {
+            return false;
+        };
+        *how == Ended::Orderly
+    };
+    until("the client is answered, or sent away", || {
+        call.is_finished() || town.client_has(sent_away)
+    })
+    .await;
+    let verdict = town.verdict();
+    call.abort();
+    verdict
+}
+
+fn resume(parts: &mut Parts, how: How) {
+    parts.dispatcher = Arc::new(Resuming {
+        inner: parts.dispatcher.clone(),
+        how,
+    });
+}
+
+fn forget(parts: &mut Parts, planted: bool, forgets: Forgets) {
+    if planted {
+        parts.store.journal = Arc::new(Forgetful {
+            inner: parts.store.journal.clone(),
+            forgets,
+        });
+    }
+}
