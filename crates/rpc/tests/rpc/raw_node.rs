@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use shoal_rpc::proto::types::v1::{Close, Limits, Ping};
+use shoal_rpc::proto::types::v1::{Limits, Ping};
 use shoal_rpc::proto::worker::v1::worker_link_server::{WorkerLink, WorkerLinkServer};
 use shoal_rpc::proto::worker::v1::{
     Attach, Hello, NodeFrame, Start, Welcome, WorkerFrame, node_frame, worker_frame,
@@ -116,11 +116,6 @@ impl RawLink {
             after,
         };
         self.say(node_frame::Frame::Attach(attach)).await;
-    }
-
-    pub(crate) async fn close(&self) {
-        let reason = "as scripted".to_owned();
-        self.say(node_frame::Frame::Close(Close { reason })).await;
     }
 
     /// The next frame, alone; `None` when the worker has ended the stream.
