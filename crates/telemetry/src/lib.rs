@@ -1,5 +1,12 @@
-//! Logs, traces and metrics: what a process tells its operator.
-//!
-//! Today that is logging; traces and metrics by OpenTelemetry join it behind the same set-up.
+#![doc = include_str!("../README.md")]
 
+pub mod config;
+mod guard;
 pub mod logging;
+pub mod metrics;
+mod setup;
+mod state;
+pub mod trace;
+
+pub use guard::Guard;
+pub use setup::{Error, init};

@@ -1,0 +1,152 @@
+//! Metrics: how much of everything, and how long it took.
+//!
+//! Every metric is a [`Definition`] in the [catalogue](definitions), and recorded by a typed function of [`metrics`].
+//! Values of attributes are enums, or names that the operator configured: what a client can invent is recorded as
+//! `_OTHER`, so that nobody outside decides how many series there are.
+
+mod actors;
+mod catalog;
+mod definition;
+mod http;
+mod instrument;
+mod journal;
+mod known;
+mod labels;
+mod mcp;
+mod nodes;
+mod observed;
+mod own;
+mod page;
+mod pools;
+mod process;
+mod prometheus;
+mod rpc;
+mod security;
+mod sessions;
+mod store;
+mod streams;
+mod tasks;
+
+pub use actors::{ActorKind, ActorMetrics};
+pub use catalog::{CatalogMetrics, EntryKind};
+pub use definition::{Attribute, Definition, Kind, Values};
+pub use http::{Body, Direction, HttpMetrics, HttpRequest, RefusalReason};
+pub use journal::{AttachOutcome, BeginOutcome, JournalMetrics};
+pub use known::{Known, NameKind, OTHER};
+pub use mcp::{Failure, HttpVersion, McpMetrics, Operation, Transport};
+pub use nodes::{LeaseOutcome, NodeMetrics, NodeState, Role};
+pub use observed::Registration;
+pub use own::{DropReason, ExportOutcome, OwnMetrics, Signal};
+pub use page::markdown;
+pub use pools::{
+    CallOutcome, CircuitState, PoolMetrics, QueueOutcome, RetryReason, ShedReason, WorkerState,
+};
+pub use process::ProcessMetrics;
+pub use prometheus::{prometheus_names, prometheus_text};
+pub use rpc::{LinkKind, RpcMetrics};
+pub use security::{AuthOutcome, QuotaOutcome, SecurityMetrics};
+pub use sessions::{
+    ClaimOutcome, ClaimReason, EndReason, HandOverOutcome, SessionMetrics, SessionState, TakeOver,
+};
+pub use store::{StoreMetrics, StoreOutcome};
+pub use streams::{AppendOutcome, ResumeOutcome, StreamKind, StreamMetrics};
+pub use tasks::{TaskMetrics, TaskStatus};
+
+pub(crate) use instrument::Factory;
+pub(crate) use prometheus::Exposition;
+
+/// Every instrument. Each method returns at once when metrics are off.
+#[derive(Debug)]
+pub struct Metrics {
+    /// Requests and sessions, by the MCP conventions.
+    pub mcp: McpMetrics,
+    /// HTTP and event streams.
+    pub http: HttpMetrics,
+    /// Legacy sessions and who holds them.
+    pub sessions: SessionMetrics,
+    /// Streams of events and the log behind them.
+    pub streams: StreamMetrics,
+    /// Running calls.
+    pub journal: JournalMetrics,
+    /// Tasks.
+    pub tasks: TaskMetrics,
+    /// Pools, workers and queues.
+    pub pools: PoolMetrics,
+    /// What the pools offer.
+    pub catalog: CatalogMetrics,
+    /// Authentication and quotas.
+    pub security: SecurityMetrics,
+    /// Redis.
+    pub store: StoreMetrics,
+    /// Actors.
+    pub actors: ActorMetrics,
+    /// Nodes and leases.
+    pub nodes: NodeMetrics,
+    /// Links between processes.
+    pub rpc: RpcMetrics,
+    /// Telemetry itself.
+    pub telemetry: OwnMetrics,
+    /// This process.
+    pub process: ProcessMetrics,
+    /// The names that may become attribute values.
+    pub known: Known,
+}
+
+impl Metrics {
+    pub(crate) fn new(factory: &Factory) -> Self {
+        let known = Known::default();
+        Self {
+            mcp: McpMetrics::new(factory, &known),
+            http: HttpMetrics::new(factory),
+            sessions: SessionMetrics::new(factory),
+            streams: StreamMetrics::new(factory),
+            journal: JournalMetrics::new(factory),
+            tasks: TaskMetrics::new(factory),
+            pools: PoolMetrics::new(factory, &known),
+            catalog: CatalogMetrics::new(factory, &known),
+            security: SecurityMetrics::new(factory, &known),
+            store: StoreMetrics::new(factory),
+            actors: ActorMetrics::new(factory),
+            nodes: NodeMetrics::new(factory),
+            rpc: RpcMetrics::new(factory),
+            telemetry: OwnMetrics::new(factory),
+            process: ProcessMetrics::new(factory),
+            known,
+        }
+    }
+}
+
+/// The instruments of this process.
+///
+/// Call it each time: a reference taken before [`init`](crate::init) stays off, and so does what is observed through it.
+#[must_use]
+pub fn metrics() -> &'static Metrics {
+    crate::state::metrics()
+}
+
+/// The catalogue: every metric, in the order of the reference page.
+pub fn definitions() -> impl Iterator<Item = &'static Definition> {
+    [
+        mcp::DEFINITIONS,
+        http::DEFINITIONS,
+        sessions::DEFINITIONS,
+        streams::DEFINITIONS,
+        journal::DEFINITIONS,
+        tasks::DEFINITIONS,
+        pools::DEFINITIONS,
+        catalog::DEFINITIONS,
+        security::DEFINITIONS,
+        store::DEFINITIONS,
+        actors::DEFINITIONS,
+        nodes::DEFINITIONS,
+        rpc::DEFINITIONS,
+        own::DEFINITIONS,
+        process::DEFINITIONS,
+    ]
+    .into_iter()
+    .flatten()
+    .copied()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+//! What a metric is, said once for the code, the reference page and the checks of dashboards.
+
+/// A metric.
+#[derive(Debug)]
+pub struct Definition {
+    /// Its OpenTelemetry name.
+    pub name: &'static str,
+    /// Its unit, in UCUM: `s`, `By`, or what is counted in braces.
+    pub unit: &'static str,
+    /// What it says, in one sentence.
+    pub description: &'static str,
+    /// How it behaves.
+    pub kind: Kind,
+    /// What it is divided by.
+    pub attributes: &'static [Attribute],
+}
+
+/// How a metric behaves.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// Only grows, until the process restarts.
+    Counter,
+    /// Goes up and down; adding it up over nodes makes sense. Read when metrics are collected.
+    UpDownCounter,
+    /// A value of this moment; adding it up makes no sense. Read when metrics are collected.
+    Gauge,
+    /// A distribution, with the upper bounds of its buckets.
+    Histogram(&'static [f64]),
+}
+
+impl Kind {
+    /// Its name on the reference page.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::UpDownCounter => "up-down counter",
+            Self::Gauge => "gauge",
+            Self::Histogram(_) => "histogram",
+        }
+    }
+}
+
+/// What a metric is divided by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attribute {
+    /// Its key.
+    pub key: &'static str,
+    /// Which values there can be.
+    pub values: Values,
+}
+
+/// What bounds the values of an attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Values {
+    /// One of these, and `_OTHER` if `open`.
+    OneOf {
+        /// The values.
+        values: &'static [&'static str],
+        /// Whether anything else is recorded as `_OTHER`.
+        open: bool,
+    },
+    /// Names that the operator configured; anything else is `_OTHER`.
+    Configured(&'static str),
+    /// Literals of the code.
+    Code(&'static str),
+}
+
+/// The histogram buckets that the MCP conventions advise, in seconds.
+pub(crate) const MCP_SECONDS: &[f64] = &[
+    0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0,
+];
+
+/// Buckets for steps that take a network round trip or less, in seconds.
+pub(crate) const SHORT_SECONDS: &[f64] = &[
+    0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
+];
+
+/// Buckets for waits and for moving sessions, in seconds.
+pub(crate) const WAIT_SECONDS: &[f64] = &[
+    0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
+];
+
+/// The buckets that the HTTP conventions advise, in seconds.
+pub(crate) const HTTP_SECONDS: &[f64] = &[
+    0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0,
+];
+
+impl Definition {
+    pub(crate) const fn new(
+        name: &'static str,
+        unit: &'static str,
+        description: &'static str,
+        kind: Kind,
+        attributes: &'static [Attribute],
+    ) -> Self {
+        Self {
+            name,
+            unit,
+            description,
+            kind,
+            attributes,
+        }
+    }
+}
+
+impl Attribute {
+    pub(crate) const fn one_of(key: &'static str, values: &'static [&'static str]) -> Self {
+        Self {
+            key,
+            values: Values::OneOf {
+                values,
+                open: false,
+            },
+        }
+    }
+
+    pub(crate) const fn one_or_other(key: &'static str, values: &'static [&'static str]) -> Self {
+        Self {
+            key,
+            values: Values::OneOf { values, open: true },
+        }
+    }
+
+    pub(crate) const fn configured(key: &'static str, by: &'static str) -> Self {
+        Self {
+            key,
+            values: Values::Configured(by),
+        }
+    }
+
+    pub(crate) const fn code(key: &'static str, which: &'static str) -> Self {
+        Self {
+            key,
+            values: Values::Code(which),
+        }
+    }
+}
+
+/// Declares the metrics of one area: a constant for each, and `DEFINITIONS` with all of them.
+macro_rules! definitions {
+    ($($constant:ident = $kind:expr, $name:literal, $unit:literal, $description:literal, [$($attribute:expr),* $(,)?];)+) => {
+        $(
+            static $constant: $crate::metrics::Definition = $crate::metrics::Definition::new(
+                $name, $unit, $description, $kind, &[$($attribute),*],
+            );
+        )+
+
+        pub(super) static DEFINITIONS: &[&$crate::metrics::Definition] = &[$(&$constant),+];
+    };
+}
+
+pub(super) use definitions;

@@ -1,0 +1,129 @@
+//! The nodes of the cluster, and the lease that this one holds.
+
+use std::time::Duration;
+
+use super::definition::{Attribute, Kind, SHORT_SECONDS, definitions};
+use super::instrument::{Counter, Factory, Histogram};
+use super::labels::{OUTCOME, ROLE, STATE, label, labels};
+use super::observed::{Observed, Registration, float};
+
+definitions! {
+    NODES = Kind::UpDownCounter, "shoal.node.seen", "{node}",
+        "Nodes that this one sees, itself included.",
+        [
+            Attribute::one_of(ROLE, Role::VALUES),
+            Attribute::one_of(STATE, NodeState::VALUES),
+        ];
+    LEASE_HELD = Kind::Gauge, "shoal.lease.held", "{lease}",
+        "1 while this node may own sessions, 0 while it may not.", [];
+    LEASE_LEFT = Kind::Gauge, "shoal.lease.remaining", "s",
+        "How long this node's lease still lasts.", [];
+    RENEWALS = Kind::Histogram(SHORT_SECONDS), "shoal.lease.renewal.duration", "s",
+        "Renewing this node's lease.",
+        [Attribute::one_of(OUTCOME, LeaseOutcome::VALUES)];
+    LAPSES = Kind::Counter, "shoal.lease.lapses", "{lease}",
+        "Leases that ended before they could be renewed; the node's sessions went to others.", [];
+    REDELIVERED = Kind::Counter, "shoal.route.redelivered", "{request}",
+        "Requests that were delivered again because the session's owner changed.", [];
+}
+
+labels! {
+    /// What a node does.
+    Role {
+        /// HTTP in, SSE out.
+        Edge = "edge",
+        /// Sessions.
+        Session = "session",
+        /// Tools.
+        Worker = "worker",
+    }
+}
+
+labels! {
+    /// How this node sees another.
+    NodeState {
+        /// It announces itself and can be reached.
+        Reachable = "reachable",
+        /// It announces itself and cannot be reached.
+        Unreachable = "unreachable",
+        /// It is stopping.
+        Draining = "draining",
+    }
+}
+
+labels! {
+    /// How a renewal ended.
+    LeaseOutcome {
+        /// The lease lasts longer.
+        Renewed = "renewed",
+        /// It had ended before.
+        Lapsed = "lapsed",
+        /// The store could not be asked.
+        Failed = "failed",
+    }
+}
+
+/// Nodes and leases.
+#[derive(Debug)]
+pub struct NodeMetrics {
+    nodes: Observed,
+    lease_held: Observed,
+    lease_left: Observed,
+    renewals: Histogram,
+    lapses: Counter,
+    redelivered: Counter,
+}
+
+impl NodeMetrics {
+    pub(super) fn new(factory: &Factory) -> Self {
+        Self {
+            nodes: factory.observed(&NODES),
+            lease_held: factory.observed(&LEASE_HELD),
+            lease_left: factory.observed(&LEASE_LEFT),
+            renewals: factory.histogram(&RENEWALS),
+            lapses: factory.counter(&LAPSES),
+            redelivered: factory.counter(&REDELIVERED),
+        }
+    }
+
+    /// How many nodes this one sees, by role and state; a node with several roles counts in each.
+    pub fn observe_nodes(
+        &self,
+        read: impl Fn(&mut dyn FnMut(Role, NodeState, u64)) + Send + Sync + 'static,
+    ) -> Registration {
+        self.nodes.observe(move |to| {
+            read(&mut |role: Role, state: NodeState, count| {
+                let attributes = vec![label(ROLE, role.as_str()), label(STATE, state.as_str())];
+                to(float(count), attributes);
+            });
+        })
+    }
+
+    /// How long the lease lasts; `None` while there is none.
+    pub fn observe_lease(
+        &self,
+        read: impl Fn() -> Option<Duration> + Send + Sync + 'static,
+    ) -> [Registration; 2] {
+        let read = std::sync::Arc::new(read);
+        let left = std::sync::Arc::clone(&read);
+        [
+            (self.lease_held).number(move || f64::from(u8::from(read().is_some()))),
+            (self.lease_left).number(move || left().unwrap_or_default().as_secs_f64()),
+        ]
+    }
+
+    /// A renewal is over.
+    pub fn renewed(&self, duration: Duration, outcome: LeaseOutcome) {
+        (self.renewals).record(duration, || [label(OUTCOME, outcome.as_str())]);
+    }
+
+    /// The lease ended before it could be renewed.
+    pub fn lapsed(&self) {
+        self.lapses.add(1, || []);
+    }
+
+    /// A request was delivered again.
+    pub fn redelivered(&self) {
+        self.redelivered.add(1, || []);
+    }
+}

@@ -1,0 +1,138 @@
+//! Values that are read when metrics are collected.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use opentelemetry::KeyValue;
+use parking_lot::Mutex;
+
+use super::labels::{Label, label};
+
+/// Reads values and hands each to the closure with its attributes.
+type Read = dyn Fn(&mut dyn FnMut(f64, Vec<KeyValue>)) + Send + Sync;
+
+/// Everybody who reports one metric. What several report for the same attributes is added up, so that two nodes in one
+/// process are told apart by nobody and lost by nobody.
+#[derive(Clone, Default)]
+pub(super) struct Source(Arc<Mutex<Readers>>);
+
+#[derive(Default)]
+struct Readers {
+    next: u64,
+    readers: Vec<(u64, Arc<Read>)>,
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Source({})", self.0.lock().readers.len())
+    }
+}
+
+impl Source {
+    pub(super) fn read(&self, mut to: impl FnMut(f64, &[KeyValue])) {
+        // Nobody's callback runs under the lock: it may take long, or register something.
+        let readers: Vec<Arc<Read>> = (self.0.lock().readers.iter())
+            .map(|(_, read)| Arc::clone(read))
+            .collect();
+        let mut sums: HashMap<Vec<KeyValue>, f64> = HashMap::new();
+        for read in readers {
+            read(&mut |value, attributes| *sums.entry(attributes).or_default() += value);
+        }
+        for (attributes, value) in sums {
+            to(value, &attributes);
+        }
+    }
+}
+
+/// A metric whose value is read when metrics are collected.
+#[derive(Debug)]
+pub(super) struct Observed(Option<Source>);
+
+impl Observed {
+    pub(super) const fn off() -> Self {
+        Self(None)
+    }
+
+    pub(super) const fn on(source: Source) -> Self {
+        Self(Some(source))
+    }
+
+    /// `read` is called at each collection until the registration is dropped.
+    pub(super) fn observe(
+        &self,
+        read: impl Fn(&mut dyn FnMut(f64, Vec<KeyValue>)) + Send + Sync + 'static,
+    ) -> Registration {
+        let Some(source) = &self.0 else {
+            return Registration(None);
+        };
+        let mut readers = source.0.lock();
+        let id = readers.next;
+        readers.next += 1;
+        readers.readers.push((id, Arc::new(read)));
+        Registration(Some((id, Arc::downgrade(&source.0))))
+    }
+}
+
+impl Observed {
+    /// One number.
+    pub(super) fn number(&self, read: impl Fn() -> f64 + Send + Sync + 'static) -> Registration {
+        self.observe(move |to| to(read(), Vec::new()))
+    }
+
+    /// One number for each value of an enum.
+    pub(super) fn by<L: Label>(
+        &self,
+        key: &'static str,
+        read: impl Fn(&mut dyn FnMut(L, u64)) + Send + Sync + 'static,
+    ) -> Registration {
+        self.observe(move |to| {
+            read(&mut |value: L, count| to(float(count), vec![label(key, value.text())]));
+        })
+    }
+}
+
+/// Counts are far from where a float loses whole numbers.
+#[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
+pub(super) const fn float(count: u64) -> f64 {
+    count as f64
+}
+
+/// Keeps a callback registered; dropping it takes the callback's values away.
+#[must_use = "dropping it takes the values away: keep it beside what is observed, or call `forever`"]
+pub struct Registration(Option<(u64, Weak<Mutex<Readers>>)>);
+
+impl Registration {
+    /// Observes until the process ends.
+    pub fn forever(mut self) {
+        self.0 = None;
+    }
+}
+
+impl fmt::Debug for Registration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Registration")
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        let Some((id, readers)) = self.0.take().and_then(|(id, it)| Some((id, it.upgrade()?)))
+        else {
+            return;
+        };
+        // The closure is dropped after the lock: it may own another registration.
+        let mut gone = Vec::new();
+        let mut readers = readers.lock();
+        let mut at = 0;
+        while at < readers.readers.len() {
+            if readers.readers[at].0 == id {
+                gone.push(readers.readers.swap_remove(at));
+            } else {
+                at += 1;
+            }
+        }
+        drop(readers);
+        drop(gone);
+    }
+}

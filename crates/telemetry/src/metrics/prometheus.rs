@@ -1,0 +1,77 @@
+//! The text that Prometheus scrapes, and the names in it.
+
+use std::fmt;
+
+use opentelemetry_prometheus::PrometheusExporter;
+use opentelemetry_sdk::error::OTelSdkError;
+use prometheus::{Registry, TextEncoder};
+
+use super::definition::{Definition, Kind};
+
+/// What Prometheus scrapes.
+pub(crate) struct Exposition(Registry);
+
+impl fmt::Debug for Exposition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Exposition")
+    }
+}
+
+impl Exposition {
+    /// The exposition, and the reader that fills it.
+    pub(crate) fn new() -> Result<(Self, PrometheusExporter), OTelSdkError> {
+        let registry = Registry::new();
+        // There is one scope, so its labels would say nothing; `target_info` carries the resource.
+        let reader = opentelemetry_prometheus::exporter()
+            .with_registry(registry.clone())
+            .scope_info_enabled(false)
+            .build()?;
+        Ok((Self(registry), reader))
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        // Fails only on a family without metrics, and the exporter makes none.
+        let _ = TextEncoder::new().encode_utf8(&self.0.gather(), &mut text);
+        text
+    }
+}
+
+/// All metrics in Prometheus' text format (version 0.0.4); empty when they are not kept for Prometheus.
+///
+/// It calls everything that was registered with an `observe_…`, and takes about as long as those do.
+#[must_use]
+pub fn prometheus_text() -> String {
+    crate::state::exposition()
+        .map(Exposition::text)
+        .unwrap_or_default()
+}
+
+/// The names of all series that [`prometheus_text`] can show, with `_bucket`, `_sum` and `_count` of histograms.
+pub fn prometheus_names() -> impl Iterator<Item = String> {
+    super::definitions()
+        .flat_map(|definition| {
+            let family = family(definition);
+            match definition.kind {
+                Kind::Histogram(_) => ["_bucket", "_sum", "_count"]
+                    .map(|suffix| format!("{family}{suffix}"))
+                    .to_vec(),
+                _ => vec![family],
+            }
+        })
+        .chain(std::iter::once("target_info".to_owned()))
+}
+
+/// The name of a metric's family.
+pub(super) fn family(definition: &Definition) -> String {
+    let mut name = definition.name.replace('.', "_");
+    name.push_str(match definition.unit {
+        "s" => "_seconds",
+        "By" => "_bytes",
+        _ => "",
+    });
+    if definition.kind == Kind::Counter {
+        name.push_str("_total");
+    }
+    name
+}

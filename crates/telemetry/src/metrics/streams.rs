@@ -1,0 +1,133 @@
+//! Streams of events, and the log that lets a client resume them.
+
+use std::time::Duration;
+
+use super::definition::{Attribute, Kind, SHORT_SECONDS, definitions};
+use super::instrument::{Counter, Factory, Histogram};
+use super::labels::{KIND, OUTCOME, label, labels};
+use super::observed::{Observed, Registration, float};
+
+definitions! {
+    OPEN = Kind::UpDownCounter, "shoal.stream.open", "{stream}",
+        "Streams that clients listen to.",
+        [Attribute::one_of(KIND, StreamKind::VALUES)];
+    RESUMES = Kind::Counter, "shoal.stream.resumes", "{resume}",
+        "Clients that came back with a last event id.",
+        [Attribute::one_of(OUTCOME, ResumeOutcome::VALUES)];
+    LOG_BYTES = Kind::UpDownCounter, "shoal.event_log.size", "By",
+        "Bytes in the event log of the sessions that this node holds.", [];
+    LOG_EVENTS = Kind::UpDownCounter, "shoal.event_log.events", "{event}",
+        "Events in the event log of the sessions that this node holds.", [];
+    APPENDED = Kind::Counter, "shoal.event_log.appended", "{event}",
+        "Events that were written to the event log.", [];
+    APPEND = Kind::Histogram(SHORT_SECONDS), "shoal.event_log.append.duration", "s",
+        "Writing events to the event log, before any reader gets them.",
+        [Attribute::one_of(OUTCOME, AppendOutcome::VALUES)];
+}
+
+labels! {
+    /// What a stream carries.
+    StreamKind {
+        /// What belongs to one call.
+        Call = "call",
+        /// What belongs to a session, read by GET.
+        Session = "session",
+        /// A modern subscription.
+        Subscription = "subscription",
+    }
+}
+
+labels! {
+    /// How a resume ended.
+    ResumeOutcome {
+        /// Nothing was missed: the stream goes on where it was.
+        Continued = "continued",
+        /// What was missed came from the log.
+        Replayed = "replayed",
+        /// The log no longer has what was missed.
+        HistoryGone = "history_gone",
+        /// The stream is over, and its end was read.
+        Ended = "ended",
+        /// No such stream, or an id that nobody gave out.
+        Unknown = "unknown",
+        /// The log could not be read.
+        Failed = "failed",
+    }
+}
+
+labels! {
+    /// How an append ended.
+    AppendOutcome {
+        /// The events are in the log.
+        Written = "written",
+        /// Another node owns the session.
+        Stale = "stale",
+        /// A limit is reached.
+        Full = "full",
+        /// The store could not be reached, or did not answer in time.
+        Unavailable = "unavailable",
+        /// Anything else.
+        Failed = "failed",
+    }
+}
+
+/// Streams and the event log.
+#[derive(Debug)]
+pub struct StreamMetrics {
+    open: Observed,
+    resumes: Counter,
+    log_bytes: Observed,
+    log_events: Observed,
+    appended: Counter,
+    append: Histogram,
+}
+
+impl StreamMetrics {
+    pub(super) fn new(factory: &Factory) -> Self {
+        Self {
+            open: factory.observed(&OPEN),
+            resumes: factory.counter(&RESUMES),
+            log_bytes: factory.observed(&LOG_BYTES),
+            log_events: factory.observed(&LOG_EVENTS),
+            appended: factory.counter(&APPENDED),
+            append: factory.histogram(&APPEND),
+        }
+    }
+
+    /// How many streams of each kind clients listen to.
+    pub fn observe_open(
+        &self,
+        read: impl Fn(&mut dyn FnMut(StreamKind, u64)) + Send + Sync + 'static,
+    ) -> Registration {
+        self.open.by(KIND, read)
+    }
+
+    /// How many bytes are in the log.
+    pub fn observe_log_bytes(
+        &self,
+        read: impl Fn() -> u64 + Send + Sync + 'static,
+    ) -> Registration {
+        self.log_bytes.number(move || float(read()))
+    }
+
+    /// How many events are in the log.
+    pub fn observe_log_events(
+        &self,
+        read: impl Fn() -> u64 + Send + Sync + 'static,
+    ) -> Registration {
+        self.log_events.number(move || float(read()))
+    }
+
+    /// A client came back.
+    pub fn resumed(&self, outcome: ResumeOutcome) {
+        (self.resumes).add(1, || [label(OUTCOME, outcome.as_str())]);
+    }
+
+    /// An append of `events` is over; they are counted only when they were written.
+    pub fn appended(&self, duration: Duration, events: u64, outcome: AppendOutcome) {
+        (self.append).record(duration, || [label(OUTCOME, outcome.as_str())]);
+        if outcome == AppendOutcome::Written {
+            self.appended.add(events, || []);
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The keys of span attributes, each with the type of its value.
+//!
+//! Names follow the OpenTelemetry conventions for MCP, GenAI, RPC and HTTP; what is Shoal's own stands under `shoal.`.
+//! Arguments and results of tools are never recorded.
+
+use std::marker::PhantomData;
+
+use opentelemetry::Value;
+
+/// An attribute's name and the type of its value.
+#[derive(Debug)]
+pub struct Key<T: ?Sized> {
+    name: &'static str,
+    value: PhantomData<fn(&T)>,
+}
+
+impl<T: ?Sized> Clone for Key<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: ?Sized> Copy for Key<T> {}
+
+impl<T: ?Sized> Key<T> {
+    const fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            value: PhantomData,
+        }
+    }
+
+    /// The name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.name
+    }
+}
+
+/// What an attribute can hold.
+pub trait Recorded {
+    /// What a caller passes for it.
+    type Given<'a>;
+
+    #[doc(hidden)]
+    fn to_value(given: Self::Given<'_>) -> Value;
+}
+
+impl Recorded for str {
+    type Given<'a> = &'a str;
+
+    fn to_value(given: &str) -> Value {
+        given.to_owned().into()
+    }
+}
+
+impl Recorded for i64 {
+    type Given<'a> = i64;
+
+    fn to_value(given: i64) -> Value {
+        given.into()
+    }
+}
+
+impl Recorded for f64 {
+    type Given<'a> = f64;
+
+    fn to_value(given: f64) -> Value {
+        given.into()
+    }
+}
+
+impl Recorded for bool {
+    type Given<'a> = bool;
+
+    fn to_value(given: bool) -> Value {
+        given.into()
+    }
+}
+
+macro_rules! keys {
+    ($(#[doc = $doc:literal] $constant:ident: $kind:ty = $name:literal;)+) => {
+        $(#[doc = $doc] pub const $constant: Key<$kind> = Key::new($name);)+
+
+        /// Every key, in the order of the reference page.
+        pub(crate) const ALL: &[(&str, &str)] = &[$(($name, $doc)),+];
+    };
+}
+
+keys! {
+    /// The request or notification.
+    MCP_METHOD_NAME: str = "mcp.method.name";
+    /// The session, when the call belongs to one.
+    MCP_SESSION_ID: str = "mcp.session.id";
+    /// The protocol revision.
+    MCP_PROTOCOL_VERSION: str = "mcp.protocol.version";
+    /// The resource that is read or subscribed to.
+    MCP_RESOURCE_URI: str = "mcp.resource.uri";
+    /// The tool that is called.
+    GEN_AI_TOOL_NAME: str = "gen_ai.tool.name";
+    /// The prompt that is asked for.
+    GEN_AI_PROMPT_NAME: str = "gen_ai.prompt.name";
+    /// `execute_tool` for a tool call; not set otherwise.
+    GEN_AI_OPERATION_NAME: str = "gen_ai.operation.name";
+    /// The request's id as text; not set for notifications.
+    JSONRPC_REQUEST_ID: str = "jsonrpc.request.id";
+    /// Only when it is not 2.0.
+    JSONRPC_PROTOCOL_VERSION: str = "jsonrpc.protocol.version";
+    /// The JSON-RPC error code of the answer.
+    RPC_RESPONSE_STATUS_CODE: str = "rpc.response.status_code";
+    /// Why the operation failed: the JSON-RPC code, `tool_error`, or a short name.
+    ERROR_TYPE: str = "error.type";
+    /// `tcp`, `quic`, `pipe` or `unix`.
+    NETWORK_TRANSPORT: str = "network.transport";
+    /// `http`, or not set for stdio.
+    NETWORK_PROTOCOL_NAME: str = "network.protocol.name";
+    /// `1.1` or `2`.
+    NETWORK_PROTOCOL_VERSION: str = "network.protocol.version";
+    /// The client's address.
+    CLIENT_ADDRESS: str = "client.address";
+    /// The client's port.
+    CLIENT_PORT: i64 = "client.port";
+    /// The peer's address, seen from a client.
+    SERVER_ADDRESS: str = "server.address";
+    /// The peer's port, seen from a client.
+    SERVER_PORT: i64 = "server.port";
+    /// `GET`, `POST` or `DELETE`.
+    HTTP_REQUEST_METHOD: str = "http.request.method";
+    /// The status of the HTTP answer.
+    HTTP_RESPONSE_STATUS_CODE: i64 = "http.response.status_code";
+    /// The path's pattern.
+    HTTP_ROUTE: str = "http.route";
+    /// Bytes of the request's body.
+    HTTP_REQUEST_BODY_SIZE: i64 = "http.request.body.size";
+    /// The path that was asked for.
+    URL_PATH: str = "url.path";
+    /// `http` or `https`.
+    URL_SCHEME: str = "url.scheme";
+    /// `redis`.
+    DB_SYSTEM_NAME: str = "db.system.name";
+    /// The operation of a storage port.
+    DB_OPERATION_NAME: str = "db.operation.name";
+    /// The node that made the span.
+    NODE: str = "shoal.node";
+    /// The node that is spoken to.
+    PEER_NODE: str = "shoal.peer.node";
+    /// The role that made the span: `edge`, `session` or `worker`.
+    ROLE: str = "shoal.role";
+    /// The call, as it stands in the journal.
+    CALL_ID: str = "shoal.call.id";
+    /// The pool that the call runs in.
+    POOL: str = "shoal.pool";
+    /// The worker that the call runs at.
+    WORKER: str = "shoal.worker";
+    /// The session's epoch at its owner.
+    EPOCH: i64 = "shoal.epoch";
+    /// Which attempt this is, from 1.
+    ATTEMPT: i64 = "shoal.attempt";
+    /// `immediate`, `journaled` or `parked`: what a lost process would cost the call.
+    DURABILITY: str = "shoal.durability";
+    /// `modern` or `legacy`.
+    ERA: str = "shoal.era";
+    /// How the step ended, when it did not fail.
+    OUTCOME: str = "shoal.outcome";
+    /// Why the step was taken.
+    REASON: str = "shoal.reason";
+    /// The stream of events.
+    STREAM_ID: str = "shoal.stream.id";
+    /// Events that were read or written.
+    EVENTS: i64 = "shoal.events";
+    /// Bytes that were read or written.
+    BYTES: i64 = "shoal.bytes";
+    /// Running calls that a take-over or a hand-over found.
+    CALLS: i64 = "shoal.calls";
+    /// Seconds that the call waited in a queue.
+    QUEUED: f64 = "shoal.queued";
+    /// The delivery id, which is the same when a request is delivered again.
+    DELIVERY_ID: str = "shoal.delivery.id";
+    /// Whether this delivers a request again.
+    IS_REPEATED: bool = "shoal.delivery.repeated";
+    /// The task's id.
+    TASK_ID: str = "shoal.task.id";
+    /// The tenant, or another name that a quota counts by.
+    TENANT: str = "shoal.tenant";
+}

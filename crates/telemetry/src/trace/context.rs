@@ -1,0 +1,182 @@
+//! The place in a trace that travels with a call: W3C Trace Context.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
+
+/// What `tracestate` may be long, which is what W3C asks to pass on at least; a longer one is dropped.
+const LONGEST_STATE: usize = 512;
+/// Members of `tracestate` at most, by W3C.
+const MOST_MEMBERS: usize = 32;
+
+/// A span's identity, for its children: trace id, span id, whether the trace is kept, and what other vendors carry
+/// along. Cheap to clone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceContext {
+    trace_id: TraceId,
+    span_id: SpanId,
+    flags: TraceFlags,
+    state: Option<Arc<str>>,
+    /// Whether a client sent it, so that its decision may be set aside ([`ParentSampling`](crate::config::ParentSampling)).
+    is_foreign: bool,
+}
+
+impl TraceContext {
+    /// Reads what a client sent: the headers `traceparent` and `tracestate`, or the fields of these names in an MCP
+    /// request's `_meta`.
+    ///
+    /// `None` when `traceparent` breaks the rules of W3C. A broken `tracestate` is dropped alone.
+    #[must_use]
+    pub fn parse(traceparent: &str, tracestate: Option<&str>) -> Option<Self> {
+        let parent = traceparent.trim_matches([' ', '\t']);
+        // Version, trace id, span id and flags have fixed places; a later version may append more after a dash.
+        if !parent.is_ascii() || parent.len() < 55 {
+            return None;
+        }
+        let (known, more) = parent.split_at(55);
+        let mut parts = known.split('-');
+        let (version, trace_id, span_id, flags) =
+            (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+        if parts.next().is_some()
+            || (version.len(), trace_id.len(), span_id.len(), flags.len()) != (2, 32, 16, 2)
+            || ![version, trace_id, span_id, flags].into_iter().all(is_hex)
+            || version == "ff"
+            || (version == "00" && !more.is_empty())
+            || !(more.is_empty() || more.starts_with('-'))
+        {
+            return None;
+        }
+        let trace_id = TraceId::from_hex(trace_id).ok()?;
+        let span_id = SpanId::from_hex(span_id).ok()?;
+        if trace_id == TraceId::INVALID || span_id == SpanId::INVALID {
+            return None;
+        }
+        let flags = u8::from_str_radix(flags, 16).ok()?;
+        Some(Self {
+            trace_id,
+            span_id,
+            // Of the other flags nothing is known, so they are not passed on.
+            flags: TraceFlags::new(flags) & TraceFlags::SAMPLED,
+            state: tracestate.map(str::trim).and_then(checked_state),
+            is_foreign: true,
+        })
+    }
+
+    /// Like [`parse`](Self::parse), for what another process of the same Shoal sent: its decision always holds.
+    #[must_use]
+    pub fn parse_trusted(traceparent: &str, tracestate: Option<&str>) -> Option<Self> {
+        Self::parse(traceparent, tracestate).map(|context| Self {
+            is_foreign: false,
+            ..context
+        })
+    }
+
+    /// The value of `traceparent`.
+    #[must_use]
+    pub fn to_traceparent(&self) -> String {
+        let mut text = String::with_capacity(55);
+        let Self {
+            trace_id,
+            span_id,
+            flags,
+            ..
+        } = self;
+        // Writing to a string cannot fail.
+        let _ = write!(text, "00-{trace_id:032x}-{span_id:016x}-{flags:02x}");
+        text
+    }
+
+    /// The value of `tracestate`, if there is one to pass on.
+    #[must_use]
+    pub fn tracestate(&self) -> Option<&str> {
+        self.state.as_deref()
+    }
+
+    /// Whether the trace is kept.
+    #[must_use]
+    pub fn is_sampled(&self) -> bool {
+        self.flags.is_sampled()
+    }
+
+    /// The trace's id as 32 hexadecimal digits, as it is searched for.
+    #[must_use]
+    pub fn trace_id(&self) -> String {
+        self.trace_id.to_string()
+    }
+
+    /// The span's id as 16 hexadecimal digits.
+    #[must_use]
+    pub fn span_id(&self) -> String {
+        self.span_id.to_string()
+    }
+
+    pub(crate) fn new(trace_id: TraceId, span_id: SpanId, is_sampled: bool) -> Self {
+        Self {
+            trace_id,
+            span_id,
+            flags: TraceFlags::default().with_sampled(is_sampled),
+            state: None,
+            is_foreign: false,
+        }
+    }
+
+    /// A child in the same trace.
+    pub(crate) fn child(&self, span_id: SpanId, is_sampled: bool) -> Self {
+        Self {
+            trace_id: self.trace_id,
+            span_id,
+            flags: TraceFlags::default().with_sampled(is_sampled),
+            state: self.state.clone(),
+            is_foreign: false,
+        }
+    }
+
+    /// The same place, with Shoal's own decision.
+    pub(crate) fn decided(&self, is_sampled: bool) -> Self {
+        self.child(self.span_id, is_sampled)
+    }
+
+    pub(crate) fn ids(&self) -> (TraceId, SpanId) {
+        (self.trace_id, self.span_id)
+    }
+
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.is_foreign
+    }
+
+    pub(crate) fn to_otel(&self, is_remote: bool) -> SpanContext {
+        let state = (self.state.as_deref())
+            .and_then(|text| text.parse::<TraceState>().ok())
+            .unwrap_or_default();
+        SpanContext::new(self.trace_id, self.span_id, self.flags, is_remote, state)
+    }
+}
+
+fn is_hex(text: &str) -> bool {
+    text.bytes()
+        .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+}
+
+fn checked_state(text: &str) -> Option<Arc<str>> {
+    if text.is_empty() || text.len() > LONGEST_STATE || !text.is_ascii() {
+        return None;
+    }
+    let mut members = 0;
+    for member in text.split(',').map(str::trim).filter(|it| !it.is_empty()) {
+        let (key, value) = member.split_once('=')?;
+        let is_value = !value.is_empty() && value.bytes().all(|byte| (0x20..0x7f).contains(&byte));
+        let is_key = !key.is_empty()
+            && key.bytes().all(|byte| {
+                byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-*/@".contains(&byte)
+            });
+        members += 1;
+        if !is_key || !is_value || value.contains('=') || members > MOST_MEMBERS {
+            return None;
+        }
+    }
+    (members > 0).then(|| Arc::from(text))
+}
+
+#[cfg(test)]
+mod tests;

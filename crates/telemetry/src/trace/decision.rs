@@ -1,0 +1,157 @@
+//! Whether a trace is kept: decided once, at its first span in Shoal.
+
+use opentelemetry::trace::TraceId;
+
+use super::TraceContext;
+use crate::config::{ParentSampling, Sampling};
+
+/// The configured shares, ready to compare.
+#[derive(Debug)]
+pub(crate) struct Decision {
+    follows_clients: bool,
+    bound: u64,
+    tools: Vec<(String, u64)>,
+}
+
+impl Decision {
+    pub(crate) fn new(sampling: &Sampling) -> Self {
+        Self {
+            follows_clients: sampling.parent == ParentSampling::Follow,
+            bound: bound(sampling.ratio),
+            tools: (sampling.tools.iter())
+                .map(|(pattern, ratio)| (pattern.clone(), bound(*ratio)))
+                .collect(),
+        }
+    }
+
+    /// What the parent decided, when its decision holds.
+    pub(crate) fn inherited(&self, parent: &TraceContext) -> Option<bool> {
+        (self.follows_clients || !parent.is_foreign()).then(|| parent.is_sampled())
+    }
+
+    /// The decision for a trace that has none yet.
+    pub(crate) fn decide(&self, trace_id: TraceId, tool: Option<&str>) -> bool {
+        let bound = tool
+            .and_then(|tool| (self.tools.iter()).find(|(pattern, _)| matches(pattern, tool)))
+            .map_or(self.bound, |(_, bound)| *bound);
+        place(trace_id) < bound
+    }
+}
+
+/// Where a trace stands among all: 63 bits of its id, like OpenTelemetry's `TraceIdRatioBased`, so that every process
+/// with the same ratio keeps the same traces.
+fn place(trace_id: TraceId) -> u64 {
+    let [.., a, b, c, d, e, f, g, h] = trace_id.to_bytes();
+    u64::from_be_bytes([a, b, c, d, e, f, g, h]) >> 1
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "the ratio is checked to be 0 to 1, and a share needs no more than a float's precision"
+)]
+fn bound(ratio: f64) -> u64 {
+    (ratio * (1_u64 << 63) as f64) as u64
+}
+
+/// Whether `name` is `pattern`, in which `*` stands for any characters.
+fn matches(pattern: &str, name: &str) -> bool {
+    let Some((head, mut rest)) = pattern.split_once('*') else {
+        return pattern == name;
+    };
+    let Some(mut left) = name.strip_prefix(head) else {
+        return false;
+    };
+    // Each literal between two stars is taken at its first place, which leaves the most for those that follow.
+    while let Some((literal, next)) = rest.split_once('*') {
+        let Some(at) = left.find(literal) else {
+            return false;
+        };
+        left = &left[at + literal.len()..];
+        rest = next;
+    }
+    left.ends_with(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use opentelemetry::trace::TraceId;
+
+    use super::{Decision, matches};
+    use crate::config::{ParentSampling, Sampling};
+    use crate::trace::TraceContext;
+
+    const SAMPLED: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
+    #[test]
+    fn patterns() {
+        for (pattern, name) in [
+            ("echo", "echo"),
+            ("*", ""),
+            ("*", "anything"),
+            ("a*", "abc"),
+            ("*c", "abc"),
+            ("a*c", "ac"),
+            ("a*b*c", "a-b-b-c"),
+            ("**", "x"),
+        ] {
+            assert!(matches(pattern, name), "{pattern} {name}");
+        }
+        for (pattern, name) in [
+            ("echo", "echo2"),
+            ("a*", "ba"),
+            ("*c", "cd"),
+            ("ab*ba", "aba"),
+            ("a*b*c", "a-c"),
+        ] {
+            assert!(!matches(pattern, name), "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn shares_are_kept_by_trace_id() {
+        let decision = Decision::new(&Sampling {
+            ratio: 0.25,
+            parent: ParentSampling::Follow,
+            tools: vec![
+                ("debug*".to_owned(), 1.0),
+                ("never".to_owned(), 0.0),
+                ("*".to_owned(), 0.5),
+            ],
+        });
+        let ids = (0..1_000_u128).map(|n| TraceId::from((n * 18_446_744_073_709_551 + 7) << 1));
+        let count = |tool: Option<&str>| {
+            (ids.clone())
+                .filter(|id| decision.decide(*id, tool))
+                .count()
+        };
+        assert_eq!(count(None), 250);
+        assert_eq!(count(Some("debug_all")), 1_000);
+        assert_eq!(count(Some("never")), 0);
+        assert_eq!(count(Some("other")), 500);
+        // A smaller share is a part of a larger one.
+        assert!(
+            (ids.clone())
+                .filter(|id| decision.decide(*id, None))
+                .all(|id| decision.decide(id, Some("other")))
+        );
+    }
+
+    #[test]
+    fn a_parents_decision_holds_unless_it_is_a_clients_and_ignored() {
+        let foreign = TraceContext::parse(SAMPLED, None).expect("good");
+        let own = TraceContext::parse_trusted(SAMPLED, None).expect("good");
+        for (parent, of_foreign) in [
+            (ParentSampling::Follow, Some(true)),
+            (ParentSampling::Ignore, None),
+        ] {
+            let decision = Decision::new(&Sampling {
+                parent,
+                ..Sampling::default()
+            });
+            assert_eq!(decision.inherited(&foreign), of_foreign);
+            assert_eq!(decision.inherited(&own), Some(true));
+        }
+    }
+}

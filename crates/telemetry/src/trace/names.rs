@@ -1,0 +1,84 @@
+//! The names of spans: kept here, so that the reference page can list them and nobody writes one twice.
+
+/// A span that Shoal makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpanName {
+    /// Its name; `{…}` in it stands for what a caller fills in.
+    pub name: &'static str,
+    /// Its kind.
+    pub kind: &'static str,
+    /// Where it is made.
+    pub made: &'static str,
+    /// What its time covers.
+    pub covers: &'static str,
+}
+
+macro_rules! names {
+    ($($constant:ident = $name:literal, $kind:literal, $made:literal, $covers:literal;)+) => {
+        $(
+            #[doc = concat!("`", $name, "` (", $kind, ", ", $made, "): ", $covers)]
+            pub const $constant: &str = $name;
+        )+
+
+        /// Every span, in the order in which a call meets them.
+        pub const ALL: &[SpanName] = &[$(SpanName {
+            name: $name,
+            kind: $kind,
+            made: $made,
+            covers: $covers,
+        }),+];
+    };
+}
+
+names! {
+    MCP_SERVER = "{mcp.method.name} {target}", "server", "edge",
+        "a request or notification of a client, until the answer is sent; the target is a tool or a prompt of the catalog. Build the name with `mcp_name`.";
+    HTTP_SERVER = "{http.request.method} {http.route}", "server", "edge",
+        "an HTTP request that carries no MCP message, such as a GET that listens.";
+    SESSION_DELIVER = "session deliver", "internal", "session",
+        "a message on its way through the session's state machine.";
+    SESSION_CALL = "session call", "internal", "session",
+        "a call of a session, from its entry to its result.";
+    SESSION_CREATE = "session create", "internal", "session", "a new session, until its owner holds it.";
+    SESSION_CLAIM = "session claim", "internal", "session", "taking a session that nobody holds.";
+    SESSION_TAKE_OVER = "session take over", "internal", "session",
+        "a session whose owner is lost, until its running calls are resumed.";
+    SESSION_HAND_OVER = "session hand over", "internal", "session",
+        "a session that a draining node gives away.";
+    SESSION_RESUME_CALL = "session resume call", "internal", "session",
+        "finding a running call at its worker again.";
+    STREAM_RESUME = "stream resume", "internal", "session", "a client that comes back with a last event id.";
+    JOURNAL_BEGIN = "journal begin", "client", "session", "writing a call down before it is dispatched.";
+    EVENT_LOG_APPEND = "event log append", "client", "session", "writing events down before anybody reads them.";
+    STORE = "redis {db.operation.name}", "client", "store-redis",
+        "one operation of a storage port. Build the name with `store_name`.";
+    ROUTE = "route session", "internal", "cluster", "finding the owner of a session.";
+    GATEWAY = "gateway {operation}", "client", "rpc", "a call to the session role of another process.";
+    GATEWAY_SERVE = "gateway serve", "server", "rpc", "serving an edge of another process.";
+    DISPATCH = "dispatch", "internal", "dispatch", "choosing a pool and a worker for a call, with every attempt.";
+    QUEUE = "dispatch queue", "internal", "dispatch", "waiting for a free worker.";
+    ATTEMPT = "dispatch attempt", "client", "dispatch", "one attempt at one worker.";
+    WORKER_RUN = "worker run", "server", "worker", "a call at its worker.";
+    WORKER_BACKEND = "{mcp.method.name} {target} (backend)", "client", "worker",
+        "a request to the MCP server behind a pool.";
+    PARK = "call park", "internal", "session, dispatch", "waiting for a client's answer to what a tool asks.";
+    AUTHENTICATE = "authenticate", "internal", "edge", "finding out who is calling.";
+    QUOTA = "check quota", "internal", "edge", "asking whether the caller may go on.";
+    TASK = "task", "internal", "session", "a task, from its creation to its last status.";
+}
+
+/// `{method} {target}`, or the method alone: the name that the MCP conventions give a span. `target` is the name of a
+/// tool or prompt of the catalog, and nothing that a client can invent.
+#[must_use]
+pub fn mcp_name(method: &str, target: Option<&str>) -> String {
+    match target {
+        Some(target) => format!("{method} {target}"),
+        None => method.to_owned(),
+    }
+}
+
+/// The name of a span around an operation of a storage port.
+#[must_use]
+pub fn store_name(operation: &str) -> String {
+    format!("redis {operation}")
+}

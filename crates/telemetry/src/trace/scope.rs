@@ -1,0 +1,47 @@
+//! Lets log lines carry the ids of the span in which they are written.
+
+use std::future::Future;
+
+use futures::future::Either;
+use opentelemetry::Context;
+use opentelemetry::context::{FutureExt as _, WithContext};
+use opentelemetry::trace::TraceContextExt as _;
+
+use super::{Span, TraceContext};
+
+impl Span {
+    /// Runs `work`; its log lines carry this span's ids. Costs one comparison when the span is not kept.
+    pub fn in_scope<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _attached = log_context(self.log_ids()).map(Context::attach);
+        work()
+    }
+
+    /// The ids for log lines, when there are any.
+    fn log_ids(&self) -> Option<&TraceContext> {
+        self.context().filter(|_| self.is_recording())
+    }
+}
+
+fn log_context(ids: Option<&TraceContext>) -> Option<Context> {
+    ids.map(|ids| Context::new().with_remote_span_context(ids.to_otel(false)))
+}
+
+/// [`in_span`](Self::in_span) for every future.
+pub trait InSpan: Future + Sized {
+    /// The log lines of this future carry the span's ids. Costs one comparison for each poll when the span is not kept.
+    ///
+    /// The span is only read: it goes on when the future is done, and a future may outlive it.
+    fn in_span(self, span: &Span) -> Either<Self, WithContext<Self>> {
+        self.in_trace(span.log_ids())
+    }
+
+    /// Like [`in_span`](Self::in_span), when only the span's context is at hand.
+    fn in_trace(self, context: Option<&TraceContext>) -> Either<Self, WithContext<Self>> {
+        match log_context(context.filter(|context| context.is_sampled())) {
+            Some(context) => Either::Right(self.with_context(context)),
+            None => Either::Left(self),
+        }
+    }
+}
+
+impl<F: Future> InSpan for F {}

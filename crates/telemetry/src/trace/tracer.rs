@@ -1,0 +1,112 @@
+//! Begins spans and hands the finished ones to the processor which exports them.
+
+use std::time::SystemTime;
+
+use opentelemetry::InstrumentationScope;
+use opentelemetry::trace::{SpanId, Status, TraceId};
+use opentelemetry_sdk::trace::{
+    IdGenerator, RandomIdGenerator, SpanData, SpanEvents, SpanLinks, SpanProcessor,
+};
+
+use super::builder::{Name, SpanBuilder};
+use super::span::{Attributes, Running, Span};
+use super::{Decision, TraceContext};
+
+/// Everything that a process needs to make spans.
+#[derive(Debug)]
+pub(crate) struct Tracer {
+    decision: Decision,
+    processor: Box<dyn SpanProcessor>,
+    scope: InstrumentationScope,
+}
+
+impl Tracer {
+    pub(crate) fn new(decision: Decision, processor: Box<dyn SpanProcessor>) -> Self {
+        Self {
+            decision,
+            processor,
+            scope: InstrumentationScope::builder("shoal")
+                .with_version(env!("CARGO_PKG_VERSION"))
+                .build(),
+        }
+    }
+
+    pub(crate) fn processor(&self) -> &dyn SpanProcessor {
+        &*self.processor
+    }
+
+    pub(super) fn start<N: Name>(
+        this: &'static Self,
+        builder: SpanBuilder<'_, N>,
+        attributes: impl FnOnce(&mut Attributes),
+    ) -> Span {
+        let ids = RandomIdGenerator::default();
+        let (trace_id, parent) = match builder.parent {
+            Some(parent) => parent.ids(),
+            None => (ids.new_trace_id(), SpanId::INVALID),
+        };
+        let is_sampled = (builder.parent)
+            .and_then(|parent| this.decision.inherited(parent))
+            .unwrap_or_else(|| this.decision.decide(trace_id, builder.tool));
+        if !is_sampled {
+            return Span::unrecorded(Some(this.unsampled(trace_id, builder.parent)));
+        }
+        let span_id = ids.new_span_id();
+        let context = match builder.parent {
+            Some(parent) => parent.child(span_id, true),
+            None => TraceContext::new(trace_id, span_id, true),
+        };
+        let mut gathered = Attributes::default();
+        attributes(&mut gathered);
+        let mut running = Running {
+            tracer: this,
+            parent,
+            is_parent_remote: builder.parent.is_some_and(TraceContext::is_foreign),
+            name: builder.name.make(),
+            kind: builder.kind,
+            started: builder.started.unwrap_or_else(SystemTime::now),
+            attributes: gathered.gathered,
+            dropped_attributes: 0,
+            events: Vec::new(),
+            dropped_events: 0,
+            links: SpanLinks::default(),
+            status: Status::Unset,
+        };
+        if let Some(to) = builder.link {
+            running.link(to);
+        }
+        Span::recorded(context, running)
+    }
+
+    /// What a span that is not kept passes on: its parent's place, so that a later span which is kept has a parent
+    /// that somebody knows.
+    fn unsampled(&self, trace_id: TraceId, parent: Option<&TraceContext>) -> TraceContext {
+        match parent {
+            Some(parent) => parent.decided(false),
+            None => TraceContext::new(trace_id, RandomIdGenerator::default().new_span_id(), false),
+        }
+    }
+
+    pub(super) fn end(&self, context: &TraceContext, running: Running) {
+        let mut events = SpanEvents::default();
+        events.events = running.events;
+        events.dropped_count = running.dropped_events;
+        let now = SystemTime::now();
+        self.processor.on_end(SpanData {
+            span_context: context.to_otel(false),
+            parent_span_id: running.parent,
+            parent_span_is_remote: running.is_parent_remote,
+            span_kind: running.kind,
+            name: running.name,
+            start_time: running.started,
+            // A clock that is set back must not make a span end before it began.
+            end_time: now.max(running.started),
+            attributes: running.attributes,
+            dropped_attributes_count: running.dropped_attributes,
+            events,
+            links: running.links,
+            status: running.status,
+            instrumentation_scope: self.scope.clone(),
+        });
+    }
+}
