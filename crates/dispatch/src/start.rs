@@ -118,6 +118,7 @@ impl Dispatch {
             None,
             id,
             position.seen,
+            call.trace.as_ref(),
             until,
             || false,
         );

@@ -59,6 +59,7 @@ async fn open(visit: &Visit<'_>, initialize: Request) -> Result<Response, Refuse
         principal: visit.principal.clone(),
         transport: SessionTransport::Streamable,
         initialize: Some(initialize),
+        trace: None,
     };
     let gateway = &visit.edge.gateway;
     let opened = gateway.open(open).await?;
@@ -142,5 +143,6 @@ fn to(visit: &Visit<'_>, session: SessionId) -> SessionRef {
     SessionRef {
         session,
         principal: visit.principal.clone(),
+        trace: None,
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision, RpcError};
+use shoal_telemetry::trace::TraceContext;
 use tokio::time::Instant;
 
 use crate::{CallEvents, CallId, Durability, Kind, Principal, Retry, SessionId, WorkerId};
@@ -29,8 +30,8 @@ pub struct Call {
     /// How it is carried. A worker keeps the result of a `Journaled` call for whoever attaches later; a
     /// `Repeatable` one that nobody was asked in is run again instead.
     pub durability: Durability,
-    /// W3C trace context of the parent span.
-    pub traceparent: Option<String>,
+    /// The span that caused it, for whoever makes the next one.
+    pub trace: Option<TraceContext>,
     /// The only worker that may run it: a journaled call is bound to the worker that its journal names.
     /// `None` leaves the choice to the dispatcher.
     pub worker: Option<WorkerId>,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use shoal_protocol::{Body, EventId, Request, Revision, RpcError};
+use shoal_telemetry::trace::TraceContext;
 use tokio::sync::mpsc;
 
 use crate::{DeliveryId, Kind, NodeId, Principal, SessionId};
@@ -73,6 +74,8 @@ pub struct SessionRef {
     pub session: SessionId,
     /// Who says so.
     pub principal: Principal,
+    /// The span of whoever asks.
+    pub trace: Option<TraceContext>,
 }
 
 /// How a new session's answers travel.
@@ -93,6 +96,8 @@ pub struct OpenSession {
     pub transport: SessionTransport,
     /// The `initialize` request. `SingleStream` sessions may be opened without, and get it delivered.
     pub initialize: Option<Request>,
+    /// The span of whoever opens it.
+    pub trace: Option<TraceContext>,
 }
 
 /// An opened session.

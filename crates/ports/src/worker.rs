@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use shoal_protocol::RpcError;
+use shoal_telemetry::trace::TraceContext;
 use tokio::sync::{broadcast, watch};
 
 use crate::{BusEvent, Call, CallFailure, CallId, PoolCatalog, RunningCall, SessionId, WorkerId};
@@ -36,11 +37,17 @@ pub trait Worker: Send + Sync + 'static {
     /// nothing was executed. `OutcomeUnknown` when the call may have run before.
     async fn start(&self, call: Call) -> Result<RunningCall, CallFailure>;
 
-    /// Attaches to a call from after event `after`.
+    /// Attaches to a call from after event `after`. `trace` is the span of whoever attaches, which need not be of
+    /// the trace that the call was started in.
     ///
     /// # Errors
     /// `OutcomeUnknown` when the worker does not know the call (any more).
-    async fn attach(&self, call: CallId, after: u64) -> Result<RunningCall, CallFailure>;
+    async fn attach(
+        &self,
+        call: CallId,
+        after: u64,
+        trace: Option<&TraceContext>,
+    ) -> Result<RunningCall, CallFailure>;
 
     /// Asks the backend to report updates of a resource (idempotent); they go to the bus.
     ///

@@ -32,6 +32,8 @@ pub struct RequestMeta {
     pub raw_log_level: Option<RawJson>,
     /// W3C trace context of the caller.
     pub traceparent: Option<String>,
+    /// What other vendors carry along with it (W3C).
+    pub tracestate: Option<String>,
 }
 
 impl RequestMeta {
@@ -54,6 +56,7 @@ impl RequestMeta {
             client_capabilities: meta.get(CLIENT_CAPABILITIES).filter(RawJson::is_object),
             raw_log_level: meta.get(LOG_LEVEL),
             traceparent: meta.get("traceparent").and_then(|v| v.string()),
+            tracestate: meta.get("tracestate").and_then(|v| v.string()),
         }
     }
 

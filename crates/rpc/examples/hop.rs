@@ -15,6 +15,7 @@ use shoal_ports::{
 };
 use shoal_protocol::{Method, RawJson, Revision, RpcError};
 use shoal_rpc::{ClusterServer, JoiningWorker, LinkConfig, WorkerJoin, serve_workers};
+use shoal_telemetry::trace::TraceContext;
 use tokio::net::TcpListener;
 use tokio::sync::{broadcast, mpsc, watch};
 
@@ -60,7 +61,12 @@ impl Worker for Echo {
         })
     }
 
-    async fn attach(&self, _: CallId, _: u64) -> Result<RunningCall, CallFailure> {
+    async fn attach(
+        &self,
+        _: CallId,
+        _: u64,
+        _: Option<&TraceContext>,
+    ) -> Result<RunningCall, CallFailure> {
         Err(CallFailure::OutcomeUnknown {
             reason: "nothing is kept".to_owned(),
         })
@@ -156,7 +162,7 @@ async fn run(worker: &Arc<dyn Worker>, calls: usize, at_once: usize) {
                     log: LogFilter::Off,
                     deadline: tokio::time::Instant::now() + Duration::from_secs(60),
                     durability: Durability::Repeatable,
-                    traceparent: None,
+                    trace: None,
                     worker: None,
                 };
                 if let Ok(mut running) = worker.start(call).await {

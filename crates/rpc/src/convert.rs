@@ -12,6 +12,7 @@ pub(crate) mod outcome;
 pub(crate) mod post;
 #[cfg(test)]
 mod tests;
+pub(crate) mod trace;
 
 use std::time::Duration;
 

@@ -27,6 +27,7 @@ use self::link::{Link, Reply};
 use crate::LinkConfig;
 use crate::convert::gateway::{event_id_out, open_out};
 use crate::convert::post::deliver_out;
+use crate::convert::trace::trace_out;
 use crate::link::dial::Backoff;
 use crate::proto::node::v1::edge_frame::Frame;
 use crate::proto::node::v1::{CloseSession, Listen};
@@ -193,6 +194,7 @@ impl SessionGateway for RemoteGateway {
                 principal: to.principal.as_str().to_owned(),
                 cursor: cursor.map(event_id_out),
                 relayed: self.relayed,
+                trace: trace_out(to.trace.as_ref()),
             })
         });
         match reply.await? {
@@ -208,6 +210,7 @@ impl SessionGateway for RemoteGateway {
                 session: to.session.as_str().to_owned(),
                 principal: to.principal.as_str().to_owned(),
                 relayed: self.relayed,
+                trace: trace_out(to.trace.as_ref()),
             })
         });
         match reply.await? {

@@ -19,6 +19,7 @@ use shoal_ports::{
     Durability, GatewayError, JournalEntry, RunningCall, SessionTransport, Store,
 };
 use shoal_protocol::{Outcome, RequestId, error_response, response};
+use shoal_telemetry::trace::TraceContext;
 use tokio::time::{Instant, timeout};
 
 use crate::config::SessionConfig;
@@ -54,21 +55,24 @@ impl Carrier {
     /// connection: the client had no id to come back with and will ask again. A journaled call runs on.
     pub(crate) async fn carry(
         self: &Arc<Self>,
-        live: &Arc<LiveSession>,
-        admitted: AdmittedCall,
+        in_flight: InFlight,
         delivery: DeliveryId,
     ) -> Result<Delivered, GatewayError> {
-        let in_flight = self.prepare(live, admitted);
         let repeatable = in_flight.call.durability == Durability::Repeatable;
-        if repeatable && live.transport == SessionTransport::Streamable {
+        if repeatable && in_flight.live.transport == SessionTransport::Streamable {
             return self.carry_repeatable(in_flight, delivery).await;
         }
         // Boxed, so that the future of a repeatable call stays small.
         Box::pin(self.carry_journaled(vec![in_flight], Vec::new(), delivery)).await
     }
 
-    /// Gives an admitted call its deadline and its way.
-    pub(crate) fn prepare(&self, live: &Arc<LiveSession>, admitted: AdmittedCall) -> InFlight {
+    /// Gives an admitted call its deadline and its way. `trace` is the span of whoever brought it.
+    pub(crate) fn prepare(
+        &self,
+        live: &Arc<LiveSession>,
+        admitted: AdmittedCall,
+        trace: Option<&TraceContext>,
+    ) -> InFlight {
         let AdmittedCall {
             request,
             call,
@@ -77,10 +81,11 @@ impl Carrier {
         let durability = self
             .dispatcher
             .durability(&call.method, call.params.as_ref());
+        let deadline = Instant::now() + self.config.call_timeout;
         InFlight {
             live: live.clone(),
             request,
-            call: call.into_call(durability, Instant::now() + self.config.call_timeout),
+            call: call.into_call(durability, deadline, trace.cloned()),
             slot,
         }
     }

@@ -18,8 +18,9 @@ use shoal_ports::{
     SessionTransport,
 };
 use shoal_protocol::{
-    Method, Notification, Outcome, RawJson, Request, RequestId, Response, Revision,
+    Method, Notification, Outcome, RawJson, Request, RequestId, RequestMeta, Response, Revision,
 };
+use shoal_telemetry::trace::TraceContext;
 use tokio::time::Instant;
 
 pub(crate) use handshake::handshake_of;
@@ -135,8 +136,14 @@ pub(crate) struct CallDraft {
 
 impl CallDraft {
     /// The call, with what its driver knows.
-    pub(crate) fn into_call(self, durability: Durability, deadline: Instant) -> Call {
-        let meta = shoal_protocol::RequestMeta::of(self.params.as_ref());
+    pub(crate) fn into_call(
+        self,
+        durability: Durability,
+        deadline: Instant,
+        trace: Option<TraceContext>,
+    ) -> Call {
+        let meta = RequestMeta::of(self.params.as_ref());
+        let trace = trace.or_else(|| trace_of(&meta));
         Call {
             id: self.id,
             method: self.method,
@@ -146,10 +153,15 @@ impl CallDraft {
             log: self.log,
             deadline,
             durability,
-            traceparent: meta.traceparent,
+            trace,
             worker: None,
         }
     }
+}
+
+/// What the client itself says of its span, when no edge has made one of it.
+fn trace_of(meta: &RequestMeta) -> Option<TraceContext> {
+    TraceContext::parse(meta.traceparent.as_deref()?, meta.tracestate.as_deref())
 }
 
 impl SessionState {

@@ -170,6 +170,7 @@ async fn caps_are_kept_and_given_back() {
         principal: Principal::new(principal),
         transport: SessionTransport::SingleStream,
         initialize: None,
+        trace: None,
     };
     let one = bench.sessions.open(open("alice")).await.unwrap().session;
     bench.sessions.open(open("alice")).await.unwrap();
@@ -190,6 +191,7 @@ async fn caps_are_kept_and_given_back() {
     let to = SessionRef {
         session: one,
         principal: Principal::new("alice"),
+        trace: None,
     };
     bench.sessions.close(&to).await.unwrap();
     bench.sessions.open(open("alice")).await.unwrap();
@@ -225,9 +227,14 @@ async fn everything_of_a_single_stream_session_goes_over_its_stream() {
         principal: principal.clone(),
         transport: SessionTransport::SingleStream,
         initialize: None,
+        trace: None,
     };
     let session = bench.sessions.open(open).await.unwrap().session;
-    let to = SessionRef { session, principal };
+    let to = SessionRef {
+        session,
+        principal,
+        trace: None,
+    };
     let mut stream = bench.sessions.listen(&to, None).await.unwrap();
     let initialize = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
     for message in [initialize, &call(1, "echo"), &call(2, "stream")] {

@@ -116,7 +116,7 @@ async fn call(worker: &dyn Worker, caller: &Arc<Caller>) {
         log: LogFilter::Off,
         deadline: tokio::time::Instant::now() + Duration::from_secs(60),
         durability: Durability::Repeatable,
-        traceparent: None,
+        trace: None,
         worker: None,
     };
     let mut running = worker.start(call).await.expect("there is room");

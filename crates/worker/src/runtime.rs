@@ -20,6 +20,7 @@ use shoal_ports::{
     WorkerLoad,
 };
 use shoal_protocol::RpcError;
+use shoal_telemetry::trace::TraceContext;
 use tokio::sync::{broadcast, watch};
 
 use crate::backend::{Backend, BackendState};
@@ -161,7 +162,12 @@ impl Worker for WorkerRuntime {
         })
     }
 
-    async fn attach(&self, call: CallId, after: u64) -> Result<RunningCall, CallFailure> {
+    async fn attach(
+        &self,
+        call: CallId,
+        after: u64,
+        _trace: Option<&TraceContext>,
+    ) -> Result<RunningCall, CallFailure> {
         match self.ledger.find(call) {
             Some(record) => Ok(client::attach(record, after, &self.id)),
             None => Err(CallFailure::OutcomeUnknown {

@@ -13,11 +13,13 @@ async fn open(edge: &Citizen) -> Result<SessionRef, GatewayError> {
         principal: Principal::anonymous(),
         transport: SessionTransport::Streamable,
         initialize: None,
+        trace: None,
     };
     let opened = edge.routed.open(open).await?;
     Ok(SessionRef {
         session: opened.session,
         principal: Principal::anonymous(),
+        trace: None,
     })
 }
 

@@ -115,7 +115,11 @@ impl Town {
             idle: DAY,
         };
         self.store.directory.create(new).await.unwrap();
-        SessionRef { session, principal }
+        SessionRef {
+            session,
+            principal,
+            trace: None,
+        }
     }
 
     /// Cuts the network between two nodes; both still reach everybody else.

@@ -97,7 +97,17 @@ async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Park
         ..
     } = place;
     let now = Instant::now();
-    let found = attach(shared, &worker, None, place.call, after, now, || false).await;
+    let found = attach(
+        shared,
+        &worker,
+        None,
+        place.call,
+        after,
+        call.trace.as_ref(),
+        now,
+        || false,
+    )
+    .await;
     let (running, member) = found.ok()?;
     let call = Call {
         id: place.call,

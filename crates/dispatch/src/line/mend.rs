@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_ports::{CallControl as _, CallFailure, CallId, RunningCall, WorkerId};
+use shoal_telemetry::trace::TraceContext;
 use tokio::time::Instant;
 
 use super::Line;
@@ -78,6 +79,7 @@ impl Line {
             Some(&self.member),
             self.origin.call.id,
             self.position.seen,
+            self.origin.call.trace.as_ref(),
             until,
             || steering.is_cancelled(),
         );
@@ -112,6 +114,7 @@ pub(crate) async fn attach(
     held: Option<&Arc<Member>>,
     call: CallId,
     after: u64,
+    trace: Option<&TraceContext>,
     until: Instant,
     stop: impl Fn() -> bool,
 ) -> Result<(RunningCall, Arc<Member>), NotFound> {
@@ -119,7 +122,7 @@ pub(crate) async fn attach(
         let member = reach(shared, worker, held, until, &stop)
             .await
             .ok_or(NotFound::Gone)?;
-        match member.worker.attach(call, after).await {
+        match member.worker.attach(call, after, trace).await {
             Ok(running) => return Ok((running, member)),
             // The way broke once more: the answer is not the worker's.
             Err(_) if !member.is_reachable() && Instant::now() < until && !stop() => {}

@@ -12,6 +12,7 @@ use shoal_ports::{
     PoolCatalog, RunningCall, SessionId, Worker, WorkerId, WorkerLoad, answered,
 };
 use shoal_protocol::{Outcome, RpcError};
+use shoal_telemetry::trace::TraceContext;
 use tokio::sync::{broadcast, mpsc, watch};
 
 pub(crate) use crate::script::Script;
@@ -204,7 +205,12 @@ impl Worker for FakeWorker {
         Ok(running)
     }
 
-    async fn attach(&self, call: CallId, after: u64) -> Result<RunningCall, CallFailure> {
+    async fn attach(
+        &self,
+        call: CallId,
+        after: u64,
+        _: Option<&TraceContext>,
+    ) -> Result<RunningCall, CallFailure> {
         self.attached.fetch_add(1, Ordering::SeqCst);
         self.attachments.lock().push((call, after));
         let unknown = CallFailure::OutcomeUnknown {

@@ -145,7 +145,7 @@ pub(crate) fn call(revision: Revision, method: Method, params: Value) -> Call {
         log: LogFilter::AtLeast(LogLevel::Debug),
         deadline: Instant::now() + Duration::from_secs(60),
         durability: Durability::Journaled,
-        traceparent: None,
+        trace: None,
         worker: None,
     }
 }

@@ -32,6 +32,7 @@ pub(crate) async fn open(visit: &Visit<'_>) -> Result<Response, Refused> {
         principal: visit.principal.clone(),
         transport: SessionTransport::SingleStream,
         initialize: None,
+        trace: None,
     };
     let opened = edge.gateway.open(open).await?;
     let session = OpenedSession {

@@ -13,6 +13,7 @@ use shoal_ports::{Call, CallId, Caller};
 use shoal_protocol::{
     Outcome, Request, RequestId, RequestMeta, code, error_response, notification, response,
 };
+use shoal_telemetry::trace::TraceContext;
 use tokio::time::{Instant, timeout};
 
 use super::check::Checked;
@@ -81,7 +82,8 @@ fn call(
         log: checked.log,
         deadline: Instant::now() + edge.config.timing.call_deadline,
         durability,
-        traceparent: meta.traceparent,
+        trace: (meta.traceparent.as_deref())
+            .and_then(|parent| TraceContext::parse(parent, meta.tracestate.as_deref())),
         worker: None,
     };
     (request.id, call)

@@ -47,7 +47,12 @@ async fn the_call_says_who_asks_and_how() {
     assert_eq!(call.log, LogFilter::AtLeast(LogLevel::Warning));
     assert_eq!(call.durability, Durability::Journaled);
     assert_eq!(call.progress_token.unwrap().as_str(), r#""p1""#);
-    assert!(call.traceparent.unwrap().starts_with("00-0af7651916cd"));
+    assert!(
+        call.trace
+            .unwrap()
+            .to_traceparent()
+            .starts_with("00-0af7651916cd")
+    );
 }
 
 #[tokio::test]

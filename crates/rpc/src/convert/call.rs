@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use shoal_ports::{Call, CallId, Caller, Durability, LogFilter, Principal, SessionId, WorkerId};
 use shoal_protocol::{LogLevel, Method, RawJson, Revision};
+use shoal_telemetry::trace::TraceContext;
 use tokio::time::Instant;
 
 use super::{duration, millis, sixteen, trusted};
@@ -22,7 +23,8 @@ pub(crate) fn call_out(call: &Call, now: Instant) -> wire::Call {
         log_level: log_out(call.log).into(),
         timeout_ms: millis(call.deadline.saturating_duration_since(now)),
         durability: durability_out(call.durability).into(),
-        traceparent: call.traceparent.clone(),
+        traceparent: call.trace.as_ref().map(TraceContext::to_traceparent),
+        tracestate: trace_state(call),
         worker: call.worker.as_ref().map(ToString::to_string),
     }
 }
@@ -30,6 +32,9 @@ pub(crate) fn call_out(call: &Call, now: Instant) -> wire::Call {
 /// A call that arrived at `now`.
 pub(crate) fn call_in(call: wire::Call, now: Instant) -> Result<Call, Malformed> {
     let caller = call.caller.ok_or(Malformed("call: it has no caller"))?;
+    let state = call.tracestate.as_deref();
+    let trace =
+        (call.traceparent.as_deref()).and_then(|parent| TraceContext::parse_trusted(parent, state));
     Ok(Call {
         id: id_in(&call.id)?,
         method: Method::from_name(&call.method),
@@ -39,9 +44,14 @@ pub(crate) fn call_in(call: wire::Call, now: Instant) -> Result<Call, Malformed>
         log: log_in(call.log_level),
         deadline: now + duration(call.timeout_ms),
         durability: durability_in(call.durability),
-        traceparent: call.traceparent,
+        trace,
         worker: call.worker.map(WorkerId::new),
     })
+}
+
+fn trace_state(call: &Call) -> Option<String> {
+    let state = call.trace.as_ref().and_then(TraceContext::tracestate);
+    state.map(str::to_owned)
 }
 
 /// A call's id.

@@ -10,6 +10,7 @@ use shoal_protocol::{EventId, StreamId};
 use super::call::revision_in;
 use super::outcome::{error_in, error_out};
 use super::post::{request_in, request_out};
+use super::trace::{trace_in, trace_out};
 use super::{count, duration, millis};
 use crate::error::Malformed;
 use crate::link::credit;
@@ -27,6 +28,7 @@ pub(crate) fn open_out(open: OpenSession, relayed: bool) -> wire::Open {
         flight: 0,
         principal: open.principal.as_str().to_owned(),
         transport: transport.into(),
+        trace: trace_out(open.trace.as_ref()),
         initialize: open.initialize.map(request_out),
         relayed,
     }
@@ -42,6 +44,7 @@ pub(crate) fn open_in(open: wire::Open) -> Result<OpenSession, Malformed> {
         principal: Principal::new(open.principal),
         transport,
         initialize: open.initialize.map(request_in).transpose()?,
+        trace: trace_in(open.trace),
     })
 }
 

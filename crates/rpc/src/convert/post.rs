@@ -8,10 +8,12 @@ use shoal_protocol::{
 };
 
 use super::outcome::{answer_in, answer_out, error_in, error_out};
+use super::trace::{trace_in, trace_out};
 use super::{sixteen, trusted};
 use crate::error::Malformed;
 use crate::proto::node::v1 as wire;
 use crate::proto::node::v1::member::Member;
+use crate::proto::types::v1::Trace;
 
 /// A body on its way to its session; the flight is still to be filled in.
 pub(crate) fn deliver_out(to: &SessionRef, post: Post, relayed: bool) -> wire::Deliver {
@@ -28,6 +30,7 @@ pub(crate) fn deliver_out(to: &SessionRef, post: Post, relayed: bool) -> wire::D
         relayed,
         batch,
         members,
+        trace: trace_out(to.trace.as_ref()),
     }
 }
 
@@ -47,14 +50,15 @@ pub(crate) fn deliver_in(said: wire::Deliver) -> Result<(SessionRef, Post), Malf
         delivery: DeliveryId::from_bytes(sixteen(&said.delivery, "delivery id")?),
         repeated: said.repeated,
     };
-    Ok((session_in(said.session, said.principal), post))
+    Ok((session_in(said.session, said.principal, said.trace), post))
 }
 
 /// A session in the hands of a principal.
-pub(crate) fn session_in(session: String, principal: String) -> SessionRef {
+pub(crate) fn session_in(session: String, principal: String, trace: Option<Trace>) -> SessionRef {
     SessionRef {
         session: SessionId::new(session),
         principal: Principal::new(principal),
+        trace: trace_in(trace),
     }
 }
 

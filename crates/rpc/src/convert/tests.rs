@@ -18,6 +18,7 @@ use tokio::time::Instant;
 
 use self::strategies::{
     body, call, catalog, event, event_id, failure, item, outcome, refusal, request, revision, text,
+    trace,
 };
 use super::call::{call_in, call_out};
 use super::catalog::{announcement_in, announcement_out, load_in, load_out};
@@ -29,6 +30,7 @@ use super::gateway::{
 use super::node::{node_in, node_out};
 use super::outcome::{answer_in, answer_out, failure_in, failure_out};
 use super::post::{deliver_in, deliver_out, session_in};
+use super::trace::trace_out;
 use crate::proto::{node::v1 as node, types::v1 as types, worker::v1 as worker};
 
 /// Through the encoding, as between processes.
@@ -112,8 +114,9 @@ proptest! {
         flags: (bool, bool),
         session in text(),
         principal in text(),
+        trace in trace(),
     ) {
-        let to = session_in(session, principal);
+        let to = session_in(session, principal, trace_out(trace.as_ref()));
         let post = Post {
             body,
             delivery: DeliveryId::from_bytes(delivery),
@@ -133,6 +136,7 @@ proptest! {
         single: bool,
         revision in option::of(revision()),
         response in option::of(any::<Vec<u8>>()),
+        trace in trace(),
     ) {
         let open = OpenSession {
             principal: Principal::new(principal.clone()),
@@ -142,6 +146,7 @@ proptest! {
                 SessionTransport::Streamable
             },
             initialize,
+            trace,
         };
         same(&open_in(through(&open_out(open.clone(), single))).unwrap(), &open);
         let opened = Opened {

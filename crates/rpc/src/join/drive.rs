@@ -11,11 +11,12 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, Sleep, interval, sleep_
 use tokio_util::sync::CancellationToken;
 
 use super::connect::NodeInbox;
-use super::seat::Seat;
+use super::seat::{Attaching, Seat};
 use crate::LinkConfig;
 use crate::convert::call::{call_in, id_in};
 use crate::convert::node::node_in;
 use crate::convert::outcome::answer_in;
+use crate::convert::trace::trace_in;
 use crate::error::LinkError;
 use crate::link::frame::{Frame as _, LinkFrame};
 use crate::link::outbox::Outbox;
@@ -160,8 +161,12 @@ impl<'a> Drive<'a> {
             }
             Frame::Attach(said) => {
                 let accept = Instant::now() + self.config.accept_after;
-                let call = id_in(&said.call)?;
-                self.seat.attach(said.flight, call, said.after, accept);
+                let attaching = Attaching {
+                    call: id_in(&said.call)?,
+                    after: said.after,
+                    trace: trace_in(said.trace),
+                };
+                self.seat.attach(said.flight, attaching, accept);
             }
             Frame::Answer(said) => {
                 let outcome = answer_in(said.outcome)?;

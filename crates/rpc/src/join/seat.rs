@@ -8,6 +8,7 @@ use std::sync::Arc;
 use futures::FutureExt as _;
 use shoal_ports::{AskId, Call, CallFailure, CallId, Worker};
 use shoal_protocol::Outcome;
+use shoal_telemetry::trace::TraceContext;
 use tokio::time::Instant;
 
 use super::Joining;
@@ -22,6 +23,13 @@ use crate::proto::worker::v1::{self as wire, WorkerFrame};
 
 /// Calls that have ended of which the fates of answers are remembered.
 const FATES: usize = 256;
+
+/// Who attaches to what.
+pub(super) struct Attaching {
+    pub(super) call: CallId,
+    pub(super) after: u64,
+    pub(super) trace: Option<TraceContext>,
+}
 
 /// What a worker keeps for one node.
 pub(super) struct Seat {
@@ -105,10 +113,12 @@ impl Seat {
     }
 
     /// Attaches to a call; a known flight goes on from there.
-    pub(super) fn attach(&mut self, number: u64, call: CallId, after: u64, accept: Instant) {
+    pub(super) fn attach(&mut self, number: u64, said: Attaching, accept: Instant) {
         let worker = self.worker();
-        let opening =
-            move || -> Opening { Box::pin(async move { worker.attach(call, after).await }) };
+        let Attaching { call, after, trace } = said;
+        let opening = move || -> Opening {
+            Box::pin(async move { worker.attach(call, after, trace.as_ref()).await })
+        };
         self.open(number, after, opening, accept);
     }
 

@@ -107,7 +107,7 @@ impl Drive {
                 });
             }
             Frame::Listen(said) => {
-                let to = session_in(said.session, said.principal);
+                let to = session_in(said.session, said.principal, said.trace);
                 let answering = self.answer(said.flight)?;
                 let gateway = self.shared.gateways.of(said.relayed);
                 let cursor = said.cursor.map(event_id_in);
@@ -126,7 +126,7 @@ impl Drive {
                 });
             }
             Frame::CloseSession(said) => {
-                let to = session_in(said.session, said.principal);
+                let to = session_in(said.session, said.principal, said.trace);
                 let answering = self.answer(said.flight)?;
                 let gateway = self.shared.gateways.of(said.relayed);
                 tokio::spawn(async move {

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 
 use parking_lot::Mutex;
 use shoal_ports::{AskId, Call, CallFailure, CallId, Durability};
+use shoal_telemetry::trace::TraceContext;
 
 use self::line::{Line, Stage};
 use crate::convert::event;
@@ -17,7 +18,7 @@ pub(super) enum Begin {
     /// By running a call.
     Start(Box<Call>),
     /// By attaching to one after an event.
-    Attach(CallId, u64),
+    Attach(CallId, u64, Option<TraceContext>),
 }
 
 /// One reader of one call.
@@ -68,7 +69,7 @@ impl Flight {
                 let repeatable = call.durability == Durability::Repeatable;
                 (call.id, true, repeatable, 0)
             }
-            Begin::Attach(call, after) => (*call, false, false, *after),
+            Begin::Attach(call, after, _) => (*call, false, false, *after),
         };
         Self {
             number,

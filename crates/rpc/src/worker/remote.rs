@@ -7,6 +7,7 @@ use shoal_ports::{
     Announcement, BusEvent, Call, CallFailure, CallId, RunningCall, SessionId, Worker, WorkerLoad,
 };
 use shoal_protocol::RpcError;
+use shoal_telemetry::trace::TraceContext;
 use tokio::sync::{broadcast, watch};
 
 use super::flight::Begin;
@@ -51,8 +52,13 @@ impl Worker for RemoteWorker {
         reader::opened(&self.home, flight).await
     }
 
-    async fn attach(&self, call: CallId, after: u64) -> Result<RunningCall, CallFailure> {
-        let flight = self.home.open(Begin::Attach(call, after))?;
+    async fn attach(
+        &self,
+        call: CallId,
+        after: u64,
+        trace: Option<&TraceContext>,
+    ) -> Result<RunningCall, CallFailure> {
+        let flight = (self.home).open(Begin::Attach(call, after, trace.cloned()))?;
         reader::opened(&self.home, flight).await
     }
 

@@ -36,7 +36,7 @@ async fn a_worker_that_stays_away_is_given_up() {
         );
         assert_eq!(next(&mut running).await, None);
         pair.node.set.gone("w").await;
-        let gone = pair.remote.attach(journaled().id, 0).await.err();
+        let gone = pair.remote.attach(journaled().id, 0, None).await.err();
         assert!(matches!(gone, Some(CallFailure::OutcomeUnknown { .. })));
         // It may come back as a new member all the same.
         pair.proxy.unblock();
@@ -60,7 +60,7 @@ async fn what_is_for_this_worker_only_waits_for_it() {
         let id = bound.id;
         let (start, attach, ()) = tokio::join!(
             pair.remote.start(bound),
-            pair.remote.attach(known.id, 0),
+            pair.remote.attach(known.id, 0, None),
             async {
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 pair.proxy.unblock();
@@ -124,7 +124,7 @@ async fn a_reader_that_comes_back_does_not_take_the_call_from_who_has_it() {
         pair.seen(false).await;
         // The other node takes over while the first is cut off.
         let remote = other.set.worker("w").await;
-        let mut owner = remote.attach(id, 1).await.unwrap();
+        let mut owner = remote.attach(id, 1, None).await.unwrap();
         record.progress(2);
         assert_eq!(next(&mut owner).await, Some((2, "2".to_owned())));
         pair.proxy.unblock();

@@ -18,6 +18,7 @@ pub(crate) fn session() -> SessionRef {
     SessionRef {
         session: SessionId::new("s-1"),
         principal: Principal::new("alice"),
+        trace: None,
     }
 }
 
@@ -55,6 +56,7 @@ async fn a_session_is_opened_and_closed() {
             principal: Principal::new("alice"),
             transport: SessionTransport::SingleStream,
             initialize: Some(initialize),
+            trace: None,
         };
         let answer = edge.open(open.clone()).await.unwrap();
         assert_eq!(format!("{answer:?}"), format!("{opened:?}"));

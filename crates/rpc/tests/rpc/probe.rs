@@ -38,7 +38,7 @@ fn call(durability: Durability) -> Call {
         log: LogFilter::Off,
         deadline: Instant::now() + PATIENCE,
         durability,
-        traceparent: None,
+        trace: None,
         worker: None,
     }
 }

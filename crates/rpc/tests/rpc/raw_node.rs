@@ -114,6 +114,7 @@ impl RawLink {
             flight,
             call,
             after,
+            trace: None,
         };
         self.say(node_frame::Frame::Attach(attach)).await;
     }

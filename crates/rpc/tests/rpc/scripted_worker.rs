@@ -10,6 +10,7 @@ use shoal_ports::{
     SessionId, Worker, WorkerId, WorkerLoad,
 };
 use shoal_protocol::{RawJson, RpcError};
+use shoal_telemetry::trace::TraceContext;
 use tokio::sync::{broadcast, watch};
 
 use crate::record::Record;
@@ -161,7 +162,12 @@ impl Worker for ScriptedWorker {
         Ok(record.read(0, &self.id))
     }
 
-    async fn attach(&self, call: CallId, after: u64) -> Result<RunningCall, CallFailure> {
+    async fn attach(
+        &self,
+        call: CallId,
+        after: u64,
+        _: Option<&TraceContext>,
+    ) -> Result<RunningCall, CallFailure> {
         self.attached.lock().push((call, after));
         let known = self.calls.borrow().get(&call).map(Arc::clone);
         match known {

@@ -68,7 +68,7 @@ async fn a_call_can_be_steered_while_nobody_reads_it() {
         // It can be attached to, as if nothing had been.
         record.progress(1);
         record.result(2);
-        let mut again = pair.remote.attach(id, 1).await.unwrap();
+        let mut again = pair.remote.attach(id, 1, None).await.unwrap();
         assert_eq!(rest(&mut again).await, [(2, "result 2".to_owned())]);
     })
     .await;
@@ -102,7 +102,7 @@ async fn starting_a_known_call_attaches_to_it() {
 async fn attaching_to_an_unknown_call_is_refused() {
     within(async {
         let pair = Pair::new(ScriptedWorker::running("w")).await;
-        let refused = pair.remote.attach(CallId::generate(), 3).await.err();
+        let refused = pair.remote.attach(CallId::generate(), 3, None).await.err();
         assert!(matches!(refused, Some(CallFailure::OutcomeUnknown { .. })));
     })
     .await;

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 use shoal_ports::{Call, CallId, Caller, Durability, LogFilter, WorkerId};
 use shoal_protocol::{LogLevel, Method, RawJson, RequestMeta};
+use shoal_telemetry::trace::TraceContext;
 use tokio::time::Instant;
 
 /// The least time that a call taken over is given: its result may be waiting already.
@@ -22,11 +23,17 @@ struct Start {
     deadline: u64,
     #[serde(default)]
     repeatable: bool,
+    /// The span of whoever brought the call, so that its trace goes on at a new owner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    traceparent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tracestate: Option<String>,
 }
 
 /// What to journal.
 pub(super) fn of(call: &Call) -> RawJson {
     let left = call.deadline.saturating_duration_since(Instant::now());
+    let trace = call.trace.as_ref();
     RawJson::of(&Start {
         method: call.method.as_str().to_owned(),
         params: call.params.clone(),
@@ -36,6 +43,8 @@ pub(super) fn of(call: &Call) -> RawJson {
         },
         deadline: unix_millis().saturating_add(millis(left)),
         repeatable: call.durability == Durability::Repeatable,
+        traceparent: trace.map(TraceContext::to_traceparent),
+        tracestate: trace.and_then(TraceContext::tracestate).map(str::to_owned),
     })
 }
 
@@ -52,6 +61,8 @@ pub(super) fn read(
     let start: Start = start.read()?;
     let left = Duration::from_millis(start.deadline.saturating_sub(unix_millis()));
     let meta = RequestMeta::of(start.params.as_ref());
+    let trace = (start.traceparent.as_deref())
+        .and_then(|parent| TraceContext::parse_trusted(parent, start.tracestate.as_deref()));
     Ok(Call {
         id,
         method: Method::from_name(&start.method),
@@ -65,7 +76,7 @@ pub(super) fn read(
         } else {
             Durability::Journaled
         },
-        traceparent: meta.traceparent,
+        trace,
         worker,
     })
 }

@@ -8,6 +8,7 @@ use shoal_protocol::{
     Body, InvalidMessage, Message, Method, RequestId, RpcError, batch, error_response,
     error_response_without_id,
 };
+use shoal_telemetry::trace::TraceContext;
 
 use super::Node;
 use crate::live::{LiveSession, Unapplied, log_failed, store_failed};
@@ -39,7 +40,8 @@ impl Node {
                 if steers {
                     return Box::pin(self.steer(&live, effect)).await;
                 }
-                self.carry_out(&live, effect, post.delivery).await
+                self.carry_out(&live, effect, post.delivery, to.trace.as_ref())
+                    .await
             }
             Body::Batch(members) => Box::pin(self.deliver_batch(to, members, post.delivery)).await,
         }
@@ -88,9 +90,13 @@ impl Node {
         live: &Arc<LiveSession>,
         effect: Effect,
         delivery: DeliveryId,
+        trace: Option<&TraceContext>,
     ) -> Result<Delivered, GatewayError> {
         match effect {
-            Effect::Run(admitted) => self.carrier.carry(live, *admitted, delivery).await,
+            Effect::Run(admitted) => {
+                let in_flight = self.carrier.prepare(live, *admitted, trace);
+                self.carrier.carry(in_flight, delivery).await
+            }
             Effect::Respond(response) => self.respond(live, response).await,
             Effect::Overloaded { retry_after } => Err(GatewayError::Overloaded {
                 reason: format!(
@@ -267,7 +273,7 @@ impl Node {
             (false, true) => self.respond(&live, batch(&answers)).await,
             (_, false) => {
                 let calls = calls.into_iter();
-                let calls = calls.map(|call| self.carrier.prepare(&live, call));
+                let calls = calls.map(|call| self.carrier.prepare(&live, call, to.trace.as_ref()));
                 self.carrier
                     .carry_journaled(calls.collect(), answers, delivery)
                     .await

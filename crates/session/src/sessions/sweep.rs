@@ -51,6 +51,7 @@ impl Node {
             .map(|passive| SessionRef {
                 session: passive.key().clone(),
                 principal: passive.principal.clone(),
+                trace: None,
             })
             .collect();
         for session in expired {

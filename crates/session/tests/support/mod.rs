@@ -279,11 +279,13 @@ impl Bench {
             principal: principal.clone(),
             transport: SessionTransport::Streamable,
             initialize: Some(initialize),
+            trace: None,
         };
         let opened = self.sessions.open(open).await.unwrap();
         SessionRef {
             session: opened.session,
             principal,
+            trace: None,
         }
     }
 

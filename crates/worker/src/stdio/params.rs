@@ -8,6 +8,7 @@ use shoal_protocol::{
 
 const META: &str = "_meta";
 const TRACEPARENT: &str = "traceparent";
+const TRACESTATE: &str = "tracestate";
 /// What only a modern server understands of a request's `_meta`.
 const MODERN_META: [&str; 4] = [
     PROTOCOL_VERSION,
@@ -32,8 +33,16 @@ pub(super) fn for_process(call: &Call, era: Era, token: u64) -> Option<RawJson> 
     } else {
         drop_all(&mut meta, PROGRESS_TOKEN);
     }
-    if let Some(parent) = &call.traceparent {
-        put(&mut meta, TRACEPARENT, RawJson::of(parent));
+    if let Some(parent) = &call.trace {
+        put(
+            &mut meta,
+            TRACEPARENT,
+            RawJson::of(&parent.to_traceparent()),
+        );
+        match parent.tracestate() {
+            Some(state) => put(&mut meta, TRACESTATE, RawJson::of(&state)),
+            None => drop_all(&mut meta, TRACESTATE),
+        }
     }
     match era {
         Era::Legacy => {

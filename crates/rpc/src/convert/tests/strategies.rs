@@ -14,6 +14,7 @@ use shoal_protocol::{
     Body, EventId, InvalidMessage, LogLevel, Message, Method, Notification, Outcome, RawJson,
     Request, RequestId, Response, Revision, RpcError, StreamId,
 };
+use shoal_telemetry::trace::TraceContext;
 use tokio::time::Instant;
 
 pub(super) fn text() -> impl Strategy<Value = String> {
@@ -138,7 +139,7 @@ pub(super) fn call(now: Instant) -> impl Strategy<Value = Call> {
         log(),
         millis(),
         any::<bool>(),
-        option::of(text()),
+        trace(),
         option::of(text()),
     );
     (what, how).prop_map(
@@ -155,10 +156,20 @@ pub(super) fn call(now: Instant) -> impl Strategy<Value = Call> {
             } else {
                 Durability::Journaled
             },
-            traceparent: trace,
+            trace,
             worker: worker.map(WorkerId::new),
         },
     )
+}
+
+pub(super) fn trace() -> impl Strategy<Value = Option<TraceContext>> {
+    // Neither id may be zero (W3C).
+    let ids = (1_u128.., 1_u64.., any::<bool>());
+    let state = option::of("[a-z]{1,8}=[a-z0-9]{1,8}");
+    option::of((ids, state).prop_map(|((trace, span, kept), state)| {
+        let parent = format!("00-{trace:032x}-{span:016x}-{:02x}", u8::from(kept));
+        TraceContext::parse_trusted(&parent, state.as_deref()).expect("a trace context")
+    }))
 }
 
 pub(super) fn request_id() -> impl Strategy<Value = RequestId> {

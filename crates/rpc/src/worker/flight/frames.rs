@@ -2,6 +2,7 @@
 
 use shoal_ports::AskId;
 use shoal_protocol::Outcome;
+use shoal_telemetry::trace::TraceContext;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -9,6 +10,7 @@ use super::line::{Stage, Unacknowledged};
 use super::{Begin, Flight};
 use crate::convert::call::{call_out, id_out};
 use crate::convert::outcome::answer_out;
+use crate::convert::trace::trace_out;
 use crate::proto::worker::v1 as wire;
 use crate::proto::worker::v1::node_frame::Frame;
 
@@ -53,7 +55,7 @@ impl Flight {
         line.sent = true;
         let first = match &line.stage {
             Stage::Opening(begin) => self.begin_frame(begin),
-            Stage::Running if line.reader => self.attach_frame(line.last),
+            Stage::Running if line.reader => self.attach_frame(line.last, None),
             Stage::Running => self.detach_frame(true),
             Stage::Over(_) => return (Vec::new(), false),
         };
@@ -89,15 +91,16 @@ impl Flight {
                 flight: self.number,
                 call: Some(call_out(call, Instant::now())),
             })),
-            Begin::Attach(_, after) => self.attach_frame(*after),
+            Begin::Attach(_, after, trace) => self.attach_frame(*after, trace.as_ref()),
         }
     }
 
-    fn attach_frame(&self, after: u64) -> Frame {
+    fn attach_frame(&self, after: u64, trace: Option<&TraceContext>) -> Frame {
         Frame::Attach(wire::Attach {
             flight: self.number,
             call: id_out(self.call),
             after,
+            trace: trace_out(trace),
         })
     }
 

@@ -13,7 +13,7 @@ use crate::proto::worker::v1::{self as wire};
 const PLENTY: u64 = 1 << 20;
 
 fn attached() -> Flight {
-    Flight::new(7, Begin::Attach(CallId::generate(), 0), 1)
+    Flight::new(7, Begin::Attach(CallId::generate(), 0, None), 1)
 }
 
 fn event(sequence: u64) -> wire::Event {

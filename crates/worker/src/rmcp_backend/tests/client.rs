@@ -72,7 +72,7 @@ impl<H: ServerHandler> Client<H> {
             log: LogFilter::AtLeast(LogLevel::Debug),
             deadline: Instant::now() + Duration::from_secs(60),
             durability: Durability::Journaled,
-            traceparent: None,
+            trace: None,
             worker: None,
         }
     }

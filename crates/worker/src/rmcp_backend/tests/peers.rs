@@ -63,7 +63,7 @@ async fn kept_peer_reaches_nobody_after_its_call() {
     let Said::Ended(CallOutcome::Failed(_)) = said(&mut running).await else {
         panic!("expected nothing but the end");
     };
-    let mut first = client.worker.attach(first_id, 0).await.unwrap();
+    let mut first = client.worker.attach(first_id, 0, None).await.unwrap();
     assert!(matches!(
         said(&mut first).await,
         Said::Ended(CallOutcome::Result(_))

@@ -39,7 +39,7 @@ async fn call_can_be_attached_to_while_it_runs_and_after() {
     permits.add_permits(1);
     assert_eq!(event(&mut first).await.sequence, 1);
 
-    let mut second = worker.attach(id, 1).await.unwrap();
+    let mut second = worker.attach(id, 1, None).await.unwrap();
     assert!(
         first.events.next().await.is_none(),
         "the later reader takes over"
@@ -50,7 +50,7 @@ async fn call_can_be_attached_to_while_it_runs_and_after() {
     }
     assert!(second.events.next().await.is_none());
 
-    let mut third = worker.attach(id, 2).await.unwrap();
+    let mut third = worker.attach(id, 2, None).await.unwrap();
     assert_eq!(event(&mut third).await.sequence, 3);
     assert!(is_done(&outcome(&mut third).await));
     assert_eq!(script.runs(), 1);
@@ -81,7 +81,7 @@ async fn call_runs_on_when_nobody_listens() {
     let id = call.id;
     drop(worker.start(call).await.unwrap());
     until(|| script.runs() == 1 && worker.load().running == 0).await;
-    let mut running = worker.attach(id, 0).await.unwrap();
+    let mut running = worker.attach(id, 0, None).await.unwrap();
     let oldest = event(&mut running).await.sequence;
     assert!(
         oldest > 500,
@@ -105,7 +105,7 @@ async fn slow_reader_is_let_go_and_may_come_back() {
     until(|| script.runs() == 1 && worker.load().running == 0).await;
     // What it had not read is still there for whoever attaches.
     assert!(running.events.next().await.is_none());
-    let mut again = worker.attach(id, 0).await.unwrap();
+    let mut again = worker.attach(id, 0, None).await.unwrap();
     for sequence in 1..=201 {
         assert_eq!(event(&mut again).await.sequence, sequence);
     }
@@ -135,7 +135,7 @@ async fn repeatable_call_is_forgotten_once_delivered_and_kept_until_then() {
     let id = delivered.id;
     let mut running = worker.start(delivered).await.unwrap();
     outcome(&mut running).await;
-    assert!(worker.attach(id, 0).await.is_err());
+    assert!(worker.attach(id, 0, None).await.is_err());
 
     until(|| worker.load().running == 0 && worker.load().queued == 0).await;
     let unread = repeatable();
@@ -143,14 +143,14 @@ async fn repeatable_call_is_forgotten_once_delivered_and_kept_until_then() {
     let running = worker.start(unread).await.unwrap();
     until(|| script.runs() == 2 && worker.load().running == 0).await;
     drop(running);
-    let mut running = worker.attach(id, 0).await.unwrap();
+    let mut running = worker.attach(id, 0, None).await.unwrap();
     assert!(is_done(&outcome(&mut running).await));
 }
 
 #[tokio::test]
 async fn unknown_call_has_an_unknown_outcome() {
     let worker = Script::quick().worker(small()).await;
-    let failure = worker.attach(CallId::generate(), 0).await.err();
+    let failure = worker.attach(CallId::generate(), 0, None).await.err();
     assert!(matches!(failure, Some(CallFailure::OutcomeUnknown { .. })));
 }
 
@@ -165,9 +165,9 @@ async fn finished_call_is_forgotten_after_the_retention() {
     let id = call.id;
     outcome(&mut worker.start(call).await.unwrap()).await;
     tokio::time::sleep(Duration::from_secs(9)).await;
-    assert!(worker.attach(id, 0).await.is_ok());
+    assert!(worker.attach(id, 0, None).await.is_ok());
     tokio::time::sleep(Duration::from_secs(3)).await;
-    assert!(worker.attach(id, 0).await.is_err());
+    assert!(worker.attach(id, 0, None).await.is_err());
 }
 
 #[tokio::test]
@@ -189,9 +189,9 @@ async fn oldest_finished_calls_make_room() {
             ids.push(call.id);
             outcome(&mut worker.start(call).await.unwrap()).await;
         }
-        assert!(worker.attach(ids[0], 0).await.is_err());
-        assert!(worker.attach(ids[1], 0).await.is_ok());
-        let mut newest = worker.attach(ids[2], 0).await.unwrap();
+        assert!(worker.attach(ids[0], 0, None).await.is_err());
+        assert!(worker.attach(ids[1], 0, None).await.is_ok());
+        let mut newest = worker.attach(ids[2], 0, None).await.unwrap();
         assert!(matches!(
             event(&mut newest).await.kind,
             CallEventKind::Finished(_)
@@ -209,7 +209,7 @@ async fn journaled_call_does_not_run_again_when_its_result_is_gone() {
     outcome(&mut worker.start(call.clone()).await.unwrap()).await;
     tokio::time::sleep(retention + Duration::from_secs(2)).await;
     for refused in [
-        worker.attach(call.id, 0).await,
+        worker.attach(call.id, 0, None).await,
         worker.start(call.clone()).await,
     ] {
         let refused = refused.err();
@@ -250,7 +250,7 @@ async fn control_of_a_reader_that_was_replaced_has_no_effect() {
         panic!("expected a question");
     };
     assert!(!first.control.is_replaced());
-    let mut second = worker.attach(id, 0).await.unwrap();
+    let mut second = worker.attach(id, 0, None).await.unwrap();
     let roots = || Outcome::Result(RawJson::from_static(r#"{"roots":[]}"#));
     assert!(first.control.is_replaced() && !second.control.is_replaced());
     assert!(!first.control.answer(ask, roots()).await);
@@ -260,7 +260,7 @@ async fn control_of_a_reader_that_was_replaced_has_no_effect() {
     let control = second.control.clone();
     drop(second);
     assert!(control.answer(ask, roots()).await);
-    let mut third = worker.attach(id, 1).await.unwrap();
+    let mut third = worker.attach(id, 1, None).await.unwrap();
     control.cancel("too late");
     third.control.cancel("enough");
     let ended = outcome(&mut third).await;

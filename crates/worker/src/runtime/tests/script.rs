@@ -129,7 +129,7 @@ pub(in crate::runtime) fn call() -> Call {
         log: LogFilter::AtLeast(LogLevel::Warning),
         deadline: Instant::now() + Duration::from_secs(60),
         durability: Durability::Journaled,
-        traceparent: None,
+        trace: None,
         worker: None,
     }
 }

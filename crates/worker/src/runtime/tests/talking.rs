@@ -108,7 +108,7 @@ async fn answered_question_is_not_put_again() {
         .await;
     event(&mut running).await;
 
-    let mut again = worker.attach(id, 0).await.unwrap();
+    let mut again = worker.attach(id, 0, None).await.unwrap();
     let open = event(&mut again).await;
     let CallEventKind::Ask { ask: second, .. } = open.kind else {
         panic!("expected the open question");
@@ -213,7 +213,7 @@ async fn context_that_outlives_its_call_reaches_nobody() {
         context.ask(Method::RootsList, None).await,
         Outcome::Error(_)
     ));
-    let mut running = worker.attach(id, 0).await.unwrap();
+    let mut running = worker.attach(id, 0, None).await.unwrap();
     assert!(matches!(
         event(&mut running).await.kind,
         CallEventKind::Finished(_)

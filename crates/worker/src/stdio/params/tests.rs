@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use shoal_ports::{Call, CallId, Caller, Durability, LogFilter, Principal};
 use shoal_protocol::{Era, LogLevel, Method, RawJson, Revision};
+use shoal_telemetry::trace::TraceContext;
 
 use super::{for_process, restore_token, without_subscription};
 
@@ -20,7 +21,7 @@ fn call(params: Option<&'static str>) -> Call {
         progress_token: None,
         log: LogFilter::Off,
         deadline: tokio::time::Instant::now(),
-        traceparent: None,
+        trace: None,
         worker: None,
         durability: Durability::Journaled,
     }
@@ -50,10 +51,13 @@ fn a_legacy_process_sees_nothing_modern() {
 fn a_modern_process_is_told_of_the_caller() {
     let mut call = call(Some(r#"{"name":"t","_meta":{"a":1}}"#));
     call.log = LogFilter::AtLeast(LogLevel::Error);
-    call.traceparent = Some("00-1-2-01".to_owned());
+    call.trace = TraceContext::parse(
+        "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01",
+        Some("vendor=1"),
+    );
     assert_eq!(
         rewritten(&call, Era::Modern),
-        r#"{"name":"t","_meta":{"a":1,"traceparent":"00-1-2-01","io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"roots":{}},"io.modelcontextprotocol/logLevel":"error"}}"#
+        r#"{"name":"t","_meta":{"a":1,"traceparent":"00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01","tracestate":"vendor=1","io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"roots":{}},"io.modelcontextprotocol/logLevel":"error"}}"#
     );
 }
 

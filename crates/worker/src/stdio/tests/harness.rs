@@ -281,7 +281,7 @@ impl Client {
             progress_token: self.progress_token.clone(),
             log: self.log,
             deadline: tokio::time::Instant::now() + PATIENCE,
-            traceparent: None,
+            trace: None,
             worker: None,
             durability: Durability::Journaled,
         }

@@ -1,0 +1,19 @@
+//! The place in a trace.
+
+use shoal_telemetry::trace::TraceContext;
+
+use crate::proto::types::v1 as wire;
+
+/// A span as the parent of others.
+pub(crate) fn trace_out(trace: Option<&TraceContext>) -> Option<wire::Trace> {
+    trace.map(|trace| wire::Trace {
+        parent: trace.to_traceparent(),
+        state: trace.tracestate().map(str::to_owned),
+    })
+}
+
+/// A span as the parent of others; one that cannot be read is none.
+pub(crate) fn trace_in(trace: Option<wire::Trace>) -> Option<TraceContext> {
+    let trace = trace?;
+    TraceContext::parse_trusted(&trace.parent, trace.state.as_deref())
+}
