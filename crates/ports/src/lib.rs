@@ -53,6 +53,8 @@ pub use identity::{CallId, DeliveryId, Epoch, NodeId, Principal, SessionId, Work
 pub use journal::{Begin, Begun, Journal, JournalEntry, JournaledCall, RunningStream};
 pub use kind::{Kind, Retry};
 pub use membership::{Membership, NodeInfo};
-pub use session_state::{STATE_KEY_BYTES, SessionState, StateDoor, StateRequest, no_session};
+pub use session_state::{
+    STATE_KEY_BYTES, SessionState, StateDoor, StateRequest, no_session, not_kept, perhaps_kept,
+};
 pub use store::{Store, StoreError};
 pub use worker::{Announcement, Worker, WorkerLoad, WorkerSet};

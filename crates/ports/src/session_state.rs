@@ -93,6 +93,19 @@ pub fn no_session() -> RpcError {
     )
 }
 
+/// What a call is told whose value was certainly not kept. Not the code of a call that was not executed: a tool
+/// may pass the error on as its own, and it has been executed.
+pub fn not_kept(reason: impl std::fmt::Display) -> RpcError {
+    let text = format!("the value was not kept: {reason}; try again later");
+    RpcError::internal(text).with_data(RawJson::from_static(r#"{"kept":false}"#))
+}
+
+/// What a call is told whose value may have been kept.
+pub fn perhaps_kept(reason: impl std::fmt::Display) -> RpcError {
+    let text = format!("whether the value was kept is not known: {reason}");
+    RpcError::internal(text).with_data(RawJson::from_static(r#"{"kept":null}"#))
+}
+
 /// A running call's way to the state of its caller's session, for tools. Cheap to clone.
 ///
 /// The requests of one call are carried out one after the other, in the order in which they were made; those
@@ -137,7 +150,8 @@ impl SessionState {
     ///
     /// # Errors
     /// As [`SessionState::get`]; -32602 for a value that is too big, -32600 when the session's limit is reached,
-    /// 50301 when it was not stored because the store is away, 50002 when that is not known.
+    /// -32603 when the store is away; the error's data says then whether the value was kept: `{"kept": false}`, or
+    /// `{"kept": null}` where that is not known.
     pub async fn set(&self, key: &str, value: &(impl Serialize + Sync)) -> Result<(), RpcError> {
         let text = serde_json::to_vec(value)
             .map_err(|error| RpcError::internal(format!("the value is not JSON: {error}")))?;

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use futures::FutureExt as _;
 use shoal_ports::{
     AskId, CallControl, CallEvent, CallEventKind, CallEvents, CallOutcome, Delivered, DeliveryId,
-    GatewayError, RunningCall, StateRequest, StoreError,
+    GatewayError, RunningCall, StateRequest, StoreError, not_kept, perhaps_kept,
 };
-use shoal_protocol::{Outcome, RpcError, code};
+use shoal_protocol::Outcome;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -85,8 +85,8 @@ impl Carrier {
             Ok(Effect::StateAnswer(outcome)) => return Some(outcome),
             Ok(Effect::Keep { record, change }) => (record, change),
             Err(Unapplied::Full) => {
-                let full = "too many messages wait for the session; nothing was kept";
-                return Some(refused(code::OVERLOADED, full.to_owned()));
+                let full = not_kept("too many messages wait for the session");
+                return Some(Outcome::Error(full));
             }
             // It is being handed over, or has ended, and its calls with it.
             Ok(_) | Err(Unapplied::Closed) => return None,
@@ -100,16 +100,8 @@ impl Carrier {
                 live.lose();
                 None
             }
-            Err(StoreError::Unavailable(reason)) => Some(refused(
-                code::OUTCOME_UNKNOWN,
-                format!(
-                    "the store did not confirm the value ({reason}); whether it was kept is not known"
-                ),
-            )),
-            Err(error) => Some(refused(
-                code::NOT_EXECUTED,
-                format!("the value was not kept: {error}; try again later"),
-            )),
+            Err(error @ StoreError::Unavailable(_)) => Some(Outcome::Error(perhaps_kept(error))),
+            Err(error) => Some(Outcome::Error(not_kept(error))),
         }
     }
 
@@ -185,8 +177,4 @@ impl Carrier {
                 .await;
         }
     }
-}
-
-fn refused(code: i64, message: String) -> Outcome {
-    Outcome::Error(RpcError::new(code, message))
 }

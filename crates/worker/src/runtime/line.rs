@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use shoal_ports::{AskId, CallEventKind, StateRequest, no_session};
+use shoal_ports::{AskId, CallEventKind, StateRequest, no_session, perhaps_kept};
 use shoal_protocol::{
-    ClientCapability, LogLevel, Method, Outcome, RawJson, RawObject, RpcError, code, declares,
+    ClientCapability, LogLevel, Method, Outcome, RawJson, RawObject, RpcError, declares,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -63,6 +63,7 @@ impl CallLine for CallRecord {
             return Outcome::Error(error);
         }
         let _turn = self.state_turn.lock().await;
+        let writes = matches!(request, StateRequest::Set { .. });
         let request = |ask| CallEventKind::State { ask, request };
         // Whoever reads the call need not be told to make room: there is one request at most.
         let Some((ask, answered)) = self.open_ask(request, usize::MAX) else {
@@ -71,13 +72,14 @@ impl CallLine for CallRecord {
         let _open = OpenAsk { record: self, ask };
         match tokio::time::timeout(STATE_PATIENCE, answered).await {
             Ok(answer) => answer.unwrap_or_else(|_| Outcome::Error(ended())),
-            Err(_) => Outcome::Error(RpcError::new(
-                code::OUTCOME_UNKNOWN,
-                format!(
-                    "the session did not answer within {} s; whether the value was kept is not known",
-                    STATE_PATIENCE.as_secs()
-                ),
-            )),
+            Err(_) => {
+                let seconds = STATE_PATIENCE.as_secs();
+                let silent = format!("the session did not answer within {seconds} s");
+                Outcome::Error(match writes {
+                    true => perhaps_kept(silent),
+                    false => RpcError::internal(silent),
+                })
+            }
         }
     }
 
