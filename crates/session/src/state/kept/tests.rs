@@ -246,7 +246,7 @@ impl Kept {
 #[test]
 fn each_writing_is_carried_out_once() {
     let config = Config {
-        cases: 1_000,
+        cases: 500,
         failure_persistence: None,
         ..Config::default()
     };
