@@ -28,6 +28,7 @@ mod basics;
 mod changing;
 mod completions;
 mod jobs;
+mod keeping;
 mod prompts;
 mod resources;
 #[cfg(test)]
@@ -38,7 +39,8 @@ const UNCHANGING_TTL_MS: u64 = 60_000;
 
 const INSTRUCTIONS: &str = "Tools for trying out a client: `echo` and `add` answer at once, `long_job` reports \
      progress, `book_table`, `connect_account`, `summarize` and `list_roots` ask the client \
-     something on the way, and `increment_counter` and `toggle_bonus_tool` change what others see.";
+     something on the way, `remember` and `recall` keep something for the session, and \
+     `increment_counter` and `toggle_bonus_tool` change what others see.";
 
 /// The demo server. Clones share one state.
 #[derive(Clone)]
@@ -66,6 +68,7 @@ impl DemoServer {
                 Self::basic_tools()
                     + Self::job_tools()
                     + Self::asking_tools()
+                    + Self::keeping_tools()
                     + Self::changing_tools(),
             ),
             prompts: Arc::new(Self::prompt_router()),

@@ -7,7 +7,9 @@ use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision, RpcError};
 use shoal_telemetry::trace::TraceContext;
 use tokio::time::Instant;
 
-use crate::{CallEvents, CallId, Durability, Kind, Principal, Retry, SessionId, WorkerId};
+use crate::{
+    CallEvents, CallId, Durability, Kind, Principal, Retry, SessionId, StateRequest, WorkerId,
+};
 
 /// A request for a worker (`tools/call`, `resources/read`, `prompts/get`, `completion/complete`), or
 /// for the dispatcher's catalog (the list methods).
@@ -116,6 +118,15 @@ pub enum CallEventKind {
         /// Its parameters.
         params: Option<RawJson>,
     },
+    /// A request for the state of the caller's session, for the session's owner; the answer goes to
+    /// [`CallControl::answer`]. Never for the client's eyes. A call puts one at a time, and one that has not
+    /// been answered comes again, under another number, to whoever attaches.
+    State {
+        /// Names the request within the call, among its questions.
+        ask: AskId,
+        /// What is asked.
+        request: StateRequest,
+    },
     /// The tool asks that the client's connection be closed and polled again later (SEP-1699).
     CloseStream {
         /// When the client should come back.
@@ -125,7 +136,7 @@ pub enum CallEventKind {
     Finished(CallOutcome),
 }
 
-/// A request to the client within one call.
+/// A request to the client, or to its session, within one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AskId(pub u64);
 
@@ -224,7 +235,7 @@ impl CallOutcome {
 /// Steers a running call. All methods return at once and are without effect when the call has ended, or
 /// when somebody else has attached to it since.
 pub trait CallControl: Send + Sync {
-    /// Answers a request that the call put to its client; a second answer is ignored. The answer is
+    /// Answers a request that the call put to its client or session; a second answer is ignored. The answer is
     /// taken when this returns, but it may still be on its way to the worker: the future tells when it
     /// has arrived, and whether that request was open. Dropping the future takes nothing back.
     fn answer(&self, ask: AskId, answer: Outcome) -> Answered;

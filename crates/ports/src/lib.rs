@@ -30,6 +30,7 @@ mod journal;
 mod kind;
 mod membership;
 pub mod memory;
+mod session_state;
 mod store;
 mod worker;
 
@@ -52,5 +53,8 @@ pub use identity::{CallId, DeliveryId, Epoch, NodeId, Principal, SessionId, Work
 pub use journal::{Begin, Begun, Journal, JournalEntry, JournaledCall, RunningStream};
 pub use kind::{Kind, Retry};
 pub use membership::{Membership, NodeInfo};
+pub use session_state::{
+    STATE_KEY_BYTES, SessionState, StateDoor, StateRequest, no_session, not_kept, perhaps_kept,
+};
 pub use store::{Store, StoreError};
 pub use worker::{Announcement, Worker, WorkerLoad, WorkerSet};

@@ -11,7 +11,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct LinkConfig {
     /// The highest version of the frame protocol that is spoken, to pin an older one while releases are
-    /// mixed. Default: 2, the newest. Values outside of what this release speaks take the nearest.
+    /// mixed. Default: 3, the newest. Values outside of what this release speaks take the nearest.
     pub max_version: u32,
     /// Bytes of one flight that a reader may be behind before its sender waits. Default: 256 KiB.
     pub credit: u64,
@@ -44,7 +44,7 @@ pub struct LinkConfig {
 impl Default for LinkConfig {
     fn default() -> Self {
         Self {
-            max_version: 2,
+            max_version: 3,
             credit: 256 * 1024,
             max_frame: 16 * 1024 * 1024,
             max_queued: 64 * 1024 * 1024,

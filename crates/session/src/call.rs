@@ -5,22 +5,24 @@
 //! own that [`pump`]s: it appends what the call sends before anybody may read it.
 
 mod journaled;
+mod keeping;
 mod pump;
 mod resumed;
 mod start;
 
 use std::sync::Arc;
 
+use keeping::First;
 pub(crate) use resumed::TakenOver;
 
 use bytes::Bytes;
 use shoal_ports::{
-    Call, CallEvent, CallEventKind, CallFailure, CallOutcome, Delivered, DeliveryId, Dispatcher,
-    Durability, GatewayError, JournalEntry, RunningCall, SessionTransport, Store,
+    Call, CallFailure, CallOutcome, Delivered, DeliveryId, Dispatcher, Durability, GatewayError,
+    JournalEntry, RunningCall, SessionTransport, Store,
 };
 use shoal_protocol::{Outcome, RequestId, error_response, response};
 use shoal_telemetry::trace::TraceContext;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use crate::config::SessionConfig;
 use crate::live::LiveSession;
@@ -109,15 +111,16 @@ impl Carrier {
             Err(failure) => return Ok(in_flight.json(CallOutcome::Failed(failure))),
         };
         in_flight.slot.started(running.control.clone());
-        let first = timeout(self.config.grace, running.events.next()).await;
-        let first = match first {
-            Ok(Some(CallEvent {
-                kind: CallEventKind::Finished(outcome),
-                ..
-            })) => return Ok(in_flight.json(outcome)),
-            Ok(None) => return Ok(in_flight.json(CallOutcome::Failed(lost_worker()))),
-            Ok(Some(event)) => Some(event),
-            Err(_) => None,
+        let until = Instant::now() + self.config.grace;
+        let first = match First::of(&mut running.events, until).await {
+            First::End(outcome) => return Ok(in_flight.json(outcome)),
+            First::State(ask, asked) => {
+                let asked = (ask, asked);
+                let carried = self.carry_keeping(running, asked, in_flight, delivery, until);
+                return Box::pin(carried).await;
+            }
+            First::Speaks(event) => Some(event),
+            First::Silence => None,
         };
         Box::pin(self.become_stream(running, first, in_flight, delivery)).await
     }

@@ -15,6 +15,12 @@ pub struct SessionConfig {
     pub mailbox: usize,
     /// Resources that one session may be subscribed to.
     pub subscriptions_per_session: usize,
+    /// Bytes of one value that tools keep in a session.
+    pub state_value_bytes: usize,
+    /// Bytes of all that tools keep in one session, keys and values.
+    pub state_bytes: usize,
+    /// Values that tools keep in one session.
+    pub state_keys: usize,
     /// How long a session lives without being used.
     pub idle: Duration,
     /// How long a session without calls and streams keeps its actor.
@@ -51,6 +57,9 @@ impl Default for SessionConfig {
             calls_per_session: 64,
             mailbox: 256,
             subscriptions_per_session: 1_000,
+            state_value_bytes: 16 * 1024,
+            state_bytes: 64 * 1024,
+            state_keys: 64,
             idle: Duration::from_secs(30 * 60),
             passivate_after: Duration::from_secs(30),
             sweep_every: Duration::from_secs(5),
@@ -65,5 +74,13 @@ impl Default for SessionConfig {
             store_patience: Duration::from_secs(300),
             retry_after: Duration::from_secs(1),
         }
+    }
+}
+
+impl SessionConfig {
+    /// How long the store keeps a record that nobody touches: longer than the session may idle, since
+    /// the node touches records only now and then.
+    pub(crate) fn record_life(&self) -> Duration {
+        self.idle * 2
     }
 }

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use shoal_ports::{Principal, SessionTransport};
 use shoal_protocol::{LogLevel, RawJson, Revision};
 
+use crate::state::Kept;
+
 /// What is stored of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Record {
@@ -24,6 +26,9 @@ pub(crate) struct Record {
     pub(crate) updated: BTreeSet<String>,
     /// The list versions that the client has been told of.
     pub(crate) announced: [u64; 3],
+    /// What tools keep in the session.
+    #[serde(default)]
+    pub(crate) kept: Kept,
 }
 
 /// What `initialize` settled.
@@ -48,6 +53,7 @@ impl Record {
             subscriptions: BTreeSet::new(),
             updated: BTreeSet::new(),
             announced: [0; 3],
+            kept: Kept::default(),
         }
     }
 

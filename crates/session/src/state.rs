@@ -4,6 +4,7 @@
 
 mod answers;
 mod handshake;
+mod kept;
 mod requests;
 mod slot;
 mod updates;
@@ -15,7 +16,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use shoal_ports::{
     AskId, Call, CallId, Caller, Durability, LogFilter, Principal, ServerFacts, SessionId,
-    SessionTransport,
+    SessionTransport, StateRequest,
 };
 use shoal_protocol::{
     Method, Notification, Outcome, RawJson, Request, RequestId, RequestMeta, Response, Revision,
@@ -24,6 +25,7 @@ use shoal_telemetry::trace::TraceContext;
 use tokio::time::Instant;
 
 pub(crate) use handshake::handshake_of;
+pub(crate) use kept::{Change, Kept, KeptLimits, kept};
 pub(crate) use requests::empty_result;
 pub(crate) use slot::CallSlot;
 
@@ -46,6 +48,7 @@ pub(crate) struct SessionState {
 pub(crate) struct Limits {
     pub(crate) calls: usize,
     pub(crate) subscriptions: usize,
+    pub(crate) kept: KeptLimits,
     pub(crate) retry_after: Duration,
 }
 
@@ -64,6 +67,13 @@ pub(crate) enum Input {
         method: Method,
         params: Option<RawJson>,
     },
+    /// A call asks for what the session keeps.
+    StateAsked {
+        request: RequestId,
+        asked: StateRequest,
+    },
+    /// A change of what the session keeps has been stored.
+    Kept(Change),
     /// A request has its answer.
     Ended(RequestId),
     /// A subscribed resource changed.
@@ -107,6 +117,10 @@ pub(crate) enum Effect {
     Ask(Bytes),
     /// The call that asks is no more: nobody will answer.
     AskRefused,
+    /// Tell the call this of what the session keeps.
+    StateAnswer(Outcome),
+    /// Store this record; once that is done, the change counts.
+    Keep { record: Bytes, change: Change },
     /// Send these on the standalone stream.
     Announce(Vec<Bytes>),
     /// Yes, it still runs.
@@ -190,6 +204,11 @@ impl SessionState {
                 method,
                 params,
             } => self.asked(&request, ask, &method, params.as_ref()),
+            Input::StateAsked { request, asked } => self.state_asked(&request, asked),
+            Input::Kept(change) => {
+                self.keep(change);
+                Effect::None
+            }
             Input::Ended(request) => {
                 self.ended(&request);
                 Effect::None

@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use shoal_ports::{BusEvent, Call, CallOutcome, PoolCatalog, SessionId};
+use futures::future::BoxFuture;
+use shoal_ports::{
+    BusEvent, Call, CallOutcome, PoolCatalog, SessionId, SessionState, StateDoor, StateRequest,
+};
 use shoal_protocol::{Method, Outcome, RawJson, RpcError};
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
@@ -62,6 +65,7 @@ pub struct CallContext {
 pub(crate) trait CallLine: Send + Sync {
     async fn notify(&self, method: Method, params: Option<RawJson>);
     async fn ask(&self, method: Method, params: Option<RawJson>) -> Outcome;
+    async fn state(&self, request: StateRequest) -> Outcome;
     async fn close_stream(&self, retry: Duration);
     fn cancelled(&self) -> &CancellationToken;
 }
@@ -84,6 +88,11 @@ impl CallContext {
         self.line.ask(method, params).await
     }
 
+    /// What the tools keep in the caller's session. It refuses everything when the caller has none.
+    pub fn session_state(&self) -> SessionState {
+        SessionState::new(Arc::new(Door(Arc::clone(&self.line))))
+    }
+
     /// Asks that the client's connection be closed and polled again later (SEP-1699).
     pub async fn close_stream(&self, retry: Duration) {
         self.line.close_stream(retry).await;
@@ -92,5 +101,14 @@ impl CallContext {
     /// Fires when the call is cancelled or its deadline passes.
     pub fn cancelled(&self) -> &CancellationToken {
         self.line.cancelled()
+    }
+}
+
+/// The way of [`SessionState`] through a call.
+struct Door(Arc<dyn CallLine>);
+
+impl StateDoor for Door {
+    fn request(&self, request: StateRequest) -> BoxFuture<'_, Outcome> {
+        self.0.state(request)
     }
 }

@@ -8,4 +8,5 @@ mod stdio;
 pub use backend::{Backend, BackendState, CallContext};
 pub use rmcp_backend::RmcpBackend;
 pub use runtime::{PoolConfig, WorkerRuntime};
+pub use shoal_ports::SessionState;
 pub use stdio::{Isolation, StdioBackend, StdioConfig};

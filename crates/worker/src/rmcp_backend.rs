@@ -46,7 +46,8 @@ use peers::Peers;
 ///   resources) are taken from any peer at any time.
 /// * A peer describes its client in the revision 2025-11-25, where servers may ask their client; the
 ///   request's own `_meta` is in the context's `meta`. So one tool can ask clients of every revision.
-/// * The context's extensions hold the `Arc<`[`Caller`](shoal_ports::Caller)`>`.
+/// * The context's extensions hold the `Arc<`[`Caller`](shoal_ports::Caller)`>` and the
+///   [`SessionState`](shoal_ports::SessionState) of the caller's session.
 /// * The handler meets one client that stays: Shoal itself, to which `on_initialized` is told, for which
 ///   the lists are read, and in whose name resources are subscribed to.
 ///

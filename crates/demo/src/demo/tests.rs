@@ -44,6 +44,8 @@ async fn tools_declare_what_may_be_repeated() {
         "increment_counter",
         "list_roots",
         "long_job",
+        "recall",
+        "remember",
         "summarize",
         "toggle_bonus_tool",
         "write_log",
@@ -271,4 +273,18 @@ async fn completion_filters_by_what_was_typed() {
     assert!(complete(greet(), "name", "A").await.is_empty());
     let greeting = Reference::for_resource("demo://greeting/{name}");
     assert_eq!(complete(greeting, "name", "A").await, ["Ada", "Alan"]);
+}
+
+#[tokio::test]
+async fn without_shoal_nothing_is_remembered_and_the_tools_say_so() {
+    let session = plain().await;
+    for (tool, arguments) in [
+        ("remember", json!({ "key": "k", "value": "v" })),
+        ("recall", json!({ "key": "k" })),
+    ] {
+        let result = session.call(tool, arguments).await;
+        assert_eq!(result.is_error, Some(true));
+        let said = text(&result);
+        assert!(said.contains("Shoal does not run this server"), "{said}");
+    }
 }

@@ -82,6 +82,10 @@ impl LegacyBridge {
                 method,
                 params,
             }),
+            CallEventKind::State { ask, request } => Some(CallEventKind::State {
+                ask: AskId(self.base() + ask.0),
+                request,
+            }),
             CallEventKind::Finished(CallOutcome::Result(result)) => self.finished(result),
             CallEventKind::Finished(outcome) => Some(self.end(outcome)),
             other => Some(other),

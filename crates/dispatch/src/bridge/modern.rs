@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use shoal_ports::{CallControl as _, CallEvent, CallEventKind, CallFailure, CallOutcome};
+use shoal_ports::{
+    CallControl as _, CallEvent, CallEventKind, CallFailure, CallOutcome, no_session,
+};
 use shoal_protocol::{Outcome, RawJson, RawObject};
 
 use super::Bridge;
@@ -78,6 +80,11 @@ impl ModernBridge {
                         sequence: line.position().seen,
                     }),
                 }
+                None
+            }
+            CallEventKind::State { ask, .. } => {
+                let line = self.line.as_ref()?;
+                drop(line.steering.answer(ask, Outcome::Error(no_session())));
                 None
             }
             // There is nothing to poll: a modern request has only its own stream.

@@ -35,7 +35,10 @@ impl Shown {
                 }
                 self.progress.clone_from(params);
             }
-            CallEventKind::Notification { .. } | CallEventKind::Finished(_) => {}
+            // What a call keeps in its session it keeps again when it runs again: it is safe to repeat.
+            CallEventKind::State { .. }
+            | CallEventKind::Notification { .. }
+            | CallEventKind::Finished(_) => {}
         }
         Some(kind)
     }

@@ -22,5 +22,6 @@ mod resuming_rounds;
 mod retries;
 mod rollouts;
 mod script;
+mod session_state;
 mod setting;
 mod subscriptions;

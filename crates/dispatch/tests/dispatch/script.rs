@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use shoal_ports::{AskId, CallEvent, CallEventKind, CallOutcome};
+use shoal_ports::{AskId, CallEvent, CallEventKind, CallOutcome, StateRequest};
 use shoal_protocol::{Method, Outcome, RawJson};
 use tokio::sync::{mpsc, watch};
 
@@ -57,6 +57,19 @@ impl Script {
 
     pub(crate) async fn elicit(&mut self, ask: u64) -> String {
         self.put(ask, Method::Elicit, r#"{"message":"?"}"#).await;
+        self.answer().await.1
+    }
+
+    /// Asks the session without waiting for its answer.
+    pub(crate) async fn ask_session(&mut self, ask: u64, request: StateRequest) {
+        let ask = AskId(ask);
+        self.open.lock().insert(ask);
+        self.send(CallEventKind::State { ask, request }).await;
+    }
+
+    /// Asks the session, and says what it answers.
+    pub(crate) async fn keep(&mut self, ask: u64, request: StateRequest) -> String {
+        self.ask_session(ask, request).await;
         self.answer().await.1
     }
 

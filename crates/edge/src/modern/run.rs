@@ -6,7 +6,9 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use futures::Stream;
-use shoal_ports::{Call, CallEventKind, CallFailure, CallOutcome, Dispatcher, RunningCall};
+use shoal_ports::{
+    Call, CallEventKind, CallFailure, CallOutcome, Dispatcher, RunningCall, no_session,
+};
 use shoal_protocol::{Method, Outcome, RawJson, RpcError};
 
 const DISCONNECTED: &str = "the client closed the connection";
@@ -62,6 +64,9 @@ impl CallRun {
                         Some(CallEventKind::Finished(outcome)) => return self.end(outcome),
                         // Only streams that can be resumed are worth closing early.
                         Some(CallEventKind::CloseStream { .. }) => {}
+                        Some(CallEventKind::State { ask, .. }) => {
+                            drop(running.control.answer(ask, Outcome::Error(no_session())));
+                        }
                         Some(CallEventKind::Ask { method, .. }) => {
                             let error = unexpected_ask(running, &method);
                             return self.end(CallOutcome::Error(error));

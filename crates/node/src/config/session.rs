@@ -17,6 +17,13 @@ pub struct Session {
     pub passivate_after: Period,
     /// How often idle sessions and ended streams are looked for.
     pub sweep_every: Period,
+    /// The bytes of one value that tools keep in a session, at most. What they keep is part of the session's
+    /// record and lives as long as the session.
+    pub state_value_bytes: usize,
+    /// The bytes of everything that tools keep in one session, keys and values, at most.
+    pub state_bytes: usize,
+    /// The values that tools keep in one session, at most. With 0 they keep nothing.
+    pub state_keys: usize,
 }
 
 impl Default for Session {
@@ -26,6 +33,9 @@ impl Default for Session {
             idle: session.idle.into(),
             passivate_after: session.passivate_after.into(),
             sweep_every: session.sweep_every.into(),
+            state_value_bytes: session.state_value_bytes,
+            state_bytes: session.state_bytes,
+            state_keys: session.state_keys,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The events of calls.
 
-use shoal_ports::{AskId, CallEvent, CallEventKind};
+use shoal_ports::{AskId, CallEvent, CallEventKind, StateRequest};
 use shoal_protocol::{Method, RawJson};
 
 use super::outcome::{outcome_in, outcome_out};
@@ -8,7 +8,7 @@ use super::{checked, duration, millis};
 use crate::link::credit;
 use crate::proto::types::v1::call_outcome::Outcome;
 use crate::proto::worker::v1 as wire;
-use crate::proto::worker::v1::event::{self, Kind};
+use crate::proto::worker::v1::event::{self, Kind, state};
 
 /// An event of a flight.
 pub(crate) fn event_out(flight: u64, event: CallEvent) -> wire::Event {
@@ -25,6 +25,10 @@ pub(crate) fn event_out(flight: u64, event: CallEvent) -> wire::Event {
             ask: ask.0,
             method: method.as_str().to_owned(),
             params: params.map(RawJson::into_bytes),
+        }),
+        CallEventKind::State { ask, request } => Kind::State(event::State {
+            ask: ask.0,
+            request: Some(state_out(request)),
         }),
         CallEventKind::CloseStream { retry } => Kind::CloseStream(event::CloseStream {
             retry_ms: millis(retry),
@@ -51,6 +55,10 @@ pub(crate) fn event_in(event: wire::Event) -> Option<CallEvent> {
             method: Method::from_name(&said.method),
             params: params(said.params).ok()?,
         },
+        Kind::State(said) => CallEventKind::State {
+            ask: AskId(said.ask),
+            request: state_in(said.request?)?,
+        },
         Kind::CloseStream(said) => CallEventKind::CloseStream {
             retry: duration(said.retry_ms),
         },
@@ -59,6 +67,42 @@ pub(crate) fn event_in(event: wire::Event) -> Option<CallEvent> {
     Some(CallEvent {
         sequence: event.sequence,
         kind,
+    })
+}
+
+fn state_out(request: StateRequest) -> state::Request {
+    match request {
+        StateRequest::Get { key } => state::Request::Get(state::Get { key }),
+        StateRequest::Set {
+            key,
+            value,
+            writing,
+        } => state::Request::Set(state::Set {
+            key,
+            value: value.map(RawJson::into_bytes),
+            writing,
+        }),
+        StateRequest::Keys => state::Request::Keys(state::Keys {}),
+    }
+}
+
+/// What is asked; `None` for a value that is no JSON.
+fn state_in(request: state::Request) -> Option<StateRequest> {
+    Some(match request {
+        state::Request::Get(state::Get { key }) => StateRequest::Get { key },
+        state::Request::Set(state::Set {
+            key,
+            value,
+            writing,
+        }) => StateRequest::Set {
+            key,
+            value: value
+                .map(|value| checked(value, "value"))
+                .transpose()
+                .ok()?,
+            writing,
+        },
+        state::Request::Keys(state::Keys {}) => StateRequest::Keys,
     })
 }
 
@@ -72,6 +116,13 @@ pub(crate) fn event_cost(event: &wire::Event) -> u64 {
     let payload = match &event.kind {
         Some(Kind::Notification(said)) => said.params.as_ref().map_or(0, bytes::Bytes::len),
         Some(Kind::Ask(said)) => said.params.as_ref().map_or(0, bytes::Bytes::len),
+        Some(Kind::State(said)) => match &said.request {
+            Some(state::Request::Get(get)) => get.key.len(),
+            Some(state::Request::Set(set)) => {
+                set.key.len() + set.value.as_ref().map_or(0, bytes::Bytes::len)
+            }
+            Some(state::Request::Keys(_)) | None => 0,
+        },
         Some(Kind::Finished(said)) => match &said.outcome {
             Some(Outcome::Result(result)) => result.len(),
             Some(Outcome::Error(error)) => {

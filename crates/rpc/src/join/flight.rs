@@ -13,6 +13,9 @@ use shoal_protocol::Outcome;
 
 use crate::link::ready::Bell;
 
+/// Answers whose fates are remembered; a node waits for fewer acknowledgements at a time.
+const FATES: usize = 256;
+
 /// One reader of one call.
 pub(super) struct Flight {
     stage: Stage,
@@ -192,6 +195,11 @@ impl Flight {
     pub(super) fn answered(&mut self, ask: AskId, open: bool) {
         if let Some((_, fate)) = self.answered.iter_mut().find(|(known, _)| *known == ask) {
             *fate = Some(open);
+        }
+        // The node knows the fates of most of them by now; it sends again what it does not know.
+        if self.answered.len() > FATES {
+            let known = self.answered.iter().position(|(_, fate)| fate.is_some());
+            known.map(|at| self.answered.remove(at));
         }
     }
 

@@ -38,6 +38,8 @@ pub(super) struct Seat {
     /// The way to the node, while there is one.
     outbox: Option<Arc<Outbox<WorkerFrame>>>,
     credit: i64,
+    /// The version that the present link speaks; 0 before the first.
+    version: u32,
     flights: HashMap<u64, Flight>,
     /// Flights of which nothing was said, and when it should be.
     quiet: VecDeque<(Instant, u64)>,
@@ -56,6 +58,7 @@ impl Seat {
             ready: ReadySet::default(),
             outbox: None,
             credit: 0,
+            version: 0,
             flights: HashMap::new(),
             quiet: VecDeque::new(),
             fates: VecDeque::new(),
@@ -71,6 +74,7 @@ impl Seat {
     pub(super) fn link(&mut self, outbox: Arc<Outbox<WorkerFrame>>, peer: &Peer) {
         self.outbox = Some(outbox);
         self.credit = peer.credit;
+        self.version = peer.version;
     }
 
     /// Goes on without a link: the flights wait.

@@ -55,6 +55,7 @@ pub(crate) async fn next(running: &mut RunningCall) -> Option<(u64, String)> {
         CallEventKind::Notification { params, .. } | CallEventKind::Ask { params, .. } => {
             params.map_or(String::new(), |params| params.as_str().to_owned())
         }
+        CallEventKind::State { request, .. } => format!("{request:?}"),
         CallEventKind::CloseStream { retry } => format!("close {}", retry.as_millis()),
         CallEventKind::Finished(CallOutcome::Result(result)) => {
             format!("result {}", result.as_str())

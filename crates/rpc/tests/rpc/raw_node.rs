@@ -84,7 +84,7 @@ impl RawNode {
     ) -> RawLink {
         let (link, _) = self.link().await;
         let welcome = Welcome {
-            version: 2,
+            version: 3,
             node: "raw".to_owned(),
             memory,
             limits: Some(limits),

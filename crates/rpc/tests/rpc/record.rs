@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use shoal_ports::{
     Answered, AskId, CallControl, CallEvent, CallEventKind, CallEvents, CallOutcome, RunningCall,
-    WorkerId, answered,
+    StateRequest, WorkerId, answered,
 };
 use shoal_protocol::{Method, Outcome, RawJson};
 use tokio::sync::watch;
@@ -101,6 +101,13 @@ impl Record {
             method: Method::Elicit,
             params: Some(params),
         });
+    }
+
+    /// Asks for what its session keeps.
+    pub(crate) fn state(&self, ask: u64, request: StateRequest) {
+        let ask = AskId(ask);
+        self.0.send_modify(|state| state.open.push(ask));
+        self.push(CallEventKind::State { ask, request });
     }
 
     /// Ends the call.

@@ -1,6 +1,6 @@
 //! Answers, cancels, and readers that come and go.
 
-use shoal_ports::{AskId, CallFailure, CallId, CallOutcome};
+use shoal_ports::{AskId, CallFailure, CallId, CallOutcome, StateRequest};
 use shoal_protocol::{Outcome, RawJson};
 
 use crate::probe::{journaled, next, rest};
@@ -33,6 +33,25 @@ async fn answers_reach_the_tool_and_are_acknowledged() {
         until(|| record.answers() == 2).await;
         record.result(1);
         assert_eq!(next(&mut running).await.unwrap().1, "result 1");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_call_asks_its_session_as_often_as_it_likes() {
+    within(async {
+        let pair = Pair::new(ScriptedWorker::running("w")).await;
+        let call = journaled();
+        let id = call.id;
+        let mut running = pair.remote.start(call).await.unwrap();
+        let record = pair.worker.call(id).await;
+        for ask in 1..=600 {
+            let key = format!("key {ask}");
+            record.state(ask, StateRequest::Get { key });
+            next(&mut running).await.unwrap();
+            assert!(running.control.answer(AskId(ask), answer("{}")).await);
+        }
+        assert_eq!(record.answers(), 600);
     })
     .await;
 }

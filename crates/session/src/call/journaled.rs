@@ -17,7 +17,7 @@ use crate::live::{LiveSession, log_failed, store_failed};
 use crate::streams::{Attachment, Tail};
 
 /// How often a step that the store did not confirm is tried again.
-const AGAIN: Duration = Duration::from_millis(100);
+pub(super) const AGAIN: Duration = Duration::from_millis(100);
 /// How long a stream that nobody writes is waited for: its call is being journaled, or taken over.
 const ORPHANED_FOR: Duration = Duration::from_secs(10);
 
@@ -313,6 +313,6 @@ impl Carrier {
     }
 }
 
-fn died() -> GatewayError {
+pub(super) fn died() -> GatewayError {
     GatewayError::Internal("the task that carries the call died".to_owned())
 }

@@ -107,6 +107,10 @@ impl Carrier {
                     }
                 }
             }
+            CallEventKind::State { ask, request } => {
+                // Left to the next owner, it comes to that one again.
+                let _ = self.answer_state(in_flight, control, ask, request).await;
+            }
             CallEventKind::CloseStream { retry } => {
                 // What came before the hint must reach the client before the connection closes.
                 let due = std::mem::take(due);

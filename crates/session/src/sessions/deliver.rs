@@ -191,6 +191,8 @@ impl Node {
             | Effect::Overloaded { .. }
             | Effect::Ask(_)
             | Effect::AskRefused
+            | Effect::StateAnswer(_)
+            | Effect::Keep { .. }
             | Effect::Running
             | Effect::Announce(_) => Ok(None),
         }

@@ -58,7 +58,7 @@ impl Node {
             principal,
             owner: self.id.clone(),
             record: state.record().to_bytes(),
-            idle: self.record_life(),
+            idle: self.config.record_life(),
         };
         let directory = &self.carrier.store.directory;
         let epoch = directory.create(new).await;
@@ -138,7 +138,7 @@ impl Node {
         };
         let directory = &self.carrier.store.directory;
         let saved = directory
-            .save(&live.id, live.epoch, record, self.record_life())
+            .save(&live.id, live.epoch, record, self.config.record_life())
             .await;
         if saved == Err(StoreError::Stale) {
             live.lose();
@@ -157,7 +157,7 @@ impl Node {
         let kept = Record::from_bytes(&record).ok();
         let directory = &self.carrier.store.directory;
         let saved = directory
-            .save(&live.id, live.epoch, record, self.record_life())
+            .save(&live.id, live.epoch, record, self.config.record_life())
             .await;
         if let Err(error) = saved {
             tracing::warn!(session = %live.id, %error, "could not store a session's record");
@@ -170,6 +170,8 @@ impl Node {
     /// Gives every session up, with what it knows stored; calls that still run are told to stop.
     pub(crate) async fn passivate_all(&self) {
         for live in self.all_live() {
+            // What a call is having kept goes into the record, or is not answered.
+            let _turn = live.saving.lock().await;
             if let Some(record) = live.snapshot().await {
                 for slot in live.end().await {
                     slot.cancel("the server is shutting down");
@@ -186,7 +188,7 @@ impl Node {
     pub(super) async fn release(&self, live: &LiveSession, record: Bytes) {
         let directory = &self.carrier.store.directory;
         let released = directory
-            .release(&live.id, live.epoch, record, self.record_life())
+            .release(&live.id, live.epoch, record, self.config.record_life())
             .await;
         if let Err(error) = released {
             tracing::warn!(session = %live.id, %error, "could not store a session's record");

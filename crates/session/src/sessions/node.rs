@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
 
 use dashmap::DashMap;
 use shoal_ports::{
@@ -18,7 +17,7 @@ use crate::announce::Subscribers;
 use crate::call::Carrier;
 use crate::config::SessionConfig;
 use crate::live::LiveSession;
-use crate::state::{Effect, Input, Limits};
+use crate::state::{Effect, Input, KeptLimits, Limits};
 use crate::streams::StreamCounters;
 
 /// How many locks serialise waking and putting to sleep; sessions share them by hash.
@@ -105,14 +104,13 @@ impl Node {
         Limits {
             calls: self.config.calls_per_session,
             subscriptions: self.config.subscriptions_per_session,
+            kept: KeptLimits {
+                value: self.config.state_value_bytes,
+                total: self.config.state_bytes,
+                keys: self.config.state_keys,
+            },
             retry_after: self.config.retry_after,
         }
-    }
-
-    /// How long the store keeps a record that nobody touches: longer than the session may idle, since
-    /// the node touches records only now and then.
-    pub(crate) fn record_life(&self) -> Duration {
-        self.config.idle * 2
     }
 
     pub(crate) fn live(&self, session: &SessionId) -> Option<Arc<LiveSession>> {

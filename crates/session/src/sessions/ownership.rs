@@ -76,7 +76,12 @@ impl Node {
         let claim = self.claim(to).await?;
         let directory = &self.carrier.store.directory;
         let released = directory
-            .release(&to.session, claim.epoch, claim.record, self.record_life())
+            .release(
+                &to.session,
+                claim.epoch,
+                claim.record,
+                self.config.record_life(),
+            )
             .await;
         released.map_err(|error| store_failed(&error, &self.config))?;
         self.forget_passive(&to.session).await;
@@ -204,6 +209,8 @@ impl Node {
         }
         // First the calls stop appending; what they send from now on waits at their workers.
         live.streams.stop_writing();
+        // What a call is having kept goes into the record; the rest is asked of the next owner.
+        let _turn = live.saving.lock().await;
         live.end().await;
         let Some(record) = live.snapshot().await else {
             return false;

@@ -169,7 +169,9 @@ impl SessionState {
     }
 
     pub(super) fn ended(&mut self, request: &RequestId) {
-        self.calls.remove(request);
+        if let Some(slot) = self.calls.remove(request) {
+            self.record.kept.forget(slot.call());
+        }
     }
 }
 

@@ -9,16 +9,21 @@ use shoal_protocol::{
     LogLevel, Message, Method, Notification, Outcome, RawJson, Request, RequestId, Response,
 };
 
-use super::{Effect, Input, Limits, SessionState};
+use super::{Effect, Input, KeptLimits, Limits, SessionState};
 use crate::record::Record;
 
-const LIMITS: Limits = Limits {
+pub(super) const LIMITS: Limits = Limits {
     calls: 3,
     subscriptions: 2,
+    kept: KeptLimits {
+        value: 8,
+        total: 24,
+        keys: 3,
+    },
     retry_after: std::time::Duration::from_secs(1),
 };
 
-fn facts() -> ServerFacts {
+pub(super) fn facts() -> ServerFacts {
     ServerFacts {
         server_info: RawJson::from_static(r#"{"name":"s","version":"1"}"#),
         capabilities: RawJson::from_static(r#"{"tools":{},"resources":{},"logging":{}}"#),
@@ -32,7 +37,7 @@ fn new_session() -> SessionState {
     SessionState::new(SessionId::random(), record, LIMITS)
 }
 
-fn request(id: u64, method: Method, params: &'static str) -> Input {
+pub(super) fn request(id: u64, method: Method, params: &'static str) -> Input {
     let params = Some(RawJson::from_static(params));
     Input::Request(Request {
         id: RequestId::from_number(id),
@@ -52,7 +57,7 @@ fn initialize(version: &'static str) -> Input {
     })
 }
 
-fn ready() -> SessionState {
+pub(super) fn ready() -> SessionState {
     let mut session = new_session();
     let effect = session.apply(initialize("2025-11-25"), &facts());
     assert!(matches!(effect, Effect::RespondAndSave(_)));

@@ -7,6 +7,8 @@
     reason = "shared by test binaries that each use a part; a failed step is the report"
 )]
 
+mod fate;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +25,8 @@ use shoal_ports::{
 use shoal_protocol::{Body, EventId, Message, Method, Outcome, RawJson, RawObject, RpcError};
 use shoal_session::{SessionConfig, Sessions};
 use tokio::sync::{mpsc, watch};
+
+pub use fate::{Fate, Fated};
 
 /// Runs a call named `stream-…` as journaled, and lets the test drive it.
 pub struct Script {
@@ -77,6 +81,21 @@ impl Driven {
             control: self.clone(),
             worker: Some(WorkerId::new("w")),
         }
+    }
+
+    /// What a question was answered with, once it is.
+    pub async fn answer_to(&self, ask: AskId) -> Outcome {
+        let answered = async {
+            loop {
+                let known = |(known, _): &&(AskId, Outcome)| *known == ask;
+                let answer = self.answers.lock().iter().find(known).cloned();
+                match answer {
+                    Some((_, answer)) => return answer,
+                    None => tokio::time::sleep(Duration::from_millis(1)).await,
+                }
+            }
+        };
+        within(answered).await
     }
 
     pub async fn progress(&self, n: u64) {
@@ -250,6 +269,21 @@ pub struct Bench {
 impl Bench {
     pub fn new(config: SessionConfig) -> Self {
         let store = MemoryStore::new(MemoryLimits::default()).into_store();
+        Self::on(store, config)
+    }
+
+    /// One whose records are saved as the test says.
+    pub fn with_fate(config: SessionConfig) -> (Self, Arc<parking_lot::Mutex<Fate>>) {
+        let mut store = MemoryStore::new(MemoryLimits::default()).into_store();
+        let saves = Arc::new(parking_lot::Mutex::new(Fate::Works));
+        store.directory = Arc::new(Fated {
+            inner: store.directory.clone(),
+            saves: saves.clone(),
+        });
+        (Self::on(store, config), saves)
+    }
+
+    fn on(store: shoal_ports::Store, config: SessionConfig) -> Self {
         let script = Script::new();
         let node = NodeId::new("test");
         let sessions = Sessions::start(config, store.clone(), script.clone(), node);

@@ -59,6 +59,11 @@ impl Client {
         client
     }
 
+    /// Where it is.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
     /// The same session at another address.
     pub(crate) fn at(&self, url: &str) -> Self {
         Self {
@@ -131,14 +136,20 @@ impl Client {
 
     /// Calls `echo` until it is answered; refusals that say when to come back are borne.
     pub(crate) async fn echo_patiently(&self, id: u64) {
+        let text = self.text(id, "echo", &json!({ "nonce": "n" })).await;
+        assert_eq!(text, "n");
+    }
+
+    /// The text that a tool answers with; refusals that say when to come back are borne.
+    pub(crate) async fn text(&self, id: u64, tool: &str, arguments: &Value) -> String {
         let deadline = tokio::time::Instant::now() + SOON;
         loop {
-            let answer = self.call(id, "echo", &json!({ "nonce": "n" })).await;
-            if answer.status == 200 {
-                assert_eq!(text_of(&answer.body), "n");
-                return;
+            let answer = self.call(id, tool, arguments).await;
+            let not_executed = answer.body["error"]["code"] == 50301;
+            if answer.status == 200 && !not_executed {
+                return text_of(&answer.body).to_owned();
             }
-            assert_eq!(answer.status, 503, "{answer:?}");
+            assert!(answer.status == 503 || not_executed, "{answer:?}");
             assert!(tokio::time::Instant::now() < deadline, "{answer:?}");
             tokio::time::sleep(Duration::from_millis(100)).await;
         }

@@ -10,6 +10,7 @@ mod drain;
 mod edge;
 mod redis;
 mod session;
+mod session_state;
 mod versions;
 mod worker;
 

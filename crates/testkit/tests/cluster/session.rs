@@ -7,7 +7,7 @@ use crate::client::{Client, progress_of, text_of, within};
 use crate::{small, start};
 
 /// The node that holds the only session.
-async fn owner(cluster: &Cluster) -> &Member {
+pub(crate) async fn owner(cluster: &Cluster) -> &Member {
     for node in cluster.sessions() {
         let status = node.admin().status().await.unwrap();
         let held = &status["sessions"];

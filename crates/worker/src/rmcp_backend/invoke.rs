@@ -91,8 +91,9 @@ fn prepare<P: DeserializeOwned + RequestParamsMeta>(
         .map_err(|error| RpcError::invalid_params(format!("the params are invalid: {error}")))?;
     ctx.meta = params.meta_mut().take().unwrap_or_default();
     ctx.ct = context.cancelled().clone();
-    // For tools that want to know for whom they work.
+    // For tools that want to know for whom they work, and keep something for them.
     ctx.extensions.insert(Arc::clone(&call.caller));
+    ctx.extensions.insert(context.session_state());
     Ok((params, ctx))
 }
 

@@ -61,9 +61,26 @@ impl EventBuffer {
 
     /// Forgets a question that needs no answer any more, so that no later reader puts it again.
     pub(super) fn forget_ask(&mut self, ask: AskId) {
-        let is_it = |event: &CallEvent| matches!(event.kind, CallEventKind::Ask { ask: id, .. } if id == ask);
+        let is_it = |event: &CallEvent| match event.kind {
+            CallEventKind::Ask { ask: id, .. } | CallEventKind::State { ask: id, .. } => id == ask,
+            _ => false,
+        };
         if let Some(at) = self.kept.iter().position(is_it) {
             self.remove(at);
+        }
+    }
+
+    /// Numbers the requests to the session up to number `after` anew, as the newest events: an owner that has
+    /// seen one may be lost with the answer, and nobody else can give it.
+    pub(super) fn renew_state(&mut self, after: u64) {
+        let is_it = |event: &CallEvent| {
+            event.sequence <= after && matches!(event.kind, CallEventKind::State { .. })
+        };
+        while let Some(at) = self.kept.iter().position(is_it) {
+            if let Some(event) = self.remove(at) {
+                let event = self.number(event.kind);
+                self.kept.push_back(event);
+            }
         }
     }
 
@@ -87,19 +104,23 @@ impl EventBuffer {
     fn trim(&mut self, read: u64) {
         while self.kept.len() > KEPT_EVENTS || self.bytes > KEPT_BYTES {
             let droppable = |event: &CallEvent| {
-                event.sequence <= read && !matches!(event.kind, CallEventKind::Ask { .. })
+                let is_open = matches!(
+                    event.kind,
+                    CallEventKind::Ask { .. } | CallEventKind::State { .. }
+                );
+                event.sequence <= read && !is_open
             };
             match self.kept.iter().position(droppable) {
-                Some(at) => self.remove(at),
+                Some(at) => drop(self.remove(at)),
                 None => return,
             }
         }
     }
 
-    fn remove(&mut self, at: usize) {
-        if let Some(event) = self.kept.remove(at) {
-            self.bytes -= weight(&event.kind);
-        }
+    fn remove(&mut self, at: usize) -> Option<CallEvent> {
+        let event = self.kept.remove(at)?;
+        self.bytes -= weight(&event.kind);
+        Some(event)
     }
 }
 
@@ -108,6 +129,7 @@ fn weight(kind: &CallEventKind) -> usize {
         CallEventKind::Notification { params, .. } | CallEventKind::Ask { params, .. } => {
             params.as_ref().map_or(0, |params| params.len())
         }
+        CallEventKind::State { request, .. } => request.len(),
         CallEventKind::CloseStream { .. } => 0,
         CallEventKind::Finished(CallOutcome::Result(result)) => result.len(),
         CallEventKind::Finished(CallOutcome::Error(error)) => {

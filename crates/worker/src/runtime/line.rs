@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use shoal_ports::{AskId, CallEventKind};
+use shoal_ports::{AskId, CallEventKind, StateRequest, no_session, perhaps_kept};
 use shoal_protocol::{
     ClientCapability, LogLevel, Method, Outcome, RawJson, RawObject, RpcError, declares,
 };
@@ -15,6 +15,9 @@ use crate::backend::CallLine;
 /// How long a tool waits for a reader that is behind before it goes on without it. Longer than a
 /// reader's hiccup, shorter than what a user takes for a stuck tool.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a tool waits for its session: longer than it takes another node to go on with one whose owner
+/// was lost, if anybody asks for the session at all.
+const STATE_PATIENCE: Duration = Duration::from_secs(60);
 /// Questions of one call that may be open at once.
 const OPEN_ASKS: usize = 64;
 
@@ -34,7 +37,12 @@ impl CallLine for CallRecord {
         if !declares(&self.caller.capabilities, needed) {
             return Outcome::Error(needed.missing());
         }
-        let Some((ask, answered)) = self.open_ask(method, params, OPEN_ASKS) else {
+        let question = |ask| CallEventKind::Ask {
+            ask,
+            method,
+            params,
+        };
+        let Some((ask, answered)) = self.open_ask(question, OPEN_ASKS) else {
             return Outcome::Error(if self.has_ended() {
                 ended()
             } else {
@@ -45,6 +53,34 @@ impl CallLine for CallRecord {
         };
         let _open = OpenAsk { record: self, ask };
         answered.await.unwrap_or_else(|_| Outcome::Error(ended()))
+    }
+
+    async fn state(&self, request: StateRequest) -> Outcome {
+        if self.caller.session.is_none() {
+            return Outcome::Error(no_session());
+        }
+        if let Err(error) = request.check() {
+            return Outcome::Error(error);
+        }
+        let _turn = self.state_turn.lock().await;
+        let writes = matches!(request, StateRequest::Set { .. });
+        let request = |ask| CallEventKind::State { ask, request };
+        // Whoever reads the call need not be told to make room: there is one request at most.
+        let Some((ask, answered)) = self.open_ask(request, usize::MAX) else {
+            return Outcome::Error(ended());
+        };
+        let _open = OpenAsk { record: self, ask };
+        match tokio::time::timeout(STATE_PATIENCE, answered).await {
+            Ok(answer) => answer.unwrap_or_else(|_| Outcome::Error(ended())),
+            Err(_) => {
+                let seconds = STATE_PATIENCE.as_secs();
+                let silent = format!("the session did not answer within {seconds} s");
+                Outcome::Error(match writes {
+                    true => perhaps_kept(silent),
+                    false => RpcError::internal(silent),
+                })
+            }
+        }
     }
 
     async fn close_stream(&self, retry: Duration) {
@@ -91,5 +127,5 @@ impl Drop for OpenAsk<'_> {
 }
 
 fn ended() -> RpcError {
-    RpcError::internal("the call ended before its client answered")
+    RpcError::internal("the call ended before it was answered")
 }

@@ -36,6 +36,8 @@ pub(super) struct CallRecord {
     line: Mutex<Line>,
     /// Tells writers that the reader has taken something.
     room: Notify,
+    /// One request to the session at a time, so that their order is that of the tool.
+    pub(super) state_turn: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
@@ -84,6 +86,7 @@ impl CallRecord {
                 ..Line::default()
             }),
             room: Notify::new(),
+            state_turn: tokio::sync::Mutex::new(()),
         })
     }
 
@@ -165,11 +168,11 @@ impl CallRecord {
         !line.events.has_ended() && (behind >= UNREAD_EVENTS || !line.events.has_room(read))
     }
 
-    /// Puts a question; the receiver yields its answer, or nothing when the call ends before.
+    /// Puts a question, which `kind` makes of its number; the receiver yields its answer, or nothing when the
+    /// call ends before.
     pub(super) fn open_ask(
         &self,
-        method: Method,
-        params: Option<RawJson>,
+        kind: impl FnOnce(AskId) -> CallEventKind,
         limit: usize,
     ) -> Option<(AskId, oneshot::Receiver<Outcome>)> {
         let mut line = self.line.lock();
@@ -180,11 +183,7 @@ impl CallRecord {
         let ask = AskId(line.asked);
         let (answer, answered) = oneshot::channel();
         line.asks.push((ask, answer));
-        let waker = line.push(CallEventKind::Ask {
-            ask,
-            method,
-            params,
-        });
+        let waker = line.push(kind(ask));
         drop(line);
         wake(waker);
         Some((ask, answered))

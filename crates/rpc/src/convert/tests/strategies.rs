@@ -8,7 +8,7 @@ use proptest::{collection, option, prop_oneof};
 use shoal_ports::{
     AskId, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Caller, Durability,
     GatewayError, LogFilter, NodeId, PoolCatalog, Principal, RawObjectOrEmpty, SessionId,
-    StreamItem, WorkerId,
+    StateRequest, StreamItem, WorkerId,
 };
 use shoal_protocol::{
     Body, EventId, InvalidMessage, LogLevel, Message, Method, Notification, Outcome, RawJson,
@@ -73,6 +73,20 @@ pub(super) fn failure() -> impl Strategy<Value = CallFailure> {
     ]
 }
 
+fn state() -> impl Strategy<Value = StateRequest> {
+    prop_oneof![
+        text().prop_map(|key| StateRequest::Get { key }),
+        (text(), option::of(json()), any::<u64>()).prop_map(|(key, value, writing)| {
+            StateRequest::Set {
+                key,
+                value,
+                writing,
+            }
+        }),
+        Just(StateRequest::Keys),
+    ]
+}
+
 pub(super) fn event() -> impl Strategy<Value = CallEvent> {
     let ends = prop_oneof![
         json().prop_map(CallOutcome::Result),
@@ -88,6 +102,10 @@ pub(super) fn event() -> impl Strategy<Value = CallEvent> {
                 method,
                 params,
             }
+        }),
+        (any::<u64>(), state()).prop_map(|(ask, request)| CallEventKind::State {
+            ask: AskId(ask),
+            request,
         }),
         millis().prop_map(|retry| CallEventKind::CloseStream { retry }),
         ends.prop_map(CallEventKind::Finished),

@@ -8,6 +8,7 @@ use super::Seat;
 use crate::convert::event::{event_cost, event_out, is_end};
 use crate::convert::outcome::failure_out;
 use crate::error::TooLong;
+use crate::link::versions::STATE;
 use crate::proto::worker::v1 as wire;
 use crate::proto::worker::v1::worker_frame::Frame;
 
@@ -48,10 +49,15 @@ impl Seat {
     fn event(&mut self, number: u64, event: CallEvent) {
         let sequence = event.sequence;
         let ask = match &event.kind {
-            CallEventKind::Ask { ask, .. } => Some(*ask),
+            CallEventKind::Ask { ask, .. } | CallEventKind::State { ask, .. } => Some(*ask),
             _ => None,
         };
-        let event = event_out(number, event);
+        let unknown = self.version < STATE && matches!(event.kind, CallEventKind::State { .. });
+        let mut event = event_out(number, event);
+        if unknown {
+            // It still counts.
+            event.kind = None;
+        }
         let end = is_end(&event);
         let mut cost = event_cost(&event);
         let pushed = self.push(number, Frame::Event(event));
@@ -68,10 +74,19 @@ impl Seat {
             return;
         };
         flight.sent(sequence, cost);
-        if let (Err(too_long), Some(ask)) = (pushed, ask) {
-            // The tool waits for an answer to a question that nobody will see.
-            let error = RpcError::internal(format!("the request was not passed on: {too_long}"));
-            let _ = flight.answer(ask, Outcome::Error(error));
+        // The tool waits for an answer to a question that nobody will see.
+        let unseen = match pushed {
+            Err(too_long) => format!("the request was not passed on: {too_long}"),
+            Ok(()) if unknown => format!(
+                "the state of a session cannot be reached while this worker and its node speak version {} of \
+                 their protocol; it takes version {STATE}",
+                self.version
+            ),
+            Ok(()) => return,
+        };
+        if let Some(ask) = ask {
+            drop(flight.answer(ask, Outcome::Error(RpcError::internal(unseen))));
+            flight.answered(ask, true);
         }
     }
 

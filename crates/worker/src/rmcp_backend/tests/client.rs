@@ -8,7 +8,7 @@ use rmcp::ServerHandler;
 use serde_json::{Value, json};
 use shoal_ports::{
     AskId, Call, CallEventKind, CallId, CallOutcome, Caller, Durability, LogFilter, PoolCatalog,
-    Principal, RunningCall, Worker, WorkerId,
+    Principal, RunningCall, StateRequest, Worker, WorkerId,
 };
 use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision};
 use tokio::time::Instant;
@@ -31,6 +31,7 @@ pub(super) struct Client<H: ServerHandler> {
 pub(super) enum Said {
     Told(Method, Value),
     Asked(AskId, Method, Value),
+    Kept(AskId, StateRequest),
     CloseStream(Duration),
     Ended(CallOutcome),
 }
@@ -132,6 +133,7 @@ pub(super) async fn said(running: &mut RunningCall) -> Said {
             method,
             params,
         } => Said::Asked(ask, method, value(params)),
+        CallEventKind::State { ask, request } => Said::Kept(ask, request),
         CallEventKind::CloseStream { retry } => Said::CloseStream(retry),
         CallEventKind::Finished(outcome) => Said::Ended(outcome),
     }

@@ -10,6 +10,7 @@ impl CallRecord {
     /// Makes a new reader, who takes over from the present one.
     pub(in crate::runtime) fn attach(&self, after: u64) -> u64 {
         let mut line = self.line.lock();
+        line.events.renew_state(after);
         line.readers += 1;
         let number = line.readers;
         let former = line.reader.replace(Reader {

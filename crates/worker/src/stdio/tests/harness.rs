@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use shoal_ports::{
     Call, CallFailure, CallId, CallOutcome, Caller, Durability, LogFilter, PoolCatalog, Principal,
-    SessionId,
+    SessionId, StateRequest, no_session,
 };
 use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision, RpcError};
 use tokio::sync::Semaphore;
@@ -317,6 +317,10 @@ impl CallLine for Line {
             "model": self.name,
             "roots": [{ "uri": format!("file:///{}", self.name) }],
         })))
+    }
+
+    async fn state(&self, _request: StateRequest) -> Outcome {
+        Outcome::Error(no_session())
     }
 
     async fn close_stream(&self, _retry: Duration) {}

@@ -1,0 +1,171 @@
+//! What tools keep in the session: read at once, changed only after the record with the change is stored.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use shoal_ports::{CallId, StateRequest};
+use shoal_protocol::{Outcome, RawJson, RawObject, RequestId, RpcError};
+
+use super::{Effect, SessionState};
+
+/// What tools keep in a session. Part of its record.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Kept {
+    /// The values.
+    values: BTreeMap<String, RawJson>,
+    /// The last writing of each running call that was carried out. An owner that was lost may have carried out
+    /// one whose answer never arrived; its successor reads that one again.
+    done: BTreeMap<CallId, u64>,
+}
+
+/// The bounds of what is kept.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeptLimits {
+    /// Bytes of one value.
+    pub(crate) value: usize,
+    /// Bytes of all keys and values.
+    pub(crate) total: usize,
+    /// Keys.
+    pub(crate) keys: usize,
+}
+
+/// A change that is to be stored before it counts.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    call: CallId,
+    writing: u64,
+    key: String,
+    value: Option<RawJson>,
+}
+
+impl Kept {
+    fn answer(&self, request: &StateRequest) -> RawJson {
+        let mut answer = RawObject::default();
+        match request {
+            StateRequest::Get { key } => {
+                if let Some(value) = self.values.get(key) {
+                    answer.set("value", value.clone());
+                }
+            }
+            StateRequest::Keys => {
+                let keys: Vec<&String> = self.values.keys().collect();
+                answer.set("keys", RawJson::of(&keys));
+            }
+            StateRequest::Set { .. } => {}
+        }
+        answer.to_json()
+    }
+
+    /// Whether the bounds allow a value. What shrinks what is kept is always allowed, also where the bounds
+    /// have been lowered since.
+    fn check(&self, key: &str, value: &RawJson, limits: KeptLimits) -> Result<(), RpcError> {
+        if value.len() > limits.value {
+            return Err(RpcError::invalid_params(format!(
+                "the value under {key:?} has {} bytes; a session keeps values of up to {} bytes",
+                value.len(),
+                limits.value
+            )));
+        }
+        let former = self.values.get(key);
+        if former.is_none() && self.values.len() >= limits.keys {
+            return Err(RpcError::invalid_request(format!(
+                "the session keeps {} values, which is its limit; remove some",
+                self.values.len()
+            )));
+        }
+        let size = |key: &str, value: &RawJson| key.len() + value.len();
+        let before: usize = self.values.iter().map(|(key, it)| size(key, it)).sum();
+        let after = before - former.map_or(0, |it| size(key, it)) + size(key, value);
+        if after > limits.total && after > before {
+            return Err(RpcError::invalid_request(format!(
+                "the session would keep {after} bytes; {} are its limit; remove some values",
+                limits.total
+            )));
+        }
+        Ok(())
+    }
+
+    fn make(&mut self, change: Change) {
+        match change.value {
+            Some(value) => self.values.insert(change.key, value),
+            None => self.values.remove(&change.key),
+        };
+        self.done.insert(change.call, change.writing);
+    }
+
+    /// A call has ended: it sends nothing again.
+    pub(super) fn forget(&mut self, call: CallId) {
+        self.done.remove(&call);
+    }
+
+    /// Keeps the writings of these calls only.
+    fn forget_others(&mut self, runs: impl Fn(&CallId) -> bool) {
+        self.done.retain(|call, _| runs(call));
+    }
+}
+
+impl SessionState {
+    /// A call reads or writes what is kept. A writing has no effect yet: the record of the effect is to be
+    /// stored, and [`SessionState::keep`] told after that. Whoever does that lets nothing be stored in between.
+    pub(super) fn state_asked(&mut self, running: &RequestId, asked: StateRequest) -> Effect {
+        let Some(slot) = self.calls.get(running) else {
+            return refuse(RpcError::internal("the call has ended"));
+        };
+        let call = slot.call();
+        if let Err(error) = asked.check() {
+            return refuse(error);
+        }
+        let StateRequest::Set {
+            key,
+            value,
+            writing,
+        } = asked
+        else {
+            return Effect::StateAnswer(Outcome::Result(self.record.kept.answer(&asked)));
+        };
+        if self.record.kept.done.get(&call) == Some(&writing) {
+            return Effect::StateAnswer(kept());
+        }
+        if let Some(value) = &value
+            && let Err(error) = self.record.kept.check(&key, value, self.limits.kept)
+        {
+            return refuse(error);
+        }
+        let change = Change {
+            call,
+            writing,
+            key,
+            value,
+        };
+        let record = self.record_after(change.clone());
+        Effect::Keep { record, change }
+    }
+
+    /// The change has been stored.
+    pub(super) fn keep(&mut self, change: Change) {
+        self.record.kept.make(change);
+    }
+
+    /// The record as it will be. Calls of a lost owner that were never resumed are forgotten here.
+    fn record_after(&mut self, change: Change) -> Bytes {
+        let calls = &self.calls;
+        let runs = |call: &CallId| calls.values().any(|slot| slot.call() == *call);
+        self.record.kept.forget_others(runs);
+        let mut record = self.record.clone();
+        record.kept.make(change);
+        record.to_bytes()
+    }
+}
+
+/// The answer to a writing that has been carried out.
+pub(crate) fn kept() -> Outcome {
+    Outcome::Result(RawJson::from_static("{}"))
+}
+
+fn refuse(error: RpcError) -> Effect {
+    Effect::StateAnswer(Outcome::Error(error))
+}
+
+#[cfg(test)]
+mod tests;

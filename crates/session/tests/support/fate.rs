@@ -1,0 +1,94 @@
+//! A directory whose saves fail as the test says.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use parking_lot::Mutex;
+use shoal_ports::{Claim, Directory, Epoch, NewSession, NodeId, Placement, SessionId, StoreError};
+
+/// What becomes of a save.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    Works,
+    /// Nothing is done.
+    Away,
+    /// Nothing is done, and nobody knows.
+    Unconfirmed,
+    /// As `Unconfirmed`, and it has happened.
+    Seen,
+    Full,
+}
+
+pub struct Fated {
+    pub inner: Arc<dyn Directory>,
+    pub saves: Arc<Mutex<Fate>>,
+}
+
+#[async_trait]
+impl Directory for Fated {
+    async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<bool, StoreError> {
+        self.inner.renew_lease(node, lease).await
+    }
+
+    async fn end_lease(&self, node: &NodeId) -> Result<(), StoreError> {
+        self.inner.end_lease(node).await
+    }
+
+    async fn create(&self, new: NewSession) -> Result<Epoch, StoreError> {
+        self.inner.create(new).await
+    }
+
+    async fn lookup(&self, session: &SessionId) -> Result<Option<Placement>, StoreError> {
+        self.inner.lookup(session).await
+    }
+
+    async fn claim(&self, session: &SessionId, node: &NodeId) -> Result<Claim, StoreError> {
+        self.inner.claim(session, node).await
+    }
+
+    async fn held(&self, sessions: &[(SessionId, Epoch)]) -> Result<Vec<bool>, StoreError> {
+        self.inner.held(sessions).await
+    }
+
+    async fn save(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        record: Bytes,
+        idle: Duration,
+    ) -> Result<(), StoreError> {
+        {
+            let mut fate = self.saves.lock();
+            match *fate {
+                Fate::Works => {}
+                Fate::Away => return Err(StoreError::Away("the test says so".to_owned())),
+                Fate::Unconfirmed | Fate::Seen => {
+                    *fate = Fate::Seen;
+                    return Err(StoreError::Unavailable("the test says so".to_owned()));
+                }
+                Fate::Full => return Err(StoreError::Full("the test says so")),
+            }
+        }
+        self.inner.save(session, epoch, record, idle).await
+    }
+
+    async fn release(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        record: Bytes,
+        idle: Duration,
+    ) -> Result<(), StoreError> {
+        self.inner.release(session, epoch, record, idle).await
+    }
+
+    async fn remove(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        self.inner.remove(session, epoch).await
+    }
+
+    async fn sweep(&self) -> Result<usize, StoreError> {
+        self.inner.sweep().await
+    }
+}
