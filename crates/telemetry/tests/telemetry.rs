@@ -16,3 +16,5 @@ mod process;
 mod sampling;
 #[path = "telemetry/spans.rs"]
 mod spans;
+#[path = "telemetry/tls.rs"]
+mod tls;

@@ -269,7 +269,7 @@ fn rejecting(collector: &Collector, protocol: Protocol, rejects: i64) {
 #[test]
 fn that_reject_a_part_over_grpc() {
     let output = alone("bad_collectors::that_reject_a_part_over_grpc", || {
-        rejecting(&Collector::grpc(), Protocol::Grpc, 1);
+        rejecting(&Collector::start(Protocol::Grpc), Protocol::Grpc, 1);
     });
     let Some(output) = output else { return };
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -279,13 +279,13 @@ fn that_reject_a_part_over_grpc() {
 #[test]
 fn that_reject_a_part_over_http() {
     alone("bad_collectors::that_reject_a_part_over_http", || {
-        rejecting(&Collector::http(), Protocol::Http, 1);
+        rejecting(&Collector::start(Protocol::Http), Protocol::Http, 1);
     });
 }
 
 #[test]
 fn that_reject_less_than_nothing() {
     alone("bad_collectors::that_reject_less_than_nothing", || {
-        rejecting(&Collector::grpc(), Protocol::Grpc, -5);
+        rejecting(&Collector::start(Protocol::Grpc), Protocol::Grpc, -5);
     });
 }

@@ -1,7 +1,6 @@
 //! A collector of the OpenTelemetry protocol: gRPC or HTTP, keeping what it gets.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
@@ -33,8 +32,11 @@ use opentelemetry_proto::tonic::metrics::v1::Metric;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use parking_lot::Mutex;
 use prost::Message as _;
+use shoal_telemetry::config::Protocol;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
+use tonic::service::Routes;
+use tonic::transport::{Identity, Server, ServerTlsConfig};
 use tonic::{Request, Response, Status};
 
 /// What a collector got.
@@ -67,39 +69,44 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    pub(crate) fn grpc() -> Self {
+    pub(crate) fn start(protocol: Protocol) -> Self {
+        Self::serve(protocol, Server::builder(), "http")
+    }
+
+    /// Over TLS, with this identity.
+    pub(crate) fn secure(protocol: Protocol, identity: Identity) -> Self {
+        let tls = ServerTlsConfig::new().identity(identity);
+        let server = Server::builder().tls_config(tls);
+        Self::serve(protocol, server.expect("a good identity"), "https")
+    }
+
+    fn serve(protocol: Protocol, server: Server, scheme: &str) -> Self {
         let runtime = Runtime::new().expect("a runtime");
         let got: Arc<Mutex<Got>> = Arc::default();
-        let (listener, endpoint) = listen(&runtime);
-        let service = Grpc(Arc::clone(&got));
+        let listener = runtime
+            .block_on(TcpListener::bind("127.0.0.1:0"))
+            .expect("a free port");
+        let address = listener.local_addr().expect("its address");
         let incoming = futures::stream::unfold(listener, |listener| async {
             let stream = listener.accept().await.map(|(stream, _)| stream);
             Some((stream, listener))
         });
-        runtime.spawn(
-            tonic::transport::Server::builder()
-                .add_service(TraceServiceServer::new(service.clone()))
-                .add_service(MetricsServiceServer::new(service.clone()))
-                .add_service(LogsServiceServer::new(service))
-                .serve_with_incoming(incoming),
-        );
+        let routes = match protocol {
+            Protocol::Grpc => {
+                let service = Grpc(Arc::clone(&got));
+                Routes::new(TraceServiceServer::new(service.clone()))
+                    .add_service(MetricsServiceServer::new(service.clone()))
+                    .add_service(LogsServiceServer::new(service))
+            }
+            Protocol::Http => Router::new()
+                .route("/v1/{signal}", post(take))
+                .with_state(Arc::clone(&got))
+                .into(),
+        };
+        let server = server.accept_http1(true).add_routes(routes);
+        runtime.spawn(server.serve_with_incoming(incoming));
         Self {
-            endpoint,
-            got,
-            _runtime: runtime,
-        }
-    }
-
-    pub(crate) fn http() -> Self {
-        let runtime = Runtime::new().expect("a runtime");
-        let got: Arc<Mutex<Got>> = Arc::default();
-        let (listener, endpoint) = listen(&runtime);
-        let service = Router::new()
-            .route("/v1/{signal}", post(take))
-            .with_state(Arc::clone(&got));
-        runtime.spawn(async move { axum::serve(listener, service).await });
-        Self {
-            endpoint,
+            endpoint: format!("{scheme}://{address}"),
             got,
             _runtime: runtime,
         }
@@ -152,14 +159,6 @@ impl Collector {
             .flat_map(|it| it.log_records.clone())
             .collect()
     }
-}
-
-fn listen(runtime: &Runtime) -> (TcpListener, String) {
-    let listener = runtime
-        .block_on(TcpListener::bind("127.0.0.1:0"))
-        .expect("a free port");
-    let address: SocketAddr = listener.local_addr().expect("its address");
-    (listener, format!("http://{address}"))
 }
 
 /// The attributes as texts.

@@ -32,7 +32,7 @@ async fn log_in_two_steps() {
 #[test]
 fn carry_the_ids_of_their_trace() {
     let output = alone("logs::carry_the_ids_of_their_trace", || {
-        let collector = Collector::grpc();
+        let collector = Collector::start(Protocol::Grpc);
         let mut telemetry = telemetry(collector.endpoint.clone(), Protocol::Grpc);
         telemetry.logs.otlp = true;
         let guard = shoal_telemetry::init(&telemetry, &json()).expect("telemetry starts");
@@ -86,7 +86,7 @@ fn carry_the_ids_of_their_trace() {
 #[test]
 fn for_people_carry_them_too() {
     let output = alone("logs::for_people_carry_them_too", || {
-        let collector = Collector::grpc();
+        let collector = Collector::start(Protocol::Grpc);
         let telemetry = telemetry(collector.endpoint.clone(), Protocol::Grpc);
         let guard =
             shoal_telemetry::init(&telemetry, &Logging::default()).expect("telemetry starts");
@@ -112,7 +112,7 @@ fn for_people_carry_them_too() {
 #[test]
 fn that_repeat_are_left_out_and_counted() {
     let output = alone("logs::that_repeat_are_left_out_and_counted", || {
-        let collector = Collector::http();
+        let collector = Collector::start(Protocol::Http);
         let mut telemetry = telemetry(collector.endpoint.clone(), Protocol::Http);
         telemetry.logs.otlp = true;
         telemetry.logs.repeats = Some(Repeats {

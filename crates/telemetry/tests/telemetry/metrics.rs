@@ -145,7 +145,7 @@ fn are_complete_and_well_formed_for_prometheus() {
     alone(
         "metrics::are_complete_and_well_formed_for_prometheus",
         || {
-            let collector = Collector::grpc();
+            let collector = Collector::start(Protocol::Grpc);
             let guard = start_everything(collector.endpoint.clone());
             record_all();
             observe_all();
@@ -248,7 +248,7 @@ fn promtool(text: &str) {
 #[test]
 fn arrive_at_a_collector() {
     alone("metrics::arrive_at_a_collector", || {
-        let collector = Collector::grpc();
+        let collector = Collector::start(Protocol::Grpc);
         let mut telemetry = telemetry(collector.endpoint.clone(), Protocol::Grpc);
         telemetry.metrics.otlp = true;
         telemetry.metrics.prometheus = false;

@@ -1,5 +1,6 @@
 //! Gives a test a process of its own: a process has one telemetry.
 
+use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
@@ -12,6 +13,15 @@ const INSIDE: &str = "SHOAL_TELEMETRY_TEST";
 ///
 /// Returns what the process wrote, or `None` inside it.
 pub(crate) fn alone(name: &str, body: impl FnOnce()) -> Option<Output> {
+    alone_with(name, &[], body)
+}
+
+/// Like [`alone`], with variables of the environment.
+pub(crate) fn alone_with(
+    name: &str,
+    variables: &[(&str, &Path)],
+    body: impl FnOnce(),
+) -> Option<Output> {
     #[expect(
         clippy::disallowed_methods,
         reason = "the test's own variable, which is no configuration of Shoal"
@@ -24,6 +34,7 @@ pub(crate) fn alone(name: &str, body: impl FnOnce()) -> Option<Output> {
     let output = Command::new(std::env::current_exe().expect("this program has a path"))
         .args(["--exact", name, "--nocapture", "--test-threads=1"])
         .env(INSIDE, name)
+        .envs(variables.iter().copied())
         .output()
         .expect("the test runs once more");
     let stdout = String::from_utf8_lossy(&output.stdout);

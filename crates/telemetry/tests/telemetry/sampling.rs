@@ -9,7 +9,7 @@ use crate::process::{LONG, alone, json, telemetry};
 const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7";
 
 fn run(change: impl FnOnce(&mut Telemetry), spans: impl FnOnce()) -> Vec<String> {
-    let collector = Collector::grpc();
+    let collector = Collector::start(Protocol::Grpc);
     let mut telemetry = telemetry(collector.endpoint.clone(), Protocol::Grpc);
     change(&mut telemetry);
     let guard = shoal_telemetry::init(&telemetry, &json()).expect("telemetry starts");

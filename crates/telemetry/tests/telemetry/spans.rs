@@ -13,7 +13,7 @@ const CLIENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 #[test]
 fn arrive_over_grpc() {
     alone("spans::arrive_over_grpc", || {
-        let collector = Collector::grpc();
+        let collector = Collector::start(Protocol::Grpc);
         let telemetry = telemetry(collector.endpoint.clone(), Protocol::Grpc);
         check(&collector, telemetry);
     });
@@ -22,7 +22,7 @@ fn arrive_over_grpc() {
 #[test]
 fn arrive_over_http() {
     alone("spans::arrive_over_http", || {
-        let collector = Collector::http();
+        let collector = Collector::start(Protocol::Http);
         // A slash at the end must not matter.
         let telemetry = telemetry(format!("{}/", collector.endpoint), Protocol::Http);
         check(&collector, telemetry);
@@ -114,6 +114,36 @@ fn check(collector: &Collector, mut telemetry: Telemetry) {
     let got = collector.got();
     assert!(!got.authorization.is_empty());
     assert!(got.authorization.iter().all(|it| it == "Bearer x"));
+}
+
+#[test]
+fn do_not_carry_more_than_they_may() {
+    alone("spans::do_not_carry_more_than_they_may", || {
+        let collector = Collector::start(Protocol::Grpc);
+        let telemetry = telemetry(collector.endpoint.clone(), Protocol::Grpc);
+        let guard = shoal_telemetry::init(&telemetry, &json()).expect("telemetry starts");
+        let long = format!("x{}", "é".repeat(attributes::LONGEST_TEXT));
+        let mut span = trace::internal("a span").start_with(|set| {
+            for _ in 0..1_000 {
+                set.set(attributes::MCP_RESOURCE_URI, &long);
+            }
+        });
+        span.record_error_with("broken", &long);
+        for _ in 0..1_000 {
+            span.add_event("again", |_| ());
+            span.add_link(&TraceContext::parse(CLIENT, None).expect("good"));
+        }
+        span.end();
+        guard.shutdown(LONG);
+        let span = collector.span("a span");
+        // Characters stay whole.
+        let limit = attributes::LONGEST_TEXT - 1;
+        assert_eq!(texts(&span.attributes)["mcp.resource.uri"].len(), limit);
+        assert_eq!(span.status.expect("a status").message.len(), limit);
+        assert_eq!(span.attributes.len(), 128);
+        assert_eq!((span.events.len(), span.dropped_events_count), (128, 872));
+        assert_eq!((span.links.len(), span.dropped_links_count), (128, 872));
+    });
 }
 
 fn hex(bytes: &[u8]) -> String {
