@@ -18,11 +18,13 @@ use tonic::transport::ClientTlsConfig;
 use crate::config::{Otlp, Protocol};
 use crate::metrics::Signal;
 
+mod background;
 mod client;
 mod limited;
 mod tally;
 mod watched;
 
+pub(crate) use background::Background;
 use client::Client;
 pub(crate) use limited::{LimitedLogs, LimitedSpans};
 pub(crate) use tally::Tally;

@@ -8,11 +8,10 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::logs::{self as sdk_logs, BatchLogProcessor, SdkLoggerProvider};
 use opentelemetry_sdk::metrics::{Instrument, PeriodicReader, SdkMeterProvider, Stream};
 use opentelemetry_sdk::trace::{self as sdk_trace, BatchSpanProcessor, SpanProcessor as _};
-use tokio::runtime::{self, Runtime};
 
 use crate::Guard;
 use crate::config::{Invalid, Telemetry};
-use crate::export::{Collector, LimitedLogs, LimitedSpans, Tally};
+use crate::export::{Background, Collector, LimitedLogs, LimitedSpans, Tally};
 use crate::logging::{self, Logging, Repeats};
 use crate::metrics::{Exposition, Factory, Metrics, Signal};
 use crate::state::{self, State};
@@ -48,7 +47,10 @@ pub fn init(telemetry: &Telemetry, logging: &Logging) -> Result<Guard, Error> {
         return Err(Error::Twice);
     }
     let resource = resource(telemetry);
-    let runtime = wants_collector(telemetry).then(start_runtime).transpose()?;
+    let runtime = wants_collector(telemetry)
+        .then(Background::start)
+        .transpose()
+        .map_err(|error| Error::Start(format!("no thread for it: {error}")))?;
     let collector = match (&telemetry.otlp, &runtime) {
         (Some(otlp), Some(runtime)) => {
             Some(Collector::new(otlp, runtime.handle().clone()).map_err(Error::Start)?)
@@ -82,15 +84,6 @@ pub fn init(telemetry: &Telemetry, logging: &Logging) -> Result<Guard, Error> {
 
 fn wants_collector(telemetry: &Telemetry) -> bool {
     telemetry.traces.enabled || telemetry.metrics.otlp || telemetry.logs.otlp
-}
-
-fn start_runtime() -> Result<Runtime, Error> {
-    runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .thread_name("telemetry")
-        .enable_all()
-        .build()
-        .map_err(|error| Error::Start(format!("no thread for it: {error}")))
 }
 
 fn resource(telemetry: &Telemetry) -> Resource {

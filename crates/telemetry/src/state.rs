@@ -4,8 +4,8 @@ use std::sync::{Arc, LazyLock, OnceLock};
 
 use opentelemetry_sdk::logs::SdkLoggerProvider;
 use opentelemetry_sdk::metrics::SdkMeterProvider;
-use tokio::runtime::Runtime;
 
+use crate::export::Background;
 use crate::logging::Repeats;
 use crate::metrics::{Exposition, Factory, Metrics};
 use crate::trace::Tracer;
@@ -20,7 +20,7 @@ pub(crate) struct State {
     pub(crate) loggers: Option<SdkLoggerProvider>,
     pub(crate) repeats: Option<Arc<Repeats>>,
     /// Carries the exports; there is none without a collector.
-    pub(crate) _runtime: Option<Runtime>,
+    pub(crate) _runtime: Option<Background>,
 }
 
 static STATE: OnceLock<State> = OnceLock::new();

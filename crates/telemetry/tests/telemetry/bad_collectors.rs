@@ -174,14 +174,15 @@ fn read_request(stream: &mut TcpStream) -> bool {
 }
 
 /// Answers every request with the same bytes.
-fn lying(answer: &'static str, accepts: bool) {
+fn lying(protocol: Protocol, answer: &str, accepts: bool) {
+    let answer = answer.to_owned();
     let endpoint =
         listen(
             move |mut stream| {
                 while read_request(&mut stream) && stream.write_all(answer.as_bytes()).is_ok() {}
             },
         );
-    let guard = start(endpoint, Protocol::Http, Duration::from_millis(500));
+    let guard = start(endpoint, protocol, Duration::from_millis(500));
     make_spans();
     shut_down(guard, LONG);
     let queue_full = counted(&[DROPPED, TRACES, "queue_full"]);
@@ -194,6 +195,7 @@ fn lying(answer: &'static str, accepts: bool) {
 fn that_refuses_everything() {
     alone("bad_collectors::that_refuses_everything", || {
         lying(
+            Protocol::Http,
             "HTTP/1.1 400 Bad Request\r\ncontent-length: 4\r\n\r\nnope",
             false,
         );
@@ -204,27 +206,45 @@ fn that_refuses_everything() {
 fn that_is_broken() {
     alone("bad_collectors::that_is_broken", || {
         lying(
+            Protocol::Http,
             "HTTP/1.1 503 Service Unavailable\r\nretry-after: 3600\r\ncontent-length: 0\r\n\r\n",
             false,
         );
     });
 }
 
+/// The headers' secrets are for the collector that was configured.
 #[test]
 fn that_sends_elsewhere() {
     alone("bad_collectors::that_sends_elsewhere", || {
-        lying(
-            "HTTP/1.1 307 Temporary Redirect\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n",
-            false,
+        let elsewhere = Collector::start(Protocol::Http);
+        let answer = format!(
+            "HTTP/1.1 307 Temporary Redirect\r\nlocation: {}/v1/traces\r\ncontent-length: 0\r\n\r\n",
+            elsewhere.endpoint
         );
+        lying(Protocol::Http, &answer, false);
+        assert!(elsewhere.got().traces.is_empty());
     });
 }
 
 #[test]
-fn that_speaks_something_else() {
-    alone("bad_collectors::that_speaks_something_else", || {
-        lying("SSH-2.0-OpenSSH_9.9\r\n", false);
-    });
+fn that_speaks_something_else_over_http() {
+    alone(
+        "bad_collectors::that_speaks_something_else_over_http",
+        || {
+            lying(Protocol::Http, "SSH-2.0-OpenSSH_9.9\r\n", false);
+        },
+    );
+}
+
+#[test]
+fn that_speaks_something_else_over_grpc() {
+    alone(
+        "bad_collectors::that_speaks_something_else_over_grpc",
+        || {
+            lying(Protocol::Grpc, "SSH-2.0-OpenSSH_9.9\r\n", false);
+        },
+    );
 }
 
 #[test]
@@ -232,7 +252,11 @@ fn that_takes_exports_and_answers_garbage() {
     alone(
         "bad_collectors::that_takes_exports_and_answers_garbage",
         || {
-            lying("HTTP/1.1 200 OK\r\ncontent-length: 7\r\n\r\ngarbage", true);
+            lying(
+                Protocol::Http,
+                "HTTP/1.1 200 OK\r\ncontent-length: 7\r\n\r\ngarbage",
+                true,
+            );
         },
     );
 }

@@ -189,3 +189,25 @@ fn that_repeat_are_reported_when_the_interval_ends() {
     let last = lines.last().expect("lines");
     assert_eq!(last["message"], "round 0", "a new interval lets lines pass");
 }
+
+#[test]
+fn of_many_kinds_are_limited_by_their_place() {
+    let output = alone("logs::of_many_kinds_are_limited_by_their_place", || {
+        let mut telemetry = Telemetry::default();
+        telemetry.logs.repeats = Some(Repeats {
+            limit: 2,
+            interval: Duration::from_secs(3_600),
+        });
+        let guard = shoal_telemetry::init(&telemetry, &json()).expect("telemetry starts");
+        for number in 0..3_000 {
+            tracing::info!("invented {number}");
+        }
+        guard.shutdown(LONG);
+    });
+    let Some(output) = output else { return };
+    let lines = lines(&output);
+    let said = find(&lines, "lines that repeat were left out");
+    assert_eq!(said.len(), 1);
+    // 1024 messages are told apart; of all others 2 pass.
+    assert_eq!(said[0]["suppressed"], 3_000 - 1_024 - 2);
+}

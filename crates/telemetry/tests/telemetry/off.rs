@@ -1,10 +1,11 @@
 //! What is off costs nothing and breaks nothing.
 
-use shoal_telemetry::config::Telemetry;
+use shoal_telemetry::config::{Protocol, Telemetry};
 use shoal_telemetry::metrics::{ShedReason, metrics, prometheus_text};
 use shoal_telemetry::trace::{self, InSpan as _, TraceContext};
 
-use crate::process::{LONG, alone, json, threads};
+use crate::collector::Collector;
+use crate::process::{LONG, alone, json, telemetry, threads};
 
 const CLIENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
@@ -55,6 +56,21 @@ fn is_set_up_once() {
         let second = shoal_telemetry::init(&Telemetry::default(), &json());
         assert!(matches!(second, Err(shoal_telemetry::Error::Twice)));
         guard.shutdown(LONG);
+    });
+}
+
+/// Where nothing may block, a failed start must not.
+#[test]
+fn fails_where_somebody_logs_already() {
+    alone("off::fails_where_somebody_logs_already", || {
+        let collector = Collector::start(Protocol::Grpc);
+        shoal_telemetry::logging::init(&json()).expect("the first may");
+        let telemetry = telemetry(collector.endpoint.clone(), Protocol::Grpc);
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        let failed = runtime.block_on(async { shoal_telemetry::init(&telemetry, &json()) });
+        let error = failed.expect_err("logging is taken");
+        assert!(error.to_string().contains("already"), "{error}");
+        assert!(!trace::enabled());
     });
 }
 
