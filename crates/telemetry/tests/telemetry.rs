@@ -4,6 +4,10 @@
 mod bad_collectors;
 #[path = "telemetry/collector.rs"]
 mod collector;
+#[path = "telemetry/every_metric.rs"]
+mod every_metric;
+#[path = "telemetry/liars.rs"]
+mod liars;
 #[path = "telemetry/logs.rs"]
 mod logs;
 #[path = "telemetry/metrics.rs"]
