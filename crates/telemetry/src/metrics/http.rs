@@ -26,7 +26,7 @@ definitions! {
         ];
     ACTIVE = Kind::UpDownCounter, "http.server.active_requests", "{request}",
         "HTTP requests under way.", [];
-    BYTES = Kind::Counter, "shoal.http.bytes", "By",
+    BYTES = Kind::Counter, "shoal.http.io", "By",
         "Bytes of HTTP bodies and event streams.",
         [
             Attribute::one_of(DIRECTION, Direction::VALUES),
