@@ -122,7 +122,8 @@ impl Builder {
         self
     }
 
-    /// Starts everything, and waits until every member is ready.
+    /// Starts everything, and waits until every member is ready and every edge knows all session nodes: sessions
+    /// that were opened before would all be on the first one.
     ///
     /// # Errors
     /// When a program is missing, or does not get ready; its log is part of the error.
@@ -150,6 +151,8 @@ impl Builder {
         let members = self.start_members(&plan).await?;
         let ready = members.iter().map(|member| member.wait_until_ready(SOON));
         try_join_all(ready).await?;
+        let edges = members.iter().filter(|member| member.role() == Role::Edge);
+        try_join_all(edges.map(|edge| edge.wait_until_it_knows(self.sessions, SOON))).await?;
         let (round_robin, url) = self.balance(&members).await?;
         Ok(Cluster {
             members,

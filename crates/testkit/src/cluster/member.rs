@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use nix::sys::signal::Signal;
 use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep};
 
 use super::Role;
 use super::announced::Announced;
@@ -18,6 +19,9 @@ use crate::dialers::Dialers;
 use crate::fault_proxy::{Fault, FaultProxy};
 use crate::process::{Launch, Process};
 use crate::round_robin::Edge;
+
+/// How often a member is asked what it knows.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// A member: a process that can be started again, with the ports that it had.
 #[derive(Debug)]
@@ -116,6 +120,27 @@ impl Member {
         waited.with_context(log)
     }
 
+    /// Waits until it can place sessions on so many nodes.
+    ///
+    /// # Errors
+    /// When that takes too long; what it says of the cluster is part of the error.
+    pub async fn wait_until_it_knows(&self, nodes: usize, within: Duration) -> anyhow::Result<()> {
+        let deadline = Instant::now() + within;
+        loop {
+            let status = self.announced.admin.status().await?;
+            if nodes_that_take_sessions(&status) >= nodes {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                bail!(
+                    "{} does not know {nodes} session nodes: {status}",
+                    self.name()
+                );
+            }
+            sleep(LOOK_AGAIN).await;
+        }
+    }
+
     /// Kills it (SIGKILL), as a crash does.
     ///
     /// # Errors
@@ -211,6 +236,14 @@ impl Member {
             gate.heal();
         }
     }
+}
+
+fn nodes_that_take_sessions(status: &serde_json::Value) -> usize {
+    let nodes = status["cluster"]["nodes"].as_array();
+    let takes = |node: &&serde_json::Value| {
+        node["session"] == true && node["present"] == true && node["draining"] == false
+    };
+    nodes.map_or(0, |nodes| nodes.iter().filter(takes).count())
 }
 
 fn note(dialers: &Dialers, process: &Process, launch: &Launch) {

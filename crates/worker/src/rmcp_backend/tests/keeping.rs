@@ -118,6 +118,10 @@ async fn a_request_that_was_seen_and_not_answered_comes_again() {
     );
     answer(&second, ask, ok("{}"));
     // Answered, it does not.
-    let mut third = client.worker.attach(id, number, None).await.expect("it is known");
+    let mut third = client
+        .worker
+        .attach(id, number, None)
+        .await
+        .expect("it is known");
     assert_eq!(text(&ended(&mut third).await), "remembered k");
 }
