@@ -29,7 +29,7 @@ impl Guard {
         if let Some(repeats) = &state.repeats {
             repeats.report_all();
         }
-        let deadline = Instant::now() + within;
+        let started = Instant::now();
         let (done, ended) = mpsc::channel();
         // All at once, each in a thread of its own: they wait for the same collector, and one of them has no limit.
         let mut running = 0;
@@ -60,7 +60,7 @@ impl Guard {
             }));
         }
         for _ in 0..running {
-            let left = deadline.saturating_duration_since(Instant::now());
+            let left = within.saturating_sub(started.elapsed());
             if ended.recv_timeout(left).is_err() {
                 tracing::warn!(?within, "not all telemetry reached the collector in time");
                 return;

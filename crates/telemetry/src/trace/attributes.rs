@@ -3,6 +3,7 @@
 //! Names follow the OpenTelemetry conventions for MCP, GenAI, RPC and HTTP; what is Shoal's own stands under `shoal.`.
 //! Arguments and results of tools are never recorded.
 
+use std::borrow::Cow;
 use std::marker::PhantomData;
 
 use opentelemetry::Value;
@@ -47,6 +48,14 @@ pub(super) fn cut(text: &str) -> &str {
         end -= 1;
     }
     &text[..end]
+}
+
+/// The name, without what is beyond the limit.
+pub(super) fn cut_name(mut name: Cow<'static, str>) -> Cow<'static, str> {
+    if name.len() > LONGEST_TEXT {
+        name = Cow::Owned(cut(&name).to_owned());
+    }
+    name
 }
 
 /// What an attribute can hold. Texts are cut off at [`LONGEST_TEXT`].

@@ -35,6 +35,7 @@ use prost::Message as _;
 use shoal_telemetry::config::Protocol;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
+use tonic::codec::CompressionEncoding;
 use tonic::service::Routes;
 use tonic::transport::{Identity, Server, ServerTlsConfig};
 use tonic::{Request, Response, Status};
@@ -46,6 +47,8 @@ pub(crate) struct Got {
     pub(crate) metrics: Vec<ExportMetricsServiceRequest>,
     pub(crate) logs: Vec<ExportLogsServiceRequest>,
     pub(crate) authorization: Vec<String>,
+    /// Whether an export was.
+    pub(crate) is_compressed: bool,
     /// Spans of each export that are rejected.
     pub(crate) rejects: i64,
 }
@@ -94,7 +97,8 @@ impl Collector {
         let routes = match protocol {
             Protocol::Grpc => {
                 let service = Grpc(Arc::clone(&got));
-                Routes::new(TraceServiceServer::new(service.clone()))
+                let traces = TraceServiceServer::new(service.clone());
+                Routes::new(traces.accept_compressed(CompressionEncoding::Gzip))
                     .add_service(MetricsServiceServer::new(service.clone()))
                     .add_service(LogsServiceServer::new(service))
             }
@@ -185,7 +189,9 @@ impl Grpc {
     fn seen<T>(&self, request: Request<T>) -> T {
         let header = request.metadata().get("authorization");
         let header = header.and_then(|it| it.to_str().ok()).map(str::to_owned);
-        self.0.lock().authorization.extend(header);
+        let mut got = self.0.lock();
+        got.authorization.extend(header);
+        got.is_compressed |= request.metadata().contains_key("grpc-encoding");
         request.into_inner()
     }
 }

@@ -1,12 +1,14 @@
 //! What a span carries arrives as it was set.
 
+use std::path::Path;
+
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use shoal_telemetry::config::{Protocol, Secret, Telemetry};
 use shoal_telemetry::trace::{self, TraceContext, attributes, names};
 
 use crate::collector::{Collector, texts};
-use crate::process::{LONG, alone, json, telemetry};
+use crate::process::{LONG, alone, alone_with, json, telemetry};
 
 const CLIENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
@@ -117,6 +119,21 @@ fn check(collector: &Collector, mut telemetry: Telemetry) {
 }
 
 #[test]
+fn are_compressed_when_the_environment_says_so() {
+    let variables = [("OTEL_EXPORTER_OTLP_COMPRESSION", Path::new("gzip"))];
+    let name = "spans::are_compressed_when_the_environment_says_so";
+    alone_with(name, &variables, || {
+        let collector = Collector::start(Protocol::Grpc);
+        let telemetry = telemetry(collector.endpoint.clone(), Protocol::Grpc);
+        let guard = shoal_telemetry::init(&telemetry, &json()).expect("telemetry starts");
+        trace::internal("a span").start().end();
+        guard.shutdown(LONG);
+        collector.span("a span");
+        assert!(collector.got().is_compressed);
+    });
+}
+
+#[test]
 fn do_not_carry_more_than_they_may() {
     alone("spans::do_not_carry_more_than_they_may", || {
         let collector = Collector::start(Protocol::Grpc);
@@ -129,15 +146,17 @@ fn do_not_carry_more_than_they_may() {
             }
         });
         span.record_error_with("broken", &long);
+        let name = long.clone();
+        span.rename(|| name);
         for _ in 0..1_000 {
             span.add_event("again", |_| ());
             span.add_link(&TraceContext::parse(CLIENT, None).expect("good"));
         }
         span.end();
         guard.shutdown(LONG);
-        let span = collector.span("a span");
         // Characters stay whole.
         let limit = attributes::LONGEST_TEXT - 1;
+        let span = collector.span(&long[..limit]);
         assert_eq!(texts(&span.attributes)["mcp.resource.uri"].len(), limit);
         assert_eq!(span.status.expect("a status").message.len(), limit);
         assert_eq!(span.attributes.len(), 128);
