@@ -186,7 +186,8 @@ impl Node {
             | Effect::Ask(_)
             | Effect::AskRefused
             | Effect::Running
-            | Effect::Announce(_) => Ok(None),
+            | Effect::Announce(_)
+            | Effect::Pass(_) => Ok(None),
         }
     }
 
