@@ -142,6 +142,12 @@ pub enum StreamItem {
         /// The JSON-RPC message.
         data: Bytes,
     },
+    /// A message in passing: it is in no log and has no id, so where the client resumes stays what it was.
+    /// Only what may be lost with its connection and is said again when the client listens again.
+    Passing {
+        /// The JSON-RPC message.
+        data: Bytes,
+    },
     /// An event without data that only gives the client an id to come back with (SEP-1699).
     Prime {
         /// The id.

@@ -72,10 +72,9 @@ pub(crate) async fn announce(node: Arc<Node>, stop: CancellationToken) {
                 if changed.is_err() {
                     return;
                 }
-                let versions = facts.borrow_and_update().versions;
                 for live in node.all_live() {
                     // One that nobody listens to will see the versions when somebody does.
-                    node.tell(&live, Input::ListsChanged(versions)).await;
+                    node.tell(&live, Input::ListsChanged).await;
                 }
             }
         }

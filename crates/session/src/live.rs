@@ -54,6 +54,12 @@ impl LiveSession {
         config: &SessionConfig,
     ) -> Result<Effect, Unapplied> {
         let _place = Place::take(&self.waiting, config.mailbox).ok_or(Unapplied::Full)?;
+        self.apply_own(input).await
+    }
+
+    /// Applies an input of the node's own, however much waits: the node has one at a time, and what it has
+    /// to tell must not be lost to a client that sends too much.
+    pub(crate) async fn apply_own(&self, input: Input) -> Result<Effect, Unapplied> {
         match self.ask(|reply| SessionMsg::Apply(input, reply)).await {
             Some(Reply::Effect(effect)) => Ok(effect),
             Some(Reply::Closed) | None => Err(Unapplied::Closed),

@@ -24,7 +24,8 @@ pub(crate) struct Record {
     pub(crate) subscriptions: BTreeSet<String>,
     /// Subscribed resources whose update the client has not been told of.
     pub(crate) updated: BTreeSet<String>,
-    /// The list versions that the client has been told of.
+    /// The list versions that the client knows, or will from the log: what it was told in passing does
+    /// not count.
     pub(crate) announced: [u64; 3],
     /// What tools keep in the session.
     #[serde(default)]

@@ -28,6 +28,7 @@ pub(crate) use handshake::handshake_of;
 pub(crate) use kept::{Change, Kept, KeptLimits, kept};
 pub(crate) use requests::empty_result;
 pub(crate) use slot::CallSlot;
+pub(crate) use updates::News;
 
 use crate::record::Record;
 
@@ -39,8 +40,11 @@ pub(crate) struct SessionState {
     /// The client as calls see it; replaced by `initialize`.
     caller: Arc<Caller>,
     calls: HashMap<RequestId, Arc<CallSlot>>,
-    /// Whether a connection reads the standalone stream.
-    listening: bool,
+    /// Which reader of the standalone stream there is, if any.
+    listener: Option<u64>,
+    /// The list versions that the client was last told of, in passing or by the log: it may not have heard,
+    /// and the record's `announced` says what it knows.
+    told: [u64; 3],
 }
 
 /// The bounds that the state machine keeps.
@@ -79,9 +83,13 @@ pub(crate) enum Input {
     /// A subscribed resource changed.
     ResourceUpdated { uri: String, params: RawJson },
     /// The server's lists may have changed.
-    ListsChanged([u64; 3]),
-    /// A connection reads the standalone stream (or no longer).
-    Listening { now: bool, versions: [u64; 3] },
+    ListsChanged,
+    /// These list versions were announced in the log.
+    Announced([u64; 3]),
+    /// A connection reads the standalone stream, as this reader of it.
+    Listening(u64),
+    /// This reader of the standalone stream is gone.
+    Left(u64),
     /// A subscription that was granted has failed at the backend.
     SubscriptionFailed(String),
     /// Does one of these requests still run?
@@ -121,8 +129,10 @@ pub(crate) enum Effect {
     StateAnswer(Outcome),
     /// Store this record; once that is done, the change counts.
     Keep { record: Bytes, change: Change },
-    /// Send these on the standalone stream.
-    Announce(Vec<Bytes>),
+    /// Append these to the standalone stream.
+    Announce(News),
+    /// Send these in passing to whoever reads the standalone stream.
+    Pass(Vec<Bytes>),
     /// Yes, it still runs.
     Running,
 }
@@ -182,20 +192,29 @@ impl SessionState {
     /// A session as its record has it.
     pub(crate) fn new(session: SessionId, record: Record, limits: Limits) -> Self {
         let caller = Arc::new(caller_of(&session, &record));
+        let told = record.announced;
         Self {
             session,
             limits,
             record,
             caller,
             calls: HashMap::new(),
-            listening: false,
+            listener: None,
+            told,
         }
     }
 
     /// The rules: one input, one effect. `facts` is what the server says of itself now.
     pub(crate) fn apply(&mut self, input: Input, facts: &ServerFacts) -> Effect {
         match input {
-            Input::Request(request) => self.request(request, facts),
+            Input::Request(request) => {
+                let list = updates::list_of(&request);
+                let effect = self.request(request, facts);
+                if let (Some(list), Effect::Run(_)) = (list, &effect) {
+                    self.asked_for_list(list, facts);
+                }
+                effect
+            }
             Input::Notification(notification) => self.notification(&notification),
             Input::Response(response) => self.response(response),
             Input::Asked {
@@ -214,8 +233,16 @@ impl SessionState {
                 Effect::None
             }
             Input::ResourceUpdated { uri, params } => self.resource_updated(uri, &params),
-            Input::ListsChanged(versions) => self.lists_changed(versions),
-            Input::Listening { now, versions } => self.listening(now, versions),
+            Input::ListsChanged => self.lists_changed(facts),
+            Input::Announced(versions) => {
+                self.announced(versions);
+                Effect::None
+            }
+            Input::Listening(reader) => self.listening(reader, facts),
+            Input::Left(reader) => {
+                self.left(reader);
+                Effect::None
+            }
             Input::SubscriptionFailed(uri) => {
                 self.record.subscriptions.remove(&uri);
                 Effect::None
@@ -234,7 +261,7 @@ impl SessionState {
 
     /// Whether nothing is going on: no call runs and nobody listens.
     pub(crate) fn is_idle(&self) -> bool {
-        self.calls.is_empty() && !self.listening
+        self.calls.is_empty() && self.listener.is_none()
     }
 
     /// Requests in flight.

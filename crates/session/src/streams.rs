@@ -1,4 +1,5 @@
-//! The streams of a live session: every event is appended to the log before any reader gets it.
+//! The streams of a live session: every event is appended to the log before any reader gets it. What is
+//! said in passing is no event: it goes to the present reader only.
 //!
 //! A stream that is being written has a [`Tail`]: its newest events, at hand for its reader. A reader
 //! pulls: from the tail while it keeps up, from the log when it has fallen behind. So nothing is ever
@@ -131,6 +132,17 @@ impl Streams {
     ) -> Result<(), LogError> {
         self.write(tail, events, progress, self.config.store_patience)
             .await
+    }
+
+    /// Hands messages to whoever reads the standalone stream, after the events that there are by now, and
+    /// to nobody else: they are not logged.
+    ///
+    /// What is still under way when the same text comes again is sent once, in the later place.
+    pub(crate) fn pass(&self, news: Vec<Bytes>) {
+        // Without a tail there has been no reader.
+        if let Some(tail) = self.tails.lock().get(&StreamId::STANDALONE) {
+            tail.pass(news);
+        }
     }
 
     /// Appends what belongs to no call, trying once. The append goes on if the future is dropped.

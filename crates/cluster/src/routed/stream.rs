@@ -101,23 +101,21 @@ impl Outliving {
             let Some(item) = item else {
                 return End::Finished;
             };
-            let next = match &item {
+            let (id, is_last) = match &item {
                 StreamItem::Moved => return End::Moved,
                 // The client knows an id already, and a later one.
                 StreamItem::Prime { .. } if self.primed => continue,
-                StreamItem::Event { id, .. } | StreamItem::Prime { id, .. } => Some(*id),
-                StreamItem::Retry(_) => None,
+                StreamItem::Event { id, .. } | StreamItem::Prime { id, .. } => (Some(*id), false),
+                StreamItem::Passing { .. } => (None, false),
+                // The client is told to come back by itself.
+                StreamItem::Retry(_) => (None, true),
             };
-            if client.send(item).await.is_err() {
+            if client.send(item).await.is_err() || is_last {
                 return End::Finished;
             }
-            match next {
-                Some(id) => {
-                    self.cursor = id;
-                    self.primed = true;
-                }
-                // The client was told to come back by itself.
-                None => return End::Finished,
+            if let Some(id) = id {
+                self.cursor = id;
+                self.primed = true;
             }
         }
     }

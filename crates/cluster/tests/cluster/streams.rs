@@ -63,6 +63,24 @@ async fn a_stream_goes_on_when_its_owner_dies() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_passes_does_not_move_where_a_stream_goes_on() {
+    let town = Town::new();
+    let (a, _b) = (town.node("a").await, town.node("b").await);
+    let edge = town.edge("e").await;
+    let to = town.session(&a).await;
+    let mut stream = edge.routed.listen(&to, None).await.unwrap();
+    town.log.append(2);
+    assert_eq!(read(&mut stream, 2).await, [1, 2]);
+    town.log.pass();
+    let passing = stream.items.recv().await;
+    assert!(matches!(passing, Some(StreamItem::Passing { .. })));
+    a.die();
+    town.log.append(1);
+    town.log.finish();
+    assert_eq!(read_to_end(&mut stream).await, [3]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stream_that_moves_before_its_first_event_begins_where_it_began() {
     let town = Town::new();
     let (a, b) = (town.node("a").await, town.node("b").await);

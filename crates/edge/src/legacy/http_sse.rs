@@ -135,7 +135,7 @@ impl Stream for SingleStreamFrames {
         while let Poll::Ready(item) = self.events.items.poll_recv(cx) {
             match item {
                 // This transport knows no ids to resume from.
-                Some(StreamItem::Event { data, .. }) => {
+                Some(StreamItem::Event { data, .. } | StreamItem::Passing { data }) => {
                     return Poll::Ready(Some(sse::typed("message", &data)));
                 }
                 Some(StreamItem::Prime { .. }) => {}

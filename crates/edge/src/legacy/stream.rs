@@ -49,6 +49,7 @@ impl StreamFrames {
     fn frame(&mut self, item: StreamItem) -> Bytes {
         match item {
             StreamItem::Event { id, data } => sse::resumable(id, &data),
+            StreamItem::Passing { data } => sse::message(&data),
             StreamItem::Prime { id, retry } => {
                 self.resumable = true;
                 sse::prime(id, retry)

@@ -49,6 +49,12 @@ async fn messages_go_in_by_post_and_come_out_on_the_stream() {
         events.block().await.unwrap(),
         "event: message\ndata: {\"a\":1}"
     );
+    let data = bytes::Bytes::from_static(br#"{"b":2}"#);
+    stream.send(StreamItem::Passing { data }).await.unwrap();
+    assert_eq!(
+        events.block().await.unwrap(),
+        "event: message\ndata: {\"b\":2}"
+    );
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
 use reqwest::Method;
 use serde_json::json;
 use shoal_ports::StreamItem;
@@ -71,6 +72,9 @@ async fn a_stream_carries_ids_and_hints() {
     );
     stream.send(event(1, r#"{"a":1}"#)).await.unwrap();
     assert_eq!(events.block().await.unwrap(), "id: 1-2-1\ndata: {\"a\":1}");
+    let data = Bytes::from_static(br#"{"b":2}"#);
+    stream.send(StreamItem::Passing { data }).await.unwrap();
+    assert_eq!(events.block().await.unwrap(), "data: {\"b\":2}", "no id");
     assert_eq!(server.load.requests_in_flight(), 1);
     stream.send(StreamItem::Retry(retry)).await.unwrap();
     assert_eq!(events.block().await.unwrap(), "retry: 500");

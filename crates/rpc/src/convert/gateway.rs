@@ -86,12 +86,22 @@ pub(crate) fn event_id_in(id: wire::EventId) -> EventId {
     }
 }
 
-/// An item of a stream.
-pub(crate) fn item_out(flight: u64, item: StreamItem) -> wire::Item {
+/// An item of a stream whose reader stands at `cursor`, which the item may move.
+pub(crate) fn item_out(flight: u64, item: StreamItem, cursor: &mut EventId) -> wire::Item {
+    if let StreamItem::Event { id, .. } | StreamItem::Prime { id, .. } = &item {
+        *cursor = *id;
+    }
     let kind = match item {
         StreamItem::Event { id, data } => Kind::Event(item::Event {
             id: Some(event_id_out(id)),
             data,
+            in_passing: false,
+        }),
+        // An edge that does not know the mark writes it with the id that its client has already.
+        StreamItem::Passing { data } => Kind::Event(item::Event {
+            id: Some(event_id_out(*cursor)),
+            data,
+            in_passing: true,
         }),
         StreamItem::Prime { id, retry } => Kind::Prime(item::Prime {
             id: Some(event_id_out(id)),
@@ -110,6 +120,7 @@ pub(crate) fn item_out(flight: u64, item: StreamItem) -> wire::Item {
 pub(crate) fn item_in(item: wire::Item) -> Result<Option<StreamItem>, Malformed> {
     let id = |id: Option<_>| id.map(event_id_in).ok_or(Malformed("item: it has no id"));
     Ok(Some(match item.kind {
+        Some(Kind::Event(said)) if said.in_passing => StreamItem::Passing { data: said.data },
         Some(Kind::Event(said)) => StreamItem::Event {
             id: id(said.id)?,
             data: said.data,

@@ -12,7 +12,8 @@ use proptest::prelude::{any, proptest};
 use prost::Message as _;
 use shoal_ports::{
     Announcement, Call, CallFailure, DeliveryId, Durability, GatewayError, NodeId, NodeInfo,
-    OpenSession, Opened, Post, Principal, SessionId, SessionTransport, WorkerId, WorkerLoad,
+    OpenSession, Opened, Post, Principal, SessionId, SessionTransport, StreamItem, WorkerId,
+    WorkerLoad,
 };
 use tokio::time::Instant;
 
@@ -159,7 +160,20 @@ proptest! {
 
     #[test]
     fn streams(item in item(), id in event_id(), refusal in refusal()) {
-        same(&item_in(through(&item_out(7, item.clone()))).unwrap().unwrap(), &item);
+        let mut cursor = id;
+        let sent = item_out(7, item.clone(), &mut cursor);
+        same(&item_in(through(&sent)).unwrap().unwrap(), &item);
+        match (&item, sent.kind) {
+            (StreamItem::Event { id, .. } | StreamItem::Prime { id, .. }, _) => {
+                assert_eq!(cursor, *id);
+            }
+            // What an older release makes of it: an event that leaves its client where it is.
+            (StreamItem::Passing { data }, Some(node::item::Kind::Event(event))) => {
+                assert_eq!((event.id, &event.data), (Some(event_id_out(id)), data));
+                assert_eq!(cursor, id);
+            }
+            _ => assert_eq!(cursor, id),
+        }
         assert_eq!(event_id_in(through(&event_id_out(id))), id);
         assert_eq!(error_from_wire(Some(through(&error_to_wire(refusal.clone())))), refusal);
     }

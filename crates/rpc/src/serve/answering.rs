@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use shoal_ports::{Delivered, EventStream, GatewayError, Opened, StreamItem};
+use shoal_protocol::EventId;
 
 use super::drive::Flights;
 use super::flight::Flight;
@@ -133,7 +134,7 @@ impl Answering {
                 item = stream.items.recv() => item,
                 () = self.flight.left() => return,
             };
-            if !item.is_some_and(|item| self.item(item)) {
+            if !item.is_some_and(|item| self.item(item, &mut stream.cursor)) {
                 return self.end(Frame::End(End { flight }));
             }
             self.outbox.room().await;
@@ -141,8 +142,8 @@ impl Answering {
     }
 
     /// Sends an item; `false` when it does not fit. Then the stream must end: what follows would leave a gap.
-    fn item(&self, item: StreamItem) -> bool {
-        let item = item_out(self.number, item);
+    fn item(&self, item: StreamItem, cursor: &mut EventId) -> bool {
+        let item = item_out(self.number, item, cursor);
         self.flight.sent(item_cost(&item));
         match self.say(Frame::Item(item)) {
             Ok(()) => true,

@@ -39,6 +39,9 @@ async fn every_item_arrives_in_order_up_to_the_end() {
             event(2, 10),
             event(3, 300_000),
             event(4, 0),
+            StreamItem::Passing {
+                data: Bytes::from_static(b"{}"),
+            },
             StreamItem::Retry(Duration::from_millis(20)),
             StreamItem::Moved,
         ];

@@ -1,10 +1,22 @@
 //! Releases that are mixed: every pair of versions speaks, or says why not.
 
-use shoal_ports::{AskId, CallEventKind, GatewayError, NodeId, SessionGateway, StateRequest};
+use bytes::Bytes;
+use shoal_ports::{
+    AskId, CallEventKind, GatewayError, NodeId, SessionGateway, StateRequest, StreamItem,
+};
 use shoal_protocol::{Outcome, RawJson};
+use shoal_rpc::proto::node::v1::node_link_client::NodeLinkClient;
+use shoal_rpc::proto::node::v1::{
+    EdgeFrame, EventId, Hello, Listen, SessionFrame, edge_frame, item::Kind, session_frame::Frame,
+};
+use shoal_rpc::proto::types::v1::Versions;
 use shoal_rpc::{LinkConfig, RemoteGateway};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::Endpoint;
 
 use crate::probe::{journaled, long, repeatable, rest};
+use crate::scripted_gateway::event_id;
 use crate::scripted_worker::ScriptedWorker;
 use crate::setting::{Node, Pair, config, within};
 
@@ -106,7 +118,96 @@ async fn edges_and_session_nodes_of_all_versions_understand_one_another() {
             for closed in futures::future::join_all(closes).await {
                 assert_eq!(closed, Err(GatewayError::NotFound));
             }
+            let items = node.routing.will_stream();
+            let mut stream = gateway.listen(&session, None).await.unwrap();
+            for item in [event(1), passing(), event(2)] {
+                items.send(item.clone()).await.unwrap();
+                let arrived = stream.items.recv().await.unwrap();
+                assert_eq!(format!("{arrived:?}"), format!("{item:?}"));
+            }
         }
+    })
+    .await;
+}
+
+fn event(sequence: u64) -> StreamItem {
+    StreamItem::Event {
+        id: event_id(sequence),
+        data: Bytes::from_static(b"{}"),
+    }
+}
+
+fn passing() -> StreamItem {
+    StreamItem::Passing {
+        data: Bytes::from_static(b"{}"),
+    }
+}
+
+/// The next frame that is about a flight.
+async fn hear(link: &mut tonic::Streaming<SessionFrame>, waiting: &mut Vec<SessionFrame>) -> Frame {
+    loop {
+        if waiting.is_empty() {
+            waiting.push(link.message().await.unwrap().unwrap());
+        }
+        match waiting.remove(0).frame.unwrap() {
+            Frame::Batch(batch) => waiting.extend(batch.frames),
+            Frame::Welcome(_) | Frame::Ping(_) => {}
+            frame => return frame,
+        }
+    }
+}
+
+/// Before `in_passing`, an item with a message was an event with an id, and an edge wrote that id and resumed
+/// after it.
+#[tokio::test]
+async fn an_edge_that_does_not_know_what_passes_takes_it_for_an_event_that_changes_nothing() {
+    within(async {
+        let node = Node::start(config()).await;
+        let (send, frames) = mpsc::channel(4);
+        let say = async |frame| {
+            let frame = EdgeFrame { frame: Some(frame) };
+            send.send(frame).await.unwrap();
+        };
+        say(edge_frame::Frame::Hello(Hello {
+            versions: Some(Versions {
+                lowest: 1,
+                highest: 1,
+            }),
+            from: "old".to_owned(),
+            ..Hello::default()
+        }))
+        .await;
+        let endpoint = Endpoint::from_shared(format!("http://{}", node.address)).unwrap();
+        let mut client = NodeLinkClient::new(endpoint.connect().await.unwrap());
+        let link = client.link(ReceiverStream::new(frames)).await.unwrap();
+        let (mut link, mut waiting) = (link.into_inner(), Vec::new());
+        let items = node.routing.will_stream();
+        for item in [passing(), event(1), passing(), event(2), passing()] {
+            items.send(item).await.unwrap();
+        }
+        say(edge_frame::Frame::Listen(Listen {
+            flight: 1,
+            session: "s".to_owned(),
+            principal: "p".to_owned(),
+            ..Listen::default()
+        }))
+        .await;
+        let Frame::StreamBegan(began) = hear(&mut link, &mut waiting).await else {
+            panic!("a stream")
+        };
+        assert_eq!(began.cursor.unwrap().sequence, 0);
+        let mut ids = Vec::new();
+        for _ in 0..5 {
+            let Frame::Item(item) = hear(&mut link, &mut waiting).await else {
+                panic!("an item")
+            };
+            let Some(Kind::Event(event)) = item.kind else {
+                panic!("{item:?} is no event")
+            };
+            assert_eq!(event.data, "{}");
+            ids.push(event.id.map(|EventId { sequence, .. }| sequence));
+        }
+        assert_eq!(ids, [0, 1, 1, 2, 2].map(Some));
     })
     .await;
 }

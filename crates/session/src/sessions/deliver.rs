@@ -194,7 +194,8 @@ impl Node {
             | Effect::StateAnswer(_)
             | Effect::Keep { .. }
             | Effect::Running
-            | Effect::Announce(_) => Ok(None),
+            | Effect::Announce(_)
+            | Effect::Pass(_) => Ok(None),
         }
     }
 

@@ -8,7 +8,7 @@ use shoal_protocol::{EventId, StreamId};
 use super::Node;
 use crate::live::{LiveSession, log_failed};
 use crate::state::Input;
-use crate::streams::{Attachment, Tail};
+use crate::streams::Attachment;
 
 impl Node {
     pub(crate) async fn listen(
@@ -24,9 +24,8 @@ impl Node {
                 Ok(attachment.await?.stream)
             }
             Some(cursor) => {
-                let tail = live.streams.standalone().await.map_err(failed)?;
                 let attachment = live.streams.resume(cursor, false).await.map_err(failed)?;
-                Ok(self.attached(&live, tail, attachment).await)
+                Ok(self.attached(&live, attachment).await)
             }
             None => {
                 let tail = live.streams.standalone().await.map_err(failed)?;
@@ -40,8 +39,8 @@ impl Node {
                 } else {
                     tail.last()
                 };
-                let attachment = live.streams.read_live(tail.clone(), cursor, prime);
-                Ok(self.attached(&live, tail, attachment).await)
+                let attachment = live.streams.read_live(tail, cursor, prime);
+                Ok(self.attached(&live, attachment).await)
             }
         }
     }
@@ -50,7 +49,6 @@ impl Node {
     async fn attached(
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
-        tail: Arc<Tail>,
         attachment: Attachment,
     ) -> EventStream {
         let Attachment {
@@ -59,25 +57,12 @@ impl Node {
             reading,
             orphaned: _,
         } = attachment;
-        let versions = self.carrier.dispatcher.facts().borrow().versions;
-        self.tell(
-            live,
-            Input::Listening {
-                now: true,
-                versions,
-            },
-        )
-        .await;
+        self.tell(live, Input::Listening(generation)).await;
         let (node, live) = (Arc::downgrade(self), live.clone());
         tokio::spawn(async move {
             // A panic of the reader ends its connection like any other end.
             let _ = reading.await;
-            if tail.is_read_by(generation) {
-                live.note(Input::Listening {
-                    now: false,
-                    versions,
-                });
-            }
+            live.note(Input::Left(generation));
             if let Some(node) = node.upgrade() {
                 live.last_used
                     .store(node.now(), std::sync::atomic::Ordering::Relaxed);

@@ -17,7 +17,7 @@ use crate::announce::Subscribers;
 use crate::call::Carrier;
 use crate::config::SessionConfig;
 use crate::live::LiveSession;
-use crate::state::{Effect, Input, KeptLimits, Limits};
+use crate::state::{Effect, Input, KeptLimits, Limits, News};
 use crate::streams::StreamCounters;
 
 /// How many locks serialise waking and putting to sleep; sessions share them by hash.
@@ -212,18 +212,34 @@ impl Node {
 
     /// Applies an input that may have something to announce.
     pub(crate) async fn tell(&self, live: &Arc<LiveSession>, input: Input) {
-        if let Ok(Effect::Announce(news)) = live.apply(input, &self.config).await {
-            self.announce(live, news).await;
+        match live.apply_own(input).await {
+            Ok(Effect::Announce(news)) => self.announce(live, news).await,
+            Ok(Effect::Pass(news)) => live.streams.pass(news),
+            _ => {}
         }
     }
 
-    pub(crate) async fn announce(&self, live: &LiveSession, news: Vec<bytes::Bytes>) {
+    async fn announce(&self, live: &LiveSession, news: News) {
+        let News {
+            lists,
+            versions,
+            resources,
+        } = news;
         let appended = match live.streams.standalone().await {
-            Ok(tail) => live.streams.append_now(&tail, news).await,
+            Ok(tail) => {
+                let events = lists.iter().cloned().chain(resources).collect();
+                live.streams.append_now(&tail, events).await
+            }
             Err(error) => Err(error),
         };
-        if let Err(error) = appended {
-            tracing::warn!(session = %live.id, %error, "could not announce a change");
+        match appended {
+            Ok(()) if !lists.is_empty() => live.note(Input::Announced(versions)),
+            Ok(()) => {}
+            Err(error) => {
+                tracing::warn!(session = %live.id, %error, "could not announce a change");
+                // The client hears of the lists at least now; that they are not in the log is remembered.
+                live.streams.pass(lists);
+            }
         }
     }
 

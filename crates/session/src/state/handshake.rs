@@ -42,6 +42,7 @@ impl SessionState {
         let greeting = response(&request.id, &RawJson::of(&result));
         self.record.handshake = Some(handshake);
         self.record.announced = facts.versions;
+        self.told = facts.versions;
         self.caller = Arc::new(caller_of(&self.session, &self.record));
         greeting
     }

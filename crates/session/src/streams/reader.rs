@@ -59,7 +59,12 @@ impl Reader {
                         return Ok(());
                     }
                 }
-                Next::Behind => self.read_log().await.map(drop)?,
+                Next::Passing(news) => {
+                    for data in news {
+                        self.send(StreamItem::Passing { data }).await?;
+                    }
+                }
+                Next::Behind(events) => self.read_log(events).await.map(drop)?,
                 Next::Close(retry) => return self.send(StreamItem::Retry(retry)).await,
                 Next::Over => return Ok(()),
                 Next::Nothing => {
@@ -80,14 +85,14 @@ impl Reader {
 
     /// Reads a stream that nobody writes here: it has finished.
     async fn read_log_to_end(&mut self) -> Result<(), Closed> {
-        while !self.read_log().await? {}
+        while !self.read_log(usize::MAX).await? {}
         Ok(())
     }
 
-    /// Sends a page of the log; `true` when nothing more will come from it.
-    async fn read_log(&mut self) -> Result<bool, Closed> {
+    /// Sends a page of the log, of so many events at most; `true` when nothing more will come from it.
+    async fn read_log(&mut self, events: usize) -> Result<bool, Closed> {
         let streams = self.streams.clone();
-        let limit = streams.config.reader_buffer;
+        let limit = streams.config.reader_buffer.min(events);
         let page = streams.read_surely(self.cursor, limit).await;
         match page {
             Ok(page) => {

@@ -21,6 +21,9 @@ pub(crate) struct Tail {
 
 struct TailState {
     recent: VecDeque<LoggedEvent>,
+    /// What the reader gets in passing, each after the event of this sequence. Never two alike, so there
+    /// are as many as there are kinds.
+    passing: VecDeque<(u64, Bytes)>,
     last: EventId,
     finished: bool,
     abandoned: bool,
@@ -34,8 +37,10 @@ struct TailState {
 pub(crate) enum Next {
     /// Events; `true` when they reach the stream's end.
     Events(Vec<LoggedEvent>, bool),
-    /// The reader is so far behind that it must ask the log.
-    Behind,
+    /// Messages that are no events; they come once.
+    Passing(Vec<Bytes>),
+    /// The reader is so far behind that it must ask the log, for so many events at most.
+    Behind(usize),
     /// Nothing new yet.
     Nothing,
     /// Close the connection and say when to come back.
@@ -52,6 +57,7 @@ impl Tail {
             writing: tokio::sync::Mutex::new(()),
             state: Mutex::new(TailState {
                 recent: VecDeque::new(),
+                passing: VecDeque::new(),
                 last,
                 finished: false,
                 abandoned: false,
@@ -94,6 +100,18 @@ impl Tail {
         self.changed.send_replace(());
     }
 
+    /// Lets the present reader have messages after what there is by now.
+    pub(super) fn pass(&self, news: Vec<Bytes>) {
+        let mut state = self.state.lock();
+        let last = state.last.sequence;
+        for data in news {
+            state.passing.retain(|(_, waiting)| *waiting != data);
+            state.passing.push_back((last, data));
+        }
+        drop(state);
+        self.changed.send_replace(());
+    }
+
     pub(super) fn abandon(&self) {
         self.state.lock().abandoned = true;
         self.changed.send_replace(());
@@ -103,15 +121,12 @@ impl Tail {
     pub(super) fn take_over(&self) -> u64 {
         let mut state = self.state.lock();
         state.reader += 1;
+        // It was meant for the connection before; whoever listens anew is told through the log.
+        state.passing.clear();
         let reader = state.reader;
         drop(state);
         self.changed.send_replace(());
         reader
-    }
-
-    /// Whether `reader` is the stream's reader still.
-    pub(crate) fn is_read_by(&self, reader: u64) -> bool {
-        self.state.lock().reader == reader
     }
 
     /// Asks the present reader to send what there is and close (SEP-1699).
@@ -128,22 +143,35 @@ impl Tail {
 
     /// What `reader` gets after `cursor`.
     pub(super) fn next(&self, reader: u64, cursor: EventId) -> Next {
-        let state = self.state.lock();
+        let mut state = self.state.lock();
         if state.reader != reader || state.abandoned {
             return Next::Over;
         }
+        let due = |(after, _): &(u64, Bytes)| *after <= cursor.sequence;
+        let passing = state.passing.iter().take_while(|one| due(one)).count();
+        if passing > 0 {
+            let passing = state.passing.drain(..passing);
+            return Next::Passing(passing.map(|(_, data)| data).collect());
+        }
         if cursor.sequence < state.last.sequence {
+            // Up to where something passes.
+            let until = state
+                .passing
+                .front()
+                .map_or(state.last.sequence, |(after, _)| *after);
             let oldest = state
                 .recent
                 .front()
                 .map_or(u64::MAX, |event| event.id.sequence);
             if oldest > cursor.sequence + 1 {
-                return Next::Behind;
+                let events = until - cursor.sequence;
+                return Next::Behind(usize::try_from(events).unwrap_or(usize::MAX));
             }
             let events: Vec<_> = state
                 .recent
                 .iter()
                 .skip_while(|event| event.id.sequence <= cursor.sequence)
+                .take_while(|event| event.id.sequence <= until)
                 .cloned()
                 .collect();
             return Next::Events(events, state.finished);
@@ -153,5 +181,99 @@ impl Tail {
             Some((closing, retry)) if closing == reader => Next::Close(retry),
             _ => Next::Nothing,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use shoal_ports::Appended;
+    use shoal_protocol::{EventId, StreamId};
+
+    use super::{Next, Tail};
+
+    fn at(sequence: u64) -> EventId {
+        EventId {
+            epoch: 1,
+            stream: StreamId::STANDALONE,
+            sequence,
+        }
+    }
+
+    fn append(tail: &Tail, until: u64) {
+        let count = until - tail.last().sequence;
+        let events = (0..count).map(|_| Bytes::from_static(b"{}")).collect();
+        let appended = Appended {
+            last: at(until),
+            finished: false,
+        };
+        tail.extend(events, appended);
+    }
+
+    fn pass(tail: &Tail, news: &[&'static str]) {
+        tail.pass(
+            news.iter()
+                .map(|text| Bytes::from_static(text.as_bytes()))
+                .collect(),
+        );
+    }
+
+    /// What the reader gets next: the sequences of events, or texts, or how much to read from the log.
+    fn next(tail: &Tail, reader: u64, cursor: u64) -> String {
+        match tail.next(reader, at(cursor)) {
+            Next::Events(events, _) => {
+                let ids: Vec<_> = events.iter().map(|event| event.id.sequence).collect();
+                format!("events {ids:?}")
+            }
+            Next::Passing(news) => format!("passing {news:?}"),
+            Next::Behind(events) => format!("behind {events}"),
+            Next::Nothing => "nothing".to_owned(),
+            Next::Close(_) => "close".to_owned(),
+            Next::Over => "over".to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_passes_keeps_its_place_among_events() {
+        let tail = Tail::new(at(0), 4);
+        let reader = tail.take_over();
+        append(&tail, 2);
+        pass(&tail, &["a", "b"]);
+        append(&tail, 4);
+        assert_eq!(next(&tail, reader, 0), "events [1, 2]");
+        assert_eq!(next(&tail, reader, 2), "passing [b\"a\", b\"b\"]");
+        assert_eq!(next(&tail, reader, 2), "events [3, 4]");
+        assert_eq!(next(&tail, reader, 4), "nothing", "it comes once");
+        pass(&tail, &["a"]);
+        append(&tail, 9);
+        assert_eq!(
+            next(&tail, reader, 3),
+            "behind 1",
+            "and from the log likewise"
+        );
+        assert_eq!(next(&tail, reader, 4), "passing [b\"a\"]");
+        assert_eq!(next(&tail, reader, 4), "behind 5");
+    }
+
+    #[test]
+    fn the_same_again_waits_in_the_later_place() {
+        let tail = Tail::new(at(0), 4);
+        let reader = tail.take_over();
+        pass(&tail, &["a", "b"]);
+        append(&tail, 1);
+        pass(&tail, &["a"]);
+        assert_eq!(next(&tail, reader, 0), "passing [b\"b\"]");
+        assert_eq!(next(&tail, reader, 0), "events [1]");
+        assert_eq!(next(&tail, reader, 1), "passing [b\"a\"]");
+    }
+
+    #[test]
+    fn what_passes_is_for_the_reader_that_there_is() {
+        let tail = Tail::new(at(0), 4);
+        let first = tail.take_over();
+        pass(&tail, &["a"]);
+        let second = tail.take_over();
+        assert_eq!(next(&tail, first, 0), "over");
+        assert_eq!(next(&tail, second, 0), "nothing");
     }
 }

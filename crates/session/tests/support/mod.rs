@@ -7,6 +7,7 @@
     reason = "shared by test binaries that each use a part; a failed step is the report"
 )]
 
+pub mod counted;
 mod fate;
 
 use std::sync::Arc;
@@ -283,7 +284,8 @@ impl Bench {
         (Self::on(store, config), saves)
     }
 
-    fn on(store: shoal_ports::Store, config: SessionConfig) -> Self {
+    /// On a store of the test's.
+    pub fn on(store: shoal_ports::Store, config: SessionConfig) -> Self {
         let script = Script::new();
         let node = NodeId::new("test");
         let sessions = Sessions::start(config, store.clone(), script.clone(), node);
@@ -370,6 +372,9 @@ pub async fn within<F: Future>(future: F) -> F::Output {
 pub struct Read {
     pub primed: Option<EventId>,
     pub events: Vec<(EventId, String)>,
+    pub passing: Vec<String>,
+    /// Everything with a text, in its order.
+    pub texts: Vec<String>,
     pub retry: Option<Duration>,
     pub moved: bool,
 }
@@ -384,14 +389,20 @@ impl Read {
     }
 }
 
-/// Reads `count` events, or to the end.
+/// Reads `count` messages, or to the end.
 pub async fn read(stream: &mut EventStream, count: usize) -> Read {
     let mut read = Read::default();
-    while read.events.len() < count {
+    while read.texts.len() < count {
         match within(stream.items.recv()).await {
             Some(StreamItem::Event { id, data }) => {
-                read.events
-                    .push((id, String::from_utf8(data.to_vec()).unwrap()));
+                let text = String::from_utf8(data.to_vec()).unwrap();
+                read.texts.push(text.clone());
+                read.events.push((id, text));
+            }
+            Some(StreamItem::Passing { data }) => {
+                let text = String::from_utf8(data.to_vec()).unwrap();
+                read.texts.push(text.clone());
+                read.passing.push(text);
             }
             Some(StreamItem::Prime { id, .. }) => read.primed = Some(id),
             Some(StreamItem::Retry(retry)) => read.retry = Some(retry),

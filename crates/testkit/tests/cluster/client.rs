@@ -126,6 +126,22 @@ impl Client {
         Events::of(answer)
     }
 
+    /// Listens to what belongs to no request.
+    pub(crate) async fn listen(&self) -> Events {
+        let get = self.http.get(&self.url).headers(headers());
+        let answer = within(get.header("mcp-session-id", &self.session).send()).await;
+        let answer = answer.unwrap();
+        assert_eq!(answer.status(), 200, "{:?}", answer.text().await);
+        Events::of(answer)
+    }
+
+    /// Ends the session.
+    pub(crate) async fn close(&self) {
+        let delete = self.http.delete(&self.url).headers(headers());
+        let answer = within(delete.header("mcp-session-id", &self.session).send()).await;
+        assert!(answer.unwrap().status().is_success());
+    }
+
     /// The status of a resume.
     pub(crate) async fn resume_status(&self, last_id: &str) -> u16 {
         let get = self.http.get(&self.url).headers(headers());

@@ -8,6 +8,7 @@
 mod client;
 mod drain;
 mod edge;
+mod lists;
 mod redis;
 mod session;
 mod session_state;

@@ -16,6 +16,7 @@ pub(crate) struct Log {
 #[derive(Clone, Copy, Default)]
 struct Length {
     events: u64,
+    passed: u64,
     finished: bool,
 }
 
@@ -30,6 +31,11 @@ impl Default for Log {
 impl Log {
     pub(crate) fn append(&self, events: u64) {
         self.length.send_modify(|length| length.events += events);
+    }
+
+    /// Says something in passing to whoever reads.
+    pub(crate) fn pass(&self) {
+        self.length.send_modify(|length| length.passed += 1);
     }
 
     pub(crate) fn finish(&self) {
@@ -76,8 +82,13 @@ async fn read(
     if sender.send(prime).await.is_err() {
         return;
     }
+    let mut told = length.borrow().passed;
     loop {
-        let Length { events, finished } = *length.borrow_and_update();
+        let Length {
+            events,
+            passed,
+            finished,
+        } = *length.borrow_and_update();
         while at < events && !moved.has_changed().unwrap_or(true) && !*dead.borrow() {
             at += 1;
             let event = StreamItem::Event {
@@ -88,6 +99,13 @@ async fn read(
                 return;
             }
             tokio::task::yield_now().await;
+        }
+        while told < passed {
+            told += 1;
+            let data = Bytes::from_static(b"in passing");
+            if sender.send(StreamItem::Passing { data }).await.is_err() {
+                return;
+            }
         }
         if finished && at == events {
             return;

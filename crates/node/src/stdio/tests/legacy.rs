@@ -58,6 +58,26 @@ data: {"jsonrpc":"2.0","method":"notifications/progress"}"#;
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_message_without_an_id_is_passed_on_and_moves_nothing() {
+    let event = r#"id: 1-0-4
+data: {"jsonrpc":"2.0","method":"notifications/message"}"#;
+    let passing = r#"data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+    let mut client = Client::with([welcome("first"), accepted()]);
+    client.on_get([Act::Stream(vec![event, passing], End::Broken)]);
+    client.send(initialize()).await;
+    assert_eq!(client.next().await["id"], 0);
+    client
+        .send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))
+        .await;
+    assert_eq!(client.next().await["method"], "notifications/message");
+    let passed = client.next().await;
+    assert_eq!(passed["method"], "notifications/tools/list_changed");
+    assert!(client.hears_nothing().await);
+    let gets = client.sent(Method::GET);
+    assert_eq!(gets[1]["last-event-id"], "1-0-4");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stream_that_cannot_be_resumed_is_told() {
     let cut = Act::Stream(vec![": no id here"], End::Broken);
     let primed = Act::Stream(vec!["id: 1-2-0\ndata: "], End::Clean);

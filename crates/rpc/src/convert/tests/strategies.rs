@@ -238,6 +238,7 @@ pub(super) fn item() -> impl Strategy<Value = StreamItem> {
             id,
             data: data.into()
         }),
+        any::<Vec<u8>>().prop_map(|data| StreamItem::Passing { data: data.into() }),
         (event_id(), millis()).prop_map(|(id, retry)| StreamItem::Prime { id, retry }),
         millis().prop_map(StreamItem::Retry),
         Just(StreamItem::Moved),

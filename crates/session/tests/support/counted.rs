@@ -1,0 +1,141 @@
+//! A store that counts what is written for sessions, and may refuse to append.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use shoal_ports::memory::{MemoryLimits, MemoryStore};
+use shoal_ports::{
+    Append, Appended, Claim, Directory, Epoch, EventLog, LogError, NewSession, NodeId, Page,
+    Placement, SessionId, Store, StoreError,
+};
+use shoal_protocol::{EventId, StreamId};
+
+/// A store whose writes are counted.
+pub struct Counted {
+    store: Store,
+    appends: AtomicUsize,
+    records: AtomicUsize,
+    away: AtomicBool,
+}
+
+impl Counted {
+    pub fn new() -> Arc<Self> {
+        Arc::new(Self {
+            store: MemoryStore::new(MemoryLimits::default()).into_store(),
+            appends: AtomicUsize::new(0),
+            records: AtomicUsize::new(0),
+            away: AtomicBool::new(false),
+        })
+    }
+
+    pub fn store(self: &Arc<Self>) -> Store {
+        Store {
+            directory: self.clone(),
+            log: self.clone(),
+            ..self.store.clone()
+        }
+    }
+
+    /// Appends to the log, and records stored, so far.
+    pub fn writes(&self) -> (usize, usize) {
+        let load = |count: &AtomicUsize| count.load(Ordering::SeqCst);
+        (load(&self.appends), load(&self.records))
+    }
+
+    /// Whether appends fail from now on, as when the store is away.
+    pub fn refuse(&self, away: bool) {
+        self.away.store(away, Ordering::SeqCst);
+    }
+}
+
+#[async_trait]
+impl EventLog for Counted {
+    async fn append(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        append: Append,
+    ) -> Result<Appended, LogError> {
+        if self.away.load(Ordering::SeqCst) {
+            return Err(StoreError::Unavailable("the test says so".to_owned()).into());
+        }
+        self.appends.fetch_add(1, Ordering::SeqCst);
+        self.store.log.append(session, epoch, append).await
+    }
+
+    async fn last(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError> {
+        self.store.log.last(session, stream).await
+    }
+
+    async fn read(
+        &self,
+        session: &SessionId,
+        after: EventId,
+        limit: usize,
+    ) -> Result<Page, LogError> {
+        self.store.log.read(session, after, limit).await
+    }
+}
+
+#[async_trait]
+impl Directory for Counted {
+    async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<bool, StoreError> {
+        self.store.directory.renew_lease(node, lease).await
+    }
+
+    async fn end_lease(&self, node: &NodeId) -> Result<(), StoreError> {
+        self.store.directory.end_lease(node).await
+    }
+
+    async fn create(&self, new: NewSession) -> Result<Epoch, StoreError> {
+        self.records.fetch_add(1, Ordering::SeqCst);
+        self.store.directory.create(new).await
+    }
+
+    async fn lookup(&self, session: &SessionId) -> Result<Option<Placement>, StoreError> {
+        self.store.directory.lookup(session).await
+    }
+
+    async fn claim(&self, session: &SessionId, node: &NodeId) -> Result<Claim, StoreError> {
+        self.store.directory.claim(session, node).await
+    }
+
+    async fn held(&self, sessions: &[(SessionId, Epoch)]) -> Result<Vec<bool>, StoreError> {
+        self.store.directory.held(sessions).await
+    }
+
+    async fn save(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        record: Bytes,
+        idle: Duration,
+    ) -> Result<(), StoreError> {
+        self.records.fetch_add(1, Ordering::SeqCst);
+        let directory = &self.store.directory;
+        directory.save(session, epoch, record, idle).await
+    }
+
+    async fn release(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        record: Bytes,
+        idle: Duration,
+    ) -> Result<(), StoreError> {
+        self.records.fetch_add(1, Ordering::SeqCst);
+        let directory = &self.store.directory;
+        directory.release(session, epoch, record, idle).await
+    }
+
+    async fn remove(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        self.store.directory.remove(session, epoch).await
+    }
+
+    async fn sweep(&self) -> Result<usize, StoreError> {
+        self.store.directory.sweep().await
+    }
+}
