@@ -9,7 +9,7 @@ mod check;
 pub use check::Invalid;
 
 /// Everything about traces, metrics and exported logs. The default collects metrics for Prometheus and nothing else.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Telemetry {
     /// `service.name` of the resource.
     pub service_name: String,
@@ -69,7 +69,7 @@ impl Telemetry {
 }
 
 /// A collector that takes OTLP.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Otlp {
     /// Its base address: `http://host:4317`, or `https://…` for TLS with the system's certificate authorities.
     /// With [`Protocol::Http`], `/v1/traces`, `/v1/metrics` and `/v1/logs` are appended.
@@ -114,7 +114,7 @@ impl std::fmt::Debug for Secret {
 }
 
 /// Which spans are kept, and how they wait for the collector.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Traces {
     /// Whether spans are made at all. Needs [`Telemetry::otlp`].
     pub enabled: bool,
@@ -141,7 +141,7 @@ impl Default for Traces {
 }
 
 /// The decision that is made once for each trace.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Sampling {
     /// Share of the traces that are kept, 0 to 1, chosen by trace id.
     pub ratio: f64,
@@ -173,7 +173,7 @@ pub enum ParentSampling {
 }
 
 /// Where metrics go.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metrics {
     /// Pushed to [`Telemetry::otlp`].
     pub otlp: bool,
@@ -197,7 +197,7 @@ impl Default for Metrics {
 }
 
 /// What happens to log lines besides being written to standard error.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Logs {
     /// Also sent to [`Telemetry::otlp`].
     pub otlp: bool,

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod config;
+mod export;
 mod guard;
 pub mod logging;
 pub mod metrics;

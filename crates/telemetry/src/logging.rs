@@ -1,12 +1,28 @@
 //! Sets up structured logs on standard error.
 //!
-//! Standard output is never written to: in `shoal stdio` it carries the protocol.
+//! Standard output is never written to: in `shoal stdio` it carries the protocol. Lines inside a span of a trace that is
+//! kept ([`InSpan`](crate::trace::InSpan)) carry `trace_id` and `span_id`.
 
 use std::io::IsTerminal as _;
+use std::sync::Arc;
 
-use tracing_subscriber::EnvFilter;
+use opentelemetry_sdk::logs::SdkLoggerProvider;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer as _, Registry};
+
+mod bridge;
+mod ids;
+mod quiet;
+mod repeats;
+
+use bridge::Bridge;
+use ids::WithIds;
+use quiet::Quiet;
+use repeats::Gate;
+pub(crate) use repeats::Repeats;
 
 /// What is logged when nobody says otherwise: rmcp reports every request at `info`.
 pub const DEFAULT_FILTER: &str = "info,rmcp=warn";
@@ -66,18 +82,43 @@ pub fn check(filter: &str) -> Result<(), Error> {
     parse(filter).map(|_| ())
 }
 
-/// Logs to standard error from now on, for the whole process.
+/// Logs to standard error from now on, for the whole process: [`crate::init`] for those who want nothing else.
 ///
 /// # Errors
 /// [`Error::Filter`], or [`Error::Twice`] when the process logs already.
 pub fn init(logging: &Logging) -> Result<(), Error> {
-    let filter = parse(&logging.filter)?;
-    let lines = fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    let done = match logging.format {
-        Format::Pretty => lines.with_ansi(std::io::stderr().is_terminal()).try_init(),
-        Format::Json => lines.json().flatten_event(true).try_init(),
+    install(logging, None, None)
+}
+
+/// Logs to standard error, and to the collector if there are `loggers`; repeats are left out of both.
+pub(crate) fn install(
+    logging: &Logging,
+    loggers: Option<&SdkLoggerProvider>,
+    repeats: Option<Arc<Repeats>>,
+) -> Result<(), Error> {
+    let lines = fmt::layer().with_writer(std::io::stderr);
+    let lines = match logging.format {
+        Format::Pretty => {
+            let is_coloured = std::io::stderr().is_terminal();
+            lines
+                .with_ansi(is_coloured)
+                .map_event_format(|it| WithIds::new(it.with_ansi(is_coloured), logging.format))
+                .boxed()
+        }
+        Format::Json => lines
+            .json()
+            .flatten_event(true)
+            .map_event_format(|it| WithIds::new(it, logging.format))
+            .boxed(),
     };
-    done.map_err(|_| Error::Twice)
+    Registry::default()
+        .with(lines)
+        .with(loggers.map(Bridge::new))
+        .with(repeats.map(Gate))
+        .with(Quiet::default())
+        .with(parse(&logging.filter)?)
+        .try_init()
+        .map_err(|_| Error::Twice)
 }
 
 fn parse(filter: &str) -> Result<EnvFilter, Error> {

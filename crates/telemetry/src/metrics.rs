@@ -42,7 +42,7 @@ pub use pools::{
     CallOutcome, CircuitState, PoolMetrics, QueueOutcome, RetryReason, ShedReason, WorkerState,
 };
 pub use process::ProcessMetrics;
-pub use prometheus::{prometheus_names, prometheus_text};
+pub use prometheus::{PROMETHEUS_CONTENT_TYPE, prometheus_names, prometheus_text};
 pub use rpc::{LinkKind, RpcMetrics};
 pub use security::{AuthOutcome, QuotaOutcome, SecurityMetrics};
 pub use sessions::{

@@ -1,13 +1,21 @@
 //! Sets telemetry up, once for a process.
 
+use std::sync::Arc;
+
+use opentelemetry::KeyValue;
 use opentelemetry::metrics::MeterProvider as _;
-use opentelemetry_sdk::metrics::SdkMeterProvider;
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::logs::{self as sdk_logs, BatchLogProcessor, SdkLoggerProvider};
+use opentelemetry_sdk::metrics::{Instrument, PeriodicReader, SdkMeterProvider, Stream};
+use opentelemetry_sdk::trace::{self as sdk_trace, BatchSpanProcessor, SpanProcessor as _};
 
 use crate::Guard;
 use crate::config::{Invalid, Telemetry};
-use crate::logging::{self, Logging};
-use crate::metrics::{Exposition, Factory, Metrics};
+use crate::export::{Background, Collector, LimitedLogs, LimitedSpans, Tally};
+use crate::logging::{self, Logging, Repeats};
+use crate::metrics::{Exposition, Factory, Metrics, Signal};
 use crate::state::{self, State};
+use crate::trace::{Decision, Tracer};
 
 /// Why telemetry could not be set up.
 #[derive(Debug, thiserror::Error)]
@@ -31,22 +39,154 @@ pub enum Error {
 /// A collector that cannot be reached is no error: exports are tried again and again.
 ///
 /// # Errors
-/// [`Error`]; nothing has been started then.
+/// [`Error`]; what had been started has stopped then.
 pub fn init(telemetry: &Telemetry, logging: &Logging) -> Result<Guard, Error> {
     telemetry.check()?;
-    logging::init(logging)?;
-    let (exposition, reader) =
-        Exposition::new().map_err(|error| Error::Start(error.to_string()))?;
-    let provider = SdkMeterProvider::builder().with_reader(reader).build();
-    let factory = Factory::on(provider.meter("shoal"));
-    state::set(State {
-        tracer: None,
+    logging::check(&logging.filter)?;
+    if state::is_set() {
+        return Err(Error::Twice);
+    }
+    let resource = resource(telemetry);
+    let runtime = wants_collector(telemetry)
+        .then(Background::start)
+        .transpose()
+        .map_err(|error| Error::Start(format!("no thread for it: {error}")))?;
+    let collector = match (&telemetry.otlp, &runtime) {
+        (Some(otlp), Some(runtime)) => {
+            Some(Collector::new(otlp, runtime.handle().clone()).map_err(Error::Start)?)
+        }
+        _ => None,
+    };
+    let collector = collector.as_ref();
+    let tracer = tracer(telemetry, collector, &resource)?;
+    let (meters, exposition) = meters(telemetry, collector, &resource)?;
+    let loggers = loggers(telemetry, collector, &resource)?;
+    let repeats = (telemetry.logs.repeats).map(|limit| Arc::new(Repeats::new(limit)));
+    logging::install(logging, loggers.as_ref(), repeats.clone())?;
+
+    let factory = match &meters {
+        Some(meters) => Factory::on(meters.meter("shoal")),
+        None => Factory::off(),
+    };
+    let state = state::set(State {
+        tracer,
         metrics: Metrics::new(&factory),
-        exposition: telemetry.metrics.prometheus.then_some(exposition),
+        exposition,
+        meters,
+        loggers,
+        repeats,
+        _runtime: runtime,
     })
     .map_err(|_| Error::Twice)?;
-    state::metrics()
-        .process
-        .observe(telemetry.service_version.clone());
-    Ok(Guard::new())
+    (state.metrics.process).observe(telemetry.service_version.clone());
+    Ok(Guard::new(state))
+}
+
+fn wants_collector(telemetry: &Telemetry) -> bool {
+    telemetry.traces.enabled || telemetry.metrics.otlp || telemetry.logs.otlp
+}
+
+fn resource(telemetry: &Telemetry) -> Resource {
+    let own = [
+        ("service.name", &telemetry.service_name),
+        ("service.instance.id", &telemetry.service_instance_id),
+        ("service.version", &telemetry.service_version),
+    ];
+    let own = (own.into_iter())
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(key, value)| KeyValue::new(key, value.clone()));
+    let given =
+        (telemetry.resource.iter()).map(|(key, value)| KeyValue::new(key.clone(), value.clone()));
+    Resource::builder_empty()
+        .with_attributes(own.chain(given))
+        .build()
+}
+
+fn tracer(
+    telemetry: &Telemetry,
+    collector: Option<&Collector<'_>>,
+    resource: &Resource,
+) -> Result<Option<Tracer>, Error> {
+    let traces = &telemetry.traces;
+    let Some(collector) = collector.filter(|_| traces.enabled) else {
+        return Ok(None);
+    };
+    let tally = Arc::new(Tally::new(Signal::Traces, traces.queue));
+    let exporter = collector.spans(Arc::clone(&tally)).map_err(Error::Start)?;
+    let batches = BatchSpanProcessor::new(
+        exporter,
+        sdk_trace::BatchConfigBuilder::default()
+            .with_max_queue_size(traces.queue)
+            .with_max_export_batch_size(traces.batch)
+            .with_scheduled_delay(traces.delay)
+            .build(),
+    );
+    let mut spans = LimitedSpans::new(batches, tally);
+    spans.set_resource(resource);
+    Ok(Some(Tracer::new(
+        Decision::new(&traces.sampling),
+        Box::new(spans),
+    )))
+}
+
+fn meters(
+    telemetry: &Telemetry,
+    collector: Option<&Collector<'_>>,
+    resource: &Resource,
+) -> Result<(Option<SdkMeterProvider>, Option<Exposition>), Error> {
+    let metrics = &telemetry.metrics;
+    let collector = collector.filter(|_| metrics.otlp);
+    if collector.is_none() && !metrics.prometheus {
+        return Ok((None, None));
+    }
+    let series = metrics.series;
+    let mut builder = SdkMeterProvider::builder()
+        .with_resource(resource.clone())
+        .with_view(move |_: &Instrument| {
+            Stream::builder()
+                .with_cardinality_limit(series)
+                .build()
+                .ok()
+        });
+    if let Some(collector) = collector {
+        let tally = Arc::new(Tally::new(Signal::Metrics, 0));
+        let exporter = collector.metrics(tally).map_err(Error::Start)?;
+        let reader = PeriodicReader::builder(exporter)
+            .with_interval(metrics.interval)
+            .build();
+        builder = builder.with_reader(reader);
+    }
+    let mut exposition = None;
+    if metrics.prometheus {
+        let (text, reader) = Exposition::new().map_err(|error| Error::Start(error.to_string()))?;
+        builder = builder.with_reader(reader);
+        exposition = Some(text);
+    }
+    Ok((Some(builder.build()), exposition))
+}
+
+fn loggers(
+    telemetry: &Telemetry,
+    collector: Option<&Collector<'_>>,
+    resource: &Resource,
+) -> Result<Option<SdkLoggerProvider>, Error> {
+    let logs = &telemetry.logs;
+    let Some(collector) = collector.filter(|_| logs.otlp) else {
+        return Ok(None);
+    };
+    let tally = Arc::new(Tally::new(Signal::Logs, logs.queue));
+    let exporter = collector.logs(Arc::clone(&tally)).map_err(Error::Start)?;
+    let batches = BatchLogProcessor::builder(exporter)
+        .with_batch_config(
+            sdk_logs::BatchConfigBuilder::default()
+                .with_max_queue_size(logs.queue)
+                .with_max_export_batch_size(logs.queue.min(512))
+                .build(),
+        )
+        .build();
+    let provider = SdkLoggerProvider::builder()
+        .with_resource(resource.clone())
+        .with_log_processor(LimitedLogs::new(batches, tally))
+        .build();
+    Ok(Some(provider))
 }

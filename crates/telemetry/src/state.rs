@@ -1,16 +1,26 @@
 //! What a process has one of.
 
-use std::sync::{LazyLock, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
+use opentelemetry_sdk::logs::SdkLoggerProvider;
+use opentelemetry_sdk::metrics::SdkMeterProvider;
+
+use crate::export::Background;
+use crate::logging::Repeats;
 use crate::metrics::{Exposition, Factory, Metrics};
 use crate::trace::Tracer;
 
-/// Everything that was set up.
+/// Everything that was set up. It lives as long as the process.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) tracer: Option<Tracer>,
     pub(crate) metrics: Metrics,
     pub(crate) exposition: Option<Exposition>,
+    pub(crate) meters: Option<SdkMeterProvider>,
+    pub(crate) loggers: Option<SdkLoggerProvider>,
+    pub(crate) repeats: Option<Arc<Repeats>>,
+    /// Carries the exports; there is none without a collector.
+    pub(crate) _runtime: Option<Background>,
 }
 
 static STATE: OnceLock<State> = OnceLock::new();
@@ -22,6 +32,10 @@ pub(crate) fn set(state: State) -> Result<&'static State, Box<State>> {
         Ok(()) => Ok(STATE.get().expect("it was set just now")),
         Err(state) => Err(Box::new(state)),
     }
+}
+
+pub(crate) fn is_set() -> bool {
+    STATE.get().is_some()
 }
 
 pub(crate) fn tracer() -> Option<&'static Tracer> {

@@ -11,7 +11,11 @@ use super::observed::{Observed, Registration, float};
 const METHOD: &str = "http.request.method";
 const ROUTE: &str = "http.route";
 const STATUS: &str = "http.response.status_code";
+const SCHEME: &str = "url.scheme";
 const VERSION: &str = "network.protocol.version";
+
+/// A node speaks plain HTTP: TLS ends in front of it.
+const HTTP: &str = "http";
 
 const METHODS: &[&str] = &["GET", "POST", "DELETE", "OPTIONS", "HEAD", "PUT"];
 
@@ -22,11 +26,12 @@ definitions! {
             Attribute::one_or_other(METHOD, METHODS),
             Attribute::code(ROUTE, "the paths that a node serves"),
             Attribute::code(STATUS, "the statuses that a node answers with"),
+            Attribute::one_of(SCHEME, &[HTTP]),
             Attribute::one_of(VERSION, HttpVersion::VALUES),
         ];
     ACTIVE = Kind::UpDownCounter, "http.server.active_requests", "{request}",
         "HTTP requests under way.", [];
-    BYTES = Kind::Counter, "shoal.http.bytes", "By",
+    BYTES = Kind::Counter, "shoal.http.io", "By",
         "Bytes of HTTP bodies and event streams.",
         [
             Attribute::one_of(DIRECTION, Direction::VALUES),
@@ -137,6 +142,7 @@ impl HttpMetrics {
                 label(METHOD, method.map_or(super::OTHER, |known| known)),
                 label(ROUTE, request.route),
                 opentelemetry::KeyValue::new(STATUS, i64::from(request.status)),
+                label(SCHEME, HTTP),
                 label(VERSION, request.version.as_str()),
             ]
         });

@@ -6,8 +6,14 @@ use opentelemetry::KeyValue;
 
 use super::definition::{Attribute, Kind, MCP_SECONDS};
 use super::instrument::{Factory, Histogram};
-use super::known::{Known, NameKind, OTHER};
-use super::labels::{label, labels};
+use super::known::{Known, NameKind};
+use super::labels::label;
+
+mod bounds;
+mod operation;
+
+use bounds::{CODE_TEXTS, METHODS, REVISIONS, code_text, one_of};
+pub use operation::{Failure, HttpVersion, Operation, Transport};
 
 const METHOD: &str = "mcp.method.name";
 const TOOL: &str = "gen_ai.tool.name";
@@ -19,86 +25,6 @@ const REVISION: &str = "mcp.protocol.version";
 const TRANSPORT: &str = "network.transport";
 const PROTOCOL: &str = "network.protocol.name";
 const PROTOCOL_VERSION: &str = "network.protocol.version";
-
-/// Methods that are recorded by name.
-const METHODS: &[&str] = &[
-    "completion/complete",
-    "elicitation/create",
-    "initialize",
-    "logging/setLevel",
-    "notifications/cancelled",
-    "notifications/elicitation/complete",
-    "notifications/initialized",
-    "notifications/message",
-    "notifications/progress",
-    "notifications/prompts/list_changed",
-    "notifications/resources/list_changed",
-    "notifications/resources/updated",
-    "notifications/roots/list_changed",
-    "notifications/subscriptions/acknowledged",
-    "notifications/tasks/status",
-    "notifications/tools/list_changed",
-    "ping",
-    "prompts/get",
-    "prompts/list",
-    "resources/list",
-    "resources/read",
-    "resources/subscribe",
-    "resources/templates/list",
-    "resources/unsubscribe",
-    "roots/list",
-    "sampling/createMessage",
-    "server/discover",
-    "subscriptions/listen",
-    "tasks/cancel",
-    "tasks/get",
-    "tasks/list",
-    "tasks/result",
-    "tasks/update",
-    "tools/call",
-    "tools/list",
-];
-
-/// Protocol revisions that are recorded by name.
-const REVISIONS: &[&str] = &[
-    "2024-11-05",
-    "2025-03-26",
-    "2025-06-18",
-    "2025-11-25",
-    "2026-07-28",
-];
-
-/// JSON-RPC codes that are recorded by number: those of the standard, of MCP and of Shoal.
-const CODES: &[(i64, &str)] = &[
-    (-32_700, "-32700"),
-    (-32_600, "-32600"),
-    (-32_601, "-32601"),
-    (-32_602, "-32602"),
-    (-32_603, "-32603"),
-    (-32_000, "-32000"),
-    (-32_001, "-32001"),
-    (-32_002, "-32002"),
-    (-32_020, "-32020"),
-    (-32_021, "-32021"),
-    (-32_022, "-32022"),
-    (-32_042, "-32042"),
-    (-32_800, "-32800"),
-    (50_002, "50002"),
-    (50_300, "50300"),
-    (50_301, "50301"),
-    (50_400, "50400"),
-    (50_410, "50410"),
-];
-
-const CODE_TEXTS: &[&str] = &{
-    let mut texts = [""; CODES.len()];
-    let mut at = 0;
-    while at < CODES.len() {
-        texts[at] = CODES[at].1;
-        at += 1;
-    }
-    texts
-};
 
 const OPERATION_ATTRIBUTES: &[Attribute] = &[
     Attribute::one_or_other(METHOD, METHODS),
@@ -148,90 +74,6 @@ static CLIENT_OPERATION: super::Definition = super::Definition::new(
     Kind::Histogram(MCP_SECONDS),
     OPERATION_ATTRIBUTES,
 );
-
-labels! {
-    /// What carries the messages.
-    Transport {
-        /// HTTP/1.1 and HTTP/2.
-        Tcp = "tcp",
-        /// Standard input and output.
-        Pipe = "pipe",
-        /// A Unix domain socket.
-        Unix = "unix",
-        /// HTTP/3.
-        Quic = "quic",
-    }
-}
-
-labels! {
-    /// The version of HTTP.
-    HttpVersion {
-        /// HTTP/1.0.
-        Http10 = "1.0",
-        /// HTTP/1.1.
-        Http11 = "1.1",
-        /// HTTP/2.
-        Http2 = "2",
-    }
-}
-
-/// How an operation failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// The answer is a JSON-RPC error of this code.
-    Code(i64),
-    /// The answer is a tool's result with `isError`.
-    Tool,
-    /// There was no answer; a short name says why, such as `cancelled` or `connection_lost`.
-    Other(&'static str),
-}
-
-impl Failure {
-    /// The value of `error.type`, for spans as well: a code that is not known is `_OTHER`.
-    #[must_use]
-    pub fn error_type(self) -> &'static str {
-        match self {
-            Self::Code(code) => code_text(code),
-            Self::Tool => "tool_error",
-            Self::Other(kind) => kind,
-        }
-    }
-}
-
-/// A request or notification that is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Operation<'a> {
-    /// Its method.
-    pub method: &'a str,
-    /// The tool of `tools/call`.
-    pub tool: Option<&'a str>,
-    /// The prompt of `prompts/get`.
-    pub prompt: Option<&'a str>,
-    /// How it failed, if it did.
-    pub failure: Option<Failure>,
-    /// The protocol revision.
-    pub revision: Option<&'a str>,
-    /// What carried it.
-    pub transport: Transport,
-    /// The version of HTTP, if it was HTTP.
-    pub http: Option<HttpVersion>,
-}
-
-impl<'a> Operation<'a> {
-    /// A successful operation over HTTP/1.1, to change from there.
-    #[must_use]
-    pub const fn new(method: &'a str) -> Self {
-        Self {
-            method,
-            tool: None,
-            prompt: None,
-            failure: None,
-            revision: None,
-            transport: Transport::Tcp,
-            http: Some(HttpVersion::Http11),
-        }
-    }
-}
 
 /// Requests and sessions by the conventions.
 #[derive(Debug)]
@@ -308,12 +150,4 @@ impl McpMetrics {
         }
         attributes
     }
-}
-
-fn one_of(values: &'static [&'static str], text: &str) -> &'static str {
-    (values.iter().find(|value| **value == text)).map_or(OTHER, |value| value)
-}
-
-fn code_text(code: i64) -> &'static str {
-    (CODES.iter().find(|(known, _)| *known == code)).map_or(OTHER, |(_, text)| text)
 }

@@ -8,7 +8,7 @@ const SIGNAL: &str = "shoal.telemetry.signal";
 
 definitions! {
     DROPPED = Kind::Counter, "shoal.telemetry.dropped", "{item}",
-        "Spans and log lines that did not reach the collector.",
+        "Spans, log lines and data points that did not reach the collector, or that it rejected.",
         [
             Attribute::one_of(SIGNAL, Signal::VALUES),
             Attribute::one_of(REASON, DropReason::VALUES),
@@ -42,6 +42,8 @@ labels! {
         QueueFull = "queue_full",
         /// The export failed.
         ExportFailed = "export_failed",
+        /// The collector took the export and rejected a part of it.
+        Rejected = "rejected",
     }
 }
 

@@ -7,8 +7,12 @@ use opentelemetry::KeyValue;
 use super::definition::{Attribute, Kind, MCP_SECONDS, WAIT_SECONDS, definitions};
 use super::instrument::{Counter, Factory, Histogram};
 use super::known::{Known, NameKind};
-use super::labels::{Label, OUTCOME, POOL, REASON, STATE, label, labels};
+use super::labels::{Label, OUTCOME, POOL, REASON, STATE, label};
 use super::observed::{Observed, Registration, float};
+
+mod values;
+
+pub use values::{CallOutcome, CircuitState, QueueOutcome, RetryReason, ShedReason, WorkerState};
 
 const POOLS: Attribute = Attribute::configured(POOL, "the pools");
 
@@ -39,100 +43,6 @@ definitions! {
     RETRIES = Kind::Counter, "shoal.pool.retries", "{attempt}",
         "Calls that were sent to a worker once more.",
         [POOLS, Attribute::one_of(REASON, RetryReason::VALUES)];
-}
-
-labels! {
-    /// What a worker can do.
-    WorkerState {
-        /// It takes calls.
-        Ready = "ready",
-        /// It is there, and its backend is not ready yet.
-        Starting = "starting",
-        /// It finishes its calls and takes no more.
-        Draining = "draining",
-        /// It is known, and its link is down.
-        Unreachable = "unreachable",
-    }
-}
-
-labels! {
-    /// Whether calls go to a worker.
-    CircuitState {
-        /// Every call.
-        Closed = "closed",
-        /// None, for a while.
-        Open = "open",
-        /// One, to see whether the worker is well again.
-        HalfOpen = "half_open",
-    }
-}
-
-labels! {
-    /// How a wait ended.
-    QueueOutcome {
-        /// The call went to a worker.
-        Dispatched = "dispatched",
-        /// It was turned away.
-        Shed = "shed",
-        /// The client gave up.
-        Cancelled = "cancelled",
-        /// The deadline passed.
-        Deadline = "deadline",
-    }
-}
-
-labels! {
-    /// How a call ended.
-    CallOutcome {
-        /// With a result.
-        Completed = "completed",
-        /// With a tool's result that is an error.
-        ToolError = "tool_error",
-        /// With a JSON-RPC error.
-        Error = "error",
-        /// The client cancelled it.
-        Cancelled = "cancelled",
-        /// The deadline passed.
-        Deadline = "deadline",
-        /// Its worker is lost, and nobody knows whether it took effect.
-        Lost = "lost",
-        /// It waits for the client's answer.
-        Parked = "parked",
-    }
-}
-
-labels! {
-    /// Why a call was turned away.
-    ShedReason {
-        /// The queue is full.
-        QueueFull = "queue_full",
-        /// It waited as long as a call may wait.
-        QueueTimeout = "queue_timeout",
-        /// The pool has no worker.
-        NoWorker = "no_worker",
-        /// The circuit of every worker is open.
-        CircuitOpen = "circuit_open",
-        /// The pool is stopping.
-        Draining = "draining",
-        /// Its caller has as many calls as one may have.
-        Fairness = "fairness",
-    }
-}
-
-labels! {
-    /// Why a call was sent once more.
-    RetryReason {
-        /// The worker was lost before it took the call.
-        NotStarted = "not_started",
-        /// The worker was lost, and the call is safe to repeat.
-        WorkerLost = "worker_lost",
-        /// The worker had no room.
-        Busy = "busy",
-        /// The worker was stopping.
-        Draining = "draining",
-        /// The backend failed before it did anything.
-        BackendFailed = "backend_failed",
-    }
 }
 
 /// Pools, their workers and their queues.

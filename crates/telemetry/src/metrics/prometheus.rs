@@ -37,7 +37,10 @@ impl Exposition {
     }
 }
 
-/// All metrics in Prometheus' text format (version 0.0.4); empty when they are not kept for Prometheus.
+/// The media type of [`prometheus_text`].
+pub const PROMETHEUS_CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// All metrics in Prometheus' text format; empty when they are not kept for Prometheus.
 ///
 /// It calls everything that was registered with an `observe_…`, and takes about as long as those do.
 #[must_use]

@@ -18,7 +18,7 @@ definitions! {
     FRAMES = Kind::Counter, "shoal.rpc.frames", "{frame}",
         "Messages on links.",
         [LINKS, Attribute::one_of(DIRECTION, Direction::VALUES)];
-    BYTES = Kind::Counter, "shoal.rpc.bytes", "By",
+    BYTES = Kind::Counter, "shoal.rpc.io", "By",
         "Bytes of messages on links.",
         [LINKS, Attribute::one_of(DIRECTION, Direction::VALUES)];
 }

@@ -3,6 +3,7 @@
 //! Names follow the OpenTelemetry conventions for MCP, GenAI, RPC and HTTP; what is Shoal's own stands under `shoal.`.
 //! Arguments and results of tools are never recorded.
 
+use std::borrow::Cow;
 use std::marker::PhantomData;
 
 use opentelemetry::Value;
@@ -37,7 +38,27 @@ impl<T: ?Sized> Key<T> {
     }
 }
 
-/// What an attribute can hold.
+/// Bytes of one text at most: what waits for the collector is bounded in size as well, and clients write some of it.
+pub const LONGEST_TEXT: usize = 1_024;
+
+/// The text, without what is beyond the limit.
+pub(super) fn cut(text: &str) -> &str {
+    let mut end = text.len().min(LONGEST_TEXT);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// The name, without what is beyond the limit.
+pub(super) fn cut_name(mut name: Cow<'static, str>) -> Cow<'static, str> {
+    if name.len() > LONGEST_TEXT {
+        name = Cow::Owned(cut(&name).to_owned());
+    }
+    name
+}
+
+/// What an attribute can hold. Texts are cut off at [`LONGEST_TEXT`].
 pub trait Recorded {
     /// What a caller passes for it.
     type Given<'a>;
@@ -50,7 +71,7 @@ impl Recorded for str {
     type Given<'a> = &'a str;
 
     fn to_value(given: &str) -> Value {
-        given.to_owned().into()
+        cut(given).to_owned().into()
     }
 }
 

@@ -29,30 +29,27 @@ impl TraceContext {
     /// `None` when `traceparent` breaks the rules of W3C. A broken `tracestate` is dropped alone.
     #[must_use]
     pub fn parse(traceparent: &str, tracestate: Option<&str>) -> Option<Self> {
-        let parent = traceparent.trim_matches([' ', '\t']);
         // Version, trace id, span id and flags have fixed places; a later version may append more after a dash.
-        if !parent.is_ascii() || parent.len() < 55 {
+        let parent = traceparent.trim_matches([' ', '\t']).as_bytes();
+        let (known, more) = parent.split_at_checked(55)?;
+        if [known[2], known[35], known[52]] != [b'-'; 3] {
             return None;
         }
-        let (known, more) = parent.split_at(55);
-        let mut parts = known.split('-');
-        let (version, trace_id, span_id, flags) =
-            (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-        if parts.next().is_some()
-            || (version.len(), trace_id.len(), span_id.len(), flags.len()) != (2, 32, 16, 2)
-            || ![version, trace_id, span_id, flags].into_iter().all(is_hex)
-            || version == "ff"
-            || (version == "00" && !more.is_empty())
-            || !(more.is_empty() || more.starts_with('-'))
-        {
+        let version = hex(&known[..2])?;
+        let trace_id = hex(&known[3..35])?;
+        let span_id = hex(&known[36..52])?;
+        let flags = hex(&known[53..])?;
+        let has_good_end = match (version, more) {
+            (0xff, _) => false,
+            (_, []) => true,
+            (version, [first, ..]) => version != 0 && *first == b'-',
+        };
+        if !has_good_end || trace_id == 0 || span_id == 0 {
             return None;
         }
-        let trace_id = TraceId::from_hex(trace_id).ok()?;
-        let span_id = SpanId::from_hex(span_id).ok()?;
-        if trace_id == TraceId::INVALID || span_id == SpanId::INVALID {
-            return None;
-        }
-        let flags = u8::from_str_radix(flags, 16).ok()?;
+        let trace_id = TraceId::from(trace_id);
+        let span_id = SpanId::from(u64::try_from(span_id).ok()?);
+        let flags = u8::try_from(flags).ok()?;
         Some(Self {
             trace_id,
             span_id,
@@ -153,9 +150,16 @@ impl TraceContext {
     }
 }
 
-fn is_hex(text: &str) -> bool {
-    text.bytes()
-        .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+/// The number that lower-case hexadecimal digits stand for; at most 32 of them.
+fn hex(digits: &[u8]) -> Option<u128> {
+    digits.iter().try_fold(0, |number, digit| {
+        let value = match digit {
+            b'0'..=b'9' => digit - b'0',
+            b'a'..=b'f' => digit - b'a' + 10,
+            _ => return None,
+        };
+        Some(number << 4 | u128::from(value))
+    })
 }
 
 fn checked_state(text: &str) -> Option<Arc<str>> {

@@ -120,7 +120,7 @@ mod tests {
                 ("*".to_owned(), 0.5),
             ],
         });
-        let ids = (0..1_000_u128).map(|n| TraceId::from((n * 18_446_744_073_709_551 + 7) << 1));
+        let ids = (0..1_000_u128).map(|n| TraceId::from(n * 18_446_744_073_709_551 + 1_000));
         let count = |tool: Option<&str>| {
             (ids.clone())
                 .filter(|id| decision.decide(*id, tool))

@@ -3,7 +3,7 @@
 /// A span that Shoal makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpanName {
-    /// Its name; `{…}` in it stands for what a caller fills in.
+    /// Its name; `{…}` in it stands for what a function of this module fills in.
     pub name: &'static str,
     /// Its kind.
     pub kind: &'static str,
@@ -34,7 +34,7 @@ names! {
     MCP_SERVER = "{mcp.method.name} {target}", "server", "edge",
         "a request or notification of a client, until the answer is sent; the target is a tool or a prompt of the catalog. Build the name with `mcp_name`.";
     HTTP_SERVER = "{http.request.method} {http.route}", "server", "edge",
-        "an HTTP request that carries no MCP message, such as a GET that listens.";
+        "an HTTP request that carries no MCP message, such as a GET that listens. Build the name with `http_name`.";
     SESSION_DELIVER = "session deliver", "internal", "session",
         "a message on its way through the session's state machine.";
     SESSION_CALL = "session call", "internal", "session",
@@ -53,14 +53,14 @@ names! {
     STORE = "redis {db.operation.name}", "client", "store-redis",
         "one operation of a storage port. Build the name with `store_name`.";
     ROUTE = "route session", "internal", "cluster", "finding the owner of a session.";
-    GATEWAY = "gateway {operation}", "client", "rpc", "a call to the session role of another process.";
+    GATEWAY = "gateway {operation}", "client", "rpc", "a call to the session role of another process. Build the name with `gateway_name`.";
     GATEWAY_SERVE = "gateway serve", "server", "rpc", "serving an edge of another process.";
     DISPATCH = "dispatch", "internal", "dispatch", "choosing a pool and a worker for a call, with every attempt.";
     QUEUE = "dispatch queue", "internal", "dispatch", "waiting for a free worker.";
     ATTEMPT = "dispatch attempt", "client", "dispatch", "one attempt at one worker.";
     WORKER_RUN = "worker run", "server", "worker", "a call at its worker.";
-    WORKER_BACKEND = "{mcp.method.name} {target} (backend)", "client", "worker",
-        "a request to the MCP server behind a pool.";
+    WORKER_BACKEND = "{mcp.method.name} {target}", "client", "worker",
+        "a request to the MCP server behind a pool. Build the name with `mcp_name`.";
     PARK = "call park", "internal", "session, dispatch", "waiting for a client's answer to what a tool asks.";
     AUTHENTICATE = "authenticate", "internal", "edge", "finding out who is calling.";
     QUOTA = "check quota", "internal", "edge", "asking whether the caller may go on.";
@@ -81,4 +81,16 @@ pub fn mcp_name(method: &str, target: Option<&str>) -> String {
 #[must_use]
 pub fn store_name(operation: &str) -> String {
     format!("redis {operation}")
+}
+
+/// The name of a span around an HTTP request that carries no MCP message; `route` is a pattern, not the path.
+#[must_use]
+pub fn http_name(method: &str, route: &str) -> String {
+    format!("{method} {route}")
+}
+
+/// The name of a span around a call to another process' session role.
+#[must_use]
+pub fn gateway_name(operation: &str) -> String {
+    format!("gateway {operation}")
 }

@@ -7,7 +7,7 @@ use opentelemetry::KeyValue;
 use opentelemetry::trace::{Event, SpanId, SpanKind, Status};
 use opentelemetry_sdk::trace::SpanLinks;
 
-use super::attributes::{ERROR_TYPE, Key, Recorded};
+use super::attributes::{ERROR_TYPE, Key, Recorded, cut, cut_name};
 use super::{TraceContext, Tracer};
 
 /// Attributes of one span at most, and events; beyond it they are counted only.
@@ -93,7 +93,7 @@ impl Span {
     /// Gives the span a better name, once the tool is known. `name` is called only when the span is kept.
     pub fn rename<N: Into<Cow<'static, str>>>(&mut self, name: impl FnOnce() -> N) {
         if let Some(running) = &mut self.running {
-            running.name = name().into();
+            running.name = cut_name(name().into());
         }
     }
 
@@ -106,8 +106,8 @@ impl Span {
     /// Like [`record_error`](Self::record_error), with a message for people; nothing secret.
     pub fn record_error_with(&mut self, kind: &str, message: &str) {
         if let Some(running) = &mut self.running {
-            running.set(ERROR_TYPE.name(), kind.to_owned().into());
-            running.status = Status::error(message.to_owned());
+            running.set(ERROR_TYPE.name(), str::to_value(kind));
+            running.status = Status::error(cut(message).to_owned());
         }
     }
 

@@ -8,6 +8,7 @@ use opentelemetry_sdk::trace::{
     IdGenerator, RandomIdGenerator, SpanData, SpanEvents, SpanLinks, SpanProcessor,
 };
 
+use super::attributes::cut_name;
 use super::builder::{Name, SpanBuilder};
 use super::span::{Attributes, Running, Span};
 use super::{Decision, TraceContext};
@@ -62,7 +63,7 @@ impl Tracer {
             tracer: this,
             parent,
             is_parent_remote: builder.parent.is_some_and(TraceContext::is_foreign),
-            name: builder.name.make(),
+            name: cut_name(builder.name.make()),
             kind: builder.kind,
             started: builder.started.unwrap_or_else(SystemTime::now),
             attributes: gathered.gathered,

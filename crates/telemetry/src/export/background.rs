@@ -1,0 +1,34 @@
+//! The runtime that carries exports.
+
+use std::io;
+
+use tokio::runtime::{Builder, Handle, Runtime};
+
+/// A runtime of its own: a busy node does not delay exports, and exports do not delay the node.
+#[derive(Debug)]
+pub(crate) struct Background(Option<Runtime>);
+
+impl Background {
+    pub(crate) fn start() -> io::Result<Self> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("telemetry")
+            .enable_all()
+            .build()?;
+        Ok(Self(Some(runtime)))
+    }
+
+    pub(crate) fn handle(&self) -> &Handle {
+        let runtime = self.0.as_ref().expect("it is there until the drop");
+        runtime.handle()
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            // Waiting for it would block, which whoever drops this may not do.
+            runtime.shutdown_background();
+        }
+    }
+}

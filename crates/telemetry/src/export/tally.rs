@@ -1,0 +1,126 @@
+//! Counts what waits for the collector, what was dropped, and how exports ended.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use crate::metrics::{DropReason, ExportOutcome, Signal, metrics};
+
+/// How often it is logged that exports fail.
+const SAID_EVERY: Duration = Duration::from_secs(60);
+
+/// The account of one signal.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    signal: Signal,
+    limit: usize,
+    waiting: AtomicUsize,
+    is_closed: AtomicBool,
+    said: Mutex<Said>,
+}
+
+/// What was logged last, and what happened since.
+#[derive(Debug, Default)]
+struct Said {
+    at: Option<Instant>,
+    failures: u64,
+    lost: u64,
+    is_failing: bool,
+}
+
+impl Tally {
+    pub(crate) fn new(signal: Signal, limit: usize) -> Self {
+        Self {
+            signal,
+            limit,
+            waiting: AtomicUsize::new(0),
+            is_closed: AtomicBool::new(false),
+            said: Mutex::default(),
+        }
+    }
+
+    /// Whether one more may wait; counts it if so, and its loss if not.
+    pub(super) fn admit(&self) -> bool {
+        if self.is_closed.load(Ordering::Relaxed) {
+            return false;
+        }
+        let admitted = self
+            .waiting
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |waiting| {
+                (waiting < self.limit).then_some(waiting + 1)
+            })
+            .is_ok();
+        if !admitted {
+            metrics()
+                .telemetry
+                .dropped(self.signal, DropReason::QueueFull, 1);
+            // Callers must not wait for a log line, so the next export says it.
+            if let Some(mut said) = self.said.try_lock() {
+                said.lost += 1;
+            }
+        }
+        admitted
+    }
+
+    /// An export of `count` ended; `outcome` tells how, and `why` it failed.
+    pub(super) fn exported(&self, count: usize, outcome: ExportOutcome, why: &str) {
+        let _ = self
+            .waiting
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |waiting| {
+                Some(waiting.saturating_sub(count))
+            });
+        let own = &metrics().telemetry;
+        own.exported(self.signal, outcome);
+        let failed = outcome != ExportOutcome::Accepted;
+        if failed && count > 0 {
+            own.dropped(self.signal, DropReason::ExportFailed, count as u64);
+        }
+        let mut said = self.said.lock();
+        if failed {
+            said.failures += 1;
+            said.lost += count as u64;
+        }
+        let recovered = !failed && said.is_failing;
+        let is_due = said.at.is_none_or(|at| at.elapsed() >= SAID_EVERY);
+        said.is_failing = failed;
+        if !(recovered || is_due && (failed || said.lost > 0)) {
+            return;
+        }
+        let (failures, lost) = (said.failures, said.lost);
+        *said = Said {
+            at: Some(Instant::now()),
+            is_failing: failed,
+            ..Said::default()
+        };
+        drop(said);
+        let signal = self.signal.as_str();
+        if recovered {
+            tracing::info!(
+                signal,
+                failures,
+                lost,
+                "the collector takes telemetry again"
+            );
+        } else if failed {
+            tracing::warn!(
+                signal,
+                failures,
+                lost,
+                error = why,
+                "telemetry does not reach the collector; said once a minute at most"
+            );
+        } else {
+            tracing::warn!(
+                signal,
+                lost,
+                "telemetry was dropped because too much was waiting for the collector"
+            );
+        }
+    }
+
+    /// From now on nothing is admitted.
+    pub(crate) fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,38 @@
+//! Sends log lines to the collector as well.
+
+use opentelemetry_appender_tracing::layer::OpenTelemetryTracingBridge;
+use opentelemetry_sdk::logs::{SdkLogger, SdkLoggerProvider};
+use tracing::{Event, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::Context;
+use tracing_subscriber::registry::LookupSpan;
+
+/// What carries the lines: sending what these say would make them say more.
+const CARRIERS: [&str; 7] = [
+    "h2",
+    "hyper",
+    "hyper_util",
+    "opentelemetry",
+    "reqwest",
+    "tonic",
+    "tower",
+];
+
+/// Sends lines to the collector, except those of what sends them.
+pub(super) struct Bridge(OpenTelemetryTracingBridge<SdkLoggerProvider, SdkLogger>);
+
+impl Bridge {
+    pub(super) fn new(loggers: &SdkLoggerProvider) -> Self {
+        Self(OpenTelemetryTracingBridge::new(loggers))
+    }
+}
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Bridge {
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        let target = event.metadata().target();
+        let owner = target.split("::").next().unwrap_or(target);
+        if !CARRIERS.contains(&owner) && !owner.starts_with("opentelemetry_") {
+            self.0.on_event(event, context);
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Leaves out lines that repeat too often, and says how many there were.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{DefaultHasher, Hasher as _};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tracing::callsite::Identifier;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::Context;
+
+use crate::config::Repeats as Limit;
+use crate::metrics::metrics;
+
+/// Where the lines that say how many come from; they are never left out.
+const TARGET: &str = "shoal_telemetry::repeats";
+/// Messages that are told apart at most; beyond it a place in the code counts as one.
+const MOST: usize = 1_024;
+/// Characters of the message that are repeated in the line which says how many.
+const SHOWN: usize = 160;
+
+/// Same place in the code, same message.
+type Key = (Identifier, u64);
+
+/// Counts repeats.
+#[derive(Debug)]
+pub(crate) struct Repeats {
+    limit: Limit,
+    counted: Mutex<Counted>,
+}
+
+#[derive(Debug, Default)]
+struct Counted {
+    windows: HashMap<Key, Window>,
+    /// Whether a thread waits to say how many.
+    is_reporting: bool,
+}
+
+#[derive(Debug)]
+struct Window {
+    since: Instant,
+    passed: u32,
+    left_out: Option<LeftOut>,
+}
+
+/// Lines that were left out.
+#[derive(Debug)]
+struct LeftOut {
+    count: u64,
+    level: Level,
+    target: &'static str,
+    message: String,
+}
+
+impl Repeats {
+    pub(crate) fn new(limit: Limit) -> Self {
+        Self {
+            limit,
+            counted: Mutex::default(),
+        }
+    }
+
+    /// Whether a line may pass.
+    fn admit(self: &Arc<Self>, event: &Event<'_>, now: Instant) -> bool {
+        let metadata = event.metadata();
+        if metadata.target() == TARGET {
+            return true;
+        }
+        let mut key = (metadata.callsite(), hash(event));
+        let mut counted = self.counted.lock();
+        if counted.windows.len() >= MOST && !counted.windows.contains_key(&key) {
+            let interval = self.limit.interval;
+            counted.windows.retain(|_, window| {
+                window.left_out.is_some() || now.duration_since(window.since) < interval
+            });
+            if counted.windows.len() >= MOST {
+                key.1 = 0;
+            }
+        }
+        let window = counted.windows.entry(key).or_insert(Window {
+            since: now,
+            passed: 0,
+            left_out: None,
+        });
+        // What was left out is said before a new interval begins to count.
+        if window.left_out.is_none() && now.duration_since(window.since) >= self.limit.interval {
+            window.since = now;
+            window.passed = 0;
+        }
+        if window.passed < self.limit.limit {
+            window.passed += 1;
+            return true;
+        }
+        let left_out = window.left_out.get_or_insert_with(|| LeftOut {
+            count: 0,
+            level: *metadata.level(),
+            target: metadata.target(),
+            message: message(event),
+        });
+        left_out.count += 1;
+        let start = !std::mem::replace(&mut counted.is_reporting, true);
+        drop(counted);
+        metrics().telemetry.suppressed();
+        if start {
+            self.start_reporting();
+        }
+        false
+    }
+
+    /// A thread says how many, also when no further line comes; it lives while there is something to say.
+    fn start_reporting(self: &Arc<Self>) {
+        let this = Arc::clone(self);
+        let spawned = thread::Builder::new()
+            .name("log-repeats".to_owned())
+            .spawn(move || {
+                while let Some(wait) = this.until_due() {
+                    thread::sleep(wait);
+                    this.report(Instant::now());
+                }
+            });
+        if spawned.is_err() {
+            // The next line that is left out tries again.
+            self.counted.lock().is_reporting = false;
+        }
+    }
+
+    /// How long until something is to be said; `None` when nothing is.
+    fn until_due(&self) -> Option<Duration> {
+        let mut counted = self.counted.lock();
+        let next = (counted.windows.values())
+            .filter(|window| window.left_out.is_some())
+            .map(|window| window.since + self.limit.interval)
+            .min();
+        counted.is_reporting = next.is_some();
+        next.map(|due| due.saturating_duration_since(Instant::now()))
+    }
+
+    /// Says how many were left out in intervals that are over.
+    fn report(&self, now: Instant) {
+        let interval = self.limit.interval;
+        let mut due = Vec::new();
+        self.counted.lock().windows.retain(|_, window| {
+            let is_over = now.duration_since(window.since) >= interval;
+            if is_over {
+                due.extend(window.left_out.take());
+            }
+            !is_over
+        });
+        say(due);
+    }
+
+    /// Says how many were left out until now.
+    pub(crate) fn report_all(&self) {
+        let due = (self.counted.lock().windows.values_mut())
+            .filter_map(|window| window.left_out.take())
+            .collect();
+        say(due);
+    }
+}
+
+fn say(due: Vec<LeftOut>) {
+    for LeftOut {
+        count,
+        level,
+        target,
+        message,
+    } in due
+    {
+        // As loud as what was left out, and loud enough to be noticed.
+        if level == Level::ERROR {
+            tracing::error!(
+                target: TARGET,
+                suppressed = count,
+                from = target,
+                line = message,
+                "lines that repeat were left out"
+            );
+        } else {
+            tracing::warn!(
+                target: TARGET,
+                suppressed = count,
+                from = target,
+                line = message,
+                "lines that repeat were left out"
+            );
+        }
+    }
+}
+
+/// Asks about every line, for all that write lines.
+#[derive(Debug)]
+pub(super) struct Gate(pub(super) Arc<Repeats>);
+
+impl<S: Subscriber> Layer<S> for Gate {
+    fn event_enabled(&self, event: &Event<'_>, _: Context<'_, S>) -> bool {
+        self.0.admit(event, Instant::now())
+    }
+}
+
+/// Hands the message's text to a writer, piece by piece.
+struct Message<W>(W);
+
+impl<W: fmt::Write> Visit for Message<W> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == "message" {
+            // A text that is cut off is enough.
+            let _ = write!(self.0, "{value:?}");
+        }
+    }
+}
+
+fn hash(event: &Event<'_>) -> u64 {
+    struct Hashing(DefaultHasher);
+
+    impl fmt::Write for Hashing {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            self.0.write(text.as_bytes());
+            Ok(())
+        }
+    }
+
+    let mut visitor = Message(Hashing(DefaultHasher::new()));
+    event.record(&mut visitor);
+    visitor.0.0.finish()
+}
+
+fn message(event: &Event<'_>) -> String {
+    struct Cut(String);
+
+    impl fmt::Write for Cut {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            let left = SHOWN.saturating_sub(self.0.chars().count());
+            self.0.extend(text.chars().take(left));
+            if left == 0 { Err(fmt::Error) } else { Ok(()) }
+        }
+    }
+
+    let mut visitor = Message(Cut(String::new()));
+    event.record(&mut visitor);
+    visitor.0.0
+}

@@ -1,0 +1,112 @@
+//! Every metric that can be recorded or observed from outside.
+
+use std::time::Duration;
+
+use shoal_telemetry::metrics::{
+    ActorKind, AppendOutcome, AttachOutcome, AuthOutcome, BeginOutcome, Body, CallOutcome,
+    CircuitState, ClaimOutcome, ClaimReason, Direction, EndReason, EntryKind, Failure,
+    HandOverOutcome, HttpRequest, HttpVersion, LeaseOutcome, LinkKind, NameKind, NodeState,
+    Operation, QueueOutcome, QuotaOutcome, RefusalReason, ResumeOutcome, RetryReason, Role,
+    SessionState, ShedReason, StoreOutcome, StreamKind, TakeOver, TaskStatus, Transport,
+    WorkerState, metrics,
+};
+
+pub(crate) const MOMENT: Duration = Duration::from_millis(3);
+
+/// Records every metric that can be recorded from outside.
+pub(crate) fn record_all() {
+    let all = metrics();
+    all.known.replace(NameKind::Tool, ["add"]);
+    all.known.replace(NameKind::Prompt, ["greet"]);
+    all.known.replace(NameKind::Pool, ["math"]);
+    all.known.add(NameKind::Pool, ["text"]);
+    all.known.replace(NameKind::Quota, ["free"]);
+    let operation = Operation {
+        tool: Some("add"),
+        prompt: Some("greet"),
+        failure: Some(Failure::Code(-32602)),
+        revision: Some("2025-11-25"),
+        ..Operation::new("tools/call")
+    };
+    all.mcp.served(MOMENT, &operation);
+    all.mcp.asked(MOMENT, &operation);
+    let revision = Some("2025-11-25");
+    all.mcp
+        .session_ended(MOMENT, revision, Transport::Tcp, Some("expired"));
+    all.http.answered(
+        MOMENT,
+        HttpRequest {
+            method: "POST",
+            route: "/mcp",
+            status: 200,
+            version: HttpVersion::Http11,
+        },
+    );
+    all.http.bytes(Direction::In, Body::Plain, 10);
+    all.http.events(2);
+    all.http.refused(RefusalReason::Quota);
+    all.sessions.created();
+    all.sessions.ended(EndReason::Deleted);
+    all.sessions.passivated();
+    all.sessions.claimed(ClaimReason::Woken, ClaimOutcome::Won);
+    all.sessions.taken_over(MOMENT, TakeOver::Done);
+    all.sessions.handed_over(HandOverOutcome::Done);
+    all.streams.resumed(ResumeOutcome::Replayed);
+    all.streams.appended(MOMENT, 3, AppendOutcome::Written);
+    all.streams.appended(MOMENT, 3, AppendOutcome::Stale);
+    all.journal.begun(MOMENT, BeginOutcome::Begun);
+    all.journal.attached(AttachOutcome::Attached);
+    all.tasks.changed(TaskStatus::Working);
+    all.pools.waited("math", MOMENT, QueueOutcome::Dispatched);
+    all.pools.called("math", MOMENT, CallOutcome::Completed);
+    all.pools.shed("math", ShedReason::QueueFull);
+    all.pools.retried("math", RetryReason::Busy);
+    all.security.authenticated("bearer", AuthOutcome::Accepted);
+    all.security.quota("free", QuotaOutcome::Allowed);
+    all.store
+        .operated("journal.begin", MOMENT, StoreOutcome::Done);
+    all.store.reconnected();
+    all.store.retried("journal.begin");
+    all.actors.failed(ActorKind::Session);
+    all.nodes.renewed(MOMENT, LeaseOutcome::Renewed);
+    all.nodes.lapsed();
+    all.nodes.redelivered();
+    all.rpc.connected(LinkKind::Worker);
+    all.rpc.disconnected(LinkKind::Worker);
+    all.rpc.frame(LinkKind::Worker, Direction::Out, 100);
+}
+
+/// Observes every metric that can be observed from outside, until the process ends.
+pub(crate) fn observe_all() {
+    let all = metrics();
+    for registration in [
+        all.http.observe_active(|| 1),
+        all.sessions.observe_held(|to| to(SessionState::Active, 2)),
+        all.streams.observe_open(|to| to(StreamKind::Call, 3)),
+        all.streams.observe_log_bytes(|| 4),
+        all.streams.observe_log_events(|| 5),
+        all.journal.observe_running(|| 6),
+        all.tasks.observe_held(|to| to(TaskStatus::Working, 7)),
+        all.pools.observe_in_flight(|to| to("math", 8)),
+        all.pools.observe_queued(|to| to("math", 9)),
+        all.pools.observe_capacity(|to| to("math", 10)),
+        all.pools.observe_queue_age(|to| to("math", MOMENT)),
+        all.pools
+            .observe_workers(|to| to("math", WorkerState::Ready, 11)),
+        all.pools
+            .observe_circuits(|to| to("math", CircuitState::Open, 12)),
+        all.catalog
+            .observe_entries(|to| to("math", EntryKind::Tool, 13)),
+        all.catalog.observe_conflicts(|| 14),
+        all.store.observe_connected(|| true),
+        all.actors.observe_alive(|to| to(ActorKind::Session, 15)),
+        all.actors.observe_mailbox(|to| to(ActorKind::Session, 16)),
+        (all.nodes).observe_nodes(|to| to(Role::Edge, NodeState::Reachable, 17)),
+        all.rpc.observe_links(|to| to(LinkKind::Gateway, 18)),
+    ] {
+        registration.forever();
+    }
+    for registration in all.nodes.observe_lease(|| Some(MOMENT)) {
+        registration.forever();
+    }
+}

@@ -1,0 +1,80 @@
+//! Gives a test a process of its own: a process has one telemetry.
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use shoal_telemetry::config::{Otlp, Protocol, Telemetry};
+use shoal_telemetry::logging::{Format, Logging};
+
+const INSIDE: &str = "SHOAL_TELEMETRY_TEST";
+
+/// Runs `body` in a process of its own, which is this test called once more; `name` is the test's own.
+///
+/// Returns what the process wrote, or `None` inside it.
+pub(crate) fn alone(name: &str, body: impl FnOnce()) -> Option<Output> {
+    alone_with(name, &[], body)
+}
+
+/// Like [`alone`], with variables of the environment.
+pub(crate) fn alone_with(
+    name: &str,
+    variables: &[(&str, &Path)],
+    body: impl FnOnce(),
+) -> Option<Output> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the test's own variable, which is no configuration of Shoal"
+    )]
+    let inside = std::env::var(INSIDE);
+    if inside.is_ok_and(|inside| inside == name) {
+        body();
+        return None;
+    }
+    let output = Command::new(std::env::current_exe().expect("this program has a path"))
+        .args(["--exact", name, "--nocapture", "--test-threads=1"])
+        .env(INSIDE, name)
+        .envs(variables.iter().copied())
+        .output()
+        .expect("the test runs once more");
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && stdout.contains("1 passed"),
+        "{stdout}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    Some(output)
+}
+
+/// A collector's clients get all spans, at once.
+pub(crate) fn telemetry(endpoint: String, protocol: Protocol) -> Telemetry {
+    let mut telemetry = Telemetry {
+        service_instance_id: "node-1".to_owned(),
+        resource: vec![("shoal.node".to_owned(), "node-1".to_owned())],
+        otlp: Some(Otlp {
+            endpoint,
+            protocol,
+            headers: Vec::new(),
+            timeout: Duration::from_secs(20),
+        }),
+        ..Telemetry::default()
+    };
+    telemetry.traces.enabled = true;
+    telemetry.traces.sampling.ratio = 1.0;
+    telemetry
+}
+
+pub(crate) fn json() -> Logging {
+    Logging {
+        format: Format::Json,
+        ..Logging::default()
+    }
+}
+
+/// Far beyond what a shutdown takes that ends by itself.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// Threads of this process (Linux; elsewhere none are seen).
+pub(crate) fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count)
+}
