@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
 use shoal_ports::StoreError;
+use shoal_telemetry::metrics::metrics;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
@@ -253,6 +254,7 @@ impl Shared {
             };
             number += 1;
             self.meter.reconnected();
+            metrics().store.reconnected();
             tracing::info!(%place, "connected to Redis again");
             self.state.send_replace(State::Up { link, number });
         }

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use redis::{Cmd, Value};
 use shoal_ports::{NodeId, Store, StoreError};
+use shoal_telemetry::metrics::{Registration, metrics};
 use tokio::time::timeout;
 
 use crate::bus::RedisBus;
@@ -119,6 +120,22 @@ impl RedisStore {
             membership: engine.clone(),
             bus: engine,
         }
+    }
+
+    /// Has the connection looked at whenever metrics are collected, until the registrations are dropped.
+    pub fn observe(&self) -> [Registration; 2] {
+        let store = &metrics().store;
+        let inner = Arc::downgrade(&self.inner);
+        let connected = store.observe_connected(move || {
+            let inner = inner.upgrade();
+            inner.is_some_and(|inner| inner.connections.outage().is_none())
+        });
+        let inner = Arc::downgrade(&self.inner);
+        let in_flight = store.observe_in_flight(move || {
+            let waiting = inner.upgrade().map(|inner| inner.connections.in_flight());
+            u64::try_from(waiting.unwrap_or_default()).unwrap_or(u64::MAX)
+        });
+        [connected, in_flight]
     }
 
     /// How the store is now. Asks nobody.
