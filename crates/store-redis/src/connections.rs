@@ -15,6 +15,7 @@ use crate::config::RedisConfig;
 use crate::dial::Dialler;
 use crate::error::{Damage, judge};
 use crate::link::Link;
+use crate::measure::LATE;
 use crate::meter::Meter;
 use crate::scripts::Script;
 
@@ -182,7 +183,7 @@ impl Shared {
                 if link.silent_since(asked) {
                     self.leave(number);
                 }
-                Err(StoreError::Unavailable("no reply in time".to_owned()))
+                Err(StoreError::Unavailable(LATE.to_owned()))
             }
         }
     }

@@ -18,6 +18,7 @@ use crate::dial::Dialler;
 use crate::error::ConnectError;
 use crate::hello::warn_of_eviction;
 use crate::keys::{Keys, is_prefix};
+use crate::measure;
 use crate::meter::Latency;
 use crate::scripts::Script;
 
@@ -110,16 +111,9 @@ impl RedisStore {
         })
     }
 
-    /// The store behind all seams.
+    /// The store behind all seams, which says of each operation how long it took and how it ended.
     pub fn into_store(self) -> Store {
-        let engine = Arc::new(self);
-        Store {
-            directory: engine.clone(),
-            log: engine.clone(),
-            journal: engine.clone(),
-            membership: engine.clone(),
-            bus: engine,
-        }
+        measure::ports(self)
     }
 
     /// Has the connection looked at whenever metrics are collected, until the registrations are dropped.
