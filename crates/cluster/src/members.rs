@@ -1,5 +1,6 @@
 //! The nodes of the cluster, and this one among them: announced, leased, and seen.
 
+mod gauges;
 mod heartbeat;
 mod lease;
 mod roster;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::{Bus, BusEvent, Directory, Membership, NodeId, NodeInfo, Store, StoreError};
+use shoal_telemetry::metrics::Registration;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -73,6 +75,8 @@ struct Shared {
     leaving: AtomicBool,
     stop: CancellationToken,
     tasks: TaskTracker,
+    /// What reports to the metrics; ends when this node leaves.
+    counted: Mutex<Vec<Registration>>,
 }
 
 impl Members {
@@ -106,6 +110,7 @@ impl Members {
             leaving: AtomicBool::new(false),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
+            counted: Mutex::default(),
         });
         // Before the nodes are read, so that whoever leaves in between is heard of.
         let news = shared.bus.subscribe();
@@ -116,6 +121,7 @@ impl Members {
         shared
             .tasks
             .spawn(roster::follow(Arc::clone(&shared), news));
+        *shared.counted.lock() = gauges::observe(&shared);
         Ok(Self { shared })
     }
 
@@ -211,6 +217,7 @@ impl Members {
             warn_of(ended, "could not end the lease; it lapses");
             shared.lease.lock().ended();
         }
+        shared.counted.lock().clear();
         let withdrawn = shared.in_time(shared.membership.withdraw(&shared.id)).await;
         warn_of(withdrawn, "could not withdraw this node; it expires");
         shared.tell_left().await;

@@ -5,6 +5,7 @@ mod lookup;
 mod open;
 mod relay;
 mod search;
+mod span;
 mod stream;
 mod verdict;
 mod way;
@@ -17,6 +18,7 @@ use shoal_ports::{
     SessionRef,
 };
 use shoal_protocol::EventId;
+use shoal_telemetry::trace::InSpan as _;
 use tokio::sync::Semaphore;
 
 use self::errand::{Close, Deliver, Errand, Listen};
@@ -156,7 +158,17 @@ impl Routes {
             },
         };
         // What is rare is boxed, so that the future of a plain message stays small.
-        Box::pin(self.search(to, errand, committed, failure)).await
+        Box::pin(async {
+            let mut span = span::searching(to, E::OPERATION, committed);
+            let context = span.context().cloned();
+            let search = self.search(to, errand, committed, failure, &mut span);
+            let answer = search.in_trace(context.as_ref()).await;
+            if let Err(error) = &answer {
+                span.record_error(span::kind(error));
+            }
+            answer
+        })
+        .await
     }
 
     /// Notes that an errand was done by this way.

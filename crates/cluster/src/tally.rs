@@ -3,13 +3,15 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use shoal_telemetry::metrics::{Metrics, metrics};
+
 use crate::status::{PauseStatus, RoutingStatus};
 
 /// Each bucket ends a quarter later than the one before; the last holds whatever is longer than 20 min.
 const BUCKETS: usize = 64;
 
 /// Counters since the start.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Tally {
     pub(crate) redelivered: Counter,
     pub(crate) reattached: Counter,
@@ -19,15 +21,31 @@ pub(crate) struct Tally {
     pub(crate) takeovers: Pauses,
 }
 
-/// A number that grows.
-#[derive(Debug, Default)]
-pub(crate) struct Counter(AtomicU64);
+/// A number that grows, here and in the metrics.
+#[derive(Debug)]
+pub(crate) struct Counter {
+    count: AtomicU64,
+    metric: fn(&Metrics),
+}
 
-/// A histogram of pauses.
+/// A histogram of pauses, here and in the metrics.
 #[derive(Debug)]
 pub(crate) struct Pauses {
     buckets: [AtomicU64; BUCKETS],
     longest: AtomicU64,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self {
+            redelivered: Counter::of(|all| all.nodes.redelivered()),
+            reattached: Counter::of(|all| all.routes.reattached()),
+            lost_streams: Counter::of(|all| all.routes.lost_stream()),
+            relayed: Counter::of(|all| all.routes.relayed()),
+            given_up: Counter::of(|all| all.routes.given_up()),
+            takeovers: Pauses::default(),
+        }
+    }
 }
 
 impl Tally {
@@ -45,12 +63,20 @@ impl Tally {
 }
 
 impl Counter {
+    fn of(metric: fn(&Metrics)) -> Self {
+        Self {
+            count: AtomicU64::new(0),
+            metric,
+        }
+    }
+
     pub(crate) fn add(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.count.fetch_add(1, Ordering::Relaxed);
+        (self.metric)(metrics());
     }
 
     fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.count.load(Ordering::Relaxed)
     }
 }
 
@@ -65,6 +91,7 @@ impl Default for Pauses {
 
 impl Pauses {
     pub(crate) fn record(&self, pause: Duration) {
+        metrics().routes.waited(pause);
         let ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
         let at = (0..BUCKETS - 1).find(|at| ms <= end(*at));
         self.buckets[at.unwrap_or(BUCKETS - 1)].fetch_add(1, Ordering::Relaxed);

@@ -11,8 +11,9 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use axum::{Json, Router};
-use http::{StatusCode, header};
+use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
+use shoal_telemetry::metrics;
 
 use access::Access;
 pub use answers::{EdgeReport, Readiness, StatusReport, StoreReport};
@@ -32,6 +33,7 @@ pub fn router(observed: Arc<dyn Observed>, listen: SocketAddr, hosts: &[String])
         .route("/livez", get(livez))
         .route("/readyz", get(readyz))
         .route("/status", get(status))
+        .route("/metrics", get(numbers))
         .fallback(nothing_here)
         .with_state(observed)
         .layer(middleware::from_fn_with_state(access, check))
@@ -56,8 +58,32 @@ async fn status(State(observed): State<Arc<dyn Observed>>) -> Response {
     answer(StatusCode::OK, &observed.report())
 }
 
+/// What Prometheus scrapes.
+async fn numbers() -> Response {
+    // Everything is asked for its numbers, which may take a moment.
+    let text = tokio::task::spawn_blocking(metrics::prometheus_text).await;
+    match text {
+        Ok(text) if !text.is_empty() => {
+            let kind = HeaderValue::from_static(metrics::PROMETHEUS_CONTENT_TYPE);
+            let mut response = text.into_response();
+            response.headers_mut().insert(header::CONTENT_TYPE, kind);
+            uncached(response)
+        }
+        Ok(_) => answer(
+            StatusCode::NOT_FOUND,
+            &serde_json::json!({
+                "error": "metrics are off here: see telemetry.enabled and telemetry.metrics.prometheus"
+            }),
+        ),
+        Err(_) => answer(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            &serde_json::json!({ "error": "the metrics could not be gathered" }),
+        ),
+    }
+}
+
 async fn nothing_here() -> Response {
-    let paths = ["/livez", "/readyz", "/status"];
+    let paths = ["/livez", "/readyz", "/status", "/metrics"];
     answer(
         StatusCode::NOT_FOUND,
         &serde_json::json!({ "error": "there is nothing here", "paths": paths }),
@@ -86,11 +112,13 @@ async fn check(State(access): State<Arc<Access>>, request: Request, next: Next) 
 }
 
 fn answer<T: Serialize>(status: StatusCode, body: &T) -> Response {
-    let mut response = (status, Json(body)).into_response();
-    response.headers_mut().insert(
-        header::CACHE_CONTROL,
-        header::HeaderValue::from_static("no-store"),
-    );
+    uncached((status, Json(body)).into_response())
+}
+
+fn uncached(mut response: Response) -> Response {
+    response
+        .headers_mut()
+        .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
 

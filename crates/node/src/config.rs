@@ -19,9 +19,11 @@ mod secret;
 mod server;
 mod session;
 mod shutdown;
+mod standard;
 mod state_keys;
 mod stdio;
 mod streams;
+mod telemetry;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -50,6 +52,7 @@ pub use shutdown::Shutdown;
 pub use state_keys::{StateKey, StateKeys};
 pub use stdio::{Isolation, Stdio};
 pub use streams::Streams;
+pub use telemetry::{Logs, Metrics, OtlpProtocol, ParentSampling, Telemetry, ToolRatio, Traces};
 use toml::{Table, Value};
 
 /// Everything that can be configured.
@@ -82,6 +85,9 @@ pub struct Settings {
     pub pools: BTreeMap<String, Pool>,
     /// What is logged to standard error, and how.
     pub logging: Logging,
+    /// What the process tells its operators of itself, and whom. Without an endpoint there are metrics at
+    /// `/metrics` of the admin port, and nothing else.
+    pub telemetry: Telemetry,
     /// How long each step of an orderly end may take.
     pub shutdown: Shutdown,
 }
@@ -118,6 +124,10 @@ pub fn load(
     flags: &[Flag],
 ) -> Result<Loaded, Error> {
     let mut layers = Layers::default();
+    for variable in &environment.standard {
+        let source = Source::Variable(variable.name.clone());
+        layers.set(&variable.path, variable.value.clone(), &source);
+    }
     let file = file.or(environment.config_file.as_deref());
     if let Some(path) = file {
         layers.apply(read(path)?, &Source::File(path.to_owned()));
@@ -182,6 +192,7 @@ fn holds_secrets(keys: &[String]) -> bool {
         ["state_keys", ..]
             | ["node", "store"]
             | ["auth", "tokens", ..]
+            | ["telemetry", "endpoint" | "headers", ..]
             | ["pools", _, "backend", "stdio", "env", ..]
     )
 }

@@ -6,9 +6,11 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Parser as _;
 use shoal_node::cli::{Cli, Command, Serve};
-use shoal_node::config::{Environment, Settings};
+use shoal_node::config::{Environment, Loaded};
 use shoal_node::exit::Failure;
+use shoal_node::node::node_id;
 use shoal_node::{config_command, serve, status_command, stdio};
+use shoal_ports::NodeId;
 use tokio::runtime::{Builder, Runtime};
 
 /// Measured on small echo calls, one core for the server: a good part of a call is small allocations that
@@ -31,22 +33,34 @@ fn run(cli: Cli) -> Result<(), Failure> {
     match command {
         Command::Serve(command) => {
             let loaded = serve::settings(&command, &Environment::of_process())?;
-            log(&loaded.settings)?;
-            in_runtime(serve::run(loaded))
+            told(loaded, serve::run)
         }
         Command::Stdio(command) => {
             let environment = Environment::of_process();
             let loaded = stdio::settings(&command, &environment)?;
-            log(&loaded.settings)?;
-            in_runtime(stdio::run(command, environment.token, loaded))
+            told(loaded, |loaded, id| {
+                stdio::run(command, environment.token, loaded, id)
+            })
         }
         Command::Status(command) => in_runtime(status_command::run(&command)),
         Command::Config(command) => config_command::run(&command),
     }
 }
 
-fn log(settings: &Settings) -> anyhow::Result<()> {
-    shoal_telemetry::logging::init(&settings.logging.to_setup()).context("cannot set up logging")
+/// Does the work of a process that logs, counts and traces, and sends the last of that when it is done.
+fn told<W: Future<Output = Result<(), Failure>>>(
+    loaded: Loaded,
+    work: impl FnOnce(Loaded, NodeId) -> W,
+) -> Result<(), Failure> {
+    let settings = &loaded.settings;
+    let id = node_id(settings);
+    let telemetry = settings.telemetry.to_setup(&settings.node, id.as_str());
+    let guard = shoal_telemetry::init(&telemetry, &settings.logging.to_setup())
+        .context("cannot set up telemetry and logging")?;
+    let last_words = settings.shutdown.telemetry.get();
+    let done = in_runtime(work(loaded, id));
+    guard.shutdown(last_words);
+    done
 }
 
 fn in_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {

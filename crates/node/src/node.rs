@@ -1,5 +1,6 @@
 //! A node: its parts, built in order and wired together.
 
+mod gauges;
 mod watch;
 
 use std::net::SocketAddr;
@@ -13,6 +14,7 @@ use shoal_edge::Edge;
 use shoal_ports::memory::MemoryBus;
 use shoal_ports::{Authenticator, Bus, NodeId, SessionGateway, Store};
 use shoal_session::Sessions;
+use shoal_telemetry::metrics::Registration;
 use shoal_worker::WorkerRuntime;
 
 pub(crate) use watch::Watch;
@@ -32,6 +34,7 @@ pub struct Node {
     /// Keeps this process's workers linked to the other nodes.
     pub(crate) joins: Option<shoal_cluster::WorkerJoins>,
     news: Arc<dyn Bus>,
+    _counted: Vec<Registration>,
 }
 
 /// The legacy sessions as an edge reaches them, and what keeps this process among the nodes.
@@ -45,16 +48,16 @@ pub(crate) struct Membership {
 }
 
 impl Node {
-    /// Builds the parts: store, dispatcher, workers, sessions, the links to other processes. `cluster` is
-    /// where those are listened for.
+    /// Builds the parts of the node `id`: store, dispatcher, workers, sessions, the links to other processes.
+    /// `cluster` is where those are listened for.
     ///
     /// # Errors
     /// When a part cannot be built from its settings, or the store cannot be reached.
     pub async fn build(
         settings: Settings,
+        id: NodeId,
         cluster: Option<cluster::Bound>,
     ) -> anyhow::Result<Self> {
-        let id = node_id(&settings);
         let storage = Storage::open(&settings).await?;
         // What workers report of resources reaches each node over its own links to them.
         let news: Arc<dyn Bus> = Arc::new(MemoryBus::default());
@@ -75,11 +78,13 @@ impl Node {
             _ => None,
         };
         let joins = cluster::joins(&settings, &workers, membership.as_ref());
-        let watch = Watch::new(&settings, id, dispatch, membership, &storage);
+        let watch = Arc::new(Watch::new(&settings, id, dispatch, membership, &storage));
+        let counted = gauges::observe(&watch, &storage);
         Ok(Self {
             settings,
             workers,
-            watch: Arc::new(watch),
+            watch,
+            _counted: counted,
             listener,
             joins,
             news,
@@ -160,8 +165,9 @@ async fn join(
     })
 }
 
-/// The configured name with something that no other process has.
-fn node_id(settings: &Settings) -> NodeId {
+/// What a process is called that has these settings: the configured name with something that no other
+/// process has.
+pub fn node_id(settings: &Settings) -> NodeId {
     let random = uuid::Uuid::new_v4().simple().to_string();
     match &settings.node.name {
         Some(name) => NodeId::new(format!("{name}-{}", &random[..6])),

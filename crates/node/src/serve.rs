@@ -4,6 +4,7 @@ use std::io::{self, Write as _};
 use std::net::SocketAddr;
 
 use anyhow::Context as _;
+use shoal_ports::NodeId;
 
 use crate::cli::Serve;
 use crate::config::{self, AuthMode, Backend, Environment, Loaded, Pool, Role, Settings};
@@ -48,11 +49,11 @@ pub fn is_demo(settings: &Settings) -> bool {
     !settings.pools.is_empty() && pools.all(|pool| matches!(pool.backend, Backend::Demo))
 }
 
-/// Serves until a signal asks for the end.
+/// Serves as the node `id` until a signal asks for the end.
 ///
 /// # Errors
 /// What keeps the node from serving: a part that cannot be built, an address that is taken.
-pub async fn run(loaded: Loaded) -> Result<(), Failure> {
+pub async fn run(loaded: Loaded, id: NodeId) -> Result<(), Failure> {
     let mut signals = Signals::take().context("cannot listen to signals")?;
     let settings = loaded.settings;
     tracing::info!(
@@ -72,7 +73,7 @@ pub async fn run(loaded: Loaded) -> Result<(), Failure> {
     let others = settings.cluster.listen;
     let others = others.map(cluster::Bound::bind).transpose()?;
     let authenticator = roles::authenticator(&settings)?;
-    let node = Node::build(settings, others).await?;
+    let node = Node::build(settings, id, others).await?;
 
     let server = &node.settings.server;
     let admin = admin::router(node.watch.clone(), server.admin, &server.admin_hosts);

@@ -28,6 +28,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use shoal_edge::NoAuthentication;
+use shoal_ports::NodeId;
 use shoal_protocol::{Notification, RawObject, RequestId};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -67,12 +68,17 @@ pub fn settings(stdio: &Stdio, environment: &Environment) -> Result<Loaded, Fail
 ///
 /// # Errors
 /// What keeps the server from being built or reached at all.
-pub async fn run(stdio: Stdio, token: Option<String>, loaded: Loaded) -> Result<(), Failure> {
+pub async fn run(
+    stdio: Stdio,
+    token: Option<String>,
+    loaded: Loaded,
+    id: NodeId,
+) -> Result<(), Failure> {
     let mut signals = Signals::take().context("cannot listen to signals")?;
     let settings = loaded.settings;
     let (limit, nesting) = (settings.limits.body_bytes, settings.limits.nesting);
     let patience = settings.shutdown.calls.get();
-    let (exchange, node) = server(&stdio, token, settings).await?;
+    let (exchange, node) = server(&stdio, token, settings, id).await?;
 
     let (outbox, written) = Outbox::new();
     let writer = write_lines(io::stdout(), written);
@@ -116,6 +122,7 @@ async fn server(
     stdio: &Stdio,
     token: Option<String>,
     settings: Settings,
+    id: NodeId,
 ) -> Result<(Arc<dyn Exchange>, Option<Node>), Failure> {
     if let Some(url) = &stdio.url {
         let token = stdio.token.clone().or(token);
@@ -124,7 +131,7 @@ async fn server(
         return Ok((Arc::new(remote), None));
     }
     let path = settings.server.path.clone();
-    let node = Node::build(settings, None).await?;
+    let node = Node::build(settings, id, None).await?;
     // Whoever has this process's standard streams owns it.
     let router = node.router(Arc::new(NoAuthentication));
     let router = router.ok_or_else(|| {

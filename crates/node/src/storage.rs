@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use shoal_ports::Store;
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_store_redis::{ConnectError, RedisConfig, RedisStore};
+use shoal_telemetry::metrics::Registration;
 use tokio::time::{Instant, sleep};
 
 use crate::admin::StoreReport;
@@ -70,6 +71,14 @@ impl Storage {
                 let outage = redis.status().outage?;
                 Some(format!("Redis is away: {outage}"))
             }
+        }
+    }
+
+    /// Has the store looked at whenever metrics are collected, until the registrations are dropped.
+    pub(crate) fn observe(&self) -> Vec<Registration> {
+        match self {
+            Self::Memory(_) => Vec::new(),
+            Self::Redis(redis) => redis.observe().into(),
         }
     }
 

@@ -17,3 +17,5 @@ mod serve;
 mod shutdown;
 #[path = "e2e/stdio.rs"]
 mod stdio;
+#[path = "e2e/telemetry.rs"]
+mod telemetry;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
 use shoal_ports::StoreError;
+use shoal_telemetry::metrics::metrics;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
@@ -14,6 +15,7 @@ use crate::config::RedisConfig;
 use crate::dial::Dialler;
 use crate::error::{Damage, judge};
 use crate::link::Link;
+use crate::measure::LATE;
 use crate::meter::Meter;
 use crate::scripts::Script;
 
@@ -181,7 +183,7 @@ impl Shared {
                 if link.silent_since(asked) {
                     self.leave(number);
                 }
-                Err(StoreError::Unavailable("no reply in time".to_owned()))
+                Err(StoreError::Unavailable(LATE.to_owned()))
             }
         }
     }
@@ -253,6 +255,7 @@ impl Shared {
             };
             number += 1;
             self.meter.reconnected();
+            metrics().store.reconnected();
             tracing::info!(%place, "connected to Redis again");
             self.state.send_replace(State::Up { link, number });
         }

@@ -18,6 +18,7 @@ mod hello;
 mod journal;
 mod keys;
 mod link;
+mod measure;
 mod membership;
 mod meter;
 mod reply;

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use redis::{Cmd, Value};
 use shoal_ports::{NodeId, Store, StoreError};
+use shoal_telemetry::metrics::{Registration, metrics};
 use tokio::time::timeout;
 
 use crate::bus::RedisBus;
@@ -17,6 +18,7 @@ use crate::dial::Dialler;
 use crate::error::ConnectError;
 use crate::hello::warn_of_eviction;
 use crate::keys::{Keys, is_prefix};
+use crate::measure;
 use crate::meter::Latency;
 use crate::scripts::Script;
 
@@ -109,16 +111,25 @@ impl RedisStore {
         })
     }
 
-    /// The store behind all seams.
+    /// The store behind all seams, which says of each operation how long it took and how it ended.
     pub fn into_store(self) -> Store {
-        let engine = Arc::new(self);
-        Store {
-            directory: engine.clone(),
-            log: engine.clone(),
-            journal: engine.clone(),
-            membership: engine.clone(),
-            bus: engine,
-        }
+        measure::ports(self)
+    }
+
+    /// Has the connection looked at whenever metrics are collected, until the registrations are dropped.
+    pub fn observe(&self) -> [Registration; 2] {
+        let store = &metrics().store;
+        let inner = Arc::downgrade(&self.inner);
+        let connected = store.observe_connected(move || {
+            let inner = inner.upgrade();
+            inner.is_some_and(|inner| inner.connections.outage().is_none())
+        });
+        let inner = Arc::downgrade(&self.inner);
+        let in_flight = store.observe_in_flight(move || {
+            let waiting = inner.upgrade().map(|inner| inner.connections.in_flight());
+            u64::try_from(waiting.unwrap_or_default()).unwrap_or(u64::MAX)
+        });
+        [connected, in_flight]
     }
 
     /// How the store is now. Asks nobody.

@@ -20,6 +20,7 @@ mod page;
 mod pools;
 mod process;
 mod prometheus;
+mod routes;
 mod rpc;
 mod security;
 mod sessions;
@@ -43,6 +44,7 @@ pub use pools::{
 };
 pub use process::ProcessMetrics;
 pub use prometheus::{PROMETHEUS_CONTENT_TYPE, prometheus_names, prometheus_text};
+pub use routes::RouteMetrics;
 pub use rpc::{LinkKind, RpcMetrics};
 pub use security::{AuthOutcome, QuotaOutcome, SecurityMetrics};
 pub use sessions::{
@@ -82,6 +84,8 @@ pub struct Metrics {
     pub actors: ActorMetrics,
     /// Nodes and leases.
     pub nodes: NodeMetrics,
+    /// The way to the owners of sessions.
+    pub routes: RouteMetrics,
     /// Links between processes.
     pub rpc: RpcMetrics,
     /// Telemetry itself.
@@ -108,6 +112,7 @@ impl Metrics {
             store: StoreMetrics::new(factory),
             actors: ActorMetrics::new(factory),
             nodes: NodeMetrics::new(factory),
+            routes: RouteMetrics::new(factory),
             rpc: RpcMetrics::new(factory),
             telemetry: OwnMetrics::new(factory),
             process: ProcessMetrics::new(factory),
@@ -139,6 +144,7 @@ pub fn definitions() -> impl Iterator<Item = &'static Definition> {
         store::DEFINITIONS,
         actors::DEFINITIONS,
         nodes::DEFINITIONS,
+        routes::DEFINITIONS,
         rpc::DEFINITIONS,
         own::DEFINITIONS,
         process::DEFINITIONS,

@@ -17,7 +17,7 @@ pub use attributes::Key;
 pub use builder::{SpanBuilder, client, consumer, internal, producer, server};
 pub use context::TraceContext;
 pub use names::SpanName;
-pub use scope::InSpan;
+pub use scope::{InSpan, current};
 pub use span::{Attributes, Span};
 
 pub(crate) use decision::Decision;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use shoal_ports::{NodeInfo, StoreError};
+use shoal_telemetry::metrics::{LeaseOutcome, metrics};
 use tokio::time::Instant;
 
 use super::{NodeLoad, Ownership, Shared};
@@ -46,8 +47,18 @@ impl Shared {
         }
         let asked = Instant::now();
         let renewal = self.directory.renew_lease(&self.id, self.config.lease);
-        let was_alive = self.in_time(renewal).await?;
-        if self.lease.lock().renewed(asked, was_alive) {
+        let renewal = self.in_time(renewal).await;
+        let lapsed =
+            (renewal.as_ref()).map(|was_alive| self.lease.lock().renewed(asked, *was_alive));
+        let nodes = &metrics().nodes;
+        let outcome = match &lapsed {
+            Ok(false) => LeaseOutcome::Renewed,
+            Ok(true) => LeaseOutcome::Lapsed,
+            Err(_) => LeaseOutcome::Failed,
+        };
+        nodes.renewed(asked.elapsed(), outcome);
+        if lapsed.map_err(Clone::clone)? {
+            nodes.lapsed();
             tracing::warn!("the lease had lapsed: others may have claimed sessions of this node");
             self.lapsed.notify_one();
         }

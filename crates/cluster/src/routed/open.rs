@@ -2,16 +2,19 @@
 
 use shoal_ports::{GatewayError, NodeId, OpenSession, Opened};
 
-use super::Routes;
 use super::search::FULL_NODES;
 use super::verdict::{Asked, Operation, Verdict, verdict};
 use super::way::Way;
+use super::{Routes, span};
+use shoal_telemetry::trace::attributes;
+
 use crate::placement;
 use crate::view::Node;
 
 impl Routes {
     /// Opens a session on some node.
     pub(super) async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
+        let mut span = span::placing(&open);
         let mut tried = Vec::new();
         let mut full = 0;
         let mut last = None;
@@ -21,14 +24,19 @@ impl Routes {
                 Ok(opened) => {
                     way.worked();
                     way.placed();
+                    span.set(attributes::PEER_NODE, way.owner.as_str());
                     self.cache.insert(&opened.session, way.owner);
                     return Ok(opened);
                 }
                 Err(error) => error,
             };
+            span::note(&mut span, Some(&way), &error);
             match verdict(Operation::Open, Asked::default(), &error) {
                 Verdict::Repeat => way.broke(),
-                Verdict::Final | Verdict::Done => return Err(error),
+                Verdict::Final | Verdict::Done => {
+                    span.record_error(span::kind(&error));
+                    return Err(error);
+                }
                 Verdict::Elsewhere | Verdict::Later => way.worked(),
             }
             full += u32::from(matches!(error, GatewayError::TooManySessions { .. }));
@@ -36,7 +44,9 @@ impl Routes {
             tried.push(way.asked);
             last = Some(error);
         }
-        Err(self.not_opened(last))
+        let error = self.not_opened(last);
+        span.record_error(span::kind(&error));
+        Err(error)
     }
 
     /// Where there may be room; nodes that failed just now only if there are no others.

@@ -3,12 +3,13 @@
 mod patience;
 
 use shoal_ports::{GatewayError, NodeId, SessionRef};
+use shoal_telemetry::trace::{Span, attributes};
 use tokio::time::Instant;
 
-use super::Routes;
 use super::errand::Errand;
 use super::verdict::{Asked, Operation, Verdict, verdict};
 use super::way::Way;
+use super::{Routes, span};
 use crate::backoff::Backoff;
 
 /// Attempts that follow one another without a pause: a stale memory, a hint, a node in between.
@@ -52,11 +53,13 @@ impl Routes {
         errand: &E,
         committed: bool,
         failure: Option<(Way, GatewayError)>,
+        span: &mut Span,
     ) -> Result<E::Answer, GatewayError> {
         let mut search = Search::new(self, to, E::OPERATION, committed);
         let mut failure = failure.map(|(way, error)| (Some(way), error));
         loop {
             if let Some((way, error)) = failure.take() {
+                span::note(span, way.as_ref(), &error);
                 match search.judge(way.as_ref(), &error) {
                     Verdict::Done => return errand.done().ok_or(error),
                     Verdict::Final => return Err(error),
@@ -67,7 +70,10 @@ impl Routes {
             failure = match search.way().await {
                 Err(error) => Some((None, error)),
                 Ok(way) => match search.attempt(errand, &way).await {
-                    Ok(answer) => return Ok(answer),
+                    Ok(answer) => {
+                        span.set(attributes::PEER_NODE, way.owner.as_str());
+                        return Ok(answer);
+                    }
                     Err(error) => Some((Some(way), error)),
                 },
             };

@@ -11,6 +11,18 @@ pub(crate) enum Operation {
     Close,
 }
 
+impl Operation {
+    /// Its name in traces.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Deliver => "deliver",
+            Self::Listen => "listen",
+            Self::Close => "close",
+        }
+    }
+}
+
 /// How it was asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Asked {

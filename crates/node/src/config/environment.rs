@@ -1,9 +1,12 @@
 //! Reads the process environment: the only file of Shoal that does.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::path::PathBuf;
 
 use toml::Value;
+
+use super::standard;
 
 /// Names the configuration file.
 pub const CONFIG_FILE: &str = "SHOAL_CONFIG";
@@ -35,6 +38,8 @@ pub struct Environment {
     pub token: Option<String>,
     /// The settings, ordered by name, so that a whole table comes before its members.
     pub variables: Vec<Variable>,
+    /// What the variables of OpenTelemetry (`OTEL_…`) say, which anything else overrides.
+    pub standard: Vec<Variable>,
 }
 
 impl Environment {
@@ -48,14 +53,19 @@ impl Environment {
     /// Reads given variables.
     pub fn of(variables: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut environment = Self::default();
+        let mut of_telemetry = BTreeMap::new();
         for (name, text) in variables {
             match name.as_str() {
                 CONFIG_FILE => environment.config_file = Some(text.into()),
                 TOKEN => environment.token = Some(text),
+                _ if name.starts_with(standard::PREFIX) => {
+                    of_telemetry.insert(name, text);
+                }
                 _ => environment.variables.extend(variable(name, &text)),
             }
         }
         environment.variables.sort_by(|a, b| a.path.cmp(&b.path));
+        environment.standard = standard::settings(&of_telemetry);
         environment
     }
 }

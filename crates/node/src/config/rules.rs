@@ -7,7 +7,7 @@ use super::{AuthMode, Role, Settings};
 /// Checks settings that go together, and what they name outside of the configuration.
 pub(super) fn check(settings: &Settings, layers: &Layers) -> Result<(), Error> {
     for rule in [
-        roles, cluster, store, anonymous, tokens, path, positive, pools, logging,
+        roles, cluster, store, anonymous, tokens, path, positive, pools, logging, telemetry,
     ] {
         rule(settings).map_err(|broken| broken.into_error(layers))?;
     }
@@ -282,4 +282,9 @@ fn pools(settings: &Settings) -> Result<(), Broken> {
 fn logging(settings: &Settings) -> Result<(), Broken> {
     shoal_telemetry::logging::check(&settings.logging.level)
         .map_err(|error| Broken::new("logging.level", error.to_string()))
+}
+
+fn telemetry(settings: &Settings) -> Result<(), Broken> {
+    let checked = settings.telemetry.check(&settings.node);
+    checked.map_err(|(setting, reason)| Broken::new(setting, reason))
 }

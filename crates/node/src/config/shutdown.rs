@@ -21,6 +21,8 @@ pub struct Shutdown {
     pub sessions: Period,
     /// How long workers may take to end what they run (a stdio server's process, for instance).
     pub workers: Period,
+    /// How long what waits for the telemetry collector may take to be sent, last of all.
+    pub telemetry: Period,
     /// How often the log names who is still busy.
     pub report_every: Period,
 }
@@ -33,6 +35,7 @@ impl Default for Shutdown {
             calls: Period::seconds(15),
             sessions: Period::seconds(4),
             workers: Period::seconds(5),
+            telemetry: Period::seconds(2),
             report_every: Period::seconds(2),
         }
     }

@@ -4,6 +4,7 @@ mod layering;
 mod messages;
 mod redaction;
 mod reference;
+mod telemetry;
 
 use std::path::PathBuf;
 

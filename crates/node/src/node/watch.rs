@@ -48,6 +48,11 @@ impl Watch {
         }
     }
 
+    /// What the node does.
+    pub(crate) fn roles(&self) -> &[Role] {
+        &self.roles
+    }
+
     /// From now on the node says that it wants no traffic.
     pub(crate) fn leave(&self) {
         self.leaving.store(true, Ordering::Relaxed);

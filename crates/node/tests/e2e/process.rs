@@ -19,7 +19,9 @@ pub(crate) fn shoal(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_shoal"));
     command.args(arguments).kill_on_drop(true);
     for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("SHOAL_") {
+        if name.to_string_lossy().starts_with("SHOAL_")
+            || name.to_string_lossy().starts_with("OTEL_")
+        {
             command.env_remove(name);
         }
     }

@@ -8,6 +8,7 @@ mod cluster;
 mod expiry;
 mod fixture;
 mod limits;
+mod measures;
 mod one_server;
 mod outages;
 mod repeated;

@@ -14,6 +14,11 @@ definitions! {
             Attribute::one_of(ROLE, Role::VALUES),
             Attribute::one_of(STATE, NodeState::VALUES),
         ];
+    READY = Kind::Gauge, "shoal.node.ready", "{node}",
+        "1 while this node wants traffic, 0 while it does not.", [];
+    ROLES = Kind::Gauge, "shoal.node.roles", "{node}",
+        "Always 1, for each role that this node has.",
+        [Attribute::one_of(ROLE, Role::VALUES)];
     LEASE_HELD = Kind::Gauge, "shoal.lease.held", "{lease}",
         "1 while this node may own sessions, 0 while it may not.", [];
     LEASE_LEFT = Kind::Gauge, "shoal.lease.remaining", "s",
@@ -67,6 +72,8 @@ labels! {
 #[derive(Debug)]
 pub struct NodeMetrics {
     nodes: Observed,
+    ready: Observed,
+    roles: Observed,
     lease_held: Observed,
     lease_left: Observed,
     renewals: Histogram,
@@ -78,6 +85,8 @@ impl NodeMetrics {
     pub(super) fn new(factory: &Factory) -> Self {
         Self {
             nodes: factory.observed(&NODES),
+            ready: factory.observed(&READY),
+            roles: factory.observed(&ROLES),
             lease_held: factory.observed(&LEASE_HELD),
             lease_left: factory.observed(&LEASE_LEFT),
             renewals: factory.histogram(&RENEWALS),
@@ -96,6 +105,28 @@ impl NodeMetrics {
                 let attributes = vec![label(ROLE, role.as_str()), label(STATE, state.as_str())];
                 to(float(count), attributes);
             });
+        })
+    }
+
+    /// Whether this node wants traffic; `None` once there is no such node.
+    pub fn observe_ready(
+        &self,
+        read: impl Fn() -> Option<bool> + Send + Sync + 'static,
+    ) -> Registration {
+        self.ready.observe(move |to| {
+            if let Some(ready) = read() {
+                to(f64::from(u8::from(ready)), Vec::new());
+            }
+        })
+    }
+
+    /// What this node does.
+    pub fn observe_roles(
+        &self,
+        read: impl Fn(&mut dyn FnMut(Role)) + Send + Sync + 'static,
+    ) -> Registration {
+        self.roles.observe(move |to| {
+            read(&mut |role: Role| to(1.0, vec![label(ROLE, role.as_str())]));
         })
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::definition::{Attribute, Kind, SHORT_SECONDS, definitions};
 use super::instrument::{Counter, Factory, Histogram};
 use super::labels::{OPERATION, OUTCOME, label, labels};
-use super::observed::{Observed, Registration};
+use super::observed::{Observed, Registration, float};
 
 definitions! {
     OPERATIONS = Kind::Histogram(SHORT_SECONDS), "shoal.store.operation.duration", "s",
@@ -16,6 +16,8 @@ definitions! {
         ];
     CONNECTED = Kind::Gauge, "shoal.store.connected", "{connection}",
         "1 while the store answers, 0 while it does not.", [];
+    IN_FLIGHT = Kind::UpDownCounter, "shoal.store.in_flight", "{command}",
+        "Commands that wait for the store's reply.", [];
     RECONNECTS = Kind::Counter, "shoal.store.reconnects", "{connection}",
         "Connections to the store that were opened again.", [];
     RETRIES = Kind::Counter, "shoal.store.retries", "{attempt}",
@@ -50,6 +52,7 @@ labels! {
 pub struct StoreMetrics {
     operations: Histogram,
     connected: Observed,
+    in_flight: Observed,
     reconnects: Counter,
     retries: Counter,
 }
@@ -59,6 +62,7 @@ impl StoreMetrics {
         Self {
             operations: factory.histogram(&OPERATIONS),
             connected: factory.observed(&CONNECTED),
+            in_flight: factory.observed(&IN_FLIGHT),
             reconnects: factory.counter(&RECONNECTS),
             retries: factory.counter(&RETRIES),
         }
@@ -80,6 +84,14 @@ impl StoreMetrics {
         read: impl Fn() -> bool + Send + Sync + 'static,
     ) -> Registration {
         self.connected.number(move || f64::from(u8::from(read())))
+    }
+
+    /// How many commands wait for their reply.
+    pub fn observe_in_flight(
+        &self,
+        read: impl Fn() -> u64 + Send + Sync + 'static,
+    ) -> Registration {
+        self.in_flight.number(move || float(read()))
     }
 
     /// A connection was opened again.

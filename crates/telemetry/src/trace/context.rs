@@ -142,6 +142,18 @@ impl TraceContext {
         self.is_foreign
     }
 
+    /// What [`to_otel`](Self::to_otel) made, with its decision.
+    pub(crate) fn of_otel(context: &SpanContext) -> Self {
+        let state = context.trace_state().header();
+        Self {
+            trace_id: context.trace_id(),
+            span_id: context.span_id(),
+            flags: context.trace_flags(),
+            state: (!state.is_empty()).then(|| state.into()),
+            is_foreign: false,
+        }
+    }
+
     pub(crate) fn to_otel(&self, is_remote: bool) -> SpanContext {
         let state = (self.state.as_deref())
             .and_then(|text| text.parse::<TraceState>().ok())

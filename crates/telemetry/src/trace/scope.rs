@@ -26,6 +26,22 @@ fn log_context(ids: Option<&TraceContext>) -> Option<Context> {
     ids.map(|ids| Context::new().with_remote_span_context(ids.to_otel(false)))
 }
 
+/// The context of the span in whose scope this is called ([`InSpan`], [`Span::in_scope`]); `None` outside of all, and in
+/// traces that are not kept.
+///
+/// For what is behind a seam that carries no trace, and is called in the caller's task. Everywhere else a span's parent
+/// is given.
+#[must_use]
+pub fn current() -> Option<TraceContext> {
+    // Traces that are off leave nothing to find.
+    crate::state::tracer()?;
+    Context::map_current(|context| {
+        let span = context.span();
+        let found = span.span_context();
+        found.is_valid().then(|| TraceContext::of_otel(found))
+    })
+}
+
 /// [`in_span`](Self::in_span) for every future.
 pub trait InSpan: Future + Sized {
     /// The log lines of this future carry the span's ids. Costs one comparison for each poll when the span is not kept.

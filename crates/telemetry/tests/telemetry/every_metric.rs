@@ -71,6 +71,11 @@ pub(crate) fn record_all() {
     all.nodes.renewed(MOMENT, LeaseOutcome::Renewed);
     all.nodes.lapsed();
     all.nodes.redelivered();
+    all.routes.waited(MOMENT);
+    all.routes.reattached();
+    all.routes.lost_stream();
+    all.routes.relayed();
+    all.routes.given_up();
     all.rpc.connected(LinkKind::Worker);
     all.rpc.disconnected(LinkKind::Worker);
     all.rpc.frame(LinkKind::Worker, Direction::Out, 100);
@@ -99,9 +104,12 @@ pub(crate) fn observe_all() {
             .observe_entries(|to| to("math", EntryKind::Tool, 13)),
         all.catalog.observe_conflicts(|| 14),
         all.store.observe_connected(|| true),
+        all.store.observe_in_flight(|| 19),
         all.actors.observe_alive(|to| to(ActorKind::Session, 15)),
         all.actors.observe_mailbox(|to| to(ActorKind::Session, 16)),
         (all.nodes).observe_nodes(|to| to(Role::Edge, NodeState::Reachable, 17)),
+        all.nodes.observe_ready(|| Some(true)),
+        all.nodes.observe_roles(|to| to(Role::Edge)),
         all.rpc.observe_links(|to| to(LinkKind::Gateway, 18)),
     ] {
         registration.forever();

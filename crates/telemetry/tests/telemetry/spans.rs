@@ -54,6 +54,8 @@ fn check(collector: &Collector, mut telemetry: Telemetry) {
     assert!(context.is_sampled() && server.is_recording());
     assert_eq!(context.trace_id(), parent.trace_id());
     assert_eq!(context.tracestate(), Some("rojo=1"));
+    assert_eq!(server.in_scope(trace::current).as_ref(), Some(&context));
+    assert_eq!(trace::current(), None);
 
     let first = trace::client(names::ATTEMPT).parent(Some(&context)).start();
     let first_context = first.context().cloned();

@@ -21,6 +21,9 @@ Shoal needs no configuration. What it is told comes from four places, later ones
    without two underscores are left alone: Kubernetes makes some for a service called `shoal`;
 4. flags: `--listen`, `--admin`, `--roles`, `--store`, `--demo`, `--conformance`, and a command after `--`.
 
+Between the defaults and the file stand the variables that OpenTelemetry knows, where `[telemetry]` names them;
+those for single signals, such as `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, are left alone.
+
 Tables are merged key by key; a list is replaced as a whole. A setting that does not exist, or a value that
 it cannot have, ends the start with exit code 2 and a message that names the setting and who set it.
 
@@ -66,6 +69,9 @@ fn section(page: &mut String, path: &[&str], schema: &Value) {
     rows(page, schema);
     for (name, member) in members(schema) {
         let path = [path, &[name]].concat();
+        if has_section(member) {
+            section(page, &path, member);
+        }
         if let Some(item) = member.get("items").filter(|item| is_table(item)) {
             heading(page, &format!("[[{}]]", path.join(".")), item);
             rows(page, item);
@@ -76,6 +82,11 @@ fn section(page: &mut String, path: &[&str], schema: &Value) {
             }
         }
     }
+}
+
+/// Whether it is a table of settings that is always there.
+fn has_section(schema: &Value) -> bool {
+    schema["type"] == "object" && schema.get("properties").is_some()
 }
 
 fn heading(page: &mut String, title: &str, schema: &Value) {
@@ -89,7 +100,9 @@ fn rows(page: &mut String, schema: &Value) {
             .as_array()
             .is_some_and(|names| names.iter().any(|required| required == name))
     };
-    for (name, member) in members(schema) {
+    // A table in it has a section of its own.
+    let settings = members(schema).filter(|(_, member)| !has_section(member));
+    for (name, member) in settings {
         let default = match default_of(member) {
             Some(default) => format!("`{default}`"),
             None if required(name) => "*required*".to_owned(),

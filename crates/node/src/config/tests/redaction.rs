@@ -10,7 +10,8 @@ fn settings_in_force_are_shown_without_secrets() {
     let file = format!(
         "[auth]\nmode = 'tokens'\ntokens = [{{ name = 'alice', sha256 = '{hash}' }}]\n\
          [state_keys]\nkeys = [{{ value = '{SECRET}' }}, {{ value = '{SECRET}-2' }}]\n\
-         [pools.p.backend.stdio]\ncommand = 'x'\nenv = {{ API_KEY = '{SECRET}' }}\n"
+         [pools.p.backend.stdio]\ncommand = 'x'\nenv = {{ API_KEY = '{SECRET}' }}\n\
+         [telemetry]\nheaders = {{ authorization = '{SECRET}' }}\n"
     );
     let settings = operator().file(&file).settings();
     let shown = toml::to_string_pretty(&settings).unwrap();
@@ -18,7 +19,7 @@ fn settings_in_force_are_shown_without_secrets() {
         assert!(!printed.contains(SECRET), "{printed}");
         assert!(!printed.contains(&hash), "{printed}");
     }
-    assert_eq!(shown.matches("(redacted)").count(), 4);
+    assert_eq!(shown.matches("(redacted)").count(), 5);
     assert!(shown.contains("alice") && shown.contains("API_KEY"));
 }
 
@@ -32,6 +33,11 @@ fn messages_do_not_repeat_secrets() {
             format!("[{{ value = ['{SECRET}'] }}]"),
         ),
         ("SHOAL_AUTH__TOKENS", SECRET.to_owned()),
+        ("SHOAL_TELEMETRY__HEADERS", SECRET.to_owned()),
+        (
+            "SHOAL_TELEMETRY__HEADERS",
+            format!("{{ authorization = ['{SECRET}'] }}"),
+        ),
         (
             "SHOAL_AUTH__TOKENS",
             format!("[{{ name = 'alice', sha256 = '{SECRET}' }}]"),

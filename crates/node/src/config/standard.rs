@@ -1,0 +1,106 @@
+//! The variables that OpenTelemetry knows, as settings: they say what holds where no file, no variable of
+//! Shoal's own and no flag says otherwise.
+
+use std::collections::BTreeMap;
+
+use toml::Value;
+
+use super::environment::Variable;
+
+/// What the names of these variables begin with.
+pub(super) const PREFIX: &str = "OTEL_";
+
+const SAMPLER: &str = "OTEL_TRACES_SAMPLER";
+
+/// The settings that they make; what is more exact comes later. Empty ones count as unset, as the
+/// specification has it, and those for single signals make no setting.
+///
+/// A value that Shoal cannot use is handed on as it is, so that the refusal names the variable.
+pub(super) fn settings(variables: &BTreeMap<String, String>) -> Vec<Variable> {
+    let text = |name: &str| Some(variables.get(name)?.trim()).filter(|text| !text.is_empty());
+    let mut settings = Vec::new();
+    let mut set = |name: &str, path: &[&str], value: Value| {
+        let path = std::iter::once("telemetry").chain(path.iter().copied());
+        settings.push(Variable {
+            name: name.to_owned(),
+            path: path.map(str::to_owned).collect(),
+            value,
+        });
+    };
+    let name = "OTEL_SDK_DISABLED";
+    if text(name).is_some_and(|text| text.eq_ignore_ascii_case("true")) {
+        set(name, &["enabled"], false.into());
+    }
+    let name = "OTEL_RESOURCE_ATTRIBUTES";
+    for (key, value) in text(name).into_iter().flat_map(pairs) {
+        match key.as_str() {
+            "service.name" => set(name, &["service_name"], value.into()),
+            key => set(name, &["resource", key], value.into()),
+        }
+    }
+    let name = "OTEL_EXPORTER_OTLP_HEADERS";
+    for (key, value) in text(name).into_iter().flat_map(pairs) {
+        set(name, &["headers", &key.to_ascii_lowercase()], value.into());
+    }
+    for (name, key) in [
+        ("OTEL_SERVICE_NAME", "service_name"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "endpoint"),
+    ] {
+        if let Some(text) = text(name) {
+            set(name, &[key], text.into());
+        }
+    }
+    let name = "OTEL_EXPORTER_OTLP_PROTOCOL";
+    if let Some(protocol) = text(name) {
+        let protocol = match protocol {
+            "http/protobuf" => "http",
+            other => other,
+        };
+        set(name, &["protocol"], protocol.into());
+    }
+    let name = "OTEL_EXPORTER_OTLP_TIMEOUT";
+    if let Some(millis) = text(name) {
+        set(name, &["timeout"], format!("{millis}ms").into());
+    }
+    let sampler = text(SAMPLER);
+    for (key, value) in sampler.into_iter().flat_map(sampling) {
+        set(SAMPLER, &["traces", key], value);
+    }
+    let name = "OTEL_TRACES_SAMPLER_ARG";
+    // To any other sampler it means nothing.
+    let takes_share = sampler.is_none_or(|sampler| sampler.ends_with("traceidratio"));
+    if let Some(share) = text(name).filter(|_| takes_share) {
+        let share = share.parse().map_or_else(|_| share.into(), Value::Float);
+        set(name, &["traces", "ratio"], share);
+    }
+    settings
+}
+
+fn sampling(sampler: &str) -> Vec<(&'static str, Value)> {
+    let (parent, own) = match sampler.strip_prefix("parentbased_") {
+        Some(own) => ("follow", own),
+        None => ("ignore", sampler),
+    };
+    let ratio = match own {
+        "always_on" | "traceidratio" => 1.0,
+        "always_off" => 0.0,
+        // No sampler of ours, as the refusal will say.
+        _ => return vec![("parent", sampler.into())],
+    };
+    vec![("parent", parent.into()), ("ratio", ratio.into())]
+}
+
+/// `key=value,key=value`, with percent signs for what such a list cannot hold.
+fn pairs(text: &str) -> impl Iterator<Item = (String, String)> {
+    text.split(',').filter_map(|pair| {
+        let (key, value) = pair.split_once('=')?;
+        let key = decoded(key.trim());
+        (!key.is_empty()).then(|| (key, decoded(value.trim())))
+    })
+}
+
+fn decoded(text: &str) -> String {
+    percent_encoding::percent_decode_str(text)
+        .decode_utf8_lossy()
+        .into_owned()
+}

@@ -1,0 +1,35 @@
+//! What metrics say of the node as a whole.
+
+use std::sync::Arc;
+
+use shoal_telemetry::metrics::{self, Registration, metrics};
+
+use super::Watch;
+use crate::admin::Observed as _;
+use crate::config::Role;
+use crate::storage::Storage;
+
+/// Has the node looked at whenever metrics are collected, until the registrations are dropped.
+pub(super) fn observe(watch: &Arc<Watch>, storage: &Storage) -> Vec<Registration> {
+    let nodes = &metrics().nodes;
+    let seen = Arc::downgrade(watch);
+    let ready = nodes.observe_ready(move || {
+        let watch = seen.upgrade()?;
+        Some(watch.readiness().is_ready())
+    });
+    let seen = Arc::downgrade(watch);
+    let roles = nodes.observe_roles(move |report| {
+        let watch = seen.upgrade();
+        for role in watch.iter().flat_map(|watch| watch.roles()) {
+            report(match role {
+                Role::Edge => metrics::Role::Edge,
+                Role::Session => metrics::Role::Session,
+                Role::Worker => metrics::Role::Worker,
+            });
+        }
+    });
+    [ready, roles]
+        .into_iter()
+        .chain(storage.observe())
+        .collect()
+}
