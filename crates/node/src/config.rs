@@ -1,5 +1,6 @@
 //! The settings of a process, and where they come from: defaults, a file, the environment, flags.
 
+mod admin_token;
 mod auth;
 mod calls;
 mod catalog;
@@ -26,6 +27,7 @@ mod streams;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+pub use admin_token::AdminToken;
 pub use auth::{Auth, AuthMode, Token, TokenHash};
 pub use calls::Calls;
 pub use catalog::{CacheScope, Catalog, ServerInfo};
@@ -181,6 +183,7 @@ fn holds_secrets(keys: &[String]) -> bool {
         keys.as_slice(),
         ["state_keys", ..]
             | ["node", "store"]
+            | ["server", "admin_token", ..]
             | ["auth", "tokens", ..]
             | ["pools", _, "backend", "stdio", "env", ..]
     )

@@ -6,7 +6,7 @@ use std::time::Duration;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
-use shoal_edge::{Edge, EdgeConfig, Load, NoAuthentication};
+use shoal_edge::{Edge, EdgeConfig, Load, NoAuthentication, Recorder};
 use shoal_ports::memory::MemoryBus;
 use shoal_ports::{Authenticator, Bus};
 use tokio_util::sync::CancellationToken;
@@ -60,6 +60,7 @@ impl Server {
             config,
             drain: CancellationToken::new(),
             load: Load::default(),
+            recorder: Recorder::default(),
         };
         let (drain, load) = (edge.drain.clone(), edge.load.clone());
         let router = edge.router();
