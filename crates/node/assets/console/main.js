@@ -9,6 +9,7 @@ import { Overview } from './overview.js';
 import { Sessions } from './sessions.js';
 
 const EVERY_MS = 2_000;
+const READ_MS = 8_000;
 const THEME = 'shoal-theme';
 const THEMES = ['auto', 'light', 'dark'];
 
@@ -18,6 +19,8 @@ let present = 'overview';
 let paused = false;
 let timer = 0;
 let turn = 0;
+/// Until when what went wrong with a button stays to be read.
+let readUntil = 0;
 
 /// Refreshes the view that is shown, now and, unless paused, again after a while.
 async function refresh() {
@@ -34,7 +37,7 @@ async function refresh() {
 }
 
 function fine() {
-    byId('trouble').hidden = true;
+    if (Date.now() >= readUntil) byId('trouble').hidden = true;
     byId('state').dataset.is = paused ? '' : 'good';
     // Not read out every two seconds.
     byId('state').setAttribute('aria-live', 'off');
@@ -117,6 +120,7 @@ theme(localStorage.getItem(THEME) ?? 'auto');
 // What a button does may fail, too.
 window.addEventListener('unhandledrejection', (event) => {
     event.preventDefault();
+    readUntil = Date.now() + READ_MS;
     trouble(event.reason);
 });
 
