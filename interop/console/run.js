@@ -66,9 +66,7 @@ async function withoutToken() {
 
     await runner.run('the-address-leads-to-the-page', async () => {
         await page.waitForURL('**/console/*');
-        await until('the node is shown', async () => (await rows(page, 'overview')).length > 0);
-        const [node] = await rows(page, 'overview');
-        expect(node[1].startsWith('ready'), `the node is ${node[1]}`);
+        await until('the node is ready', async () => (await rows(page, 'overview'))[0]?.[1].startsWith('ready'));
         const pools = (await rows(page, 'overview')).filter(row => row[0] === 'demo');
         expectEqual(pools.length, 1, 'workers of the demo pool');
     });

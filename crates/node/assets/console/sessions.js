@@ -15,12 +15,12 @@ export class Sessions {
         this.table = new Table([
             { name: 'Session', kind: 'mono', cell: ({ id }) => ({ text: `${id.slice(0, 10)}…`, title: id }) },
             { name: 'Client', kind: 'clip', cell: ({ client }) => client },
-            { name: 'Revision', cell: ({ revision }) => revision },
-            { name: 'Principal', kind: 'mono', cell: ({ principal }) => principal },
-            { name: 'Node', kind: 'mono', cell: ({ node }) => node },
+            { name: 'Revision', extra: true, cell: ({ revision }) => revision },
+            { name: 'Principal', extra: true, kind: 'mono', cell: ({ principal }) => principal },
+            { name: 'Node', extra: true, kind: 'mono', cell: ({ node }) => node },
             { name: 'State', cell: ({ live }) => h('span', { class: live ? 'tag good' : 'tag' }, live ? 'in memory' : 'asleep') },
             { name: 'Calls', kind: 'num', cell: ({ in_flight: calls }) => count(calls) },
-            { name: 'Streams', kind: 'num', cell: ({ streams }) => count(streams) },
+            { name: 'Streams', extra: true, kind: 'num', cell: ({ streams }) => count(streams) },
             { name: 'Used', kind: 'num', cell: ({ idle_ms: idle }) => used(idle) },
         ], {
             caption: 'Sessions; arrow keys move, Enter opens, Tab reaches the button that ends the session',

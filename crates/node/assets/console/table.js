@@ -2,7 +2,7 @@
 
 import { h, say } from './dom.js';
 
-/// columns: [{ name, kind?: 'num' | 'clip' | 'wrap' | 'mono', cell: item => text | { text, title } | Element }]
+/// columns: [{ name, extra?, kind?: 'num' | 'clip' | 'wrap' | 'mono', cell: item => text | { text, title } | Element }]
 /// options: { caption, key: item => string, empty, open?: item => void, action?: { name: item => string, run: item => void } }
 export class Table {
     constructor(columns, options) {
@@ -11,8 +11,8 @@ export class Table {
         this.rows = new Map();
         this.body = h('tbody');
         const heads = columns.map((column) =>
-            h('th', { scope: 'col', class: column.kind === 'num' ? 'num' : undefined }, column.name));
-        if (options.action) heads.push(h('th', { scope: 'col' }, h('span', { class: 'hidden' }, 'Action')));
+            h('th', { scope: 'col', class: classes(column, column.kind === 'num' && 'num') }, column.name));
+        if (options.action) heads.push(h('th', { scope: 'col', class: 'num' }, h('span', { class: 'hidden' }, 'Action')));
         this.table = h('table', {}, h('caption', { class: 'hidden' }, options.caption),
             h('thead', {}, h('tr', {}, ...heads)), this.body);
         this.none = h('p', { class: 'none' }, 'Loading …');
@@ -66,7 +66,7 @@ export class Table {
         const { open, action } = this.options;
         const cells = this.columns.map((column, at) => h(at === 0 ? 'th' : 'td', {
             scope: at === 0 ? 'row' : undefined,
-            class: column.kind === 'mono' ? 'mono' : column.kind,
+            class: classes(column, column.kind),
         }));
         const row = { item: null, cells, element: h('tr', { class: open ? 'opens' : undefined }, ...cells) };
         if (open) {
@@ -79,7 +79,7 @@ export class Table {
                 event.stopPropagation();
                 action.run(row.item);
             });
-            row.element.append(h('td', { class: 'num' }, row.button));
+            row.element.append(h('td', { class: 'act' }, row.button));
         }
         this.rows.set(key, row);
         return row;
@@ -141,4 +141,9 @@ export class Table {
         else return;
         event.preventDefault();
     }
+}
+
+/// Columns that are extra give way to the details beside the table.
+function classes({ extra }, kind) {
+    return [kind, extra && 'extra'].filter(Boolean).join(' ') || undefined;
 }
