@@ -21,6 +21,7 @@ pub(crate) struct Server {
     pub(crate) bus: Arc<dyn Bus>,
     pub(crate) drain: CancellationToken,
     pub(crate) load: Load,
+    pub(crate) recorder: Recorder,
     pub(crate) address: std::net::SocketAddr,
     client: reqwest::Client,
     task: tokio::task::JoinHandle<()>,
@@ -63,6 +64,7 @@ impl Server {
             recorder: Recorder::default(),
         };
         let (drain, load) = (edge.drain.clone(), edge.load.clone());
+        let recorder = edge.recorder.clone();
         let router = edge.router();
         let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         Self {
@@ -71,6 +73,7 @@ impl Server {
             bus,
             drain,
             load,
+            recorder,
             address,
             client: reqwest::Client::builder().no_proxy().build().unwrap(),
             task,

@@ -26,7 +26,8 @@ export function duration(ms) {
 
 /// "3 s ago", with the time itself for whoever points at it.
 export function ago(at) {
-    return { text: `${duration(Math.max(0, Date.now() - at))} ago`, title: absolute.format(at) };
+    const ms = Math.max(0, Date.now() - at);
+    return { text: ms < 1000 ? 'just now' : `${duration(ms)} ago`, title: absolute.format(at) };
 }
 
 /// How long something has lasted, with when it began.
@@ -40,12 +41,16 @@ export function time(at) {
 
 export function latency(ms) {
     if (ms === null || ms === undefined) return '–';
-    if (ms < 1) return `${ms.toFixed(2)} ms`;
-    if (ms < 100) return `${ms.toFixed(1)} ms`;
+    if (ms < 1) return `${short(ms, 2)} ms`;
+    if (ms < 100) return `${short(ms, 1)} ms`;
     return duration(ms);
 }
 
 export function rate(perSecond) {
-    if (perSecond === 0) return '0';
-    return perSecond < 10 ? perSecond.toFixed(1) : count(Math.round(perSecond));
+    if (perSecond < 1) return short(perSecond, 2);
+    return perSecond < 10 ? short(perSecond, 1) : count(Math.round(perSecond));
+}
+
+function short(number, digits) {
+    return String(Number(number.toFixed(digits)));
 }

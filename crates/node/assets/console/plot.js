@@ -1,10 +1,12 @@
-// Lines over the last fifteen minutes, drawn as SVG, and the same numbers as a table for whoever cannot see them.
+// Lines over up to fifteen minutes, drawn as SVG, and the same numbers as a table for whoever cannot see them.
 
 import { h, s, say } from './dom.js';
 import { time } from './format.js';
 
 const STEP_S = 5;
 const STEPS = 180;
+/// A node that has just begun has little to show: the plot grows with it from here.
+const LEAST_STEPS = 24;
 const WIDTH = 1000;
 const HEIGHT = 200;
 
@@ -31,6 +33,7 @@ export class Plot {
         });
         this.canvas = h('div', { class: 'canvas', role: 'img', tabindex: '0' }, svg, ...this.marks.map(({ mark }) => mark));
         this.readout = h('span', { class: 'readout' });
+        this.from = h('span', {}, '15 min ago');
         this.legend = h('ul', { class: 'legend' });
         this.table = h('tbody');
         const heads = ['Time', ...series.map(({ name }) => name)].map((name, at) =>
@@ -41,7 +44,7 @@ export class Plot {
             h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': `${title}, numbers` }, data));
         this.element = h('figure', { class: 'panel' },
             h('figcaption', {}, h('b', {}, title), this.readout), this.canvas,
-            h('div', { class: 'axis', 'aria-hidden': 'true' }, h('span', {}, '15 min ago'), h('span', {}, 'now')),
+            h('div', { class: 'axis', 'aria-hidden': 'true' }, this.from, h('span', {}, 'now')),
             this.legend, this.details);
         this.canvas.addEventListener('pointermove', (event) => this.#point(event));
         this.canvas.addEventListener('pointerleave', () => this.#read(null));
@@ -52,7 +55,10 @@ export class Plot {
     update(points) {
         this.points = points;
         const newest = points.at(-1)?.at ?? Math.floor(Date.now() / 1000);
-        this.begin = newest - (STEPS - 1) * STEP_S;
+        const known = (newest - (points[0]?.at ?? newest)) / STEP_S + 1;
+        this.span = (Math.min(STEPS, Math.max(LEAST_STEPS, known)) - 1) * STEP_S;
+        this.begin = newest - this.span;
+        say(this.from, `${Math.round(this.span / 60)} min ago`);
         const values = points.flatMap((point) => this.series.map(({ of }) => of(point) ?? 0));
         this.top = nice(Math.max(0, ...values));
         for (const { mark, part } of this.marks) say(mark, this.show(this.top * part));
@@ -82,7 +88,7 @@ export class Plot {
     }
 
     #x(point) {
-        return (point.at - this.begin) / ((STEPS - 1) * STEP_S) * WIDTH;
+        return (point.at - this.begin) / this.span * WIDTH;
     }
 
     #y(value) {
@@ -106,7 +112,7 @@ export class Plot {
 
     #point(event) {
         const box = this.canvas.getBoundingClientRect();
-        const at = this.begin + (event.clientX - box.left) / box.width * (STEPS - 1) * STEP_S;
+        const at = this.begin + (event.clientX - box.left) / box.width * this.span;
         const near = this.points.reduce((best, point) =>
             (best === null || Math.abs(point.at - at) < Math.abs(best - at) ? point.at : best), null);
         this.#read(near);

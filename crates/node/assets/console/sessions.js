@@ -2,7 +2,7 @@
 
 import { get, post } from './api.js';
 import { announce, byId, confirm, h, say } from './dom.js';
-import { count, duration, many } from './format.js';
+import { ago, count, duration, many } from './format.js';
 import { Table } from './table.js';
 import { unseen } from './calls.js';
 
@@ -135,5 +135,5 @@ function list(title, texts) {
 }
 
 function used(idle) {
-    return { text: `${duration(idle)} ago`, title: new Date(Date.now() - idle).toLocaleString('en-GB') };
+    return ago(Date.now() - idle);
 }
