@@ -40,9 +40,9 @@ export async function sayYes(page) {
     await page.locator('#confirm[open]').waitFor({ state: 'detached', timeout: SOON }).catch(() => {});
 }
 
-/** The rows of a view's table, each as the texts of its cells. */
-export function rows(page, view) {
-    return page.locator(`#${view} tbody tr`).evaluateAll(rows =>
+/** The rows of a table, each as the texts of its cells. */
+export function rows(page, table) {
+    return page.locator(`[data-table="${table}"] tbody tr`).evaluateAll(rows =>
         rows.map(row => [...row.cells].map(cell => cell.textContent)));
 }
 

@@ -66,8 +66,8 @@ async function withoutToken() {
 
     await runner.run('the-address-leads-to-the-page', async () => {
         await page.waitForURL('**/console/*');
-        await until('the node is ready', async () => (await rows(page, 'overview'))[0]?.[1].startsWith('ready'));
-        const pools = (await rows(page, 'overview')).filter(row => row[0] === 'demo');
+        await until('the node is ready', async () => (await rows(page, 'nodes'))[0]?.[1].startsWith('ready'));
+        const pools = (await rows(page, 'workers')).filter(row => row[0] === 'demo');
         expectEqual(pools.length, 1, 'workers of the demo pool');
     });
 
@@ -124,8 +124,8 @@ async function withoutToken() {
         await tabTo(page, '#sessions tbody button');
         await page.keyboard.press('Enter');
         await sayYes(page);
-        await until('the session is gone', async () =>
-            (await page.locator('#sessions').textContent()).includes('No session matches.'));
+        await until('the session is gone', async () => (await rows(page, 'sessions')).length === 0);
+        expect(await page.getByText('No session matches.').isVisible(), 'nothing says so');
         expectEqual((await victim.send({ id: 9, method: 'ping' })).status, 404, 'the status of its next request');
         expectEqual((await other.send({ id: 9, method: 'ping' })).status, 200, 'the status of the other session');
         await page.locator('#filter').focus();
@@ -174,7 +174,7 @@ async function withoutToken() {
 
     await runner.run('the-theme-is-switched', async () => {
         await page.reload();
-        await until('the node is shown', async () => (await rows(page, 'overview')).length > 0);
+        await until('the node is shown', async () => (await rows(page, 'nodes')).length > 0);
         const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
         const system = await ground();
         await page.emulateMedia({ colorScheme: 'dark' });
@@ -227,12 +227,12 @@ async function withToken() {
         await shootEverywhere('login');
         await page.keyboard.type(values.token);
         await page.keyboard.press('Enter');
-        await until('the node is shown', async () => (await rows(page, 'overview')).length > 0);
+        await until('the node is shown', async () => (await rows(page, 'nodes')).length > 0);
         expectEqual(await page.locator('#login[open]').count(), 0, 'open dialogs');
     });
     await runner.run('the-token-is-kept-for-the-tab-alone', async () => {
         await page.reload();
-        await until('the node is shown', async () => (await rows(page, 'overview')).length > 0);
+        await until('the node is shown', async () => (await rows(page, 'nodes')).length > 0);
         expectEqual(await page.evaluate(() => localStorage.length + document.cookie.length), 0, 'what is kept elsewhere');
         const second = await context.newPage();
         await second.goto(new URL('/console/', values.admin).href);

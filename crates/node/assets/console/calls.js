@@ -23,7 +23,7 @@ export class Calls {
             { name: 'Principal', kind: 'mono', cell: ({ principal }) => principal },
             { name: 'Call', kind: 'mono', cell: ({ id }) => ({ text: `…${id.slice(-8)}`, title: id }) },
         ], {
-            caption: 'Calls in flight', key: ({ id, node }) => `${node} ${id}`, empty: 'No call is in flight.',
+            id: 'calls', caption: 'Calls in flight', key: ({ id, node }) => `${node} ${id}`, empty: 'No call is in flight.',
             action: {
                 short: ({ state }) => (state === 'cancelling' ? 'Again' : 'Cancel'),
                 name: ({ target, method, id }) => `Cancel ${target ?? method}, call ${id}`,

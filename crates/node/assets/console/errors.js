@@ -17,7 +17,7 @@ export class Errors {
             { name: 'Session', kind: 'mono', cell: ({ session }) => (session ? { text: `${session.slice(0, 10)}…`, title: session } : '–') },
             { name: 'Trace', kind: 'mono', cell: ({ trace }) => trace },
             { name: 'Node', kind: 'mono', cell: ({ node }) => node },
-        ], { caption: 'Recent errors, the newest first', key: (error) => error.key, empty: 'Nothing has been refused, and nothing has failed.' });
+        ], { id: 'errors', caption: 'Recent errors, the newest first', key: (error) => error.key, empty: 'Nothing has been refused, and nothing has failed.' });
         this.note = h('span', { class: 'quiet' });
         this.unseen = unseen();
         byId('errors').append(this.unseen.element,

@@ -43,7 +43,7 @@ export class Overview {
             { name: 'Up', kind: 'num', cell: (node) => (node.trouble ? '–' : since(node.uptime_ms)) },
             { name: 'Version', cell: (node) => node.version },
             { name: 'Address', kind: 'mono', cell: (node) => node.address || '–' },
-        ], { caption: 'Nodes', key: (node) => node.id, empty: 'No node has been seen.' });
+        ], { id: 'nodes', caption: 'Nodes', key: (node) => node.id, empty: 'No node has been seen.' });
         this.workers = new Table([
             { name: 'Pool', cell: ({ pool }) => pool.name },
             { name: 'Worker', kind: 'mono', cell: ({ worker }) => worker?.id },
@@ -53,7 +53,7 @@ export class Overview {
             { name: 'Tools', kind: 'num', cell: ({ pool }) => count(pool.tools) },
             { name: 'Prompts', kind: 'num', cell: ({ pool }) => count(pool.prompts) },
             { name: 'Resources', kind: 'num', cell: ({ pool }) => count(pool.resources) },
-        ], { caption: 'Pools and workers', key: ({ pool, worker }) => worker?.id ?? pool.name,
+        ], { id: 'workers', caption: 'Pools and workers', key: ({ pool, worker }) => worker?.id ?? pool.name,
             empty: 'No worker has joined.' });
         const perSecond = (name) => (point) => point[name] / STEP_S;
         this.plots = [

@@ -23,6 +23,7 @@ export class Sessions {
             { name: 'Streams', extra: true, kind: 'num', cell: ({ streams }) => count(streams) },
             { name: 'Used', kind: 'num', cell: ({ idle_ms: idle }) => used(idle) },
         ], {
+            id: 'sessions',
             caption: 'Sessions; arrow keys move, Enter opens, Tab reaches the button that ends the session',
             key: ({ id }) => id,
             empty: 'There are no sessions.',

@@ -3,7 +3,7 @@
 import { h, say } from './dom.js';
 
 /// columns: [{ name, extra?, kind?: 'num' | 'clip' | 'wrap' | 'mono', cell: item => text | { text, title } | Element }]
-/// options: { caption, key: item => string, empty, open?: item => void, action?: { name: item => string, run: item => void } }
+/// options: { id, caption, key: item => string, empty, open?: item => void, action?: { name: item => string, run: item => void } }
 export class Table {
     constructor(columns, options) {
         this.columns = columns;
@@ -13,7 +13,7 @@ export class Table {
         const heads = columns.map((column) =>
             h('th', { scope: 'col', class: classes(column, column.kind === 'num' && 'num') }, column.name));
         if (options.action) heads.push(h('th', { scope: 'col', class: 'num' }, h('span', { class: 'hidden' }, 'Action')));
-        this.table = h('table', {}, h('caption', { class: 'hidden' }, options.caption),
+        this.table = h('table', { 'data-table': options.id }, h('caption', { class: 'hidden' }, options.caption),
             h('thead', {}, h('tr', {}, ...heads)), this.body);
         this.none = h('p', { class: 'none' }, 'Loading …');
         this.more = h('p', { class: 'more', hidden: true });
