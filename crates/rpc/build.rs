@@ -3,7 +3,11 @@
 use std::error::Error;
 
 const INCLUDE: &str = "../../proto";
-const CONTRACTS: [&str; 2] = ["shoal/worker/v1/worker.proto", "shoal/node/v1/node.proto"];
+const CONTRACTS: [&str; 3] = [
+    "shoal/worker/v1/worker.proto",
+    "shoal/node/v1/node.proto",
+    "shoal/node/v1/console.proto",
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed={INCLUDE}/shoal");

@@ -32,6 +32,7 @@ command_of() {
         python) COMMAND=("$TOOLS/python/bin/python" -B "$INTEROP/python/client.py") ;;
         go) COMMAND=("$TOOLS/interop-go") ;;
         rmcp) COMMAND=("$TOOLS/rmcp/debug/shoal-interop-rmcp") ;;
+        console) COMMAND=(node "$INTEROP/console/run.js") ;;
         conformance) COMMAND=(node "$INTEROP/conformance/run.js") ;;
         *) COMMAND=(node "$INTEROP/$1/client.js") ;;
     esac

@@ -5,8 +5,9 @@ START_SECONDS=30
 STOP_SECONDS=15
 
 SERVERS=()
-# Where the server that was started last is.
+# Where the server that was started last is, and its admin port.
 URL=
+ADMIN=
 SERVER_LOG=
 
 # build_shoal: sets SHOAL; false if there is none
@@ -37,9 +38,9 @@ http_status() {
     cut -d ' ' -f 2 <<<"$line"
 }
 
-# start_server NAME ARGUMENT…: `shoal serve` on free ports; sets URL
+# start_server NAME ARGUMENT…: `shoal serve` on free ports; sets URL and ADMIN
 start_server() {
-    local name=$1 admin pid deadline
+    local name=$1 pid deadline
     shift
     SERVER_LOG=$(log_of "server-$name")
     : >"$SERVER_LOG.out"
@@ -51,8 +52,8 @@ start_server() {
     deadline=$((SECONDS + START_SECONDS))
     while [[ $SECONDS -lt $deadline ]]; do
         URL=$(sed -n 's/^shoal: serving MCP on \(http[^ ]*\).*/\1/p' "$SERVER_LOG.out" | head -n 1)
-        admin=$(sed -n 's/^shoal: admin on \(http[^ ]*\).*/\1/p' "$SERVER_LOG.out" | head -n 1)
-        if [[ -n $URL && -n $admin && $(http_status "${admin%/}/readyz") == 200 ]]; then
+        ADMIN=$(sed -n 's/^shoal: admin on \(http[^ ]*\).*/\1/p' "$SERVER_LOG.out" | head -n 1)
+        if [[ -n $URL && -n $ADMIN && $(http_status "${ADMIN%/}/readyz") == 200 ]]; then
             pass "$name: starts"
             return 0
         fi

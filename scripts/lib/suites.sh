@@ -199,6 +199,34 @@ suite_cluster() {
     fi
 }
 
+# The operators' console in a browser; TEST_SCREENSHOTS=DIR keeps pictures of it.
+suite_console() {
+    heading "console"
+    local token=only-for-this-test-$RANDOM
+    if ! have chromium; then
+        fail "console" "$(needs chromium)"
+        return 0
+    fi
+    once build_shoal || return 0
+    local screenshots=${TEST_SCREENSHOTS:-$WORK/screenshots}
+    if start_server console --demo; then
+        client "console: by keyboard" console --url "$URL" --admin "$ADMIN" \
+            --chromium "$CHROMIUM" --screenshots "$screenshots"
+        stop_servers
+    fi
+    cat >"$WORK/console.toml" <<-END
+		[server]
+		admin_token = { value = "$token" }
+		[pools.demo]
+		backend = "demo"
+	END
+    if start_server console-with-token --config "$WORK/console.toml"; then
+        client "console: with a token" console --url "$URL" --admin "$ADMIN" --token "$token" \
+            --chromium "$CHROMIUM" --screenshots "$screenshots"
+        stop_servers
+    fi
+}
+
 suite_stdio() {
     heading "stdio"
     once build_shoal || return 0

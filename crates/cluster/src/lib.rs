@@ -12,11 +12,13 @@
 //! | `routed/search.rs` | the search for an owner, with patience |
 //! | `routed/stream.rs` | streams that outlive owners |
 //! | `peers.rs`, `rpc_peers.rs` | the ways to other nodes |
+//! | `fleet.rs` | all nodes as operators see them |
 //! | `workers.rs`, `workers/plan.rs` | which nodes a worker is joined to |
 
 mod backoff;
 mod cache;
 mod config;
+mod fleet;
 mod members;
 mod peers;
 mod placement;
@@ -31,6 +33,9 @@ mod view;
 mod workers;
 
 pub use config::{MembersConfig, RoutingConfig};
+pub use fleet::{
+    Fleet, Gathered, Located, NodeSeen, Overview, PoolSeen, RatePoint, Unseen, WorkerSeen,
+};
 pub use members::{Members, NodeLoad, Ownership};
 pub use peers::{PeerGateways, Peers};
 pub use routed::RoutedGateway;

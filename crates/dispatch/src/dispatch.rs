@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_ports::{Bus, Worker, WorkerId, WorkerSet};
+use shoal_ports::{Bus, CallId, CallReport, Listing, SessionId, Worker, WorkerId, WorkerSet};
 use shoal_protocol::KeyRing;
 use tokio::runtime::Handle;
 
@@ -74,6 +74,22 @@ impl Dispatch {
     /// What two pools both claim, for `/readyz` and the status.
     pub fn conflicts(&self) -> Vec<Conflict> {
         self.shared.view().catalog.conflicts.clone()
+    }
+
+    /// How many calls are in flight here, of either era.
+    pub fn in_flight(&self) -> usize {
+        self.shared.in_flight.len()
+    }
+
+    /// The calls in flight here, the oldest first; those of one session only, if one is given.
+    pub fn calls(&self, session: Option<&SessionId>, limit: usize) -> Listing<CallReport> {
+        self.shared.in_flight.list(session, limit)
+    }
+
+    /// Tells a call in flight to stop, whoever began it; `false` when it is not here. Its caller sees it end
+    /// as one that was cancelled.
+    pub fn cancel(&self, call: CallId, reason: &str) -> bool {
+        self.shared.in_flight.cancel(call, reason)
     }
 
     /// What an operator can see.

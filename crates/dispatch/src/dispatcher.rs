@@ -91,18 +91,16 @@ impl Dispatcher for Dispatch {
         if !call.method.runs_on_backend() {
             return self.list(&view, &call);
         }
-        if let Err(error) = check_members(call.params.as_ref()) {
-            return Ok(answered(CallOutcome::Error(error)));
-        }
-        match call.caller.revision.era() {
-            Era::Legacy => self.start_legacy(&view, call).await,
-            Era::Modern => self.start_modern(&view, call).await,
-        }
+        let place = self.shared.in_flight.enter(&call);
+        Ok(place.follow(self.begin(&view, call).await?))
     }
 
     async fn resume(&self, call: Call, after: u64) -> Result<RunningCall, CallFailure> {
         match (call.method.runs_on_backend(), call.caller.revision.era()) {
-            (true, Era::Legacy) => self.resume_legacy(call, after).await,
+            (true, Era::Legacy) => {
+                let place = self.shared.in_flight.enter(&call);
+                Ok(place.follow(self.resume_legacy(call, after).await?))
+            }
             // Nobody owns such a call: whoever has it begins it.
             _ => self.start(call).await,
         }
@@ -130,6 +128,18 @@ impl Dispatcher for Dispatch {
     async fn end_session(&self, session: &SessionId) {
         let view = self.shared.view();
         join_all(view.members().map(|m| m.worker.end_session(session))).await;
+    }
+}
+
+impl Dispatch {
+    async fn begin(&self, view: &View, call: Call) -> Result<RunningCall, CallFailure> {
+        if let Err(error) = check_members(call.params.as_ref()) {
+            return Ok(answered(CallOutcome::Error(error)));
+        }
+        match call.caller.revision.era() {
+            Era::Legacy => self.start_legacy(view, call).await,
+            Era::Modern => self.start_modern(view, call).await,
+        }
     }
 }
 

@@ -18,6 +18,7 @@ mod config;
 mod dispatch;
 mod dispatcher;
 mod durability;
+mod in_flight;
 mod line;
 mod pools;
 mod rounds;

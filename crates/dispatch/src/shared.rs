@@ -12,6 +12,7 @@ use tokio::task::AbortHandle;
 use crate::bridge::ParkingLot;
 use crate::catalog::Catalog;
 use crate::config::Config;
+use crate::in_flight::InFlight;
 use crate::pools::{Registry, View};
 use crate::subscriptions::Subscriptions;
 
@@ -29,6 +30,7 @@ pub(crate) struct Shared {
     newest: Arc<Mutex<Arc<ServerFacts>>>,
     pub(crate) lot: Arc<ParkingLot>,
     pub(crate) subscriptions: Subscriptions,
+    pub(crate) in_flight: Arc<InFlight>,
     view: RwLock<Arc<View>>,
     /// Tells whoever waits for a worker that the view has changed.
     changes: watch::Sender<()>,
@@ -54,6 +56,7 @@ impl Shared {
             newest: Arc::new(Mutex::new(facts.clone())),
             facts: watch::Sender::new(facts),
             subscriptions: Subscriptions::default(),
+            in_flight: Arc::default(),
             view: RwLock::new(Arc::new(view)),
             changes: watch::Sender::new(()),
             registry: Mutex::default(),

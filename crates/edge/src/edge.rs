@@ -13,6 +13,7 @@ use crate::config::EdgeConfig;
 use crate::front;
 use crate::load::Load;
 use crate::modern::Hub;
+use crate::recorder::Recorder;
 
 /// An edge: what it needs, gathered by whoever wires the node.
 pub struct Edge {
@@ -32,6 +33,8 @@ pub struct Edge {
     pub drain: CancellationToken,
     /// Counts what is under way; keep a clone to watch a drain.
     pub load: Load,
+    /// Records what becomes of requests; keep a clone to read it.
+    pub recorder: Recorder,
 }
 
 /// An edge at work.
@@ -44,6 +47,7 @@ pub(crate) struct EdgeState {
     pub(crate) config: EdgeConfig,
     pub(crate) drain: CancellationToken,
     pub(crate) load: Load,
+    pub(crate) recorder: Recorder,
 }
 
 impl Edge {
@@ -60,6 +64,7 @@ impl Edge {
             config: self.config,
             drain: self.drain,
             load: self.load,
+            recorder: self.recorder,
         });
         let mut router = Router::new()
             .route(&paths.0, any(front::mcp))

@@ -1,6 +1,7 @@
 //! What every request passes before its endpoint sees it, and every answer on its way back.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -83,9 +84,13 @@ async fn serve(edge: &Arc<EdgeState>, endpoint: Endpoint, request: Request) -> R
     let mut response;
     match edge.access.check(&head) {
         Ok(origin) => {
+            let began = Instant::now();
             response = match enter(edge, endpoint, &head, body).await {
                 Ok(response) => response,
-                Err(refused) => answer::refusal(&refused),
+                Err(refused) => {
+                    record(edge, &head, &refused, began);
+                    answer::refusal(&refused)
+                }
             };
             if let Some(origin) = origin {
                 cors::allow(&mut response, origin);
@@ -99,6 +104,17 @@ async fn serve(edge: &Arc<EdgeState>, endpoint: Endpoint, request: Request) -> R
         response.headers_mut().insert(header::CONNECTION, close);
     }
     response
+}
+
+/// Records how a post was refused.
+fn record(edge: &EdgeState, head: &Parts, refused: &Refused, began: Instant) {
+    match &refused.record {
+        Some(record) => record.refused(&refused.why),
+        None if head.method == Method::POST => {
+            edge.recorder.refused_unread(&refused.why, began.elapsed());
+        }
+        None => {}
+    }
 }
 
 async fn enter(

@@ -51,10 +51,14 @@ pub(crate) async fn post(
         }
         (None, _) => return Err(Refusal::SessionMissing.into()),
     };
-    open(visit, session).await
+    open(visit, session, &permit).await
 }
 
-async fn open(visit: &Visit<'_>, initialize: Request) -> Result<Response, Refused> {
+async fn open(
+    visit: &Visit<'_>,
+    initialize: Request,
+    permit: &RequestPermit,
+) -> Result<Response, Refused> {
     let open = OpenSession {
         principal: visit.principal.clone(),
         transport: SessionTransport::Streamable,
@@ -69,6 +73,9 @@ async fn open(visit: &Visit<'_>, initialize: Request) -> Result<Response, Refuse
         .ok_or_else(|| internal("the new session did not answer initialize"))?;
     let session = HeaderValue::from_str(opened.session.as_str())
         .map_err(|_| internal("the new session's id does not fit into a header"))?;
+    if let Some(record) = &permit.record {
+        record.answered(&response);
+    }
     let mut response = answer::json(StatusCode::OK, response);
     response
         .headers_mut()
@@ -89,10 +96,20 @@ async fn deliver(
         .deliver(&to(visit, session), Post::new(body))
         .await?;
     Ok(match delivered {
-        Delivered::Accepted => answer::empty(StatusCode::ACCEPTED),
-        Delivered::Json(text) => answer::json(StatusCode::OK, text),
+        Delivered::Accepted => {
+            if let Some(record) = &permit.record {
+                record.answered(b"");
+            }
+            answer::empty(StatusCode::ACCEPTED)
+        }
+        Delivered::Json(text) => {
+            if let Some(record) = &permit.record {
+                record.answered(&text);
+            }
+            answer::json(StatusCode::OK, text)
+        }
         Delivered::Stream(stream) => {
-            let frames = StreamFrames::of_post(stream, edge);
+            let frames = StreamFrames::of_post(stream, edge, permit.record.clone());
             sse::response(frames, edge.config.timing.keep_alive, permit)
         }
     })

@@ -7,6 +7,7 @@
 //! | `post.rs`, `era.rs` | a posted message, and which era it belongs to |
 //! | `modern.rs`, `modern/` | 2026-07-28: calls, `server/discover`, `subscriptions/listen` |
 //! | `legacy.rs`, `legacy/` | sessions over Streamable HTTP, and HTTP+SSE of 2024-11-05 |
+//! | `recorder.rs` | how requests end and how long they take, for operators |
 //! | `sse.rs` | event streams that are written only as fast as they are read |
 //! | `refusal.rs` | every refusal with its status and code (`docs/errors.md`) |
 //!
@@ -28,6 +29,7 @@ mod media;
 mod modern;
 mod names;
 mod post;
+mod recorder;
 mod refusal;
 mod sse;
 
@@ -35,3 +37,4 @@ pub use authenticate::{InvalidToken, NoAuthentication, StaticToken, StaticTokens
 pub use config::{EdgeConfig, HttpSsePaths, Limits, Timing};
 pub use edge::Edge;
 pub use load::Load;
+pub use recorder::{Gauges, Recorder};

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use shoal_ports::Principal;
 
 use crate::config::Limits;
+use crate::recorder::RequestRecord;
 use crate::refusal::Refusal;
 
 /// Counts what is under way on an edge. A cheap handle: clones count together.
@@ -34,7 +35,10 @@ impl Load {
 
     pub(crate) fn admit_request(&self, limits: &Limits) -> Result<RequestPermit, Refusal> {
         let limit = limits.requests_in_flight;
-        let permit = RequestPermit(Arc::clone(&self.0));
+        let permit = RequestPermit {
+            counts: Arc::clone(&self.0),
+            record: None,
+        };
         if self.0.requests.fetch_add(1, Ordering::Relaxed) < limit {
             Ok(permit)
         } else {
@@ -72,11 +76,15 @@ impl Load {
 }
 
 /// Counts one POST until it is dropped.
-pub(crate) struct RequestPermit(Arc<Counts>);
+pub(crate) struct RequestPermit {
+    counts: Arc<Counts>,
+    /// What is recorded of it, if it asks for something.
+    pub(crate) record: Option<RequestRecord>,
+}
 
 impl Drop for RequestPermit {
     fn drop(&mut self) {
-        self.0.requests.fetch_sub(1, Ordering::Relaxed);
+        self.counts.requests.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

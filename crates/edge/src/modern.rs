@@ -60,11 +60,21 @@ async fn serve_request(
     let checked = check::request(&visit.head.headers, version, &meta, &request, dispatcher)
         .map_err(Refusal::Modern)?;
     match request.method {
-        Method::Discover => Ok(discover::answer(visit.edge, &request.id)),
+        Method::Discover => {
+            if let Some(record) = &permit.record {
+                record.answered(b"");
+            }
+            Ok(discover::answer(visit.edge, &request.id))
+        }
         Method::Listen => {
             // A subscription is a stream that stays, not a request under way.
+            let record = permit.record.clone();
             drop(permit);
-            listen::serve(visit, request).await
+            let listening = listen::serve(visit, request).await?;
+            if let Some(record) = record {
+                record.answered(b"");
+            }
+            Ok(listening)
         }
         _ => Ok(call::serve(visit, meta, checked, request, permit).await),
     }

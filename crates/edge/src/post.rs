@@ -1,5 +1,7 @@
 //! A message posted to the MCP endpoint: read, parsed once, and handed to its era.
 
+use std::time::Instant;
+
 use axum::body::Body as HttpBody;
 use axum::response::Response;
 use bytes::Bytes;
@@ -7,6 +9,7 @@ use shoal_protocol::{Body, RequestId};
 
 use crate::era::{self, Selected, VersionHeader};
 use crate::front::Visit;
+use crate::recorder::RequestRecord;
 use crate::refusal::{Refusal, Refused};
 use crate::{body, legacy, media, modern};
 
@@ -14,7 +17,8 @@ use crate::{body, legacy, media, modern};
 pub(crate) async fn serve(visit: &Visit<'_>, http_body: HttpBody) -> Result<Response, Refused> {
     let edge = visit.edge;
     let headers = &visit.head.headers;
-    let permit = edge.load.admit_request(&edge.config.limits)?;
+    let began = Instant::now();
+    let mut permit = edge.load.admit_request(&edge.config.limits)?;
     media::expect_json_body(headers)?;
     media::expect_both(headers)?;
     let version = VersionHeader::of(headers)?;
@@ -22,6 +26,8 @@ pub(crate) async fn serve(visit: &Visit<'_>, http_body: HttpBody) -> Result<Resp
     let text = read(visit, http_body).await?;
     let message = parse(visit, &text)?;
     let id = request_id(&message);
+    let record = RequestRecord::of(&edge.recorder, began, &message, session.as_ref());
+    permit.record.clone_from(&record);
     let selected = era::select(version, session.is_some(), &message);
     let answer = match selected {
         Ok(Selected::Legacy) => legacy::post(visit, session, message, permit).await,
@@ -31,6 +37,7 @@ pub(crate) async fn serve(visit: &Visit<'_>, http_body: HttpBody) -> Result<Resp
     // Whatever refused it, a request is told by its id.
     answer.map_err(|refused| Refused {
         id: refused.id.or(id),
+        record: refused.record.or(record),
         ..refused
     })
 }

@@ -8,6 +8,8 @@ use http::StatusCode;
 use shoal_ports::{AuthError, GatewayError, Kind};
 use shoal_protocol::{InvalidEventId, InvalidMessage, RequestId, Revision, RpcError, code};
 
+use crate::recorder::RequestRecord;
+
 /// When to come back where nothing better is known.
 const SOON: Duration = Duration::from_secs(1);
 
@@ -188,10 +190,11 @@ pub(crate) fn status_of_outcome(code: i64) -> StatusCode {
 }
 
 /// A refusal on its way out, with the id of the request that it answers.
-#[derive(Debug)]
 pub(crate) struct Refused {
     pub(crate) why: Box<Refusal>,
     pub(crate) id: Option<RequestId>,
+    /// What is recorded of that request, once it has been read.
+    pub(crate) record: Option<RequestRecord>,
 }
 
 impl Refused {
@@ -200,6 +203,7 @@ impl Refused {
         Self {
             why: Box::new(why.into()),
             id,
+            record: None,
         }
     }
 }

@@ -1,7 +1,8 @@
-//! The operators' port: is the process alive, is it ready, what does it do.
+//! The operators' port: is the process alive, is it ready, what does it do; and the console.
 
 mod access;
 mod answers;
+mod console;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use shoal_telemetry::metrics;
 
 use access::Access;
 pub use answers::{EdgeReport, Readiness, StatusReport, StoreReport};
+pub use console::Console;
 
 /// What operators can ask a node.
 pub trait Observed: Send + Sync + 'static {
@@ -27,7 +29,12 @@ pub trait Observed: Send + Sync + 'static {
 }
 
 /// The admin port's router. `listen` and `hosts` say by which names it may be reached.
-pub fn router(observed: Arc<dyn Observed>, listen: SocketAddr, hosts: &[String]) -> Router {
+pub fn router(
+    observed: Arc<dyn Observed>,
+    console: Option<Console>,
+    listen: SocketAddr,
+    hosts: &[String],
+) -> Router {
     let access = Arc::new(Access::new(listen, hosts));
     Router::new()
         .route("/livez", get(livez))
@@ -36,6 +43,7 @@ pub fn router(observed: Arc<dyn Observed>, listen: SocketAddr, hosts: &[String])
         .route("/metrics", get(numbers))
         .fallback(nothing_here)
         .with_state(observed)
+        .merge(console.map_or_else(Router::new, Console::router))
         .layer(middleware::from_fn_with_state(access, check))
 }
 
@@ -83,7 +91,7 @@ async fn numbers() -> Response {
 }
 
 async fn nothing_here() -> Response {
-    let paths = ["/livez", "/readyz", "/status", "/metrics"];
+    let paths = ["/livez", "/readyz", "/status", "/metrics", "/console/"];
     answer(
         StatusCode::NOT_FOUND,
         &serde_json::json!({ "error": "there is nothing here", "paths": paths }),

@@ -7,12 +7,17 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_cluster::{
-    JoinConfig, Members, MembersConfig, NodeLoad, Ownership, Peers, RoutedGateway, RoutingConfig,
-    RpcPeers, WorkerJoins,
+    Fleet, JoinConfig, Members, MembersConfig, NodeLoad, Ownership, Peers, RoutedGateway,
+    RoutingConfig, RpcPeers, WorkerJoins,
 };
 use shoal_dispatch::Dispatch;
-use shoal_ports::{Dispatcher as _, NodeId, NodeInfo, SessionGateway, StoreError, Worker};
-use shoal_rpc::{ClusterServer, Gateways, JoiningWorker, LinkConfig, serve_gateway, serve_workers};
+use shoal_ports::{
+    Dispatcher as _, Inspector, NodeId, NodeInfo, SessionGateway, StoreError, Worker,
+};
+use shoal_rpc::{
+    ClusterServer, Gateways, JoiningWorker, LinkConfig, serve_gateway, serve_inspector,
+    serve_workers,
+};
 use shoal_session::Sessions;
 use shoal_worker::WorkerRuntime;
 use tokio::net::TcpListener;
@@ -75,6 +80,7 @@ impl Bound {
         id: &NodeId,
         membership: &Membership,
         dispatch: &Dispatch,
+        inspector: Arc<dyn Inspector>,
     ) -> anyhow::Result<Listener> {
         let config = link_config(settings);
         let nodes = membership.members.announced();
@@ -90,6 +96,7 @@ impl Bound {
         let server = ClusterServer {
             workers: Some(workers),
             gateway,
+            console: Some(serve_inspector(id.clone(), inspector)),
             config,
         };
         let listener = TcpListener::from_std(self.listener)?;
@@ -120,6 +127,17 @@ impl Listener {
             tracing::debug!("some links did not end in time");
         }
     }
+}
+
+/// All nodes, as operators see them from here.
+pub(crate) fn fleet(
+    settings: &Settings,
+    id: &NodeId,
+    inspector: Arc<dyn Inspector>,
+    membership: Option<&Membership>,
+) -> Fleet {
+    let members = membership.map(|membership| membership.members.clone());
+    Fleet::new(id.clone(), inspector, members, link_config(settings))
 }
 
 /// Keeps this process's workers linked to the nodes of other processes, where there are any.

@@ -1,5 +1,6 @@
 //! The settings of a process, and where they come from: defaults, a file, the environment, flags.
 
+mod admin_token;
 mod auth;
 mod calls;
 mod catalog;
@@ -28,6 +29,7 @@ mod telemetry;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+pub use admin_token::AdminToken;
 pub use auth::{Auth, AuthMode, Token, TokenHash};
 pub use calls::Calls;
 pub use catalog::{CacheScope, Catalog, ServerInfo};
@@ -191,6 +193,7 @@ fn holds_secrets(keys: &[String]) -> bool {
         keys.as_slice(),
         ["state_keys", ..]
             | ["node", "store"]
+            | ["server", "admin_token", ..]
             | ["auth", "tokens", ..]
             | ["telemetry", "endpoint" | "headers", ..]
             | ["pools", _, "backend", "stdio", "env", ..]

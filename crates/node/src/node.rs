@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use axum::Router;
-use shoal_cluster::{Members, RoutedGateway};
+use shoal_cluster::{Fleet, Members, RoutedGateway};
 use shoal_dispatch::Dispatch;
 use shoal_edge::Edge;
 use shoal_ports::memory::MemoryBus;
-use shoal_ports::{Authenticator, Bus, NodeId, SessionGateway, Store};
+use shoal_ports::{Authenticator, Bus, Inspector, NodeId, SessionGateway, Store};
 use shoal_session::Sessions;
 use shoal_telemetry::metrics::Registration;
 use shoal_worker::WorkerRuntime;
@@ -21,6 +21,7 @@ pub(crate) use watch::Watch;
 
 use crate::cluster::{self, Listener};
 use crate::config::{Role, Settings};
+use crate::inspect::{self, LocalInspector};
 use crate::roles;
 use crate::storage::Storage;
 
@@ -29,6 +30,8 @@ pub struct Node {
     pub(crate) settings: Settings,
     pub(crate) workers: Vec<Arc<WorkerRuntime>>,
     pub(crate) watch: Arc<Watch>,
+    /// All nodes, as operators see them from here.
+    pub(crate) fleet: Arc<Fleet>,
     /// What other processes reach, where they can.
     pub(crate) listener: Option<Listener>,
     /// Keeps this process's workers linked to the other nodes.
@@ -71,20 +74,27 @@ impl Node {
             true => Some(join(&settings, &id, address, &storage, &dispatch, news.clone()).await?),
             false => None,
         };
-        let listener = match (cluster, &membership) {
+        let watch = Watch::new(&settings, id.clone(), dispatch, membership, &storage);
+        let watch = Arc::new(watch);
+        tokio::spawn(inspect::sample(Arc::downgrade(&watch)));
+        let inspector: Arc<dyn Inspector> = Arc::new(LocalInspector::new(watch.clone()));
+        let membership = watch.membership.as_ref();
+        let listener = match (cluster, membership) {
             (Some(bound), Some(membership)) => {
-                Some(bound.serve(&settings, &id, membership, &dispatch)?)
+                let local = Arc::clone(&inspector);
+                Some(bound.serve(&settings, &id, membership, &watch.dispatch, local)?)
             }
             _ => None,
         };
-        let joins = cluster::joins(&settings, &workers, membership.as_ref());
-        let watch = Arc::new(Watch::new(&settings, id, dispatch, membership, &storage));
+        let joins = cluster::joins(&settings, &workers, membership);
+        let fleet = cluster::fleet(&settings, &id, inspector, membership);
         let counted = gauges::observe(&watch, &storage);
         Ok(Self {
             settings,
             workers,
             watch,
             _counted: counted,
+            fleet: Arc::new(fleet),
             listener,
             joins,
             news,
@@ -110,6 +120,7 @@ impl Node {
             config: roles::edge_config(&self.settings),
             drain: self.watch.drain.clone(),
             load: self.watch.load.clone(),
+            recorder: self.watch.recorder.clone(),
         }))
     }
 }

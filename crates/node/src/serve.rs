@@ -6,8 +6,11 @@ use std::net::SocketAddr;
 use anyhow::Context as _;
 use shoal_ports::NodeId;
 
+use crate::admin::Console;
 use crate::cli::Serve;
-use crate::config::{self, AuthMode, Backend, Environment, Loaded, Pool, Role, Settings};
+use crate::config::{
+    self, AdminToken, AuthMode, Backend, Environment, Loaded, Pool, Role, Settings,
+};
 use crate::exit::Failure;
 use crate::http::{Bound, HttpLimits};
 use crate::node::Node;
@@ -76,7 +79,11 @@ pub async fn run(loaded: Loaded, id: NodeId) -> Result<(), Failure> {
     let node = Node::build(settings, id, others).await?;
 
     let server = &node.settings.server;
-    let admin = admin::router(node.watch.clone(), server.admin, &server.admin_hosts);
+    let token = server.admin_token.as_ref().map(AdminToken::read);
+    let token = token.transpose().map_err(anyhow::Error::msg)?;
+    let (listen, hosts) = (server.admin, &server.admin_hosts);
+    let console = Console::new(node.fleet.clone(), token, listen, hosts);
+    let admin = admin::router(node.watch.clone(), Some(console), listen, hosts);
     let limits = http_limits(&node.settings);
     let addresses = Addresses {
         clients: clients.as_ref().map(Bound::address),

@@ -11,6 +11,7 @@
 //! | the nodes there are | [`Membership`] | `shoal-cluster` | [`memory`], `shoal-store-redis` |
 //! | news for every node | [`Bus`] | sessions, edges, dispatch | [`memory`], `shoal-store-redis` |
 //! | who is calling | [`Authenticator`] | edges | `shoal-edge` |
+//! | what a node does | [`Inspector`] | the operators' console | `shoal-node`, `shoal-rpc` |
 //!
 //! [`contract`] holds one test suite for each storage seam; every engine runs it.
 
@@ -26,6 +27,7 @@ mod dispatcher;
 mod event_log;
 mod gateway;
 mod identity;
+mod inspector;
 mod journal;
 mod kind;
 mod membership;
@@ -50,6 +52,11 @@ pub use gateway::{
     SessionTransport, StreamItem,
 };
 pub use identity::{CallId, DeliveryId, Epoch, NodeId, Principal, SessionId, WorkerId};
+pub use inspector::{
+    CallReport, CallState, ErrorReport, InspectError, Inspector, LATENCY_BOUNDS, Listing,
+    NodeReport, Outcomes, PoolReport, SessionDetail, SessionReport, Step, StreamReport,
+    WorkerReport, mark_of, quantile, shown,
+};
 pub use journal::{Begin, Begun, Journal, JournalEntry, JournaledCall, RunningStream};
 pub use kind::{Kind, Retry};
 pub use membership::{Membership, NodeInfo};

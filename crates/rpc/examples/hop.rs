@@ -114,6 +114,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let server = ClusterServer {
         workers: Some(links),
         gateway: None,
+        console: None,
         config: config.clone(),
     };
     tokio::spawn(server.serve(listener, std::future::pending()));

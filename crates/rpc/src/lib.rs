@@ -4,10 +4,12 @@
 //! |---|---|---|
 //! | [`Worker`](shoal_ports::Worker) | [`RemoteWorker`], made by [`WorkerLinks`] | [`WorkerJoin`], which dials |
 //! | [`SessionGateway`](shoal_ports::SessionGateway) | [`RemoteGateway`], which dials | [`GatewayLinks`] |
+//! | [`Inspector`](shoal_ports::Inspector) | [`RemoteInspector`], which dials | [`ConsoleService`] |
 //!
 //! [`ClusterServer`] serves both kinds of links on one listener. The contracts themselves stand in `proto/`.
 
 mod config;
+mod console;
 mod convert;
 mod error;
 mod gateway;
@@ -19,6 +21,7 @@ mod server;
 mod worker;
 
 pub use config::LinkConfig;
+pub use console::{ConsoleService, RemoteInspector, serve_inspector};
 pub use gateway::RemoteGateway;
 pub use join::{JoinState, JoiningWorker, WorkerJoin};
 pub use serve::{GatewayLinks, Gateways, serve_gateway};

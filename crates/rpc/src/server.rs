@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 
-use crate::{GatewayLinks, LinkConfig, WorkerLinks};
+use crate::{ConsoleService, GatewayLinks, LinkConfig, WorkerLinks};
 
 /// HTTP/2 windows. Links have credit of their own for each call, so these only need to be wide enough for a
 /// link to be busy.
@@ -23,6 +23,8 @@ pub struct ClusterServer {
     pub workers: Option<WorkerLinks>,
     /// Links of edges and other session nodes, if the node takes sessions.
     pub gateway: Option<GatewayLinks>,
+    /// What other nodes' consoles ask, if the node answers them.
+    pub console: Option<ConsoleService>,
     /// Limits and times of the connections.
     pub config: LinkConfig,
 }
@@ -45,6 +47,7 @@ impl ClusterServer {
         let Self {
             workers,
             gateway,
+            console,
             config,
         } = self;
         let stopped = CancellationToken::new();
@@ -56,6 +59,7 @@ impl ClusterServer {
             .initial_connection_window_size(CONNECTION_WINDOW)
             .add_optional_service(workers.as_ref().map(WorkerLinks::service))
             .add_optional_service(gateway.as_ref().map(GatewayLinks::service))
+            .add_optional_service(console.map(ConsoleService::into_service))
             .serve_with_incoming_shutdown(incoming, stopped.clone().cancelled_owned());
         let ending = async {
             shutdown.await;

@@ -6,11 +6,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
-use shoal_ports::ServerFacts;
-use shoal_protocol::Revision;
+use shoal_ports::{ServerFacts, shown};
+use shoal_protocol::{RawJson, RawObject, Revision};
 use tokio::sync::watch;
 
 use crate::state::{CallSlot, Effect, Input, SessionState};
+
+/// Characters of a client's name and version that operators see.
+const LONGEST_CLIENT: usize = 96;
 
 /// A session's actor.
 pub(crate) struct SessionActor;
@@ -52,6 +55,8 @@ pub(crate) struct Shared {
     pub(crate) in_flight: std::sync::atomic::AtomicUsize,
     /// The negotiated revision.
     pub(crate) revision: std::sync::OnceLock<Revision>,
+    /// Name and version of the client, as operators see them.
+    pub(crate) client: std::sync::OnceLock<Arc<str>>,
 }
 
 /// What an actor starts from.
@@ -137,6 +142,18 @@ impl ActorState {
             && let Some(revision) = self.session.revision()
         {
             let _ = self.shared.revision.set(revision);
+            if let Some(client) = self.session.caller().client_info.as_ref() {
+                let _ = self.shared.client.set(client_name(client));
+            }
         }
     }
+}
+
+/// Name and version of a client.
+fn client_name(info: &RawJson) -> Arc<str> {
+    let info = RawObject::of(info).unwrap_or_default();
+    let member = |name: &str| info.get(name).and_then(|value| value.string());
+    let name = member("name").unwrap_or_default();
+    let version = member("version").unwrap_or_default();
+    shown(format!("{name} {version}").trim(), LONGEST_CLIENT).into()
 }

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::actor::{Reply, SessionMsg, Shared};
 use crate::config::SessionConfig;
+use crate::sessions::About;
 use crate::state::{CallSlot, Effect, Input};
 use crate::streams::Streams;
 
@@ -107,6 +108,15 @@ impl LiveSession {
         match self.actor.call(message, None).await {
             Ok(CallResult::Success(reply)) => Some(reply),
             _ => None,
+        }
+    }
+
+    /// What operators see of it.
+    pub(crate) fn about(&self) -> About {
+        About {
+            client: self.shared.client.get().cloned(),
+            revision: self.revision(),
+            transport: self.transport,
         }
     }
 

@@ -1,6 +1,7 @@
 //! The gateway: finds, opens, wakes, bounds and ends the sessions of this node.
 
 mod deliver;
+mod inspect;
 mod lifecycle;
 mod listen;
 mod node;
@@ -20,7 +21,7 @@ use shoal_protocol::EventId;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub(crate) use node::Node;
+pub(crate) use node::{About, Node};
 
 use crate::announce::announce;
 use crate::config::SessionConfig;

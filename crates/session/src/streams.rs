@@ -319,6 +319,18 @@ impl Streams {
         &self.lost
     }
 
+    /// The streams that are being written, the standalone one first.
+    pub(crate) fn open(&self) -> Vec<Arc<Tail>> {
+        let mut open: Vec<_> = self.tails.lock().values().cloned().collect();
+        open.sort_unstable_by_key(|tail| tail.stream());
+        open
+    }
+
+    /// How many streams are being written.
+    pub(crate) fn count(&self) -> usize {
+        self.tails.lock().len()
+    }
+
     /// Cuts every connection: the session is over.
     pub(crate) fn end(&self) {
         self.ended.cancel();

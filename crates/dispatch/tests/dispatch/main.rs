@@ -8,6 +8,7 @@ mod catalog;
 mod checks;
 mod circuits;
 mod fake_worker;
+mod in_flight;
 mod legacy_bridge;
 mod lingering;
 mod lists;

@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::Body as HttpBody;
 use axum::response::Response;
@@ -16,6 +16,7 @@ use shoal_ports::{
 use super::{is_session_id, to};
 use crate::edge::EdgeState;
 use crate::front::Visit;
+use crate::recorder::RequestRecord;
 use crate::refusal::{Refusal, Refused};
 use crate::{media, post, sse};
 
@@ -54,15 +55,22 @@ pub(crate) async fn open(visit: &Visit<'_>) -> Result<Response, Refused> {
 /// Takes a message of the client; the answer goes to the stream.
 pub(crate) async fn deliver(visit: &Visit<'_>, http_body: HttpBody) -> Result<Response, Refused> {
     let edge = visit.edge;
-    let permit = edge.load.admit_request(&edge.config.limits)?;
+    let began = Instant::now();
+    let mut permit = edge.load.admit_request(&edge.config.limits)?;
     media::expect_json_body(&visit.head.headers)?;
     let session = session_of(visit.head.uri.query())?;
     let text = post::read(visit, http_body).await?;
     let body = post::parse(visit, &text)?;
     let id = post::request_id(&body);
+    let record = RequestRecord::of(&edge.recorder, began, &body, Some(&session));
+    permit.record.clone_from(&record);
     super::deliver(visit, session, body, permit)
         .await
-        .map_err(|refused| Refused { id, ..refused })
+        .map_err(|refused| Refused {
+            id,
+            record,
+            ..refused
+        })
 }
 
 /// The message URL, relative, so that it holds behind any scheme and host.

@@ -11,6 +11,7 @@ use shoal_ports::{EventStream, StreamItem};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use crate::edge::EdgeState;
+use crate::recorder::RequestRecord;
 use crate::sse;
 
 /// The frames of one connection. Dropping it detaches the reader; the session runs on.
@@ -20,36 +21,53 @@ pub(super) struct StreamFrames {
     resumable: bool,
     drained: Pin<Box<WaitForCancellationFutureOwned>>,
     reconnect_after: Duration,
+    /// What is recorded of the request whose answer is among the events.
+    record: Option<RequestRecord>,
     ended: bool,
 }
 
 impl StreamFrames {
     /// The stream of a GET: clients reopen it by themselves.
     pub(super) fn of_get(events: EventStream, edge: &Arc<EdgeState>) -> Self {
-        Self::new(events, edge, true)
+        Self::new(events, edge, true, None)
     }
 
     /// The stream of a POST. Only a client that was primed (2025-11-25) is known to come back for the
     /// answer; clients of earlier revisions mostly take a clean end for a lost request, so on a drain
     /// theirs runs on.
-    pub(super) fn of_post(events: EventStream, edge: &Arc<EdgeState>) -> Self {
-        Self::new(events, edge, false)
+    pub(super) fn of_post(
+        events: EventStream,
+        edge: &Arc<EdgeState>,
+        record: Option<RequestRecord>,
+    ) -> Self {
+        Self::new(events, edge, false, record)
     }
 
-    fn new(events: EventStream, edge: &Arc<EdgeState>, resumable: bool) -> Self {
+    fn new(
+        events: EventStream,
+        edge: &Arc<EdgeState>,
+        resumable: bool,
+        record: Option<RequestRecord>,
+    ) -> Self {
         Self {
             events,
             resumable,
             drained: Box::pin(edge.drain.clone().cancelled_owned()),
             reconnect_after: edge.reconnect_after(),
+            record,
             ended: false,
         }
     }
 
     fn frame(&mut self, item: StreamItem) -> Bytes {
         match item {
-            StreamItem::Event { id, data } => sse::resumable(id, &data),
             StreamItem::Passing { data } => sse::message(&data),
+            StreamItem::Event { id, data } => {
+                if let Some(record) = &self.record {
+                    record.wrote(&data);
+                }
+                sse::resumable(id, &data)
+            }
             StreamItem::Prime { id, retry } => {
                 self.resumable = true;
                 sse::prime(id, retry)

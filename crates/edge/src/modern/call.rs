@@ -20,6 +20,7 @@ use super::check::Checked;
 use super::run::{CallRun, Ending, Step};
 use crate::front::Visit;
 use crate::load::RequestPermit;
+use crate::recorder::RequestRecord;
 use crate::refusal::status_of_outcome;
 use crate::{answer, sse};
 
@@ -43,7 +44,12 @@ pub(super) async fn serve(
         std::future::poll_fn(|cx| run.poll_step(cx)),
     );
     let first = match step.await {
-        Ok(Step::Ended(ending)) => return complete(&id, &ending),
+        Ok(Step::Ended(ending)) => {
+            if let Some(record) = &permit.record {
+                record.ended(&ending.outcome);
+            }
+            return complete(&id, &ending);
+        }
         Ok(step) => Some(step),
         Err(_) => None,
     };
@@ -51,6 +57,7 @@ pub(super) async fn serve(
         id,
         run,
         first,
+        record: permit.record.clone(),
         ended: false,
     };
     sse::response(frames, timing.keep_alive, permit)
@@ -113,6 +120,7 @@ struct CallFrames {
     id: RequestId,
     run: CallRun,
     first: Option<Step>,
+    record: Option<RequestRecord>,
     ended: bool,
 }
 
@@ -131,6 +139,9 @@ impl Stream for CallFrames {
             Step::Notification { method, params } => notification(method.as_str(), params.as_ref()),
             Step::Ended(ending) => {
                 self.ended = true;
+                if let Some(record) = &self.record {
+                    record.ended(&ending.outcome);
+                }
                 text_of(&self.id, &ending.outcome)
             }
         };

@@ -8,6 +8,7 @@ mod http_sse;
 mod legacy;
 mod listen;
 mod modern;
+mod recorded;
 mod refusals;
 mod server;
 mod slow_reader;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
-use shoal_edge::{Edge, EdgeConfig, Load, NoAuthentication};
+use shoal_edge::{Edge, EdgeConfig, Load, NoAuthentication, Recorder};
 use shoal_ports::memory::MemoryBus;
 use shoal_ports::{Authenticator, Bus};
 use tokio_util::sync::CancellationToken;
@@ -21,6 +21,7 @@ pub(crate) struct Server {
     pub(crate) bus: Arc<dyn Bus>,
     pub(crate) drain: CancellationToken,
     pub(crate) load: Load,
+    pub(crate) recorder: Recorder,
     pub(crate) address: std::net::SocketAddr,
     client: reqwest::Client,
     task: tokio::task::JoinHandle<()>,
@@ -60,8 +61,10 @@ impl Server {
             config,
             drain: CancellationToken::new(),
             load: Load::default(),
+            recorder: Recorder::default(),
         };
         let (drain, load) = (edge.drain.clone(), edge.load.clone());
+        let recorder = edge.recorder.clone();
         let router = edge.router();
         let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         Self {
@@ -70,6 +73,7 @@ impl Server {
             bus,
             drain,
             load,
+            recorder,
             address,
             client: reqwest::Client::builder().no_proxy().build().unwrap(),
             task,

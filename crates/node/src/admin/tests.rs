@@ -54,7 +54,7 @@ impl Observed for Node {
 }
 
 async fn readyz(node: Node, host: Option<&str>) -> (StatusCode, String) {
-    let router = router(Arc::new(node), "127.0.0.1:8081".parse().unwrap(), &[]);
+    let router = router(Arc::new(node), None, "127.0.0.1:8081".parse().unwrap(), &[]);
     let mut request = Request::get("/readyz");
     if let Some(host) = host {
         request = request.header("host", host);

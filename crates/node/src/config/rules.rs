@@ -7,7 +7,8 @@ use super::{AuthMode, Role, Settings};
 /// Checks settings that go together, and what they name outside of the configuration.
 pub(super) fn check(settings: &Settings, layers: &Layers) -> Result<(), Error> {
     for rule in [
-        roles, cluster, store, anonymous, tokens, path, positive, pools, logging, telemetry,
+        roles, cluster, store, anonymous, tokens, console, path, positive, pools, logging,
+        telemetry,
     ] {
         rule(settings).map_err(|broken| broken.into_error(layers))?;
     }
@@ -171,6 +172,13 @@ fn tokens(settings: &Settings) -> Result<(), Broken> {
         }
     }
     Ok(())
+}
+
+fn console(settings: &Settings) -> Result<(), Broken> {
+    let token = settings.server.admin_token.as_ref();
+    token
+        .map_or(Ok(()), |token| token.read().map(drop))
+        .map_err(|reason| Broken::new("server.admin_token", reason))
 }
 
 fn path(settings: &Settings) -> Result<(), Broken> {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_edge::Timing;
 
-use super::Period;
+use super::{AdminToken, Period};
 
 /// Where clients and operators connect.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -16,8 +16,8 @@ pub struct Server {
     /// line of output names.
     #[schemars(with = "String")]
     pub listen: SocketAddr,
-    /// Address and port for operators: `/livez`, `/readyz`, `/status`. It asks for no credentials, so
-    /// let no client reach it.
+    /// Address and port for operators: `/livez`, `/readyz`, `/status`, and the console at `/console/`. Only
+    /// the console ever asks for credentials, so let no client reach it.
     #[schemars(with = "String")]
     pub admin: SocketAddr,
     /// Path of the MCP endpoint.
@@ -37,6 +37,10 @@ pub struct Server {
     /// ones; `"*"` is any. An IP address passes as well where the admin port listens on more than
     /// loopback: no web page can make a browser send one for a name that it controls.
     pub admin_hosts: Vec<String>,
+    /// The token that the console asks for, at least 16 bytes: `{ file = "/run/secrets/admin-token" }` or
+    /// `{ value = "…" }`. Without one there is a console only where the admin port listens on loopback
+    /// and `admin_hosts` is empty.
+    pub admin_token: Option<AdminToken>,
     /// How long a connection may take to send the headers of its next request; also how long it may
     /// idle between two. Longer than the idle time of the balancer in front, or that finds
     /// connections closed under its requests.
@@ -56,6 +60,7 @@ impl Default for Server {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             admin_hosts: Vec::new(),
+            admin_token: None,
             header_timeout: Period::seconds(75),
             body_timeout: Timing::default().body.into(),
         }

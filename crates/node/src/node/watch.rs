@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use shoal_dispatch::{Dispatch, Status};
-use shoal_edge::Load;
-use shoal_ports::{NodeId, NodeInfo};
+use shoal_edge::{Load, Recorder};
+use shoal_ports::{NodeId, NodeInfo, NodeReport};
 use shoal_session::SessionsStatus;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -17,6 +17,7 @@ use crate::storage::Storage;
 /// What can be seen of a node while it runs and while it ends.
 pub(crate) struct Watch {
     pub(crate) load: Load,
+    pub(crate) recorder: Recorder,
     pub(crate) drain: CancellationToken,
     pub(crate) dispatch: Dispatch,
     pub(crate) membership: Option<Membership>,
@@ -37,6 +38,7 @@ impl Watch {
     ) -> Self {
         Self {
             load: Load::default(),
+            recorder: Recorder::default(),
             drain: CancellationToken::new(),
             dispatch,
             membership,
@@ -96,7 +98,20 @@ impl Watch {
         })
     }
 
-    fn sessions(&self) -> Option<SessionsStatus> {
+    /// What the node is; the rest is left open.
+    pub(crate) fn about(&self) -> NodeReport {
+        let uptime = self.started.elapsed().as_millis();
+        NodeReport {
+            id: self.node.to_string(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            roles: self.roles.iter().map(ToString::to_string).collect(),
+            uptime_ms: u64::try_from(uptime).unwrap_or(u64::MAX),
+            draining: self.leaving.load(Ordering::Relaxed),
+            ..NodeReport::default()
+        }
+    }
+
+    pub(crate) fn sessions(&self) -> Option<SessionsStatus> {
         let sessions = self.membership.as_ref()?.sessions.as_ref()?;
         Some(sessions.status())
     }

@@ -4,6 +4,7 @@
 mod away;
 mod bulk;
 mod calls;
+mod console;
 mod fleet;
 mod gateway;
 mod hostile;

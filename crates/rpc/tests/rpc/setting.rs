@@ -113,6 +113,7 @@ impl Node {
         let server = ClusterServer {
             workers: Some(workers.clone()),
             gateway: Some(links.clone()),
+            console: None,
             config,
         };
         let stopped = shutdown.clone().cancelled_owned();

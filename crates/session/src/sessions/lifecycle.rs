@@ -124,6 +124,7 @@ impl Node {
                 .unwrap_or_default(),
             last_used: live.last_used.load(Ordering::Relaxed),
             updated: BTreeSet::new(),
+            about: live.about(),
         };
         self.passive.insert(live.id.clone(), passive);
         live.streams.end();

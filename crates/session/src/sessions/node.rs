@@ -9,6 +9,7 @@ use shoal_ports::{
     Dispatcher, Epoch, GatewayError, NodeId, Principal, SessionId, SessionRef, SessionTransport,
     Store,
 };
+use shoal_protocol::Revision;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -61,6 +62,15 @@ pub(crate) struct Passive {
     pub(crate) last_used: u64,
     /// Subscribed resources that changed meanwhile.
     pub(crate) updated: BTreeSet<String>,
+    /// What operators see of it.
+    pub(crate) about: About,
+}
+
+/// What operators see of a session, live or not.
+pub(crate) struct About {
+    pub(crate) client: Option<Arc<str>>,
+    pub(crate) revision: Option<Revision>,
+    pub(crate) transport: SessionTransport,
 }
 
 impl Node {

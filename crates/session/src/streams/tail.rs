@@ -137,6 +137,12 @@ impl Tail {
         self.changed.send_replace(());
     }
 
+    /// Whether a connection reads it.
+    pub(crate) fn is_read(&self) -> bool {
+        // Nobody but readers watches.
+        self.changed.receiver_count() > 0
+    }
+
     pub(super) fn watch(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }

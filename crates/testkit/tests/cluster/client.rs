@@ -73,6 +73,11 @@ impl Client {
         }
     }
 
+    /// Its id.
+    pub(crate) fn session(&self) -> &str {
+        &self.session
+    }
+
     fn request(&self, method: &str, id: &Value, params: &Value) -> Value {
         json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
     }

@@ -6,6 +6,7 @@
 )]
 
 mod client;
+mod console;
 mod drain;
 mod edge;
 mod lists;

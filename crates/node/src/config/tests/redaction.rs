@@ -8,7 +8,8 @@ const SECRET: &str = "correct-horse-battery-staple";
 fn settings_in_force_are_shown_without_secrets() {
     let hash = "ab".repeat(32);
     let file = format!(
-        "[auth]\nmode = 'tokens'\ntokens = [{{ name = 'alice', sha256 = '{hash}' }}]\n\
+        "[server]\nadmin_token = {{ value = '{SECRET}-3' }}\n\
+         [auth]\nmode = 'tokens'\ntokens = [{{ name = 'alice', sha256 = '{hash}' }}]\n\
          [state_keys]\nkeys = [{{ value = '{SECRET}' }}, {{ value = '{SECRET}-2' }}]\n\
          [pools.p.backend.stdio]\ncommand = 'x'\nenv = {{ API_KEY = '{SECRET}' }}\n\
          [telemetry]\nheaders = {{ authorization = '{SECRET}' }}\n"
@@ -31,6 +32,11 @@ fn messages_do_not_repeat_secrets() {
         (
             "SHOAL_STATE_KEYS__KEYS",
             format!("[{{ value = ['{SECRET}'] }}]"),
+        ),
+        ("SHOAL_SERVER__ADMIN_TOKEN", SECRET.to_owned()),
+        (
+            "SHOAL_SERVER__ADMIN_TOKEN",
+            format!("{{ value = ['{SECRET}'] }}"),
         ),
         ("SHOAL_AUTH__TOKENS", SECRET.to_owned()),
         ("SHOAL_TELEMETRY__HEADERS", SECRET.to_owned()),
@@ -72,4 +78,25 @@ fn secrets_may_stand_in_files() {
     );
     let short = keys("[{ value = 'short' }]").refusal();
     assert!(short.contains("at least 16"), "{short}");
+}
+
+#[test]
+fn the_consoles_token_is_checked_and_never_repeated() {
+    let token = |text: &str| operator().variable("SHOAL_SERVER__ADMIN_TOKEN", text);
+    let fine = token(&format!("{{ value = '{SECRET}' }}")).settings();
+    let read = fine.server.admin_token.unwrap().read().unwrap();
+    assert_eq!(read.expose(), SECRET);
+    for (value, says) in [
+        ("{ value = 'too-short' }", "at least 16"),
+        ("{ value = 'sixteen bytes or more' }", "without spaces"),
+        ("{ file = '/does/not/exist' }", "/does/not/exist"),
+    ] {
+        let refusal = token(value).refusal();
+        assert!(refusal.contains("server.admin_token"), "{refusal}");
+        assert!(refusal.contains(says), "{refusal}");
+        assert!(
+            !refusal.contains("too-short") && !refusal.contains("sixteen"),
+            "{refusal}"
+        );
+    }
 }

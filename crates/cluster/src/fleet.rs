@@ -1,0 +1,201 @@
+//! All nodes as operators see them, asked at the same time and each for itself.
+
+mod merge;
+mod report;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::future::BoxFuture;
+use parking_lot::Mutex;
+use shoal_ports::{
+    CallId, CallReport, ErrorReport, InspectError, Inspector, NodeId, NodeInfo, SessionDetail,
+    SessionId, SessionReport,
+};
+use shoal_rpc::{LinkConfig, RemoteInspector};
+
+pub use report::{Gathered, Located, NodeSeen, Overview, PoolSeen, RatePoint, Unseen, WorkerSeen};
+
+use crate::members::Members;
+
+/// How long a node may take to answer.
+const PATIENCE: Duration = Duration::from_millis(1_500);
+/// Nodes that are asked at the same time.
+const AT_ONCE: usize = 32;
+
+/// The nodes that there are, looked into from this one. A node that does not answer in time, or whose release
+/// knows of no such thing, is told of and holds up nobody.
+pub struct Fleet {
+    me: NodeId,
+    local: Arc<dyn Inspector>,
+    /// `None` for a process that is no node: it sees only itself.
+    members: Option<Members>,
+    config: LinkConfig,
+    remotes: Mutex<HashMap<NodeId, Arc<RemoteInspector>>>,
+}
+
+/// What a node answered.
+struct Answer<T> {
+    node: NodeId,
+    said: Result<T, InspectError>,
+}
+
+impl Fleet {
+    /// The nodes of `members`, this one among them; `local` looks into it.
+    pub fn new(
+        me: NodeId,
+        local: Arc<dyn Inspector>,
+        members: Option<Members>,
+        config: LinkConfig,
+    ) -> Self {
+        Self {
+            me,
+            local,
+            members,
+            config,
+            remotes: Mutex::default(),
+        }
+    }
+
+    /// The nodes with their pools, workers and rates.
+    pub async fn overview(&self) -> Overview {
+        let answers = self.ask(|node| Box::pin(async move { node.node().await }));
+        merge::overview(&self.me, self.listed(), answers.await)
+    }
+
+    /// Sessions of all nodes, the one used last first; see [`Inspector::sessions`].
+    pub async fn sessions(&self, filter: &str, limit: usize) -> Gathered<SessionReport> {
+        let filter: Arc<str> = filter.into();
+        let answers = self.ask(move |node| {
+            let filter = filter.clone();
+            Box::pin(async move { node.sessions(&filter, limit).await })
+        });
+        merge::gathered(answers.await, limit, |session| session.idle_ms)
+    }
+
+    /// Calls in flight on all nodes, the oldest first.
+    pub async fn calls(&self, limit: usize) -> Gathered<CallReport> {
+        let answers = self.ask(move |node| Box::pin(async move { node.calls(limit).await }));
+        merge::gathered(answers.await, limit, |call| u64::MAX - call.age_ms)
+    }
+
+    /// Requests that ended badly on all nodes, the newest first.
+    pub async fn errors(&self, limit: usize) -> Gathered<ErrorReport> {
+        let answers = self.ask(move |node| Box::pin(async move { node.errors(limit).await }));
+        merge::gathered(answers.await, limit, |error| u64::MAX - error.at_ms)
+    }
+
+    /// A session and the node that owns it; `None` when no node that answers does.
+    pub async fn session(&self, session: &SessionId) -> Option<Located<SessionDetail>> {
+        let session = session.clone();
+        let answers = self.ask(move |node| {
+            let session = session.clone();
+            Box::pin(async move { node.session(&session).await })
+        });
+        answers.await.into_iter().find_map(|answer| {
+            let item = answer.said.ok().flatten()?;
+            let node = answer.node.to_string();
+            Some(Located { node, item })
+        })
+    }
+
+    /// Ends a session wherever it is; the node that did, or `None` when none that answers owns it.
+    ///
+    /// # Errors
+    /// When no node owns it and some did not answer: one of those may.
+    pub async fn end_session(&self, session: &SessionId) -> Result<Option<NodeId>, InspectError> {
+        let session = session.clone();
+        let answers = self.ask(move |node| {
+            let session = session.clone();
+            Box::pin(async move { node.end_session(&session).await })
+        });
+        who_did(answers.await)
+    }
+
+    /// Stops a call wherever it runs; the node that did, or `None` when none that answers runs it.
+    ///
+    /// # Errors
+    /// When no node runs it and some did not answer: one of those may.
+    pub async fn cancel_call(
+        &self,
+        call: CallId,
+        reason: &str,
+    ) -> Result<Option<NodeId>, InspectError> {
+        let reason: Arc<str> = reason.into();
+        let answers = self.ask(move |node| {
+            let reason = reason.clone();
+            Box::pin(async move { node.cancel_call(call, &reason).await })
+        });
+        who_did(answers.await)
+    }
+
+    /// Asks every node, within bounds; their answers in no order.
+    async fn ask<T: Send + 'static>(
+        &self,
+        question: impl Fn(Arc<dyn Inspector>) -> BoxFuture<'static, Result<T, InspectError>>,
+    ) -> Vec<Answer<T>> {
+        let asking = self.inspectors().into_iter().map(|(node, inspector)| {
+            let asked = question(inspector);
+            async move {
+                let said = tokio::time::timeout(PATIENCE, asked).await;
+                let said = said.unwrap_or_else(|_| {
+                    let reason = format!("it did not answer within {PATIENCE:?}");
+                    Err(InspectError::Unreachable(reason))
+                });
+                Answer { node, said }
+            }
+        });
+        // Collected first: the futures borrow nothing of the iterator then.
+        let asking: Vec<_> = asking.collect();
+        futures::stream::iter(asking)
+            .buffer_unordered(AT_ONCE)
+            .collect()
+            .await
+    }
+
+    /// All nodes that are announced, this one included.
+    fn listed(&self) -> Vec<(NodeInfo, bool)> {
+        let Some(members) = &self.members else {
+            return Vec::new();
+        };
+        let view = members.view();
+        let nodes = view.nodes();
+        nodes
+            .map(|node| (node.info().clone(), node.is_present()))
+            .collect()
+    }
+
+    fn inspectors(&self) -> Vec<(NodeId, Arc<dyn Inspector>)> {
+        let mut inspectors = vec![(self.me.clone(), self.local.clone())];
+        let listed = self.listed();
+        let mut remotes = self.remotes.lock();
+        remotes.retain(|id, _| listed.iter().any(|(info, _)| info.id == *id));
+        for (info, _) in listed.iter().filter(|(info, _)| info.id != self.me) {
+            let dial = || {
+                let remote =
+                    RemoteInspector::new(info.id.clone(), &info.address, self.config.clone());
+                Arc::new(remote)
+            };
+            let remote = remotes.entry(info.id.clone()).or_insert_with(dial);
+            if remote.address() != info.address {
+                *remote = dial();
+            }
+            inspectors.push((info.id.clone(), Arc::clone(remote) as Arc<dyn Inspector>));
+        }
+        inspectors
+    }
+}
+
+fn who_did(answers: Vec<Answer<bool>>) -> Result<Option<NodeId>, InspectError> {
+    let mut missing = None;
+    for Answer { node, said } in answers {
+        match said {
+            Ok(true) => return Ok(Some(node)),
+            Ok(false) => {}
+            Err(error) => missing = Some(InspectError::Failed(format!("{node}: {error}"))),
+        }
+    }
+    missing.map_or(Ok(None), Err)
+}

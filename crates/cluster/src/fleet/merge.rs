@@ -1,0 +1,300 @@
+//! From the answers of nodes to one picture.
+
+use std::collections::BTreeMap;
+
+use shoal_ports::{Listing, NodeId, NodeInfo, NodeReport, PoolReport, Step, quantile};
+
+use super::Answer;
+use super::report::{
+    Gathered, Located, NodeSeen, Overview, PoolSeen, RatePoint, Unseen, WorkerSeen,
+};
+
+/// Steps that are shown: 15 minutes of 5 seconds each. Clocks of nodes differ, so there may be more.
+const STEPS: usize = 180;
+
+/// Joins lists in the order of `key`.
+pub(super) fn gathered<T>(
+    answers: Vec<Answer<Listing<T>>>,
+    limit: usize,
+    key: impl Fn(&T) -> u64,
+) -> Gathered<T> {
+    let mut gathered = Gathered {
+        items: Vec::new(),
+        total: 0,
+        unseen: Vec::new(),
+    };
+    for Answer { node, said } in answers {
+        let node = node.to_string();
+        match said {
+            Ok(listing) => {
+                gathered.total += listing.total;
+                let located = listing.items.into_iter().map(|item| Located {
+                    node: node.clone(),
+                    item,
+                });
+                gathered.items.extend(located);
+            }
+            Err(error) => gathered.unseen.push(Unseen {
+                node,
+                reason: error.to_string(),
+            }),
+        }
+    }
+    let order = |it: &Located<T>| (key(&it.item), it.node.clone());
+    gathered.items.sort_by_cached_key(order);
+    gathered.items.truncate(limit);
+    gathered
+        .unseen
+        .sort_by(|one, other| one.node.cmp(&other.node));
+    gathered
+}
+
+/// Joins what nodes say of themselves with what is known of them.
+pub(super) fn overview(
+    me: &NodeId,
+    listed: Vec<(NodeInfo, bool)>,
+    answers: Vec<Answer<NodeReport>>,
+) -> Overview {
+    let announced = listed.into_iter().map(|(info, present)| {
+        let node = of_info(&info, present);
+        (node.id.clone(), node)
+    });
+    let mut nodes: BTreeMap<String, NodeSeen> = announced.collect();
+    let mut pools: BTreeMap<String, PoolSeen> = BTreeMap::new();
+    let mut steps: BTreeMap<u64, Step> = BTreeMap::new();
+    for Answer { node, said } in answers {
+        let id = node.to_string();
+        let seen = nodes.entry(id.clone()).or_insert_with(|| NodeSeen {
+            id,
+            present: true,
+            ..NodeSeen::default()
+        });
+        match said {
+            Err(error) => seen.trouble = Some(error.to_string()),
+            Ok(report) => {
+                for pool in &report.pools {
+                    see_pool(&mut pools, pool);
+                }
+                for step in &report.steps {
+                    let sum = steps.entry(step.at).or_insert_with(|| Step {
+                        at: step.at,
+                        ..Step::default()
+                    });
+                    sum.add(step);
+                }
+                see_node(seen, report);
+            }
+        }
+    }
+    let skipped = steps.len().saturating_sub(STEPS);
+    Overview {
+        me: me.to_string(),
+        nodes: nodes.into_values().collect(),
+        pools: pools.into_values().collect(),
+        rates: steps.values().skip(skipped).map(point).collect(),
+    }
+}
+
+fn of_info(info: &NodeInfo, present: bool) -> NodeSeen {
+    let roles = [("edge", info.edge), ("session", info.session)];
+    NodeSeen {
+        id: info.id.to_string(),
+        address: info.address.clone(),
+        version: info.version.clone(),
+        roles: roles
+            .into_iter()
+            .filter(|(_, has)| *has)
+            .map(|(role, _)| role.to_owned())
+            .collect(),
+        draining: info.draining,
+        present,
+        ..NodeSeen::default()
+    }
+}
+
+fn see_node(seen: &mut NodeSeen, report: NodeReport) {
+    seen.version = report.version;
+    seen.roles = report.roles;
+    seen.draining = report.draining;
+    seen.waits_for = report.waits_for;
+    seen.uptime_ms = report.uptime_ms;
+    seen.live_sessions = report.live_sessions;
+    seen.sleeping_sessions = report.sleeping_sessions;
+    seen.streams = report.streams;
+    seen.requests = report.requests;
+    seen.calls = report.calls;
+    seen.parked = report.parked;
+}
+
+fn see_pool(pools: &mut BTreeMap<String, PoolSeen>, pool: &PoolReport) {
+    let seen = pools.entry(pool.name.clone()).or_insert_with(|| PoolSeen {
+        name: pool.name.clone(),
+        ready: false,
+        tools: 0,
+        prompts: 0,
+        resources: 0,
+        workers: Vec::new(),
+    });
+    seen.ready |= pool.ready;
+    seen.tools = seen.tools.max(pool.tools);
+    seen.prompts = seen.prompts.max(pool.prompts);
+    seen.resources = seen.resources.max(pool.resources);
+    for worker in &pool.workers {
+        let at = seen.workers.binary_search_by(|it| it.id.cmp(&worker.id));
+        let at = at.unwrap_or_else(|at| {
+            let new = WorkerSeen {
+                id: worker.id.clone(),
+                ready: false,
+                reached_by: 0,
+                avoided_by: 0,
+                running: 0,
+                queued: 0,
+                capacity: 0,
+                detail: None,
+            };
+            seen.workers.insert(at, new);
+            at
+        });
+        let known = &mut seen.workers[at];
+        known.ready |= worker.ready;
+        known.reached_by += usize::from(worker.reachable);
+        known.avoided_by += usize::from(worker.circuit_open);
+        // Each node has the worker's own numbers, some a little later than others.
+        known.running = known.running.max(worker.running);
+        known.queued = known.queued.max(worker.queued);
+        known.capacity = known.capacity.max(worker.capacity);
+        if known.detail.is_none() {
+            known.detail.clone_from(&worker.detail);
+        }
+    }
+}
+
+fn point(step: &Step) -> RatePoint {
+    let within = |part| quantile(&step.latency, part).map(|micros| micros as f64 / 1_000.0);
+    RatePoint {
+        at: step.at,
+        outcomes: step.outcomes,
+        p50_ms: within(0.5),
+        p95_ms: within(0.95),
+        p99_ms: within(0.99),
+        sessions: step.sessions,
+        streams: step.streams,
+        calls: step.calls,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shoal_ports::{
+        InspectError, Listing, NodeId, NodeInfo, NodeReport, Outcomes, PoolReport, Step,
+        WorkerReport,
+    };
+
+    use super::{Answer, gathered, overview};
+
+    fn info(id: &str) -> NodeInfo {
+        NodeInfo {
+            id: NodeId::new(id),
+            address: "127.0.0.1:1".to_owned(),
+            session: true,
+            edge: false,
+            draining: false,
+            sessions: 0,
+            in_flight: 0,
+            version: "0.1.0".to_owned(),
+        }
+    }
+
+    fn report(at: u64, running: usize) -> NodeReport {
+        let worker = WorkerReport {
+            id: "p@w".to_owned(),
+            ready: true,
+            reachable: true,
+            circuit_open: false,
+            running,
+            queued: 0,
+            capacity: 4,
+            detail: None,
+        };
+        let pool = PoolReport {
+            name: "p".to_owned(),
+            ready: true,
+            tools: 1,
+            prompts: 0,
+            resources: 0,
+            workers: vec![worker],
+        };
+        let outcomes = Outcomes {
+            ok: 2,
+            ..Outcomes::default()
+        };
+        NodeReport {
+            roles: vec!["session".to_owned()],
+            pools: vec![pool],
+            steps: vec![Step {
+                at,
+                outcomes,
+                latency: vec![2],
+                ..Step::default()
+            }],
+            ..NodeReport::default()
+        }
+    }
+
+    fn answer<T>(node: &str, said: Result<T, InspectError>) -> Answer<T> {
+        Answer {
+            node: NodeId::new(node),
+            said,
+        }
+    }
+
+    #[test]
+    fn one_worker_that_two_nodes_see_is_one() {
+        let listed = ["a", "b", "c"].map(|id| (info(id), true)).to_vec();
+        let answers = vec![
+            answer("b", Ok(report(10, 2))),
+            answer("a", Ok(report(10, 1))),
+            answer("c", Err(InspectError::Unsupported)),
+        ];
+        let seen = overview(&NodeId::new("a"), listed, answers);
+        let ids: Vec<_> = seen.nodes.iter().map(|node| node.id.as_str()).collect();
+        assert_eq!(ids, ["a", "b", "c"]);
+        assert!(
+            seen.nodes[2]
+                .trouble
+                .as_ref()
+                .unwrap()
+                .contains("inspected")
+        );
+        assert_eq!(seen.nodes[2].roles, ["session"], "as announced");
+        let worker = &seen.pools[0].workers[0];
+        assert_eq!(
+            (worker.reached_by, worker.running, worker.capacity),
+            (2, 2, 4)
+        );
+        assert_eq!(seen.rates.len(), 1);
+        assert_eq!(seen.rates[0].outcomes.ok, 4);
+        assert!(seen.rates[0].p99_ms.unwrap() <= 0.25);
+    }
+
+    #[test]
+    fn lists_are_joined_in_order_and_bounded() {
+        let part = |items: &[u64], total| {
+            Ok(Listing {
+                items: items.to_vec(),
+                total,
+            })
+        };
+        let answers = vec![
+            answer("a", part(&[1, 5], 7)),
+            answer("b", part(&[2, 3], 2)),
+            answer("c", Err(InspectError::Unreachable("gone".to_owned()))),
+        ];
+        let joined = gathered(answers, 3, |item| *item);
+        let items: Vec<_> = joined.items.iter().map(|it| (it.item, &*it.node)).collect();
+        assert_eq!(items, [(1, "a"), (2, "b"), (3, "b")]);
+        assert_eq!(joined.total, 9);
+        assert_eq!(joined.unseen[0].node, "c");
+        assert!(joined.unseen[0].reason.contains("gone"));
+    }
+}

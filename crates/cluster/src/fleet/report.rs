@@ -1,0 +1,142 @@
+//! What the nodes said, put together.
+
+use serde::Serialize;
+use shoal_ports::Outcomes;
+
+/// Parts of lists from all nodes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Gathered<T> {
+    /// What fits within the limit, each with its node.
+    pub items: Vec<Located<T>>,
+    /// How many there are in all, on the nodes that answered.
+    pub total: usize,
+    /// Nodes that did not answer.
+    pub unseen: Vec<Unseen>,
+}
+
+/// Something and the node that told of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Located<T> {
+    /// The node's id.
+    pub node: String,
+    /// What it told.
+    #[serde(flatten)]
+    pub item: T,
+}
+
+/// A node that did not answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Unseen {
+    /// The node's id.
+    pub node: String,
+    /// Why, for people.
+    pub reason: String,
+}
+
+/// The nodes with their pools, workers and rates.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Overview {
+    /// The node that was asked.
+    pub me: String,
+    /// All nodes, by id.
+    pub nodes: Vec<NodeSeen>,
+    /// All pools, by name.
+    pub pools: Vec<PoolSeen>,
+    /// Rates of all nodes together, the oldest first.
+    pub rates: Vec<RatePoint>,
+}
+
+/// A node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct NodeSeen {
+    /// Its id.
+    pub id: String,
+    /// Where other nodes dial it; empty for a process that nobody dials.
+    pub address: String,
+    /// The release that it runs.
+    pub version: String,
+    /// What it does: `edge`, `session`, `worker`.
+    pub roles: Vec<String>,
+    /// Whether it is leaving, or not ready yet.
+    pub draining: bool,
+    /// Whether its announcement lives.
+    pub present: bool,
+    /// Why it did not answer; what follows is zero then.
+    pub trouble: Option<String>,
+    /// What keeps it from traffic; empty when it is ready.
+    pub waits_for: Vec<String>,
+    /// Milliseconds since it started.
+    pub uptime_ms: u64,
+    /// Sessions in memory.
+    pub live_sessions: usize,
+    /// Sessions that sleep in the store.
+    pub sleeping_sessions: usize,
+    /// Streams that clients hold open at its edge.
+    pub streams: usize,
+    /// Requests that its edge has under way.
+    pub requests: usize,
+    /// Calls in flight.
+    pub calls: usize,
+    /// Calls that wait for a modern client's answers.
+    pub parked: usize,
+}
+
+/// A pool, as the nodes that answered know it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PoolSeen {
+    /// Its name.
+    pub name: String,
+    /// Whether a worker takes calls from some node.
+    pub ready: bool,
+    /// Tools that it serves.
+    pub tools: usize,
+    /// Prompts that it serves.
+    pub prompts: usize,
+    /// Resources and resource templates that it serves.
+    pub resources: usize,
+    /// Its workers, by id.
+    pub workers: Vec<WorkerSeen>,
+}
+
+/// A worker, as the nodes that answered know it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WorkerSeen {
+    /// Its id.
+    pub id: String,
+    /// Whether it takes calls, as it says.
+    pub ready: bool,
+    /// Nodes whose way to it is open.
+    pub reached_by: usize,
+    /// Nodes that keep calls from it because too many failed.
+    pub avoided_by: usize,
+    /// Calls running, for all nodes.
+    pub running: usize,
+    /// Calls waiting, for all nodes.
+    pub queued: usize,
+    /// Calls that can run at once.
+    pub capacity: usize,
+    /// Why it is not ready, or what is degraded.
+    pub detail: Option<String>,
+}
+
+/// What happened within a step of time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RatePoint {
+    /// The step's beginning, in seconds since 1970.
+    pub at: u64,
+    /// Requests that ended.
+    #[serde(flatten)]
+    pub outcomes: Outcomes,
+    /// Half were answered within this many milliseconds; `None` when none was.
+    pub p50_ms: Option<f64>,
+    /// All but one in twenty.
+    pub p95_ms: Option<f64>,
+    /// All but one in a hundred.
+    pub p99_ms: Option<f64>,
+    /// Sessions at its end.
+    pub sessions: u64,
+    /// Streams at its end.
+    pub streams: u64,
+    /// Calls in flight at its end.
+    pub calls: u64,
+}

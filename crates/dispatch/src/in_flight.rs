@@ -1,0 +1,193 @@
+//! The calls that are in flight here, of both eras: what operators see of them, and how they stop one.
+//!
+//! Every call passes [`Dispatcher::start`](shoal_ports::Dispatcher::start) or `resume`, so this is the one
+//! place that knows them all. A call is entered before a worker is looked for, and leaves when whoever reads
+//! its events has seen the last one, or reads no more.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::StreamExt as _;
+use parking_lot::Mutex;
+use shoal_ports::{
+    Call, CallControl, CallEvents, CallId, CallReport, CallState, Caller, Durability, Listing,
+    RunningCall, SessionId, WorkerId, mark_of, shown,
+};
+use shoal_protocol::{Era, Method, RawJson, RawObject};
+use tokio::time::Instant;
+
+/// Characters of a tool's name or a resource's URI that are shown.
+const LONGEST_TARGET: usize = 160;
+
+/// The calls in flight. Ids of calls grow with time, so the oldest comes first.
+#[derive(Default)]
+pub(crate) struct InFlight(Mutex<BTreeMap<Key, Arc<Entry>>>);
+
+/// A call may be begun anew while the one before is still read: by the next owner of its session, in the
+/// same process.
+type Key = (CallId, u64);
+
+struct Entry {
+    id: CallId,
+    method: Method,
+    params: Option<RawJson>,
+    caller: Arc<Caller>,
+    durability: Durability,
+    since: Instant,
+    way: Mutex<Way>,
+}
+
+#[derive(Default)]
+struct Way {
+    worker: Option<WorkerId>,
+    control: Option<Arc<dyn CallControl>>,
+    cancelled: Option<String>,
+}
+
+/// A call's place among those in flight; leaves when it is dropped.
+pub(crate) struct Place {
+    table: Arc<InFlight>,
+    key: Key,
+    entry: Arc<Entry>,
+}
+
+impl InFlight {
+    /// Enters a call.
+    pub(crate) fn enter(self: &Arc<Self>, call: &Call) -> Place {
+        let entry = Arc::new(Entry {
+            id: call.id,
+            method: call.method.clone(),
+            params: call.params.clone(),
+            caller: Arc::clone(&call.caller),
+            durability: call.durability,
+            since: Instant::now(),
+            way: Mutex::new(Way {
+                worker: call.worker.clone(),
+                ..Way::default()
+            }),
+        });
+        let mut table = self.0.lock();
+        let latest = table.range((call.id, 0)..=(call.id, u64::MAX)).next_back();
+        let key = (call.id, latest.map_or(0, |((_, turn), _)| turn + 1));
+        table.insert(key, Arc::clone(&entry));
+        drop(table);
+        Place {
+            table: Arc::clone(self),
+            key,
+            entry,
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().len()
+    }
+
+    /// The calls, the oldest first; those of one session only, if one is given.
+    pub(crate) fn list(&self, session: Option<&SessionId>, limit: usize) -> Listing<CallReport> {
+        let table = self.0.lock();
+        let of_session =
+            |entry: &&Arc<Entry>| session.is_none() || entry.caller.session.as_ref() == session;
+        let total = match session {
+            None => table.len(),
+            Some(_) => table.values().filter(of_session).count(),
+        };
+        let chosen = table.values().filter(of_session).take(limit);
+        let chosen: Vec<_> = chosen.cloned().collect();
+        drop(table);
+        Listing {
+            items: chosen.iter().map(|entry| entry.report()).collect(),
+            total,
+        }
+    }
+
+    /// Tells a call to stop, now or as soon as it can be told; whether it is here.
+    pub(crate) fn cancel(&self, call: CallId, reason: &str) -> bool {
+        let found: Vec<_> = {
+            let table = self.0.lock();
+            let found = table.range((call, 0)..=(call, u64::MAX));
+            found.map(|(_, entry)| Arc::clone(entry)).collect()
+        };
+        for entry in &found {
+            entry.cancel(reason);
+        }
+        !found.is_empty()
+    }
+}
+
+impl Entry {
+    fn cancel(&self, reason: &str) {
+        let control = {
+            let mut way = self.way.lock();
+            way.cancelled = Some(reason.to_owned());
+            way.control.clone()
+        };
+        if let Some(control) = control {
+            control.cancel(reason);
+        }
+    }
+
+    fn started(&self, running: &RunningCall) {
+        let cancelled = {
+            let mut way = self.way.lock();
+            way.worker.clone_from(&running.worker);
+            way.control = Some(Arc::clone(&running.control));
+            way.cancelled.clone()
+        };
+        if let Some(reason) = cancelled {
+            running.control.cancel(&reason);
+        }
+    }
+
+    fn report(&self) -> CallReport {
+        let way = self.way.lock();
+        CallReport {
+            id: self.id.to_string(),
+            method: shown(self.method.as_str(), LONGEST_TARGET),
+            target: target(&self.method, self.params.as_ref()),
+            session: self.caller.session.as_ref().map(ToString::to_string),
+            principal: mark_of(&self.caller.principal),
+            worker: way.worker.as_ref().map(ToString::to_string),
+            journaled: self.durability == Durability::Journaled,
+            modern: self.caller.revision.era() == Era::Modern,
+            age_ms: u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX),
+            state: match (&way.cancelled, &way.control) {
+                (Some(_), _) => CallState::Cancelling,
+                (None, Some(_)) => CallState::Running,
+                (None, None) => CallState::Starting,
+            },
+        }
+    }
+}
+
+impl Place {
+    /// Stays for as long as the call's events are read.
+    pub(crate) fn follow(self, running: RunningCall) -> RunningCall {
+        self.entry.started(&running);
+        // What the dispatcher answers itself has ended already.
+        if running.worker.is_none() {
+            return running;
+        }
+        let events = running.events.map(move |event| {
+            let _staying = &self;
+            event
+        });
+        RunningCall {
+            events: CallEvents::from_stream(events),
+            ..running
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.table.0.lock().remove(&self.key);
+    }
+}
+
+/// What a call names.
+fn target(method: &Method, params: Option<&RawJson>) -> Option<String> {
+    let named = method.named()?;
+    let target = RawObject::of(params?)?.get(named.as_str())?.string()?;
+    Some(shown(&target, LONGEST_TARGET))
+}

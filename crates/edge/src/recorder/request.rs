@@ -1,0 +1,162 @@
+//! One request, from its arrival until it is known how it ended.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Instant, SystemTime};
+
+use shoal_ports::{ErrorReport, SessionId, shown};
+use shoal_protocol::{Body, Message, Method, Outcome, RawJson, RawObject, RequestMeta, RpcError};
+
+use super::said::{Said, said};
+use super::{Ended, Recorder};
+use crate::refusal::Refusal;
+
+/// Characters of an error's message that are kept.
+const LONGEST_MESSAGE: usize = 400;
+/// Characters of a tool's name or a resource's URI that are kept.
+const LONGEST_TARGET: usize = 160;
+
+/// A request whose end is awaited. Counts as cancelled when it is dropped before that. A cheap handle.
+#[derive(Clone)]
+pub(crate) struct RequestRecord(Arc<Pending>);
+
+struct Pending {
+    recorder: Recorder,
+    began: Instant,
+    subject: Subject,
+    settled: AtomicBool,
+}
+
+/// What is asked for. Of a batch, its first request stands for all.
+struct Subject {
+    method: Method,
+    params: Option<RawJson>,
+    session: Option<SessionId>,
+}
+
+impl RequestRecord {
+    /// The record of a body that asks for something; `None` for one that only tells.
+    pub(crate) fn of(
+        recorder: &Recorder,
+        began: Instant,
+        body: &Body,
+        session: Option<&SessionId>,
+    ) -> Option<Self> {
+        let request = |message: &Message| match message {
+            Message::Request(request) => Some((request.method.clone(), request.params.clone())),
+            _ => None,
+        };
+        let (method, params) = match body {
+            Body::Single(message) => request(message)?,
+            Body::Batch(members) => members.iter().flatten().find_map(request)?,
+        };
+        Some(Self(Arc::new(Pending {
+            recorder: recorder.clone(),
+            began,
+            subject: Subject {
+                method,
+                params,
+                session: session.cloned(),
+            },
+            settled: AtomicBool::new(false),
+        })))
+    }
+
+    /// A message on its way to the client: its answer, if it is a response.
+    pub(crate) fn wrote(&self, text: &[u8]) {
+        match said(text) {
+            Said::Result => self.0.settle(Ended::Ok, None),
+            Said::Error => {
+                let error = RawJson::parse_text(text.to_vec().into()).ok();
+                let error = error.as_ref().and_then(RawObject::of);
+                let error = error.and_then(|text| text.get("error"));
+                self.0.ended_with(&error.map_or_else(
+                    || RpcError::internal("an error that cannot be read"),
+                    |error| RpcError::from_json(&error),
+                ));
+            }
+            Said::Other => {}
+        }
+    }
+
+    /// The whole answer, whatever its form: a response, a batch of them, nothing.
+    pub(crate) fn answered(&self, text: &[u8]) {
+        self.wrote(text);
+        self.0.settle(Ended::Ok, None);
+    }
+
+    /// The call's end.
+    pub(crate) fn ended(&self, outcome: &Outcome) {
+        match outcome {
+            Outcome::Result(_) => self.0.settle(Ended::Ok, None),
+            Outcome::Error(error) => self.0.ended_with(error),
+        }
+    }
+
+    /// It was refused.
+    pub(crate) fn refused(&self, why: &Refusal) {
+        self.0.ended_with(&why.error());
+    }
+}
+
+impl Pending {
+    fn ended_with(&self, error: &RpcError) {
+        self.settle(Ended::of_code(error.code), Some(error));
+    }
+
+    /// Only the first end counts.
+    fn settle(&self, ended: Ended, error: Option<&RpcError>) {
+        if self.settled.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        self.recorder.count(ended, self.began.elapsed());
+        if let Some(error) = error.filter(|_| ended != Ended::Cancelled) {
+            self.recorder.0.errors.push(self.subject.report(error));
+        }
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.settle(Ended::Cancelled, None);
+    }
+}
+
+impl Subject {
+    fn report(&self, error: &RpcError) -> ErrorReport {
+        let params = self.params.as_ref().and_then(RawObject::of);
+        let target = self
+            .method
+            .named()
+            .and_then(|named| params?.get(named.as_str())?.string());
+        let traceparent = RequestMeta::of(self.params.as_ref()).traceparent;
+        ErrorReport {
+            method: Some(shown(self.method.as_str(), LONGEST_TARGET)),
+            target: target.map(|target| shown(&target, LONGEST_TARGET)),
+            session: self.session.as_ref().map(ToString::to_string),
+            trace: traceparent.as_deref().and_then(trace_id).map(str::to_owned),
+            ..unread(error)
+        }
+    }
+}
+
+/// The error of a request of which nothing is known.
+pub(super) fn unread(error: &RpcError) -> ErrorReport {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    ErrorReport {
+        at_ms: now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX)),
+        method: None,
+        target: None,
+        code: error.code,
+        message: shown(&error.message, LONGEST_MESSAGE),
+        session: None,
+        trace: None,
+    }
+}
+
+/// The trace's id in a W3C `traceparent`; `None` when it is malformed.
+pub(super) fn trace_id(traceparent: &str) -> Option<&str> {
+    let id = traceparent.split('-').nth(1)?;
+    let fit = id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit());
+    fit.then_some(id)
+}

@@ -1,0 +1,50 @@
+// Makes elements. What is shown goes in as text, never as markup: it may be anybody's.
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+/// An element with attributes and children; children that are not elements become text.
+export function h(tag, attributes = {}, ...children) {
+    return fill(document.createElement(tag), attributes, children);
+}
+
+/// The same, of a drawing.
+export function s(tag, attributes = {}, ...children) {
+    return fill(document.createElementNS(SVG, tag), attributes, children);
+}
+
+function fill(element, attributes, children) {
+    for (const [name, value] of Object.entries(attributes)) {
+        if (value === true) element.setAttribute(name, '');
+        else if (value !== false && value !== undefined && value !== null) element.setAttribute(name, value);
+    }
+    element.append(...children.filter((child) => child !== null && child !== undefined));
+    return element;
+}
+
+/// Sets a text, if it is another one: what does not change is not read out again.
+export function say(element, text) {
+    if (element.textContent !== text) element.textContent = text;
+}
+
+export function byId(id) {
+    return document.getElementById(id);
+}
+
+/// Tells those who listen rather than look.
+export function announce(text) {
+    byId('said').textContent = text;
+}
+
+/// Asks before something is done that cannot be taken back; whether to do it. The safe answer has the focus.
+export function confirm(title, text, yes) {
+    const dialog = byId('confirm');
+    say(byId('confirm-title'), title);
+    say(byId('confirm-text'), text);
+    say(byId('confirm-yes'), yes);
+    dialog.returnValue = 'no';
+    dialog.showModal();
+    byId('confirm-no').focus();
+    return new Promise((resolve) => {
+        dialog.addEventListener('close', () => resolve(dialog.returnValue === 'yes'), { once: true });
+    });
+}

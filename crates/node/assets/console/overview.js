@@ -1,0 +1,112 @@
+// Nodes, pools and workers, and how busy all of it is.
+
+import { get } from './api.js';
+import { byId, h, say } from './dom.js';
+import { count, latency, many, rate, since } from './format.js';
+import { Plot } from './plot.js';
+import { Table } from './table.js';
+
+const STEP_S = 5;
+
+function tag(text, kind, why) {
+    return h('span', {}, h('span', { class: `tag ${kind}` }, text), why ? h('span', { class: 'why' }, why) : null);
+}
+
+function nodeState(node) {
+    if (node.trouble) return tag(node.present ? 'unseen' : 'gone', 'bad', node.trouble);
+    if (!node.present) return tag('gone', 'bad');
+    if (node.draining) return tag('draining', 'warn');
+    if (node.waits_for.length) return tag('not ready', 'warn', node.waits_for.join('; '));
+    return tag('ready', 'good');
+}
+
+function workerState({ worker }, nodes) {
+    if (!worker) return tag('no worker', 'bad');
+    if (!worker.ready) return tag('not ready', 'warn', worker.detail);
+    if (worker.reached_by === 0) return tag('unreachable', 'bad', worker.detail);
+    if (worker.avoided_by) return tag('failing', 'bad', `avoided by ${many(worker.avoided_by, 'node')}`);
+    if (worker.reached_by < nodes) return tag('partly linked', 'warn', `reached by ${worker.reached_by} of ${nodes} nodes`);
+    return tag('ready', 'good', worker.detail);
+}
+
+export class Overview {
+    constructor() {
+        this.nodes = new Table([
+            { name: 'Node', kind: 'mono', cell: (node) => node.id },
+            { name: 'State', cell: nodeState },
+            { name: 'Roles', cell: (node) => node.roles.join(', ') },
+            { name: 'Sessions', kind: 'num', cell: (node) => this.#of(node, node.live_sessions + node.sleeping_sessions,
+                `${count(node.live_sessions)} in memory, ${count(node.sleeping_sessions)} asleep`) },
+            { name: 'Streams', kind: 'num', cell: (node) => this.#of(node, node.streams) },
+            { name: 'Requests', kind: 'num', cell: (node) => this.#of(node, node.requests) },
+            { name: 'Calls', kind: 'num', cell: (node) => this.#of(node, node.calls) },
+            { name: 'Up', kind: 'num', cell: (node) => (node.trouble ? '–' : since(node.uptime_ms)) },
+            { name: 'Version', cell: (node) => node.version },
+            { name: 'Address', kind: 'mono', cell: (node) => node.address || '–' },
+        ], { id: 'nodes', caption: 'Nodes', key: (node) => node.id, empty: 'No node has been seen.' });
+        this.workers = new Table([
+            { name: 'Pool', cell: ({ pool }) => pool.name },
+            { name: 'Worker', kind: 'mono', cell: ({ worker }) => worker?.id },
+            { name: 'State', cell: (row) => workerState(row, this.seen) },
+            { name: 'Running', kind: 'num', cell: ({ worker }) => worker && `${count(worker.running)} / ${count(worker.capacity)}` },
+            { name: 'Waiting', kind: 'num', cell: ({ worker }) => worker && count(worker.queued) },
+            { name: 'Tools', kind: 'num', cell: ({ pool }) => count(pool.tools) },
+            { name: 'Prompts', kind: 'num', cell: ({ pool }) => count(pool.prompts) },
+            { name: 'Resources', kind: 'num', cell: ({ pool }) => count(pool.resources) },
+        ], { id: 'workers', caption: 'Pools and workers', key: ({ pool, worker }) => worker?.id ?? pool.name,
+            empty: 'No worker has joined.' });
+        const perSecond = (name) => (point) => point[name] / STEP_S;
+        this.plots = [
+            new Plot('requests', 'Requests per second', [
+                { name: 'ok', hue: 'good', of: perSecond('ok') },
+                { name: 'rejected', hue: 'warn', of: perSecond('rejected') },
+                { name: 'failed', hue: 'bad', of: perSecond('failed') },
+                { name: 'cancelled', hue: 'quiet', of: perSecond('cancelled') },
+            ], rate),
+            new Plot('latency', 'Time to the answer', [
+                { name: 'p50', hue: 'accent', of: (point) => point.p50_ms },
+                { name: 'p95', hue: 'mixed', of: (point) => point.p95_ms },
+                { name: 'p99', hue: 'warn', of: (point) => point.p99_ms },
+            ], latency),
+            new Plot('load', 'Sessions, streams, calls', [
+                { name: 'sessions', hue: 'accent', of: (point) => point.sessions },
+                { name: 'streams', hue: 'mixed', of: (point) => point.streams },
+                { name: 'calls', hue: 'good', of: (point) => point.calls },
+            ], (number) => count(Math.round(number ?? 0))),
+        ];
+        this.figures = Object.fromEntries(['nodes', 'workers', 'sessions', 'streams', 'calls', 'parked'].map((name) => [name, h('dd', {}, '–')]));
+        const figure = (title, name) => h('div', {}, h('dt', {}, title), this.figures[name]);
+        this.nodesNote = h('span', { class: 'quiet' });
+        byId('overview').append(
+            h('dl', { class: 'figures', 'aria-label': 'Now' }, figure('Nodes', 'nodes'), figure('Workers', 'workers'),
+                figure('Sessions', 'sessions'), figure('Streams', 'streams'), figure('Calls in flight', 'calls'),
+                figure('Waiting for input', 'parked')),
+            h('div', { class: 'plots' }, ...this.plots.map((plot) => plot.element)),
+            h('div', { class: 'panel' }, h('header', {}, h('h2', {}, 'Nodes'), this.nodesNote), this.nodes.element),
+            h('div', { class: 'panel' }, h('header', {}, h('h2', {}, 'Pools and workers')), this.workers.element),
+        );
+    }
+
+    async refresh() {
+        const { me, nodes, pools, rates } = await get('overview');
+        const answered = nodes.filter((node) => !node.trouble);
+        this.seen = answered.filter((node) => node.roles.some((role) => role !== 'worker')).length || 1;
+        const sum = (of) => count(answered.reduce((all, node) => all + of(node), 0));
+        const workers = pools.flatMap((pool) => (pool.workers.length ? pool.workers : [null]).map((worker) => ({ pool, worker })));
+        say(this.figures.nodes, answered.length === nodes.length ? count(nodes.length) : `${answered.length} of ${nodes.length}`);
+        say(this.figures.workers, count(workers.filter(({ worker }) => worker).length));
+        say(this.figures.sessions, sum((node) => node.live_sessions + node.sleeping_sessions));
+        say(this.figures.streams, sum((node) => node.streams));
+        say(this.figures.calls, sum((node) => node.calls));
+        say(this.figures.parked, sum((node) => node.parked));
+        say(this.nodesNote, answered.length < nodes.length ? 'Totals leave out nodes that cannot be seen.' : '');
+        say(byId('me'), `seen from ${me}`);
+        this.nodes.update(nodes);
+        this.workers.update(workers);
+        for (const plot of this.plots) plot.update(rates);
+    }
+
+    #of(node, number, title) {
+        return node.trouble ? '–' : { text: count(number), title };
+    }
+}

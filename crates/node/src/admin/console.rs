@@ -1,0 +1,59 @@
+//! The operators' console: a page and the API that it reads, for all nodes from any of them.
+//!
+//! | | |
+//! |---|---|
+//! | `guard` | who may use it, and what every answer carries |
+//! | `api` | what there is to see and to do, as JSON |
+//! | `assets` | the page, built into the binary |
+
+mod api;
+mod assets;
+mod guard;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::response::Redirect;
+use axum::routing::get;
+use shoal_cluster::Fleet;
+
+use crate::config::Secret;
+use guard::Guard;
+
+/// The console of a node.
+pub struct Console {
+    fleet: Arc<Fleet>,
+    guard: Arc<Guard>,
+}
+
+impl Console {
+    /// A console over `fleet`, on a port that listens on `listen` and is reached by `hosts` besides. It asks
+    /// for `token`; without one it is closed wherever other machines could reach it.
+    pub fn new(
+        fleet: Arc<Fleet>,
+        token: Option<Secret>,
+        listen: SocketAddr,
+        hosts: &[String],
+    ) -> Self {
+        let on_this_machine = listen.ip().is_loopback() && hosts.is_empty();
+        let guard = Arc::new(Guard::new(token, on_this_machine));
+        Self { fleet, guard }
+    }
+
+    /// Its routes.
+    pub(super) fn router(self) -> Router {
+        Router::new()
+            .merge(assets::router())
+            .nest("/console/api", api::router(self.fleet, &self.guard))
+            .layer(axum::middleware::from_fn_with_state(
+                self.guard,
+                guard::around_all,
+            ))
+            .route("/", get(async || Redirect::temporary("/console/")))
+            .route("/console", get(async || Redirect::temporary("/console/")))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! The seam through which operators look into a node, and act on what they see.
+
+mod call;
+mod node;
+mod rates;
+mod session;
+
+use async_trait::async_trait;
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+pub use call::{CallReport, CallState, ErrorReport};
+pub use node::{NodeReport, PoolReport, WorkerReport};
+pub use rates::{LATENCY_BOUNDS, Outcomes, Step, quantile};
+pub use session::{SessionDetail, SessionReport, StreamReport};
+
+use crate::{CallId, Principal, SessionId};
+
+/// One node as operators see it: what it holds and runs, not what is elsewhere.
+///
+/// Looking changes nothing: no session is woken or counts as used. Every answer is bounded by the `limit`
+/// that it is asked with, and by the node's own where that is lower; [`Listing::total`] tells what is left
+/// out. Texts that clients and tools chose are shortened by [`shown`], but not escaped for any medium.
+///
+/// Methods that only look may be dropped at any time; what acts is carried out all the same once it has
+/// begun.
+#[async_trait]
+pub trait Inspector: Send + Sync + 'static {
+    /// The node itself, its pools and its rates.
+    async fn node(&self) -> Result<NodeReport, InspectError>;
+
+    /// Sessions that the node owns, the one used last first. A session is listed if any of its id, client,
+    /// revision and principal's mark contains `filter` (in any case), or if its principal is exactly that.
+    async fn sessions(
+        &self,
+        filter: &str,
+        limit: usize,
+    ) -> Result<Listing<SessionReport>, InspectError>;
+
+    /// One session; `None` when the node does not own it.
+    async fn session(&self, session: &SessionId) -> Result<Option<SessionDetail>, InspectError>;
+
+    /// Calls in flight, the oldest first.
+    async fn calls(&self, limit: usize) -> Result<Listing<CallReport>, InspectError>;
+
+    /// Requests that were refused or failed, the newest first. Kept in memory only.
+    async fn errors(&self, limit: usize) -> Result<Listing<ErrorReport>, InspectError>;
+
+    /// Ends a session as its client could have; `false` when the node does not own it.
+    async fn end_session(&self, session: &SessionId) -> Result<bool, InspectError>;
+
+    /// Tells a call in flight to stop; `false` when the node does not run it. Its client gets the error of
+    /// a cancelled call, unless the call ends otherwise first.
+    async fn cancel_call(&self, call: CallId, reason: &str) -> Result<bool, InspectError>;
+}
+
+/// A part of a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Listing<T> {
+    /// What fits within the limit.
+    pub items: Vec<T>,
+    /// How many there are in all; at least as many as `items`.
+    pub total: usize,
+}
+
+impl<T> Default for Listing<T> {
+    fn default() -> Self {
+        Self {
+            items: Vec::new(),
+            total: 0,
+        }
+    }
+}
+
+/// Why a node cannot be looked into.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InspectError {
+    /// It runs a release that has no such thing.
+    #[error("the node's release cannot be inspected; its own admin port shows what there is")]
+    Unsupported,
+    /// It did not answer.
+    #[error("the node cannot be reached: {0}")]
+    Unreachable(String),
+    /// It answered that it cannot.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// By what a principal is told from others where its name is not to be shown: the first 12 hexadecimal
+/// digits of the SHA-256 of the name.
+pub fn mark_of(principal: &Principal) -> String {
+    let hash = Sha256::digest(principal.as_str().as_bytes());
+    hash.iter().take(6).map(|b| format!("{b:02x}")).collect()
+}
+
+/// A text that somebody else chose, as operators see it: without control characters, and with at most
+/// `longest` characters, the last of which is `…` when some were left out.
+pub fn shown(text: &str, longest: usize) -> String {
+    // Those of the second kind turn the direction of what follows.
+    let hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+    };
+    let mut left = text.chars().filter(|c| !hidden(*c));
+    let mut kept: String = left.by_ref().take(longest).collect();
+    if left.next().is_some() {
+        kept.pop();
+        kept.push('…');
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{mark_of, shown};
+    use crate::Principal;
+
+    #[test]
+    fn texts_are_bounded_and_hold_nothing_hidden() {
+        assert_eq!(shown("plain", 5), "plain");
+        assert_eq!(shown("longer", 5), "long…");
+        assert_eq!(shown("a\u{1b}[31m\nb\u{202e}c", 20), "a[31mbc");
+        assert_eq!(shown("äöüäöü", 3), "äö…");
+    }
+
+    #[test]
+    fn a_mark_says_who_without_the_name() {
+        let alice = mark_of(&Principal::new("alice"));
+        assert_eq!(alice, "2bd806c97f0e");
+        assert_ne!(alice, mark_of(&Principal::new("bob")));
+    }
+}

@@ -1,0 +1,59 @@
+//! What operators see of calls and of what became of them.
+
+use serde::Serialize;
+
+/// A call in flight.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CallReport {
+    /// Its id.
+    pub id: String,
+    /// Its method.
+    pub method: String,
+    /// The tool, prompt or resource that it names; `None` when it names none.
+    pub target: Option<String>,
+    /// The session that it belongs to; `None` for modern calls.
+    pub session: Option<String>,
+    /// The [mark](super::mark_of) of its principal.
+    pub principal: String,
+    /// The worker that runs it; `None` before one has taken it.
+    pub worker: Option<String>,
+    /// Whether it is journaled, so that it is never executed twice; else it is safe to repeat.
+    pub journaled: bool,
+    /// Whether a modern client sent it.
+    pub modern: bool,
+    /// Milliseconds since this node began with it.
+    pub age_ms: u64,
+    /// How far it is.
+    pub state: CallState,
+}
+
+/// How far a call in flight is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CallState {
+    /// No worker has taken it yet.
+    Starting,
+    /// A worker has it.
+    Running,
+    /// It was told to stop by an operator.
+    Cancelling,
+}
+
+/// A request that was refused or failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ErrorReport {
+    /// When, in milliseconds since 1970, on the clock of the node.
+    pub at_ms: u64,
+    /// The request's method; `None` when the request could not be read.
+    pub method: Option<String>,
+    /// The tool, prompt or resource that it names.
+    pub target: Option<String>,
+    /// The JSON-RPC error code.
+    pub code: i64,
+    /// The error's message, shortened.
+    pub message: String,
+    /// The session that it was for.
+    pub session: Option<String>,
+    /// The id of the trace that it belongs to, from the `traceparent` in its `_meta`.
+    pub trace: Option<String>,
+}

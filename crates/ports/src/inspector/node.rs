@@ -1,0 +1,76 @@
+//! What operators see of a node.
+
+use serde::Serialize;
+
+use super::Step;
+
+/// A node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct NodeReport {
+    /// Its id.
+    pub id: String,
+    /// The release that it runs.
+    pub version: String,
+    /// What it does: `edge`, `session`, `worker`.
+    pub roles: Vec<String>,
+    /// Milliseconds since it started.
+    pub uptime_ms: u64,
+    /// Whether it is on its way out.
+    pub draining: bool,
+    /// What keeps it from traffic; empty when it is ready.
+    pub waits_for: Vec<String>,
+    /// Sessions in memory.
+    pub live_sessions: usize,
+    /// Sessions that sleep in the store.
+    pub sleeping_sessions: usize,
+    /// Streams that clients hold open at its edge.
+    pub streams: usize,
+    /// Requests that its edge has under way.
+    pub requests: usize,
+    /// Calls in flight.
+    pub calls: usize,
+    /// Calls that wait for a modern client's answers.
+    pub parked: usize,
+    /// Pools with their workers, as the node knows them.
+    pub pools: Vec<PoolReport>,
+    /// Rates of the last minutes, the oldest first.
+    pub steps: Vec<Step>,
+}
+
+/// A pool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PoolReport {
+    /// Its name.
+    pub name: String,
+    /// Whether a worker takes calls.
+    pub ready: bool,
+    /// Tools that it serves.
+    pub tools: usize,
+    /// Prompts that it serves.
+    pub prompts: usize,
+    /// Resources and resource templates that it serves.
+    pub resources: usize,
+    /// Its workers.
+    pub workers: Vec<WorkerReport>,
+}
+
+/// A worker.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WorkerReport {
+    /// Its id.
+    pub id: String,
+    /// Whether it takes calls, as it says.
+    pub ready: bool,
+    /// Whether the way to it is open.
+    pub reachable: bool,
+    /// Whether calls are kept from it because too many failed.
+    pub circuit_open: bool,
+    /// Calls running, for all nodes.
+    pub running: usize,
+    /// Calls waiting, for all nodes.
+    pub queued: usize,
+    /// Calls that can run at once.
+    pub capacity: usize,
+    /// Why it is not ready, or what is degraded.
+    pub detail: Option<String>,
+}

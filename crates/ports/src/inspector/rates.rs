@@ -1,0 +1,157 @@
+//! Rates and latencies, in steps of equal length.
+
+use serde::Serialize;
+
+/// The upper bounds of the buckets of a latency histogram, in microseconds; one more bucket holds what took
+/// longer than the last. Each is about half as large again as the one before, so a quantile is known to
+/// within that. Part of the contract between nodes: a change needs a field of its own there.
+pub const LATENCY_BOUNDS: [u64; 27] = [
+    250,
+    500,
+    1_000,
+    1_500,
+    2_200,
+    3_300,
+    5_000,
+    7_500,
+    11_000,
+    16_500,
+    25_000,
+    37_500,
+    56_000,
+    85_000,
+    130_000,
+    200_000,
+    300_000,
+    450_000,
+    700_000,
+    1_000_000,
+    1_500_000,
+    2_200_000,
+    3_300_000,
+    5_000_000,
+    10_000_000,
+    30_000_000,
+    100_000_000,
+];
+
+/// Requests that ended within a step, by how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Outcomes {
+    /// Answered with a result.
+    pub ok: u64,
+    /// Answered with an error that the request, or the tool, is the cause of.
+    pub rejected: u64,
+    /// Answered with an error of Shoal's: overloaded, not executed, outcome unknown, deadline, internal.
+    pub failed: u64,
+    /// Cancelled, or left by their clients before the answer.
+    pub cancelled: u64,
+}
+
+impl Outcomes {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.ok + self.rejected + self.failed + self.cancelled
+    }
+}
+
+/// What happened within a step of time, and how things stood at its end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// The step's beginning, in seconds since 1970, on the clock of the node; a multiple of the step's
+    /// length.
+    pub at: u64,
+    /// Requests that ended.
+    pub outcomes: Outcomes,
+    /// How long they took: a count for each bucket of [`LATENCY_BOUNDS`], and one more. Those that were
+    /// cancelled are left out. Empty when there were none.
+    pub latency: Vec<u64>,
+    /// Sessions, in memory or not.
+    pub sessions: u64,
+    /// Streams that clients hold open at the node's edge.
+    pub streams: u64,
+    /// Calls in flight.
+    pub calls: u64,
+}
+
+impl Step {
+    /// Adds what another node has counted in the same step.
+    pub fn add(&mut self, other: &Self) {
+        self.outcomes.ok += other.outcomes.ok;
+        self.outcomes.rejected += other.outcomes.rejected;
+        self.outcomes.failed += other.outcomes.failed;
+        self.outcomes.cancelled += other.outcomes.cancelled;
+        self.sessions += other.sessions;
+        self.streams += other.streams;
+        self.calls += other.calls;
+        if self.latency.len() < other.latency.len() {
+            self.latency.resize(other.latency.len(), 0);
+        }
+        for (mine, more) in self.latency.iter_mut().zip(&other.latency) {
+            *mine += more;
+        }
+    }
+}
+
+/// The time, in microseconds, within which the given part of a histogram's requests were answered; drawn
+/// evenly through the bucket that it falls into. `None` when there were no requests.
+pub fn quantile(latency: &[u64], part: f64) -> Option<u64> {
+    let total: u64 = latency.iter().sum();
+    if total == 0 {
+        return None;
+    }
+    let rank = (total as f64 * part).max(1.0);
+    let mut before = 0;
+    for (at, count) in latency.iter().enumerate() {
+        let after = before + count;
+        if *count > 0 && after as f64 >= rank {
+            let longest = LATENCY_BOUNDS[LATENCY_BOUNDS.len() - 1];
+            let from = at.checked_sub(1).map_or(0, |at| bound(at, longest));
+            let to = bound(at, longest);
+            let within = (rank - before as f64) / *count as f64;
+            return Some(from + ((to - from) as f64 * within) as u64);
+        }
+        before = after;
+    }
+    None
+}
+
+fn bound(at: usize, longest: u64) -> u64 {
+    LATENCY_BOUNDS.get(at).copied().unwrap_or(longest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LATENCY_BOUNDS, Step, quantile};
+
+    #[test]
+    fn quantiles_fall_into_the_bucket_of_their_rank() {
+        assert_eq!(quantile(&[], 0.5), None);
+        let mut latency = vec![0; LATENCY_BOUNDS.len() + 1];
+        assert_eq!(quantile(&latency, 0.5), None);
+        latency[2] = 98;
+        latency[10] = 1;
+        latency[LATENCY_BOUNDS.len()] = 1;
+        let at = |part| quantile(&latency, part).unwrap();
+        assert!((500..=1_000).contains(&at(0.5)), "{}", at(0.5));
+        assert!((16_500..=25_000).contains(&at(0.99)), "{}", at(0.99));
+        assert_eq!(at(1.0), 100_000_000);
+        assert!(at(0.5) < at(0.95));
+    }
+
+    #[test]
+    fn steps_of_nodes_add_up() {
+        let mut sum = Step {
+            at: 5,
+            ..Step::default()
+        };
+        let mut other = sum.clone();
+        other.outcomes.ok = 2;
+        other.latency = vec![1, 1];
+        other.sessions = 3;
+        sum.add(&other);
+        sum.add(&other);
+        assert_eq!((sum.outcomes.total(), sum.sessions), (4, 6));
+        assert_eq!(sum.latency, [2, 2]);
+    }
+}

@@ -1,0 +1,173 @@
+//! The side that looks.
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use shoal_ports::{
+    CallId, CallReport, ErrorReport, InspectError, Inspector, Listing, NodeId, NodeReport,
+    SessionDetail, SessionId, SessionReport,
+};
+use tonic::transport::Channel;
+use tonic::{Code, Status};
+
+use crate::LinkConfig;
+use crate::convert::console::{calls_in, detail_in, errors_in, node_in, sessions_in};
+use crate::link::dial;
+use crate::proto::node::v1::inspect_answer::What as Answer;
+use crate::proto::node::v1::inspect_request::What as Question;
+use crate::proto::node::v1::node_console_client::NodeConsoleClient;
+use crate::proto::node::v1::{
+    ActRequest, CancelCall, EndSession, InspectCalls, InspectErrors, InspectNode, InspectRequest,
+    InspectSession, InspectSessions, act_request,
+};
+
+/// The longest answer: a thousand reports of a few hundred bytes each.
+const LONGEST_ANSWER: usize = 8 * 1024 * 1024;
+
+/// Another node, looked into over its cluster listener.
+///
+/// Connects when it is first asked, and again after that failed. Waits as long as the network does: whoever
+/// asks sets the limit.
+pub struct RemoteInspector {
+    node: NodeId,
+    address: String,
+    config: LinkConfig,
+    client: Mutex<Option<NodeConsoleClient<Channel>>>,
+}
+
+impl RemoteInspector {
+    /// The node at `address` (`host:port`). A node of another name is not spoken to.
+    pub fn new(node: NodeId, address: &str, config: LinkConfig) -> Self {
+        Self {
+            node,
+            address: address.to_owned(),
+            config,
+            client: Mutex::default(),
+        }
+    }
+
+    /// Where it is dialled.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    async fn client(&self) -> Result<NodeConsoleClient<Channel>, InspectError> {
+        if let Some(client) = &*self.client.lock() {
+            return Ok(client.clone());
+        }
+        let channel = dial::connect(&self.address, &self.config).await;
+        let channel = channel.map_err(|error| InspectError::Unreachable(error.to_string()))?;
+        let client = NodeConsoleClient::new(channel).max_decoding_message_size(LONGEST_ANSWER);
+        *self.client.lock() = Some(client.clone());
+        Ok(client)
+    }
+
+    async fn ask(&self, what: Question) -> Result<Answer, InspectError> {
+        let request = InspectRequest {
+            to: self.node.to_string(),
+            what: Some(what),
+        };
+        let answer = self.client().await?.inspect(request).await;
+        let answer = answer.map_err(|status| self.refused(&status))?;
+        answer.into_inner().what.ok_or(InspectError::Unsupported)
+    }
+
+    async fn act(&self, what: act_request::What) -> Result<bool, InspectError> {
+        let request = ActRequest {
+            to: self.node.to_string(),
+            what: Some(what),
+        };
+        let answer = self.client().await?.act(request).await;
+        let answer = answer.map_err(|status| self.refused(&status))?;
+        Ok(answer.into_inner().done)
+    }
+
+    fn refused(&self, status: &Status) -> InspectError {
+        let text = status.message().to_owned();
+        match status.code() {
+            Code::Unimplemented => InspectError::Unsupported,
+            Code::Internal | Code::InvalidArgument => InspectError::Failed(text),
+            _ => {
+                // Perhaps another connection does better.
+                *self.client.lock() = None;
+                InspectError::Unreachable(text)
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Inspector for RemoteInspector {
+    async fn node(&self) -> Result<NodeReport, InspectError> {
+        match self.ask(Question::Node(InspectNode {})).await? {
+            Answer::Node(node) => Ok(node_in(node)),
+            _ => Err(other()),
+        }
+    }
+
+    async fn sessions(
+        &self,
+        filter: &str,
+        limit: usize,
+    ) -> Result<Listing<SessionReport>, InspectError> {
+        let question = InspectSessions {
+            filter: filter.to_owned(),
+            limit: most(limit),
+        };
+        match self.ask(Question::Sessions(question)).await? {
+            Answer::Sessions(sessions) => Ok(sessions_in(sessions)),
+            _ => Err(other()),
+        }
+    }
+
+    async fn session(&self, session: &SessionId) -> Result<Option<SessionDetail>, InspectError> {
+        let question = InspectSession {
+            session: session.to_string(),
+        };
+        match self.ask(Question::Session(question)).await? {
+            Answer::Session(found) => found
+                .detail
+                .map(detail_in)
+                .transpose()
+                .map_err(|malformed| InspectError::Failed(malformed.to_string())),
+            _ => Err(other()),
+        }
+    }
+
+    async fn calls(&self, limit: usize) -> Result<Listing<CallReport>, InspectError> {
+        let limit = most(limit);
+        match self.ask(Question::Calls(InspectCalls { limit })).await? {
+            Answer::Calls(calls) => Ok(calls_in(calls)),
+            _ => Err(other()),
+        }
+    }
+
+    async fn errors(&self, limit: usize) -> Result<Listing<ErrorReport>, InspectError> {
+        let limit = most(limit);
+        match self.ask(Question::Errors(InspectErrors { limit })).await? {
+            Answer::Errors(errors) => Ok(errors_in(errors)),
+            _ => Err(other()),
+        }
+    }
+
+    async fn end_session(&self, session: &SessionId) -> Result<bool, InspectError> {
+        let session = session.to_string();
+        self.act(act_request::What::EndSession(EndSession { session }))
+            .await
+    }
+
+    async fn cancel_call(&self, call: CallId, reason: &str) -> Result<bool, InspectError> {
+        let cancel = CancelCall {
+            call: call.to_string(),
+            reason: reason.to_owned(),
+        };
+        self.act(act_request::What::CancelCall(cancel)).await
+    }
+}
+
+fn most(limit: usize) -> u32 {
+    u32::try_from(limit).unwrap_or(u32::MAX)
+}
+
+fn other() -> InspectError {
+    InspectError::Failed("the node answered something else than asked".to_owned())
+}

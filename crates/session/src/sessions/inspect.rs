@@ -1,0 +1,241 @@
+//! What operators see of this node's sessions, and how they end one.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use shoal_ports::{
+    Epoch, Listing, Principal, SessionDetail, SessionId, SessionRef, SessionReport,
+    SessionTransport, StreamReport, mark_of, shown,
+};
+use shoal_protocol::{RawJson, StreamId};
+
+use super::{About, Node, Sessions};
+use crate::live::LiveSession;
+use crate::record::Record;
+use crate::streams::Tail;
+
+/// Streams and subscriptions of one session that are shown.
+const MOST_SHOWN: usize = 100;
+/// Characters of a subscribed resource's URI that are shown.
+const LONGEST_URI: usize = 256;
+const ENDED: &str = "the session was ended by an operator";
+
+impl Sessions {
+    /// The sessions that this node owns, the one used last first; see
+    /// [`Inspector::sessions`](shoal_ports::Inspector::sessions). Takes time in proportion to how many there
+    /// are.
+    pub fn list(&self, filter: &str, limit: usize) -> Listing<SessionReport> {
+        self.node.list(filter, limit)
+    }
+
+    /// One session, without the calls that run in it; `None` when this node does not own it. Wakes none.
+    pub async fn detail(&self, session: &SessionId) -> Option<SessionDetail> {
+        self.node.detail(session).await
+    }
+
+    /// Ends a session for good, as its client could have; `false` when this node does not own it. Running
+    /// calls are told to stop.
+    ///
+    /// If the future is dropped the session ends all the same.
+    pub async fn end(&self, session: &SessionId) -> bool {
+        let (node, session) = (self.node.clone(), session.clone());
+        let ending = tokio::spawn(async move { node.end_for_operator(&session).await });
+        ending.await.unwrap_or(false)
+    }
+}
+
+/// What is known of a session, live or not, without a look at the store.
+struct Known<'a> {
+    id: &'a SessionId,
+    principal: &'a Principal,
+    about: &'a About,
+    epoch: Epoch,
+    /// On the node's clock.
+    last_used: u64,
+    live: Option<&'a LiveSession>,
+}
+
+impl Node {
+    fn list(&self, filter: &str, limit: usize) -> Listing<SessionReport> {
+        let filter = Filter::of(filter);
+        // Only what decides the order is kept of those that may not be shown.
+        let mut found: Vec<(Reverse<u64>, SessionId)> = Vec::new();
+        for live in self.all_live().iter().filter(|live| !live.is_lost()) {
+            let about = live.about();
+            let known = Known::of_live(live, &about);
+            if filter.passes(&known) {
+                found.push((Reverse(known.last_used), live.id.clone()));
+            }
+        }
+        for passive in &self.passive {
+            let known = Known::of_passive(passive.key(), passive.value());
+            if filter.passes(&known) {
+                found.push((Reverse(passive.last_used), passive.key().clone()));
+            }
+        }
+        let total = found.len();
+        if limit < total {
+            found.select_nth_unstable(limit);
+            found.truncate(limit);
+        }
+        found.sort_unstable();
+        let items = found.iter().filter_map(|(_, id)| self.report(id));
+        Listing {
+            items: items.collect(),
+            total,
+        }
+    }
+
+    /// `None` for one that has gone meanwhile.
+    fn report(&self, session: &SessionId) -> Option<SessionReport> {
+        if let Some(live) = self.live(session) {
+            let about = live.about();
+            return Some(Known::of_live(&live, &about).report(self.now()));
+        }
+        let passive = self.passive.get(session)?;
+        Some(Known::of_passive(session, passive.value()).report(self.now()))
+    }
+
+    async fn detail(&self, session: &SessionId) -> Option<SessionDetail> {
+        let report = self.report(session)?;
+        let mut detail = SessionDetail {
+            session: report,
+            log_level: None,
+            subscriptions: Vec::new(),
+            subscriptions_total: 0,
+            streams: Vec::new(),
+            calls: Vec::new(),
+        };
+        if let Some(live) = self.live(session) {
+            let open = live.streams.open();
+            detail.streams = open.iter().take(MOST_SHOWN).map(stream).collect();
+            let record = live.snapshot().await;
+            if let Some(record) = record.and_then(|record| Record::from_bytes(&record).ok()) {
+                detail.log_level = RawJson::of(&record.log_level).string();
+                detail.subscribed_to(record.subscriptions.iter());
+            }
+        } else if let Some(passive) = self.passive.get(session) {
+            detail.subscribed_to(passive.subscriptions.iter());
+        }
+        Some(detail)
+    }
+
+    async fn end_for_operator(&self, session: &SessionId) -> bool {
+        let principal = match self.live(session) {
+            Some(live) => Some(live.principal.clone()),
+            None => self.passive.get(session).map(|it| it.principal.clone()),
+        };
+        let Some(principal) = principal else {
+            return false;
+        };
+        let to = SessionRef {
+            session: session.clone(),
+            principal,
+            trace: None,
+        };
+        let Ok(live) = self.find(&to).await else {
+            return false;
+        };
+        let _alone = self.wake_lock(session).lock().await;
+        if self.live(session).is_none() {
+            return false;
+        }
+        self.end(&live, ENDED).await;
+        true
+    }
+}
+
+/// Fills in what is subscribed to.
+trait Subscribed {
+    fn subscribed_to<'a>(&mut self, uris: impl ExactSizeIterator<Item = &'a String>);
+}
+
+impl Subscribed for SessionDetail {
+    fn subscribed_to<'a>(&mut self, uris: impl ExactSizeIterator<Item = &'a String>) {
+        self.subscriptions_total = uris.len();
+        let uris = uris.take(MOST_SHOWN).map(|uri| shown(uri, LONGEST_URI));
+        self.subscriptions = uris.collect();
+    }
+}
+
+impl<'a> Known<'a> {
+    fn of_live(live: &'a Arc<LiveSession>, about: &'a About) -> Self {
+        Self {
+            id: &live.id,
+            principal: &live.principal,
+            about,
+            epoch: live.epoch,
+            last_used: live.last_used.load(Ordering::Relaxed),
+            live: Some(live),
+        }
+    }
+
+    fn of_passive(id: &'a SessionId, passive: &'a super::node::Passive) -> Self {
+        Self {
+            id,
+            principal: &passive.principal,
+            about: &passive.about,
+            epoch: passive.epoch,
+            last_used: passive.last_used,
+            live: None,
+        }
+    }
+
+    fn report(&self, now: u64) -> SessionReport {
+        let in_flight = |live: &LiveSession| live.shared.in_flight.load(Ordering::Relaxed);
+        SessionReport {
+            id: self.id.to_string(),
+            principal: mark_of(self.principal),
+            client: self.about.client.as_deref().map(str::to_owned),
+            revision: self.about.revision.map(|it| it.as_str().to_owned()),
+            single_stream: self.about.transport == SessionTransport::SingleStream,
+            live: self.live.is_some(),
+            in_flight: self.live.map_or(0, in_flight),
+            streams: self.live.map_or(0, |live| live.streams.count()),
+            idle_ms: now.saturating_sub(self.last_used),
+            epoch: self.epoch.0,
+        }
+    }
+}
+
+/// Which sessions are looked for.
+struct Filter<'a> {
+    exact: &'a str,
+    lower: String,
+}
+
+impl<'a> Filter<'a> {
+    fn of(filter: &'a str) -> Self {
+        let exact = filter.trim();
+        Self {
+            exact,
+            lower: exact.to_lowercase(),
+        }
+    }
+
+    fn passes(&self, known: &Known<'_>) -> bool {
+        let lower = self.lower.as_str();
+        lower.is_empty()
+            || known.id.as_str().contains(lower)
+            || known.principal.as_str() == self.exact
+            || known
+                .about
+                .revision
+                .is_some_and(|it| it.as_str().contains(lower))
+            || known
+                .about
+                .client
+                .as_ref()
+                .is_some_and(|it| it.to_lowercase().contains(lower))
+            || mark_of(known.principal).contains(lower)
+    }
+}
+
+fn stream(tail: &Arc<Tail>) -> StreamReport {
+    StreamReport {
+        last: tail.last().to_string(),
+        standalone: tail.stream() == StreamId::STANDALONE,
+        read: tail.is_read(),
+    }
+}

@@ -1,0 +1,55 @@
+// A client of few words, which leaves something to be seen in the console.
+
+const ACCEPT = 'application/json, text/event-stream';
+
+/** A session of 2025-11-25. */
+export class Session {
+    constructor(url, id) {
+        this.url = url;
+        this.id = id;
+    }
+
+    static async open(url, name) {
+        const params = {
+            protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name, version: '1.0' }
+        };
+        const answer = await send(url, { id: 0, method: 'initialize', params });
+        return new Session(url, answer.headers.get('mcp-session-id'));
+    }
+
+    /** Calls a tool; its response, whether it comes as JSON or on a stream. */
+    async call(id, name, args, meta = {}) {
+        const params = { name, arguments: args, _meta: meta };
+        const answer = await this.send({ id, method: 'tools/call', params });
+        return responseOf(await answer.text());
+    }
+
+    send(message) {
+        return send(this.url, message, { 'Mcp-Session-Id': this.id, 'MCP-Protocol-Version': '2025-11-25' });
+    }
+}
+
+/** Calls a tool in the era of 2026-07-28. */
+export async function modern(url, id, name, args) {
+    const meta = {
+        'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {}
+    };
+    const message = { id, method: 'tools/call', params: { name, arguments: args, _meta: meta } };
+    const answer = await send(url, message, {
+        'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/call', 'Mcp-Name': name
+    });
+    return responseOf(await answer.text());
+}
+
+function send(url, message, headers = {}) {
+    return fetch(url, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', Accept: ACCEPT, ...headers },
+        body: JSON.stringify({ jsonrpc: '2.0', ...message })
+    });
+}
+
+function responseOf(text) {
+    const lines = text.split('\n').filter(line => line.startsWith('data: {'));
+    return JSON.parse(lines.length ? lines.at(-1).slice('data: '.length) : text);
+}

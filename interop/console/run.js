@@ -1,0 +1,266 @@
+// Uses the operators' console in a headless Chromium, by keyboard alone, and reports what works.
+// By hand: shoal serve --demo &
+//          node run.js --url http://127.0.0.1:8080/mcp --admin http://127.0.0.1:8081 --screenshots /tmp/console
+
+import { mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+
+import { chromium } from 'playwright-core';
+
+import { Runner, expect, expectEqual } from '../javascript/harness.js';
+import { Session, modern } from './mcp.js';
+import { SOON, hasFocus, openView, rows, sayYes, tabTo, until } from './page.js';
+
+const HOSTILE = '<img src=x onerror="document.title=\'owned\'">';
+const TRACE = '0af7651916cd43dd8448eb211c80319c';
+const SIZES = { wide: { width: 1280, height: 900 }, narrow: { width: 390, height: 844 } };
+const CANCELLED = -32800;
+
+const { values } = parseArgs({
+    options: {
+        url: { type: 'string' },
+        admin: { type: 'string' },
+        token: { type: 'string' },
+        screenshots: { type: 'string' },
+        chromium: { type: 'string', default: '/usr/bin/chromium' },
+        only: { type: 'string', multiple: true, default: [] }
+    }
+});
+if (!values.url || !values.admin) {
+    console.error('usage: run.js --url URL --admin URL [--token TOKEN] [--screenshots DIR] [--chromium PROGRAM]');
+    process.exit(2);
+}
+if (values.screenshots) mkdirSync(values.screenshots, { recursive: true });
+
+const runner = new Runner(values.only);
+const browser = await chromium.launch({ executablePath: values.chromium, args: ['--no-sandbox'] });
+const context = await browser.newContext({ viewport: SIZES.wide, colorScheme: 'light' });
+const page = await context.newPage();
+page.setDefaultTimeout(SOON);
+
+/** What the page must never do. */
+const wrong = [];
+page.on('pageerror', error => wrong.push(`error: ${error.message}`));
+page.on('console', message => {
+    // What the browser says of an answer that is no success is part of the checks with a token.
+    const refusal = message.text().includes('401');
+    if (message.type() === 'error' && !refusal) wrong.push(`console: ${message.text()}`);
+});
+page.on('request', request => {
+    if (!request.url().startsWith(values.admin.replace(/\/$/, '')) && !request.url().startsWith('data:')) {
+        wrong.push(`request to ${request.url()}`);
+    }
+});
+
+async function shoot(name) {
+    if (values.screenshots) {
+        await page.screenshot({ path: path.join(values.screenshots, `${name}.png`), fullPage: true });
+    }
+}
+
+async function withoutToken() {
+    const victim = await Session.open(values.url, HOSTILE);
+    const other = await Session.open(values.url, 'steady-client');
+    await page.goto(new URL('/', values.admin).href);
+
+    await runner.run('the-address-leads-to-the-page', async () => {
+        await page.waitForURL('**/console/*');
+        await until('the node is ready', async () => (await rows(page, 'nodes'))[0]?.[1].startsWith('ready'));
+        const pools = (await rows(page, 'workers')).filter(row => row[0] === 'demo');
+        expectEqual(pools.length, 1, 'workers of the demo pool');
+    });
+
+    let slow;
+    await runner.run('a-slow-call-is-seen-and-cancelled', async () => {
+        slow = other.call(1, 'long_job', { steps: 600, interval_ms: 1000 });
+        await openView(page, 'calls');
+        await until('the call is shown', async () => (await rows(page, 'calls')).some(row => row[0] === 'long_job'));
+        const [call] = await rows(page, 'calls');
+        expectEqual([call[1], call[2], call[6], call[7]], ['tools/call', 'running', 'legacy', 'journaled'], 'the call');
+        expect(call[4].startsWith('demo@'), `its worker is ${call[4]}`);
+        await tabTo(page, '#calls button[aria-label^="Cancel long_job"]');
+        await page.keyboard.press('Enter');
+        await sayYes(page);
+        const response = await slow;
+        expectEqual(response.error?.code, CANCELLED, 'what the client got');
+        await until('the call is gone', async () => (await rows(page, 'calls')).length === 0);
+    });
+
+    await runner.run('a-modern-call-is-seen-and-cancelled', async () => {
+        const asked = modern(values.url, 2, 'long_job', { steps: 600, interval_ms: 1000 });
+        await until('the call is shown', async () => (await rows(page, 'calls')).some(row => row[6] === 'modern'));
+        await shootEverywhere('calls');
+        await tabTo(page, '#calls button[aria-label^="Cancel long_job"]');
+        await page.keyboard.press('Enter');
+        await sayYes(page);
+        expectEqual((await asked).error?.code, CANCELLED, 'what the client got');
+    });
+
+    await runner.run('what-a-client-chose-is-shown-as-text', async () => {
+        await openView(page, 'sessions');
+        await until('both sessions are shown', async () => (await rows(page, 'sessions')).length === 2);
+        const clients = (await rows(page, 'sessions')).map(row => row[1]);
+        expect(clients.includes(`${HOSTILE} 1.0`), `the clients are ${clients}`);
+        expectEqual(await page.locator('#sessions img').count(), 0, 'images');
+        expectEqual(await page.title(), 'Shoal console', 'the title');
+    });
+
+    await runner.run('a-session-is-found-and-ended-by-keyboard', async () => {
+        await openView(page, 'sessions');
+        await tabTo(page, '#filter');
+        await page.keyboard.type('ONERROR');
+        await until('one session is left', async () => (await rows(page, 'sessions')).length === 1);
+        await tabTo(page, '#sessions tbody tr');
+        await page.keyboard.press('Enter');
+        await page.locator('#sessions .detail:not([hidden])').waitFor();
+        const detail = await page.locator('#sessions .detail').textContent();
+        for (const part of [victim.id, HOSTILE, '2025-11-25', 'info']) {
+            expect(detail.includes(part), `${part} is not in ${detail}`);
+        }
+        await shootEverywhere('sessions');
+        await page.keyboard.press('Escape');
+        expect(await hasFocus(page, '#sessions tbody tr'), 'the focus does not return to the row');
+        await tabTo(page, '#sessions tbody button');
+        await page.keyboard.press('Enter');
+        await sayYes(page);
+        await until('the session is gone', async () => (await rows(page, 'sessions')).length === 0);
+        expect(await page.getByText('No session matches.').isVisible(), 'nothing says so');
+        expectEqual((await victim.send({ id: 9, method: 'ping' })).status, 404, 'the status of its next request');
+        expectEqual((await other.send({ id: 9, method: 'ping' })).status, 200, 'the status of the other session');
+        await page.locator('#filter').focus();
+        await page.keyboard.press('Control+A');
+        await page.keyboard.press('Delete');
+        await until('the other is shown again', async () => (await rows(page, 'sessions')).length === 1);
+    });
+
+    await runner.run('the-arrow-keys-move-between-rows', async () => {
+        await Session.open(values.url, 'another-client');
+        await until('two sessions are shown', async () => (await rows(page, 'sessions')).length === 2);
+        const present = () => page.evaluate(() => [...document.activeElement.parentElement.children].indexOf(document.activeElement));
+        await page.locator('#filter').focus();
+        await tabTo(page, '#sessions tbody tr');
+        await page.keyboard.press('Home');
+        expectEqual(await present(), 0, 'the row after Home');
+        await page.keyboard.press('ArrowDown');
+        expectEqual(await present(), 1, 'the row after the arrow');
+    });
+
+    await runner.run('an-error-is-shown-with-its-trace', async () => {
+        await other.call(3, 'no_such_tool', {}, { traceparent: `00-${TRACE}-b7ad6b7169203331-01` });
+        await openView(page, 'errors');
+        const found = await until('the error is shown', async () =>
+            (await rows(page, 'errors')).find(row => row[4] === 'no_such_tool'));
+        expectEqual([found[1], found[3], found[6]], ['-32602', 'tools/call', TRACE], 'the error');
+        await shootEverywhere('errors');
+    });
+
+    await runner.run('the-plots-have-their-numbers-in-a-table', async () => {
+        await openView(page, 'overview');
+        const answered = async () => {
+            await other.call(4, 'echo', { text: 'hello' });
+            const cells = await page.locator('[data-plot="requests"] tbody tr td:nth-child(2)').allTextContents();
+            return cells.some(cell => Number(cell) > 0);
+        };
+        await until('requests are counted', answered);
+        const said = await page.locator('.canvas').first().getAttribute('aria-label');
+        expect(/^Requests per second, now: ok [\d.]+/.test(said), `the plot says ${said}`);
+        const latency = await page.locator('[data-plot="latency"] tbody tr td:nth-child(2)').allTextContents();
+        expect(latency.some(cell => cell.endsWith(' ms') || cell.endsWith(' s')), `latencies are ${latency}`);
+        await tabTo(page, '.canvas');
+        await page.keyboard.press('ArrowLeft');
+        expect((await page.locator('.readout').first().textContent()).includes('ok'), 'the arrow reads nothing');
+    });
+
+    await runner.run('the-theme-is-switched', async () => {
+        await page.reload();
+        await until('the node is shown', async () => (await rows(page, 'nodes')).length > 0);
+        const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+        const system = await ground();
+        await page.emulateMedia({ colorScheme: 'dark' });
+        const dark = await ground();
+        expect(system !== dark, 'the page does not follow the system');
+        await tabTo(page, '#theme');
+        await page.keyboard.press('Enter');
+        expectEqual(await ground(), system, 'the ground of the light theme');
+        await page.emulateMedia({ colorScheme: 'light' });
+        await page.keyboard.press('Enter');
+        expectEqual(await ground(), dark, 'the ground of the dark theme');
+        await page.keyboard.press('Enter');
+        expectEqual(await ground(), system, 'the ground of the system again');
+    });
+
+    await runner.run('nothing-is-wider-than-a-narrow-screen', async () => {
+        for (const view of ['overview', 'sessions', 'calls', 'errors']) {
+            await openView(page, view);
+            await page.setViewportSize(SIZES.narrow);
+            const [inner, scroll] = await page.evaluate(() => [innerWidth, document.documentElement.scrollWidth]);
+            expect(scroll <= inner, `${view} is ${scroll} px wide in ${inner}`);
+            await page.setViewportSize(SIZES.wide);
+        }
+        await openView(page, 'overview');
+        await shootEverywhere('overview');
+    });
+
+    await runner.run('the-refresh-is-paused', async () => {
+        await tabTo(page, '#pause');
+        await page.keyboard.press('Enter');
+        await until('the page says so', async () => (await page.locator('#state').textContent()).startsWith('Paused'));
+        const before = await page.locator('#state').textContent();
+        await Session.open(values.url, 'unseen-client');
+        // Longer than two refreshes would take.
+        await page.waitForTimeout(5_000);
+        expectEqual(await page.locator('#state').textContent(), before, 'the state');
+        await page.keyboard.press('Enter');
+        await until('it goes on', async () => (await page.locator('#state').textContent()).startsWith('Up to date'));
+    });
+}
+
+async function withToken() {
+    await page.goto(new URL('/console/', values.admin).href);
+    await runner.run('the-token-is-asked-for', async () => {
+        await page.locator('#login[open]').waitFor();
+        expect(await hasFocus(page, '#token'), 'the field has not got the focus');
+        await page.keyboard.type('not-the-right-one');
+        await page.keyboard.press('Enter');
+        await until('the page says so', async () => (await page.locator('#login-wrong').textContent()) !== '');
+        await shootEverywhere('login');
+        await page.keyboard.type(values.token);
+        await page.keyboard.press('Enter');
+        await until('the node is shown', async () => (await rows(page, 'nodes')).length > 0);
+        expectEqual(await page.locator('#login[open]').count(), 0, 'open dialogs');
+    });
+    await runner.run('the-token-is-kept-for-the-tab-alone', async () => {
+        await page.reload();
+        await until('the node is shown', async () => (await rows(page, 'nodes')).length > 0);
+        expectEqual(await page.evaluate(() => localStorage.length + document.cookie.length), 0, 'what is kept elsewhere');
+        const second = await context.newPage();
+        await second.goto(new URL('/console/', values.admin).href);
+        await second.locator('#login[open]').waitFor({ timeout: SOON });
+        await second.close();
+    });
+}
+
+/** One picture for each theme and width. */
+async function shootEverywhere(name) {
+    if (!values.screenshots) return;
+    for (const [size, viewport] of Object.entries(SIZES)) {
+        await page.setViewportSize(viewport);
+        for (const colorScheme of ['light', 'dark']) {
+            await page.emulateMedia({ colorScheme });
+            await shoot(`${name}-${size}-${colorScheme}`);
+        }
+    }
+    await page.setViewportSize(SIZES.wide);
+    await page.emulateMedia({ colorScheme: 'light' });
+}
+
+try {
+    await (values.token ? withToken() : withoutToken());
+    await runner.run('the-page-does-nothing-that-it-must-not', async () => {
+        expectEqual(wrong, [], 'what it did');
+    });
+} finally {
+    await browser.close();
+}
+process.exit(runner.failed > 0 ? 1 : 0);
