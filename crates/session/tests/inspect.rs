@@ -44,14 +44,14 @@ async fn sessions_are_found_by_what_is_known_of_them() {
         found.into_iter().map(|it| it.id).collect::<Vec<_>>()
     };
     let (alices, bobs) = (alice.session.to_string(), bob.session.to_string());
-    assert_eq!(found(&alices[4..20]), [alices.clone()]);
-    assert_eq!(found("bob"), [bobs.clone()], "a whole name");
+    assert_eq!(found(&alices[4..20]), [alices.as_str()]);
+    assert_eq!(found("bob"), [bobs.as_str()], "a whole name");
     assert!(
         found("bo").is_empty(),
         "no part of a name, which is not shown"
     );
-    assert_eq!(found(&mark_of(&bob.principal)[..8]), [bobs.clone()]);
-    assert_eq!(found(" 2025-06 "), [bobs.clone()]);
+    assert_eq!(found(&mark_of(&bob.principal)[..8]), [bobs.as_str()]);
+    assert_eq!(found(" 2025-06 "), [bobs.as_str()]);
 
     // The one used last comes first, and what is left out is counted.
     tokio::time::sleep(Duration::from_millis(5)).await;

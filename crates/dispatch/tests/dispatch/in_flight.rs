@@ -53,7 +53,8 @@ async fn calls_of_both_eras_are_listed_while_they_are_read() {
         ),
         (1, 2)
     );
-    assert_eq!(dispatch.calls(Some(&session), 10).items, [report.clone()]);
+    let calls = dispatch.calls(Some(&session), 10).items;
+    assert_eq!(calls, all.items[..1]);
     drop(second);
     assert_eq!(
         dispatch.calls(None, 10).total,

@@ -81,7 +81,7 @@ export class Plot {
         }
         return stretches.filter((stretch) => stretch.length).map((stretch) => {
             // A single point is a short dash.
-            const ends = stretch.length > 1 ? stretch : [[stretch[0][0] - 3, stretch[0][1]], stretch[0]];
+            const ends = stretch.length > 1 ? stretch : [[stretch[0][0] - 8, stretch[0][1]], stretch[0]];
             const points = ends.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join(' ');
             return s('polyline', { class: `hue-${hue}`, points });
         });

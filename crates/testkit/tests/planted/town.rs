@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use shoal_cluster::{Members, MembersConfig, RoutedGateway, RoutingConfig};
 use shoal_dispatch::{Config as DispatchConfig, Dispatch};
-use shoal_edge::{Edge, EdgeConfig, Load, NoAuthentication, Recorder};
+use shoal_edge::{Edge, EdgeConfig, Load, NoAuthentication};
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{Dispatcher, NodeId, NodeInfo, Store, WorkerId};
 use shoal_protocol::{KeyRing, SealKey};
@@ -210,7 +210,7 @@ async fn edge(store: &Store, dispatch: &Dispatch, links: Links) -> (Members, Str
         config,
         drain: CancellationToken::new(),
         load: Load::default(),
-        recorder: Recorder::default(),
+        recorder: shoal_edge::Recorder::default(),
     };
     tokio::spawn(axum::serve(listener, edge.router()).into_future());
     (members, url)

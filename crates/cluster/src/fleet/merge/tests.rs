@@ -1,0 +1,113 @@
+//! What several nodes say becomes one picture.
+
+use shoal_ports::{
+    InspectError, Listing, NodeId, NodeInfo, NodeReport, Outcomes, PoolReport, Step, WorkerReport,
+};
+
+use super::{Answer, gathered, overview};
+
+fn info(id: &str) -> NodeInfo {
+    NodeInfo {
+        id: NodeId::new(id),
+        address: "127.0.0.1:1".to_owned(),
+        session: true,
+        edge: false,
+        draining: false,
+        sessions: 0,
+        in_flight: 0,
+        version: "0.1.0".to_owned(),
+    }
+}
+
+fn report(at: u64, running: usize) -> NodeReport {
+    let worker = WorkerReport {
+        id: "p@w".to_owned(),
+        ready: true,
+        reachable: true,
+        circuit_open: false,
+        running,
+        queued: 0,
+        capacity: 4,
+        detail: None,
+    };
+    let pool = PoolReport {
+        name: "p".to_owned(),
+        ready: true,
+        tools: 1,
+        prompts: 0,
+        resources: 0,
+        workers: vec![worker],
+    };
+    let outcomes = Outcomes {
+        ok: 2,
+        ..Outcomes::default()
+    };
+    NodeReport {
+        roles: vec!["session".to_owned()],
+        pools: vec![pool],
+        steps: vec![Step {
+            at,
+            outcomes,
+            latency: vec![2],
+            ..Step::default()
+        }],
+        ..NodeReport::default()
+    }
+}
+
+fn answer<T>(node: &str, said: Result<T, InspectError>) -> Answer<T> {
+    Answer {
+        node: NodeId::new(node),
+        said,
+    }
+}
+
+#[test]
+fn one_worker_that_two_nodes_see_is_one() {
+    let listed = ["a", "b", "c"].map(|id| (info(id), true)).to_vec();
+    let answers = vec![
+        answer("b", Ok(report(10, 2))),
+        answer("a", Ok(report(10, 1))),
+        answer("c", Err(InspectError::Unsupported)),
+    ];
+    let seen = overview(&NodeId::new("a"), listed, answers);
+    let ids: Vec<_> = seen.nodes.iter().map(|node| node.id.as_str()).collect();
+    assert_eq!(ids, ["a", "b", "c"]);
+    assert!(
+        seen.nodes[2]
+            .trouble
+            .as_ref()
+            .unwrap()
+            .contains("inspected")
+    );
+    assert_eq!(seen.nodes[2].roles, ["session"], "as announced");
+    let worker = &seen.pools[0].workers[0];
+    assert_eq!(
+        (worker.reached_by, worker.running, worker.capacity),
+        (2, 2, 4)
+    );
+    assert_eq!(seen.rates.len(), 1);
+    assert_eq!(seen.rates[0].outcomes.ok, 4);
+    assert!(seen.rates[0].p99_ms.unwrap() <= 0.25);
+}
+
+#[test]
+fn lists_are_joined_in_order_and_bounded() {
+    let part = |items: &[u64], total| {
+        Ok(Listing {
+            items: items.to_vec(),
+            total,
+        })
+    };
+    let answers = vec![
+        answer("a", part(&[1, 5], 7)),
+        answer("b", part(&[2, 3], 2)),
+        answer("c", Err(InspectError::Unreachable("gone".to_owned()))),
+    ];
+    let joined = gathered(answers, 3, |item| *item);
+    let items: Vec<_> = joined.items.iter().map(|it| (it.item, &*it.node)).collect();
+    assert_eq!(items, [(1, "a"), (2, "b"), (3, "b")]);
+    assert_eq!(joined.total, 9);
+    assert_eq!(joined.unseen[0].node, "c");
+    assert!(joined.unseen[0].reason.contains("gone"));
+}

@@ -1,0 +1,157 @@
+//! A console with a scripted node behind it.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use axum::Router;
+use axum::body::Body;
+use axum::response::Response;
+use http::{Method, Request, StatusCode};
+use parking_lot::Mutex;
+use shoal_cluster::Fleet;
+use shoal_ports::{
+    CallId, CallReport, ErrorReport, InspectError, Inspector, Listing, NodeId, NodeReport,
+    SessionDetail, SessionId, SessionReport,
+};
+use tower::ServiceExt as _;
+
+use super::super::Console;
+use crate::config::Secret;
+
+pub(super) const HOSTILE: &str = "<script>alert(1)</script>";
+
+/// A node with one session, which notes what is done to it.
+#[derive(Default)]
+pub(super) struct Scripted {
+    pub(super) limits: Mutex<Vec<usize>>,
+    pub(super) deeds: Mutex<Vec<String>>,
+}
+
+fn report() -> SessionReport {
+    SessionReport {
+        id: "s1".to_owned(),
+        principal: "2bd806c97f0e".to_owned(),
+        client: Some(HOSTILE.to_owned()),
+        revision: None,
+        single_stream: false,
+        live: true,
+        in_flight: 0,
+        streams: 0,
+        idle_ms: 1,
+        epoch: 1,
+    }
+}
+
+#[async_trait]
+impl Inspector for Scripted {
+    async fn node(&self) -> Result<NodeReport, InspectError> {
+        Ok(NodeReport {
+            id: "me".to_owned(),
+            roles: vec!["edge".to_owned()],
+            ..NodeReport::default()
+        })
+    }
+
+    async fn sessions(
+        &self,
+        filter: &str,
+        limit: usize,
+    ) -> Result<Listing<SessionReport>, InspectError> {
+        self.limits.lock().push(limit);
+        let items = if filter == "nobody" {
+            vec![]
+        } else {
+            vec![report()]
+        };
+        Ok(Listing { items, total: 900 })
+    }
+
+    async fn session(&self, session: &SessionId) -> Result<Option<SessionDetail>, InspectError> {
+        Ok((session.as_str() == "s1").then(|| SessionDetail {
+            session: report(),
+            log_level: Some("info".to_owned()),
+            subscriptions: Vec::new(),
+            subscriptions_total: 0,
+            streams: Vec::new(),
+            calls: Vec::new(),
+        }))
+    }
+
+    async fn calls(&self, limit: usize) -> Result<Listing<CallReport>, InspectError> {
+        self.limits.lock().push(limit);
+        Ok(Listing::default())
+    }
+
+    async fn errors(&self, limit: usize) -> Result<Listing<ErrorReport>, InspectError> {
+        self.limits.lock().push(limit);
+        Ok(Listing::default())
+    }
+
+    async fn end_session(&self, session: &SessionId) -> Result<bool, InspectError> {
+        self.deeds.lock().push(format!("end {session}"));
+        Ok(session.as_str() == "s1")
+    }
+
+    async fn cancel_call(&self, call: CallId, reason: &str) -> Result<bool, InspectError> {
+        self.deeds.lock().push(format!("cancel {call}: {reason}"));
+        Ok(true)
+    }
+}
+
+pub(super) struct Port {
+    router: Router,
+    pub(super) node: Arc<Scripted>,
+}
+
+impl Port {
+    pub(super) fn listening(listen: &str, hosts: &[&str], token: Option<&str>) -> Self {
+        let node = Arc::new(Scripted::default());
+        let config = shoal_rpc::LinkConfig::default();
+        let fleet = Fleet::new(NodeId::new("me"), node.clone(), None, config);
+        let hosts: Vec<String> = hosts.iter().map(|&host| host.to_owned()).collect();
+        let token = token.map(Secret::new);
+        let console = Console::new(Arc::new(fleet), token, listen.parse().unwrap(), &hosts);
+        Self {
+            router: console.router(),
+            node,
+        }
+    }
+
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+    ) -> Response {
+        self.send_body(method, path, headers, "").await
+    }
+
+    pub(super) async fn send_body(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Response {
+        let mut request = Request::builder().method(method).uri(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Body::from(body.to_owned())).unwrap();
+        self.router.clone().oneshot(request).await.unwrap()
+    }
+
+    pub(super) async fn get(&self, path: &str, headers: &[(&str, &str)]) -> (StatusCode, String) {
+        let answer = self.send(Method::GET, path, headers).await;
+        (answer.status(), text(answer).await)
+    }
+}
+
+pub(super) async fn text(answer: Response) -> String {
+    let body = axum::body::to_bytes(answer.into_body(), 1 << 20).await;
+    String::from_utf8(body.unwrap().to_vec()).unwrap()
+}
+
+pub(super) fn here() -> Port {
+    Port::listening("127.0.0.1:8081", &[], None)
+}
