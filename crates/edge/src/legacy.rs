@@ -63,7 +63,7 @@ async fn open(
         principal: visit.principal.clone(),
         transport: SessionTransport::Streamable,
         initialize: Some(initialize),
-        trace: None,
+        trace: permit.trace.clone(),
     };
     let gateway = &visit.edge.gateway;
     let opened = gateway.open(open).await?;
@@ -91,10 +91,9 @@ async fn deliver(
     permit: RequestPermit,
 ) -> Result<Response, Refused> {
     let edge = visit.edge;
-    let delivered = edge
-        .gateway
-        .deliver(&to(visit, session), Post::new(body))
-        .await?;
+    let mut to = to(visit, session);
+    to.trace.clone_from(&permit.trace);
+    let delivered = edge.gateway.deliver(&to, Post::new(body)).await?;
     Ok(match delivered {
         Delivered::Accepted => {
             if let Some(record) = &permit.record {

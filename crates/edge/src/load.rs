@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use shoal_ports::Principal;
+use shoal_telemetry::trace::TraceContext;
 
 use crate::config::Limits;
 use crate::recorder::RequestRecord;
@@ -38,6 +39,7 @@ impl Load {
         let permit = RequestPermit {
             counts: Arc::clone(&self.0),
             record: None,
+            trace: None,
         };
         if self.0.requests.fetch_add(1, Ordering::Relaxed) < limit {
             Ok(permit)
@@ -80,6 +82,8 @@ pub(crate) struct RequestPermit {
     counts: Arc<Counts>,
     /// What is recorded of it, if it asks for something.
     pub(crate) record: Option<RequestRecord>,
+    /// The parent of what is done for it.
+    pub(crate) trace: Option<TraceContext>,
 }
 
 impl Drop for RequestPermit {

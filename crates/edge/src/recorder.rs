@@ -5,6 +5,7 @@
 //! and no streams that clients hold open. A tool's own failure (`isError`) is a result. Over HTTP+SSE, whose
 //! answers take another way, a request counts as answered when it is taken.
 
+mod operation;
 mod request;
 mod ring;
 mod said;
@@ -16,6 +17,7 @@ use std::time::Duration;
 use shoal_ports::{ErrorReport, LATENCY_BOUNDS, Listing, Outcomes, Step};
 use shoal_protocol::code;
 
+pub(crate) use operation::{Came, Operation};
 pub(crate) use request::RequestRecord;
 use ring::Ring;
 

@@ -62,7 +62,8 @@ pub(crate) async fn deliver(visit: &Visit<'_>, http_body: HttpBody) -> Result<Re
     let text = post::read(visit, http_body).await?;
     let body = post::parse(visit, &text)?;
     let id = post::request_id(&body);
-    let record = RequestRecord::of(&edge.recorder, began, &body, Some(&session));
+    let record = RequestRecord::of(&edge.recorder, began, visit.head, &body, Some(&session));
+    permit.trace = record.as_ref().and_then(RequestRecord::trace);
     permit.record.clone_from(&record);
     super::deliver(visit, session, body, permit)
         .await

@@ -37,7 +37,7 @@ pub(super) async fn serve(
 ) -> Response {
     let edge = visit.edge;
     let timing = &edge.config.timing;
-    let (id, call) = call(visit, meta, checked, request);
+    let (id, call) = call(visit, meta, checked, request, permit.trace.clone());
     let mut run = CallRun::new(Arc::clone(&edge.dispatcher), call);
     let step = timeout(
         timing.stream_after,
@@ -68,6 +68,7 @@ fn call(
     meta: RequestMeta,
     checked: Checked,
     request: Request,
+    trace: Option<TraceContext>,
 ) -> (RequestId, Call) {
     let edge = visit.edge;
     let caller = Caller {
@@ -89,8 +90,10 @@ fn call(
         log: checked.log,
         deadline: Instant::now() + edge.config.timing.call_deadline,
         durability,
-        trace: (meta.traceparent.as_deref())
-            .and_then(|parent| TraceContext::parse(parent, meta.tracestate.as_deref())),
+        trace: trace.or_else(|| {
+            let parent = meta.traceparent.as_deref()?;
+            TraceContext::parse(parent, meta.tracestate.as_deref())
+        }),
         worker: None,
     };
     (request.id, call)

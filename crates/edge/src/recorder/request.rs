@@ -1,18 +1,24 @@
 //! One request, from its arrival until it is known how it ended.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime};
 
+use http::request::Parts;
+use parking_lot::Mutex;
 use shoal_ports::{ErrorReport, SessionId, shown};
 use shoal_protocol::{Body, Message, Method, Outcome, RawJson, RawObject, RequestMeta, RpcError};
+use shoal_telemetry::metrics::Failure;
+use shoal_telemetry::trace::TraceContext;
 
+use super::operation::{Came, Operation};
 use super::said::{Said, said};
 use super::{Ended, Recorder};
 use crate::refusal::Refusal;
 
 /// Characters of an error's message that are kept.
 const LONGEST_MESSAGE: usize = 400;
+/// The member of a tool's result that says that it failed.
+const IS_ERROR: &str = "isError";
 /// Characters of a tool's name or a resource's URI that are kept.
 const LONGEST_TARGET: usize = 160;
 
@@ -24,7 +30,8 @@ struct Pending {
     recorder: Recorder,
     began: Instant,
     subject: Subject,
-    settled: AtomicBool,
+    /// Taken when the request is settled.
+    operation: Mutex<Option<Operation>>,
 }
 
 /// What is asked for. Of a batch, its first request stands for all.
@@ -39,33 +46,51 @@ impl RequestRecord {
     pub(crate) fn of(
         recorder: &Recorder,
         began: Instant,
+        head: &Parts,
         body: &Body,
         session: Option<&SessionId>,
     ) -> Option<Self> {
         let request = |message: &Message| match message {
-            Message::Request(request) => Some((request.method.clone(), request.params.clone())),
+            Message::Request(request) => Some((
+                request.method.clone(),
+                request.params.clone(),
+                request.id.clone(),
+            )),
             _ => None,
         };
-        let (method, params) = match body {
+        let (method, params, id) = match body {
             Body::Single(message) => request(message)?,
             Body::Batch(members) => members.iter().flatten().find_map(request)?,
         };
+        let operation = Operation::begin(&Came {
+            head,
+            method: &method,
+            params: params.as_ref(),
+            id: Some(&id),
+            session,
+        });
         Some(Self(Arc::new(Pending {
             recorder: recorder.clone(),
             began,
+            operation: Mutex::new(Some(operation)),
             subject: Subject {
                 method,
                 params,
                 session: session.cloned(),
             },
-            settled: AtomicBool::new(false),
         })))
+    }
+
+    /// The parent of what is done for the request.
+    pub(crate) fn trace(&self) -> Option<TraceContext> {
+        let operation = self.0.operation.lock();
+        operation.as_ref().and_then(Operation::context).cloned()
     }
 
     /// A message on its way to the client: its answer, if it is a response.
     pub(crate) fn wrote(&self, text: &[u8]) {
         match said(text) {
-            Said::Result => self.0.settle(Ended::Ok, None),
+            Said::Result => self.0.settle(Ended::Ok, None, self.0.tool_failed(text)),
             Said::Error => {
                 let error = RawJson::parse_text(text.to_vec().into()).ok();
                 let error = error.as_ref().and_then(RawObject::of);
@@ -82,13 +107,16 @@ impl RequestRecord {
     /// The whole answer, whatever its form: a response, a batch of them, nothing.
     pub(crate) fn answered(&self, text: &[u8]) {
         self.wrote(text);
-        self.0.settle(Ended::Ok, None);
+        self.0.settle(Ended::Ok, None, false);
     }
 
     /// The call's end.
     pub(crate) fn ended(&self, outcome: &Outcome) {
         match outcome {
-            Outcome::Result(_) => self.0.settle(Ended::Ok, None),
+            Outcome::Result(result) => {
+                let failed = self.0.tool_failed(result.as_str().as_bytes());
+                self.0.settle(Ended::Ok, None, failed);
+            }
             Outcome::Error(error) => self.0.ended_with(error),
         }
     }
@@ -101,29 +129,56 @@ impl RequestRecord {
 
 impl Pending {
     fn ended_with(&self, error: &RpcError) {
-        self.settle(Ended::of_code(error.code), Some(error));
+        self.settle(Ended::of_code(error.code), Some(error), false);
     }
 
     /// Only the first end counts.
-    fn settle(&self, ended: Ended, error: Option<&RpcError>) {
-        if self.settled.swap(true, Ordering::Relaxed) {
+    fn settle(&self, ended: Ended, error: Option<&RpcError>, tool_failed: bool) {
+        let Some(operation) = self.operation.lock().take() else {
             return;
-        }
-        self.recorder.count(ended, self.began.elapsed());
+        };
+        let took = self.began.elapsed();
+        self.recorder.count(ended, took);
         if let Some(error) = error.filter(|_| ended != Ended::Cancelled) {
-            self.recorder.0.errors.push(self.subject.report(error));
+            let own = operation.context().filter(|trace| trace.is_sampled());
+            let report = self.subject.report(error, own.map(TraceContext::trace_id));
+            self.recorder.0.errors.push(report);
         }
+        match error {
+            Some(error) => operation.end(took, Some(Failure::Code(error.code))),
+            None if ended == Ended::Cancelled => operation.leave(took),
+            None => operation.end(took, tool_failed.then_some(Failure::Tool)),
+        }
+    }
+
+    /// Whether this is, or holds, the result of a tool that failed (`isError`).
+    fn tool_failed(&self, text: &[u8]) -> bool {
+        if self.subject.method != Method::ToolsCall
+            || memchr::memmem::find(text, IS_ERROR.as_bytes()).is_none()
+        {
+            return false;
+        }
+        let text = RawJson::parse_text(text.to_vec().into()).ok();
+        let whole = text.as_ref().and_then(RawObject::of);
+        let result = whole.as_ref().and_then(|whole| whole.get("result"));
+        let result = match &result {
+            Some(result) => RawObject::of(result),
+            None => whole,
+        };
+        let failed = result.and_then(|result| result.get(IS_ERROR));
+        failed.is_some_and(|failed| failed.as_str() == "true")
     }
 }
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        self.settle(Ended::Cancelled, None);
+        self.settle(Ended::Cancelled, None, false);
     }
 }
 
 impl Subject {
-    fn report(&self, error: &RpcError) -> ErrorReport {
+    /// `trace` is the trace that is kept of it.
+    fn report(&self, error: &RpcError, trace: Option<String>) -> ErrorReport {
         let params = self.params.as_ref().and_then(RawObject::of);
         let target = self
             .method
@@ -134,7 +189,7 @@ impl Subject {
             method: Some(shown(self.method.as_str(), LONGEST_TARGET)),
             target: target.map(|target| shown(&target, LONGEST_TARGET)),
             session: self.session.as_ref().map(ToString::to_string),
-            trace: traceparent.as_deref().and_then(trace_id).map(str::to_owned),
+            trace: trace.or_else(|| traceparent.as_deref().and_then(trace_id).map(str::to_owned)),
             ..unread(error)
         }
     }

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use http::request::Parts;
 use shoal_ports::SessionId;
 use shoal_protocol::{Body, Outcome, RawJson, RequestId, RpcError, code, error_response, response};
 
@@ -19,7 +20,14 @@ fn request(recorder: &Recorder) -> RequestRecord {
     let params =
         format!(r#"{{"name":"add","_meta":{{"traceparent":"00-{TRACE}-b7ad6b7169203331-01"}}}}"#);
     let session = SessionId::new("s1");
-    RequestRecord::of(recorder, Instant::now(), &body(&params), Some(&session)).unwrap()
+    RequestRecord::of(
+        recorder,
+        Instant::now(),
+        &head(),
+        &body(&params),
+        Some(&session),
+    )
+    .unwrap()
 }
 
 fn one() -> RequestId {
@@ -121,7 +129,7 @@ fn what_only_tells_is_not_counted() {
     let recorder = Recorder::default();
     let text = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
     let body = Body::parse(&text.into(), 16).unwrap();
-    assert!(RequestRecord::of(&recorder, Instant::now(), &body, None).is_none());
+    assert!(RequestRecord::of(&recorder, Instant::now(), &head(), &body, None).is_none());
 }
 
 #[test]
@@ -134,4 +142,8 @@ fn a_malformed_trace_is_left_out() {
     ] {
         assert_eq!(super::request::trace_id(traceparent), None, "{traceparent}");
     }
+}
+
+fn head() -> Parts {
+    http::Request::post("/mcp").body(()).unwrap().into_parts().0
 }

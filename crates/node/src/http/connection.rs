@@ -3,11 +3,13 @@
 use std::io;
 use std::time::Duration;
 
-use axum::Router;
+use axum::extract::ConnectInfo;
+use axum::{Extension, Router};
 use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::Watcher;
 use hyper_util::service::TowerToHyperService;
+use shoal_telemetry::trace;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
@@ -27,7 +29,7 @@ const LEAST_BUFFER: usize = 8192;
 pub(super) struct Protocols {
     http1: http1::Builder,
     http2: http2::Builder<TokioExecutor>,
-    service: TowerToHyperService<Router>,
+    router: Router,
     header_timeout: Duration,
 }
 
@@ -49,7 +51,7 @@ impl Protocols {
         Self {
             http1,
             http2,
-            service: TowerToHyperService::new(router),
+            router,
             header_timeout: limits.header_timeout,
         }
     }
@@ -60,7 +62,14 @@ impl Protocols {
         let Ok(Ok(http2)) = opened else {
             return;
         };
-        let service = self.service.clone();
+        let mut router = self.router.clone();
+        // Only spans say who the client is.
+        if trace::enabled()
+            && let Ok(peer) = stream.peer_addr()
+        {
+            router = router.layer(Extension(ConnectInfo(peer)));
+        }
+        let service = TowerToHyperService::new(router);
         let ended = if http2 {
             let connection = self.http2.serve_connection(TokioIo::new(stream), service);
             watcher.watch(connection).await

@@ -109,6 +109,28 @@ impl Client {
         self.request("tools/call", &json!(id), &params)
     }
 
+    /// Its session's id.
+    pub(crate) fn session(&self) -> &str {
+        &self.session
+    }
+
+    /// Calls a tool with more in `_meta`; the events of its answer.
+    pub(crate) async fn stream_with(
+        &self,
+        id: u64,
+        tool: &str,
+        arguments: &Value,
+        meta: Value,
+    ) -> Events {
+        let mut call = self.call_of(id, tool, arguments);
+        for (key, value) in meta.as_object().unwrap() {
+            call["params"]["_meta"][key] = value.clone();
+        }
+        let answer = self.send(&call).await;
+        assert_eq!(answer.status(), 200, "{:?}", answer.text().await);
+        Events::of(answer)
+    }
+
     /// Calls a tool that answers with JSON, or is refused.
     pub(crate) async fn call(&self, id: u64, tool: &str, arguments: &Value) -> Answer {
         self.post(&self.call_of(id, tool, arguments)).await

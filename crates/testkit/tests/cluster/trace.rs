@@ -1,0 +1,165 @@
+//! One trace from the client into the tool, also when the node that carried the call is killed.
+
+mod collector;
+
+use serde_json::json;
+use shoal_testkit::cluster::{Builder, Cluster, Tools};
+
+use self::collector::{Collector, Span, drawn, unconnected};
+use crate::client::{Client, progress_of, text_of};
+use crate::session::owner;
+use crate::{LEASE, start};
+
+const TRACE: [u8; 16] = *b"\x0a\xf7\x65\x19\x16\xcd\x43\xdd\x84\x48\xeb\x21\x1c\x80\x31\x9c";
+const CLIENT_SPAN: [u8; 8] = *b"\x00\xf0\x67\xaa\x0b\xa9\x02\xb7";
+const TRACEPARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
+
+fn traced(collector: &Collector) -> Builder {
+    Cluster::builder()
+        .edges(3)
+        .sessions(2)
+        .workers(2)
+        .lease(LEASE)
+        .tools(Tools::Chaos)
+        .setting("telemetry.otlp.endpoint", &collector.endpoint)
+        .setting("telemetry.traces.ratio", "0")
+}
+
+fn meta() -> serde_json::Value {
+    json!({ "traceparent": TRACEPARENT })
+}
+
+fn names<'a>(spans: &'a [Span]) -> Vec<&'a str> {
+    spans.iter().map(Span::name).collect()
+}
+
+fn one<'a>(spans: &'a [Span], name: &str) -> &'a Span {
+    let mut found = spans.iter().filter(|span| span.name() == name);
+    found
+        .next()
+        .unwrap_or_else(|| panic!("no {name:?} in\n{}", drawn(spans)))
+}
+
+#[tokio::test]
+async fn a_trace_goes_on_when_the_owner_of_the_session_is_killed() {
+    let collector = Collector::start().await;
+    let cluster = start(traced(&collector)).await;
+    let client = Client::open(cluster.url()).await;
+    let arguments = json!({ "nonce": "once", "count": 40, "ms": 100 });
+    let mut events = client
+        .stream_with(1, "steps_once", &arguments, meta())
+        .await;
+    let mut messages = Vec::new();
+    for _ in 0..5 {
+        messages.extend(events.next().await);
+    }
+    owner(&cluster).await.kill().await.unwrap();
+    messages.extend(events.rest().await);
+    assert_eq!(text_of(messages.last().unwrap()), "once");
+    assert_eq!(progress_of(&messages), (1..=40).collect::<Vec<_>>());
+
+    let all = [
+        "tools/call steps_once",
+        "worker run",
+        "worker attach",
+        "session resume call",
+    ];
+    let spans = collector
+        .wait_for(&TRACE, |spans| {
+            all.iter().all(|name| names(spans).contains(name))
+        })
+        .await;
+    // What the killed node had not sent is lost; everything else hangs together.
+    assert_eq!(
+        unconnected(&spans, &CLIENT_SPAN),
+        Vec::<&str>::new(),
+        "{}",
+        drawn(&spans)
+    );
+
+    let server = one(&spans, "tools/call steps_once");
+    assert_eq!(server.span.parent_span_id, CLIENT_SPAN);
+    assert_eq!(server.span.kind, 2, "SERVER");
+    for (key, value) in [
+        ("mcp.method.name", "tools/call"),
+        ("mcp.session.id", client.session()),
+        ("mcp.protocol.version", "2025-11-25"),
+        ("gen_ai.tool.name", "steps_once"),
+        ("gen_ai.operation.name", "execute_tool"),
+        ("jsonrpc.request.id", "1"),
+        ("network.transport", "tcp"),
+        ("network.protocol.name", "http"),
+        ("network.protocol.version", "1.1"),
+        ("client.address", "127.0.0.1"),
+    ] {
+        assert_eq!(server.attribute(key), value, "{key} of {}", drawn(&spans));
+    }
+    assert_ne!(server.attribute("client.port"), "");
+
+    // The new owner found the call at its worker, below the span that the client knows.
+    let resumed = one(&spans, "session resume call");
+    assert_eq!(resumed.span.parent_span_id, server.span.span_id);
+    let run = one(&spans, "worker run");
+    let attach = one(&spans, "worker attach");
+    let links: Vec<_> = attach.span.links.iter().map(|link| &link.span_id).collect();
+    assert!(links.contains(&&run.span.span_id), "{}", drawn(&spans));
+    let processes = |name: &str| one(&spans, name).resource["service.instance.id"].clone();
+    assert_eq!(processes("worker run"), processes("worker attach"));
+    assert_ne!(processes("session resume call"), processes("worker run"));
+}
+
+#[tokio::test]
+async fn every_hop_of_a_call_is_in_its_trace() {
+    let collector = Collector::start().await;
+    let cluster = start(traced(&collector)).await;
+    let client = Client::open(cluster.url()).await;
+    let arguments = json!({ "nonce": "n" });
+    let mut events = client.stream_with(1, "record", &arguments, meta()).await;
+    assert_eq!(text_of(events.rest().await.last().unwrap()), "n");
+    let all = [
+        "tools/call record",
+        "session call",
+        "journal begin",
+        "event log append",
+        "dispatch",
+        "dispatch attempt",
+        "worker run",
+        "tools/call record (backend)",
+    ];
+    let spans = collector
+        .wait_for(&TRACE, |spans| {
+            all.iter().all(|name| names(spans).contains(name))
+        })
+        .await;
+    assert_eq!(
+        unconnected(&spans, &CLIENT_SPAN),
+        Vec::<&str>::new(),
+        "{}",
+        drawn(&spans)
+    );
+    // From the client to the tool, each hop is the parent of the next.
+    let mut span = one(&spans, "tools/call record (backend)");
+    let mut way = vec![span.name()];
+    while span.span.parent_span_id != CLIENT_SPAN {
+        let parent = &span.span.parent_span_id;
+        span = spans
+            .iter()
+            .find(|above| above.span.span_id == *parent)
+            .unwrap();
+        way.push(span.name());
+    }
+    for hop in [
+        "worker run",
+        "dispatch attempt",
+        "dispatch",
+        "session call",
+        "tools/call record",
+    ] {
+        assert!(way.contains(&hop), "{hop} is not on the way {way:?}");
+    }
+    let roles = spans
+        .iter()
+        .map(|span| span.resource["service.instance.id"].clone());
+    let roles: std::collections::BTreeSet<_> = roles.collect();
+    assert_eq!(roles.len(), 3, "edge, session node and worker: {roles:?}");
+}
