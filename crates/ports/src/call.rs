@@ -181,8 +181,8 @@ pub enum CallFailure {
         /// The time it was given.
         limit: Duration,
     },
-    /// Its caller cancelled it.
-    #[error("the call was cancelled by the client")]
+    /// Its caller cancelled it, or an operator.
+    #[error("the call was cancelled")]
     Cancelled,
 }
 

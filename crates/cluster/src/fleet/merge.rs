@@ -11,6 +11,8 @@ use super::report::{
 
 /// Steps that are shown: 15 minutes of 5 seconds each. Clocks of nodes differ, so there may be more.
 const STEPS: usize = 180;
+/// How far behind a node's newest step is waited for, in seconds.
+const MOST_BEHIND_S: u64 = 10;
 
 /// Joins lists in the order of `key`.
 pub(super) fn gathered<T>(
@@ -62,6 +64,7 @@ pub(super) fn overview(
     let mut nodes: BTreeMap<String, NodeSeen> = announced.collect();
     let mut pools: BTreeMap<String, PoolSeen> = BTreeMap::new();
     let mut steps: BTreeMap<u64, Step> = BTreeMap::new();
+    let whole = last_whole_step(&answers);
     for Answer { node, said } in answers {
         let id = node.to_string();
         let seen = nodes.entry(id.clone()).or_insert_with(|| NodeSeen {
@@ -75,7 +78,7 @@ pub(super) fn overview(
                 for pool in &report.pools {
                     see_pool(&mut pools, pool);
                 }
-                for step in &report.steps {
+                for step in report.steps.iter().filter(|step| step.at <= whole) {
                     let sum = steps.entry(step.at).or_insert_with(|| Step {
                         at: step.at,
                         ..Step::default()
@@ -93,6 +96,18 @@ pub(super) fn overview(
         pools: pools.into_values().collect(),
         rates: steps.values().skip(skipped).map(point).collect(),
     }
+}
+
+/// The newest step that every node has told of: one that lacks some nodes would look like a dip. A node whose
+/// clock or recorder is far behind is not waited for.
+fn last_whole_step(answers: &[Answer<NodeReport>]) -> u64 {
+    let reports = answers
+        .iter()
+        .filter_map(|answer| answer.said.as_ref().ok());
+    let newest: Vec<u64> = reports.filter_map(|it| Some(it.steps.last()?.at)).collect();
+    let latest = newest.iter().copied().max().unwrap_or_default();
+    let close = newest.into_iter().filter(|at| at + MOST_BEHIND_S >= latest);
+    close.min().unwrap_or_default()
 }
 
 fn of_info(info: &NodeInfo, present: bool) -> NodeSeen {

@@ -43,7 +43,7 @@ export function latency(ms) {
     if (ms === null || ms === undefined) return '–';
     if (ms < 1) return `${short(ms, 2)} ms`;
     if (ms < 100) return `${short(ms, 1)} ms`;
-    return duration(ms);
+    return ms < 600_000 ? (ms < 1000 ? duration(ms) : `${short(ms / 1000, 1)} s`) : duration(ms);
 }
 
 export function rate(perSecond) {

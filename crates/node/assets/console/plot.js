@@ -63,7 +63,6 @@ export class Plot {
         this.top = nice(Math.max(0, ...values));
         for (const { mark, part } of this.marks) say(mark, this.show(this.top * part));
         this.lines.replaceChildren(...this.series.flatMap((series) => this.#line(series)));
-        this.#describe(points.at(-1));
         this.#tabulate(points);
         this.#read(this.cursor);
     }
@@ -95,11 +94,12 @@ export class Plot {
         return HEIGHT - value / this.top * HEIGHT;
     }
 
-    #describe(point) {
-        const now = this.series.map((series) => ({ ...series, text: point ? this.show(series.of(point)) : '–' }));
-        const spoken = now.map(({ name, text }) => `${name} ${text}`).join(', ');
-        this.canvas.setAttribute('aria-label', point ? `${this.title}, now: ${spoken}` : `${this.title}: no numbers yet`);
-        this.legend.replaceChildren(...now.map(({ name, hue, text }) =>
+    /// Says the numbers of a step: the newest, or the one that is pointed at.
+    #describe(point, when) {
+        const all = this.series.map((series) => ({ ...series, text: point ? this.show(series.of(point)) : '–' }));
+        const spoken = all.map(({ name, text }) => `${name} ${text}`).join(', ');
+        this.canvas.setAttribute('aria-label', point ? `${this.title}, ${when}: ${spoken}` : `${this.title}: no numbers yet`);
+        this.legend.replaceChildren(...all.map(({ name, hue, text }) =>
             h('li', { class: `hue-${hue}` }, h('span', {}, `${name} ${text}`))));
     }
 
@@ -133,12 +133,12 @@ export class Plot {
         const point = this.points.find((point) => point.at === at);
         this.cursor = point ? at : null;
         this.needle.setAttribute('visibility', point ? 'visible' : 'hidden');
-        if (!point) return say(this.readout, '');
-        const x = this.#x(point);
-        this.needle.setAttribute('x1', x);
-        this.needle.setAttribute('x2', x);
-        const texts = this.series.map(({ name, of }) => `${name} ${this.show(of(point))}`);
-        say(this.readout, `${time(point.at * 1000)} · ${texts.join(' · ')}`);
+        const when = point ? time(point.at * 1000) : '';
+        say(this.readout, when);
+        if (!point) return this.#describe(this.points.at(-1), 'now');
+        this.#describe(point, when);
+        this.needle.setAttribute('x1', this.#x(point));
+        this.needle.setAttribute('x2', this.#x(point));
     }
 }
 

@@ -56,6 +56,9 @@ export class Sessions {
         const filter = this.box.value.trim();
         const { items, total, unseen } = await get(`sessions?filter=${encodeURIComponent(filter)}`);
         this.table.options.empty = filter ? 'No session matches.' : 'There are no sessions.';
+        // Those that are in use would change places with every refresh otherwise.
+        const minutes = ({ idle_ms: idle }) => Math.floor(idle / 60_000);
+        items.sort((one, other) => minutes(one) - minutes(other) || (one.id < other.id ? -1 : 1));
         this.table.update(items, total);
         this.table.select(this.open);
         say(this.note, filter ? `${many(total, 'session matches', 'sessions match')}` : many(total, 'session'));

@@ -78,7 +78,30 @@ async fn the_admin_port_tells_how_the_node_is() {
             .unwrap()
             .contains("server.admin_hosts")
     );
-    assert_eq!(get("/", "localhost").await.0, 404);
+    assert_eq!(get("/nothing", "localhost").await.0, 404);
+    let (code, seen) = get("/console/api/overview", "localhost").await;
+    assert_eq!((code, &seen["nodes"][0]["live_sessions"]), (200, &json!(1)));
+    assert_eq!(get("/console/api/overview", "evil.example").await.0, 403);
+}
+
+#[tokio::test]
+async fn a_console_that_others_can_reach_asks_for_its_token() {
+    let hosts = ("SHOAL_SERVER__ADMIN_HOSTS", "['shoal.internal']");
+    let token = (
+        "SHOAL_SERVER__ADMIN_TOKEN",
+        "{ value = 'only-for-this-test' }",
+    );
+    let status = async |server: &Server, token: &str| {
+        let get = Client::new().get(format!("{}/console/api/calls", server.admin));
+        let answer = get.bearer_auth(token).send().await.unwrap();
+        answer.status().as_u16()
+    };
+    let closed = Server::start_with(&["--demo"], &[hosts]).await;
+    assert_eq!(status(&closed, "only-for-this-test").await, 403);
+    let guarded = Server::start_with(&["--demo"], &[hosts, token]).await;
+    assert_eq!(status(&guarded, "another").await, 401);
+    assert_eq!(status(&guarded, "only-for-this-test").await, 200);
+    assert!(!guarded.log().contains("only-for-this-test"));
 }
 
 #[tokio::test]

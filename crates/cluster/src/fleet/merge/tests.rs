@@ -111,3 +111,27 @@ fn lists_are_joined_in_order_and_bounded() {
     assert_eq!(joined.unseen[0].node, "c");
     assert!(joined.unseen[0].reason.contains("gone"));
 }
+
+#[test]
+fn a_step_that_some_nodes_have_not_ended_is_not_shown_yet() {
+    let mut ahead = report(10, 0);
+    ahead.steps.extend(report(15, 0).steps);
+    let behind = report(10, 0);
+    let mut stuck = report(10, 0);
+    stuck.steps[0].at = 0;
+    ahead.steps.iter_mut().for_each(|step| step.at += 100);
+    let mut level = behind;
+    level.steps[0].at += 100;
+    let answers = vec![
+        answer("a", Ok(ahead)),
+        answer("b", Ok(level)),
+        answer("c", Ok(stuck)),
+    ];
+    let seen = overview(&NodeId::new("a"), Vec::new(), answers);
+    let shown: Vec<_> = seen
+        .rates
+        .iter()
+        .map(|it| (it.at, it.outcomes.ok))
+        .collect();
+    assert_eq!(shown, [(0, 2), (110, 4)]);
+}
