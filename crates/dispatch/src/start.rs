@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use shoal_ports::{Call, CallFailure, CallOutcome, Durability, RunningCall, WorkerId};
 use shoal_protocol::{Era, RawJson, RawObject, RpcError};
+use shoal_telemetry::trace::{self, attributes as key, names};
 use tokio::time::Instant;
 
 use crate::bridge::{
@@ -112,24 +113,28 @@ impl Dispatch {
         if journaled {
             until += self.shared.config.reconnect_wait();
         }
+        let span = trace::client(names::ATTEMPT)
+            .parent(call.trace.as_ref())
+            .start_with(|set| {
+                set.set(key::WORKER, &worker.to_string())
+                    .set(key::CALL_ID, &call.id.to_string());
+            });
         let attached = attach(
             &self.shared,
             &worker,
             None,
             id,
             position.seen,
-            call.trace.as_ref(),
+            span.context(),
             until,
             || false,
         );
         let gone = match attached.await {
             Ok((running, member)) => {
                 let view = self.shared.view();
-                let origin = Origin::new(
-                    call.clone(),
-                    known_route(&view, &call, &member.pool),
-                    &self.shared,
-                );
+                let route = known_route(&view, &call, &member.pool);
+                let mut origin = Origin::new(call.clone(), route, &self.shared);
+                origin.attempted(span);
                 let shared = self.shared.clone();
                 let line = Line::attached(shared, origin, running, member, position);
                 return Ok(self.running_legacy(&view, &call, line));

@@ -11,6 +11,7 @@ mod resumed;
 mod start;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use keeping::First;
 pub(crate) use resumed::TakenOver;
@@ -21,7 +22,7 @@ use shoal_ports::{
     JournalEntry, RunningCall, SessionTransport, Store,
 };
 use shoal_protocol::{Outcome, RequestId, error_response, response};
-use shoal_telemetry::trace::TraceContext;
+use shoal_telemetry::trace::{self, Span, TraceContext, attributes as key, names};
 use tokio::time::Instant;
 
 use crate::config::SessionConfig;
@@ -42,11 +43,16 @@ pub(crate) struct InFlight {
     request: RequestId,
     call: Call,
     slot: Arc<CallSlot>,
+    /// The span of whoever brought it: the parent at every owner, since one that is killed never tells of its own
+    /// spans.
+    brought: Option<TraceContext>,
+    span: Span,
+    ended: AtomicBool,
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        self.live.note(Input::Ended(self.request.clone()));
+        self.end();
     }
 }
 
@@ -84,12 +90,8 @@ impl Carrier {
             .dispatcher
             .durability(&call.method, call.params.as_ref());
         let deadline = Instant::now() + self.config.call_timeout;
-        InFlight {
-            live: live.clone(),
-            request,
-            call: call.into_call(durability, deadline, trace.cloned()),
-            slot,
-        }
+        let call = call.into_call(durability, deadline, trace.cloned());
+        InFlight::new(live.clone(), request, call, slot, names::SESSION_CALL)
     }
 
     async fn carry_repeatable(
@@ -134,18 +136,39 @@ impl Carrier {
 }
 
 impl InFlight {
-    /// A call that an earlier owner began.
-    pub(crate) fn taken_over(
+    /// A call whose span, of this name, lasts until its answer.
+    fn new(
         live: Arc<LiveSession>,
         request: RequestId,
-        call: Call,
+        mut call: Call,
         slot: Arc<CallSlot>,
+        name: &'static str,
     ) -> Self {
+        let brought = call.trace.take();
+        let id = call.id;
+        let span = trace::internal(name)
+            .parent(brought.as_ref())
+            .start_with(|set| {
+                set.set(key::MCP_SESSION_ID, live.id.as_str())
+                    .set(key::CALL_ID, &id.to_string())
+                    .set(key::ROLE, "session");
+            });
+        call.trace = span.context().cloned();
         Self {
             live,
             request,
             call,
             slot,
+            brought,
+            span,
+            ended: AtomicBool::new(false),
+        }
+    }
+
+    /// Frees the request's id. Only once: a client may use it again after the answer.
+    fn end(&self) {
+        if !self.ended.swap(true, Ordering::Relaxed) {
+            self.live.note(Input::Ended(self.request.clone()));
         }
     }
 
@@ -165,7 +188,7 @@ impl InFlight {
             call: self.call.id,
             request: self.request.clone(),
             worker: self.call.worker.clone(),
-            start: start::of(&self.call),
+            start: start::of(&self.call, self.brought.as_ref()),
         }
     }
 

@@ -20,7 +20,7 @@ use shoal_ports::{
     WorkerLoad,
 };
 use shoal_protocol::RpcError;
-use shoal_telemetry::trace::TraceContext;
+use shoal_telemetry::trace::{self, Span, TraceContext, attributes as key, names};
 use tokio::sync::{broadcast, watch};
 
 use crate::backend::{Backend, BackendState};
@@ -114,6 +114,32 @@ impl WorkerRuntime {
         }
     }
 
+    /// The span of a call, from its admission to its end.
+    fn runs(&self, call: &Call) -> Span {
+        trace::server(names::WORKER_RUN)
+            .parent(call.trace.as_ref())
+            .start_with(|set| {
+                set.set(key::POOL, &self.config.pool)
+                    .set(key::WORKER, &self.id.to_string())
+                    .set(key::CALL_ID, &call.id.to_string())
+                    .set(key::MCP_METHOD_NAME, call.method.as_str())
+                    .set(key::ROLE, "worker");
+            })
+    }
+
+    /// Tells of somebody who takes a running call over, in the trace of that one.
+    fn attached(&self, record: &record::CallRecord, trace: Option<&TraceContext>) {
+        trace::server(names::WORKER_ATTACH)
+            .parent(trace)
+            .link(record.runs())
+            .start_with(|set| {
+                set.set(key::WORKER, &self.id.to_string())
+                    .set(key::CALL_ID, &record.id.to_string())
+                    .set(key::ROLE, "worker");
+            })
+            .end();
+    }
+
     fn refusal(&self) -> Option<CallFailure> {
         let reason = if self.draining.load(Ordering::Acquire) {
             "the worker is shutting down".to_owned()
@@ -143,7 +169,7 @@ impl Worker for WorkerRuntime {
         self.places.load()
     }
 
-    async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {
+    async fn start(&self, mut call: Call) -> Result<RunningCall, CallFailure> {
         let entered = self.ledger.enter(&call, || match self.refusal() {
             Some(failure) => Err(failure),
             None => self.places.take().ok_or_else(|| CallFailure::Overloaded {
@@ -152,10 +178,16 @@ impl Worker for WorkerRuntime {
             }),
         })?;
         Ok(match entered {
-            Entered::Known(record) => client::attach(record, 0, &self.id),
+            Entered::Known(record) => {
+                self.attached(&record, call.trace.as_ref());
+                client::attach(record, 0, &self.id)
+            }
             Entered::New(record, place) => {
                 let running = client::attach(Arc::clone(&record), 0, &self.id);
-                let work = Work::new(call, record, place);
+                let span = self.runs(&call);
+                call.trace = span.context().cloned();
+                record.runs_in(call.trace.as_ref());
+                let work = Work::new(call, record, place, span);
                 pool::dispatch(&self.pool, work, self.config.queue_age);
                 running
             }
@@ -166,10 +198,13 @@ impl Worker for WorkerRuntime {
         &self,
         call: CallId,
         after: u64,
-        _trace: Option<&TraceContext>,
+        trace: Option<&TraceContext>,
     ) -> Result<RunningCall, CallFailure> {
         match self.ledger.find(call) {
-            Some(record) => Ok(client::attach(record, after, &self.id)),
+            Some(record) => {
+                self.attached(&record, trace);
+                Ok(client::attach(record, after, &self.id))
+            }
             None => Err(CallFailure::OutcomeUnknown {
                 reason: "its worker does not know it any more".to_owned(),
             }),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use shoal_ports::{Call, CallFailure, Durability, Retry, RunningCall, WorkerId};
+use shoal_telemetry::trace::{self, Span, TraceContext, attributes as key, names};
 use tokio::time::Instant;
 
 use super::mend::reach;
@@ -19,6 +20,11 @@ pub(crate) struct Origin {
     key: Option<AffinityKey>,
     /// Workers that have been offered this call and are out.
     pub(super) tried: Vec<WorkerId>,
+    /// From the choice of a pool to the call's end.
+    span: Span,
+    /// The call at the worker that has it now.
+    attempt: Span,
+    attempts: i64,
 }
 
 impl Origin {
@@ -30,10 +36,18 @@ impl Origin {
         let params = route.params;
         Self {
             key: AffinityKey::of(affinity, params.as_ref(), session, principal),
-            pool: route.pool,
             tool: route.tool,
+            span: trace::internal(names::DISPATCH)
+                .parent(call.trace.as_ref())
+                .start_with(|set| {
+                    set.set(key::POOL, &route.pool)
+                        .set(key::CALL_ID, &call.id.to_string());
+                }),
+            pool: route.pool,
             call: Call { params, ..call },
             tried: Vec::new(),
+            attempt: Span::none(),
+            attempts: 0,
         }
     }
 
@@ -85,13 +99,15 @@ impl Origin {
     /// Starts the call on this worker. Where the way breaks before the worker's word is heard, a call that
     /// must not be repeated is started there again: the worker knows whether it has begun it.
     async fn start_on(
-        &self,
+        &mut self,
         shared: &Shared,
         mut member: Arc<Member>,
     ) -> Result<(RunningCall, Arc<Member>), CallFailure> {
         let until = Instant::now() + shared.config.reconnect_wait();
         loop {
-            let failure = match member.worker.start(self.call.clone()).await {
+            let mut call = self.call.clone();
+            call.trace = self.attempt(&member.id);
+            let failure = match member.worker.start(call).await {
                 Ok(running) => return Ok((running, member)),
                 Err(failure) => failure,
             };
@@ -110,6 +126,25 @@ impl Origin {
                 _ => return Err(failure),
             };
         }
+    }
+
+    /// Begins the span of an attempt at a worker, which ends the one before.
+    pub(super) fn attempt(&mut self, worker: &WorkerId) -> Option<TraceContext> {
+        self.attempts += 1;
+        self.attempt = trace::client(names::ATTEMPT)
+            .parent(self.span.context())
+            .start_with(|set| {
+                set.set(key::WORKER, &worker.to_string())
+                    .set(key::POOL, &self.pool)
+                    .set(key::ATTEMPT, self.attempts);
+            });
+        self.attempt.context().cloned()
+    }
+
+    /// An attempt that has succeeded already: the call was found at its worker.
+    pub(crate) fn attempted(&mut self, attempt: Span) {
+        self.attempts += 1;
+        self.attempt = attempt;
     }
 
     fn is_repeatable(&self) -> bool {

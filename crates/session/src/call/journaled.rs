@@ -9,6 +9,7 @@ use shoal_ports::{
     LogError, Retry, RunningCall, SessionTransport, StoreError, WorkerId,
 };
 use shoal_protocol::{EventId, StreamId};
+use shoal_telemetry::trace::{self, names};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
@@ -103,6 +104,9 @@ impl Carrier {
             entries: calls.iter().map(InFlight::entry).collect(),
         };
         let mut waiting = Waiting(Some(opened));
+        let _span = trace::client(names::JOURNAL_BEGIN)
+            .parent(calls.first().and_then(|call| call.span.context()))
+            .start();
         let begun = self.begin_surely(live, begin, &mut waiting).await;
         let refused = match begun {
             Ok(Begun::Now(id)) => match self.tail_of(live, id).await {

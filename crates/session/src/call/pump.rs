@@ -9,6 +9,7 @@ use shoal_ports::{
     StoreError,
 };
 use shoal_protocol::{Outcome, RpcError, code, error_response, notification};
+use shoal_telemetry::trace::{self, Span, attributes as key, names};
 
 use super::{Carrier, InFlight, lost_worker};
 use crate::state::{Effect, Input};
@@ -143,6 +144,7 @@ impl Carrier {
             ended: false,
         };
         let streams = &in_flight.live.streams;
+        let _span = appending(in_flight, due.len());
         match streams.append(tail, due, Some(progress)).await {
             Err(LogError::Store(StoreError::Full(limit))) => {
                 tracing::warn!(session = %in_flight.live.id, limit, "dropped events of a call");
@@ -168,8 +170,9 @@ impl Carrier {
             ended: true,
         };
         // The id is free again before the client can know that.
-        in_flight.live.note(Input::Ended(in_flight.request.clone()));
+        in_flight.end();
         due.push(in_flight.answer(outcome));
+        let _span = appending(in_flight, due.len());
         let mut written = streams.append(tail, due, Some(end)).await;
         if let Err(LogError::Store(StoreError::Full(limit))) = written {
             let error = RpcError::new(
@@ -188,4 +191,13 @@ impl Carrier {
             }
         }
     }
+}
+
+/// The span of writing events down.
+fn appending(in_flight: &InFlight, events: usize) -> Span {
+    trace::client(names::EVENT_LOG_APPEND)
+        .parent(in_flight.span.context())
+        .start_with(|set| {
+            set.set(key::EVENTS, i64::try_from(events).unwrap_or(i64::MAX));
+        })
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use shoal_ports::{CallOutcome, Caller, JournaledCall};
+use shoal_telemetry::trace::names;
 
 use super::{Carrier, InFlight, start};
 use crate::live::LiveSession;
@@ -39,7 +40,8 @@ impl Carrier {
                 return;
             }
         };
-        let mut in_flight = InFlight::taken_over(live, entry.request, call, slot);
+        let mut in_flight =
+            InFlight::new(live, entry.request, call, slot, names::SESSION_RESUME_CALL);
         let lost = in_flight.live.lost();
         let resuming = self.dispatcher.resume(in_flight.call.clone(), seen);
         let resumed = tokio::select! {

@@ -31,9 +31,8 @@ struct Start {
 }
 
 /// What to journal.
-pub(super) fn of(call: &Call) -> RawJson {
+pub(super) fn of(call: &Call, trace: Option<&TraceContext>) -> RawJson {
     let left = call.deadline.saturating_duration_since(Instant::now());
-    let trace = call.trace.as_ref();
     RawJson::of(&Start {
         method: call.method.as_str().to_owned(),
         params: call.params.clone(),

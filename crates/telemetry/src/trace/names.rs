@@ -59,6 +59,8 @@ names! {
     QUEUE = "dispatch queue", "internal", "dispatch", "waiting for a free worker.";
     ATTEMPT = "dispatch attempt", "client", "dispatch", "one attempt at one worker.";
     WORKER_RUN = "worker run", "server", "worker", "a call at its worker.";
+    WORKER_ATTACH = "worker attach", "server", "worker",
+        "somebody else takes over the events of a call that runs already, which is linked.";
     WORKER_BACKEND = "{mcp.method.name} {target}", "client", "worker",
         "a request to the MCP server behind a pool. Build the name with `mcp_name`.";
     PARK = "call park", "internal", "session, dispatch", "waiting for a client's answer to what a tool asks.";

@@ -109,11 +109,6 @@ impl Client {
         self.request("tools/call", &json!(id), &params)
     }
 
-    /// Its session's id.
-    pub(crate) fn session(&self) -> &str {
-        &self.session
-    }
-
     /// Calls a tool with more in `_meta`; the events of its answer.
     pub(crate) async fn stream_with(
         &self,

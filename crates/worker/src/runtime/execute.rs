@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use shoal_ports::{Call, CallFailure, CallOutcome};
+use shoal_protocol::{Method, RawObject};
+use shoal_telemetry::metrics::Failure;
+use shoal_telemetry::trace::{self, InSpan as _, Span, attributes as key, names};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::record::CallRecord;
@@ -22,12 +25,23 @@ pub(super) async fn execute(
     grace: Duration,
 ) {
     let context = CallContext::new(Arc::clone(record) as _);
+    let mut span = asks(call);
+    // The trace goes on in the backend, below this span.
+    let traced = span.is_recording().then(|| Call {
+        trace: span.context().cloned(),
+        ..call.clone()
+    });
+    let call = traced.as_ref().unwrap_or(call);
     let run = AssertUnwindSafe(backend.run(call, &context)).catch_unwind();
+    let run = run.in_span(&span);
     tokio::pin!(run);
     tokio::select! {
         // The call comes first: one that ends without waiting touches no timer.
         biased;
         ended = &mut run => {
+            if let Ok(outcome) = &ended {
+                describe(&mut span, outcome);
+            }
             record.finish(ended.unwrap_or_else(|panic| panicked(record, &panic)));
             return;
         }
@@ -46,6 +60,36 @@ pub(super) async fn execute(
                 "a call did not stop within {} s of being told to, and was dropped",
                 grace.as_secs_f32(),
             );
+        }
+    }
+}
+
+/// The span of what is asked of the backend.
+fn asks(call: &Call) -> Span {
+    let target = || {
+        let params = call.params.as_ref().and_then(RawObject::of)?;
+        params.get("name")?.string()
+    };
+    let tool = || target().filter(|_| call.method == Method::ToolsCall);
+    trace::client(|| names::mcp_name(call.method.as_str(), target().as_deref()))
+        .parent(call.trace.as_ref())
+        .start_with(|set| {
+            set.set(key::MCP_METHOD_NAME, call.method.as_str())
+                .set_some(key::GEN_AI_TOOL_NAME, tool().as_deref());
+        })
+}
+
+fn describe(span: &mut Span, outcome: &CallOutcome) {
+    match outcome {
+        CallOutcome::Result(_) => {}
+        CallOutcome::Error(error) => {
+            let failure = Failure::Code(error.code);
+            span.set(key::RPC_RESPONSE_STATUS_CODE, &error.code.to_string());
+            span.record_error(failure.error_type());
+        }
+        CallOutcome::Failed(failure) => {
+            let code = failure.to_rpc().code;
+            span.record_error(Failure::Code(code).error_type());
         }
     }
 }

@@ -12,6 +12,7 @@ use ractor::factory::{
 };
 use ractor::{Actor, ActorProcessingErr};
 use shoal_ports::{Call, CallFailure, CallId, CallOutcome};
+use shoal_telemetry::trace::{InSpan as _, Span};
 use tokio::time::Instant;
 
 use super::config::PoolConfig;
@@ -44,14 +45,17 @@ pub(super) struct Work {
     call: Call,
     record: Arc<CallRecord>,
     place: Place,
+    /// Ends with the call.
+    span: Span,
 }
 
 impl Work {
-    pub(super) fn new(call: Call, record: Arc<CallRecord>, place: Place) -> Self {
+    pub(super) fn new(call: Call, record: Arc<CallRecord>, place: Place, span: Span) -> Self {
         Self {
             call,
             record,
             place,
+            span,
         }
     }
 
@@ -153,7 +157,8 @@ impl Worker for PoolActor {
         } else if work.record.begin() {
             // Else it was cancelled while it waited.
             let _running = work.place.run();
-            execute(&work.call, &work.record, &*self.backend, self.grace).await;
+            let running = execute(&work.call, &work.record, &*self.backend, self.grace);
+            running.in_span(&work.span).await;
         }
         Ok(key)
     }

@@ -1,7 +1,7 @@
 //! What a worker knows of one call: its events, its open questions, its reader.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::Waker;
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use shoal_ports::{
     AskId, Call, CallEventKind, CallFailure, CallId, CallOutcome, Caller, Durability, LogFilter,
 };
 use shoal_protocol::{Method, Outcome, RawJson};
+use shoal_telemetry::trace::TraceContext;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -32,6 +33,8 @@ pub(super) struct CallRecord {
     pub(super) cancelled: CancellationToken,
     durability: Durability,
     begun: AtomicBool,
+    /// The span that it runs in.
+    span: OnceLock<TraceContext>,
     ledger: Weak<Ledger>,
     line: Mutex<Line>,
     /// Tells writers that the reader has taken something.
@@ -70,6 +73,19 @@ pub(super) enum Offered {
 }
 
 impl CallRecord {
+    /// Notes the span that the call runs in.
+    pub(super) fn runs_in(&self, span: Option<&TraceContext>) {
+        if let Some(span) = span {
+            // It is noted once, where the call is entered.
+            let _ = self.span.set(span.clone());
+        }
+    }
+
+    /// The span that the call runs in.
+    pub(super) fn runs(&self) -> Option<&TraceContext> {
+        self.span.get()
+    }
+
     pub(super) fn new(call: &Call, ledger: Weak<Ledger>) -> Arc<Self> {
         Arc::new(Self {
             id: call.id,
@@ -80,6 +96,7 @@ impl CallRecord {
             cancelled: CancellationToken::new(),
             durability: call.durability,
             begun: AtomicBool::new(false),
+            span: OnceLock::new(),
             ledger,
             line: Mutex::new(Line {
                 params: call.params.clone(),
