@@ -14,3 +14,4 @@ mod repeated;
 mod sentinel;
 mod server;
 mod tls;
+mod together;
