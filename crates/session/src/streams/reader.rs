@@ -1,5 +1,6 @@
 //! One connection's reading of one stream.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -49,9 +50,10 @@ impl Reader {
         };
         let moved = self.streams.moved.clone();
         let standalone = self.cursor.stream == StreamId::STANDALONE;
-        let mut changed = tail.watch();
         loop {
-            changed.mark_unchanged();
+            let mut changed = pin!(tail.changed());
+            // Before the look, so that nothing that happens after it is missed.
+            changed.as_mut().enable();
             match tail.next(self.generation, self.cursor) {
                 Next::Events(events, finished) => {
                     self.send_all(events).await?;
@@ -64,7 +66,7 @@ impl Reader {
                 Next::Over => return Ok(()),
                 Next::Nothing => {
                     tokio::select! {
-                        _ = changed.changed() => {}
+                        () = changed => {}
                         () = self.sender.closed() => return Err(Closed),
                         () = self.streams.ended.cancelled() => return Ok(()),
                         () = moved.cancelled() => return self.send(StreamItem::Moved).await,

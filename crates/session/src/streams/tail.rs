@@ -7,7 +7,8 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use shoal_ports::{Appended, LoggedEvent};
 use shoal_protocol::{EventId, StreamId};
-use tokio::sync::{MutexGuard, watch};
+use tokio::sync::futures::Notified;
+use tokio::sync::{MutexGuard, Notify};
 
 /// A stream that is being written.
 pub(crate) struct Tail {
@@ -16,7 +17,7 @@ pub(crate) struct Tail {
     capacity: usize,
     writing: tokio::sync::Mutex<()>,
     state: Mutex<TailState>,
-    changed: watch::Sender<()>,
+    changed: Notify,
 }
 
 struct TailState {
@@ -58,7 +59,7 @@ impl Tail {
                 reader: 0,
                 close: None,
             }),
-            changed: watch::Sender::new(()),
+            changed: Notify::new(),
         }
     }
 
@@ -91,12 +92,12 @@ impl Tail {
         state.last = last;
         state.finished |= finished;
         drop(state);
-        self.changed.send_replace(());
+        self.changed.notify_waiters();
     }
 
     pub(super) fn abandon(&self) {
         self.state.lock().abandoned = true;
-        self.changed.send_replace(());
+        self.changed.notify_waiters();
     }
 
     /// Makes the caller the stream's only reader.
@@ -105,7 +106,7 @@ impl Tail {
         state.reader += 1;
         let reader = state.reader;
         drop(state);
-        self.changed.send_replace(());
+        self.changed.notify_waiters();
         reader
     }
 
@@ -119,11 +120,12 @@ impl Tail {
         let mut state = self.state.lock();
         state.close = Some((state.reader, retry));
         drop(state);
-        self.changed.send_replace(());
+        self.changed.notify_waiters();
     }
 
-    pub(super) fn watch(&self) -> watch::Receiver<()> {
-        self.changed.subscribe()
+    /// Returns at the next change after it was enabled.
+    pub(super) fn changed(&self) -> Notified<'_> {
+        self.changed.notified()
     }
 
     /// What `reader` gets after `cursor`.
