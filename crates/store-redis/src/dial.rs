@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use crate::config::RedisConfig;
 use crate::error::{ConnectError, text};
 use crate::hello::check;
-use crate::link::{Link, Wire};
+use crate::link::{Gathering, Link, Wire};
 use crate::target::{Host, Place, Target};
 
 /// Knows how to reach Redis.
@@ -25,8 +25,6 @@ pub(crate) struct Dialler {
     response_timeout: Duration,
 }
 
-/// Commands that wait to be written; what is above waits in its own tasks.
-const WRITE_QUEUE: usize = 256;
 /// How often the client of a cluster follows a redirection before it gives up.
 const CLUSTER_RETRIES: u32 = 4;
 /// How long it waits before it does, in milliseconds.
@@ -84,11 +82,12 @@ impl Dialler {
                 _ => {
                     let config = AsyncConnectionConfig::new()
                         .set_connection_timeout(None)
-                        .set_response_timeout(None)
-                        .set_pipeline_buffer_size(WRITE_QUEUE);
+                        .set_response_timeout(None);
                     let client = self.server().await?;
                     let connection = client.get_multiplexed_async_connection_with_config(&config);
-                    Wire::Server(connection.await.map_err(|error| text(&error))?)
+                    Wire::Server(Gathering::over(
+                        connection.await.map_err(|error| text(&error))?,
+                    ))
                 }
             };
             let mut link = Link::new(wire);

@@ -1,14 +1,17 @@
 //! One connection to Redis: to one server, or to all of a cluster.
 
+mod gather;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use redis::aio::MultiplexedConnection;
 use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr};
 use redis::{Cmd, RedisResult, Value};
 use tokio::time::Instant;
+
+pub(crate) use self::gather::Gathering;
 
 /// A connection that all tasks share: what they send at the same time travels together.
 #[derive(Clone)]
@@ -21,7 +24,7 @@ pub(crate) struct Link {
 
 #[derive(Clone)]
 pub(crate) enum Wire {
-    Server(MultiplexedConnection),
+    Server(Gathering),
     Cluster(ClusterConnection),
 }
 
@@ -55,7 +58,7 @@ impl Link {
     /// If the future is dropped, the command may have been carried out or not.
     pub(crate) async fn ask(&mut self, key: Option<&str>, command: &Cmd) -> RedisResult<Value> {
         let reply = match &mut self.wire {
-            Wire::Server(connection) => connection.send_packed_command(command).await,
+            Wire::Server(connection) => connection.ask(command.clone()).await,
             Wire::Cluster(connection) => {
                 let node = key.map_or(SingleNodeRoutingInfo::RandomPrimary, |key| {
                     SingleNodeRoutingInfo::SpecificNode(Route::with_key(key, SlotAddr::Master))

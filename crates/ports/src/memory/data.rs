@@ -1,6 +1,6 @@
 //! What the embedded store holds.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -61,6 +61,8 @@ pub(super) struct SessionData {
     pub(super) expires: Instant,
     pub(super) next_stream: u32,
     pub(super) streams: BTreeMap<StreamId, StreamData>,
+    /// The streams that were opened for a delivery.
+    pub(super) deliveries: HashMap<DeliveryId, StreamId>,
     pub(super) bytes: usize,
 }
 
@@ -246,10 +248,18 @@ impl Data {
 
     pub(super) fn drop_streams(&self, data: &mut SessionData, which: impl Fn(&StreamData) -> bool) {
         let mut freed = 0;
-        data.streams.retain(|_, stream| {
+        let SessionData {
+            streams,
+            deliveries,
+            ..
+        } = data;
+        streams.retain(|_, stream| {
             let drop = which(stream);
             if drop {
                 freed += stream.events.iter().map(Bytes::len).sum::<usize>();
+                if let Some(delivery) = &stream.delivery {
+                    deliveries.remove(delivery);
+                }
             }
             !drop
         });

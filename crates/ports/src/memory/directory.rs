@@ -1,6 +1,6 @@
 //! Ownership and records in memory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -37,6 +37,7 @@ impl Directory for MemoryStore {
             expires: Instant::now() + new.idle,
             next_stream: StreamId::STANDALONE.0 + 1,
             streams: BTreeMap::from([(StreamId::STANDALONE, StreamData::default())]),
+            deliveries: HashMap::new(),
             bytes: 0,
         };
         self.data

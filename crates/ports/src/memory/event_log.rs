@@ -64,6 +64,9 @@ impl MemoryStore {
     pub(super) fn new_stream(&self, data: &mut SessionData, stream: StreamData) -> EventId {
         let id = StreamId(data.next_stream);
         data.next_stream += 1;
+        if let Some(delivery) = stream.delivery {
+            data.deliveries.insert(delivery, id);
+        }
         data.streams.insert(id, stream);
         self.event_id(id, 0)
     }

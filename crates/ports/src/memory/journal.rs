@@ -20,11 +20,8 @@ impl Journal for MemoryStore {
         begin: Begin,
     ) -> Result<Begun, LogError> {
         let begun = self.data.with_owner(session, epoch, |data| {
-            let before = data
-                .streams
-                .iter()
-                .find(|(_, stream)| stream.delivery == Some(begin.delivery));
-            if let (None, Some((id, _))) = (begin.stream, before) {
+            let before = data.deliveries.get(&begin.delivery);
+            if let (None, Some(id)) = (begin.stream, before) {
                 return Ok(Some(Begun::Before(self.event_id(*id, 0))));
             }
             self.data.check_room()?;
@@ -89,11 +86,8 @@ impl Journal for MemoryStore {
         delivery: DeliveryId,
     ) -> Result<Option<EventId>, LogError> {
         Ok(self.data.with(session, |data| {
-            let found = data
-                .streams
-                .iter()
-                .find(|(_, stream)| stream.delivery == Some(delivery));
-            Ok(found.map(|(id, _)| self.event_id(*id, 0)))
+            let found = data.deliveries.get(&delivery);
+            Ok(found.map(|id| self.event_id(*id, 0)))
         })?)
     }
 }

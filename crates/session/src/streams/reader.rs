@@ -1,5 +1,6 @@
 //! One connection's reading of one stream.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -29,8 +30,14 @@ impl Reader {
     pub(super) async fn run(mut self, history: Vec<LoggedEvent>, prime: bool) {
         let open = &self.streams.counters.open;
         open.fetch_add(1, Ordering::Relaxed);
+        if let Some(tail) = &self.tail {
+            tail.entered();
+        }
         // An error only says that the connection is gone; the client resumes from the log.
         let _ = self.read(history, prime).await;
+        if let Some(tail) = &self.tail {
+            tail.left();
+        }
         self.streams.counters.open.fetch_sub(1, Ordering::Relaxed);
     }
 
@@ -49,9 +56,10 @@ impl Reader {
         };
         let moved = self.streams.moved.clone();
         let standalone = self.cursor.stream == StreamId::STANDALONE;
-        let mut changed = tail.watch();
         loop {
-            changed.mark_unchanged();
+            let mut changed = pin!(tail.changed());
+            // Before the look, so that nothing that happens after it is missed.
+            changed.as_mut().enable();
             match tail.next(self.generation, self.cursor) {
                 Next::Events(events, finished) => {
                     self.send_all(events).await?;
@@ -69,7 +77,7 @@ impl Reader {
                 Next::Over => return Ok(()),
                 Next::Nothing => {
                     tokio::select! {
-                        _ = changed.changed() => {}
+                        () = changed => {}
                         () = self.sender.closed() => return Err(Closed),
                         () = self.streams.ended.cancelled() => return Ok(()),
                         () = moved.cancelled() => return self.send(StreamItem::Moved).await,

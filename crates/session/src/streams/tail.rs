@@ -1,13 +1,15 @@
 //! The newest events of a stream that is being written.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
 use shoal_ports::{Appended, LoggedEvent};
 use shoal_protocol::{EventId, StreamId};
-use tokio::sync::{MutexGuard, watch};
+use tokio::sync::futures::Notified;
+use tokio::sync::{MutexGuard, Notify};
 
 /// A stream that is being written.
 pub(crate) struct Tail {
@@ -16,7 +18,9 @@ pub(crate) struct Tail {
     capacity: usize,
     writing: tokio::sync::Mutex<()>,
     state: Mutex<TailState>,
-    changed: watch::Sender<()>,
+    changed: Notify,
+    /// Connections that read it now: one, and for a moment the one before.
+    readers: AtomicUsize,
 }
 
 struct TailState {
@@ -64,7 +68,8 @@ impl Tail {
                 reader: 0,
                 close: None,
             }),
-            changed: watch::Sender::new(()),
+            changed: Notify::new(),
+            readers: AtomicUsize::new(0),
         }
     }
 
@@ -97,7 +102,7 @@ impl Tail {
         state.last = last;
         state.finished |= finished;
         drop(state);
-        self.changed.send_replace(());
+        self.changed.notify_waiters();
     }
 
     /// Lets the present reader have messages after what there is by now.
@@ -109,12 +114,12 @@ impl Tail {
             state.passing.push_back((last, data));
         }
         drop(state);
-        self.changed.send_replace(());
+        self.changed.notify_waiters();
     }
 
     pub(super) fn abandon(&self) {
         self.state.lock().abandoned = true;
-        self.changed.send_replace(());
+        self.changed.notify_waiters();
     }
 
     /// Makes the caller the stream's only reader.
@@ -125,7 +130,7 @@ impl Tail {
         state.passing.clear();
         let reader = state.reader;
         drop(state);
-        self.changed.send_replace(());
+        self.changed.notify_waiters();
         reader
     }
 
@@ -134,17 +139,26 @@ impl Tail {
         let mut state = self.state.lock();
         state.close = Some((state.reader, retry));
         drop(state);
-        self.changed.send_replace(());
+        self.changed.notify_waiters();
     }
 
     /// Whether a connection reads it.
     pub(crate) fn is_read(&self) -> bool {
-        // Nobody but readers watches.
-        self.changed.receiver_count() > 0
+        self.readers.load(Ordering::Relaxed) > 0
     }
 
-    pub(super) fn watch(&self) -> watch::Receiver<()> {
-        self.changed.subscribe()
+    /// A reader has come, until [`Self::left`].
+    pub(super) fn entered(&self) {
+        self.readers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn left(&self) {
+        self.readers.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Returns at the next change after it was enabled.
+    pub(super) fn changed(&self) -> Notified<'_> {
+        self.changed.notified()
     }
 
     /// What `reader` gets after `cursor`.

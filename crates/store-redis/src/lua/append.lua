@@ -54,9 +54,11 @@ end
 local key, empty = events_of(log, n), stream.last == stream.trimmed
 for i = FIRST, #ARGV do
   stream.last = stream.last + 1
-  redis.call('XADD', key, int(stream.last) .. '-0', 'd', ARGV[i])
+  redis.call('RPUSH', key, ARGV[i])
 end
-if empty and count > 0 then
+-- Whether no call is left on the stream: then its expiry is that of a finished one.
+local over = ended and n ~= '0' and stream.till == 0 and stream.open <= (open and 1 or 0)
+if empty and count > 0 and not over then
   redis.call('PEXPIRE', key, life_of_events(tonumber(known[4])))
 end
 stream.bytes = stream.bytes + more
@@ -69,7 +71,7 @@ if open and ended then
 elseif open then
   set(line, 'q' .. call, int(seen))
 end
-if ended and stream.open <= 0 and n ~= '0' and stream.till == 0 then
+if over then
   finish(line, log, n, stream, retention, time)
 end
 save_stream(line, n, stream)

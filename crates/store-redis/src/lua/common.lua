@@ -9,7 +9,8 @@
 --   d<delivery>        the stream that was opened for it
 --   f<k>               a place in the line: "<n>:<until>"
 --   j<call>            an open call: "<n>:<entry>"     w<call> its worker  q<call> its last event seen
--- The events of stream n are the Redis Stream KEYS[1]:<l>:<n>, ids "<sequence>-0", field d.
+-- The events of stream n are the list KEYS[1]:<l>:<n>: the first is the one after the last that was trimmed.
+-- A Redis Stream would take 4 KB for the first event, and most streams have no second one.
 --
 -- A number instead of an array is a refusal (src/reply.rs spells them).
 local S = KEYS[1]

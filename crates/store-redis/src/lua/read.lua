@@ -21,14 +21,15 @@ if after < stream.trimmed then
 end
 local page, found = { 0 }, {}
 if after < stream.last and limit > 0 then
-  found = redis.call('XRANGE', events_of(log, n), int(after + 1) .. '-0', '+', 'COUNT', limit)
-  -- Fewer than there must be: somebody else has removed them.
-  if #found < math.min(limit, stream.last - after) then
+  local key, first = events_of(log, n), after - stream.trimmed
+  -- Not as many as there must be: somebody else has removed some, and the others have moved up.
+  if redis.call('LLEN', key) ~= stream.last - stream.trimmed then
     return GONE
   end
+  found = redis.call('LRANGE', key, first, first + limit - 1)
 end
 for _, event in ipairs(found) do
-  page[#page + 1] = event[2][2]
+  page[#page + 1] = event
 end
 if stream.till > 0 and after + #found == stream.last then
   page[1] = 1

@@ -19,7 +19,8 @@ end
 -- The line of what is forgotten in time, and the session's bytes, which change with it. `set` collects
 -- what is written to the session's hash at the end of the step, in one command.
 local function parse_line(head, tail, bytes)
-  return { head = tonumber(head or 0), tail = tonumber(tail or 0), bytes = tonumber(bytes), set = {} }
+  head, tail = tonumber(head or 0), tonumber(tail or 0)
+  return { head = head, was_head = head, tail = tail, was_tail = tail, bytes = tonumber(bytes), set = {} }
 end
 
 local function set(line, field, value)
@@ -35,8 +36,12 @@ local function queue(line, what, till)
 end
 
 local function save(line)
-  set(line, 'h', int(line.head))
-  set(line, 't', int(line.tail))
+  if line.head ~= line.was_head then
+    set(line, 'h', int(line.head))
+  end
+  if line.tail ~= line.was_tail then
+    set(line, 't', int(line.tail))
+  end
   set(line, 'b', int(line.bytes))
   redis.call('HSET', S, unpack(line.set))
 end
@@ -87,10 +92,11 @@ local function trim(line, log, n, stream, up_to)
     return
   end
   local key, freed = events_of(log, n), 0
-  for _, event in ipairs(redis.call('XRANGE', key, '-', int(up_to) .. '-0')) do
-    freed = freed + #event[2][2]
+  local surplus = up_to - stream.trimmed
+  for _, event in ipairs(redis.call('LRANGE', key, 0, surplus - 1)) do
+    freed = freed + #event
   end
-  redis.call('XTRIM', key, 'MINID', '=', int(up_to + 1) .. '-0')
+  redis.call('LTRIM', key, surplus, -1)
   stream.trimmed = up_to
   stream.bytes = stream.bytes - freed
   line.bytes = line.bytes - freed

@@ -6,7 +6,7 @@ use crate::fixture::{config, keeps_the_contract};
 use crate::server::Server;
 
 /// What is documented as enough.
-const RIGHTS: &str = "on >s3cret@/ ~shoal:* &shoal:* -@all +@hash +@stream +@scripting -script \
+const RIGHTS: &str = "on >s3cret@/ ~shoal:* &shoal:* -@all +@hash +@list +@scripting -script \
     +get +set +exists +unlink +pexpire +pttl +time +publish +subscribe +ping +hello +select";
 
 #[tokio::test]

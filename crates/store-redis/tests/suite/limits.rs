@@ -1,4 +1,4 @@
-//! What is full, and what still goes on then.
+//! What is full, and what still goes on then; and what somebody else has removed.
 
 use bytes::Bytes;
 use shoal_ports::{LogError, SessionId, StoreError};
@@ -170,4 +170,27 @@ async fn too_many_commands_are_refused_at_once() {
         }
     }
     assert_eq!(refused, 12);
+}
+
+#[tokio::test]
+async fn events_that_somebody_else_removed_are_told_to_be_gone() {
+    let server = Server::on_socket(&IN_MEMORY).await;
+    let config = config(&server.url());
+    let prefix = config.key_prefix.clone();
+    let (_, store) = connect(config).await;
+    let (id, epoch) = session(&store).await;
+    let (start, _) = begin(&store, &id, epoch).await;
+    let log = &store.log;
+    let removed = append(start, &[b"1", b"2", b"3"]);
+    let last = log.append(&id, epoch, removed).await.unwrap().last;
+    let key = format!("{prefix}:{{{id}}}:s:{}:{}", start.epoch, start.stream.0);
+    let keys: u64 = server.ask(&["DEL", &key]).await;
+    assert_eq!(keys, 1, "{key}");
+    // Those that follow must not be taken for them.
+    let more = append(last, &[b"4", b"5", b"6"]);
+    log.append(&id, epoch, more).await.unwrap();
+    for limit in [1, 3, 9] {
+        let page = log.read(&id, start, limit).await;
+        assert!(matches!(page, Err(LogError::Gone(_))), "{page:?}");
+    }
 }

@@ -15,3 +15,4 @@ mod repeated;
 mod sentinel;
 mod server;
 mod tls;
+mod together;

@@ -1,5 +1,7 @@
 //! Whether an rmcp peer was used, and whether somebody kept a clone of it.
 
+use std::fmt::{self, Write as _};
+
 use rmcp::model::{CustomNotification, ServerNotification};
 use rmcp::service::{Peer, RoleServer};
 
@@ -55,16 +57,46 @@ impl Gauge {
 
 /// Handles and messages.
 fn read(peer: &Peer<RoleServer>) -> Option<(usize, usize)> {
-    let text = format!("{peer:?}");
-    Some((
-        number(&text, "tx_count: ")?,
-        number(&text, "tail_position: ")?,
-    ))
+    let mut numbers = Numbers::default();
+    // Ends with an error once both are found: what follows is long, and of no interest.
+    let _ = write!(numbers, "{peer:?}");
+    Some((numbers.handles?, numbers.messages?))
 }
 
-/// The number behind the only `name` in `text`.
-fn number(text: &str, name: &str) -> Option<usize> {
-    let (_, rest) = text.split_once(name)?;
-    let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
-    (!rest.contains(name)).then(|| digits.parse().ok())?
+/// Picks the numbers out of `Debug` output while it is made: a field's name and its value come as
+/// pieces of their own. The text is never put together, since this is done for every call.
+#[derive(Default)]
+struct Numbers {
+    handles: Option<usize>,
+    messages: Option<usize>,
+    /// Which of them the next piece of digits is.
+    named: Option<Name>,
+}
+
+#[derive(Clone, Copy)]
+enum Name {
+    Handles,
+    Messages,
+}
+
+impl fmt::Write for Numbers {
+    fn write_str(&mut self, piece: &str) -> fmt::Result {
+        match (self.named, piece) {
+            (_, "tx_count") => self.named = Some(Name::Handles),
+            (_, "tail_position") => self.named = Some(Name::Messages),
+            (None, _) | (Some(_), ": ") => {}
+            (Some(name), value) => {
+                let number = match name {
+                    Name::Handles => &mut self.handles,
+                    Name::Messages => &mut self.messages,
+                };
+                *number = Some(value.parse().map_err(|_| fmt::Error)?);
+                self.named = None;
+            }
+        }
+        match (self.handles, self.messages) {
+            (Some(_), Some(_)) => Err(fmt::Error),
+            _ => Ok(()),
+        }
+    }
 }
