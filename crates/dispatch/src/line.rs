@@ -15,7 +15,7 @@ use shoal_ports::{
 use shoal_protocol::RawJson;
 use tokio::time::Instant;
 
-pub(crate) use mend::{NotFound, attach};
+pub(crate) use mend::{NotFound, Sought, attach};
 pub(crate) use origin::Origin;
 use shown::Shown;
 

@@ -11,7 +11,7 @@ use crate::bridge::{
     Continued, LegacyBridge, Modern, ModernBridge, Purpose, answered, continued, running,
 };
 use crate::dispatch::Dispatch;
-use crate::line::{Line, NotFound, Origin, attach};
+use crate::line::{Line, NotFound, Origin, Sought, attach};
 use crate::pools::View;
 use crate::rounds::{Position, round_id};
 use crate::route::{Arguments, Refused, Route, route};
@@ -119,16 +119,12 @@ impl Dispatch {
                 set.set(key::WORKER, &worker.to_string())
                     .set(key::CALL_ID, &call.id.to_string());
             });
-        let attached = attach(
-            &self.shared,
-            &worker,
-            None,
-            id,
-            position.seen,
-            span.context(),
-            until,
-            || false,
-        );
+        let sought = Sought {
+            call: id,
+            after: position.seen,
+            trace: span.context(),
+        };
+        let attached = attach(&self.shared, &worker, None, sought, until, || false);
         let gone = match attached.await {
             Ok((running, member)) => {
                 let view = self.shared.view();

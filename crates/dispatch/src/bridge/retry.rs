@@ -12,7 +12,7 @@ use super::input::with_round;
 use super::parking::{Locator, Parked};
 use super::request::{RetryStream, unix_now};
 use super::{Modern, ModernBridge, running};
-use crate::line::{Line, Origin, attach};
+use crate::line::{Line, Origin, Sought, attach};
 use crate::rounds::Position;
 use crate::route::Route;
 use crate::shared::Shared;
@@ -97,17 +97,12 @@ async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Park
         ..
     } = place;
     let now = Instant::now();
-    let found = attach(
-        shared,
-        &worker,
-        None,
-        place.call,
+    let sought = Sought {
+        call: place.call,
         after,
-        call.trace.as_ref(),
-        now,
-        || false,
-    )
-    .await;
+        trace: call.trace.as_ref(),
+    };
+    let found = attach(shared, &worker, None, sought, now, || false).await;
     let (running, member) = found.ok()?;
     let call = Call {
         id: place.call,

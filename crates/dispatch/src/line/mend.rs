@@ -77,9 +77,11 @@ impl Line {
             &self.shared,
             &self.member.id,
             Some(&self.member),
-            self.origin.call.id,
-            self.position.seen,
-            self.origin.call.trace.as_ref(),
+            Sought {
+                call: self.origin.call.id,
+                after: self.position.seen,
+                trace: self.origin.call.trace.as_ref(),
+            },
             until,
             || steering.is_cancelled(),
         );
@@ -106,18 +108,26 @@ pub(crate) enum NotFound {
     Unknown,
 }
 
+/// A call that somebody goes on with.
+pub(crate) struct Sought<'a> {
+    pub(crate) call: CallId,
+    /// The last of its events that was seen.
+    pub(crate) after: u64,
+    /// The parent of what the worker does for this.
+    pub(crate) trace: Option<&'a TraceContext>,
+}
+
 /// Attaches to a call at its worker, which is waited for until `until` or until `stop` says so. `held` is a
 /// worker that was let go, but may still be asked for what it runs.
 pub(crate) async fn attach(
     shared: &Shared,
     worker: &WorkerId,
     held: Option<&Arc<Member>>,
-    call: CallId,
-    after: u64,
-    trace: Option<&TraceContext>,
+    sought: Sought<'_>,
     until: Instant,
     stop: impl Fn() -> bool,
 ) -> Result<(RunningCall, Arc<Member>), NotFound> {
+    let Sought { call, after, trace } = sought;
     loop {
         let member = reach(shared, worker, held, until, &stop)
             .await

@@ -29,7 +29,7 @@ fn meta() -> serde_json::Value {
     json!({ "traceparent": TRACEPARENT })
 }
 
-fn names<'a>(spans: &'a [Span]) -> Vec<&'a str> {
+fn names(spans: &[Span]) -> Vec<&str> {
     spans.iter().map(Span::name).collect()
 }
 
