@@ -78,6 +78,8 @@ impl Collector {
 
     /// Over TLS, with this identity.
     pub(crate) fn secure(protocol: Protocol, identity: Identity) -> Self {
+        // The build may hold another provider as well, through somebody else's features; then none is the default.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let tls = ServerTlsConfig::new().identity(identity);
         let server = Server::builder().tls_config(tls);
         Self::serve(protocol, server.expect("a good identity"), "https")
