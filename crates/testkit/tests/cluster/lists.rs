@@ -43,11 +43,11 @@ async fn call_modern(cluster: &Cluster, tool: &str) {
     );
 }
 
-/// Events that were ever appended to any stream: each is one `XADD`, whichever script does it.
+/// Events that were ever appended to any stream: each is one `RPUSH`, whichever script does it.
 async fn appended(redis: &Redis) -> u64 {
     let stats = redis.command(&["INFO", "commandstats"]).await.unwrap();
     let calls = stats.lines().find_map(|line| {
-        let rest = line.strip_prefix("cmdstat_xadd:calls=")?;
+        let rest = line.strip_prefix("cmdstat_rpush:calls=")?;
         rest.split(',').next()?.parse().ok()
     });
     calls.unwrap_or_default()

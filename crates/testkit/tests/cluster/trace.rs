@@ -14,6 +14,10 @@ const TRACE: [u8; 16] = *b"\x0a\xf7\x65\x19\x16\xcd\x43\xdd\x84\x48\xeb\x21\x1c\
 const CLIENT_SPAN: [u8; 8] = *b"\x00\xf0\x67\xaa\x0b\xa9\x02\xb7";
 const TRACEPARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
 
+/// Kinds of spans.
+const SERVER: i32 = 2;
+const CLIENT: i32 = 3;
+
 fn traced(collector: &Collector) -> Builder {
     Cluster::builder()
         .edges(3)
@@ -31,6 +35,13 @@ fn meta() -> serde_json::Value {
 
 fn names(spans: &[Span]) -> Vec<&str> {
     spans.iter().map(Span::name).collect()
+}
+
+/// The spans of every other process than this node.
+fn survivors(spans: &[Span], killed: &str) -> Vec<Span> {
+    let mut spans = spans.to_vec();
+    spans.retain(|span| span.resource["service.instance.id"] != killed);
+    spans
 }
 
 fn one<'a>(spans: &'a [Span], name: &str) -> &'a Span {
@@ -53,7 +64,10 @@ async fn a_trace_goes_on_when_the_owner_of_the_session_is_killed() {
     for _ in 0..5 {
         messages.extend(events.next().await);
     }
-    owner(&cluster).await.kill().await.unwrap();
+    let owner = owner(&cluster).await;
+    let status = owner.admin().status().await.unwrap();
+    let killed = status["node"].as_str().unwrap();
+    owner.kill().await.unwrap();
     messages.extend(events.rest().await);
     assert_eq!(text_of(messages.last().unwrap()), "once");
     assert_eq!(progress_of(&messages), (1..=40).collect::<Vec<_>>());
@@ -64,22 +78,22 @@ async fn a_trace_goes_on_when_the_owner_of_the_session_is_killed() {
         "worker attach",
         "session resume call",
     ];
+    // What the killed node had not sent is lost, and what it had sent may hang below that; everything else hangs
+    // together.
     let spans = collector
         .wait_for(&TRACE, |spans| {
-            all.iter().all(|name| names(spans).contains(name))
+            let survivors = survivors(spans, killed);
+            all.iter().all(|name| names(&survivors).contains(name))
+                && unconnected(&survivors, &CLIENT_SPAN).is_empty()
         })
         .await;
-    // What the killed node had not sent is lost; everything else hangs together.
-    assert_eq!(
-        unconnected(&spans, &CLIENT_SPAN),
-        Vec::<&str>::new(),
-        "{}",
-        drawn(&spans)
-    );
+    let spans = survivors(&spans, killed);
 
-    let server = one(&spans, "tools/call steps_once");
+    let server = spans
+        .iter()
+        .find(|span| span.name() == "tools/call steps_once" && span.span.kind == SERVER)
+        .unwrap();
     assert_eq!(server.span.parent_span_id, CLIENT_SPAN);
-    assert_eq!(server.span.kind, 2, "SERVER");
     for (key, value) in [
         ("mcp.method.name", "tools/call"),
         ("mcp.session.id", client.session()),
@@ -128,18 +142,13 @@ async fn every_hop_of_a_call_is_in_its_trace() {
     let spans = collector
         .wait_for(&TRACE, |spans| {
             all.iter().all(|name| names(spans).contains(name))
+                && unconnected(spans, &CLIENT_SPAN).is_empty()
         })
         .await;
-    assert_eq!(
-        unconnected(&spans, &CLIENT_SPAN),
-        Vec::<&str>::new(),
-        "{}",
-        drawn(&spans)
-    );
     // From the client to the tool, each hop is the parent of the next.
     let mut span = spans
         .iter()
-        .find(|span| span.name() == "tools/call record" && span.span.kind == 3)
+        .find(|span| span.name() == "tools/call record" && span.span.kind == CLIENT)
         .unwrap();
     let mut way = vec![span.name()];
     while span.span.parent_span_id != CLIENT_SPAN {

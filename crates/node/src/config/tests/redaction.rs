@@ -20,7 +20,7 @@ fn settings_in_force_are_shown_without_secrets() {
         assert!(!printed.contains(SECRET), "{printed}");
         assert!(!printed.contains(&hash), "{printed}");
     }
-    assert_eq!(shown.matches("(redacted)").count(), 5);
+    assert_eq!(shown.matches("(redacted)").count(), 6);
     assert!(shown.contains("alice") && shown.contains("API_KEY"));
 }
 
