@@ -144,10 +144,12 @@ fn describe(
     revision: Option<&str>,
 ) {
     let id = came.id.map(ToString::to_string);
+    // The text of a string, not its JSON.
+    let id = id.as_deref().map(|id| id.trim_matches('"'));
     set.set(key::MCP_METHOD_NAME, came.method.as_str())
         .set_some(key::MCP_SESSION_ID, came.session.map(SessionId::as_str))
         .set_some(key::MCP_PROTOCOL_VERSION, revision)
-        .set_some(key::JSONRPC_REQUEST_ID, id.as_deref())
+        .set_some(key::JSONRPC_REQUEST_ID, id)
         .set(key::NETWORK_TRANSPORT, "tcp")
         .set(key::NETWORK_PROTOCOL_NAME, "http")
         .set(

@@ -1,6 +1,7 @@
 //! One trace from the client into the tool, also when the node that carried the call is killed.
 
 mod collector;
+mod conventions;
 
 use serde_json::json;
 use shoal_testkit::cluster::{Builder, Cluster, Tools};
