@@ -37,7 +37,7 @@ fn assert_attributes(span: &Span, expected: &[(&str, &str)]) {
             span.attribute(key),
             *value,
             "{key} of {}",
-            drawn(&[span.clone()])
+            drawn(std::slice::from_ref(span))
         );
     }
 }
