@@ -10,6 +10,8 @@ pub(crate) struct Cores {
     pub(crate) server: usize,
     /// Where this process runs.
     pub(crate) generator: usize,
+    /// Where what the servers talk to runs; the generator's where there are only two.
+    pub(crate) collector: usize,
 }
 
 /// Two cores that this process may use, or `None` where it has only one.
@@ -20,9 +22,11 @@ pub(crate) fn pair() -> Option<Cores> {
 
     let allowed = sched_getaffinity(Pid::from_raw(0)).ok()?;
     let mut cores = (0..CpuSet::count()).filter(|&core| allowed.is_set(core).unwrap_or(false));
+    let (server, generator) = (cores.next()?, cores.next()?);
     Some(Cores {
-        server: cores.next()?,
-        generator: cores.next()?,
+        server,
+        generator,
+        collector: cores.next().unwrap_or(generator),
     })
 }
 

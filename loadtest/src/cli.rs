@@ -25,7 +25,9 @@ pub(crate) enum Command {
     /// Serves the peer: an echo server on the official Rust SDK.
     ServeRmcp(ServeRmcp),
     /// Starts floor, peer and Shoal, drives them in turns, and prints one table.
-    Table(Table),
+    Table(Turns),
+    /// Drives Shoal with and without telemetry, and with its collector down, in turns, and prints one table.
+    Telemetry(Telemetry),
     /// Drops and resumes streams at random and checks that nothing is lost, repeated or out of order.
     Resume(Resume),
 }
@@ -93,8 +95,9 @@ pub(crate) struct ServeRmcp {
     pub(crate) json: bool,
 }
 
+/// How cases are measured that take turns.
 #[derive(Debug, Args)]
-pub(crate) struct Table {
+pub(crate) struct Turns {
     /// The Shoal binary [default: `shoal` next to this program, if it is there].
     #[arg(long)]
     pub(crate) shoal: Option<PathBuf>,
@@ -113,6 +116,18 @@ pub(crate) struct Table {
     /// Where to write the result as JSON.
     #[arg(long)]
     pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Telemetry {
+    #[command(flatten)]
+    pub(crate) turns: Turns,
+    /// The era to speak.
+    #[arg(long, value_enum, default_value_t = Mode::Legacy)]
+    pub(crate) mode: Mode,
+    /// Leave the cluster out, which needs `redis-server`.
+    #[arg(long)]
+    pub(crate) no_cluster: bool,
 }
 
 #[derive(Debug, Args)]

@@ -12,13 +12,16 @@ mod resume;
 mod servers;
 mod table;
 mod target;
+mod telemetry;
 
 use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
 use clap::Parser;
 use cli::{Cli, Command};
-use servers::{floor, peer, spawned::Spawned};
+use servers::floor;
+use servers::peer;
+use servers::spawned::{Environment, Spawned};
 use tokio::runtime::{Builder, Runtime};
 
 fn main() -> ExitCode {
@@ -49,6 +52,7 @@ fn execute(command: Command) -> anyhow::Result<bool> {
             Ok(true)
         }
         Command::Table(arguments) => table(arguments),
+        Command::Telemetry(arguments) => telemetry(arguments),
         Command::Resume(arguments) => resume(arguments),
     }
 }
@@ -79,13 +83,9 @@ fn run(arguments: cli::Run) -> anyhow::Result<bool> {
 }
 
 /// True where every call of every case was answered rightly, whatever it cost.
-fn table(arguments: cli::Table) -> anyhow::Result<bool> {
+fn table(arguments: cli::Turns) -> anyhow::Result<bool> {
     ensure!(arguments.rounds > 0, "at least one round is needed");
-    let cores = affinity::pair();
-    if let Some(cores) = cores {
-        // Before the runtime: its threads inherit it.
-        affinity::pin(cores.generator).context("could not pin the generator")?;
-    }
+    let cores = pinned()?;
     let options = table::Options {
         shoal: arguments.shoal.or_else(table::sibling_shoal),
         sessions: arguments.sessions,
@@ -102,10 +102,47 @@ fn table(arguments: cli::Table) -> anyhow::Result<bool> {
     Ok(table.is_correct())
 }
 
+/// True where every call of every case was answered rightly, whatever it cost.
+fn telemetry(arguments: cli::Telemetry) -> anyhow::Result<bool> {
+    let turns = arguments.turns;
+    ensure!(
+        turns.rounds > 1,
+        "at least two rounds are needed: what they differ by is the noise that differences are judged by"
+    );
+    let shoal = turns.shoal.or_else(table::sibling_shoal);
+    let cores = pinned()?;
+    let options = telemetry::Options {
+        shoal: shoal.context("no shoal binary next to this program; name one with --shoal")?,
+        mode: arguments.mode,
+        cluster: !arguments.no_cluster,
+        sessions: turns.sessions,
+        warmup: turns.warmup,
+        duration: std::time::Duration::from_secs(turns.seconds),
+        rounds: turns.rounds,
+        cores,
+    };
+    let comparison = runtime(Some(1))?.block_on(telemetry::run(&options, progress))?;
+    say(&comparison);
+    if let Some(path) = &turns.json {
+        report::write_json(path, &comparison)?;
+    }
+    Ok(comparison.is_correct())
+}
+
+/// The cores of a measurement, this thread being on the generator's from now on: before the runtime, whose threads
+/// inherit it.
+fn pinned() -> anyhow::Result<Option<affinity::Cores>> {
+    let cores = affinity::pair();
+    if let Some(cores) = cores {
+        affinity::pin(cores.generator).context("could not pin the generator")?;
+    }
+    Ok(cores)
+}
+
 /// True where no promise was broken.
 fn resume(arguments: cli::Resume) -> anyhow::Result<bool> {
     let server = match &arguments.shoal {
-        Some(program) => Some(Spawned::shoal(program, None)?),
+        Some(program) => Some(Spawned::shoal(program, None, &Environment::new())?),
         None => None,
     };
     let (urls, pids) = match &server {

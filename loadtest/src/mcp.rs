@@ -31,6 +31,16 @@ pub(crate) enum Mode {
     Modern,
 }
 
+impl Mode {
+    /// As on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Legacy => "legacy",
+            Self::Modern => "modern",
+        }
+    }
+}
+
 /// The headers of a POST that both eras share.
 fn post_headers(target: &Target, version: &'static str) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(8);

@@ -11,6 +11,9 @@ use serde::Serialize;
 
 use crate::mcp::Mode;
 
+/// How much other work, in cores, goes unmentioned.
+const QUIET_CORES: f64 = 0.1;
+
 /// What one run measured.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct RunReport {
@@ -108,6 +111,14 @@ impl ServerUsage {
     }
 }
 
+impl RunReport {
+    /// CPU time of the server per verified answer, in microseconds; NaN where its processes were not known.
+    pub(crate) fn cpu_us_per_call(&self) -> f64 {
+        let server = self.server.as_ref();
+        server.map_or(f64::NAN, |server| server.cpu_us_per_call)
+    }
+}
+
 impl fmt::Display for RunReport {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let latency = &self.latency;
@@ -151,6 +162,21 @@ impl fmt::Display for RunReport {
     }
 }
 
+/// Says so where other work on the machine spoils a measurement; `other_cores` has each row's.
+pub(crate) fn write_disturbance(
+    out: &mut fmt::Formatter<'_>,
+    other_cores: impl Iterator<Item = f64>,
+) -> fmt::Result {
+    let most = other_cores.fold(0.0, f64::max);
+    if most > QUIET_CORES {
+        writeln!(
+            out,
+            "NOT QUIET: other work took up to {most:.2} cores; measure again on a quiet machine"
+        )?;
+    }
+    Ok(())
+}
+
 /// Writes `report` as JSON to `path`.
 ///
 /// # Errors
@@ -171,6 +197,40 @@ pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
         0 => 0.0,
         length if length % 2 == 1 => values[middle],
         _ => (values[middle - 1] + values[middle]) / 2.0,
+    }
+}
+
+#[cfg(test)]
+impl RunReport {
+    /// A made-up run that cost `cpu_us` a call and was 1 in all other respects.
+    pub(crate) fn made_up(cpu_us: f64) -> Self {
+        Self {
+            redis_commands: BTreeMap::new(),
+            url: String::new(),
+            mode: Mode::Legacy,
+            sessions: 1,
+            seconds: 1.0,
+            calls: 1,
+            calls_per_s: 1.0,
+            latency: Latency {
+                mean_us: 1.0,
+                p50_us: 1.0,
+                p90_us: 1.0,
+                p99_us: 1.0,
+                p99_9_us: 1.0,
+                max_us: 1.0,
+            },
+            server: Some(ServerUsage {
+                cpu_us_per_call: cpu_us,
+                cores: 1.0,
+                rss_kib: 1,
+                processes: 1,
+            }),
+            other_cores: Some(0.0),
+            wrong: 0,
+            failed: 0,
+            examples: Vec::new(),
+        }
     }
 }
 

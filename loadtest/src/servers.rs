@@ -1,7 +1,9 @@
 //! The servers that this tool brings along, and those that it starts.
 
 pub(crate) mod cluster;
+pub(crate) mod collector;
 pub(crate) mod floor;
+pub(crate) mod get;
 pub(crate) mod peer;
 pub(crate) mod spawned;
 

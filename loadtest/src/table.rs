@@ -18,9 +18,9 @@ use crate::affinity::Cores;
 use crate::connection::Goodbye;
 use crate::drive::{self, Call, Plan};
 use crate::mcp::client::Client;
-use crate::report::RunReport;
+use crate::report::{self, RunReport};
 use crate::servers::cluster::Cluster;
-use crate::servers::spawned::Spawned;
+use crate::servers::spawned::{Environment, Spawned};
 use crate::target::Target;
 use case::{CASES, Case, Server};
 use row::{Bar, Row};
@@ -114,8 +114,12 @@ async fn turn(case: &Case, options: &Options, progress: impl Fn(&str)) -> anyhow
     let core = options.cores.map(|cores| cores.server);
     let server = match (&case.server, &options.shoal) {
         (Server::Own(arguments), _) => Running::One(Spawned::own(arguments, core)?),
-        (Server::Shoal, Some(program)) => Running::One(Spawned::shoal(program, core)?),
-        (Server::Cluster, Some(program)) => Running::Many(Cluster::start(program, core)?),
+        (Server::Shoal, Some(program)) => {
+            Running::One(Spawned::shoal(program, core, &Environment::new())?)
+        }
+        (Server::Cluster, Some(program)) => {
+            Running::Many(Cluster::start(program, core, &Environment::new())?)
+        }
         (Server::Shoal | Server::Cluster, None) => {
             return Ok(Turn::LeftOut("no shoal binary".to_owned()));
         }
@@ -210,7 +214,7 @@ impl fmt::Display for Table {
         writeln!(out)?;
         row::write_rows(out, &self.rows)?;
         redis::write(out, &self.rows)?;
-        row::write_disturbance(out, &self.rows)?;
+        report::write_disturbance(out, self.rows.iter().map(|row| row.other_cores))?;
         for line in &self.left_out {
             writeln!(out, "left out: {line}")?;
         }

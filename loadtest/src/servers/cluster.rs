@@ -1,7 +1,7 @@
 //! Shoal as a cluster: Redis, a session node, an edge and a worker, each a process of its own.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-use super::spawned::start;
+use super::get::get;
+use super::spawned::{Environment, announced, start};
 
 /// How long the processes may take until calls can be served.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
@@ -24,12 +25,16 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Starts all of them on loopback, on `core` where one is given.
+    /// Starts all of them on loopback, on `core` where one is given; `environment` is for those of Shoal.
     ///
     /// # Errors
     ///
     /// Where one does not start in time, `redis-server` being the first that is looked for.
-    pub(crate) fn start(shoal: &Path, core: Option<usize>) -> anyhow::Result<Self> {
+    pub(crate) fn start(
+        shoal: &Path,
+        core: Option<usize>,
+        environment: &Environment,
+    ) -> anyhow::Result<Self> {
         let redis = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
             .local_addr()?
             .port();
@@ -55,7 +60,7 @@ impl Cluster {
         let node = |roles: &str| {
             let mut command = Command::new(shoal);
             command.args(["serve", "--roles", roles, "--admin", "127.0.0.1:0"]);
-            command.stderr(Stdio::null());
+            command.stderr(Stdio::null()).envs(environment.clone());
             command
         };
         let shared = ["--store", &store, "--cluster-listen", "127.0.0.1:0"];
@@ -102,17 +107,9 @@ impl Cluster {
             .join(" ");
         command.stdout(Stdio::piped());
         let mut child = start(command, core)?;
-        let output = child.stdout.take().context("no output to read")?;
+        let lines = announced(&mut child, last);
         self.processes.push(child);
-        let mut lines = Vec::new();
-        let mut output = BufReader::new(output).lines();
-        while !lines.iter().any(|line: &String| line.starts_with(last)) {
-            match output.next() {
-                Some(line) => lines.push(line?),
-                None => bail!("{what} ended before it served"),
-            }
-        }
-        Ok(lines)
+        lines.with_context(|| format!("{what} ended before it served"))
     }
 
     /// All processes, Redis included.
@@ -145,20 +142,13 @@ fn command_count(line: &str) -> Option<(String, u64)> {
 
 fn wait_until_ready(admin: &str) -> anyhow::Result<()> {
     let deadline = Instant::now() + START_TIMEOUT;
-    loop {
-        let mut connection = TcpStream::connect(admin)?;
-        let request = format!("GET /readyz HTTP/1.1\r\nhost: {admin}\r\nconnection: close\r\n\r\n");
-        connection.write_all(request.as_bytes())?;
-        let mut answer = String::new();
-        connection.read_to_string(&mut answer)?;
-        if answer.starts_with("HTTP/1.1 200") {
-            return Ok(());
-        }
+    while let Err(error) = get(admin, "/readyz") {
         if Instant::now() > deadline {
-            bail!("the worker is not ready: {answer}");
+            return Err(error.context("the worker is not ready"));
         }
         std::thread::sleep(LOOK_EVERY);
     }
+    Ok(())
 }
 
 impl Drop for Cluster {

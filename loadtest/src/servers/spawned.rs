@@ -1,24 +1,26 @@
 //! A server process that lives as long as the value that stands for it.
 
-use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-use super::{LISTENING, PATH};
+use super::LISTENING;
 use crate::affinity;
 
-/// How long a server may take until it listens.
-const START_TIMEOUT: Duration = Duration::from_secs(20);
+/// What Shoal prints before the address of its admin port, which comes last.
+const ADMIN: &str = "shoal: admin on http://";
+
+/// Variables for a process that is started, over those of this one.
+pub(crate) type Environment = Vec<(&'static str, String)>;
 
 /// A running server; dropping it kills the process.
 pub(crate) struct Spawned {
     /// The endpoint.
     pub(crate) url: String,
+    /// Host and port for operators, where it is Shoal.
+    pub(crate) admin: String,
     child: Child,
 }
 
@@ -37,6 +39,7 @@ impl Spawned {
             .stdout(Stdio::piped());
         let mut server = Self {
             url: String::new(),
+            admin: String::new(),
             child: start(command, core)?,
         };
         let output = server.child.stdout.take().context("no output to read")?;
@@ -49,44 +52,34 @@ impl Spawned {
         Ok(server)
     }
 
-    /// Starts Shoal with its demo tools on a free port.
+    /// Starts Shoal with its demo tools on free ports.
     ///
     /// # Errors
     ///
-    /// Where it does not start or does not listen in time.
-    pub(crate) fn shoal(program: &Path, core: Option<usize>) -> anyhow::Result<Self> {
-        // Found by binding port 0 and letting go again; taken by another process in between, the
-        // start fails, which is said.
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
-            .local_addr()?
-            .port();
-        let listen = format!("127.0.0.1:{port}");
-        let arguments = [
-            "serve",
-            "--listen",
-            &listen,
-            "--admin",
-            "127.0.0.1:0",
-            "--demo",
-        ];
+    /// Where it does not start.
+    pub(crate) fn shoal(
+        program: &Path,
+        core: Option<usize>,
+        environment: &Environment,
+    ) -> anyhow::Result<Self> {
         let mut command = Command::new(program);
         command
-            .args(arguments.map(OsString::from))
-            .stdout(Stdio::null());
+            .args(["serve", "--demo", "--listen", "127.0.0.1:0"])
+            .args(["--admin", "127.0.0.1:0"])
+            .envs(environment.clone())
+            .stdout(Stdio::piped());
         let mut server = Self {
-            url: format!("http://{listen}{PATH}"),
+            url: String::new(),
+            admin: String::new(),
             child: start(command, core)?,
         };
-        let deadline = Instant::now() + START_TIMEOUT;
-        while TcpStream::connect(&listen).is_err() {
-            if let Some(status) = server.child.try_wait()? {
-                bail!("{} ended before it listened: {status}", program.display());
-            }
-            if Instant::now() > deadline {
-                bail!("{} does not listen on {listen}", program.display());
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        let said = announced(&mut server.child, ADMIN)
+            .with_context(|| format!("{} ended before it served", program.display()))?;
+        let after = |prefix: &str| said.iter().find_map(|line| line.strip_prefix(prefix));
+        let url = after("shoal: serving MCP on ").context("Shoal did not say where it serves")?;
+        server.url = url.to_owned();
+        let admin = after(ADMIN).context("Shoal did not say where its admin port is")?;
+        server.admin = admin.to_owned();
         Ok(server)
     }
 
@@ -102,6 +95,21 @@ impl Drop for Spawned {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// What Shoal prints of itself, up to the line that begins with `last`.
+///
+/// # Errors
+///
+/// Where it ends before that.
+pub(super) fn announced(shoal: &mut Child, last: &str) -> anyhow::Result<Vec<String>> {
+    let output = shoal.stdout.take().context("no output to read")?;
+    let mut output = BufReader::new(output).lines();
+    let mut lines = Vec::new();
+    while !lines.iter().any(|line: &String| line.starts_with(last)) {
+        lines.push(output.next().context("its output ended")??);
+    }
+    Ok(lines)
 }
 
 /// Starts `command`, on `core` where one is given.

@@ -12,9 +12,6 @@ use crate::report::{RunReport, median};
 /// How much more CPU time than the floor a small echo call may cost.
 const MOST_TIMES_FLOOR: f64 = 2.0;
 
-/// How much other work, in cores, goes unmentioned.
-const QUIET_CORES: f64 = 0.1;
-
 /// One row: the medians over all rounds.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Row {
@@ -30,7 +27,7 @@ pub(super) struct Row {
     /// Of all of the server's processes, at the end of a round.
     rss_kib: f64,
     /// Of all that is neither server nor generator.
-    other_cores: f64,
+    pub(super) other_cores: f64,
     pub(super) wrong: u64,
     pub(super) failed: u64,
     pub(super) examples: Vec<String>,
@@ -54,7 +51,7 @@ pub(super) fn rows(reports: &[Vec<RunReport>]) -> Vec<Row> {
                 case: case.name,
                 part: case.part,
                 mode: case.mode,
-                cpu_us_per_call: of(cpu),
+                cpu_us_per_call: of(RunReport::cpu_us_per_call),
                 times_floor: 0.0,
                 p50_us: of(|report| report.latency.p50_us),
                 p99_us: of(|report| report.latency.p99_us),
@@ -74,7 +71,7 @@ pub(super) fn rows(reports: &[Vec<RunReport>]) -> Vec<Row> {
                     .collect(),
                 redis_commands: super::redis::sum(rounds),
                 calls: rounds.iter().map(|report| report.calls).sum(),
-                cpu_us_per_call_rounds: rounds.iter().map(cpu).collect(),
+                cpu_us_per_call_rounds: rounds.iter().map(RunReport::cpu_us_per_call).collect(),
             }
         })
         .collect();
@@ -86,13 +83,6 @@ pub(super) fn rows(reports: &[Vec<RunReport>]) -> Vec<Row> {
         row.times_floor = row.cpu_us_per_call / floor;
     }
     rows
-}
-
-fn cpu(report: &RunReport) -> f64 {
-    report
-        .server
-        .as_ref()
-        .map_or(f64::NAN, |server| server.cpu_us_per_call)
 }
 
 /// Writes `rows` as a table.
@@ -122,18 +112,6 @@ pub(super) fn write_rows(out: &mut fmt::Formatter<'_>, rows: &[Row]) -> fmt::Res
         )?;
     }
     writeln!(out)
-}
-
-/// Says so where other work on the machine spoils the measurement.
-pub(super) fn write_disturbance(out: &mut fmt::Formatter<'_>, rows: &[Row]) -> fmt::Result {
-    let most = rows.iter().map(|row| row.other_cores).fold(0.0, f64::max);
-    if most > QUIET_CORES {
-        writeln!(
-            out,
-            "NOT QUIET: other work took up to {most:.2} cores; measure again on a quiet machine"
-        )?;
-    }
-    Ok(())
 }
 
 /// Whether Shoal meets its bar, in each era.
@@ -190,10 +168,7 @@ impl fmt::Display for Bar {
             "bar (≤ {MOST_TIMES_FLOOR} × floor, below rmcp): {held}"
         )?;
         for era in &self.eras {
-            let mode = match era.mode {
-                Mode::Legacy => "legacy",
-                Mode::Modern => "modern",
-            };
+            let mode = era.mode.name();
             let against = if era.below_peer { "below" } else { "NOT below" };
             write!(
                 out,

@@ -1,40 +1,8 @@
 //! The bar, judged over made-up rounds.
 
 use super::{bar, rows};
-use crate::mcp::Mode;
-use crate::report::{Latency, RunReport, ServerUsage};
+use crate::report::RunReport;
 use crate::table::case::CASES;
-
-/// One round of a case that cost `cpu_us` a call.
-fn round(cpu_us: f64) -> RunReport {
-    RunReport {
-        redis_commands: std::collections::BTreeMap::new(),
-        url: String::new(),
-        mode: Mode::Legacy,
-        sessions: 1,
-        seconds: 1.0,
-        calls: 1,
-        calls_per_s: 1.0,
-        latency: Latency {
-            mean_us: 1.0,
-            p50_us: 1.0,
-            p90_us: 1.0,
-            p99_us: 1.0,
-            p99_9_us: 1.0,
-            max_us: 1.0,
-        },
-        server: Some(ServerUsage {
-            cpu_us_per_call: cpu_us,
-            cores: 1.0,
-            rss_kib: 1,
-            processes: 1,
-        }),
-        other_cores: Some(0.0),
-        wrong: 0,
-        failed: 0,
-        examples: Vec::new(),
-    }
-}
 
 /// Three rounds of each case, in the order of [`CASES`] and without the last ones, which are not judged; 0
 /// leaves a case out.
@@ -43,7 +11,7 @@ fn judged(cpu_us: [f64; 8]) -> Option<bool> {
     let reports = cpu_us.map(|cpu_us| match cpu_us {
         0.0 => Vec::new(),
         // The median is not moved by one outlier.
-        cpu_us => vec![round(cpu_us), round(1000.0), round(cpu_us)],
+        cpu_us => [cpu_us, 1000.0, cpu_us].map(RunReport::made_up).to_vec(),
     });
     bar(&rows(&reports)).map(|bar| bar.held)
 }

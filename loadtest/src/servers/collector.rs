@@ -1,0 +1,167 @@
+//! What a server's telemetry is sent to: a collector of spans that answers, or one that is down.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+
+use anyhow::Context;
+use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
+    TraceService, TraceServiceServer,
+};
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTraceServiceRequest, ExportTraceServiceResponse,
+};
+use tokio::net::{TcpListener, TcpSocket};
+use tokio::runtime::Builder;
+use tokio::sync::oneshot;
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
+use tonic::{Request, Response, Status};
+
+use crate::affinity;
+
+/// How a collector behaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Conduct {
+    /// Takes all spans, counts them and forgets them.
+    Answers,
+    /// Refuses connections: its process is gone.
+    Refuses,
+    /// Takes connections and never says a word on them.
+    Hangs,
+}
+
+/// A collector on a thread of this process, so that its CPU time is not the server's; dropping it ends it.
+pub(crate) struct Collector {
+    /// What to set as `telemetry.endpoint`.
+    pub(crate) endpoint: String,
+    spans: Arc<AtomicU64>,
+    running: Running,
+}
+
+/// What stands behind the endpoint.
+enum Running {
+    /// The port, taken so that nobody else listens there; nobody listens on it either.
+    Refusing { _taken: TcpSocket },
+    /// A thread, which ends when the sender is dropped.
+    Thread {
+        stop: Option<oneshot::Sender<()>>,
+        thread: Option<JoinHandle<()>>,
+    },
+}
+
+impl Collector {
+    /// Starts a collector for OTLP over gRPC on loopback, on `core` where one is given.
+    ///
+    /// # Errors
+    ///
+    /// Where it finds no port or cannot have a thread.
+    pub(crate) fn start(conduct: Conduct, core: Option<usize>) -> anyhow::Result<Self> {
+        let spans = Arc::<AtomicU64>::default();
+        let (address, running) = match conduct {
+            Conduct::Refuses => refusing()?,
+            Conduct::Answers | Conduct::Hangs => listening(conduct, core, Arc::clone(&spans))?,
+        };
+        Ok(Self {
+            endpoint: format!("http://{address}"),
+            spans,
+            running,
+        })
+    }
+
+    /// Spans that have come so far.
+    pub(crate) fn spans(&self) -> u64 {
+        self.spans.load(Ordering::Relaxed)
+    }
+}
+
+fn refusing() -> anyhow::Result<(SocketAddr, Running)> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
+    Ok((socket.local_addr()?, Running::Refusing { _taken: socket }))
+}
+
+fn listening(
+    conduct: Conduct,
+    core: Option<usize>,
+    spans: Arc<AtomicU64>,
+) -> anyhow::Result<(SocketAddr, Running)> {
+    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    listener.set_nonblocking(true)?;
+    let address = listener.local_addr()?;
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("could not start the collector's runtime")?;
+    let listener = {
+        let _entered = runtime.enter();
+        TcpListener::from_std(listener)?
+    };
+    let (stop, stopped) = oneshot::channel::<()>();
+    let thread = std::thread::Builder::new().name("collector".to_owned());
+    let thread = thread.spawn(move || {
+        if let Some(core) = core {
+            // Elsewhere it disturbs the measurement a little more, which is no reason to have none.
+            let _ = affinity::pin(core);
+        }
+        runtime.block_on(async {
+            tokio::select! {
+                _ = stopped => {}
+                () = serve(conduct, listener, spans) => {}
+            }
+        });
+    })?;
+    let running = Running::Thread {
+        stop: Some(stop),
+        thread: Some(thread),
+    };
+    Ok((address, running))
+}
+
+async fn serve(conduct: Conduct, listener: TcpListener, spans: Arc<AtomicU64>) {
+    if conduct == Conduct::Answers {
+        let service = TraceServiceServer::new(Count(spans));
+        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+        let serving = Server::builder().add_service(service);
+        // That it ended too early shows: spans are missing.
+        let _ = serving.serve_with_incoming(incoming).await;
+        return;
+    }
+    let mut held = Vec::new();
+    while let Ok((connection, _)) = listener.accept().await {
+        held.push(connection);
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        if let Running::Thread { stop, thread } = &mut self.running {
+            drop(stop.take());
+            if let Some(thread) = thread.take() {
+                // It could only have panicked, and then it has said so.
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+/// Counts spans.
+struct Count(Arc<AtomicU64>);
+
+#[tonic::async_trait]
+impl TraceService for Count {
+    async fn export(
+        &self,
+        request: Request<ExportTraceServiceRequest>,
+    ) -> Result<Response<ExportTraceServiceResponse>, Status> {
+        let processes = &request.get_ref().resource_spans;
+        let scopes = processes.iter().flat_map(|process| &process.scope_spans);
+        let spans: usize = scopes.map(|scope| scope.spans.len()).sum();
+        self.0.fetch_add(spans as u64, Ordering::Relaxed);
+        Ok(Response::new(ExportTraceServiceResponse::default()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

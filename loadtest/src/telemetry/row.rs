@@ -1,0 +1,146 @@
+//! From the rounds of a case to a row.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::case::{CASES, Deployment, Part};
+use super::turn::Turn;
+use crate::report::{RunReport, median};
+
+/// One case: medians over all rounds, and the rounds.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Row {
+    pub(super) case: &'static str,
+    pub(super) deployment: Deployment,
+    #[serde(skip)]
+    pub(super) part: Part,
+    /// User and system time of the server.
+    pub(super) cpu_us_per_call: Measured,
+    /// How many times the CPU time without telemetry; 0 without that row.
+    pub(super) times_off: f64,
+    pub(super) p50_us: Measured,
+    pub(super) p99_us: Measured,
+    pub(super) calls_per_s: Measured,
+    /// Of all that is neither server nor generator nor collector.
+    pub(super) other_cores: f64,
+    /// Spans that the collector got in all rounds.
+    spans_received: u64,
+    /// Spans that the server says it lost in all rounds; `None` where that is not known.
+    spans_lost: Option<u64>,
+    pub(super) wrong: u64,
+    pub(super) failed: u64,
+    pub(super) examples: Vec<String>,
+}
+
+/// A figure in all rounds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Measured {
+    pub(super) median: f64,
+    /// How far the rounds lie apart: the greatest less the least, over the median.
+    pub(super) noise: f64,
+    rounds: Vec<f64>,
+}
+
+impl Measured {
+    pub(super) fn of(rounds: Vec<f64>) -> Self {
+        let median = median(rounds.iter().copied());
+        let greatest = rounds.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let least = rounds.iter().copied().fold(f64::INFINITY, f64::min);
+        Self {
+            median,
+            noise: (greatest - least) / median,
+            rounds,
+        }
+    }
+}
+
+/// The rows of what was measured; `turns` has the rounds of each of [`CASES`], none for a case left out.
+pub(super) fn rows(turns: &[Vec<Turn>]) -> Vec<Row> {
+    let measured = CASES
+        .iter()
+        .zip(turns)
+        .filter(|(_, turns)| !turns.is_empty());
+    let mut rows: Vec<Row> = measured
+        .map(|(case, turns)| {
+            let reports = || turns.iter().map(|turn| &turn.report);
+            let of = |figure: fn(&RunReport) -> f64| Measured::of(reports().map(figure).collect());
+            Row {
+                case: case.name,
+                deployment: case.deployment,
+                part: case.part,
+                cpu_us_per_call: of(RunReport::cpu_us_per_call),
+                times_off: 0.0,
+                p50_us: of(|report| report.latency.p50_us),
+                p99_us: of(|report| report.latency.p99_us),
+                calls_per_s: of(|report| report.calls_per_s),
+                other_cores: median(reports().filter_map(|report| report.other_cores)),
+                spans_received: turns.iter().map(|turn| turn.spans.received).sum(),
+                spans_lost: turns.iter().map(|turn| turn.spans.lost).sum(),
+                wrong: reports().map(|report| report.wrong).sum(),
+                failed: reports().map(|report| report.failed).sum(),
+                examples: reports()
+                    .flat_map(|report| report.examples.clone())
+                    .collect(),
+            }
+        })
+        .collect();
+    let off: Vec<(Deployment, f64)> = rows
+        .iter()
+        .filter(|row| row.part == Part::Off)
+        .map(|row| (row.deployment, row.cpu_us_per_call.median))
+        .collect();
+    for row in &mut rows {
+        let off = off
+            .iter()
+            .find(|(deployment, _)| *deployment == row.deployment);
+        row.times_off = off.map_or(0.0, |(_, off)| row.cpu_us_per_call.median / off);
+    }
+    rows
+}
+
+/// Writes `rows` as a table; `±` is the spread between the rounds of the figure before it.
+pub(super) fn write_rows(out: &mut fmt::Formatter<'_>, rows: &[Row]) -> fmt::Result {
+    writeln!(
+        out,
+        "{:<24} {:>11} {:>6} {:>6} {:>8} {:>8} {:>6} {:>9} {:>6} {:>9} {:>9}",
+        "case",
+        "CPU µs/call",
+        "±",
+        "× off",
+        "p50 µs",
+        "p99 µs",
+        "±",
+        "calls/s",
+        "±",
+        "spans",
+        "lost"
+    )?;
+    for row in rows {
+        writeln!(
+            out,
+            "{:<24} {:>11.2} {:>6} {:>6.2} {:>8.0} {:>8.0} {:>6} {:>9.0} {:>6} {:>9} {:>9}",
+            row.case,
+            row.cpu_us_per_call.median,
+            percent(row.cpu_us_per_call.noise),
+            row.times_off,
+            row.p50_us.median,
+            row.p99_us.median,
+            percent(row.p99_us.noise),
+            row.calls_per_s.median,
+            percent(row.calls_per_s.noise),
+            row.spans_received,
+            row.spans_lost
+                .map_or("-".to_owned(), |lost| lost.to_string()),
+        )?;
+    }
+    writeln!(out)
+}
+
+/// A share in whole percent.
+pub(super) fn percent(share: f64) -> String {
+    format!("{:.0}%", share * 100.0)
+}
+
+#[cfg(test)]
+mod tests;

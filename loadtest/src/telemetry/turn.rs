@@ -1,0 +1,194 @@
+//! One case's turn: a fresh server, its collector, and the calls.
+
+use std::convert::Infallible;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+
+use super::Options;
+use super::case::{Case, Deployment};
+use crate::drive::{self, Call, Plan};
+use crate::report::RunReport;
+use crate::servers::cluster::Cluster;
+use crate::servers::collector::{Collector, Conduct};
+use crate::servers::get::get;
+use crate::servers::spawned::{Environment, Spawned};
+
+/// How often metrics are read, as by Prometheus; more often than is usual, so that short rounds have it too.
+const READ_EVERY: Duration = Duration::from_secs(1);
+
+/// What one turn measured.
+#[derive(Debug, Clone)]
+pub(super) struct Turn {
+    pub(super) report: RunReport,
+    pub(super) spans: Spans,
+}
+
+/// What became of spans, in the whole turn with its warm-up.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Spans {
+    /// That the collector has.
+    pub(super) received: u64,
+    /// That the server says it lost; known of one process with metrics only.
+    pub(super) lost: Option<u64>,
+}
+
+/// Measures `case` once.
+///
+/// # Errors
+///
+/// Where the server does not start or its sessions cannot be opened, where its metrics cannot be read, and where
+/// spans should have come and none did: then it is not the case that was asked for.
+pub(super) async fn turn(
+    case: &Case,
+    shoal: &Path,
+    options: &Options,
+    progress: impl Fn(&str),
+) -> anyhow::Result<Turn> {
+    let cores = options.cores;
+    let collector = match &case.traces {
+        Some(traces) => Some(Collector::start(
+            traces.collector,
+            cores.map(|cores| cores.collector),
+        )?),
+        None => None,
+    };
+    let endpoint = collector
+        .as_ref()
+        .map(|collector| collector.endpoint.as_str());
+    let environment = case.environment(endpoint);
+    let core = cores.map(|cores| cores.server);
+    let server = Running::start(case.deployment, shoal, core, &environment)?;
+    let admin = server.admin().filter(|_| case.metrics).map(str::to_owned);
+    let plan = Plan {
+        url: server.url().to_owned(),
+        mode: options.mode,
+        stateless: false,
+        sessions: options.sessions,
+        warmup: options.warmup,
+        duration: options.duration,
+        call: Call {
+            tool: "echo".to_owned(),
+            argument: "text".to_owned(),
+            text_bytes: 32,
+            answer_prefix: String::new(),
+        },
+        pids: server.pids(),
+    };
+    let report = match &admin {
+        None => drive::run(&plan, progress).await?,
+        Some(admin) => tokio::select! {
+            report = drive::run(&plan, progress) => report?,
+            failed = read_metrics(admin) => match failed? {},
+        },
+    };
+    let received = collector.as_ref().map_or(0, Collector::spans);
+    let lost = match admin {
+        Some(admin) => Some(lost_spans(&metrics(admin).await?)),
+        None => None,
+    };
+    let answers = (case.traces).is_some_and(|traces| traces.collector == Conduct::Answers);
+    ensure!(
+        !answers || received > 0,
+        "no span reached the collector; measure for longer (--seconds)"
+    );
+    Ok(Turn {
+        report,
+        spans: Spans { received, lost },
+    })
+}
+
+/// What is measured.
+enum Running {
+    One(Spawned),
+    Many(Cluster),
+}
+
+impl Running {
+    fn start(
+        deployment: Deployment,
+        shoal: &Path,
+        core: Option<usize>,
+        environment: &Environment,
+    ) -> anyhow::Result<Self> {
+        Ok(match deployment {
+            Deployment::OneProcess => Self::One(Spawned::shoal(shoal, core, environment)?),
+            Deployment::Cluster => Self::Many(Cluster::start(shoal, core, environment)?),
+        })
+    }
+
+    fn url(&self) -> &str {
+        match self {
+            Self::One(server) => &server.url,
+            Self::Many(cluster) => &cluster.url,
+        }
+    }
+
+    /// Where metrics are read; a cluster's are not.
+    fn admin(&self) -> Option<&str> {
+        match self {
+            Self::One(server) => Some(&server.admin),
+            Self::Many(_) => None,
+        }
+    }
+
+    fn pids(&self) -> Vec<u32> {
+        match self {
+            Self::One(server) => vec![server.pid()],
+            Self::Many(cluster) => cluster.pids(),
+        }
+    }
+}
+
+/// Reads metrics again and again; ends only with an error.
+async fn read_metrics(admin: &str) -> anyhow::Result<Infallible> {
+    loop {
+        tokio::time::sleep(READ_EVERY).await;
+        metrics(admin.to_owned()).await?;
+    }
+}
+
+async fn metrics(admin: String) -> anyhow::Result<String> {
+    // On a thread of its own: calls go on meanwhile.
+    tokio::task::spawn_blocking(move || get(&admin, "/metrics"))
+        .await
+        .context("the thread that reads metrics ended early")?
+}
+
+/// Spans that did not reach the collector, of the text at `/metrics`.
+fn lost_spans(metrics: &str) -> u64 {
+    let values = metrics.lines().filter_map(|line| {
+        let (labels, value) = line
+            .strip_prefix("shoal_telemetry_dropped_total{")?
+            .rsplit_once("} ")?;
+        let is_of_traces = labels
+            .split(',')
+            .any(|label| label == r#"shoal_telemetry_signal="traces""#);
+        is_of_traces.then(|| value.parse::<f64>().ok())?
+    });
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a counter is whole and not negative, and written as a float"
+    )]
+    let lost = values.sum::<f64>() as u64;
+    lost
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lost_spans;
+
+    #[test]
+    fn lost_spans_are_added_up_over_their_reasons() {
+        let metrics = r#"# TYPE shoal_telemetry_dropped_total counter
+shoal_telemetry_dropped_total{shoal_reason="queue_full",shoal_telemetry_signal="traces"} 40
+shoal_telemetry_dropped_total{shoal_reason="export_failed",shoal_telemetry_signal="traces"} 2
+shoal_telemetry_dropped_total{shoal_reason="export_failed",shoal_telemetry_signal="logs"} 7
+shoal_telemetry_exports_total{outcome="failed",shoal_telemetry_signal="traces"} 9
+"#;
+        assert_eq!(lost_spans(metrics), 42);
+        assert_eq!(lost_spans(""), 0);
+    }
+}

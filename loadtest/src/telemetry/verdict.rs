@@ -1,0 +1,136 @@
+//! What the rows say of the promises.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::case::Part;
+use super::row::{Measured, Row, percent};
+
+/// How many times the CPU time without telemetry a call may cost with it as operated; less than this.
+const MOST_TIMES_OFF: f64 = 1.15;
+
+/// Rounds that lie further apart than this, as a share of their median, cannot show that nothing changed.
+const MOST_NOISE: f64 = 0.25;
+
+/// Whether a promise was kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Verdict {
+    Held,
+    NotHeld,
+    /// The rounds lie too far apart to say.
+    TooNoisy,
+}
+
+/// One judgement.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct Judgement {
+    case: &'static str,
+    pub(super) verdict: Verdict,
+    finding: Finding,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Finding {
+    /// What telemetry costs.
+    Cost {
+        times_off: f64,
+        /// The spread of its own rounds or of those without telemetry, whichever is greater.
+        noise: f64,
+    },
+    /// What it changes that the collector is down.
+    Outage { calls_per_s: Change, p99: Change },
+}
+
+/// A figure beside the same with a collector that answers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Change {
+    times_healthy: f64,
+    /// The spread of its own rounds or of the healthy case's, whichever is greater.
+    noise: f64,
+}
+
+/// Judges each row that is to be, where the row that it is compared with is there too.
+pub(super) fn judge(rows: &[Row]) -> Vec<Judgement> {
+    let beside = |row: &Row, part| {
+        let mut same = rows.iter().filter(|it| it.deployment == row.deployment);
+        same.find(|it| it.part == part)
+    };
+    let judged = rows.iter().filter_map(|row| {
+        let (finding, verdict) = match row.part {
+            Part::Sampled => cost(row, beside(row, Part::Off)?),
+            Part::Outage => outage(row, beside(row, Part::Sampled)?),
+            Part::Off | Part::Shown => return None,
+        };
+        Some(Judgement {
+            case: row.case,
+            verdict,
+            finding,
+        })
+    });
+    judged.collect()
+}
+
+fn cost(row: &Row, off: &Row) -> (Finding, Verdict) {
+    let times_off = row.times_off;
+    let noise = row.cpu_us_per_call.noise.max(off.cpu_us_per_call.noise);
+    let verdict = match times_off < MOST_TIMES_OFF {
+        true => Verdict::Held,
+        false => Verdict::NotHeld,
+    };
+    (Finding::Cost { times_off, noise }, verdict)
+}
+
+fn outage(row: &Row, healthy: &Row) -> (Finding, Verdict) {
+    let calls_per_s = Change::new(&row.calls_per_s, &healthy.calls_per_s);
+    let p99 = Change::new(&row.p99_us, &healthy.p99_us);
+    let is_worse =
+        calls_per_s.times_healthy < 1.0 - calls_per_s.noise || p99.times_healthy > 1.0 + p99.noise;
+    let verdict = match calls_per_s.noise.max(p99.noise) {
+        // Worse by more than even great noise is worse.
+        _ if is_worse => Verdict::NotHeld,
+        noise if noise > MOST_NOISE => Verdict::TooNoisy,
+        _ => Verdict::Held,
+    };
+    (Finding::Outage { calls_per_s, p99 }, verdict)
+}
+
+impl Change {
+    fn new(figure: &Measured, healthy: &Measured) -> Self {
+        Self {
+            times_healthy: figure.median / healthy.median,
+            noise: figure.noise.max(healthy.noise),
+        }
+    }
+}
+
+impl fmt::Display for Judgement {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verdict = match self.verdict {
+            Verdict::Held => "held",
+            Verdict::NotHeld => "NOT held",
+            Verdict::TooNoisy => "not decided, the rounds lie too far apart",
+        };
+        write!(out, "{}: {verdict}: ", self.case)?;
+        match &self.finding {
+            Finding::Cost { times_off, noise } => write!(
+                out,
+                "{times_off:.2} × off by CPU time, less than {MOST_TIMES_OFF} is promised (noise {})",
+                percent(*noise)
+            ),
+            Finding::Outage { calls_per_s, p99 } => write!(
+                out,
+                "{:.2} × the calls/s of a collector that answers (noise {}), {:.2} × its p99 (noise {})",
+                calls_per_s.times_healthy,
+                percent(calls_per_s.noise),
+                p99.times_healthy,
+                percent(p99.noise)
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

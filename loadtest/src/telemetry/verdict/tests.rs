@@ -1,0 +1,96 @@
+//! The promises, judged over made-up rows.
+
+use super::{Verdict, judge};
+use crate::report::RunReport;
+use crate::telemetry::case::{CASES, Case, Part};
+use crate::telemetry::row::rows;
+use crate::telemetry::turn::{Spans, Turn};
+
+/// One round: CPU time a call, calls a second, and p99.
+type Round = (f64, f64, f64);
+
+const ROUND: Round = (1.0, 100.0, 100.0);
+
+fn turn((cpu_us, calls_per_s, p99_us): Round) -> Turn {
+    let mut report = RunReport::made_up(cpu_us);
+    report.calls_per_s = calls_per_s;
+    report.latency.p99_us = p99_us;
+    Turn {
+        report,
+        spans: Spans::default(),
+    }
+}
+
+/// The verdict on the first case that is `part`, where it has `its` rounds, and the others [`ROUND`].
+fn verdict(part: Part, its: &[Round], others: &[Round]) -> Verdict {
+    let case = CASES.iter().find(|case| case.part == part).unwrap();
+    let rounds = |it: &Case| match it.name == case.name {
+        true => its,
+        false => others,
+    };
+    let turns: Vec<Vec<Turn>> = (CASES.iter())
+        .map(|case| rounds(case).iter().copied().map(turn).collect())
+        .collect();
+    let judgements = judge(&rows(&turns));
+    let judged = judgements.iter().find(|it| it.case == case.name);
+    judged.unwrap().verdict
+}
+
+#[test]
+fn what_sampling_costs_is_judged_by_cpu_time_alone() {
+    for (round, due) in [
+        ((1.0, 100.0, 100.0), Verdict::Held),
+        // Slow, because the collector has the generator's core.
+        ((1.149, 50.0, 300.0), Verdict::Held),
+        ((1.15, 100.0, 100.0), Verdict::NotHeld),
+        // No CPU time is known.
+        ((f64::NAN, 100.0, 100.0), Verdict::NotHeld),
+    ] {
+        assert_eq!(
+            verdict(Part::Sampled, &[round; 3], &[ROUND; 3]),
+            due,
+            "{round:?}"
+        );
+    }
+}
+
+#[test]
+fn an_outage_may_change_no_more_than_rounds_differ_by() {
+    let healthy = [(1.0, 90.0, 95.0), ROUND, (1.0, 100.0, 105.0)];
+    for (round, due) in [
+        ((9.0, 100.0, 100.0), Verdict::Held),
+        ((1.0, 91.0, 109.0), Verdict::Held),
+        ((1.0, 200.0, 50.0), Verdict::Held),
+        ((1.0, 89.0, 100.0), Verdict::NotHeld),
+        ((1.0, 100.0, 111.0), Verdict::NotHeld),
+    ] {
+        assert_eq!(
+            verdict(Part::Outage, &[round; 3], &healthy),
+            due,
+            "{round:?}"
+        );
+    }
+}
+
+#[test]
+fn rounds_that_lie_far_apart_show_a_disaster_but_no_peace() {
+    let wild = [ROUND, (1.0, 70.0, 100.0), (1.0, 130.0, 100.0)];
+    assert_eq!(verdict(Part::Outage, &wild, &[ROUND; 3]), Verdict::TooNoisy);
+    assert_eq!(
+        verdict(Part::Outage, &[(1.0, 10.0, 100.0); 3], &wild),
+        Verdict::NotHeld
+    );
+}
+
+#[test]
+fn what_it_would_be_compared_with_must_be_there() {
+    let turns: Vec<Vec<Turn>> = (CASES.iter())
+        .map(|case| match case.part {
+            Part::Off => Vec::new(),
+            _ => vec![turn(ROUND); 2],
+        })
+        .collect();
+    let judgements = judge(&rows(&turns));
+    let judged: Vec<_> = judgements.iter().map(|it| it.case).collect();
+    assert_eq!(judged, ["10 %, collector stopped", "10 %, collector hangs"]);
+}
