@@ -33,7 +33,8 @@ const OPERATION_ATTRIBUTES: &[Attribute] = &[
     Attribute::one_of(GEN_AI_OPERATION, &["execute_tool"]),
     Attribute::code(
         ERROR,
-        "the JSON-RPC code, `tool_error`, or a short name; failures only",
+        "the JSON-RPC code, `tool_error`, or a short name; a client without an answer on its connection is \
+         `client_disconnected`, `stream_closed` (it is to come back) or `stream_cut`; failures only",
     ),
     Attribute::one_or_other(STATUS, CODE_TEXTS),
     Attribute::one_or_other(REVISION, REVISIONS),
