@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 use shoal_ports::AuthError;
 use shoal_protocol::{error_response, error_response_without_id};
+use shoal_telemetry::metrics::metrics;
 
 use crate::refusal::{Refusal, Refused};
 
@@ -50,6 +51,7 @@ pub(crate) fn refusal(refused: &Refused) -> Response {
     } else {
         tracing::debug!(status = status.as_u16(), error = %why, "refused a request");
     }
+    metrics().http.refused(why.reason());
     let text = match &refused.id {
         Some(id) => error_response(id, &error),
         None => error_response_without_id(&error),

@@ -6,14 +6,15 @@ use std::time::Duration;
 use axum::Router;
 use axum::routing::any;
 use shoal_ports::{Authenticator, Bus, Dispatcher, SessionGateway};
+use shoal_telemetry::metrics::Registration;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Access;
 use crate::config::EdgeConfig;
-use crate::front;
 use crate::load::Load;
 use crate::modern::Hub;
 use crate::recorder::Recorder;
+use crate::{front, measure};
 
 /// An edge: what it needs, gathered by whoever wires the node.
 pub struct Edge {
@@ -48,6 +49,16 @@ pub(crate) struct EdgeState {
     pub(crate) drain: CancellationToken,
     pub(crate) load: Load,
     pub(crate) recorder: Recorder,
+    pub(crate) routes: Routes,
+    /// What reports to the metrics, as long as there is an edge.
+    _counted: Vec<Registration>,
+}
+
+/// The paths, as telemetry names them.
+pub(crate) struct Routes {
+    pub(crate) mcp: &'static str,
+    pub(crate) sse_stream: &'static str,
+    pub(crate) sse_messages: &'static str,
 }
 
 impl Edge {
@@ -61,8 +72,10 @@ impl Edge {
             gateway: self.gateway,
             dispatcher: self.dispatcher,
             authenticator: self.authenticator,
-            config: self.config,
             drain: self.drain,
+            _counted: measure::observe(&self.load),
+            routes: Routes::of(&self.config),
+            config: self.config,
             load: self.load,
             recorder: self.recorder,
         });
@@ -75,6 +88,17 @@ impl Edge {
                 .route(&http_sse.messages, any(front::sse_messages));
         }
         router.with_state(state)
+    }
+}
+
+impl Routes {
+    fn of(config: &EdgeConfig) -> Self {
+        let http_sse = config.http_sse.clone().unwrap_or_default();
+        Self {
+            mcp: measure::route(&config.path),
+            sse_stream: measure::route(&http_sse.stream),
+            sse_messages: measure::route(&http_sse.messages),
+        }
     }
 }
 

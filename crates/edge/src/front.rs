@@ -9,18 +9,22 @@ use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
 use shoal_ports::Principal;
+use shoal_telemetry::metrics::{RefusalReason, metrics};
+use shoal_telemetry::trace::{InSpan as _, TraceContext};
 
 use crate::config::Limits;
 use crate::edge::EdgeState;
 use crate::legacy::{self, http_sse};
 use crate::refusal::{Refusal, Refused};
-use crate::{answer, cors, post};
+use crate::{answer, cors, measure, post};
 
 /// A request whose caller is known and welcome.
 pub(crate) struct Visit<'a> {
     pub(crate) edge: &'a Arc<EdgeState>,
     pub(crate) head: &'a Parts,
     pub(crate) principal: Principal,
+    /// The span of the request, or of the message in it: the parent of what is done for it.
+    pub(crate) trace: Option<TraceContext>,
 }
 
 /// What a path stands for.
@@ -47,14 +51,26 @@ pub(crate) async fn sse_messages(State(edge): State<Arc<EdgeState>>, request: Re
 }
 
 /// Any other path. The answer is no JSON-RPC error, by which a client would recognize an MCP endpoint.
-pub(crate) async fn elsewhere(State(edge): State<Arc<EdgeState>>) -> Response {
+pub(crate) async fn elsewhere(State(edge): State<Arc<EdgeState>>, request: Request) -> Response {
+    let began = Instant::now();
+    let (head, _) = request.into_parts();
     let text = format!("Not found. The MCP endpoint is {}\n", edge.config.path);
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = StatusCode::NOT_FOUND;
+    metrics().http.refused(RefusalReason::NotServed);
+    measure::answered(measure::ELSEWHERE, &head, began, &response);
     response
 }
 
 impl Endpoint {
+    fn route(self, edge: &EdgeState) -> &'static str {
+        match self {
+            Self::Mcp => edge.routes.mcp,
+            Self::SseStream => edge.routes.sse_stream,
+            Self::SseMessages => edge.routes.sse_messages,
+        }
+    }
+
     fn methods(self) -> &'static str {
         match self {
             Self::Mcp => "GET, POST, DELETE, OPTIONS",
@@ -80,11 +96,11 @@ impl Endpoint {
 }
 
 async fn serve(edge: &Arc<EdgeState>, endpoint: Endpoint, request: Request) -> Response {
+    let began = Instant::now();
     let (head, body) = request.into_parts();
     let mut response;
     match edge.access.check(&head) {
         Ok(origin) => {
-            let began = Instant::now();
             response = match enter(edge, endpoint, &head, body).await {
                 Ok(response) => response,
                 Err(refused) => {
@@ -103,6 +119,7 @@ async fn serve(edge: &Arc<EdgeState>, endpoint: Endpoint, request: Request) -> R
         let close = HeaderValue::from_static("close");
         response.headers_mut().insert(header::CONNECTION, close);
     }
+    measure::answered(endpoint.route(edge), &head, began, &response);
     response
 }
 
@@ -129,19 +146,25 @@ async fn enter(
     }
     endpoint.expect(&head.method)?;
     let bearer = bearer(&head.headers);
-    let principal = edge.authenticator.authenticate(bearer).await?;
+    let authenticated = edge.authenticator.authenticate(bearer).await;
+    measure::authenticated(bearer, &authenticated);
+    let principal = authenticated?;
+    let span = measure::span(endpoint.route(edge), head);
     let visit = Visit {
         edge,
         head,
         principal,
+        trace: span.context().cloned(),
     };
-    match (endpoint, &head.method) {
-        (Endpoint::Mcp, &Method::POST) => post::serve(&visit, body).await,
-        (Endpoint::Mcp, &Method::GET) => legacy::listen(&visit).await,
-        (Endpoint::Mcp, _) => legacy::close(&visit).await,
-        (Endpoint::SseStream, _) => http_sse::open(&visit).await,
-        (Endpoint::SseMessages, _) => http_sse::deliver(&visit, body).await,
-    }
+    let answer = match (endpoint, &head.method) {
+        (Endpoint::Mcp, &Method::POST) => return post::serve(visit, body).await,
+        (Endpoint::SseMessages, _) => return http_sse::deliver(visit, body).await,
+        (Endpoint::Mcp, &Method::GET) => legacy::listen(&visit).in_span(&span).await,
+        (Endpoint::Mcp, _) => legacy::close(&visit).in_span(&span).await,
+        (Endpoint::SseStream, _) => http_sse::open(&visit).in_span(&span).await,
+    };
+    measure::end(span, &answer);
+    answer
 }
 
 fn expect_small(headers: &HeaderMap, limits: &Limits) -> Result<(), Refusal> {

@@ -8,7 +8,8 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use shoal_ports::{
     Delivered, GatewayError, OpenSession, Post, SessionId, SessionRef, SessionTransport,
 };
-use shoal_protocol::{Body, EventId, Message, Method, Request};
+use shoal_protocol::{Body, EventId, Message, Method, Request, StreamId};
+use shoal_telemetry::metrics::StreamKind;
 
 use self::stream::StreamFrames;
 use crate::era::VersionHeader;
@@ -63,7 +64,7 @@ async fn open(
         principal: visit.principal.clone(),
         transport: SessionTransport::Streamable,
         initialize: Some(initialize),
-        trace: permit.trace.clone(),
+        trace: visit.trace.clone(),
     };
     let gateway = &visit.edge.gateway;
     let opened = gateway.open(open).await?;
@@ -74,6 +75,7 @@ async fn open(
     let session = HeaderValue::from_str(opened.session.as_str())
         .map_err(|_| internal("the new session's id does not fit into a header"))?;
     if let Some(record) = &permit.record {
+        record.opened(&opened.session, opened.revision);
         record.answered(&response);
     }
     let mut response = answer::json(StatusCode::OK, response);
@@ -91,8 +93,7 @@ async fn deliver(
     permit: RequestPermit,
 ) -> Result<Response, Refused> {
     let edge = visit.edge;
-    let mut to = to(visit, session);
-    to.trace.clone_from(&permit.trace);
+    let to = to(visit, session);
     let delivered = edge.gateway.deliver(&to, Post::new(body)).await?;
     Ok(match delivered {
         Delivered::Accepted => {
@@ -109,7 +110,8 @@ async fn deliver(
         }
         Delivered::Stream(stream) => {
             let frames = StreamFrames::of_post(stream, edge, permit.record.clone());
-            sse::response(frames, edge.config.timing.keep_alive, permit)
+            let held = (permit, edge.load.open(StreamKind::Call));
+            sse::response(frames, edge.config.timing.keep_alive, held)
         }
     })
 }
@@ -124,8 +126,13 @@ pub(crate) async fn listen(visit: &Visit<'_>) -> Result<Response, Refused> {
         .load
         .admit_stream(&visit.principal, &edge.config.limits)?;
     let stream = edge.gateway.listen(&to(visit, session), cursor).await?;
+    let kind = match stream.cursor.stream {
+        StreamId::STANDALONE => StreamKind::Session,
+        _ => StreamKind::Call,
+    };
     let frames = StreamFrames::of_get(stream, edge);
-    Ok(sse::response(frames, edge.config.timing.keep_alive, permit))
+    let held = (permit, edge.load.open(kind));
+    Ok(sse::response(frames, edge.config.timing.keep_alive, held))
 }
 
 /// DELETE: the session's end.
@@ -159,6 +166,6 @@ fn to(visit: &Visit<'_>, session: SessionId) -> SessionRef {
     SessionRef {
         session,
         principal: visit.principal.clone(),
-        trace: None,
+        trace: visit.trace.clone(),
     }
 }

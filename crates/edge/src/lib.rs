@@ -7,7 +7,8 @@
 //! | `post.rs`, `era.rs` | a posted message, and which era it belongs to |
 //! | `modern.rs`, `modern/` | 2026-07-28: calls, `server/discover`, `subscriptions/listen` |
 //! | `legacy.rs`, `legacy/` | sessions over Streamable HTTP, and HTTP+SSE of 2024-11-05 |
-//! | `recorder.rs` | how requests end and how long they take, for operators |
+//! | `recorder.rs`, `recorder/` | how requests end and how long they take, for operators; spans and durations of messages |
+//! | `measure.rs` | what metrics and traces say of HTTP |
 //! | `sse.rs` | event streams that are written only as fast as they are read |
 //! | `refusal.rs` | every refusal with its status and code (`docs/errors.md`) |
 //!
@@ -25,6 +26,7 @@ mod era;
 mod front;
 mod legacy;
 mod load;
+mod measure;
 mod media;
 mod modern;
 mod names;

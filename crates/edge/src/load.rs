@@ -2,15 +2,24 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use shoal_ports::Principal;
-use shoal_telemetry::trace::TraceContext;
+use shoal_telemetry::metrics::{QuotaOutcome, StreamKind, metrics};
 
 use crate::config::Limits;
 use crate::recorder::RequestRecord;
 use crate::refusal::Refusal;
+
+/// The quota of streams that one principal may hold open, as metrics name it.
+pub(crate) const STREAMS_PER_PRINCIPAL: &str = "streams_per_principal";
+
+const KINDS: [StreamKind; 3] = [
+    StreamKind::Call,
+    StreamKind::Session,
+    StreamKind::Subscription,
+];
 
 /// Counts what is under way on an edge. A cheap handle: clones count together.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +29,7 @@ pub struct Load(Arc<Counts>);
 struct Counts {
     requests: AtomicUsize,
     streams: AtomicUsize,
+    open: [AtomicU64; KINDS.len()],
     streams_of: Mutex<HashMap<Principal, usize>>,
 }
 
@@ -39,13 +49,24 @@ impl Load {
         let permit = RequestPermit {
             counts: Arc::clone(&self.0),
             record: None,
-            trace: None,
         };
         if self.0.requests.fetch_add(1, Ordering::Relaxed) < limit {
             Ok(permit)
         } else {
             Err(Refusal::TooManyRequests { limit })
         }
+    }
+
+    /// Event streams that are written now, by kind: also those that answer a POST.
+    pub(crate) fn open_by_kind(&self) -> [(StreamKind, u64); KINDS.len()] {
+        KINDS.map(|kind| (kind, self.0.open[kind as usize].load(Ordering::Relaxed)))
+    }
+
+    /// Counts an event stream until the answer is dropped.
+    pub(crate) fn open(&self, kind: StreamKind) -> OpenStream {
+        let counts = Arc::clone(&self.0);
+        counts.open[kind as usize].fetch_add(1, Ordering::Relaxed);
+        OpenStream { counts, kind }
     }
 
     pub(crate) fn admit_stream(
@@ -62,15 +83,19 @@ impl Load {
             return Err(Refusal::TooManyStreams { limit });
         }
         if *principal != Principal::anonymous() {
+            let quota = &metrics().security;
             let limit = limits.streams_per_principal;
             let mut streams_of = self.0.streams_of.lock();
             let count = streams_of.entry(principal.clone()).or_default();
             if *count >= limit {
                 // Dropping the permit takes the node's count back; nothing was added here.
                 drop(streams_of);
+                quota.quota(STREAMS_PER_PRINCIPAL, QuotaOutcome::Refused);
                 return Err(Refusal::TooManyStreamsOfPrincipal { limit });
             }
             *count += 1;
+            drop(streams_of);
+            quota.quota(STREAMS_PER_PRINCIPAL, QuotaOutcome::Allowed);
             permit.principal = Some(principal.clone());
         }
         Ok(permit)
@@ -82,13 +107,23 @@ pub(crate) struct RequestPermit {
     counts: Arc<Counts>,
     /// What is recorded of it, if it asks for something.
     pub(crate) record: Option<RequestRecord>,
-    /// The parent of what is done for it.
-    pub(crate) trace: Option<TraceContext>,
 }
 
 impl Drop for RequestPermit {
     fn drop(&mut self) {
         self.counts.requests.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Counts one event stream by its kind until it is dropped.
+pub(crate) struct OpenStream {
+    counts: Arc<Counts>,
+    kind: StreamKind,
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.counts.open[self.kind as usize].fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -5,18 +5,18 @@ use std::time::Instant;
 use axum::body::Body as HttpBody;
 use axum::response::Response;
 use bytes::Bytes;
-use shoal_ports::SessionId;
 use shoal_protocol::{Body, Message, RequestId};
-use shoal_telemetry::metrics::Failure;
+use shoal_telemetry::metrics::{self, Direction, metrics};
+use shoal_telemetry::trace::InSpan as _;
 
 use crate::era::{self, Selected, VersionHeader};
 use crate::front::Visit;
-use crate::recorder::{Came, Operation, RequestRecord};
+use crate::recorder::Posted;
 use crate::refusal::{Refusal, Refused};
 use crate::{body, legacy, media, modern};
 
 /// Answers a POST.
-pub(crate) async fn serve(visit: &Visit<'_>, http_body: HttpBody) -> Result<Response, Refused> {
+pub(crate) async fn serve(mut visit: Visit<'_>, http_body: HttpBody) -> Result<Response, Refused> {
     let edge = visit.edge;
     let headers = &visit.head.headers;
     let began = Instant::now();
@@ -25,30 +25,26 @@ pub(crate) async fn serve(visit: &Visit<'_>, http_body: HttpBody) -> Result<Resp
     media::expect_both(headers)?;
     let version = VersionHeader::of(headers)?;
     let session = legacy::session_id(headers)?;
-    let text = read(visit, http_body).await?;
-    let message = parse(visit, &text)?;
+    let text = read(&visit, http_body).await?;
+    let message = parse(&visit, &text)?;
     let id = request_id(&message);
     let head = visit.head;
-    let record = RequestRecord::of(&edge.recorder, began, head, &message, session.as_ref());
-    permit.trace = record.as_ref().and_then(RequestRecord::trace);
+    let posted = Posted::begin(&edge.recorder, began, head, &message, session.as_ref());
+    visit.trace = posted.trace();
+    let record = posted.record.clone();
     permit.record.clone_from(&record);
-    let told = told(visit, &message, session.as_ref());
-    if let Some(told) = &told {
-        permit.trace = told.context().cloned();
-    }
     let selected = era::select(version, session.is_some(), &message);
-    let answer = match selected {
-        Ok(Selected::Legacy) => legacy::post(visit, session, message, permit).await,
-        Ok(Selected::Modern(meta)) => modern::serve(visit, version, meta, message, permit).await,
-        Err(refusal) => Err(refusal.into()),
+    let serving = async {
+        match selected {
+            Ok(Selected::Legacy) => legacy::post(&visit, session, message, permit).await,
+            Ok(Selected::Modern(meta)) => {
+                modern::serve(&visit, version, meta, message, permit).await
+            }
+            Err(refusal) => Err(refusal.into()),
+        }
     };
-    if let Some(told) = told {
-        let refused = answer
-            .as_ref()
-            .err()
-            .map(|refused| refused.why.error().code);
-        told.end(began.elapsed(), refused.map(Failure::Code));
-    }
+    let answer = serving.in_trace(visit.trace.as_ref()).await;
+    posted.answered(&answer);
     // Whatever refused it, a request is told by its id.
     answer.map_err(|refused| Refused {
         id: refused.id.or(id),
@@ -57,25 +53,16 @@ pub(crate) async fn serve(visit: &Visit<'_>, http_body: HttpBody) -> Result<Resp
     })
 }
 
-/// The operation of a body that only tells something.
-fn told(visit: &Visit<'_>, body: &Body, session: Option<&SessionId>) -> Option<Operation> {
-    let Body::Single(Message::Notification(said)) = body else {
-        return None;
-    };
-    Some(Operation::begin(&Came {
-        head: visit.head,
-        method: &said.method,
-        params: said.params.as_ref(),
-        id: None,
-        session,
-    }))
-}
-
 /// Reads the body within the limits.
 pub(crate) async fn read(visit: &Visit<'_>, http_body: HttpBody) -> Result<Bytes, Refusal> {
     let config = &visit.edge.config;
     let limit = config.limits.body_bytes;
-    body::read(&visit.head.headers, http_body, limit, config.timing.body).await
+    let text = body::read(&visit.head.headers, http_body, limit, config.timing.body).await?;
+    let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
+    metrics()
+        .http
+        .bytes(Direction::In, metrics::Body::Plain, bytes);
+    Ok(text)
 }
 
 /// Parses the body within the limits.

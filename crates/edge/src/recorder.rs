@@ -6,6 +6,7 @@
 //! answers take another way, a request counts as answered when it is taken.
 
 mod operation;
+mod posted;
 mod request;
 mod ring;
 mod said;
@@ -17,7 +18,8 @@ use std::time::Duration;
 use shoal_ports::{ErrorReport, LATENCY_BOUNDS, Listing, Outcomes, Step};
 use shoal_protocol::code;
 
-pub(crate) use operation::{Came, Operation};
+pub(crate) use operation::Unanswered;
+pub(crate) use posted::Posted;
 pub(crate) use request::RequestRecord;
 use ring::Ring;
 

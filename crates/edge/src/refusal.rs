@@ -2,6 +2,8 @@
 //!
 //! `docs/errors.md` shows it to users, and `tests/edge/refusals.rs` holds the two together.
 
+mod reason;
+
 use std::time::Duration;
 
 use http::StatusCode;

@@ -14,6 +14,7 @@ use futures::Stream;
 use http::{HeaderValue, header};
 use http_body::Frame;
 use shoal_protocol::EventId;
+use shoal_telemetry::metrics::{self, Direction, metrics};
 use tokio::time::{Instant, Sleep};
 
 use crate::names;
@@ -125,7 +126,20 @@ where
                 Some(KEEP_ALIVE)
             }
         };
+        if let Some(frame) = &next {
+            measure(frame);
+        }
         Poll::Ready(next.map(|frame| Ok(Frame::data(frame))))
+    }
+}
+
+fn measure(frame: &Bytes) {
+    let http = &metrics().http;
+    let bytes = u64::try_from(frame.len()).unwrap_or(u64::MAX);
+    http.bytes(Direction::Out, metrics::Body::Sse, bytes);
+    // Comments and times to come back are no events.
+    if !frame.starts_with(b":") && !frame.starts_with(b"retry") {
+        http.events(1);
     }
 }
 

@@ -12,11 +12,13 @@ use futures::Stream;
 use shoal_ports::{
     EventStream, OpenSession, SessionGateway, SessionId, SessionRef, SessionTransport, StreamItem,
 };
+use shoal_telemetry::metrics::StreamKind;
+use shoal_telemetry::trace::InSpan as _;
 
 use super::{is_session_id, to};
 use crate::edge::EdgeState;
 use crate::front::Visit;
-use crate::recorder::RequestRecord;
+use crate::recorder::Posted;
 use crate::refusal::{Refusal, Refused};
 use crate::{media, post, sse};
 
@@ -33,7 +35,7 @@ pub(crate) async fn open(visit: &Visit<'_>) -> Result<Response, Refused> {
         principal: visit.principal.clone(),
         transport: SessionTransport::SingleStream,
         initialize: None,
-        trace: None,
+        trace: visit.trace.clone(),
     };
     let opened = edge.gateway.open(open).await?;
     let session = OpenedSession {
@@ -49,29 +51,35 @@ pub(crate) async fn open(visit: &Visit<'_>) -> Result<Response, Refused> {
         ended: false,
     };
     let keep_alive = edge.config.timing.keep_alive;
-    Ok(sse::response(frames, keep_alive, (permit, session)))
+    let held = (permit, edge.load.open(StreamKind::Session), session);
+    Ok(sse::response(frames, keep_alive, held))
 }
 
 /// Takes a message of the client; the answer goes to the stream.
-pub(crate) async fn deliver(visit: &Visit<'_>, http_body: HttpBody) -> Result<Response, Refused> {
+pub(crate) async fn deliver(
+    mut visit: Visit<'_>,
+    http_body: HttpBody,
+) -> Result<Response, Refused> {
     let edge = visit.edge;
     let began = Instant::now();
     let mut permit = edge.load.admit_request(&edge.config.limits)?;
     media::expect_json_body(&visit.head.headers)?;
     let session = session_of(visit.head.uri.query())?;
-    let text = post::read(visit, http_body).await?;
-    let body = post::parse(visit, &text)?;
+    let text = post::read(&visit, http_body).await?;
+    let body = post::parse(&visit, &text)?;
     let id = post::request_id(&body);
-    let record = RequestRecord::of(&edge.recorder, began, visit.head, &body, Some(&session));
-    permit.trace = record.as_ref().and_then(RequestRecord::trace);
+    let posted = Posted::begin(&edge.recorder, began, visit.head, &body, Some(&session));
+    visit.trace = posted.trace();
+    let record = posted.record.clone();
     permit.record.clone_from(&record);
-    super::deliver(visit, session, body, permit)
-        .await
-        .map_err(|refused| Refused {
-            id,
-            record,
-            ..refused
-        })
+    let delivering = super::deliver(&visit, session, body, permit);
+    let answer = delivering.in_trace(visit.trace.as_ref()).await;
+    posted.answered(&answer);
+    answer.map_err(|refused| Refused {
+        id,
+        record,
+        ..refused
+    })
 }
 
 /// The message URL, relative, so that it holds behind any scheme and host.

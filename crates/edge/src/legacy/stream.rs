@@ -11,7 +11,7 @@ use shoal_ports::{EventStream, StreamItem};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use crate::edge::EdgeState;
-use crate::recorder::RequestRecord;
+use crate::recorder::{RequestRecord, Unanswered};
 use crate::sse;
 
 /// The frames of one connection. Dropping it detaches the reader; the session runs on.
@@ -59,6 +59,14 @@ impl StreamFrames {
         }
     }
 
+    /// The connection ends here; the answer, if it has not passed, comes on another.
+    fn close(&mut self) {
+        self.ended = true;
+        if let Some(record) = &self.record {
+            record.expect_none(Unanswered::Closed);
+        }
+    }
+
     fn frame(&mut self, item: StreamItem) -> Bytes {
         match item {
             StreamItem::Passing { data } => sse::message(&data),
@@ -73,12 +81,12 @@ impl StreamFrames {
                 sse::prime(id, retry)
             }
             StreamItem::Retry(after) => {
-                self.ended = true;
+                self.close();
                 sse::retry(after)
             }
             // Where nobody has looked for the next owner: the client comes back and finds it.
             StreamItem::Moved => {
-                self.ended = true;
+                self.close();
                 sse::retry(self.reconnect_after)
             }
         }
@@ -94,10 +102,15 @@ impl Stream for StreamFrames {
         }
         // What waits in the channel is in the log too, but there is no need to make the client fetch it.
         if let Poll::Ready(item) = self.events.items.poll_recv(cx) {
+            if item.is_none()
+                && let Some(record) = &self.record
+            {
+                record.expect_none(Unanswered::Cut);
+            }
             return Poll::Ready(item.map(|item| self.frame(item)));
         }
         if self.resumable && self.drained.as_mut().poll(cx).is_ready() {
-            self.ended = true;
+            self.close();
             return Poll::Ready(Some(sse::retry(self.reconnect_after)));
         }
         Poll::Pending

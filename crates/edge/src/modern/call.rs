@@ -13,6 +13,7 @@ use shoal_ports::{Call, CallId, Caller};
 use shoal_protocol::{
     Outcome, Request, RequestId, RequestMeta, code, error_response, notification, response,
 };
+use shoal_telemetry::metrics::StreamKind;
 use shoal_telemetry::trace::TraceContext;
 use tokio::time::{Instant, timeout};
 
@@ -37,7 +38,7 @@ pub(super) async fn serve(
 ) -> Response {
     let edge = visit.edge;
     let timing = &edge.config.timing;
-    let (id, call) = call(visit, meta, checked, request, permit.trace.clone());
+    let (id, call) = call(visit, meta, checked, request);
     let mut run = CallRun::new(Arc::clone(&edge.dispatcher), call);
     let step = timeout(
         timing.stream_after,
@@ -60,7 +61,8 @@ pub(super) async fn serve(
         record: permit.record.clone(),
         ended: false,
     };
-    sse::response(frames, timing.keep_alive, permit)
+    let held = (permit, edge.load.open(StreamKind::Call));
+    sse::response(frames, timing.keep_alive, held)
 }
 
 fn call(
@@ -68,7 +70,6 @@ fn call(
     meta: RequestMeta,
     checked: Checked,
     request: Request,
-    trace: Option<TraceContext>,
 ) -> (RequestId, Call) {
     let edge = visit.edge;
     let caller = Caller {
@@ -90,7 +91,8 @@ fn call(
         log: checked.log,
         deadline: Instant::now() + edge.config.timing.call_deadline,
         durability,
-        trace: trace.or_else(|| {
+        // Without traces, what the client says is passed on as it came.
+        trace: visit.trace.clone().or_else(|| {
             let parent = meta.traceparent.as_deref()?;
             TraceContext::parse(parent, meta.tracestate.as_deref())
         }),

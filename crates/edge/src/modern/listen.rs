@@ -12,6 +12,7 @@ use shoal_protocol::{
     Method, RawJson, RawObject, Request, RequestId, SERVER_INFO, SUBSCRIPTION_ID, notification,
     response,
 };
+use shoal_telemetry::metrics::StreamKind;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::filter::Filter;
@@ -48,7 +49,8 @@ pub(super) async fn serve(visit: &Visit<'_>, request: Request) -> Result<Respons
         drained: Box::pin(edge.drain.clone().cancelled_owned()),
         ended: false,
     };
-    Ok(sse::response(frames, edge.config.timing.keep_alive, permit))
+    let held = (permit, edge.load.open(StreamKind::Subscription));
+    Ok(sse::response(frames, edge.config.timing.keep_alive, held))
 }
 
 struct ListenFrames {

@@ -1,36 +1,48 @@
 //! One message of a client by the OpenTelemetry conventions for MCP: its server span, and how long it took.
 
-use std::net::SocketAddr;
-use std::time::Duration;
+mod target;
 
-use axum::extract::ConnectInfo;
+use std::time::{Duration, Instant, SystemTime};
+
+use http::HeaderMap;
 use http::request::Parts;
-use http::{HeaderMap, Version};
 use shoal_ports::SessionId;
-use shoal_protocol::{Method, RawJson, RawObject, RequestId, RequestMeta};
-use shoal_telemetry::metrics::{Failure, HttpVersion, Operation as Served, metrics};
-use shoal_telemetry::trace::{self, Attributes, Span, TraceContext, attributes as key, names};
+use shoal_protocol::{Method, RawJson, RequestId, RequestMeta, Revision};
+use shoal_telemetry::metrics::{self, Failure, HttpVersion, Operation as Served, metrics};
+use shoal_telemetry::trace::{self, Span, TraceContext, attributes as key, names};
 
+use self::target::{Target, describe, name, named};
+use crate::measure;
 use crate::names::PROTOCOL_VERSION;
 
-/// A message that a client sent, until it is known what became of it.
-pub(crate) struct Operation {
+/// A message that a client sent, until it is known what became of it. Empty, and free, when neither traces nor metrics
+/// are kept.
+pub(crate) struct Operation(Option<Box<Running>>);
+
+struct Running {
     span: Span,
     method: Method,
     target: Option<Target>,
     revision: Option<String>,
     http: HttpVersion,
+    unanswered: Unanswered,
 }
 
-/// What a message is about.
-enum Target {
-    Tool(String),
-    Prompt(String),
-    Resource(String),
+/// Why a message got no answer on its connection. No error of the span, which has an event in its place: a session's
+/// call goes on without its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unanswered {
+    /// The client left.
+    Left,
+    /// The stream was closed, for the client to come back to the rest.
+    Closed,
+    /// The stream broke off.
+    Cut,
 }
 
 /// A request or notification as it came.
 pub(crate) struct Came<'a> {
+    pub(crate) began: Instant,
     pub(crate) head: &'a Parts,
     pub(crate) method: &'a Method,
     pub(crate) params: Option<&'a RawJson>,
@@ -42,6 +54,9 @@ impl Operation {
     /// Begins the span: a child of what `_meta` names. What the HTTP headers name is linked, and the parent only where
     /// `_meta` names nothing: proxies put theirs there, unasked.
     pub(crate) fn begin(came: &Came<'_>) -> Self {
+        if !trace::enabled() && !metrics::enabled() {
+            return Self(None);
+        }
         let target = Target::of(came.method, came.params);
         let mut revision = text(&came.head.headers, PROTOCOL_VERSION.as_str());
         let mut span = Span::none();
@@ -49,32 +64,75 @@ impl Operation {
             let meta = RequestMeta::of(came.params);
             let client = (meta.traceparent.as_deref())
                 .and_then(|parent| TraceContext::parse(parent, meta.tracestate.as_deref()));
-            let http = in_headers(&came.head.headers);
+            let http = measure::parent(&came.head.headers);
             revision = revision.or(meta.protocol_version);
             let link = http.as_ref().filter(|_| client.is_some());
-            let name = || names::mcp_name(came.method.as_str(), named(target.as_ref()));
-            span = trace::server(name)
+            span = trace::server(|| name(came.method, target.as_ref()))
                 .parent(client.as_ref().or(http.as_ref()))
                 .link(link)
+                .started_at(SystemTime::now() - came.began.elapsed())
                 .sampling_target(named(target.as_ref()).unwrap_or_default())
                 .start_with(|set| describe(set, came, target.as_ref(), revision.as_deref()));
         }
-        Self {
+        Self(Some(Box::new(Running {
             span,
             method: came.method.clone(),
             target,
             revision,
-            http: http_version(came.head.version),
-        }
+            http: measure::version(came.head.version),
+            unanswered: Unanswered::Left,
+        })))
     }
 
     /// The parent of what is done for the message.
     pub(crate) fn context(&self) -> Option<&TraceContext> {
-        self.span.context()
+        self.0.as_ref()?.span.context()
+    }
+
+    /// The session that the message opened, and what was agreed upon.
+    pub(crate) fn opened(&mut self, session: &SessionId, revision: Option<Revision>) {
+        let Some(running) = &mut self.0 else {
+            return;
+        };
+        let revision = revision.map(Revision::as_str);
+        let span = &mut running.span;
+        span.set(key::MCP_SESSION_ID, session.as_str());
+        span.set_some(key::MCP_PROTOCOL_VERSION, revision);
+        if let Some(revision) = revision {
+            running.revision = Some(revision.to_owned());
+        }
+    }
+
+    /// Should it end without an answer from now on, then for this reason.
+    pub(crate) fn expect_none(&mut self, why: Unanswered) {
+        if let Some(running) = &mut self.0 {
+            running.unanswered = why;
+        }
     }
 
     /// The message has had its answer; `failure` is what was wrong with it.
-    pub(crate) fn end(mut self, took: Duration, failure: Option<Failure>) {
+    pub(crate) fn end(self, took: Duration, failure: Option<Failure>) {
+        if let Some(running) = self.0 {
+            running.end(took, failure);
+        }
+    }
+
+    /// The message has had no answer on its connection.
+    pub(crate) fn leave(self, took: Duration) {
+        if let Some(mut running) = self.0 {
+            let why = running.unanswered;
+            running.span.add_event(why.event(), |_| ());
+            running.count(took, Some(Failure::Other(why.error_type())));
+        }
+    }
+}
+
+impl Running {
+    fn end(mut self, took: Duration, failure: Option<Failure>) {
+        self.count(took, failure);
+        if !self.span.is_recording() {
+            return;
+        }
         if let Some(failure) = failure {
             if let Failure::Code(code) = failure {
                 let code = code.to_string();
@@ -82,13 +140,13 @@ impl Operation {
             }
             self.span.record_error(failure.error_type());
         }
-        self.count(took, failure);
-    }
-
-    /// The client left before that.
-    pub(crate) fn leave(mut self, took: Duration) {
-        self.span.add_event("client disconnected", |_| ());
-        self.count(took, Some(Failure::Other("client_disconnected")));
+        // What has a result exists.
+        if matches!(failure, None | Some(Failure::Tool)) {
+            let (method, target) = (self.method.as_str(), named(self.target.as_ref()));
+            if !matches!(self.method, Method::Other(_)) {
+                self.span.rename(|| names::mcp_name(method, target));
+            }
+        }
     }
 
     fn count(&self, took: Duration, failure: Option<Failure>) {
@@ -109,86 +167,24 @@ impl Operation {
     }
 }
 
-impl Target {
-    fn of(method: &Method, params: Option<&RawJson>) -> Option<Self> {
-        let wrap = match method {
-            Method::ToolsCall => Self::Tool,
-            Method::PromptsGet => Self::Prompt,
-            Method::ResourcesRead | Method::ResourcesSubscribe | Method::ResourcesUnsubscribe => {
-                Self::Resource
-            }
-            _ => return None,
-        };
-        let params = params.and_then(RawObject::of)?;
-        let name = if matches!(method, Method::ToolsCall | Method::PromptsGet) {
-            "name"
-        } else {
-            "uri"
-        };
-        params.get(name)?.string().map(wrap)
-    }
-}
-
-/// The tool or prompt; resources are too many for names of spans.
-fn named(target: Option<&Target>) -> Option<&str> {
-    match target? {
-        Target::Tool(name) | Target::Prompt(name) => Some(name),
-        Target::Resource(_) => None,
-    }
-}
-
-fn describe(
-    set: &mut Attributes,
-    came: &Came<'_>,
-    target: Option<&Target>,
-    revision: Option<&str>,
-) {
-    let id = came.id.map(ToString::to_string);
-    // The text of a string, not its JSON.
-    let id = id.as_deref().map(|id| id.trim_matches('"'));
-    set.set(key::MCP_METHOD_NAME, came.method.as_str())
-        .set_some(key::MCP_SESSION_ID, came.session.map(SessionId::as_str))
-        .set_some(key::MCP_PROTOCOL_VERSION, revision)
-        .set_some(key::JSONRPC_REQUEST_ID, id)
-        .set(key::NETWORK_TRANSPORT, "tcp")
-        .set(key::NETWORK_PROTOCOL_NAME, "http")
-        .set(
-            key::NETWORK_PROTOCOL_VERSION,
-            http_version(came.head.version).as_str(),
-        )
-        .set(key::ROLE, "edge");
-    match target {
-        Some(Target::Tool(name)) => {
-            set.set(key::GEN_AI_TOOL_NAME, name)
-                .set(key::GEN_AI_OPERATION_NAME, "execute_tool");
+impl Unanswered {
+    fn event(self) -> &'static str {
+        match self {
+            Self::Left => "client disconnected",
+            Self::Closed => "stream closed",
+            Self::Cut => "stream cut",
         }
-        Some(Target::Prompt(name)) => {
-            set.set(key::GEN_AI_PROMPT_NAME, name);
-        }
-        Some(Target::Resource(uri)) => {
-            set.set(key::MCP_RESOURCE_URI, uri);
-        }
-        None => {}
     }
-    if let Some(ConnectInfo(peer)) = came.head.extensions.get::<ConnectInfo<SocketAddr>>() {
-        set.set(key::CLIENT_ADDRESS, &peer.ip().to_string())
-            .set(key::CLIENT_PORT, i64::from(peer.port()));
-    }
-}
 
-fn in_headers(headers: &HeaderMap) -> Option<TraceContext> {
-    let parent = headers.get("traceparent")?.to_str().ok()?;
-    TraceContext::parse(parent, text(headers, "tracestate").as_deref())
+    fn error_type(self) -> &'static str {
+        match self {
+            Self::Left => "client_disconnected",
+            Self::Closed => "stream_closed",
+            Self::Cut => "stream_cut",
+        }
+    }
 }
 
 fn text(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name)?.to_str().ok().map(str::to_owned)
-}
-
-fn http_version(version: Version) -> HttpVersion {
-    match version {
-        Version::HTTP_2 => HttpVersion::Http2,
-        Version::HTTP_10 => HttpVersion::Http10,
-        _ => HttpVersion::Http11,
-    }
 }

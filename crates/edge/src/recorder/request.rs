@@ -6,11 +6,13 @@ use std::time::{Instant, SystemTime};
 use http::request::Parts;
 use parking_lot::Mutex;
 use shoal_ports::{ErrorReport, SessionId, shown};
-use shoal_protocol::{Body, Message, Method, Outcome, RawJson, RawObject, RequestMeta, RpcError};
+use shoal_protocol::{
+    Body, Message, Method, Outcome, RawJson, RawObject, Request, RequestMeta, Revision, RpcError,
+};
 use shoal_telemetry::metrics::Failure;
 use shoal_telemetry::trace::TraceContext;
 
-use super::operation::{Came, Operation};
+use super::operation::{Came, Operation, Unanswered};
 use super::said::{Said, said};
 use super::{Ended, Recorder};
 use crate::refusal::Refusal;
@@ -50,23 +52,16 @@ impl RequestRecord {
         body: &Body,
         session: Option<&SessionId>,
     ) -> Option<Self> {
-        let request = |message: &Message| match message {
-            Message::Request(request) => Some((
-                request.method.clone(),
-                request.params.clone(),
-                request.id.clone(),
-            )),
-            _ => None,
-        };
-        let (method, params, id) = match body {
+        let asked = match body {
             Body::Single(message) => request(message)?,
             Body::Batch(members) => members.iter().flatten().find_map(request)?,
         };
         let operation = Operation::begin(&Came {
+            began,
             head,
-            method: &method,
-            params: params.as_ref(),
-            id: Some(&id),
+            method: &asked.method,
+            params: asked.params.as_ref(),
+            id: Some(&asked.id),
             session,
         });
         Some(Self(Arc::new(Pending {
@@ -74,8 +69,8 @@ impl RequestRecord {
             began,
             operation: Mutex::new(Some(operation)),
             subject: Subject {
-                method,
-                params,
+                method: asked.method.clone(),
+                params: asked.params.clone(),
                 session: session.cloned(),
             },
         })))
@@ -85,6 +80,20 @@ impl RequestRecord {
     pub(crate) fn trace(&self) -> Option<TraceContext> {
         let operation = self.0.operation.lock();
         operation.as_ref().and_then(Operation::context).cloned()
+    }
+
+    /// The session that the request opened, and what was agreed upon.
+    pub(crate) fn opened(&self, session: &SessionId, revision: Option<Revision>) {
+        if let Some(operation) = &mut *self.0.operation.lock() {
+            operation.opened(session, revision);
+        }
+    }
+
+    /// Should the request end without an answer from now on, then for this reason.
+    pub(crate) fn expect_none(&self, why: Unanswered) {
+        if let Some(operation) = &mut *self.0.operation.lock() {
+            operation.expect_none(why);
+        }
     }
 
     /// A message on its way to the client: its answer, if it is a response.
@@ -167,6 +176,13 @@ impl Pending {
         };
         let failed = result.and_then(|result| result.get(IS_ERROR));
         failed.is_some_and(|failed| failed.as_str() == "true")
+    }
+}
+
+fn request(message: &Message) -> Option<&Request> {
+    match message {
+        Message::Request(request) => Some(request),
+        _ => None,
     }
 }
 

@@ -1,0 +1,167 @@
+//! What telemetry says of HTTP: requests by route and status, and spans of those that carry no MCP message.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use axum::extract::ConnectInfo;
+use axum::response::Response;
+use http::request::Parts;
+use http::{HeaderMap, Method, Version};
+use http_body::Body as _;
+use parking_lot::Mutex;
+use shoal_ports::{AuthError, Principal};
+use shoal_protocol::EventId;
+use shoal_telemetry::metrics::{
+    self, AuthOutcome, Body, Direction, HttpRequest, HttpVersion, NameKind, OTHER, Registration,
+    metrics,
+};
+use shoal_telemetry::trace::{self, Attributes, Span, TraceContext, attributes, names};
+
+use crate::load::{Load, STREAMS_PER_PRINCIPAL};
+use crate::names as headers;
+use crate::refusal::Refused;
+
+/// The route of every path that is not served.
+pub(crate) const ELSEWHERE: &str = OTHER;
+
+/// A configured path as a name of a route, of which there are few in a process's life.
+pub(crate) fn route(path: &str) -> &'static str {
+    static ROUTES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut routes = ROUTES.lock();
+    if let Some(known) = routes.get(path) {
+        return known;
+    }
+    let kept: &'static str = Box::leak(path.to_owned().into_boxed_str());
+    routes.insert(kept);
+    kept
+}
+
+/// Has the edge's load looked at whenever metrics are collected, until the registrations are dropped.
+pub(crate) fn observe(load: &Load) -> Vec<Registration> {
+    let all = metrics();
+    all.known.add(NameKind::Quota, [STREAMS_PER_PRINCIPAL]);
+    let (active, streams) = (load.clone(), load.clone());
+    vec![
+        all.http.observe_active(move || {
+            let active = active.requests_in_flight() + active.open_streams();
+            u64::try_from(active).unwrap_or(u64::MAX)
+        }),
+        all.streams.observe_open(move |report| {
+            for (kind, open) in streams.open_by_kind() {
+                report(kind, open);
+            }
+        }),
+    ]
+}
+
+/// The head of an answer is about to be sent; a body of known length counts as sent.
+pub(crate) fn answered(route: &'static str, head: &Parts, began: Instant, response: &Response) {
+    let http = &metrics().http;
+    http.answered(
+        began.elapsed(),
+        HttpRequest {
+            method: head.method.as_str(),
+            route,
+            status: response.status().as_u16(),
+            version: version(head.version),
+        },
+    );
+    if let Some(bytes) = response.body().size_hint().exact() {
+        http.bytes(Direction::Out, Body::Plain, bytes);
+    }
+}
+
+/// Somebody was asked who is calling.
+pub(crate) fn authenticated(bearer: Option<&str>, answer: &Result<Principal, AuthError>) {
+    if !metrics::enabled() {
+        return;
+    }
+    let (method, outcome) = match answer {
+        Ok(principal) if *principal == Principal::anonymous() => {
+            ("anonymous", AuthOutcome::Accepted)
+        }
+        Ok(_) => ("bearer", AuthOutcome::Accepted),
+        Err(AuthError::Missing) => ("bearer", AuthOutcome::Missing),
+        Err(AuthError::Invalid) if bearer.is_none() => ("bearer", AuthOutcome::Missing),
+        Err(AuthError::Invalid) => ("bearer", AuthOutcome::Invalid),
+    };
+    metrics().security.authenticated(method, outcome);
+}
+
+/// The version of HTTP.
+pub(crate) fn version(version: Version) -> HttpVersion {
+    match version {
+        Version::HTTP_09 | Version::HTTP_10 => HttpVersion::Http10,
+        Version::HTTP_2 => HttpVersion::Http2,
+        _ => HttpVersion::Http11,
+    }
+}
+
+/// The span that the HTTP headers name.
+pub(crate) fn parent(headers: &HeaderMap) -> Option<TraceContext> {
+    let text = |name| headers.get(name)?.to_str().ok();
+    TraceContext::parse(text("traceparent")?, text("tracestate"))
+}
+
+/// Begins the span of a GET or DELETE, which ends with the head of the answer. A POST has the span of its message.
+pub(crate) fn span(route: &'static str, head: &Parts) -> Span {
+    if !trace::enabled() || !matches!(head.method, Method::GET | Method::DELETE) {
+        return Span::none();
+    }
+    let parent = parent(&head.headers);
+    trace::server(|| names::http_name(head.method.as_str(), route))
+        .parent(parent.as_ref())
+        .start_with(|set| {
+            let text = |name| head.headers.get(name)?.to_str().ok();
+            set.set(attributes::HTTP_REQUEST_METHOD, head.method.as_str())
+                .set(attributes::HTTP_ROUTE, route)
+                .set_some(attributes::MCP_SESSION_ID, text(&headers::SESSION_ID))
+                .set_some(
+                    attributes::MCP_PROTOCOL_VERSION,
+                    text(&headers::PROTOCOL_VERSION),
+                );
+            if head.method == Method::GET {
+                let cursor = text(&headers::LAST_EVENT_ID).map(str::parse::<EventId>);
+                let reason = if cursor.is_some() { "resume" } else { "listen" };
+                set.set(attributes::REASON, reason);
+                if let Some(Ok(cursor)) = cursor {
+                    set.set(attributes::STREAM_ID, &cursor.stream.to_string());
+                }
+            }
+            set_connection(set, head);
+        })
+}
+
+/// Ends the span of a GET or DELETE.
+pub(crate) fn end(mut span: Span, answer: &Result<Response, Refused>) {
+    if !span.is_recording() {
+        return;
+    }
+    let status = match answer {
+        Ok(response) => response.status(),
+        Err(refused) => {
+            span.record_error(&refused.why.error().code.to_string());
+            refused.why.status()
+        }
+    };
+    span.set(
+        attributes::HTTP_RESPONSE_STATUS_CODE,
+        i64::from(status.as_u16()),
+    );
+}
+
+/// Says over what a request came, and from whom.
+pub(crate) fn set_connection(set: &mut Attributes, head: &Parts) {
+    set.set(attributes::ROLE, "edge")
+        .set(attributes::NETWORK_TRANSPORT, "tcp")
+        .set(attributes::NETWORK_PROTOCOL_NAME, "http")
+        .set(
+            attributes::NETWORK_PROTOCOL_VERSION,
+            version(head.version).as_str(),
+        );
+    if let Some(ConnectInfo(peer)) = head.extensions.get::<ConnectInfo<SocketAddr>>() {
+        set.set(attributes::CLIENT_ADDRESS, &peer.ip().to_string())
+            .set(attributes::CLIENT_PORT, i64::from(peer.port()));
+    }
+}

@@ -1,0 +1,86 @@
+//! What a message is about, and what its span says of it.
+
+use shoal_ports::SessionId;
+use shoal_protocol::{Method, RawJson, RawObject};
+use shoal_telemetry::metrics::{NameKind, OTHER, metrics};
+use shoal_telemetry::trace::{Attributes, attributes as key, names};
+
+use super::Came;
+use crate::measure;
+
+/// What a message is about.
+pub(super) enum Target {
+    Tool(String),
+    Prompt(String),
+    Resource(String),
+}
+
+impl Target {
+    pub(super) fn of(method: &Method, params: Option<&RawJson>) -> Option<Self> {
+        let wrap = match method {
+            Method::ToolsCall => Self::Tool,
+            Method::PromptsGet => Self::Prompt,
+            Method::ResourcesRead | Method::ResourcesSubscribe | Method::ResourcesUnsubscribe => {
+                Self::Resource
+            }
+            _ => return None,
+        };
+        let params = params.and_then(RawObject::of)?;
+        let name = if matches!(method, Method::ToolsCall | Method::PromptsGet) {
+            "name"
+        } else {
+            "uri"
+        };
+        params.get(name)?.string().map(wrap)
+    }
+}
+
+/// The name of the span. What a client made up must not get into it: a tool or prompt that the catalog is not known to
+/// have gets there once it has given a result.
+pub(super) fn name(method: &Method, target: Option<&Target>) -> String {
+    let kind = match (method, target) {
+        (Method::Other(_), _) => return OTHER.to_owned(),
+        (_, Some(Target::Tool(_))) => NameKind::Tool,
+        _ => NameKind::Prompt,
+    };
+    let known = named(target).filter(|name| metrics().known.has(kind, name));
+    names::mcp_name(method.as_str(), known)
+}
+
+/// The tool or prompt; resources are too many for names of spans.
+pub(super) fn named(target: Option<&Target>) -> Option<&str> {
+    match target? {
+        Target::Tool(name) | Target::Prompt(name) => Some(name),
+        Target::Resource(_) => None,
+    }
+}
+
+/// Says everything that is known when the message has come.
+pub(super) fn describe(
+    set: &mut Attributes,
+    came: &Came<'_>,
+    target: Option<&Target>,
+    revision: Option<&str>,
+) {
+    let id = came.id.map(ToString::to_string);
+    // The text of a string, not its JSON.
+    let id = id.as_deref().map(|id| id.trim_matches('"'));
+    set.set(key::MCP_METHOD_NAME, came.method.as_str())
+        .set_some(key::MCP_SESSION_ID, came.session.map(SessionId::as_str))
+        .set_some(key::MCP_PROTOCOL_VERSION, revision)
+        .set_some(key::JSONRPC_REQUEST_ID, id);
+    measure::set_connection(set, came.head);
+    match target {
+        Some(Target::Tool(name)) => {
+            set.set(key::GEN_AI_TOOL_NAME, name)
+                .set(key::GEN_AI_OPERATION_NAME, "execute_tool");
+        }
+        Some(Target::Prompt(name)) => {
+            set.set(key::GEN_AI_PROMPT_NAME, name);
+        }
+        Some(Target::Resource(uri)) => {
+            set.set(key::MCP_RESOURCE_URI, uri);
+        }
+        None => {}
+    }
+}

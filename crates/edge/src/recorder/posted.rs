@@ -1,0 +1,67 @@
+//! What is recorded of a posted body, whether it asks or only tells.
+
+use std::time::Instant;
+
+use axum::response::Response;
+use http::request::Parts;
+use shoal_ports::SessionId;
+use shoal_protocol::{Body, Message};
+use shoal_telemetry::metrics::Failure;
+use shoal_telemetry::trace::TraceContext;
+
+use super::operation::{Came, Operation};
+use super::{Recorder, RequestRecord};
+use crate::refusal::Refused;
+
+/// A posted body. The client's responses, and batches of nothing but what tells, have nothing recorded.
+pub(crate) struct Posted {
+    began: Instant,
+    /// Of a body that asks for something; ends by itself.
+    pub(crate) record: Option<RequestRecord>,
+    /// Of one that only tells.
+    told: Option<Operation>,
+}
+
+impl Posted {
+    /// Begins with what was parsed of a POST that came at `began`.
+    pub(crate) fn begin(
+        recorder: &Recorder,
+        began: Instant,
+        head: &Parts,
+        body: &Body,
+        session: Option<&SessionId>,
+    ) -> Self {
+        let told = match body {
+            Body::Single(Message::Notification(said)) => Some(Operation::begin(&Came {
+                began,
+                head,
+                method: &said.method,
+                params: said.params.as_ref(),
+                id: None,
+                session,
+            })),
+            _ => None,
+        };
+        Self {
+            began,
+            record: RequestRecord::of(recorder, began, head, body, session),
+            told,
+        }
+    }
+
+    /// The parent of what is done for it.
+    pub(crate) fn trace(&self) -> Option<TraceContext> {
+        match &self.told {
+            Some(told) => told.context().cloned(),
+            None => self.record.as_ref()?.trace(),
+        }
+    }
+
+    /// The answer to the POST is known, which is all that becomes of what only tells.
+    pub(crate) fn answered(self, answer: &Result<Response, Refused>) {
+        if let Some(told) = self.told {
+            let code = (answer.as_ref().err()).map(|refused| refused.why.error().code);
+            told.end(self.began.elapsed(), code.map(Failure::Code));
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! What operators see of real requests. A program of its own: telemetry is set up once for a process.
+#![expect(clippy::unwrap_used, reason = "a failed test is the report")]
+#![allow(dead_code, reason = "the fakes are shared with the edge's other tests")]
+
+mod collector;
+#[path = "../edge/dispatcher.rs"]
+mod dispatcher;
+#[path = "../edge/gateway.rs"]
+mod gateway;
+#[path = "../edge/server.rs"]
+mod server;
+#[path = "../edge/sse.rs"]
+mod sse;
+
+mod http;
+mod operations;
+mod page;
+mod spans;
+mod streams;
