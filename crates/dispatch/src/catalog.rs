@@ -132,6 +132,18 @@ impl Catalog {
         }
     }
 
+    /// The names of all tools, as clients and as their backends call them.
+    pub(crate) fn tool_names(&self) -> impl Iterator<Item = &str> {
+        let tools = self.tools.iter();
+        tools.flat_map(|(name, offered)| [name.as_str(), &offered.tool.name])
+    }
+
+    /// The names of all prompts, as clients and as their backends call them.
+    pub(crate) fn prompt_names(&self) -> impl Iterator<Item = &str> {
+        let prompts = self.prompts.iter();
+        prompts.flat_map(|(name, offered)| [name.as_str(), &offered.name])
+    }
+
     /// How many tools, prompts, resources and templates the pool serves here.
     pub(crate) fn counts(&self, pool: &str) -> [usize; 4] {
         let of = |name: &Arc<str>| name.as_ref() == pool;

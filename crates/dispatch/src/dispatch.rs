@@ -22,7 +22,7 @@ impl Dispatch {
     /// every node must have the same.
     pub fn new(config: Config, keys: KeyRing, bus: Arc<dyn Bus>) -> Self {
         Self {
-            shared: Arc::new(Shared::new(config, keys, bus)),
+            shared: Arc::new_cyclic(|own| Shared::new(config, keys, bus, own)),
         }
     }
 

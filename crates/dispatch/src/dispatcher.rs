@@ -10,6 +10,7 @@ use shoal_ports::{
     WorkerId,
 };
 use shoal_protocol::{Era, Method, RawJson, RawObject, Revision, RpcError, code};
+use shoal_telemetry::metrics;
 use tokio::sync::watch;
 
 use crate::bridge::answered;
@@ -92,14 +93,18 @@ impl Dispatcher for Dispatch {
             return self.list(&view, &call);
         }
         let place = self.shared.in_flight.enter(&call);
-        Ok(place.follow(self.begin(&view, call).await?))
+        let running = self.begin(&view, call).await?;
+        let pool = self.counted(&running);
+        Ok(place.follow(running, pool))
     }
 
     async fn resume(&self, call: Call, after: u64) -> Result<RunningCall, CallFailure> {
         match (call.method.runs_on_backend(), call.caller.revision.era()) {
             (true, Era::Legacy) => {
                 let place = self.shared.in_flight.enter(&call);
-                Ok(place.follow(self.resume_legacy(call, after).await?))
+                let running = self.resume_legacy(call, after).await?;
+                let pool = self.counted(&running);
+                Ok(place.follow(running, pool))
             }
             // Nobody owns such a call: whoever has it begins it.
             _ => self.start(call).await,
@@ -132,6 +137,14 @@ impl Dispatcher for Dispatch {
 }
 
 impl Dispatch {
+    /// The pool that a call is counted for, if anybody counts.
+    fn counted(&self, running: &RunningCall) -> Option<Arc<str>> {
+        let worker = running.worker.as_ref().filter(|_| metrics::enabled())?;
+        let view = self.shared.view();
+        // A worker that has left meanwhile took its pool's name along.
+        Some(view.member(worker)?.pool.clone())
+    }
+
     async fn begin(&self, view: &View, call: Call) -> Result<RunningCall, CallFailure> {
         if let Err(error) = check_members(call.params.as_ref()) {
             return Ok(answered(CallOutcome::Error(error)));

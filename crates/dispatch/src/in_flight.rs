@@ -4,16 +4,17 @@
 //! place that knows them all. A call is entered before a worker is looked for, and leaves when whoever reads
 //! its events has seen the last one, or reads no more.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use futures::StreamExt as _;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Call, CallControl, CallEvents, CallId, CallReport, CallState, Caller, Durability, Listing,
-    RunningCall, SessionId, WorkerId, mark_of, shown,
+    Call, CallControl, CallEventKind, CallEvents, CallId, CallReport, CallState, Caller,
+    Durability, Listing, RunningCall, SessionId, WorkerId, mark_of, shown,
 };
 use shoal_protocol::{Era, Method, RawJson, RawObject};
+use shoal_telemetry::metrics::metrics;
 use tokio::time::Instant;
 
 /// Characters of a tool's name or a resource's URI that are shown.
@@ -81,6 +82,17 @@ impl InFlight {
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.0.lock().len()
+    }
+
+    /// How many there are at each worker.
+    pub(crate) fn by_worker(&self) -> HashMap<WorkerId, u64> {
+        let mut counts = HashMap::new();
+        for entry in self.0.lock().values() {
+            if let Some(worker) = &entry.way.lock().worker {
+                *counts.entry(worker.clone()).or_default() += 1;
+            }
+        }
+        counts
     }
 
     /// The calls, the oldest first; those of one session only, if one is given.
@@ -162,14 +174,20 @@ impl Entry {
 
 impl Place {
     /// Stays for as long as the call's events are read.
-    pub(crate) fn follow(self, running: RunningCall) -> RunningCall {
+    /// The call's end is counted for `pool`, if one is given.
+    pub(crate) fn follow(self, running: RunningCall, pool: Option<Arc<str>>) -> RunningCall {
         self.entry.started(&running);
         // What the dispatcher answers itself has ended already.
         if running.worker.is_none() {
             return running;
         }
         let events = running.events.map(move |event| {
-            let _staying = &self;
+            // It is captured whole, and so stays.
+            let place = &self;
+            if let (Some(pool), CallEventKind::Finished(outcome)) = (&pool, &event.kind) {
+                let took = place.entry.since.elapsed();
+                metrics().pools.called(pool, took, outcome.counted());
+            }
             event
         });
         RunningCall {

@@ -18,6 +18,7 @@ mod config;
 mod dispatch;
 mod dispatcher;
 mod durability;
+mod gauges;
 mod in_flight;
 mod line;
 mod pools;

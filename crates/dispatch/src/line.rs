@@ -3,6 +3,7 @@
 mod mend;
 mod origin;
 mod shown;
+mod tally;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use tokio::time::Instant;
 pub(crate) use mend::{NotFound, Sought, attach};
 pub(crate) use origin::Origin;
 use shown::Shown;
+pub(crate) use tally::NotStarted;
 
 use crate::pools::Member;
 use crate::rounds::{Position, round_id};
@@ -54,21 +56,15 @@ impl Line {
     /// Starts a call on a worker.
     ///
     /// # Errors
-    /// When no worker takes it; then nothing was executed.
-    pub(crate) async fn start(
-        shared: Arc<Shared>,
-        mut origin: Origin,
-    ) -> Result<Self, CallFailure> {
-        let call = origin.call.id;
-        let (running, member) = origin.offer(&shared).await?;
-        Ok(Self::new(
-            shared,
-            call,
-            origin,
-            running,
-            member,
-            Position::default(),
-        ))
+    /// When no worker takes it.
+    pub(crate) async fn start(shared: Arc<Shared>, mut origin: Origin) -> Result<Self, NotStarted> {
+        match origin.offer(&shared).await {
+            Ok((running, member)) => {
+                let (call, position) = (origin.call.id, Position::default());
+                Ok(Self::new(shared, call, origin, running, member, position))
+            }
+            Err(failure) => Err(origin.into_not_started(failure)),
+        }
     }
 
     /// Takes over a call that was attached to: the round of `position`, after what has been seen of it.
@@ -158,9 +154,14 @@ impl Line {
             let kind = self.note(event);
             if let CallEventKind::Finished(CallOutcome::Failed(failure)) = &kind
                 && self.may_repeat_after(failure)
-                && self.again().await.is_ok()
             {
-                continue;
+                self.origin.failed(failure, &self.member);
+                if self.again().await.is_ok() {
+                    continue;
+                }
+            }
+            if let CallEventKind::Finished(CallOutcome::Failed(failure)) = &kind {
+                self.origin.turned_away(failure);
             }
             if let Some(kind) = self.shown.pass(kind) {
                 return kind;
@@ -245,7 +246,7 @@ impl Line {
         self.position.seen = sequence;
         self.breaks = 0;
         if let CallEventKind::Finished(outcome) = &kind {
-            self.member.circuit.ended(outcome);
+            (self.origin).circuit(&self.member, self.member.circuit.ended(outcome));
         }
         kind
     }

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use shoal_ports::{CallFailure, Worker, WorkerId};
+use shoal_telemetry::metrics::ShedReason;
 use tokio::time::Instant;
 
 pub(crate) use affinity::AffinityKey;
@@ -62,6 +63,11 @@ impl Member {
     /// Whether the way to it is open.
     pub(crate) fn is_reachable(&self) -> bool {
         self.worker.load().capacity > 0
+    }
+
+    /// Whether it has said that it takes no more calls.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.worker.announcement().borrow().is_leaving()
     }
 
     fn has(&self, tool: Option<&str>) -> bool {
@@ -138,6 +144,17 @@ impl View {
         };
         balance::choose(&view.ready, wanted, tried)
             .ok_or_else(|| not_executed(view.why_not(pool, wanted)))
+    }
+
+    /// What it means that nobody in `pool` was [chosen](Self::choose): nobody is there, or all that are there
+    /// failed too often.
+    pub(crate) fn shed_reason(&self, pool: &str, wanted: &Wanted<'_>) -> ShedReason {
+        let ready = self.pools.get(pool).map_or(&[][..], |pool| &pool.ready);
+        let able = |member: &&Arc<Member>| member.is_reachable() && member.has(wanted.tool);
+        match ready.iter().any(|member| able(&member)) {
+            true => ShedReason::CircuitOpen,
+            false => ShedReason::NoWorker,
+        }
     }
 
     /// Why something may be missing from the catalog: a pool that has not said yet what it offers.

@@ -1,6 +1,6 @@
 //! What every call, watcher and subscription of one dispatcher has in common.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
@@ -12,6 +12,7 @@ use tokio::task::AbortHandle;
 use crate::bridge::ParkingLot;
 use crate::catalog::Catalog;
 use crate::config::Config;
+use crate::gauges::{self, Gauges};
 use crate::in_flight::InFlight;
 use crate::pools::{Registry, View};
 use crate::subscriptions::Subscriptions;
@@ -35,10 +36,12 @@ pub(crate) struct Shared {
     /// Tells whoever waits for a worker that the view has changed.
     changes: watch::Sender<()>,
     registry: Mutex<Registry>,
+    _gauges: Gauges,
 }
 
 impl Shared {
-    pub(crate) fn new(config: Config, keys: KeyRing, bus: Arc<dyn Bus>) -> Self {
+    /// Without workers. It is made within the `Arc` that `own` will point to.
+    pub(crate) fn new(config: Config, keys: KeyRing, bus: Arc<dyn Bus>, own: &Weak<Self>) -> Self {
         let catalog = Arc::new(Catalog::merge(&[], &config));
         let facts = ServerFacts {
             server_info: catalog.server_info.clone(),
@@ -60,6 +63,7 @@ impl Shared {
             view: RwLock::new(Arc::new(view)),
             changes: watch::Sender::new(()),
             registry: Mutex::default(),
+            _gauges: Gauges::register(own),
         }
     }
 
@@ -113,7 +117,9 @@ impl Shared {
     /// Replaces view and facts. Compiling happens here, under the registry's lock, never under the
     /// view's: calls go on by the old view meanwhile.
     fn refresh(&self, registry: &mut Registry) {
-        let (view, facts) = registry.view(&self.config, &self.view());
+        let before = self.view();
+        let (view, facts) = registry.view(&self.config, &before);
+        gauges::name(&view, &before.catalog);
         *self.view.write() = Arc::new(view);
         self.changes.send_replace(());
         self.tell(facts);

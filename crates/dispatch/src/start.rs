@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use shoal_ports::{Call, CallFailure, CallOutcome, Durability, RunningCall, WorkerId};
 use shoal_protocol::{Era, RawJson, RawObject, RpcError};
+use shoal_telemetry::metrics::{RetryReason, ShedReason, metrics};
 use shoal_telemetry::trace::{self, attributes as key, names};
 use tokio::time::Instant;
 
@@ -11,7 +12,7 @@ use crate::bridge::{
     Continued, LegacyBridge, Modern, ModernBridge, Purpose, answered, continued, running,
 };
 use crate::dispatch::Dispatch;
-use crate::line::{Line, NotFound, Origin, Sought, attach};
+use crate::line::{Line, NotFound, NotStarted, Origin, Sought, attach};
 use crate::pools::View;
 use crate::rounds::{Position, round_id};
 use crate::route::{Arguments, Refused, Route, route};
@@ -160,7 +161,8 @@ impl Dispatch {
     ) -> Result<RunningCall, CallFailure> {
         loop {
             let view = self.shared.view();
-            match self.line(&view, call.clone(), Arguments::Trusted).await {
+            let begun = self.begin_line(&view, call.clone(), Arguments::Trusted);
+            let refused = match begun.await {
                 Ok(Ok(line)) => return Ok(self.running_legacy(&view, &call, line)),
                 Ok(Err(outcome)) => {
                     let outcome = view
@@ -169,14 +171,18 @@ impl Dispatch {
                         .outcome(Era::Legacy, &call.method, outcome);
                     return Ok(answered(outcome));
                 }
-                Err(CallFailure::Overloaded { retry_after, .. })
+                Err(refused) => refused,
+            };
+            match refused.failure {
+                CallFailure::Overloaded { retry_after, .. }
                     if Instant::now() + retry_after < until =>
                 {
+                    (metrics().pools).retried(&refused.pool, RetryReason::Busy);
                     tokio::time::sleep(retry_after).await;
                 }
                 // An earlier owner's own start may still be on its way there: that nothing was executed is
                 // not for certain.
-                Err(failure) => {
+                failure => {
                     return Err(unknown(format!(
                         "its worker {worker} did not take it ({failure})"
                     )));
@@ -214,12 +220,29 @@ impl Dispatch {
         call: Call,
         arguments: Arguments,
     ) -> Result<Result<Line, CallOutcome>, CallFailure> {
+        let begun = self.begin_line(view, call, arguments).await;
+        begun.map_err(NotStarted::give_up)
+    }
+
+    /// As [`line`](Self::line), for who may try again: what fails does not count as turned away yet.
+    async fn begin_line(
+        &self,
+        view: &View,
+        call: Call,
+        arguments: Arguments,
+    ) -> Result<Result<Line, CallOutcome>, NotStarted> {
         let revision = call.caller.revision;
         let params = call.params.as_ref();
         let route = match route(view, arguments, revision, &call.method, params) {
             Ok(route) => route,
             Err(Refused::Answer(outcome)) => return Ok(Err(outcome)),
-            Err(Refused::NotReady(failure)) => return Err(failure),
+            Err(Refused::NotReady(failure)) => {
+                return Err(NotStarted {
+                    failure,
+                    pool: Arc::default(),
+                    reason: ShedReason::NoWorker,
+                });
+            }
         };
         let origin = Origin::new(call, route, &self.shared);
         Line::start(self.shared.clone(), origin).await.map(Ok)

@@ -24,6 +24,7 @@ mod catalog;
 pub mod contract;
 mod directory;
 mod dispatcher;
+mod ending;
 mod event_log;
 mod gateway;
 mod identity;

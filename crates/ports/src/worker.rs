@@ -84,6 +84,17 @@ pub struct Announcement {
     pub detail: Option<String>,
 }
 
+impl Announcement {
+    /// The [detail](Self::detail) of a worker that finishes its calls and takes no more.
+    pub const LEAVING: &str = "the worker is leaving";
+
+    /// Whether the worker has said that it leaves.
+    #[must_use]
+    pub fn is_leaving(&self) -> bool {
+        self.catalog.is_none() && self.detail.as_deref() == Some(Self::LEAVING)
+    }
+}
+
 /// How busy a worker is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkerLoad {

@@ -10,6 +10,7 @@
 //! | `pulse` | whether the peer is alive |
 //! | `ready` | many flights polled by one task |
 //! | `versions` | which version is spoken |
+//! | `meter` | what metrics are told of links |
 //! | `dial` | connections to other processes, and the waits between attempts |
 
 pub(crate) mod credit;
@@ -17,6 +18,7 @@ pub(crate) mod dial;
 pub(crate) mod frame;
 pub(crate) mod inbox;
 mod lanes;
+pub(crate) mod meter;
 pub(crate) mod outbox;
 pub(crate) mod pulse;
 pub(crate) mod ready;

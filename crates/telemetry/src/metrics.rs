@@ -27,6 +27,7 @@ mod sessions;
 mod store;
 mod streams;
 mod tasks;
+mod workers;
 
 pub use actors::{ActorKind, ActorMetrics};
 pub use catalog::{CatalogMetrics, EntryKind};
@@ -53,6 +54,7 @@ pub use sessions::{
 pub use store::{StoreMetrics, StoreOutcome};
 pub use streams::{AppendOutcome, ResumeOutcome, StreamKind, StreamMetrics};
 pub use tasks::{TaskMetrics, TaskStatus};
+pub use workers::WorkerMetrics;
 
 pub(crate) use instrument::Factory;
 pub(crate) use prometheus::Exposition;
@@ -74,6 +76,8 @@ pub struct Metrics {
     pub tasks: TaskMetrics,
     /// Pools, workers and queues.
     pub pools: PoolMetrics,
+    /// The workers of this process.
+    pub workers: WorkerMetrics,
     /// What the pools offer.
     pub catalog: CatalogMetrics,
     /// Authentication and quotas.
@@ -107,6 +111,7 @@ impl Metrics {
             journal: JournalMetrics::new(factory),
             tasks: TaskMetrics::new(factory),
             pools: PoolMetrics::new(factory, &known),
+            workers: WorkerMetrics::new(factory, &known),
             catalog: CatalogMetrics::new(factory, &known),
             security: SecurityMetrics::new(factory, &known),
             store: StoreMetrics::new(factory),
@@ -145,6 +150,7 @@ pub fn definitions() -> impl Iterator<Item = &'static Definition> {
         journal::DEFINITIONS,
         tasks::DEFINITIONS,
         pools::DEFINITIONS,
+        workers::DEFINITIONS,
         catalog::DEFINITIONS,
         security::DEFINITIONS,
         store::DEFINITIONS,

@@ -36,6 +36,11 @@ pub trait Backend: Send + Sync + 'static {
     /// Stops reporting updates of a resource.
     async fn unsubscribe(&self, uri: &str);
 
+    /// How often what runs the tools was started anew, after it had ended or could not be started.
+    fn restarts(&self) -> u64 {
+        0
+    }
+
     /// A legacy session is over.
     async fn end_session(&self, _session: &SessionId) {}
 

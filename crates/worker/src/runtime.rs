@@ -8,6 +8,7 @@
 //! | `record` | one call's events, questions and reader |
 //! | `ledger` | which calls can be attached to |
 //! | `begun` | which calls must not run again |
+//! | `gauges`, `measure` | what metrics are told |
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -20,6 +21,7 @@ use shoal_ports::{
     WorkerLoad,
 };
 use shoal_protocol::RpcError;
+use shoal_telemetry::metrics::{ShedReason, metrics};
 use shoal_telemetry::trace::{self, Span, TraceContext, attributes as key, names};
 use tokio::sync::{broadcast, watch};
 
@@ -30,8 +32,10 @@ mod client;
 mod config;
 mod event_buffer;
 mod execute;
+mod gauges;
 mod ledger;
 mod line;
+mod measure;
 mod places;
 mod pool;
 mod record;
@@ -41,6 +45,7 @@ mod tests;
 
 pub use config::PoolConfig;
 
+use gauges::Gauges;
 use ledger::{Entered, Ledger};
 use places::Places;
 use pool::{Pool, Work};
@@ -69,6 +74,7 @@ pub struct WorkerRuntime {
     pool: Pool,
     stopped: Mutex<Option<JoinHandle<()>>>,
     draining: AtomicBool,
+    _gauges: Gauges,
 }
 
 impl WorkerRuntime {
@@ -77,7 +83,9 @@ impl WorkerRuntime {
         let (pool, stopped) = pool::start(&config, Arc::clone(&backend)).await;
         let mut state = backend.state();
         let announced = announcement_of(&id, &config.pool, &state.borrow_and_update());
-        let runtime = Arc::new(Self {
+        gauges::name(&announced);
+        let runtime = Arc::new_cyclic(|own| Self {
+            _gauges: Gauges::register(&config.pool, own),
             id,
             places: Places::new(config.concurrency, config.queue),
             ledger: Ledger::start(&config),
@@ -104,6 +112,7 @@ impl WorkerRuntime {
                 &runtime.config.pool,
                 &state.borrow_and_update(),
             );
+            gauges::name(&next);
             runtime.announcement.send_if_modified(|announced| {
                 let goes_on = !runtime.draining.load(Ordering::Acquire);
                 if goes_on {
@@ -138,6 +147,19 @@ impl WorkerRuntime {
                     .set(key::ROLE, "worker");
             })
             .end();
+    }
+
+    fn refused(&self, failure: &CallFailure) {
+        let reason = match failure {
+            CallFailure::Overloaded { .. } => ShedReason::QueueFull,
+            CallFailure::NotExecuted { .. } if self.draining.load(Ordering::Acquire) => {
+                ShedReason::Draining
+            }
+            CallFailure::NotExecuted { .. } => ShedReason::NoWorker,
+            // It was admitted once before.
+            _ => return,
+        };
+        metrics().workers.refused(&self.config.pool, reason);
     }
 
     fn refusal(&self) -> Option<CallFailure> {
@@ -176,7 +198,8 @@ impl Worker for WorkerRuntime {
                 reason: format!("the queue of pool {} is full", self.config.pool),
                 retry_after: pool::RETRY_AFTER,
             }),
-        })?;
+        });
+        let entered = entered.inspect_err(|failure| self.refused(failure))?;
         Ok(match entered {
             Entered::Known(record) => {
                 self.attached(&record, call.trace.as_ref());

@@ -13,6 +13,7 @@
 //! | `lists`, `subscriptions` | what the server offers; what changes there |
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -201,6 +202,10 @@ impl Backend for StdioBackend {
         if let Some(sessions) = &self.sessions {
             sessions.end(session).await;
         }
+    }
+
+    fn restarts(&self) -> u64 {
+        self.launcher.restarts.load(Ordering::Relaxed)
     }
 
     async fn shutdown(&self) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_ports::{CallControl as _, CallFailure, CallId, RunningCall, WorkerId};
+use shoal_telemetry::metrics::{AttachOutcome, metrics};
 use shoal_telemetry::trace::TraceContext;
 use tokio::time::Instant;
 
@@ -42,11 +43,12 @@ impl Line {
         if self.reattach(patience).await {
             return Ok(());
         }
-        self.member.circuit.failed();
+        (self.origin).circuit(&self.member, self.member.circuit.failed());
         if self.steering.is_cancelled() {
             return Err(CallFailure::Cancelled);
         }
         if repeats {
+            self.origin.broke();
             if self.again().await.is_ok() {
                 return Ok(());
             }
@@ -87,6 +89,7 @@ impl Line {
         );
         match attached.await {
             Ok((running, member)) => {
+                self.origin.goes_on();
                 self.steering.reattached(running.control);
                 self.take_over(running.events, member);
                 true
@@ -129,14 +132,22 @@ pub(crate) async fn attach(
 ) -> Result<(RunningCall, Arc<Member>), NotFound> {
     let Sought { call, after, trace } = sought;
     loop {
-        let member = reach(shared, worker, held, until, &stop)
-            .await
-            .ok_or(NotFound::Gone)?;
+        let Some(member) = reach(shared, worker, held, until, &stop).await else {
+            let pool = held.map_or("", |member| &member.pool);
+            (metrics().pools).attached(pool, AttachOutcome::WorkerGone);
+            return Err(NotFound::Gone);
+        };
         match member.worker.attach(call, after, trace).await {
-            Ok(running) => return Ok((running, member)),
+            Ok(running) => {
+                (metrics().pools).attached(&member.pool, AttachOutcome::Attached);
+                return Ok((running, member));
+            }
             // The way broke once more: the answer is not the worker's.
             Err(_) if !member.is_reachable() && Instant::now() < until && !stop() => {}
-            Err(_) => return Err(NotFound::Unknown),
+            Err(_) => {
+                (metrics().pools).attached(&member.pool, AttachOutcome::Unknown);
+                return Err(NotFound::Unknown);
+            }
         }
     }
 }

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use shoal_ports::{Call, CallFailure, Durability, Retry, RunningCall, WorkerId};
+use shoal_telemetry::metrics::ShedReason;
 use shoal_telemetry::trace::{self, Span, TraceContext, attributes as key, names};
 use tokio::time::Instant;
 
 use super::mend::reach;
+use super::tally::Tally;
 use crate::catalog::Tool;
 use crate::pools::{AffinityKey, Member, Wanted};
 use crate::route::Route;
@@ -15,16 +17,17 @@ use crate::shared::Shared;
 /// A call with everything that is needed to start it, again if must be.
 pub(crate) struct Origin {
     pub(super) call: Call,
-    pool: Arc<str>,
+    pub(super) pool: Arc<str>,
     tool: Option<Arc<Tool>>,
     key: Option<AffinityKey>,
     /// Workers that have been offered this call and are out.
     pub(super) tried: Vec<WorkerId>,
     /// From the choice of a pool to the call's end.
-    span: Span,
+    pub(super) span: Span,
     /// The call at the worker that has it now.
     attempt: Span,
     attempts: i64,
+    pub(super) tally: Tally,
 }
 
 impl Origin {
@@ -48,6 +51,7 @@ impl Origin {
             tried: Vec::new(),
             attempt: Span::none(),
             attempts: 0,
+            tally: Tally::default(),
         }
     }
 
@@ -63,9 +67,9 @@ impl Origin {
         if let Some(worker) = &self.call.worker {
             let view = shared.view();
             let Some(member) = view.member(worker).cloned() else {
-                return Err(CallFailure::NotExecuted {
-                    reason: format!("its worker {worker} is not connected"),
-                });
+                let reason = format!("its worker {worker} is not connected");
+                self.nobody(ShedReason::NoWorker);
+                return Err(CallFailure::NotExecuted { reason });
             };
             drop(view);
             return self.start_on(shared, member).await;
@@ -81,7 +85,10 @@ impl Origin {
             let member = match view.choose(&self.pool, &self.wanted(), &self.tried) {
                 Ok(member) => member.clone(),
                 // What a worker said is more to the point than that there is no other one.
-                Err(none) => return Err(refused.unwrap_or(none)),
+                Err(none) => {
+                    self.nobody(view.shed_reason(&self.pool, &self.wanted()));
+                    return Err(refused.unwrap_or(none));
+                }
             };
             drop(view);
             let id = member.id.clone();
@@ -105,17 +112,22 @@ impl Origin {
     ) -> Result<(RunningCall, Arc<Member>), CallFailure> {
         let until = Instant::now() + shared.config.reconnect_wait();
         loop {
+            self.tries(&member);
             let mut call = self.call.clone();
             call.trace = self.attempt(&member.id);
             let failure = match member.worker.start(call).await {
-                Ok(running) => return Ok((running, member)),
+                Ok(running) => {
+                    self.goes_on();
+                    return Ok((running, member));
+                }
                 Err(failure) => failure,
             };
+            self.failed(&failure, &member);
             let unknown = matches!(failure, CallFailure::OutcomeUnknown { .. });
             let reachable = member.is_reachable();
             // What a worker says of a call that it may have run before is no failure of its own.
             if !(unknown && reachable && self.call.worker.is_some()) {
-                member.circuit.refused(&failure);
+                self.circuit(&member, member.circuit.refused(&failure));
             }
             if !unknown || reachable || self.is_repeatable() {
                 return Err(failure);

@@ -85,37 +85,40 @@ impl Circuit {
         }
     }
 
-    /// Takes note of how a call ended.
-    pub(crate) fn ended(&self, outcome: &CallOutcome) {
+    /// Takes note of how a call ended. What the circuit lets through now, if that has changed.
+    pub(crate) fn ended(&self, outcome: &CallOutcome) -> Option<CircuitState> {
         match outcome {
             CallOutcome::Result(_) | CallOutcome::Error(_) => self.succeeded(),
             CallOutcome::Failed(failure) => self.refused(failure),
         }
     }
 
-    /// Takes note of why a call was refused, or not finished.
-    pub(crate) fn refused(&self, failure: &CallFailure) {
+    /// Takes note of why a call was refused, or not finished. What the circuit lets through now, if that has
+    /// changed.
+    pub(crate) fn refused(&self, failure: &CallFailure) -> Option<CircuitState> {
         match failure {
             CallFailure::NotExecuted { .. } | CallFailure::OutcomeUnknown { .. } => self.failed(),
             // The worker lives and has said so; that it runs calls is another matter.
             CallFailure::Overloaded { .. }
             | CallFailure::DeadlineExceeded { .. }
-            | CallFailure::Cancelled => {}
+            | CallFailure::Cancelled => None,
         }
     }
 
-    fn succeeded(&self) {
-        if self.troubled.load(Ordering::Acquire) {
-            let mut state = self.state.lock();
-            *state = State::default();
-            self.troubled.store(false, Ordering::Release);
+    fn succeeded(&self) -> Option<CircuitState> {
+        if !self.troubled.load(Ordering::Acquire) {
+            return None;
         }
+        let mut state = self.state.lock();
+        let former = std::mem::take(&mut *state);
+        self.troubled.store(false, Ordering::Release);
+        former.open_until.map(|_| CircuitState::Closed)
     }
 
-    /// The worker failed a call.
-    pub(crate) fn failed(&self) {
+    /// The worker failed a call. What the circuit lets through now, if that has changed.
+    pub(crate) fn failed(&self) -> Option<CircuitState> {
         if self.limit == 0 {
-            return;
+            return None;
         }
         let mut state = self.state.lock();
         self.troubled.store(true, Ordering::Release);
@@ -129,6 +132,7 @@ impl Circuit {
             state.openings += 1;
             state.open_until = Some(Instant::now() + self.time(state.openings));
         }
+        opens.then_some(CircuitState::Open)
     }
 
     /// Between half and all of the time, so that the nodes of a cluster do not try in step.

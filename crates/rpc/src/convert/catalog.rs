@@ -10,9 +10,6 @@ use super::{checked, count};
 use crate::error::Malformed;
 use crate::proto::worker::v1 as wire;
 
-/// What a node is told while a worker leaves and has nothing to add.
-const LEAVING: &str = "the worker is leaving";
-
 /// An announcement. A worker that drains offers nothing any more.
 pub(crate) fn announcement_out(said: &Announcement, draining: bool) -> wire::Announce {
     wire::Announce {
@@ -29,7 +26,7 @@ pub(crate) fn announcement_in(
     said: wire::Announce,
 ) -> Result<Announcement, Malformed> {
     let catalog = said.catalog.filter(|_| !said.draining);
-    let leaving = said.draining.then(|| LEAVING.to_owned());
+    let leaving = said.draining.then(|| Announcement::LEAVING.to_owned());
     Ok(Announcement {
         worker: worker.clone(),
         pool: Arc::from(said.pool),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use shoal_telemetry::metrics::LinkKind;
 use tonic::Streaming;
 
 use super::link::{Link, Passed, Reply};
@@ -9,6 +10,7 @@ use crate::convert::gateway::{error_from_wire, event_id_in, opened_in};
 use crate::error::{LinkError, Malformed};
 use crate::link::frame::{Frame as _, LinkFrame};
 use crate::link::inbox::Inbox;
+use crate::link::meter::Up;
 use crate::link::pulse::{Beat, Pulse};
 use crate::proto::node::v1::session_frame::Frame;
 use crate::proto::node::v1::{EdgeFrame, SessionFrame};
@@ -17,6 +19,7 @@ type SessionInbox = Inbox<Streaming<SessionFrame>, SessionFrame, EdgeFrame>;
 
 /// Reads the link until it ends.
 pub(super) async fn drive(link: Arc<Link>, mut inbox: SessionInbox, address: String) {
+    let up = Up::new(LinkKind::Gateway);
     let mut pulse = Pulse::new(&link.config);
     let ended = loop {
         // What arrives is not counted against the task's budget by itself.
@@ -39,6 +42,7 @@ pub(super) async fn drive(link: Arc<Link>, mut inbox: SessionInbox, address: Str
         }
     };
     tracing::info!(node = %address, reason = %ended, "the link to a session node ended");
+    up.ended(&ended);
     link.over(&ended.to_string());
 }
 

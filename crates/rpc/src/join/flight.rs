@@ -10,6 +10,7 @@ use shoal_ports::{
     Answered, AskId, CallControl, CallEvent, CallEvents, CallFailure, RunningCall, answered,
 };
 use shoal_protocol::Outcome;
+use shoal_telemetry::metrics::{LinkKind, metrics};
 
 use crate::link::ready::Bell;
 
@@ -151,7 +152,11 @@ impl Flight {
     pub(super) fn sent(&mut self, sequence: u64, cost: u64) {
         self.spoken = true;
         self.last = sequence;
-        self.credit = self.credit.saturating_sub_unsigned(cost);
+        let had = self.credit;
+        self.credit = had.saturating_sub_unsigned(cost);
+        if had > 0 && self.credit <= 0 {
+            metrics().rpc.stalled(LinkKind::Worker);
+        }
     }
 
     /// The reader has read something.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_ports::{NodeId, NodeInfo};
+use shoal_telemetry::metrics::LinkKind;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -16,6 +17,7 @@ use crate::LinkConfig;
 use crate::convert::node::node_in;
 use crate::error::LinkError;
 use crate::link::dial::Backoff;
+use crate::link::meter::Up;
 
 /// How long the backend may take to end subscriptions when a link stops.
 const TIDY: Duration = Duration::from_secs(1);
@@ -111,6 +113,7 @@ impl Runner {
             last_error: None,
         });
         seat.link(Arc::clone(&outbox), &peer);
+        let up = Up::new(LinkKind::Worker);
         let drive = Drive::new(
             seat,
             &self.config,
@@ -122,6 +125,7 @@ impl Runner {
         );
         let end = drive.run().await;
         if let End::Broke(error) = &end {
+            up.ended(error);
             outbox.close(Some(&error.to_string()));
         }
         seat.unlink();

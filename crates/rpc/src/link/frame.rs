@@ -1,11 +1,16 @@
 //! What the link itself must know of a contract's frames.
 
+use shoal_telemetry::metrics::LinkKind;
+
 use crate::proto::node::v1::{EdgeFrame, SessionFrame, edge_frame, session_frame};
 use crate::proto::types::v1::{Close, Fragment, Ping, Pong};
 use crate::proto::worker::v1::{NodeFrame, WorkerFrame, node_frame, worker_frame};
 
 /// A frame of one direction of one contract.
 pub(crate) trait Frame: prost::Message + Default + 'static {
+    /// Whom the contract's links join.
+    const LINK: LinkKind;
+
     /// Wraps what the link itself has to say.
     fn of_link(own: LinkFrame<Self>) -> Self;
 
@@ -31,7 +36,7 @@ pub(crate) enum Sorted<F> {
 }
 
 macro_rules! frame {
-    ($frame:ident, $kinds:ident) => {
+    ($frame:ident, $kinds:ident, $link:ident) => {
         impl From<$kinds::Frame> for $frame {
             fn from(frame: $kinds::Frame) -> Self {
                 Self { frame: Some(frame) }
@@ -39,6 +44,8 @@ macro_rules! frame {
         }
 
         impl Frame for $frame {
+            const LINK: LinkKind = LinkKind::$link;
+
             fn of_link(own: LinkFrame<Self>) -> Self {
                 match own {
                     LinkFrame::Batch(frames) => $kinds::Frame::Batch($kinds::Batch { frames }),
@@ -65,7 +72,7 @@ macro_rules! frame {
     };
 }
 
-frame!(WorkerFrame, worker_frame);
-frame!(NodeFrame, node_frame);
-frame!(EdgeFrame, edge_frame);
-frame!(SessionFrame, session_frame);
+frame!(WorkerFrame, worker_frame, Worker);
+frame!(NodeFrame, node_frame, Worker);
+frame!(EdgeFrame, edge_frame, Gateway);
+frame!(SessionFrame, session_frame, Gateway);

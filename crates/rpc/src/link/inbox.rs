@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 use futures::Stream;
+use shoal_telemetry::metrics::{self, Direction, metrics};
 use tonic::Status;
 
 use super::frame::{Frame, LinkFrame, Sorted};
@@ -76,6 +77,11 @@ where
                 None => return Poll::Ready(Err(LinkError::Ended)),
             };
             self.heard = true;
+            // The length takes time to find out.
+            if metrics::enabled() {
+                let bytes = frame.encoded_len() as u64;
+                metrics().rpc.frame(F::LINK, Direction::In, bytes);
+            }
             if let Some(frame) = self.handle(frame, false)? {
                 return Poll::Ready(Ok(frame));
             }

@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Waker};
 
 use futures::Stream;
 use parking_lot::Mutex;
+use shoal_telemetry::metrics::{Direction, metrics};
 use tokio::sync::Notify;
 use tonic::Status;
 
@@ -144,6 +145,7 @@ impl<F: Frame> Outbox<F> {
         if room {
             self.room.notify_waiters();
         }
+        (metrics().rpc).frame(F::LINK, Direction::Out, bytes as u64);
         Poll::Ready(Some(frame))
     }
 }

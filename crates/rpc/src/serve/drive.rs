@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use parking_lot::Mutex;
+use shoal_telemetry::metrics::LinkKind;
 use tonic::Streaming;
 
 use super::Shared;
@@ -16,6 +17,7 @@ use crate::convert::post::{deliver_in, session_in};
 use crate::error::LinkError;
 use crate::link::frame::{Frame as _, LinkFrame};
 use crate::link::inbox::Inbox;
+use crate::link::meter::Up;
 use crate::link::outbox::Outbox;
 use crate::link::pulse::{Beat, Pulse};
 use crate::link::versions::Peer;
@@ -66,6 +68,7 @@ impl Drive {
 
     /// Reads the link until it ends. Then nobody reads its streams any more; what was posted goes on.
     pub(super) async fn run(self, mut inbox: EdgeInbox) {
+        let up = Up::new(LinkKind::Gateway);
         let mut pulse = Pulse::new(&self.shared.config);
         let ended = loop {
             // What arrives is not counted against the task's budget by itself.
@@ -88,6 +91,7 @@ impl Drive {
             }
         };
         tracing::info!(from = %self.from, reason = %ended, "the link of an edge ended");
+        up.ended(&ended);
         self.outbox.close(Some(&ended.to_string()));
     }
 

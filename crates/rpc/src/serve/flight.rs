@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
+use shoal_telemetry::metrics::{LinkKind, metrics};
 use tokio::sync::Notify;
 
 /// What the link knows of a request.
@@ -36,7 +37,10 @@ impl Flight {
     /// Counts what was sent.
     pub(super) fn sent(&self, cost: u64) {
         let cost = i64::try_from(cost).unwrap_or(i64::MAX / 4);
-        self.credit.fetch_sub(cost, Ordering::AcqRel);
+        let had = self.credit.fetch_sub(cost, Ordering::AcqRel);
+        if had > 0 && had <= cost {
+            metrics().rpc.stalled(LinkKind::Gateway);
+        }
     }
 
     pub(super) fn is_detached(&self) -> bool {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use shoal_ports::{NodeId, NodeInfo, WorkerId, WorkerSet};
+use shoal_telemetry::metrics::LinkKind;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -15,6 +16,7 @@ use super::remote::RemoteWorker;
 use crate::LinkConfig;
 use crate::convert::catalog::announcement_in;
 use crate::error::LinkError;
+use crate::link::meter::Up;
 use crate::link::pulse::Pulse;
 use crate::proto::worker::v1 as wire;
 
@@ -105,6 +107,7 @@ impl Shared {
 
     /// Reads a link until it ends, and gives the worker up if no other link takes its place in time.
     pub(super) async fn run(self: Arc<Self>, mut drive: Drive) {
+        let up = Up::new(LinkKind::Worker);
         let mut pulse = Pulse::new(&self.config);
         let (home, link) = (Arc::clone(&drive.home), drive.link);
         let ended = loop {
@@ -122,6 +125,7 @@ impl Shared {
             }
         };
         tracing::info!(worker = %home.id, reason = %ended, "the link of a worker ended");
+        up.ended(&ended);
         drive.outbox.close(Some(&ended.to_string()));
         let closing = drive.closing.clone();
         drop(drive);

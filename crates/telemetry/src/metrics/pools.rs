@@ -6,6 +6,7 @@ use opentelemetry::KeyValue;
 
 use super::definition::{Attribute, Kind, MCP_SECONDS, WAIT_SECONDS, definitions};
 use super::instrument::{Counter, Factory, Histogram};
+use super::journal::AttachOutcome;
 use super::known::{Known, NameKind};
 use super::labels::{Label, OUTCOME, POOL, REASON, STATE, label};
 use super::observed::{Observed, Registration, float};
@@ -43,6 +44,11 @@ definitions! {
     RETRIES = Kind::Counter, "shoal.pool.retries", "{attempt}",
         "Calls that were sent to a worker once more.",
         [POOLS, Attribute::one_of(REASON, RetryReason::VALUES)];
+    OPENED = Kind::Counter, "shoal.pool.circuit.opened", "{opening}",
+        "Circuit breakers of workers that opened, each time that one did.", [POOLS];
+    ATTACHES = Kind::Counter, "shoal.pool.attaches", "{attempt}",
+        "Attempts to go on with a call at the worker that runs it.",
+        [POOLS, Attribute::one_of(OUTCOME, AttachOutcome::VALUES)];
 }
 
 /// Pools, their workers and their queues.
@@ -58,6 +64,8 @@ pub struct PoolMetrics {
     calls: Histogram,
     sheds: Counter,
     retries: Counter,
+    opened: Counter,
+    attaches: Counter,
     known: Known,
 }
 
@@ -74,6 +82,8 @@ impl PoolMetrics {
             calls: factory.histogram(&CALLS),
             sheds: factory.counter(&SHEDS),
             retries: factory.counter(&RETRIES),
+            opened: factory.counter(&OPENED),
+            attaches: factory.counter(&ATTACHES),
             known: known.clone(),
         }
     }
@@ -152,6 +162,16 @@ impl PoolMetrics {
     /// A call was sent once more.
     pub fn retried(&self, pool: &str, reason: RetryReason) {
         (self.retries).add(1, || self.two(pool, REASON, reason.as_str()));
+    }
+
+    /// The circuit breaker of a worker opened.
+    pub fn circuit_opened(&self, pool: &str) {
+        (self.opened).add(1, || [self.known.label(NameKind::Pool, POOL, pool)]);
+    }
+
+    /// A running call was looked for at its worker.
+    pub fn attached(&self, pool: &str, outcome: AttachOutcome) {
+        (self.attaches).add(1, || self.two(pool, OUTCOME, outcome.as_str()));
     }
 
     fn two(&self, pool: &str, key: &'static str, value: &'static str) -> [KeyValue; 2] {

@@ -18,6 +18,8 @@ definitions! {
     FRAMES = Kind::Counter, "shoal.rpc.frames", "{frame}",
         "Messages on links.",
         [LINKS, Attribute::one_of(DIRECTION, Direction::VALUES)];
+    STALLS = Kind::Counter, "shoal.rpc.stalls", "{stall}",
+        "Times that the credit of a call's events or of a stream was used up: what comes next waits for its reader.", [LINKS];
     BYTES = Kind::Counter, "shoal.rpc.io", "By",
         "Bytes of messages on links.",
         [LINKS, Attribute::one_of(DIRECTION, Direction::VALUES)];
@@ -40,6 +42,7 @@ pub struct RpcMetrics {
     opened: Counter,
     lost: Counter,
     frames: Counter,
+    stalls: Counter,
     bytes: Counter,
 }
 
@@ -50,6 +53,7 @@ impl RpcMetrics {
             opened: factory.counter(&OPENED),
             lost: factory.counter(&LOST),
             frames: factory.counter(&FRAMES),
+            stalls: factory.counter(&STALLS),
             bytes: factory.counter(&BYTES),
         }
     }
@@ -70,6 +74,11 @@ impl RpcMetrics {
     /// A link broke.
     pub fn disconnected(&self, kind: LinkKind) {
         self.lost.add(1, || [label(KIND, kind.as_str())]);
+    }
+
+    /// The credit of something that goes over a link is used up.
+    pub fn stalled(&self, kind: LinkKind) {
+        self.stalls.add(1, || [label(KIND, kind.as_str())]);
     }
 
     /// A message of `bytes` went over a link.

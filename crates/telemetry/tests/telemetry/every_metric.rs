@@ -63,6 +63,10 @@ pub(crate) fn record_all() {
     all.pools.called("math", MOMENT, CallOutcome::Completed);
     all.pools.shed("math", ShedReason::QueueFull);
     all.pools.retried("math", RetryReason::Busy);
+    all.pools.circuit_opened("math");
+    all.pools.attached("math", AttachOutcome::Unknown);
+    all.workers.ran("math", MOMENT, CallOutcome::ToolError);
+    all.workers.refused("math", ShedReason::Draining);
     all.security.authenticated("bearer", AuthOutcome::Accepted);
     all.security.quota("free", QuotaOutcome::Allowed);
     all.store
@@ -80,6 +84,7 @@ pub(crate) fn record_all() {
     all.routes.given_up();
     all.rpc.connected(LinkKind::Worker);
     all.rpc.disconnected(LinkKind::Worker);
+    all.rpc.stalled(LinkKind::Worker);
     all.rpc.frame(LinkKind::Worker, Direction::Out, 100);
 }
 
@@ -102,6 +107,8 @@ pub(crate) fn observe_all() {
             .observe_workers(|to| to("math", WorkerState::Ready, 11)),
         all.pools
             .observe_circuits(|to| to("math", CircuitState::Open, 12)),
+        all.workers.observe_running(|to| to("math", 20)),
+        all.workers.observe_restarts(|to| to("math", 21)),
         all.catalog
             .observe_entries(|to| to("math", EntryKind::Tool, 13)),
         all.catalog.observe_conflicts(|| 14),

@@ -46,6 +46,7 @@ fn are_complete_and_well_formed_for_prometheus() {
             let guard = start_everything(collector.endpoint.clone());
             record_all();
             observe_all();
+            assert!(shoal_telemetry::metrics::enabled());
             lose_something();
             guard.shutdown(LONG);
             let text = prometheus_text();

@@ -27,6 +27,7 @@ fn use_all() {
     metrics().pools.shed("math", ShedReason::QueueFull);
     drop(metrics().pools.observe_queued(|_| panic!("nobody asks")));
     assert_eq!(prometheus_text(), "");
+    assert!(!shoal_telemetry::metrics::enabled());
 }
 
 #[test]

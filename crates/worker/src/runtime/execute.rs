@@ -12,6 +12,7 @@ use shoal_telemetry::metrics::Failure;
 use shoal_telemetry::trace::{self, InSpan as _, Span, attributes as key, names};
 use tokio::time::{Instant, sleep_until, timeout};
 
+use super::measure::Measure;
 use super::record::CallRecord;
 use crate::backend::{Backend, CallContext};
 
@@ -23,6 +24,7 @@ pub(super) async fn execute(
     record: &Arc<CallRecord>,
     backend: &dyn Backend,
     grace: Duration,
+    measure: &Measure<'_>,
 ) {
     let context = CallContext::new(Arc::clone(record) as _);
     let mut span = asks(call);
@@ -42,12 +44,18 @@ pub(super) async fn execute(
             if let Ok(outcome) = &ended {
                 describe(&mut span, outcome);
             }
-            record.finish(ended.unwrap_or_else(|panic| panicked(record, &panic)));
+            let outcome = ended.unwrap_or_else(|panic| panicked(record, &panic));
+            measure.end(&outcome);
+            record.finish(outcome);
             return;
         }
-        () = record.cancelled.cancelled() => {}
+        () = record.cancelled.cancelled() => {
+            measure.end(&CallOutcome::Failed(CallFailure::Cancelled));
+        }
         () = sleep_until(call.deadline) => {
-            record.stop(CallFailure::DeadlineExceeded { limit: limit(call, record) });
+            let failure = CallFailure::DeadlineExceeded { limit: limit(call, record) };
+            measure.end(&CallOutcome::Failed(failure.clone()));
+            record.stop(failure);
         }
     }
     match timeout(grace, run).await {

@@ -106,6 +106,12 @@ impl Ledger {
         open.map(|record| Arc::clone(&record)).collect()
     }
 
+    /// How long the call has waited that waits longest for a place to run.
+    pub(super) fn waits_longest(&self) -> Option<Duration> {
+        let waiting = self.calls.iter().filter(|record| record.waits());
+        waiting.map(|record| record.admitted.elapsed()).max()
+    }
+
     /// Keeps a call that has ended for the retention time, at the cost of the oldest.
     pub(super) fn retire(&self, id: CallId, bytes: usize) {
         let until = Instant::now() + self.retention;

@@ -12,11 +12,13 @@ use ractor::factory::{
 };
 use ractor::{Actor, ActorProcessingErr};
 use shoal_ports::{Call, CallFailure, CallId, CallOutcome};
+use shoal_telemetry::metrics::{self, QueueOutcome, metrics};
 use shoal_telemetry::trace::{InSpan as _, Span};
 use tokio::time::Instant;
 
 use super::config::PoolConfig;
 use super::execute::{execute, is_late};
+use super::measure::Measure;
 use super::places::Place;
 use super::record::CallRecord;
 use crate::backend::Backend;
@@ -59,6 +61,14 @@ impl Work {
         }
     }
 
+    /// The call does not wait any more.
+    fn waited(&self, pool: &str, outcome: QueueOutcome) {
+        if metrics::enabled() {
+            let took = self.record.admitted.elapsed();
+            metrics().pools.waited(pool, took, outcome);
+        }
+    }
+
     fn fail(&self, failure: CallFailure) {
         self.record.finish(CallOutcome::Failed(failure));
     }
@@ -79,6 +89,7 @@ pub(super) async fn start(
 ) -> (Pool, JoinHandle<()>) {
     let arguments = FactoryArguments::builder()
         .worker_builder(Box::new(Builder {
+            pool: Arc::clone(&config.pool),
             backend,
             grace: config.cancel_grace,
         }))
@@ -109,6 +120,7 @@ pub(super) fn drain(pool: &Pool) {
 }
 
 struct Builder {
+    pool: Arc<str>,
     backend: Arc<dyn Backend>,
     grace: Duration,
 }
@@ -116,6 +128,7 @@ struct Builder {
 impl WorkerBuilder<PoolActor, ()> for Builder {
     fn build(&mut self, _wid: WorkerId) -> (PoolActor, ()) {
         let actor = PoolActor {
+            pool: Arc::clone(&self.pool),
             backend: Arc::clone(&self.backend),
             grace: self.grace,
         };
@@ -125,6 +138,7 @@ impl WorkerBuilder<PoolActor, ()> for Builder {
 
 /// One of the pool's actors: runs one call at a time.
 struct PoolActor {
+    pool: Arc<str>,
     backend: Arc<dyn Backend>,
     grace: Duration,
 }
@@ -153,12 +167,22 @@ impl Worker for PoolActor {
         (): &mut (),
     ) -> Result<CallId, ActorProcessingErr> {
         if is_late(&work.call) {
+            work.waited(&self.pool, QueueOutcome::Deadline);
             work.fail(waited("its deadline"));
         } else if work.record.begin() {
-            // Else it was cancelled while it waited.
+            work.waited(&self.pool, QueueOutcome::Dispatched);
             let _running = work.place.run();
-            let running = execute(&work.call, &work.record, &*self.backend, self.grace);
+            let measure = Measure::begin(&self.pool, &work.call);
+            let running = execute(
+                &work.call,
+                &work.record,
+                &*self.backend,
+                self.grace,
+                &measure,
+            );
             running.in_span(&work.span).await;
+        } else {
+            work.waited(&self.pool, QueueOutcome::Cancelled);
         }
         Ok(key)
     }
@@ -171,13 +195,16 @@ struct Shed {
 
 impl DiscardHandler<CallId, Parcel> for Shed {
     fn discard(&self, reason: DiscardReason, job: &mut Job<CallId, Parcel>) {
-        job.msg.fail(match reason {
-            DiscardReason::Shutdown => CallFailure::NotExecuted {
-                reason: "the worker is shutting down".to_owned(),
-            },
-            _ if is_late(&job.msg.call) => waited("its deadline"),
-            _ => waited("the limit"),
-        });
+        let (outcome, failure) = match reason {
+            DiscardReason::Shutdown => {
+                let reason = "the worker is shutting down".to_owned();
+                (QueueOutcome::Shed, CallFailure::NotExecuted { reason })
+            }
+            _ if is_late(&job.msg.call) => (QueueOutcome::Deadline, waited("its deadline")),
+            _ => (QueueOutcome::Shed, waited("the limit")),
+        };
+        job.msg.waited(&self.pool, outcome);
+        job.msg.fail(failure);
         tracing::debug!(call = %job.key, pool = %self.pool, ?reason, "call shed");
     }
 }

@@ -112,6 +112,11 @@ impl CallRecord {
         self.line.lock().events.has_ended()
     }
 
+    /// Whether the call has neither begun nor ended.
+    pub(super) fn waits(&self) -> bool {
+        !self.begun.load(Ordering::Relaxed) && !self.has_ended()
+    }
+
     /// The tool is about to see the call; `false` when the call has ended, and it must not.
     pub(super) fn begin(&self) -> bool {
         // Under the lock that ends the call, so that whoever forgets an ended call knows whether it has run.

@@ -45,7 +45,7 @@ impl WorkerRuntime {
             worker: self.id.clone(),
             pool: self.config.pool.clone(),
             catalog: None,
-            detail: Some("shutting down".to_owned()),
+            detail: Some(Announcement::LEAVING.to_owned()),
         });
     }
 

@@ -1,6 +1,7 @@
 //! Bringing a process up: start, handshake, subscriptions.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use parking_lot::Mutex;
 use shoal_protocol::Era;
@@ -25,6 +26,8 @@ pub(super) struct Launcher {
     /// What the command turned out to be: its era is a property of the program, so that only the
     /// first process has to be probed, and the one after a failure: programs are updated.
     known: Mutex<Known>,
+    /// How often the process whose lists are the catalog was started anew.
+    pub(super) restarts: AtomicU64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -41,6 +44,7 @@ impl Launcher {
             subscriptions: Arc::new(Subscriptions::new()),
             closing: CancellationToken::new(),
             known: Mutex::default(),
+            restarts: AtomicU64::new(0),
         }
     }
 

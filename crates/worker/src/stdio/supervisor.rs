@@ -1,6 +1,7 @@
 //! Keeping the lead process running, and the backend's state true.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use shoal_ports::PoolCatalog;
@@ -68,7 +69,9 @@ impl Supervisor {
             self.publish_failure(&reason);
             tracing::warn!(target: "shoal::stdio", reason, ?pause, "the server is restarted");
             tokio::select! {
-                () = tokio::time::sleep(pause) => {}
+                () = tokio::time::sleep(pause) => {
+                    self.launcher.restarts.fetch_add(1, Ordering::Relaxed);
+                }
                 () = closing.cancelled() => {}
             }
         }

@@ -75,8 +75,6 @@ labels! {
         CircuitOpen = "circuit_open",
         /// The pool is stopping.
         Draining = "draining",
-        /// Its caller has as many calls as one may have.
-        Fairness = "fairness",
     }
 }
 

@@ -1,0 +1,133 @@
+//! What metrics read of a dispatcher when somebody collects them, and the names that they may use.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use shoal_telemetry::metrics::{self, EntryKind, NameKind, Registration, WorkerState, metrics};
+use tokio::time::Instant;
+
+use crate::catalog::Catalog;
+use crate::pools::{CircuitState, Member, View};
+use crate::shared::Shared;
+
+/// Keeps the readings up; they read nothing once the dispatcher is gone.
+pub(crate) struct Gauges {
+    _registrations: [Registration; 5],
+}
+
+impl Gauges {
+    /// Lets metrics read the dispatcher behind `shared`.
+    pub(crate) fn register(shared: &Weak<Shared>) -> Self {
+        let (pools, catalog) = (&metrics().pools, &metrics().catalog);
+        let of = || shared.clone();
+        let [running, workers, circuits, entries, conflicts] = [of(), of(), of(), of(), of()];
+        Self {
+            _registrations: [
+                pools.observe_in_flight(move |report| in_flight(&running, report)),
+                pools.observe_workers(move |report| {
+                    count(&workers, state_of, report);
+                }),
+                pools.observe_circuits(move |report| {
+                    count(&circuits, |member, _| circuit_of(member), report);
+                }),
+                catalog.observe_entries(move |report| list(&entries, report)),
+                catalog.observe_conflicts(move || {
+                    let shared = conflicts.upgrade();
+                    shared.map_or(0, |shared| shared.view().catalog.conflicts.len() as u64)
+                }),
+            ],
+        }
+    }
+}
+
+/// Calls by the pool of their worker; one that is looked for has none.
+fn in_flight(shared: &Weak<Shared>, report: &mut dyn FnMut(&str, u64)) {
+    let Some(shared) = shared.upgrade() else {
+        return;
+    };
+    let view = shared.view();
+    let mut pools: HashMap<&str, u64> = view.pools.keys().map(|name| (&**name, 0)).collect();
+    for (worker, calls) in shared.in_flight.by_worker() {
+        if let Some(member) = view.member(&worker) {
+            *pools.entry(&member.pool).or_default() += calls;
+        }
+    }
+    for (pool, calls) in pools {
+        report(pool, calls);
+    }
+}
+
+/// Workers by pool and by what `of` says of each, and of whether it takes calls.
+fn count<L: Copy + Eq + std::hash::Hash>(
+    shared: &Weak<Shared>,
+    of: impl Fn(&Member, bool) -> L,
+    report: &mut dyn FnMut(&str, L, u64),
+) {
+    let Some(shared) = shared.upgrade() else {
+        return;
+    };
+    for (name, pool) in &shared.view().pools {
+        let mut counts: HashMap<L, u64> = HashMap::new();
+        let ready = pool.ready.iter().map(|member| of(member, true));
+        let waiting = pool.waiting.iter().map(|member| of(member, false));
+        for state in ready.chain(waiting) {
+            *counts.entry(state).or_default() += 1;
+        }
+        for (state, count) in counts {
+            report(name, state, count);
+        }
+    }
+}
+
+fn state_of(member: &Member, ready: bool) -> WorkerState {
+    if member.is_leaving() {
+        WorkerState::Draining
+    } else if !member.is_reachable() {
+        WorkerState::Unreachable
+    } else if ready {
+        WorkerState::Ready
+    } else {
+        WorkerState::Starting
+    }
+}
+
+fn circuit_of(member: &Member) -> metrics::CircuitState {
+    match member.circuit.state(Instant::now()) {
+        CircuitState::Closed => metrics::CircuitState::Closed,
+        CircuitState::Open => metrics::CircuitState::Open,
+        CircuitState::HalfOpen => metrics::CircuitState::HalfOpen,
+    }
+}
+
+fn list(shared: &Weak<Shared>, report: &mut dyn FnMut(&str, EntryKind, u64)) {
+    let Some(shared) = shared.upgrade() else {
+        return;
+    };
+    let view = shared.view();
+    for pool in view.pools.keys() {
+        let [tools, prompts, resources, templates] = view.catalog.counts(pool);
+        for (kind, count) in [
+            (EntryKind::Tool, tools),
+            (EntryKind::Prompt, prompts),
+            (EntryKind::Resource, resources),
+            (EntryKind::ResourceTemplate, templates),
+        ] {
+            report(pool, kind, count as u64);
+        }
+    }
+}
+
+/// Lets metrics use the names of a new view: those that clients call tools and prompts by, and those that their
+/// backends do. What was known stays known, since some of what is said of it comes late, and a process may have
+/// several dispatchers.
+pub(crate) fn name(view: &View, before: &Arc<Catalog>) {
+    if !metrics::enabled() {
+        return;
+    }
+    let known = &metrics().known;
+    known.add(NameKind::Pool, view.pools.keys().map(Arc::clone));
+    if !Arc::ptr_eq(&view.catalog, before) {
+        known.add(NameKind::Tool, view.catalog.tool_names());
+        known.add(NameKind::Prompt, view.catalog.prompt_names());
+    }
+}

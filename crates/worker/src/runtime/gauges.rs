@@ -1,0 +1,84 @@
+//! What metrics read of a worker when somebody collects them, and the names that they may use.
+
+use std::sync::{Arc, Weak};
+
+use shoal_ports::Announcement;
+use shoal_protocol::{RawJson, RawObject};
+use shoal_telemetry::metrics::{self, ActorKind, NameKind, Registration, metrics};
+
+use super::WorkerRuntime;
+
+/// Keeps the readings up; they read nothing once the worker is gone.
+pub(super) struct Gauges {
+    _registrations: [Registration; 7],
+}
+
+impl Gauges {
+    /// Lets metrics read `worker`, which is of `pool`.
+    pub(super) fn register(pool: &Arc<str>, worker: &Weak<WorkerRuntime>) -> Self {
+        let all = metrics();
+        if metrics::enabled() {
+            all.known.add(NameKind::Pool, [Arc::clone(pool)]);
+        }
+        let read = |of: fn(&WorkerRuntime) -> u64| {
+            let (pool, worker) = (Arc::clone(pool), Weak::clone(worker));
+            move |report: &mut dyn FnMut(&str, u64)| {
+                if let Some(worker) = worker.upgrade() {
+                    report(&pool, of(&worker));
+                }
+            }
+        };
+        let actors = |of: fn(&WorkerRuntime) -> u64| {
+            let worker = Weak::clone(worker);
+            move |report: &mut dyn FnMut(ActorKind, u64)| {
+                if let Some(worker) = worker.upgrade() {
+                    report(ActorKind::Pool, of(&worker));
+                }
+            }
+        };
+        let (oldest, name) = (Weak::clone(worker), Arc::clone(pool));
+        Self {
+            _registrations: [
+                (all.workers).observe_running(read(|it| it.places.load().running as u64)),
+                (all.workers).observe_restarts(read(|it| it.backend.restarts())),
+                (all.pools).observe_queued(read(queued)),
+                (all.pools).observe_capacity(read(|it| it.places.load().capacity as u64)),
+                (all.pools).observe_queue_age(move |report| {
+                    if let Some(worker) = oldest.upgrade() {
+                        let age = worker.ledger.waits_longest();
+                        report(&name, age.unwrap_or_default());
+                    }
+                }),
+                // Its actors wait for nobody but the calls that were not begun.
+                (all.actors).observe_mailbox(actors(queued)),
+                (all.actors).observe_alive(actors(alive)),
+            ],
+        }
+    }
+}
+
+fn queued(worker: &WorkerRuntime) -> u64 {
+    worker.places.load().queued as u64
+}
+
+/// One actor for each call that can run, as long as the pool was not stopped.
+fn alive(worker: &WorkerRuntime) -> u64 {
+    match worker.stopped.lock().as_ref() {
+        Some(pool) if !pool.is_finished() => worker.places.load().capacity as u64,
+        _ => 0,
+    }
+}
+
+/// Lets metrics use the names of tools and prompts, as the backend calls them.
+pub(super) fn name(announced: &Announcement) {
+    let Some(catalog) = announced.catalog.as_ref().filter(|_| metrics::enabled()) else {
+        return;
+    };
+    let names = |items: &[RawJson]| -> Vec<String> {
+        let name = |item: &RawJson| RawObject::of(item)?.get("name")?.string();
+        items.iter().filter_map(name).collect()
+    };
+    let known = &metrics().known;
+    known.add(NameKind::Tool, names(&catalog.tools));
+    known.add(NameKind::Prompt, names(&catalog.prompts));
+}

@@ -1,0 +1,51 @@
+//! How long a call took at the backend, and how it ended there.
+
+use shoal_ports::{Call, CallOutcome};
+use shoal_protocol::{Method, RawObject};
+use shoal_telemetry::metrics::{self, Operation, Transport, metrics};
+use tokio::time::Instant;
+
+/// A call at the backend.
+pub(super) struct Measure<'a> {
+    pool: &'a str,
+    call: &'a Call,
+    /// `None` when nobody measures.
+    began: Option<Instant>,
+}
+
+impl<'a> Measure<'a> {
+    pub(super) fn begin(pool: &'a str, call: &'a Call) -> Self {
+        Self {
+            pool,
+            call,
+            began: metrics::enabled().then(Instant::now),
+        }
+    }
+
+    /// The call is over. One that was told to stop is, even if its tool takes a while to do so.
+    pub(super) fn end(&self, outcome: &CallOutcome) {
+        let Some(began) = self.began else {
+            return;
+        };
+        let took = began.elapsed();
+        metrics().workers.ran(self.pool, took, outcome.counted());
+        let Call { method, params, .. } = self.call;
+        let name = || {
+            let params = params.as_ref().and_then(RawObject::of)?;
+            params.get("name")?.string()
+        };
+        let name = matches!(method, Method::ToolsCall | Method::PromptsGet).then(name);
+        let name = name.flatten();
+        let of = |wanted| name.as_deref().filter(|_| *method == wanted);
+        let operation = Operation {
+            tool: of(Method::ToolsCall),
+            prompt: of(Method::PromptsGet),
+            failure: outcome.failure(),
+            // A process of the backend, or a pipe in this one.
+            transport: Transport::Pipe,
+            http: None,
+            ..Operation::new(method.as_str())
+        };
+        metrics().mcp.asked(took, &operation);
+    }
+}
