@@ -129,6 +129,12 @@ pub fn metrics() -> &'static Metrics {
     crate::state::metrics()
 }
 
+/// Whether metrics are kept at all. Recorders need not ask, but whoever has to read something for them may spare it.
+#[must_use]
+pub fn enabled() -> bool {
+    crate::state::has_metrics()
+}
+
 /// The catalogue: every metric, in the order of the reference page.
 pub fn definitions() -> impl Iterator<Item = &'static Definition> {
     [

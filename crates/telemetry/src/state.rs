@@ -46,6 +46,11 @@ pub(crate) fn metrics() -> &'static Metrics {
     STATE.get().map_or_else(|| &*OFF, |state| &state.metrics)
 }
 
+/// Whether anybody keeps metrics.
+pub(crate) fn has_metrics() -> bool {
+    STATE.get().is_some_and(|state| state.meters.is_some())
+}
+
 pub(crate) fn exposition() -> Option<&'static Exposition> {
     STATE.get()?.exposition.as_ref()
 }

@@ -39,6 +39,12 @@ impl Known {
         (self.set(kind).write()).extend(names.into_iter().map(Into::into));
     }
 
+    /// Whether the name is one of these, and so may also be part of a span's name.
+    #[must_use]
+    pub fn has(&self, kind: NameKind, name: &str) -> bool {
+        self.set(kind).read().contains(name)
+    }
+
     fn set(&self, kind: NameKind) -> &RwLock<HashSet<Arc<str>>> {
         let [tools, prompts, pools, quotas] = &*self.0;
         match kind {

@@ -20,6 +20,12 @@ definitions! {
         "Events in the event log of the sessions that this node holds.", [];
     APPENDED = Kind::Counter, "shoal.event_log.appended", "{event}",
         "Events that were written to the event log.", [];
+    APPENDED_BYTES = Kind::Counter, "shoal.event_log.appended.size", "By",
+        "Bytes of the events that were written to the event log.", [];
+    CUT = Kind::Counter, "shoal.stream.cut", "{stream}",
+        "Connections that were cut because they did not read their stream; they can resume it.", [];
+    PASSED = Kind::Counter, "shoal.stream.passed", "{message}",
+        "Messages that went past the event log to whoever listened at that moment, such as changed lists.", [];
     APPEND = Kind::Histogram(SHORT_SECONDS), "shoal.event_log.append.duration", "s",
         "Writing events to the event log, before any reader gets them.",
         [Attribute::one_of(OUTCOME, AppendOutcome::VALUES)];
@@ -79,6 +85,9 @@ pub struct StreamMetrics {
     log_bytes: Observed,
     log_events: Observed,
     appended: Counter,
+    appended_bytes: Counter,
+    cut: Counter,
+    passed: Counter,
     append: Histogram,
 }
 
@@ -90,6 +99,9 @@ impl StreamMetrics {
             log_bytes: factory.observed(&LOG_BYTES),
             log_events: factory.observed(&LOG_EVENTS),
             appended: factory.counter(&APPENDED),
+            appended_bytes: factory.counter(&APPENDED_BYTES),
+            cut: factory.counter(&CUT),
+            passed: factory.counter(&PASSED),
             append: factory.histogram(&APPEND),
         }
     }
@@ -121,6 +133,21 @@ impl StreamMetrics {
     /// A client came back.
     pub fn resumed(&self, outcome: ResumeOutcome) {
         (self.resumes).add(1, || [label(OUTCOME, outcome.as_str())]);
+    }
+
+    /// Events of so many bytes were written.
+    pub fn appended_bytes(&self, bytes: u64) {
+        self.appended_bytes.add(bytes, || []);
+    }
+
+    /// Messages were handed to a listener without being logged.
+    pub fn passed(&self, messages: u64) {
+        self.passed.add(messages, || []);
+    }
+
+    /// A connection that does not read was cut.
+    pub fn cut(&self) {
+        self.cut.add(1, || []);
     }
 
     /// An append of `events` is over; they are counted only when they were written.

@@ -54,6 +54,9 @@ pub(crate) fn record_all() {
     all.streams.resumed(ResumeOutcome::Replayed);
     all.streams.appended(MOMENT, 3, AppendOutcome::Written);
     all.streams.appended(MOMENT, 3, AppendOutcome::Stale);
+    all.streams.appended_bytes(90);
+    all.streams.cut();
+    all.streams.passed(2);
     all.journal.begun(MOMENT, BeginOutcome::Begun);
     all.journal.attached(AttachOutcome::Attached);
     all.tasks.changed(TaskStatus::Working);
