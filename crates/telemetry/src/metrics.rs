@@ -26,7 +26,6 @@ mod security;
 mod sessions;
 mod store;
 mod streams;
-mod tasks;
 
 pub use actors::{ActorKind, ActorMetrics};
 pub use catalog::{CatalogMetrics, EntryKind};
@@ -52,7 +51,6 @@ pub use sessions::{
 };
 pub use store::{StoreMetrics, StoreOutcome};
 pub use streams::{AppendOutcome, ResumeOutcome, StreamKind, StreamMetrics};
-pub use tasks::{TaskMetrics, TaskStatus};
 
 pub(crate) use instrument::Factory;
 pub(crate) use prometheus::Exposition;
@@ -70,8 +68,6 @@ pub struct Metrics {
     pub streams: StreamMetrics,
     /// Running calls.
     pub journal: JournalMetrics,
-    /// Tasks.
-    pub tasks: TaskMetrics,
     /// Pools, workers and queues.
     pub pools: PoolMetrics,
     /// What the pools offer.
@@ -105,7 +101,6 @@ impl Metrics {
             sessions: SessionMetrics::new(factory),
             streams: StreamMetrics::new(factory),
             journal: JournalMetrics::new(factory),
-            tasks: TaskMetrics::new(factory),
             pools: PoolMetrics::new(factory, &known),
             catalog: CatalogMetrics::new(factory, &known),
             security: SecurityMetrics::new(factory, &known),
@@ -143,7 +138,6 @@ pub fn definitions() -> impl Iterator<Item = &'static Definition> {
         sessions::DEFINITIONS,
         streams::DEFINITIONS,
         journal::DEFINITIONS,
-        tasks::DEFINITIONS,
         pools::DEFINITIONS,
         catalog::DEFINITIONS,
         security::DEFINITIONS,
