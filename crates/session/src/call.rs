@@ -217,7 +217,10 @@ impl InFlight {
                 let revision = self.live.revision().map(Revision::as_str);
                 set.set(key::MCP_METHOD_NAME, method.as_str())
                     .set(key::MCP_SESSION_ID, self.live.id.as_str())
-                    .set(key::JSONRPC_REQUEST_ID, &request.to_string())
+                    .set_some(
+                        key::JSONRPC_REQUEST_ID,
+                        request.to_json().string().as_deref(),
+                    )
                     .set(key::CALL_ID, &self.call.id.to_string())
                     .set(key::ROLE, "session")
                     .set_some(key::MCP_PROTOCOL_VERSION, revision);

@@ -83,7 +83,8 @@ impl CallSlot {
 
     /// Whatever the client has not answered it will not answer here; `why` in a word.
     pub(crate) fn leave_questions(&self, why: &'static str) {
-        for (_, mut span) in std::mem::take(&mut self.state.lock().asked) {
+        let asked = std::mem::take(&mut self.state.lock().asked);
+        for (_, mut span) in asked {
             span.record_error(why);
         }
     }
