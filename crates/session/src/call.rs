@@ -10,24 +10,26 @@ mod pump;
 mod resumed;
 mod start;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use keeping::First;
 pub(crate) use resumed::TakenOver;
+pub(crate) use start::brought_by;
 
 use bytes::Bytes;
 use shoal_ports::{
-    Call, CallFailure, CallOutcome, Delivered, DeliveryId, Dispatcher, Durability, GatewayError,
-    JournalEntry, RunningCall, SessionTransport, Store,
+    AskId, Call, CallFailure, CallOutcome, Delivered, DeliveryId, Dispatcher, Durability,
+    GatewayError, JournalEntry, RunningCall, SessionTransport, Store,
 };
-use shoal_protocol::{Outcome, RequestId, error_response, response};
+use shoal_protocol::{Method, Outcome, RequestId, Revision, error_response, response};
 use shoal_telemetry::trace::{self, Span, TraceContext, attributes as key, names};
 use tokio::time::Instant;
 
 use crate::config::SessionConfig;
 use crate::live::LiveSession;
-use crate::state::{AdmittedCall, CallSlot, Input};
+use crate::measure::Journaled;
+use crate::state::{AdmittedCall, CallSlot, Input, question_id};
 use crate::streams::Tail;
 
 /// What a call needs of its node.
@@ -35,6 +37,8 @@ pub(crate) struct Carrier {
     pub(crate) config: Arc<SessionConfig>,
     pub(crate) store: Store,
     pub(crate) dispatcher: Arc<dyn Dispatcher>,
+    /// Calls of this node that are journaled and have not ended.
+    pub(crate) running: Arc<AtomicUsize>,
 }
 
 /// An admitted call; frees its request's id when it is over, however it ends.
@@ -47,6 +51,7 @@ pub(crate) struct InFlight {
     /// spans.
     brought: Option<TraceContext>,
     span: Span,
+    journaled: OnceLock<Journaled>,
     ended: AtomicBool,
 }
 
@@ -161,6 +166,7 @@ impl InFlight {
             slot,
             brought,
             span,
+            journaled: OnceLock::new(),
             ended: AtomicBool::new(false),
         }
     }
@@ -168,6 +174,11 @@ impl InFlight {
     /// Frees the request's id. Only once: a client may use it again after the answer.
     fn end(&self) {
         if !self.ended.swap(true, Ordering::Relaxed) {
+            let why = match self.live.is_lost() {
+                true => "moved",
+                false => "unanswered",
+            };
+            self.slot.leave_questions(why);
             self.live.note(Input::Ended(self.request.clone()));
         }
     }
@@ -190,6 +201,30 @@ impl InFlight {
             worker: self.call.worker.clone(),
             start: start::of(&self.call, self.brought.as_ref()),
         }
+    }
+
+    /// The call is in the journal.
+    fn journaled(&self, running: &Arc<AtomicUsize>) {
+        self.journaled.get_or_init(|| Journaled::count(running));
+    }
+
+    /// The span of asking the client something, until it answers.
+    fn asking(&self, ask: AskId, method: &Method) -> Span {
+        trace::client(|| names::mcp_name(method.as_str(), None))
+            .parent(self.span.context())
+            .start_with(|set| {
+                let request = question_id(self.call.id, ask);
+                let revision = self.live.revision().map(Revision::as_str);
+                set.set(key::MCP_METHOD_NAME, method.as_str())
+                    .set(key::MCP_SESSION_ID, self.live.id.as_str())
+                    .set_some(
+                        key::JSONRPC_REQUEST_ID,
+                        request.to_json().string().as_deref(),
+                    )
+                    .set(key::CALL_ID, &self.call.id.to_string())
+                    .set(key::ROLE, "session")
+                    .set_some(key::MCP_PROTOCOL_VERSION, revision);
+            })
     }
 
     /// Enters where the call runs now.

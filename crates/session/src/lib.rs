@@ -8,8 +8,10 @@
 mod actor;
 mod announce;
 mod call;
+mod clock;
 mod config;
 mod live;
+mod measure;
 mod record;
 mod sessions;
 mod state;

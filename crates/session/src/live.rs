@@ -23,6 +23,8 @@ pub(crate) struct LiveSession {
     pub(crate) id: SessionId,
     pub(crate) principal: Principal,
     pub(crate) transport: SessionTransport,
+    /// When it was opened, in milliseconds since 1970, if that is known.
+    pub(crate) opened_at: Option<u64>,
     pub(crate) epoch: Epoch,
     pub(crate) streams: Arc<Streams>,
     pub(crate) shared: Arc<Shared>,
@@ -117,6 +119,7 @@ impl LiveSession {
             client: self.shared.client.get().cloned(),
             revision: self.revision(),
             transport: self.transport,
+            opened_at: self.opened_at,
         }
     }
 

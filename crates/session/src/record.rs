@@ -16,6 +16,9 @@ pub(crate) struct Record {
     pub(crate) principal: Principal,
     /// How its answers travel.
     pub(crate) transport: SessionTransport,
+    /// When it was opened, in milliseconds since 1970; not known of one that an older release opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) opened_at: Option<u64>,
     /// What `initialize` settled, once it has been answered.
     pub(crate) handshake: Option<Handshake>,
     /// The least severe log message that the client wants.
@@ -49,6 +52,7 @@ impl Record {
         Self {
             principal,
             transport,
+            opened_at: None,
             handshake: None,
             log_level: LogLevel::Info,
             subscriptions: BTreeSet::new(),

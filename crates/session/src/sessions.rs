@@ -1,6 +1,7 @@
 //! The gateway: finds, opens, wakes, bounds and ends the sessions of this node.
 
 mod deliver;
+mod gauges;
 mod inspect;
 mod lifecycle;
 mod listen;
@@ -8,6 +9,7 @@ mod node;
 mod ownership;
 mod repeated;
 mod sweep;
+mod taking_over;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,10 +20,12 @@ use shoal_ports::{
     SessionGateway, SessionRef, Store, StoreError,
 };
 use shoal_protocol::EventId;
+use shoal_telemetry::metrics::Registration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub(crate) use node::{About, Node};
+pub(crate) use taking_over::TakingOver;
 
 use crate::announce::announce;
 use crate::config::SessionConfig;
@@ -32,6 +36,7 @@ pub struct Sessions {
     node: Arc<Node>,
     stop: CancellationToken,
     tasks: TaskTracker,
+    _gauges: Arc<[Registration]>,
 }
 
 /// Counts of a node's sessions and streams.
@@ -74,7 +79,13 @@ impl Sessions {
         let tasks = TaskTracker::new();
         tasks.spawn(announce(node.clone(), stop.clone()));
         tasks.spawn(sweep::sweep(node.clone(), stop.clone()));
-        Self { node, stop, tasks }
+        let gauges = gauges::observe(&node).into();
+        Self {
+            node,
+            stop,
+            tasks,
+            _gauges: gauges,
+        }
     }
 
     /// What the node holds now.

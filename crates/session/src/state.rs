@@ -24,6 +24,7 @@ use shoal_protocol::{
 use shoal_telemetry::trace::TraceContext;
 use tokio::time::Instant;
 
+pub(crate) use answers::question_id;
 pub(crate) use handshake::handshake_of;
 pub(crate) use kept::{Change, Kept, KeptLimits, kept};
 pub(crate) use requests::empty_result;

@@ -20,6 +20,7 @@ use shoal_ports::{
     StoreError,
 };
 use shoal_protocol::{EventId, StreamId};
+use shoal_telemetry::metrics::{self, ResumeOutcome, metrics};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -27,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use tail::Tail;
 
 use crate::config::SessionConfig;
+use crate::measure;
 use reader::Reader;
 
 /// Pauses between attempts to append while the store cannot be reached.
@@ -74,6 +76,8 @@ pub(crate) struct Attachment {
     pub(crate) reading: tokio::task::JoinHandle<()>,
     /// Whether the stream is not finished and yet nobody writes it here: somebody else may own the session.
     pub(crate) orphaned: bool,
+    /// What there was to replay.
+    pub(crate) outcome: ResumeOutcome,
 }
 
 impl Streams {
@@ -141,6 +145,7 @@ impl Streams {
     pub(crate) fn pass(&self, news: Vec<Bytes>) {
         // Without a tail there has been no reader.
         if let Some(tail) = self.tails.lock().get(&StreamId::STANDALONE) {
+            metrics().streams.passed(news.len() as u64);
             tail.pass(news);
         }
     }
@@ -169,13 +174,19 @@ impl Streams {
     ) -> Result<(), LogError> {
         // Held across the append so that the tail's order is the log's order.
         let _turn = tail.turn().await;
+        // Nobody needs the sum when nobody measures.
+        let size = || events.iter().map(Bytes::len).sum();
+        let size = (events.len(), if metrics::enabled() { size() } else { 0 });
         let append = Append {
             stream: tail.stream(),
             after: tail.last().sequence,
             events: events.clone(),
             progress,
         };
-        let appended = self.write_surely(append, patience).await?;
+        let since = Instant::now();
+        let appended = self.write_surely(append, since + patience).await;
+        measure::appended(since, size, &appended);
+        let appended = appended?;
         tail.extend(events, appended);
         if appended.finished {
             self.tails.lock().remove(&tail.stream());
@@ -183,8 +194,7 @@ impl Streams {
         Ok(())
     }
 
-    async fn write_surely(&self, append: Append, patience: Duration) -> Result<Appended, LogError> {
-        let until = Instant::now() + patience;
+    async fn write_surely(&self, append: Append, until: Instant) -> Result<Appended, LogError> {
         let mut pause = FIRST_PAUSE;
         loop {
             if self.lost.is_cancelled() {
@@ -255,8 +265,14 @@ impl Streams {
         let orphaned = live.is_none() && !page.finished && at_end;
         self.counters.resumed.fetch_add(1, Ordering::Relaxed);
         let generation = live.as_ref().map_or(0, |tail| tail.take_over());
+        let outcome = match (page.events.is_empty(), page.finished) {
+            (false, _) => ResumeOutcome::Replayed,
+            (true, true) => ResumeOutcome::Ended,
+            (true, false) => ResumeOutcome::Continued,
+        };
         Ok(Attachment {
             orphaned,
+            outcome,
             ..self.spawn(live, generation, cursor, page.events, prime)
         })
     }
@@ -283,6 +299,7 @@ impl Streams {
             generation,
             reading,
             orphaned: false,
+            outcome: ResumeOutcome::Continued,
         }
     }
 

@@ -26,7 +26,6 @@ mod security;
 mod sessions;
 mod store;
 mod streams;
-mod tasks;
 mod workers;
 
 pub use actors::{ActorKind, ActorMetrics};
@@ -53,7 +52,6 @@ pub use sessions::{
 };
 pub use store::{StoreMetrics, StoreOutcome};
 pub use streams::{AppendOutcome, ResumeOutcome, StreamKind, StreamMetrics};
-pub use tasks::{TaskMetrics, TaskStatus};
 pub use workers::WorkerMetrics;
 
 pub(crate) use instrument::Factory;
@@ -72,8 +70,6 @@ pub struct Metrics {
     pub streams: StreamMetrics,
     /// Running calls.
     pub journal: JournalMetrics,
-    /// Tasks.
-    pub tasks: TaskMetrics,
     /// Pools, workers and queues.
     pub pools: PoolMetrics,
     /// The workers of this process.
@@ -109,7 +105,6 @@ impl Metrics {
             sessions: SessionMetrics::new(factory),
             streams: StreamMetrics::new(factory),
             journal: JournalMetrics::new(factory),
-            tasks: TaskMetrics::new(factory),
             pools: PoolMetrics::new(factory, &known),
             workers: WorkerMetrics::new(factory, &known),
             catalog: CatalogMetrics::new(factory, &known),
@@ -148,7 +143,6 @@ pub fn definitions() -> impl Iterator<Item = &'static Definition> {
         sessions::DEFINITIONS,
         streams::DEFINITIONS,
         journal::DEFINITIONS,
-        tasks::DEFINITIONS,
         pools::DEFINITIONS,
         workers::DEFINITIONS,
         catalog::DEFINITIONS,

@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{Carrier, InFlight};
 use crate::live::{LiveSession, log_failed, store_failed};
+use crate::measure;
 use crate::streams::{Attachment, Tail};
 
 /// How often a step that the store did not confirm is tried again.
@@ -107,7 +108,12 @@ impl Carrier {
         let _span = trace::client(names::JOURNAL_BEGIN)
             .parent(calls.first().and_then(|call| call.span.context()))
             .start();
-        let begun = self.begin_surely(live, begin, &mut waiting).await;
+        let since = Instant::now();
+        let begun = self.begin_surely(live, begin, since, &mut waiting).await;
+        measure::begun(since, &begun);
+        if let Ok(Begun::Now(_)) = begun {
+            calls.iter().for_each(|call| call.journaled(&self.running));
+        }
         let refused = match begun {
             Ok(Begun::Now(id)) => match self.tail_of(live, id).await {
                 Ok(tail) => match waiting.0.take() {
@@ -193,10 +199,10 @@ impl Carrier {
         &self,
         live: &LiveSession,
         begin: Begin,
+        began: Instant,
         waiting: &mut Waiting,
     ) -> Result<Begun, LogError> {
         let journal = &self.store.journal;
-        let began = Instant::now();
         let mut doubtful = false;
         loop {
             let begun = journal.begin(&live.id, live.epoch, begin.clone()).await;

@@ -91,6 +91,7 @@ impl Carrier {
                 method,
                 params,
             } => {
+                let mut asking = in_flight.asking(ask, &method);
                 let request = in_flight.request.clone();
                 let input = Input::Asked {
                     request,
@@ -99,10 +100,14 @@ impl Carrier {
                     params,
                 };
                 match in_flight.live.apply(input, &self.config).await {
-                    Ok(Effect::Ask(message)) => due.push(message),
+                    Ok(Effect::Ask(message)) => {
+                        in_flight.slot.asks(ask, asking);
+                        due.push(message);
+                    }
                     // The session is being handed over: its next owner sees the question again.
-                    _ if in_flight.live.is_lost() => {}
+                    _ if in_flight.live.is_lost() => asking.record_error("moved"),
                     _ => {
+                        asking.record_error("refused");
                         let refused = RpcError::internal("the session cannot put requests now");
                         drop(control.answer(ask, Outcome::Error(refused)));
                     }

@@ -7,6 +7,8 @@ use shoal_telemetry::trace::names;
 
 use super::{Carrier, InFlight, start};
 use crate::live::LiveSession;
+use crate::measure;
+use crate::sessions::TakingOver;
 use crate::state::CallSlot;
 use crate::streams::Tail;
 
@@ -18,12 +20,13 @@ pub(crate) struct TakenOver {
 }
 
 impl Carrier {
-    /// Finds the call at its worker, and goes on where the log ends.
+    /// Finds the call at its worker, and goes on where the log ends. The take-over lasts until it is found.
     pub(crate) async fn resume(
         &self,
         live: Arc<LiveSession>,
         taken_over: TakenOver,
         tail: Arc<Tail>,
+        taking_over: Arc<TakingOver>,
     ) {
         let TakenOver {
             journaled,
@@ -42,12 +45,16 @@ impl Carrier {
         };
         let mut in_flight =
             InFlight::new(live, entry.request, call, slot, names::SESSION_RESUME_CALL);
+        in_flight.journaled(&self.running);
         let lost = in_flight.live.lost();
         let resuming = self.dispatcher.resume(in_flight.call.clone(), seen);
         let resumed = tokio::select! {
             resumed = resuming => resumed,
             () = lost.cancelled() => return,
         };
+        measure::attached(&resumed);
+        // This call no longer keeps the take-over waiting.
+        drop(taking_over);
         match resumed {
             Ok(running) => {
                 in_flight.started(&running);

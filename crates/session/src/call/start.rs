@@ -1,13 +1,15 @@
 //! What the journal keeps of a call so that a new owner of its session can start it.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use shoal_ports::{Call, CallId, Caller, Durability, LogFilter, WorkerId};
 use shoal_protocol::{LogLevel, Method, RawJson, RequestMeta};
 use shoal_telemetry::trace::TraceContext;
 use tokio::time::Instant;
+
+use crate::clock::{millis, unix_millis};
 
 /// The least time that a call taken over is given: its result may be waiting already.
 const LEAST_TIME: Duration = Duration::from_secs(10);
@@ -60,8 +62,7 @@ pub(super) fn read(
     let start: Start = start.read()?;
     let left = Duration::from_millis(start.deadline.saturating_sub(unix_millis()));
     let meta = RequestMeta::of(start.params.as_ref());
-    let trace = (start.traceparent.as_deref())
-        .and_then(|parent| TraceContext::parse_trusted(parent, start.tracestate.as_deref()));
+    let trace = start.brought();
     Ok(Call {
         id,
         method: Method::from_name(&start.method),
@@ -80,12 +81,14 @@ pub(super) fn read(
     })
 }
 
-fn unix_millis() -> u64 {
-    SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .map_or(0, millis)
+/// The span of whoever brought a journaled call.
+pub(crate) fn brought_by(start: &RawJson) -> Option<TraceContext> {
+    start.read::<Start>().ok()?.brought()
 }
 
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+impl Start {
+    fn brought(&self) -> Option<TraceContext> {
+        let parent = self.traceparent.as_deref()?;
+        TraceContext::parse_trusted(parent, self.tracestate.as_deref())
+    }
 }

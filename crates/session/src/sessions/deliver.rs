@@ -8,7 +8,8 @@ use shoal_protocol::{
     Body, InvalidMessage, Message, Method, RequestId, RpcError, batch, error_response,
     error_response_without_id,
 };
-use shoal_telemetry::trace::TraceContext;
+use shoal_telemetry::metrics::{ActorKind, metrics};
+use shoal_telemetry::trace::{self, TraceContext, attributes as key, names};
 
 use super::Node;
 use crate::live::{LiveSession, Unapplied, log_failed, store_failed};
@@ -53,6 +54,16 @@ impl Node {
         to: &SessionRef,
         message: Message,
     ) -> Result<(Arc<LiveSession>, Effect), GatewayError> {
+        // What nobody gave a trace, or is not kept, has no span.
+        let kept = to.trace.as_ref().filter(|trace| trace.is_sampled());
+        let _span = kept.map(|trace| {
+            trace::internal(names::SESSION_DELIVER)
+                .parent(Some(trace))
+                .start_with(|set| {
+                    set.set(key::MCP_SESSION_ID, to.session.as_str())
+                        .set(key::ROLE, "session");
+                })
+        });
         for _ in 0..ATTEMPTS {
             let live = self.find(to).await?;
             match live.apply(input(message.clone()), &self.config).await {
@@ -81,6 +92,7 @@ impl Node {
             .is_some_and(|present| present.epoch == live.epoch);
         if present && live.snapshot().await.is_none() {
             tracing::error!(session = %live.id, "a session's actor died; it is rebuilt from its record");
+            metrics().actors.failed(ActorKind::Session);
             self.rebuild_later(live, None);
         }
     }

@@ -9,6 +9,7 @@ use shoal_ports::{
     SessionTransport, StreamReport, mark_of, shown,
 };
 use shoal_protocol::{RawJson, StreamId};
+use shoal_telemetry::metrics::EndReason;
 
 use super::{About, Node, Sessions};
 use crate::live::LiveSession;
@@ -141,7 +142,7 @@ impl Node {
         if self.live(session).is_none() {
             return false;
         }
-        self.end(&live, ENDED).await;
+        self.end(&live, EndReason::Operator, ENDED).await;
         true
     }
 }

@@ -10,11 +10,14 @@ use shoal_ports::{
     Epoch, GatewayError, NewSession, OpenSession, Opened, SessionId, SessionRef, StoreError,
 };
 use shoal_protocol::RpcError;
+use shoal_telemetry::metrics::{ClaimReason, EndReason, metrics};
 
 use super::Node;
 use super::node::Passive;
 use crate::actor::{SessionActor, SessionArgs, Shared};
+use crate::clock::unix_millis;
 use crate::live::{LiveSession, store_failed};
+use crate::measure;
 use crate::record::Record;
 use crate::state::{Effect, Input, SessionState, handshake_of};
 use crate::streams::Streams;
@@ -39,7 +42,8 @@ impl Node {
     async fn open_reserved(&self, open: OpenSession) -> Result<Opened, GatewayError> {
         let session = SessionId::random();
         let principal = open.principal.clone();
-        let record = Record::new(open.principal, open.transport);
+        let mut record = Record::new(open.principal, open.transport);
+        record.opened_at = Some(unix_millis());
         let mut state = SessionState::new(session.clone(), record, self.limits());
         let facts = self.carrier.dispatcher.facts().borrow().clone();
         let response = match open
@@ -62,9 +66,11 @@ impl Node {
         };
         let directory = &self.carrier.store.directory;
         let epoch = directory.create(new).await;
+        measure::claimed(ClaimReason::Created, &epoch);
         let epoch = epoch.map_err(|error| store_failed(&error, &self.config))?;
         let revision = state.revision();
         self.spawn(session.clone(), state, epoch).await?;
+        metrics().sessions.created();
         Ok(Opened {
             session,
             revision,
@@ -81,6 +87,7 @@ impl Node {
     ) -> Result<Arc<LiveSession>, GatewayError> {
         let shared = Arc::new(Shared::default());
         let (principal, transport) = (state.principal().clone(), state.transport());
+        let opened_at = state.record().opened_at;
         let args = SessionArgs {
             session: state,
             facts: self.carrier.dispatcher.facts(),
@@ -101,6 +108,7 @@ impl Node {
             id,
             principal,
             transport,
+            opened_at,
             epoch,
             streams,
             shared,
@@ -165,6 +173,7 @@ impl Node {
         }
         self.rebuild_later(live, kept);
         live.actor.stop(None);
+        metrics().sessions.passivated();
         true
     }
 
@@ -185,15 +194,17 @@ impl Node {
         }
     }
 
-    /// Lets any node claim the session, with this record.
-    pub(super) async fn release(&self, live: &LiveSession, record: Bytes) {
+    /// Lets any node claim the session, with this record; whether the store has it.
+    pub(super) async fn release(&self, live: &LiveSession, record: Bytes) -> bool {
         let directory = &self.carrier.store.directory;
         let released = directory
             .release(&live.id, live.epoch, record, self.config.record_life())
             .await;
         if let Err(error) = released {
             tracing::warn!(session = %live.id, %error, "could not store a session's record");
+            return false;
         }
+        true
     }
 
     pub(crate) async fn close(&self, to: &SessionRef) -> Result<(), GatewayError> {
@@ -202,18 +213,20 @@ impl Node {
         if self.live(&live.id).is_none() {
             return Err(GatewayError::NotFound);
         }
-        self.end(&live, "the session was ended by its client").await;
+        let told = "the session was ended by its client";
+        self.end(&live, EndReason::Deleted, told).await;
         Ok(())
     }
 
-    /// Ends a live session for good.
-    pub(super) async fn end(&self, live: &Arc<LiveSession>, reason: &str) {
+    /// Ends a live session for good; its calls are told why.
+    pub(super) async fn end(&self, live: &Arc<LiveSession>, why: EndReason, told: &str) {
         let subscriptions = self.subscriptions(live).await;
         for slot in live.end().await {
-            slot.cancel(reason);
+            slot.cancel(told);
         }
         live.streams.end();
         self.remove_live(live);
+        measure::ended(&live.about(), why);
         let removed = self
             .carrier
             .store

@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use shoal_ports::{EventStream, GatewayError, SessionRef};
 use shoal_protocol::{EventId, StreamId};
+use shoal_telemetry::metrics::ResumeOutcome;
+use shoal_telemetry::trace::{self, TraceContext, attributes as key, names};
 
 use super::Node;
 use crate::live::{LiveSession, log_failed};
+use crate::measure;
 use crate::state::Input;
 use crate::streams::Attachment;
 
@@ -19,13 +22,12 @@ impl Node {
         let live = self.find(to).await?;
         let failed = |error| log_failed(&error, &self.config);
         match cursor {
-            Some(cursor) if cursor.stream != StreamId::STANDALONE => {
-                let attachment = self.carrier.resume_stream(&live, cursor, false);
-                Ok(attachment.await?.stream)
-            }
             Some(cursor) => {
-                let attachment = live.streams.resume(cursor, false).await.map_err(failed)?;
-                Ok(self.attached(&live, attachment).await)
+                let attachment = self.resume(&live, cursor, to.trace.as_ref()).await?;
+                match cursor.stream {
+                    StreamId::STANDALONE => Ok(self.attached(&live, attachment).await),
+                    _ => Ok(attachment.stream),
+                }
             }
             None => {
                 let tail = live.streams.standalone().await.map_err(failed)?;
@@ -45,6 +47,35 @@ impl Node {
         }
     }
 
+    async fn resume(
+        &self,
+        live: &LiveSession,
+        cursor: EventId,
+        trace: Option<&TraceContext>,
+    ) -> Result<Attachment, GatewayError> {
+        let mut span = trace::internal(names::STREAM_RESUME)
+            .parent(trace)
+            .start_with(|set| {
+                set.set(key::MCP_SESSION_ID, live.id.as_str())
+                    .set(key::STREAM_ID, &cursor.stream.to_string())
+                    .set(key::ROLE, "session");
+            });
+        let resumed = match cursor.stream {
+            StreamId::STANDALONE => {
+                let resumed = live.streams.resume(cursor, false).await;
+                resumed.map_err(|error| log_failed(&error, &self.config))
+            }
+            _ => self.carrier.resume_stream(live, cursor, false).await,
+        };
+        let outcome = measure::resumed(resumed.as_ref().map(|it| it.outcome));
+        let outcome = outcome.map_or("moved", ResumeOutcome::as_str);
+        match &resumed {
+            Ok(_) => span.set(key::OUTCOME, outcome),
+            Err(error) => span.record_error_with(outcome, &error.to_string()),
+        }
+        resumed
+    }
+
     /// The session knows that somebody listens, for as long as that is so.
     async fn attached(
         self: &Arc<Self>,
@@ -55,7 +86,7 @@ impl Node {
             stream,
             generation,
             reading,
-            orphaned: _,
+            ..
         } = attachment;
         self.tell(live, Input::Listening(generation)).await;
         let (node, live) = (Arc::downgrade(self), live.clone());

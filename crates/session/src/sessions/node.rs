@@ -71,6 +71,8 @@ pub(crate) struct About {
     pub(crate) client: Option<Arc<str>>,
     pub(crate) revision: Option<Revision>,
     pub(crate) transport: SessionTransport,
+    /// In milliseconds since 1970, if that is known.
+    pub(crate) opened_at: Option<u64>,
 }
 
 impl Node {
@@ -87,6 +89,7 @@ impl Node {
                 config: config.clone(),
                 store,
                 dispatcher,
+                running: Arc::default(),
             }),
             config,
             subscribers: Subscribers::default(),
@@ -133,6 +136,17 @@ impl Node {
             .iter()
             .map(|entry| entry.value().clone())
             .collect()
+    }
+
+    /// Sessions that have an actor.
+    pub(crate) fn live_count(&self) -> usize {
+        self.live.len()
+    }
+
+    /// Inputs that wait for actors.
+    pub(crate) fn waiting(&self) -> usize {
+        let waiting = |live: &LiveSession| live.waiting.load(Ordering::Relaxed);
+        self.live.iter().map(|live| waiting(live.value())).sum()
     }
 
     pub(crate) fn insert_live(&self, live: Arc<LiveSession>) {

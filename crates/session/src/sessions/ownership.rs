@@ -6,10 +6,13 @@ use std::sync::atomic::Ordering;
 
 use futures::StreamExt as _;
 use shoal_ports::{Claim, Epoch, GatewayError, RunningStream, SessionId, SessionRef, StoreError};
+use shoal_protocol::EventId;
+use shoal_telemetry::metrics::{ClaimReason, EndReason, HandOverOutcome, metrics};
 
-use super::Node;
-use crate::call::TakenOver;
+use super::{About, Node, TakingOver};
+use crate::call::{TakenOver, brought_by};
 use crate::live::{LiveSession, log_failed, store_failed};
+use crate::measure;
 use crate::record::Record;
 use crate::state::SessionState;
 
@@ -54,11 +57,16 @@ impl Node {
     }
 
     async fn wake_own(&self, to: &SessionRef) -> Result<Arc<LiveSession>, GatewayError> {
-        let claim = match self.claim(to).await {
+        let claim = match self.claim(to, ClaimReason::Woken).await {
             Ok(claim) => claim,
             Err(error) => {
-                if matches!(error, GatewayError::Moved { .. } | GatewayError::NotFound) {
-                    self.forget_passive(&to.session).await;
+                let why = match error {
+                    GatewayError::Moved { .. } => Some(EndReason::Lost),
+                    GatewayError::NotFound => Some(EndReason::Expired),
+                    _ => None,
+                };
+                if let Some(why) = why {
+                    self.forget_passive(&to.session, why).await;
                 }
                 return Err(error);
             }
@@ -73,7 +81,7 @@ impl Node {
 
     /// Gives up a sleeping session that somebody asks for; the others follow with the lease.
     async fn hand_over_sleeping(&self, to: &SessionRef) -> Result<(), GatewayError> {
-        let claim = self.claim(to).await?;
+        let claim = self.claim(to, ClaimReason::HandedOver).await?;
         let directory = &self.carrier.store.directory;
         let released = directory
             .release(
@@ -83,8 +91,12 @@ impl Node {
                 self.config.record_life(),
             )
             .await;
+        metrics().sessions.handed_over(match released {
+            Ok(()) => HandOverOutcome::Released,
+            Err(_) => HandOverOutcome::Failed,
+        });
         released.map_err(|error| store_failed(&error, &self.config))?;
-        self.forget_passive(&to.session).await;
+        self.drop_passive(&to.session).await;
         self.moves.handed_over.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
@@ -102,20 +114,30 @@ impl Node {
                 owner: placed.owner,
             });
         }
-        self.reserve_taken_over(&to.principal)?;
-        let taken = self.claim_and_resume(to).await;
-        match &taken {
-            Ok(live) => {
+        let mut taking_over = TakingOver::begin(to);
+        let failed = |error: &GatewayError| taking_over.failed(error);
+        self.reserve_taken_over(&to.principal).inspect_err(failed)?;
+        match self.claim_and_enter(to, &mut taking_over).await {
+            Ok((live, calls)) => {
                 self.moves.taken_over.fetch_add(1, Ordering::Relaxed);
                 tracing::debug!(session = %live.id, epoch = live.epoch.0, "took a session over");
+                self.resume_all(&live, calls, taking_over);
+                Ok(live)
             }
-            Err(_) => self.unreserve(&to.principal),
+            Err(error) => {
+                taking_over.failed(&error);
+                self.unreserve(&to.principal);
+                Err(error)
+            }
         }
-        taken
     }
 
-    async fn claim_and_resume(&self, to: &SessionRef) -> Result<Arc<LiveSession>, GatewayError> {
-        let claim = self.claim(to).await?;
+    async fn claim_and_enter(
+        &self,
+        to: &SessionRef,
+        taking_over: &mut TakingOver,
+    ) -> Result<(Arc<LiveSession>, Calls), GatewayError> {
+        let claim = self.claim(to, ClaimReason::TakenOver).await?;
         let mut record = read(&claim)?;
         // Nobody listened for it in between.
         record.updated.extend(record.subscriptions.iter().cloned());
@@ -123,24 +145,38 @@ impl Node {
         let running = self.carrier.store.journal.running(&to.session, claim.epoch);
         let running = running.await;
         let running = running.map_err(|error| log_failed(&error, &self.config))?;
+        if taking_over.is_traced() {
+            let calls = running.iter().flat_map(|stream| &stream.calls);
+            let brought = calls.filter_map(|call| brought_by(&call.entry.start));
+            brought.for_each(|brought| taking_over.found(&brought));
+        }
         let mut state = SessionState::new(to.session.clone(), record, self.limits());
         let calls = enter(&mut state, running);
         let live = self.spawn(to.session.clone(), state, claim.epoch).await?;
+        self.subscribe_again(&live, subscriptions);
+        Ok((live, calls))
+    }
+
+    /// Goes on with the calls of a session that was taken over.
+    fn resume_all(&self, live: &Arc<LiveSession>, calls: Calls, mut taking_over: TakingOver) {
+        let running = calls.iter().map(|(_, calls)| calls.len()).sum();
+        taking_over.done(live.epoch.0, running);
+        let taking_over = Arc::new(taking_over);
         for (last, calls) in calls {
             let tail = live.streams.begin(last);
             for call in calls {
                 self.moves.resumed_calls.fetch_add(1, Ordering::Relaxed);
                 let (carrier, live, tail) = (self.carrier.clone(), live.clone(), tail.clone());
-                tokio::spawn(async move { carrier.resume(live, call, tail).await });
+                let taking_over = taking_over.clone();
+                tokio::spawn(async move { carrier.resume(live, call, tail, taking_over).await });
             }
         }
-        self.subscribe_again(&live, subscriptions);
-        Ok(live)
     }
 
-    async fn claim(&self, to: &SessionRef) -> Result<Claim, GatewayError> {
+    async fn claim(&self, to: &SessionRef, why: ClaimReason) -> Result<Claim, GatewayError> {
         let directory = &self.carrier.store.directory;
         let claim = directory.claim(&to.session, &self.id).await;
+        measure::claimed(why, &claim);
         claim.map_err(|error| store_failed(&error, &self.config))
     }
 
@@ -168,6 +204,7 @@ impl Node {
             return;
         }
         self.moves.lost.fetch_add(1, Ordering::Relaxed);
+        measure::ended(&live.about(), EndReason::Lost);
         let subscriptions = self.subscriptions(live).await;
         live.end().await;
         live.actor.stop(None);
@@ -176,11 +213,17 @@ impl Node {
     }
 
     /// Drops what is left of a sleeping session that another node owns now, or nobody.
-    pub(super) async fn forget_passive(&self, session: &SessionId) {
-        if let Some((_, passive)) = self.passive.remove(session) {
-            self.unreserve(&passive.principal);
-            self.unsubscribe_all(session, passive.subscriptions).await;
+    pub(super) async fn forget_passive(&self, session: &SessionId, why: EndReason) {
+        if let Some(about) = self.drop_passive(session).await {
+            measure::ended(&about, why);
         }
+    }
+
+    async fn drop_passive(&self, session: &SessionId) -> Option<About> {
+        let (_, passive) = self.passive.remove(session)?;
+        self.unreserve(&passive.principal);
+        self.unsubscribe_all(session, passive.subscriptions).await;
+        Some(passive.about)
     }
 
     /// Clears away what was lost without anybody asking for it since.
@@ -213,10 +256,15 @@ impl Node {
         let _turn = live.saving.lock().await;
         live.end().await;
         let Some(record) = live.snapshot().await else {
+            metrics().sessions.handed_over(HandOverOutcome::Failed);
             return false;
         };
         let subscriptions = self.subscriptions(live).await;
-        self.release(live, record).await;
+        let released = match self.release(live, record).await {
+            true => HandOverOutcome::Released,
+            false => HandOverOutcome::Failed,
+        };
+        metrics().sessions.handed_over(released);
         // Only now may readers look for the next owner.
         live.lose();
         self.remove_live(live);
@@ -251,7 +299,7 @@ impl Node {
             let held = self.carrier.store.directory.held(some).await?;
             for ((session, _), held) in some.iter().zip(held) {
                 if !held {
-                    self.forget_passive(session).await;
+                    self.forget_passive(session, EndReason::Lost).await;
                 }
             }
         }
@@ -261,11 +309,11 @@ impl Node {
     }
 }
 
-/// Enters running calls into the state; the calls of each stream, and where it stands.
-fn enter(
-    state: &mut SessionState,
-    running: Vec<RunningStream>,
-) -> Vec<(shoal_protocol::EventId, Vec<TakenOver>)> {
+/// The calls of each stream, and where it stands.
+type Calls = Vec<(EventId, Vec<TakenOver>)>;
+
+/// Enters running calls into the state.
+fn enter(state: &mut SessionState, running: Vec<RunningStream>) -> Calls {
     let enter_one = |state: &mut SessionState, journaled: shoal_ports::JournaledCall| TakenOver {
         slot: state.take_over(journaled.entry.request.clone(), journaled.entry.call),
         caller: state.caller().clone(),

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use shoal_ports::SessionRef;
+use shoal_telemetry::metrics::EndReason;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
@@ -64,9 +65,15 @@ impl Node {
 
     async fn expire(&self, session: &SessionRef) {
         match self.wake(session).await {
-            Ok(live) => self.end(&live, "the session was idle for too long").await,
+            Ok(live) => {
+                let told = "the session was idle for too long";
+                self.end(&live, EndReason::Expired, told).await;
+            }
             // The store has let go of it, or another node has it, or nobody can tell: it is not kept here.
-            Err(_) => self.forget_passive(&session.session).await,
+            Err(_) => {
+                self.forget_passive(&session.session, EndReason::Expired)
+                    .await;
+            }
         }
     }
 }

@@ -17,7 +17,11 @@ impl SessionState {
         params: Option<&RawJson>,
     ) -> Effect {
         match self.calls.get(running) {
-            Some(slot) => Effect::Ask(request(&name_of(slot.call(), ask), method.as_str(), params)),
+            Some(slot) => Effect::Ask(request(
+                &question_id(slot.call(), ask),
+                method.as_str(),
+                params,
+            )),
             None => Effect::AskRefused,
         }
     }
@@ -39,7 +43,8 @@ impl SessionState {
     }
 }
 
-fn name_of(call: CallId, ask: AskId) -> RequestId {
+/// The id of what a call asks the client.
+pub(crate) fn question_id(call: CallId, ask: AskId) -> RequestId {
     RequestId::from_string(&format!("{call}.{}", ask.0))
 }
 

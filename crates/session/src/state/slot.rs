@@ -5,6 +5,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use shoal_ports::{Answered, AskId, CallControl, CallId};
 use shoal_protocol::Outcome;
+use shoal_telemetry::metrics::Failure;
+use shoal_telemetry::trace::{Span, attributes as key};
 use tokio::sync::oneshot;
 
 /// Joins a session's request to the call that runs for it. Made before the call is dispatched or found
@@ -19,6 +21,8 @@ struct SlotState {
     control: Option<Arc<dyn CallControl>>,
     cancelled: Option<String>,
     answers: Vec<EarlyAnswer>,
+    /// The spans of what the client has been asked and not answered, where they are kept.
+    asked: Vec<(AskId, Span)>,
 }
 
 /// An answer that came before the call could be steered.
@@ -70,9 +74,25 @@ impl CallSlot {
         }
     }
 
+    /// The client is asked something; the span ends with its answer.
+    pub(crate) fn asks(&self, ask: AskId, span: Span) {
+        if span.is_recording() {
+            self.state.lock().asked.push((ask, span));
+        }
+    }
+
+    /// Whatever the client has not answered it will not answer here; `why` in a word.
+    pub(crate) fn leave_questions(&self, why: &'static str) {
+        let asked = std::mem::take(&mut self.state.lock().asked);
+        for (_, mut span) in asked {
+            span.record_error(why);
+        }
+    }
+
     /// Hands an answer of the client to the call.
     pub(crate) fn answer(&self, ask: AskId, outcome: Outcome) -> Answered {
         let mut state = self.state.lock();
+        state.answered(ask, &outcome);
         if let Some(control) = state.control.clone() {
             // The control runs outside the lock.
             drop(state);
@@ -81,6 +101,20 @@ impl CallSlot {
         let (open, arriving) = oneshot::channel();
         state.answers.push(EarlyAnswer { ask, outcome, open });
         Box::pin(async move { arriving.await.unwrap_or(false) })
+    }
+}
+
+impl SlotState {
+    /// The span of what was asked ends.
+    fn answered(&mut self, ask: AskId, outcome: &Outcome) {
+        let Some(at) = self.asked.iter().position(|(asked, _)| *asked == ask) else {
+            return;
+        };
+        let (_, mut span) = self.asked.swap_remove(at);
+        if let Outcome::Error(error) = outcome {
+            span.set(key::RPC_RESPONSE_STATUS_CODE, &error.code.to_string());
+            span.record_error(Failure::Code(error.code).error_type());
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use shoal_ports::{LoggedEvent, StreamItem};
 use shoal_protocol::{EventId, StreamId};
+use shoal_telemetry::metrics::metrics;
 use tokio::sync::mpsc::Sender;
 use tokio::sync::mpsc::error::SendTimeoutError;
 
@@ -138,6 +139,7 @@ impl Reader {
             Err(SendTimeoutError::Closed(_)) => Err(Closed),
             Err(SendTimeoutError::Timeout(_)) => {
                 self.streams.counters.cut.fetch_add(1, Ordering::Relaxed);
+                metrics().streams.cut();
                 tracing::info!(session = %self.streams.session, stream = %self.cursor.stream,
                     "cut a connection that does not read; it can resume");
                 Err(Closed)

@@ -49,6 +49,8 @@ labels! {
         HistoryGone = "history_gone",
         /// The call was safe to repeat and began again.
         Repeated = "repeated",
+        /// Nobody knows what became of the call, which is what its client is told.
+        Lost = "lost",
         /// Anything else.
         Failed = "failed",
     }

@@ -49,6 +49,8 @@ labels! {
         Deleted = "deleted",
         /// Nobody used it for too long.
         Expired = "expired",
+        /// An operator ended it.
+        Operator = "operator",
         /// It broke a limit.
         Limit = "limit",
         /// Another node is its owner now.
@@ -65,9 +67,9 @@ labels! {
         Created = "created",
         /// A message for a session that was put away.
         Woken = "woken",
-        /// Its owner is lost.
+        /// Its owner is lost, or gave it away.
         TakenOver = "taken_over",
-        /// Its owner drains and gave it away.
+        /// This node drains, and wakes one of its own only to give it away.
         HandedOver = "handed_over",
     }
 }

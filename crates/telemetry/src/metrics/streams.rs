@@ -24,6 +24,8 @@ definitions! {
         "Bytes of the events that were written to the event log.", [];
     CUT = Kind::Counter, "shoal.stream.cut", "{stream}",
         "Connections that were cut because they did not read their stream; they can resume it.", [];
+    PASSED = Kind::Counter, "shoal.stream.passed", "{message}",
+        "Messages that went past the event log to whoever listened at that moment, such as changed lists.", [];
     APPEND = Kind::Histogram(SHORT_SECONDS), "shoal.event_log.append.duration", "s",
         "Writing events to the event log, before any reader gets them.",
         [Attribute::one_of(OUTCOME, AppendOutcome::VALUES)];
@@ -85,6 +87,7 @@ pub struct StreamMetrics {
     appended: Counter,
     appended_bytes: Counter,
     cut: Counter,
+    passed: Counter,
     append: Histogram,
 }
 
@@ -98,6 +101,7 @@ impl StreamMetrics {
             appended: factory.counter(&APPENDED),
             appended_bytes: factory.counter(&APPENDED_BYTES),
             cut: factory.counter(&CUT),
+            passed: factory.counter(&PASSED),
             append: factory.histogram(&APPEND),
         }
     }
@@ -134,6 +138,11 @@ impl StreamMetrics {
     /// Events of so many bytes were written.
     pub fn appended_bytes(&self, bytes: u64) {
         self.appended_bytes.add(bytes, || []);
+    }
+
+    /// Messages were handed to a listener without being logged.
+    pub fn passed(&self, messages: u64) {
+        self.passed.add(messages, || []);
     }
 
     /// A connection that does not read was cut.

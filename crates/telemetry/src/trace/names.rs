@@ -48,6 +48,8 @@ names! {
     SESSION_RESUME_CALL = "session resume call", "internal", "session",
         "finding a running call at its worker again.";
     STREAM_RESUME = "stream resume", "internal", "session", "a client that comes back with a last event id.";
+    MCP_CLIENT = "{mcp.method.name}", "client", "session",
+        "a request to the client, such as `elicitation/create`, until its answer comes. Build the name with `mcp_name`.";
     JOURNAL_BEGIN = "journal begin", "client", "session", "writing a call down before it is dispatched.";
     EVENT_LOG_APPEND = "event log append", "client", "session", "writing events down before anybody reads them.";
     STORE = "redis {db.operation.name}", "client", "store-redis",

@@ -7,8 +7,7 @@ use shoal_telemetry::metrics::{
     CircuitState, ClaimOutcome, ClaimReason, Direction, EndReason, EntryKind, Failure,
     HandOverOutcome, HttpRequest, HttpVersion, LeaseOutcome, LinkKind, NameKind, NodeState,
     Operation, QueueOutcome, QuotaOutcome, RefusalReason, ResumeOutcome, RetryReason, Role,
-    SessionState, ShedReason, StoreOutcome, StreamKind, TakeOver, TaskStatus, Transport,
-    WorkerState, metrics,
+    SessionState, ShedReason, StoreOutcome, StreamKind, TakeOver, Transport, WorkerState, metrics,
 };
 
 pub(crate) const MOMENT: Duration = Duration::from_millis(3);
@@ -56,9 +55,9 @@ pub(crate) fn record_all() {
     all.streams.appended(MOMENT, 3, AppendOutcome::Stale);
     all.streams.appended_bytes(90);
     all.streams.cut();
+    all.streams.passed(2);
     all.journal.begun(MOMENT, BeginOutcome::Begun);
     all.journal.attached(AttachOutcome::Attached);
-    all.tasks.changed(TaskStatus::Working);
     all.pools.waited("math", MOMENT, QueueOutcome::Dispatched);
     all.pools.called("math", MOMENT, CallOutcome::Completed);
     all.pools.shed("math", ShedReason::QueueFull);
@@ -98,7 +97,6 @@ pub(crate) fn observe_all() {
         all.streams.observe_log_bytes(|| 4),
         all.streams.observe_log_events(|| 5),
         all.journal.observe_running(|| 6),
-        all.tasks.observe_held(|to| to(TaskStatus::Working, 7)),
         all.pools.observe_in_flight(|to| to("math", 8)),
         all.pools.observe_queued(|to| to("math", 9)),
         all.pools.observe_capacity(|to| to("math", 10)),

@@ -78,6 +78,7 @@ async fn a_trace_goes_on_when_the_owner_of_the_session_is_killed() {
         "worker run",
         "worker attach",
         "session resume call",
+        "session take over",
     ];
     // What the killed node had not sent is lost, and what it had sent may hang below that; everything else hangs
     // together.
@@ -114,6 +115,14 @@ async fn a_trace_goes_on_when_the_owner_of_the_session_is_killed() {
     // The new owner found the call at its worker, below the span that the client knows.
     let resumed = one(&spans, "session resume call");
     assert_eq!(resumed.span.parent_span_id, server.span.span_id);
+    // Taking the session over was one step, which points to the calls that it found.
+    let taken_over = one(&spans, "session take over");
+    assert_eq!(taken_over.attribute("mcp.session.id"), client.session());
+    assert_eq!(taken_over.attribute("shoal.calls"), "1");
+    assert_eq!(taken_over.attribute("shoal.outcome"), "done");
+    let mut links = taken_over.span.links.iter().map(|link| &link.span_id);
+    let found = links.any(|link| *link == server.span.span_id);
+    assert!(found, "{}", drawn(&spans));
     let run = one(&spans, "worker run");
     let attach = one(&spans, "worker attach");
     let links: Vec<_> = attach.span.links.iter().map(|link| &link.span_id).collect();
@@ -174,4 +183,43 @@ async fn every_hop_of_a_call_is_in_its_trace() {
         .map(|span| span.resource["service.instance.id"].clone());
     let roles: std::collections::BTreeSet<_> = roles.collect();
     assert_eq!(roles.len(), 3, "edge, session node and worker: {roles:?}");
+}
+
+#[tokio::test]
+async fn what_a_tool_asks_its_client_is_in_the_trace() {
+    let collector = Collector::start().await;
+    let cluster = start(traced(&collector)).await;
+    let client = Client::open(cluster.url()).await;
+    let arguments = json!({ "nonce": "asked" });
+    let mut events = client.stream_with(1, "ask", &arguments, meta()).await;
+    let question = events.next().await.unwrap();
+    let error = json!({ "code": -32601, "message": "nobody is here" });
+    let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "error": error });
+    assert_eq!(client.post(&answer).await.status, 202);
+    events.rest().await;
+
+    // One span for the session that asks its client, whatever else has to do with the question.
+    let asks = |span: &&Span| {
+        let owner = span.attribute("shoal.role") == "session" && span.span.kind == 3;
+        owner && span.name() == "elicitation/create"
+    };
+    let spans = collector
+        .wait_for(&TRACE, |spans| {
+            spans.iter().any(|span| asks(&span)) && names(spans).contains(&"session call")
+        })
+        .await;
+    let asked: Vec<_> = spans.iter().filter(asks).collect();
+    assert_eq!(asked.len(), 1, "{}", drawn(&spans));
+    let call = one(&spans, "session call");
+    assert_eq!(asked[0].span.parent_span_id, call.span.span_id);
+    for (key, value) in [
+        ("mcp.method.name", "elicitation/create"),
+        ("mcp.session.id", client.session()),
+        ("mcp.protocol.version", "2025-11-25"),
+        ("jsonrpc.request.id", question["id"].as_str().unwrap()),
+        ("rpc.response.status_code", "-32601"),
+        ("error.type", "-32601"),
+    ] {
+        assert_eq!(asked[0].attribute(key), value, "{key} of {}", drawn(&spans));
+    }
 }

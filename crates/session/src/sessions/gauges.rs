@@ -1,0 +1,41 @@
+//! What metrics read of a node's sessions when somebody looks.
+
+use std::sync::{Arc, Weak};
+
+use shoal_telemetry::metrics::{ActorKind, Registration, SessionState, metrics};
+
+use super::Node;
+
+/// Lets the node be observed for as long as this is kept.
+pub(super) fn observe(node: &Arc<Node>) -> Vec<Registration> {
+    let all = metrics();
+    vec![
+        all.sessions.observe_held(reading(node, |node, report| {
+            report(SessionState::Active, node.live_count() as u64);
+            report(SessionState::Passive, node.passive.len() as u64);
+        })),
+        all.actors.observe_alive(reading(node, |node, report| {
+            report(ActorKind::Session, node.live_count() as u64);
+        })),
+        all.actors.observe_mailbox(reading(node, |node, report| {
+            report(ActorKind::Session, node.waiting() as u64);
+        })),
+        all.journal.observe_running({
+            let running = node.carrier.running.clone();
+            move || running.load(std::sync::atomic::Ordering::Relaxed) as u64
+        }),
+    ]
+}
+
+/// Reads a node that is there still, and keeps none alive.
+fn reading<L: 'static>(
+    node: &Arc<Node>,
+    read: impl Fn(&Node, &mut dyn FnMut(L, u64)) + Send + Sync + 'static,
+) -> impl Fn(&mut dyn FnMut(L, u64)) + Send + Sync + 'static {
+    let node: Weak<Node> = Arc::downgrade(node);
+    move |report| {
+        if let Some(node) = node.upgrade() {
+            read(&node, report);
+        }
+    }
+}
