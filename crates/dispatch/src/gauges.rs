@@ -117,13 +117,10 @@ fn list(shared: &Weak<Shared>, report: &mut dyn FnMut(&str, EntryKind, u64)) {
     }
 }
 
-/// Lets metrics use the names of a new view: those that clients call tools and prompts by, and those that their
+/// Lets metrics, and names of spans, use the names of a new view: those that clients call tools and prompts by, and those that their
 /// backends do. What was known stays known, since some of what is said of it comes late, and a process may have
 /// several dispatchers.
 pub(crate) fn name(view: &View, before: &Arc<Catalog>) {
-    if !metrics::enabled() {
-        return;
-    }
     let known = &metrics().known;
     known.add(NameKind::Pool, view.pools.keys().map(Arc::clone));
     if !Arc::ptr_eq(&view.catalog, before) {
