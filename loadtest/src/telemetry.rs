@@ -78,7 +78,8 @@ impl Comparison {
 pub(crate) async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::Result<Comparison> {
     let mut turns: Vec<Vec<Turn>> = vec![Vec::new(); CASES.len()];
     for round in 1..=options.rounds {
-        for (case, turns) in CASES.iter().zip(&mut turns) {
+        for index in order(round) {
+            let case = &CASES[index];
             if case.deployment == Deployment::Cluster && !options.cluster {
                 continue;
             }
@@ -87,7 +88,7 @@ pub(crate) async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::R
                 progress(&format!("round {round}/{} {name}: {line}", options.rounds));
             };
             let turn = turn::turn(case, &options.shoal, options, progress).await;
-            turns.push(turn.with_context(|| format!("case {name}"))?);
+            turns[index].push(turn.with_context(|| format!("case {name}"))?);
         }
     }
     let rows = row::rows(&turns);
@@ -102,6 +103,12 @@ pub(crate) async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::R
         judgements: verdict::judge(&rows),
         rows,
     })
+}
+
+/// The cases of a round: each round begins with another, or what comes first would always meet the machine at rest.
+fn order(round: usize) -> impl Iterator<Item = usize> {
+    let first = round * CASES.len() / 2 + round / 2;
+    (first..first + CASES.len()).map(|turn| turn % CASES.len())
 }
 
 impl fmt::Display for Comparison {
@@ -135,5 +142,24 @@ impl fmt::Display for Comparison {
             write!(out, "\n{judgement}")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::case::CASES;
+    use super::order;
+
+    #[test]
+    fn every_round_has_every_case_and_begins_with_another() {
+        let rounds: Vec<Vec<usize>> = (1..=4).map(|round| order(round).collect()).collect();
+        for round in &rounds {
+            let cases: HashSet<usize> = round.iter().copied().collect();
+            assert_eq!((round.len(), cases.len()), (CASES.len(), CASES.len()));
+        }
+        let first: HashSet<usize> = rounds.iter().map(|round| round[0]).collect();
+        assert_eq!(first.len(), rounds.len());
     }
 }

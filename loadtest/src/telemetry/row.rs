@@ -17,8 +17,9 @@ pub(super) struct Row {
     pub(super) part: Part,
     /// User and system time of the server.
     pub(super) cpu_us_per_call: Measured,
-    /// How many times the CPU time without telemetry; 0 without that row.
-    pub(super) times_off: f64,
+    /// How many times the CPU time without telemetry in the same round, as a slow minute of the machine falls on
+    /// both; `None` without that row.
+    pub(super) times_off: Option<Measured>,
     pub(super) p50_us: Measured,
     pub(super) p99_us: Measured,
     pub(super) calls_per_s: Measured,
@@ -39,7 +40,7 @@ pub(super) struct Measured {
     pub(super) median: f64,
     /// How far the rounds lie apart: the greatest less the least, over the median.
     pub(super) noise: f64,
-    rounds: Vec<f64>,
+    pub(super) rounds: Vec<f64>,
 }
 
 impl Measured {
@@ -70,7 +71,7 @@ pub(super) fn rows(turns: &[Vec<Turn>]) -> Vec<Row> {
                 deployment: case.deployment,
                 part: case.part,
                 cpu_us_per_call: of(RunReport::cpu_us_per_call),
-                times_off: 0.0,
+                times_off: None,
                 p50_us: of(|report| report.latency.p50_us),
                 p99_us: of(|report| report.latency.p99_us),
                 calls_per_s: of(|report| report.calls_per_s),
@@ -85,16 +86,20 @@ pub(super) fn rows(turns: &[Vec<Turn>]) -> Vec<Row> {
             }
         })
         .collect();
-    let off: Vec<(Deployment, f64)> = rows
+    let off: Vec<(Deployment, Vec<f64>)> = rows
         .iter()
         .filter(|row| row.part == Part::Off)
-        .map(|row| (row.deployment, row.cpu_us_per_call.median))
+        .map(|row| (row.deployment, row.cpu_us_per_call.rounds.clone()))
         .collect();
     for row in &mut rows {
         let off = off
             .iter()
             .find(|(deployment, _)| *deployment == row.deployment);
-        row.times_off = off.map_or(0.0, |(_, off)| row.cpu_us_per_call.median / off);
+        let cpu_us = &row.cpu_us_per_call.rounds;
+        row.times_off = off.map(|(_, off)| {
+            let ratios = cpu_us.iter().zip(off).map(|(with, without)| with / without);
+            Measured::of(ratios.collect())
+        });
     }
     rows
 }
@@ -119,11 +124,13 @@ pub(super) fn write_rows(out: &mut fmt::Formatter<'_>, rows: &[Row]) -> fmt::Res
     for row in rows {
         writeln!(
             out,
-            "{:<24} {:>11.2} {:>6} {:>6.2} {:>8.0} {:>8.0} {:>6} {:>9.0} {:>6} {:>9} {:>9}",
+            "{:<24} {:>11.2} {:>6} {:>6} {:>8.0} {:>8.0} {:>6} {:>9.0} {:>6} {:>9} {:>9}",
             row.case,
             row.cpu_us_per_call.median,
             percent(row.cpu_us_per_call.noise),
-            row.times_off,
+            row.times_off
+                .as_ref()
+                .map_or("-".to_owned(), |times| format!("{:.2}", times.median)),
             row.p50_us.median,
             row.p99_us.median,
             percent(row.p99_us.noise),

@@ -37,8 +37,10 @@ enum Finding {
     /// What telemetry costs.
     Cost {
         times_off: f64,
-        /// The spread of its own rounds or of those without telemetry, whichever is greater.
-        noise: f64,
+        /// In the round in which it was least.
+        least: f64,
+        /// In the round in which it was greatest.
+        greatest: f64,
     },
     /// What it changes that the collector is down.
     Outage { calls_per_s: Change, p99: Change },
@@ -60,7 +62,7 @@ pub(super) fn judge(rows: &[Row]) -> Vec<Judgement> {
     };
     let judged = rows.iter().filter_map(|row| {
         let (finding, verdict) = match row.part {
-            Part::Sampled => cost(row, beside(row, Part::Off)?),
+            Part::Sampled => cost(row.times_off.as_ref()?),
             Part::Outage => outage(row, beside(row, Part::Sampled)?),
             Part::Off | Part::Shown => return None,
         };
@@ -73,14 +75,21 @@ pub(super) fn judge(rows: &[Row]) -> Vec<Judgement> {
     judged.collect()
 }
 
-fn cost(row: &Row, off: &Row) -> (Finding, Verdict) {
-    let times_off = row.times_off;
-    let noise = row.cpu_us_per_call.noise.max(off.cpu_us_per_call.noise);
-    let verdict = match times_off < MOST_TIMES_OFF {
-        true => Verdict::Held,
-        false => Verdict::NotHeld,
+/// Rounds on both sides of the limit leave it open, whatever their median.
+fn cost(times_off: &Measured) -> (Finding, Verdict) {
+    let rounds = || times_off.rounds.iter().copied();
+    let held = rounds().filter(|times| *times < MOST_TIMES_OFF).count();
+    let verdict = match held {
+        0 => Verdict::NotHeld,
+        all if all == times_off.rounds.len() => Verdict::Held,
+        _ => Verdict::TooNoisy,
     };
-    (Finding::Cost { times_off, noise }, verdict)
+    let finding = Finding::Cost {
+        times_off: times_off.median,
+        least: rounds().fold(f64::INFINITY, f64::min),
+        greatest: rounds().fold(f64::NEG_INFINITY, f64::max),
+    };
+    (finding, verdict)
 }
 
 fn outage(row: &Row, healthy: &Row) -> (Finding, Verdict) {
@@ -115,10 +124,14 @@ impl fmt::Display for Judgement {
         };
         write!(out, "{}: {verdict}: ", self.case)?;
         match &self.finding {
-            Finding::Cost { times_off, noise } => write!(
+            Finding::Cost {
+                times_off,
+                least,
+                greatest,
+            } => write!(
                 out,
-                "{times_off:.2} × off by CPU time, less than {MOST_TIMES_OFF} is promised (noise {})",
-                percent(*noise)
+                "{times_off:.2} × off by CPU time, {least:.2} to {greatest:.2} in single rounds; less than \
+                 {MOST_TIMES_OFF} is promised"
             ),
             Finding::Outage { calls_per_s, p99 } => write!(
                 out,

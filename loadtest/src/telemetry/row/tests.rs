@@ -32,9 +32,23 @@ fn each_deployment_is_compared_with_its_own_case_without_telemetry() {
         .map(|case| vec![turn(cpu_us(case.name), None); 2])
         .collect();
     let rows = rows(&turns);
-    let of = |name: &str| rows.iter().find(|row| row.case == name).unwrap().times_off;
+    let of = |name: &str| {
+        let row = rows.iter().find(|row| row.case == name).unwrap();
+        row.times_off.as_ref().unwrap().median
+    };
     assert_eq!((of("off"), of("metrics")), (1.0, 1.1));
     assert_eq!((of("cluster off"), of("cluster traces 10 %")), (1.0, 1.3));
+}
+
+#[test]
+fn each_round_is_compared_with_the_same_round() {
+    let mut turns: Vec<Vec<Turn>> = vec![Vec::new(); CASES.len()];
+    // The machine was slow in the second round, and slower yet in the third.
+    turns[0] = [10.0, 20.0, 40.0].map(|cpu_us| turn(cpu_us, None)).to_vec();
+    turns[1] = [11.0, 24.0, 44.0].map(|cpu_us| turn(cpu_us, None)).to_vec();
+    let times_off = rows(&turns)[1].times_off.clone().unwrap();
+    assert_eq!(times_off.rounds, [1.1, 1.2, 1.1]);
+    assert_eq!(times_off.median, 1.1);
 }
 
 #[test]

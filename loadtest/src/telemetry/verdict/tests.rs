@@ -55,6 +55,15 @@ fn what_sampling_costs_is_judged_by_cpu_time_alone() {
 }
 
 #[test]
+fn rounds_on_both_sides_of_the_limit_leave_the_cost_open() {
+    let rounds = [1.1, 1.2, 1.1].map(|cpu_us| (cpu_us, 100.0, 100.0));
+    assert_eq!(
+        verdict(Part::Sampled, &rounds, &[ROUND; 3]),
+        Verdict::TooNoisy
+    );
+}
+
+#[test]
 fn an_outage_may_change_no_more_than_rounds_differ_by() {
     let healthy = [(1.0, 90.0, 95.0), ROUND, (1.0, 100.0, 105.0)];
     for (round, due) in [
