@@ -78,6 +78,8 @@ pub struct Appended {
     pub last: EventId,
     /// Whether the stream is finished: its last call has ended.
     pub finished: bool,
+    /// Bytes of events that the log now keeps for the session.
+    pub kept: u64,
 }
 
 /// A piece of a stream.

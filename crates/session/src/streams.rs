@@ -10,7 +10,7 @@ mod tail;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -56,6 +56,8 @@ pub(crate) struct Streams {
     config: Arc<SessionConfig>,
     counters: Arc<StreamCounters>,
     tails: Mutex<HashMap<StreamId, Arc<Tail>>>,
+    /// Bytes that the log kept for the session at the last append.
+    kept: AtomicU64,
     /// Fires when the session ends.
     ended: CancellationToken,
     /// Fires when this node does not own the session any more: nothing is written from then on.
@@ -96,6 +98,7 @@ impl Streams {
             config,
             counters,
             tails: Mutex::default(),
+            kept: AtomicU64::new(0),
             ended: CancellationToken::new(),
             lost: CancellationToken::new(),
             moved: CancellationToken::new(),
@@ -165,6 +168,11 @@ impl Streams {
         })
     }
 
+    /// Bytes that the log kept for the session when this node last appended.
+    pub(crate) fn kept(&self) -> u64 {
+        self.kept.load(Ordering::Relaxed)
+    }
+
     async fn write(
         &self,
         tail: &Tail,
@@ -187,6 +195,7 @@ impl Streams {
         let appended = self.write_surely(append, since + patience).await;
         measure::appended(since, size, &appended);
         let appended = appended?;
+        self.kept.store(appended.kept, Ordering::Relaxed);
         tail.extend(events, appended);
         if appended.finished {
             self.tails.lock().remove(&tail.stream());

@@ -88,7 +88,12 @@ async fn sessions_are_counted_from_their_opening_to_their_end() {
     );
     let written = first.events[0].1.len() + second.events[0].1.len();
     #[expect(clippy::cast_precision_loss, reason = "two short messages")]
-    says("shoal_event_log_appended_size_bytes_total", written as f64);
+    for bytes in [
+        "shoal_event_log_appended_size_bytes_total",
+        "shoal_event_log_size_bytes",
+    ] {
+        says(bytes, written as f64);
+    }
     let back = bench.sessions.listen(&alice, Some(first.cursor())).await;
     read(&mut back.unwrap(), 1).await;
     says(

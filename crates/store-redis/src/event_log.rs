@@ -49,7 +49,11 @@ impl EventLog for RedisStore {
             sequence: appended.number()?,
         };
         let finished = appended.number::<u8>()? == 1;
-        Ok(Appended { last, finished })
+        Ok(Appended {
+            last,
+            finished,
+            kept: appended.number()?,
+        })
     }
 
     async fn last(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError> {

@@ -22,16 +22,14 @@ pub(super) async fn numbering(store: &Store) {
     assert_eq!(a.sequence, 0, "a stream begins before its first event");
     let log = &store.log;
     let last = log.append(&id, epoch, append(a, &["1", "2"])).await;
-    assert_eq!(last.unwrap().last, at(a, 2));
+    let last = last.unwrap();
+    assert_eq!((last.last, last.kept), (at(a, 2), 2));
     assert_eq!(log.last(&id, a.stream).await.unwrap(), at(a, 2));
     let same = log.append(&id, epoch, append(at(a, 2), &[])).await;
     assert_eq!(same.unwrap().last, at(a, 2), "an append of nothing");
-    let other = log.append(&id, epoch, append(b, &["x"])).await;
-    assert_eq!(
-        other.unwrap().last.sequence,
-        1,
-        "streams are numbered apart"
-    );
+    let other = log.append(&id, epoch, append(b, &["x"])).await.unwrap();
+    assert_eq!(other.last.sequence, 1, "streams are numbered apart");
+    assert_eq!(other.kept, 3, "bytes are counted together");
     let standalone = log.last(&id, StreamId::STANDALONE).await.unwrap();
     assert_eq!(standalone.sequence, 0);
     let unknown = log.last(&id, StreamId(999)).await;
@@ -72,7 +70,11 @@ pub(super) async fn trimming(store: &Store, capacity: usize) {
     let last = capacity as u64 * 4;
     for after in 0..last {
         let one = append(at(start, after), &["e"]);
-        store.log.append(&id, epoch, one).await.unwrap();
+        let appended = store.log.append(&id, epoch, one).await.unwrap();
+        assert!(
+            appended.kept <= capacity as u64,
+            "what is trimmed is not counted"
+        );
     }
     let lost = store.log.read(&id, start, 10).await;
     assert!(

@@ -89,12 +89,18 @@ impl EventLog for MemoryStore {
         append: Append,
     ) -> Result<Appended, LogError> {
         let stream = append.stream;
-        let appended = self
-            .data
-            .with_owner(session, epoch, |data| self.data.append(data, append))?;
+        let appended = self.data.with_owner(session, epoch, |data| {
+            let appended = self.data.append(data, append)?;
+            Ok((appended, data.bytes as u64))
+        })?;
+        let (appended, kept) = appended;
         let (last, finished) = appended.ok_or(LogError::Gone(NO_STREAM))?;
         let last = self.event_id(stream, last);
-        Ok(Appended { last, finished })
+        Ok(Appended {
+            last,
+            finished,
+            kept,
+        })
     }
 
     async fn last(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError> {

@@ -20,6 +20,10 @@ pub(super) fn observe(node: &Arc<Node>) -> Vec<Registration> {
         all.actors.observe_mailbox(reading(node, |node, report| {
             report(ActorKind::Session, node.waiting() as u64);
         })),
+        all.streams.observe_log_bytes({
+            let node: Weak<Node> = Arc::downgrade(node);
+            move || node.upgrade().map_or(0, |node| node.kept())
+        }),
         all.journal.observe_running({
             let running = node.carrier.running.clone();
             move || running.load(std::sync::atomic::Ordering::Relaxed) as u64

@@ -149,6 +149,12 @@ impl Node {
         self.live.iter().map(|live| waiting(live.value())).sum()
     }
 
+    /// Bytes of events that the log keeps for sessions that have an actor.
+    pub(crate) fn kept(&self) -> u64 {
+        let kept = |live: &LiveSession| live.streams.kept();
+        self.live.iter().map(|live| kept(live.value())).sum()
+    }
+
     pub(crate) fn insert_live(&self, live: Arc<LiveSession>) {
         self.live.insert(live.id.clone(), live);
     }

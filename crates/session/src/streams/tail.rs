@@ -89,7 +89,7 @@ impl Tail {
 
     /// Takes over what the log has accepted.
     pub(super) fn extend(&self, events: Vec<Bytes>, appended: Appended) {
-        let Appended { last, finished } = appended;
+        let Appended { last, finished, .. } = appended;
         let mut state = self.state.lock();
         let first = last.sequence + 1 - events.len() as u64;
         for (data, sequence) in events.into_iter().zip(first..) {
@@ -226,6 +226,7 @@ mod tests {
         let appended = Appended {
             last: at(until),
             finished: false,
+            kept: 0,
         };
         tail.extend(events, appended);
     }

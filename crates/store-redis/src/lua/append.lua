@@ -21,7 +21,8 @@ local stream = parse_stream(known[8])
 local count = #ARGV - FIRST + 1
 local noted = call == '' or not open or (not ended and tonumber(known[10] or 0) >= seen)
 if stream.last == after + count and noted then
-  return { log, stream.last, stream.till > 0 and 1 or 0 }
+  local bytes = tonumber(redis.call('HMGET', S, 'b')[1] or 0)
+  return { log, stream.last, stream.till > 0 and 1 or 0, bytes }
 end
 if stream.last ~= after then
   return STALE
@@ -76,4 +77,4 @@ if over then
 end
 save_stream(line, n, stream)
 save(line)
-return { log, stream.last, stream.till > 0 and 1 or 0 }
+return { log, stream.last, stream.till > 0 and 1 or 0, line.bytes }

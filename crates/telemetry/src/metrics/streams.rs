@@ -15,9 +15,7 @@ definitions! {
         "Clients that came back with a last event id.",
         [Attribute::one_of(OUTCOME, ResumeOutcome::VALUES)];
     LOG_BYTES = Kind::UpDownCounter, "shoal.event_log.size", "By",
-        "Bytes in the event log of the sessions that this node holds.", [];
-    LOG_EVENTS = Kind::UpDownCounter, "shoal.event_log.events", "{event}",
-        "Events in the event log of the sessions that this node holds.", [];
+        "Bytes of events that the log kept, when last written to, for the active sessions of this node.", [];
     APPENDED = Kind::Counter, "shoal.event_log.appended", "{event}",
         "Events that were written to the event log.", [];
     APPENDED_BYTES = Kind::Counter, "shoal.event_log.appended.size", "By",
@@ -83,7 +81,6 @@ pub struct StreamMetrics {
     open: Observed,
     resumes: Counter,
     log_bytes: Observed,
-    log_events: Observed,
     appended: Counter,
     appended_bytes: Counter,
     cut: Counter,
@@ -97,7 +94,6 @@ impl StreamMetrics {
             open: factory.observed(&OPEN),
             resumes: factory.counter(&RESUMES),
             log_bytes: factory.observed(&LOG_BYTES),
-            log_events: factory.observed(&LOG_EVENTS),
             appended: factory.counter(&APPENDED),
             appended_bytes: factory.counter(&APPENDED_BYTES),
             cut: factory.counter(&CUT),
@@ -120,14 +116,6 @@ impl StreamMetrics {
         read: impl Fn() -> u64 + Send + Sync + 'static,
     ) -> Registration {
         self.log_bytes.number(move || float(read()))
-    }
-
-    /// How many events are in the log.
-    pub fn observe_log_events(
-        &self,
-        read: impl Fn() -> u64 + Send + Sync + 'static,
-    ) -> Registration {
-        self.log_events.number(move || float(read()))
     }
 
     /// A client came back.

@@ -45,6 +45,7 @@ impl EventLog for LateLog {
                 ..stood
             },
             finished: append.progress.is_some_and(|progress| progress.ended),
+            kept: 0,
         };
         let mut waiting = self.waiting.lock();
         waiting.push((session.clone(), epoch, append));
