@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::definition::{Attribute, Kind, SHORT_SECONDS, definitions};
 use super::instrument::{Counter, Factory, Histogram};
 use super::labels::{KIND, OUTCOME, label, labels};
-use super::observed::{Observed, Registration, float};
+use super::observed::{Observed, Registration};
 
 definitions! {
     OPEN = Kind::UpDownCounter, "shoal.stream.open", "{stream}",
@@ -14,10 +14,6 @@ definitions! {
     RESUMES = Kind::Counter, "shoal.stream.resumes", "{resume}",
         "Clients that came back with a last event id.",
         [Attribute::one_of(OUTCOME, ResumeOutcome::VALUES)];
-    LOG_BYTES = Kind::UpDownCounter, "shoal.event_log.size", "By",
-        "Bytes in the event log of the sessions that this node holds.", [];
-    LOG_EVENTS = Kind::UpDownCounter, "shoal.event_log.events", "{event}",
-        "Events in the event log of the sessions that this node holds.", [];
     APPENDED = Kind::Counter, "shoal.event_log.appended", "{event}",
         "Events that were written to the event log.", [];
     APPENDED_BYTES = Kind::Counter, "shoal.event_log.appended.size", "By",
@@ -82,8 +78,6 @@ labels! {
 pub struct StreamMetrics {
     open: Observed,
     resumes: Counter,
-    log_bytes: Observed,
-    log_events: Observed,
     appended: Counter,
     appended_bytes: Counter,
     cut: Counter,
@@ -96,8 +90,6 @@ impl StreamMetrics {
         Self {
             open: factory.observed(&OPEN),
             resumes: factory.counter(&RESUMES),
-            log_bytes: factory.observed(&LOG_BYTES),
-            log_events: factory.observed(&LOG_EVENTS),
             appended: factory.counter(&APPENDED),
             appended_bytes: factory.counter(&APPENDED_BYTES),
             cut: factory.counter(&CUT),
@@ -112,22 +104,6 @@ impl StreamMetrics {
         read: impl Fn(&mut dyn FnMut(StreamKind, u64)) + Send + Sync + 'static,
     ) -> Registration {
         self.open.by(KIND, read)
-    }
-
-    /// How many bytes are in the log.
-    pub fn observe_log_bytes(
-        &self,
-        read: impl Fn() -> u64 + Send + Sync + 'static,
-    ) -> Registration {
-        self.log_bytes.number(move || float(read()))
-    }
-
-    /// How many events are in the log.
-    pub fn observe_log_events(
-        &self,
-        read: impl Fn() -> u64 + Send + Sync + 'static,
-    ) -> Registration {
-        self.log_events.number(move || float(read()))
     }
 
     /// A client came back.

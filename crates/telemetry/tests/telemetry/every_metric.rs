@@ -94,8 +94,6 @@ pub(crate) fn observe_all() {
         all.http.observe_active(|| 1),
         all.sessions.observe_held(|to| to(SessionState::Active, 2)),
         all.streams.observe_open(|to| to(StreamKind::Call, 3)),
-        all.streams.observe_log_bytes(|| 4),
-        all.streams.observe_log_events(|| 5),
         all.journal.observe_running(|| 6),
         all.pools.observe_in_flight(|to| to("math", 8)),
         all.pools.observe_queued(|to| to("math", 9)),
