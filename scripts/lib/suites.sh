@@ -40,8 +40,8 @@ dependencies() {
     fi
 }
 
-# Every test counts by itself. Some put stdio servers written in Python behind Shoal, and one types in
-# the curl call that Shoal prints.
+# Every test counts by itself. Some put stdio servers written in Python behind Shoal, one types in the curl
+# call that Shoal prints, and one has a Prometheus scrape a cluster.
 cargo_tests() {
     local name="unit: tests" status=0 passed failed ignored began=$SECONDS log
     if ! have python; then
@@ -54,6 +54,10 @@ cargo_tests() {
     fi
     if ! have redis; then
         fail "$name" "$(needs redis)"
+        return
+    fi
+    if ! have prometheus; then
+        fail "$name" "$(needs prometheus)"
         return
     fi
     log=$(log_of "$name")

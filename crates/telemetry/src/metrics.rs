@@ -7,6 +7,7 @@
 mod actors;
 mod catalog;
 mod definition;
+mod first;
 mod http;
 mod instrument;
 mod journal;
@@ -43,7 +44,9 @@ pub use pools::{
     CallOutcome, CircuitState, PoolMetrics, QueueOutcome, RetryReason, ShedReason, WorkerState,
 };
 pub use process::ProcessMetrics;
-pub use prometheus::{PROMETHEUS_CONTENT_TYPE, prometheus_names, prometheus_text};
+pub use prometheus::{
+    PROMETHEUS_CONTENT_TYPE, prometheus_names, prometheus_names_of, prometheus_text,
+};
 pub use routes::RouteMetrics;
 pub use rpc::{LinkKind, RpcMetrics};
 pub use security::{AuthOutcome, QuotaOutcome, SecurityMetrics};

@@ -6,6 +6,7 @@ use opentelemetry::KeyValue;
 use opentelemetry::metrics::Meter;
 
 use super::definition::{Definition, Kind};
+use super::first;
 use super::observed::{Observed, Source};
 
 /// Makes instruments; without a meter they are off.
@@ -24,11 +25,15 @@ impl Factory {
     pub(super) fn counter(&self, of: &'static Definition) -> Counter {
         debug_assert_eq!(of.kind, Kind::Counter, "{}", of.name);
         Counter(self.0.as_ref().map(|meter| {
-            meter
+            let counter = meter
                 .u64_counter(of.name)
                 .with_unit(of.unit)
                 .with_description(of.description)
-                .build()
+                .build();
+            for attributes in first::series(of) {
+                counter.add(0, &attributes);
+            }
+            counter
         }))
     }
 

@@ -53,16 +53,20 @@ pub fn prometheus_text() -> String {
 /// The names of all series that [`prometheus_text`] can show, with `_bucket`, `_sum` and `_count` of histograms.
 pub fn prometheus_names() -> impl Iterator<Item = String> {
     super::definitions()
-        .flat_map(|definition| {
-            let family = family(definition);
-            match definition.kind {
-                Kind::Histogram(_) => ["_bucket", "_sum", "_count"]
-                    .map(|suffix| format!("{family}{suffix}"))
-                    .to_vec(),
-                _ => vec![family],
-            }
-        })
+        .flat_map(prometheus_names_of)
         .chain(std::iter::once("target_info".to_owned()))
+}
+
+/// The same of one metric.
+#[must_use]
+pub fn prometheus_names_of(definition: &Definition) -> Vec<String> {
+    let family = family(definition);
+    match definition.kind {
+        Kind::Histogram(_) => ["_bucket", "_sum", "_count"]
+            .map(|suffix| format!("{family}{suffix}"))
+            .to_vec(),
+        _ => vec![family],
+    }
 }
 
 /// The name of a metric's family.

@@ -206,6 +206,28 @@ fn arrive_at_a_collector() {
 }
 
 #[test]
+fn that_count_begin_at_0() {
+    alone("metrics::that_count_begin_at_0", || {
+        let guard =
+            shoal_telemetry::init(&Telemetry::default(), &json()).expect("telemetry starts");
+        let text = prometheus_text();
+        for line in [
+            "shoal_lease_lapses_total 0",
+            "shoal_stream_resumes_total{shoal_outcome=\"history_gone\"} 0",
+        ] {
+            assert!(text.lines().any(|it| it == line), "{line}\n{text}");
+        }
+        metrics().nodes.lapsed();
+        let text = prometheus_text();
+        assert!(
+            text.lines().any(|it| it == "shoal_lease_lapses_total 1"),
+            "{text}"
+        );
+        guard.shutdown(LONG);
+    });
+}
+
+#[test]
 fn do_not_grow_with_what_clients_invent() {
     alone("metrics::do_not_grow_with_what_clients_invent", || {
         let telemetry = Telemetry::default();
