@@ -24,6 +24,7 @@ mod prometheus;
 mod routes;
 mod rpc;
 mod security;
+mod series;
 mod sessions;
 mod store;
 mod streams;

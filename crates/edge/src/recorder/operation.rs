@@ -2,10 +2,11 @@
 
 mod target;
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use http::HeaderMap;
 use http::request::Parts;
+use memchr::memmem;
 use shoal_ports::SessionId;
 use shoal_protocol::{Method, RawJson, RequestId, RequestMeta, Revision};
 use shoal_telemetry::metrics::{self, Failure, HttpVersion, Operation as Served, metrics};
@@ -23,7 +24,7 @@ struct Running {
     span: Span,
     method: Method,
     target: Option<Target>,
-    revision: Option<String>,
+    revision: Option<&'static str>,
     http: HttpVersion,
     unanswered: Unanswered,
 }
@@ -58,21 +59,18 @@ impl Operation {
             return Self(None);
         }
         let target = Target::of(came.method, came.params);
-        let mut revision = text(&came.head.headers, PROTOCOL_VERSION.as_str());
+        let revision = revision_of(&came.head.headers);
         let mut span = Span::none();
         if trace::enabled() {
-            let meta = RequestMeta::of(came.params);
-            let client = (meta.traceparent.as_deref())
-                .and_then(|parent| TraceContext::parse(parent, meta.tracestate.as_deref()));
+            let client = in_meta(came.params);
             let http = measure::parent(&came.head.headers);
-            revision = revision.or(meta.protocol_version);
             let link = http.as_ref().filter(|_| client.is_some());
             span = trace::server(|| name(came.method, target.as_ref()))
                 .parent(client.as_ref().or(http.as_ref()))
                 .link(link)
-                .started_at(SystemTime::now() - came.began.elapsed())
+                .began_at(came.began)
                 .sampling_target(named(target.as_ref()).unwrap_or_default())
-                .start_with(|set| describe(set, came, target.as_ref(), revision.as_deref()));
+                .start_with(|set| describe(set, came, target.as_ref(), revision));
         }
         Self(Some(Box::new(Running {
             span,
@@ -99,7 +97,7 @@ impl Operation {
         span.set(key::MCP_SESSION_ID, session.as_str());
         span.set_some(key::MCP_PROTOCOL_VERSION, revision);
         if let Some(revision) = revision {
-            running.revision = Some(revision.to_owned());
+            running.revision = Some(revision);
         }
     }
 
@@ -159,7 +157,7 @@ impl Running {
             tool,
             prompt,
             failure,
-            revision: self.revision.as_deref(),
+            revision: self.revision,
             http: Some(self.http),
             ..Served::new(self.method.as_str())
         };
@@ -185,6 +183,15 @@ impl Unanswered {
     }
 }
 
-fn text(headers: &HeaderMap, name: &str) -> Option<String> {
-    headers.get(name)?.to_str().ok().map(str::to_owned)
+/// The revision that a message says it follows, if that is one.
+fn revision_of(headers: &HeaderMap) -> Option<&'static str> {
+    let said = headers.get(&PROTOCOL_VERSION)?.to_str().ok()?;
+    said.parse().ok().map(Revision::as_str)
+}
+
+/// What the client's `_meta` names. Most messages name nothing, which is seen without reading their parameters.
+fn in_meta(params: Option<&RawJson>) -> Option<TraceContext> {
+    memmem::find(params?.as_str().as_bytes(), b"traceparent")?;
+    let meta = RequestMeta::of(params);
+    TraceContext::parse(meta.traceparent.as_deref()?, meta.tracestate.as_deref())
 }

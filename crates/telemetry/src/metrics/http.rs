@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::definition::{Attribute, HTTP_SECONDS, Kind, definitions};
 use super::instrument::{Counter, Factory, Histogram};
-use super::labels::{DIRECTION, KIND, REASON, label, labels};
+use super::labels::{DIRECTION, KIND, REASON, label, labels, number};
 use super::mcp::HttpVersion;
 use super::observed::{Observed, Registration, float};
 
@@ -141,7 +141,7 @@ impl HttpMetrics {
             [
                 label(METHOD, method.map_or(super::OTHER, |known| known)),
                 label(ROUTE, request.route),
-                opentelemetry::KeyValue::new(STATUS, i64::from(request.status)),
+                number(STATUS, i64::from(request.status)),
                 label(SCHEME, HTTP),
                 label(VERSION, request.version.as_str()),
             ]

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use opentelemetry::KeyValue;
-use opentelemetry::metrics::Meter;
+use opentelemetry::metrics::{self, Meter};
 
 use super::definition::{Definition, Kind};
 use super::first;
+use super::labels::Pair;
 use super::observed::{Observed, Source};
+use super::series::Series;
 
 /// Makes instruments; without a meter they are off.
 #[derive(Debug)]
@@ -33,7 +34,7 @@ impl Factory {
             for attributes in first::series(of) {
                 counter.add(0, &attributes);
             }
-            counter
+            Series::new(counter)
         }))
     }
 
@@ -43,12 +44,13 @@ impl Factory {
             _ => unreachable!("{} is defined as a histogram", of.name),
         };
         Histogram(self.0.as_ref().map(|meter| {
-            meter
+            let histogram = meter
                 .f64_histogram(of.name)
                 .with_unit(of.unit)
                 .with_description(of.description)
                 .with_boundaries(buckets.to_vec())
-                .build()
+                .build();
+            Series::new(histogram)
         }))
     }
 
@@ -98,30 +100,31 @@ impl Factory {
 
 /// Counts.
 #[derive(Debug)]
-pub(super) struct Counter(Option<opentelemetry::metrics::Counter<u64>>);
+pub(super) struct Counter(Option<Series<metrics::Counter<u64>>>);
 
 impl Counter {
     /// `attributes` is called only when metrics are on.
-    pub(super) fn add<A: AsRef<[KeyValue]>>(&self, count: u64, attributes: impl FnOnce() -> A) {
-        if let Some(counter) = &self.0 {
-            counter.add(count, attributes().as_ref());
+    pub(super) fn add<A: AsRef<[Pair]>>(&self, count: u64, attributes: impl FnOnce() -> A) {
+        if let Some(series) = &self.0 {
+            series.with(attributes().as_ref(), |bound| bound.add(count));
         }
     }
 }
 
 /// Gathers a distribution.
 #[derive(Debug)]
-pub(super) struct Histogram(Option<opentelemetry::metrics::Histogram<f64>>);
+pub(super) struct Histogram(Option<Series<metrics::Histogram<f64>>>);
 
 impl Histogram {
     /// `attributes` is called only when metrics are on.
-    pub(super) fn record<A: AsRef<[KeyValue]>>(
+    pub(super) fn record<A: AsRef<[Pair]>>(
         &self,
         duration: Duration,
         attributes: impl FnOnce() -> A,
     ) {
-        if let Some(histogram) = &self.0 {
-            histogram.record(duration.as_secs_f64(), attributes().as_ref());
+        if let Some(series) = &self.0 {
+            let seconds = duration.as_secs_f64();
+            series.with(attributes().as_ref(), |bound| bound.record(seconds));
         }
     }
 }

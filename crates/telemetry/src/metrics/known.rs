@@ -3,8 +3,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use opentelemetry::{Key, KeyValue, StringValue};
+use foldhash::fast::RandomState;
 use parking_lot::RwLock;
+
+use super::labels::{Pair, label};
 
 /// What is recorded in place of a value that nobody configured.
 pub const OTHER: &str = "_OTHER";
@@ -24,19 +26,29 @@ pub enum NameKind {
 
 /// The names that may become attribute values. Unknown until [`replace`](Self::replace)d, and then recorded as
 /// [`OTHER`].
+///
+/// A name that was known once stays in memory: operators choose few.
 #[derive(Clone, Debug, Default)]
-pub struct Known(Arc<[RwLock<HashSet<Arc<str>>>; 4]>);
+pub struct Known(Arc<[RwLock<Names>; 4]>);
+
+type Names = HashSet<&'static str, RandomState>;
 
 impl Known {
     /// From now on these names are known, and no others of that kind. Series that were recorded stay.
-    pub fn replace<N: Into<Arc<str>>>(&self, kind: NameKind, names: impl IntoIterator<Item = N>) {
-        let names = names.into_iter().map(Into::into).collect();
-        *self.set(kind).write() = names;
+    pub fn replace<N: AsRef<str>>(&self, kind: NameKind, names: impl IntoIterator<Item = N>) {
+        let mut known = self.set(kind).write();
+        let names = names.into_iter().map(|name| kept(&known, name.as_ref()));
+        let names = names.collect();
+        *known = names;
     }
 
     /// These names are known as well.
-    pub fn add<N: Into<Arc<str>>>(&self, kind: NameKind, names: impl IntoIterator<Item = N>) {
-        (self.set(kind).write()).extend(names.into_iter().map(Into::into));
+    pub fn add<N: AsRef<str>>(&self, kind: NameKind, names: impl IntoIterator<Item = N>) {
+        let mut known = self.set(kind).write();
+        for name in names {
+            let name = kept(&known, name.as_ref());
+            known.insert(name);
+        }
     }
 
     /// Whether the name is one of these, and so may also be part of a span's name.
@@ -45,7 +57,7 @@ impl Known {
         self.set(kind).read().contains(name)
     }
 
-    fn set(&self, kind: NameKind) -> &RwLock<HashSet<Arc<str>>> {
+    fn set(&self, kind: NameKind) -> &RwLock<Names> {
         let [tools, prompts, pools, quotas] = &*self.0;
         match kind {
             NameKind::Tool => tools,
@@ -56,9 +68,14 @@ impl Known {
     }
 
     /// The name as an attribute, if it is known; copies nothing.
-    pub(super) fn label(&self, kind: NameKind, key: &'static str, name: &str) -> KeyValue {
-        let known = self.set(kind).read().get(name).cloned();
-        let value = known.map_or(StringValue::from(OTHER), StringValue::from);
-        KeyValue::new(Key::from_static_str(key), value)
+    pub(super) fn label(&self, kind: NameKind, key: &'static str, name: &str) -> Pair {
+        let known = self.set(kind).read().get(name).copied();
+        label(key, known.unwrap_or(OTHER))
     }
+}
+
+/// The name as it is known, or a copy for ever.
+fn kept(known: &Names, name: &str) -> &'static str {
+    let copy = || &*Box::leak(Box::<str>::from(name));
+    known.get(name).copied().unwrap_or_else(copy)
 }

@@ -1,5 +1,7 @@
 //! Attribute values that are enums, and the keys that several metrics share.
 
+use std::hash::{Hash, Hasher};
+
 use opentelemetry::{Key, KeyValue};
 
 /// Declares an enum whose values are recorded as texts.
@@ -43,9 +45,73 @@ pub(super) const REASON: &str = "shoal.reason";
 pub(super) const ROLE: &str = "shoal.role";
 pub(super) const STATE: &str = "shoal.state";
 
-/// An attribute whose value is a literal of the code.
-pub(super) fn label(key: &'static str, value: &'static str) -> KeyValue {
-    KeyValue::new(Key::from_static_str(key), value)
+/// An attribute of a measurement. Its texts last as long as the process, so that it can be told from others by their
+/// addresses alone; two of the same text at two addresses count as different here, and are the same to OpenTelemetry.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pair {
+    key: &'static str,
+    value: Value,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Value {
+    Text(&'static str),
+    Number(i64),
+}
+
+impl Pair {
+    fn identity(&self) -> (usize, usize, i64) {
+        let address = |text: &'static str| text.as_ptr().addr();
+        match self.value {
+            // A literal may be the beginning of another one.
+            Value::Text(text) => (
+                address(self.key),
+                address(text),
+                text.len().cast_signed() as i64,
+            ),
+            Value::Number(number) => (address(self.key), 0, number),
+        }
+    }
+}
+
+impl PartialEq for Pair {
+    fn eq(&self, other: &Self) -> bool {
+        self.identity() == other.identity()
+    }
+}
+
+impl Eq for Pair {}
+
+impl Hash for Pair {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.identity().hash(state);
+    }
+}
+
+impl From<Pair> for KeyValue {
+    fn from(pair: Pair) -> Self {
+        let key = Key::from_static_str(pair.key);
+        match pair.value {
+            Value::Text(text) => Self::new(key, text),
+            Value::Number(number) => Self::new(key, number),
+        }
+    }
+}
+
+/// An attribute whose value is a literal of the code, or a name that is known for ever.
+pub(super) const fn label(key: &'static str, value: &'static str) -> Pair {
+    Pair {
+        key,
+        value: Value::Text(value),
+    }
+}
+
+/// An attribute that is a number, one of few.
+pub(super) const fn number(key: &'static str, value: i64) -> Pair {
+    Pair {
+        key,
+        value: Value::Number(value),
+    }
 }
 
 /// An enum that [`labels`] declared.

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use opentelemetry::KeyValue;
-
 use super::definition::{Attribute, Kind, MCP_SECONDS};
 use super::instrument::{Factory, Histogram};
 use super::known::{Known, NameKind};
-use super::labels::label;
+use super::labels::{Pair, label};
 
 mod bounds;
 mod operation;
@@ -125,7 +123,7 @@ impl McpMetrics {
         });
     }
 
-    fn attributes(&self, operation: &Operation<'_>) -> Vec<KeyValue> {
+    fn attributes(&self, operation: &Operation<'_>) -> Vec<Pair> {
         let mut attributes = Vec::with_capacity(10);
         attributes.push(label(METHOD, one_of(METHODS, operation.method)));
         if let Some(tool) = operation.tool {

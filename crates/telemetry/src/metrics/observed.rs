@@ -7,10 +7,10 @@ use std::sync::{Arc, Weak};
 use opentelemetry::KeyValue;
 use parking_lot::Mutex;
 
-use super::labels::{Label, label};
+use super::labels::{Label, Pair, label};
 
 /// Reads values and hands each to the closure with its attributes.
-type Read = dyn Fn(&mut dyn FnMut(f64, Vec<KeyValue>)) + Send + Sync;
+type Read = dyn Fn(&mut dyn FnMut(f64, Vec<Pair>)) + Send + Sync;
 
 /// Everybody who reports one metric. What several report for the same attributes is added up, so that two nodes in one
 /// process are told apart by nobody and lost by nobody.
@@ -37,7 +37,10 @@ impl Source {
             .collect();
         let mut sums: HashMap<Vec<KeyValue>, f64> = HashMap::new();
         for read in readers {
-            read(&mut |value, attributes| *sums.entry(attributes).or_default() += value);
+            read(&mut |value, attributes| {
+                let attributes = attributes.into_iter().map(KeyValue::from).collect();
+                *sums.entry(attributes).or_default() += value;
+            });
         }
         for (attributes, value) in sums {
             to(value, &attributes);
@@ -61,7 +64,7 @@ impl Observed {
     /// `read` is called at each collection until the registration is dropped.
     pub(super) fn observe(
         &self,
-        read: impl Fn(&mut dyn FnMut(f64, Vec<KeyValue>)) + Send + Sync + 'static,
+        read: impl Fn(&mut dyn FnMut(f64, Vec<Pair>)) + Send + Sync + 'static,
     ) -> Registration {
         let Some(source) = &self.0 else {
             return Registration(None);

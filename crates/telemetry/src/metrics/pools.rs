@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
-use opentelemetry::KeyValue;
-
 use super::definition::{Attribute, Kind, MCP_SECONDS, WAIT_SECONDS, definitions};
 use super::instrument::{Counter, Factory, Histogram};
 use super::journal::AttachOutcome;
 use super::known::{Known, NameKind};
-use super::labels::{Label, OUTCOME, POOL, REASON, STATE, label};
+use super::labels::{Label, OUTCOME, POOL, Pair, REASON, STATE, label};
 use super::observed::{Observed, Registration, float};
 
 mod values;
@@ -174,7 +172,7 @@ impl PoolMetrics {
         (self.attaches).add(1, || self.two(pool, OUTCOME, outcome.as_str()));
     }
 
-    fn two(&self, pool: &str, key: &'static str, value: &'static str) -> [KeyValue; 2] {
+    fn two(&self, pool: &str, key: &'static str, value: &'static str) -> [Pair; 2] {
         [
             self.known.label(NameKind::Pool, POOL, pool),
             label(key, value),

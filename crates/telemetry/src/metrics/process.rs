@@ -2,10 +2,9 @@
 
 use std::time::Instant;
 
-use opentelemetry::KeyValue;
-
 use super::definition::{Attribute, Kind, definitions};
 use super::instrument::Factory;
+use super::labels::label;
 use super::observed::Observed;
 
 const VERSION: &str = "service.version";
@@ -43,8 +42,10 @@ impl ProcessMetrics {
         (self.uptime)
             .number(move || since.elapsed().as_secs_f64())
             .forever();
+        // Once in a process's life.
+        let version: &'static str = version.leak();
         (self.build)
-            .observe(move |to| to(1.0, vec![KeyValue::new(VERSION, version.clone())]))
+            .observe(move |to| to(1.0, vec![label(VERSION, version)]))
             .forever();
         (self.memory)
             .observe(|to| {

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use opentelemetry::KeyValue;
-
 use super::definition::{Attribute, Kind, MCP_SECONDS, definitions};
 use super::instrument::{Counter, Factory, Histogram};
 use super::known::{Known, NameKind};
-use super::labels::{OUTCOME, POOL, REASON, label};
+use super::labels::{OUTCOME, POOL, Pair, REASON, label};
 use super::observed::{Observed, Registration, float};
 use super::pools::{CallOutcome, ShedReason};
 
@@ -73,7 +71,7 @@ impl WorkerMetrics {
         (self.refused).add(1, || self.two(pool, REASON, reason.as_str()));
     }
 
-    fn two(&self, pool: &str, key: &'static str, value: &'static str) -> [KeyValue; 2] {
+    fn two(&self, pool: &str, key: &'static str, value: &'static str) -> [Pair; 2] {
         [
             self.known.label(NameKind::Pool, POOL, pool),
             label(key, value),

@@ -1,7 +1,7 @@
 //! Starts spans.
 
 use std::borrow::Cow;
-use std::time::SystemTime;
+use std::time::Instant;
 
 use opentelemetry::trace::SpanKind;
 
@@ -60,7 +60,7 @@ pub struct SpanBuilder<'a, N> {
     pub(super) parent: Option<&'a TraceContext>,
     pub(super) tool: Option<&'a str>,
     pub(super) link: Option<&'a TraceContext>,
-    pub(super) started: Option<SystemTime>,
+    pub(super) began: Option<Instant>,
 }
 
 impl<'a, N: Name> SpanBuilder<'a, N> {
@@ -71,7 +71,7 @@ impl<'a, N: Name> SpanBuilder<'a, N> {
             parent: None,
             tool: None,
             link: None,
-            started: None,
+            began: None,
         }
     }
 
@@ -95,8 +95,8 @@ impl<'a, N: Name> SpanBuilder<'a, N> {
     }
 
     /// The step began earlier than now: for a wait that is known only once it is over.
-    pub fn started_at(mut self, time: SystemTime) -> Self {
-        self.started = Some(time);
+    pub fn began_at(mut self, time: Instant) -> Self {
+        self.began = Some(time);
         self
     }
 

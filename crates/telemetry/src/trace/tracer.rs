@@ -1,6 +1,6 @@
 //! Begins spans and hands the finished ones to the processor which exports them.
 
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use opentelemetry::InstrumentationScope;
 use opentelemetry::trace::{SpanId, Status, TraceId};
@@ -19,6 +19,12 @@ pub(crate) struct Tracer {
     decision: Decision,
     processor: Box<dyn SpanProcessor>,
     scope: InstrumentationScope,
+}
+
+/// The time of day of a moment.
+fn began(moment: Option<Instant>) -> SystemTime {
+    let now = SystemTime::now();
+    moment.map_or(now, |moment| now - moment.elapsed())
 }
 
 impl Tracer {
@@ -65,7 +71,7 @@ impl Tracer {
             is_parent_remote: builder.parent.is_some_and(TraceContext::is_foreign),
             name: cut_name(builder.name.make()),
             kind: builder.kind,
-            started: builder.started.unwrap_or_else(SystemTime::now),
+            started: began(builder.began),
             attributes: gathered.gathered,
             dropped_attributes: 0,
             events: Vec::new(),
