@@ -104,6 +104,11 @@ pub(crate) async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::R
     })
 }
 
+/// Nobody else in the table keeps metrics; `loadtest telemetry` says what they add.
+fn without_telemetry() -> Environment {
+    vec![("SHOAL_TELEMETRY__ENABLED", "false".to_owned())]
+}
+
 /// How one case's turn went.
 enum Turn {
     Measured(Box<RunReport>),
@@ -115,10 +120,10 @@ async fn turn(case: &Case, options: &Options, progress: impl Fn(&str)) -> anyhow
     let server = match (&case.server, &options.shoal) {
         (Server::Own(arguments), _) => Running::One(Spawned::own(arguments, core)?),
         (Server::Shoal, Some(program)) => {
-            Running::One(Spawned::shoal(program, core, &Environment::new())?)
+            Running::One(Spawned::shoal(program, core, &without_telemetry())?)
         }
         (Server::Cluster, Some(program)) => {
-            Running::Many(Cluster::start(program, core, &Environment::new())?)
+            Running::Many(Cluster::start(program, core, &without_telemetry())?)
         }
         (Server::Shoal | Server::Cluster, None) => {
             return Ok(Turn::LeftOut("no shoal binary".to_owned()));
@@ -201,7 +206,7 @@ impl fmt::Display for Table {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             out,
-            "echo of 32 bytes, {} sessions, {} s a case, median of {} rounds, {}",
+            "echo of 32 bytes, {} sessions, {} s a case, median of {} rounds, telemetry off, {}",
             self.sessions,
             self.seconds,
             self.rounds,
