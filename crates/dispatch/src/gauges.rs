@@ -117,9 +117,9 @@ fn list(shared: &Weak<Shared>, report: &mut dyn FnMut(&str, EntryKind, u64)) {
     }
 }
 
-/// Lets metrics, and names of spans, use the names of a new view: those that clients call tools and prompts by, and those that their
-/// backends do. What was known stays known, since some of what is said of it comes late, and a process may have
-/// several dispatchers.
+/// Lets metrics, and names of spans, use the names of a new view: those that clients call tools and prompts by, and those
+/// that their backends do. What was known stays known, since some of what is said of it comes late, and a process may
+/// have several dispatchers.
 pub(crate) fn name(view: &View, before: &Arc<Catalog>) {
     let known = &metrics().known;
     known.add(NameKind::Pool, view.pools.keys().map(Arc::clone));

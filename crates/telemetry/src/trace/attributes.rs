@@ -83,14 +83,6 @@ impl Recorded for i64 {
     }
 }
 
-impl Recorded for f64 {
-    type Given<'a> = f64;
-
-    fn to_value(given: f64) -> Value {
-        given.into()
-    }
-}
-
 impl Recorded for bool {
     type Given<'a> = bool;
 
@@ -125,8 +117,6 @@ keys! {
     GEN_AI_OPERATION_NAME: str = "gen_ai.operation.name";
     /// The request's id as text; not set for notifications.
     JSONRPC_REQUEST_ID: str = "jsonrpc.request.id";
-    /// Only when it is not 2.0.
-    JSONRPC_PROTOCOL_VERSION: str = "jsonrpc.protocol.version";
     /// The JSON-RPC error code of the answer.
     RPC_RESPONSE_STATUS_CODE: str = "rpc.response.status_code";
     /// Why the operation failed: the JSON-RPC code, `tool_error`, or a short name.
@@ -141,28 +131,16 @@ keys! {
     CLIENT_ADDRESS: str = "client.address";
     /// The client's port.
     CLIENT_PORT: i64 = "client.port";
-    /// The peer's address, seen from a client.
-    SERVER_ADDRESS: str = "server.address";
-    /// The peer's port, seen from a client.
-    SERVER_PORT: i64 = "server.port";
     /// `GET`, `POST` or `DELETE`.
     HTTP_REQUEST_METHOD: str = "http.request.method";
     /// The status of the HTTP answer.
     HTTP_RESPONSE_STATUS_CODE: i64 = "http.response.status_code";
     /// The path's pattern.
     HTTP_ROUTE: str = "http.route";
-    /// Bytes of the request's body.
-    HTTP_REQUEST_BODY_SIZE: i64 = "http.request.body.size";
-    /// The path that was asked for.
-    URL_PATH: str = "url.path";
-    /// `http` or `https`.
-    URL_SCHEME: str = "url.scheme";
     /// `redis`.
     DB_SYSTEM_NAME: str = "db.system.name";
     /// The operation of a storage port.
     DB_OPERATION_NAME: str = "db.operation.name";
-    /// The node that made the span.
-    NODE: str = "shoal.node";
     /// The node that is spoken to.
     PEER_NODE: str = "shoal.peer.node";
     /// The role that made the span: `edge`, `session` or `worker`.
@@ -177,10 +155,6 @@ keys! {
     EPOCH: i64 = "shoal.epoch";
     /// Which attempt this is, from 1.
     ATTEMPT: i64 = "shoal.attempt";
-    /// `immediate`, `journaled` or `parked`: what a lost process would cost the call.
-    DURABILITY: str = "shoal.durability";
-    /// `modern` or `legacy`.
-    ERA: str = "shoal.era";
     /// How the step ended, when it did not fail.
     OUTCOME: str = "shoal.outcome";
     /// Why the step was taken.
@@ -189,18 +163,8 @@ keys! {
     STREAM_ID: str = "shoal.stream.id";
     /// Events that were read or written.
     EVENTS: i64 = "shoal.events";
-    /// Bytes that were read or written.
-    BYTES: i64 = "shoal.bytes";
     /// Running calls that a take-over or a hand-over found.
     CALLS: i64 = "shoal.calls";
-    /// Seconds that the call waited in a queue.
-    QUEUED: f64 = "shoal.queued";
-    /// The delivery id, which is the same when a request is delivered again.
-    DELIVERY_ID: str = "shoal.delivery.id";
     /// Whether this delivers a request again.
     IS_REPEATED: bool = "shoal.delivery.repeated";
-    /// The task's id.
-    TASK_ID: str = "shoal.task.id";
-    /// The tenant, or another name that a quota counts by.
-    TENANT: str = "shoal.tenant";
 }

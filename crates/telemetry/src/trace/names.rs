@@ -39,12 +39,8 @@ names! {
         "a message on its way through the session's state machine.";
     SESSION_CALL = "session call", "internal", "session",
         "a call of a session, from its entry to its result.";
-    SESSION_CREATE = "session create", "internal", "session", "a new session, until its owner holds it.";
-    SESSION_CLAIM = "session claim", "internal", "session", "taking a session that nobody holds.";
     SESSION_TAKE_OVER = "session take over", "internal", "session",
         "a session whose owner is lost, until its running calls are resumed.";
-    SESSION_HAND_OVER = "session hand over", "internal", "session",
-        "a session that a draining node gives away.";
     SESSION_RESUME_CALL = "session resume call", "internal", "session",
         "finding a running call at its worker again.";
     STREAM_RESUME = "stream resume", "internal", "session", "a client that comes back with a last event id.";
@@ -55,20 +51,13 @@ names! {
     STORE = "redis {db.operation.name}", "client", "store-redis",
         "one operation of a storage port. Build the name with `store_name`.";
     ROUTE = "route session", "internal", "cluster", "finding the owner of a session.";
-    GATEWAY = "gateway {operation}", "client", "rpc", "a call to the session role of another process. Build the name with `gateway_name`.";
-    GATEWAY_SERVE = "gateway serve", "server", "rpc", "serving an edge of another process.";
     DISPATCH = "dispatch", "internal", "dispatch", "choosing a pool and a worker for a call, with every attempt.";
-    QUEUE = "dispatch queue", "internal", "dispatch", "waiting for a free worker.";
     ATTEMPT = "dispatch attempt", "client", "dispatch", "one attempt at one worker.";
     WORKER_RUN = "worker run", "server", "worker", "a call at its worker.";
     WORKER_ATTACH = "worker attach", "server", "worker",
         "somebody else takes over the events of a call that runs already, which is linked.";
     WORKER_BACKEND = "{mcp.method.name} {target}", "client", "worker",
         "a request to the MCP server behind a pool. Build the name with `mcp_name`.";
-    PARK = "call park", "internal", "session, dispatch", "waiting for a client's answer to what a tool asks.";
-    AUTHENTICATE = "authenticate", "internal", "edge", "finding out who is calling.";
-    QUOTA = "check quota", "internal", "edge", "asking whether the caller may go on.";
-    TASK = "task", "internal", "session", "a task, from its creation to its last status.";
 }
 
 /// `{method} {target}`, or the method alone: the name that the MCP conventions give a span. `target` is the name of a
@@ -91,10 +80,4 @@ pub fn store_name(operation: &str) -> String {
 #[must_use]
 pub fn http_name(method: &str, route: &str) -> String {
     format!("{method} {route}")
-}
-
-/// The name of a span around a call to another process' session role.
-#[must_use]
-pub fn gateway_name(operation: &str) -> String {
-    format!("gateway {operation}")
 }

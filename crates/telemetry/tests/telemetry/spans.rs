@@ -47,7 +47,6 @@ fn check(collector: &Collector, mut telemetry: Telemetry) {
         });
     server.set(attributes::EPOCH, 7);
     server.set(attributes::EPOCH, 8);
-    server.set(attributes::QUEUED, 0.5);
     server.set(attributes::IS_REPEATED, true);
     server.record_error_with("tool_error", "it broke");
     let context = server.context().expect("a context").clone();
@@ -85,13 +84,12 @@ fn check(collector: &Collector, mut telemetry: Telemetry) {
         ("mcp.method.name", "tools/call"),
         ("gen_ai.tool.name", "add"),
         ("shoal.epoch", "8"),
-        ("shoal.queued", "0.5"),
         ("shoal.delivery.repeated", "true"),
         ("error.type", "tool_error"),
     ] {
         assert_eq!(set.get(key).map(String::as_str), Some(value), "{key}");
     }
-    assert_eq!(set.len(), 6, "{set:?}");
+    assert_eq!(set.len(), 5, "{set:?}");
     let status = server.status.expect("a status");
     assert_eq!(status.code(), StatusCode::Error);
     assert_eq!(status.message, "it broke");
