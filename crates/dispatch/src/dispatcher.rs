@@ -9,7 +9,7 @@ use shoal_ports::{
     Call, CallFailure, CallOutcome, Dispatcher, Durability, RunningCall, ServerFacts, SessionId,
     WorkerId,
 };
-use shoal_protocol::{Era, Method, RawJson, RawObject, Revision, RpcError, code};
+use shoal_protocol::{Era, Method, RawJson, Revision, RpcError, code};
 use shoal_telemetry::metrics;
 use tokio::sync::watch;
 
@@ -48,8 +48,7 @@ impl Dispatcher for Dispatch {
         let Some(headers) = headers else {
             return Ok(());
         };
-        let arguments = params.and_then(RawObject::of);
-        let arguments = arguments.and_then(|params| params.get("arguments"));
+        let arguments = params.and_then(|params| params.member("arguments"));
         let arguments: Value = arguments
             .and_then(|arguments| arguments.read().ok())
             .unwrap_or_default();
@@ -161,6 +160,6 @@ fn tool<'v>(view: &'v View, method: &Method, params: Option<&RawJson>) -> Option
     if *method != Method::ToolsCall {
         return None;
     }
-    let name = RawObject::of(params?)?.get("name")?.string()?;
+    let name = params?.member("name")?.string()?;
     view.catalog.tool(&name)
 }

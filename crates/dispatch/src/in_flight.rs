@@ -13,7 +13,7 @@ use shoal_ports::{
     Call, CallControl, CallEventKind, CallEvents, CallId, CallReport, CallState, Caller,
     Durability, Listing, RunningCall, SessionId, WorkerId, mark_of, shown,
 };
-use shoal_protocol::{Era, Method, RawJson, RawObject};
+use shoal_protocol::{Era, Method, RawJson};
 use shoal_telemetry::metrics::metrics;
 use tokio::time::Instant;
 
@@ -206,6 +206,6 @@ impl Drop for Place {
 /// What a call names.
 fn target(method: &Method, params: Option<&RawJson>) -> Option<String> {
     let named = method.named()?;
-    let target = RawObject::of(params?)?.get(named.as_str())?.string()?;
+    let target = params?.member(named.as_str())?.string()?;
     Some(shown(&target, LONGEST_TARGET))
 }

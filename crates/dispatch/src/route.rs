@@ -114,7 +114,7 @@ pub(crate) fn route(
         }
         _ => completion(view, &mut edit)?,
     };
-    let params = edit.finish(params);
+    let params = edit.finish();
     Ok(Route {
         pool,
         params,
@@ -145,7 +145,7 @@ fn tool<'v>(view: &'v View, check: Arguments, edit: &mut Edit) -> Result<&'v Off
             RpcError::invalid_params(format!("unknown tool: {name}")),
         )
     })?;
-    let arguments = edit.object.get("arguments");
+    let arguments = edit.get("arguments");
     if arguments.as_ref().is_some_and(|given| !given.is_object()) {
         return Err(RpcError::invalid_params("arguments must be an object").into());
     }
@@ -179,7 +179,7 @@ fn execution_error(text: &str) -> CallOutcome {
 }
 
 fn completion(view: &View, edit: &mut Edit) -> Result<Arc<str>, Refused> {
-    let reference = edit.object.get("ref");
+    let reference = edit.get("ref");
     let mut reference = reference
         .as_ref()
         .and_then(RawObject::of)
@@ -218,34 +218,47 @@ fn completion(view: &View, edit: &mut Edit) -> Result<Arc<str>, Refused> {
     }
 }
 
-/// Parameters that are written anew only if something changed.
-struct Edit {
-    object: RawObject,
-    changed: bool,
+/// Parameters that are taken apart, and written anew, only if something changes.
+struct Edit<'a> {
+    given: Option<&'a RawJson>,
+    changed: Option<RawObject>,
 }
 
-impl Edit {
-    fn of(params: Option<&RawJson>) -> Self {
+impl<'a> Edit<'a> {
+    fn of(given: Option<&'a RawJson>) -> Self {
         Self {
-            object: params.and_then(RawObject::of).unwrap_or_default(),
-            changed: false,
+            given,
+            changed: None,
+        }
+    }
+
+    fn get(&self, name: &str) -> Option<RawJson> {
+        match &self.changed {
+            Some(changed) => changed.get(name),
+            None => self.given?.member(name),
         }
     }
 
     fn string(&self, name: &str) -> Result<String, RpcError> {
-        self.object
-            .get(name)
+        self.get(name)
             .and_then(|value| value.string())
             .ok_or_else(|| RpcError::invalid_params(format!("params.{name} must be a string")))
     }
 
     fn remove(&mut self, name: &str) {
-        self.changed |= self.object.remove(name).is_some();
+        if self.get(name).is_some() {
+            self.change().remove(name);
+        }
     }
 
     fn set(&mut self, name: &str, value: RawJson) {
-        self.object.set(name, value);
-        self.changed = true;
+        self.change().set(name, value);
+    }
+
+    fn change(&mut self) -> &mut RawObject {
+        let given = self.given;
+        let take_apart = || given.and_then(RawObject::of).unwrap_or_default();
+        self.changed.get_or_insert_with(take_apart)
     }
 
     fn rename(&mut self, from: &str, to: &str) {
@@ -254,11 +267,10 @@ impl Edit {
         }
     }
 
-    fn finish(self, params: Option<&RawJson>) -> Option<RawJson> {
-        if self.changed {
-            Some(self.object.to_json())
-        } else {
-            params.cloned()
+    fn finish(self) -> Option<RawJson> {
+        match self.changed {
+            Some(changed) => Some(changed.to_json()),
+            None => self.given.cloned(),
         }
     }
 }

@@ -1,10 +1,14 @@
 //! How a call ended, as metrics and spans name it.
 
-use memchr::memmem;
-use shoal_protocol::{RawJson, RawObject};
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+use shoal_protocol::RawJson;
 use shoal_telemetry::metrics::{self, Failure};
 
 use crate::{CallFailure, CallOutcome};
+
+const IS_ERROR: &str = "isError";
 
 impl CallOutcome {
     /// How the call failed; `None` when it did not. A result is searched for `isError`, so this is asked only where
@@ -21,8 +25,14 @@ impl CallOutcome {
     /// How the call is counted. A result is searched as for [`failure`](Self::failure).
     #[must_use]
     pub fn counted(&self) -> metrics::CallOutcome {
+        self.counted_with(self.failure())
+    }
+
+    /// Like [`counted`](Self::counted), where the [`failure`](Self::failure) is known already.
+    #[must_use]
+    pub fn counted_with(&self, failure: Option<Failure>) -> metrics::CallOutcome {
         match self {
-            Self::Result(result) if is_tool_error(result) => metrics::CallOutcome::ToolError,
+            Self::Result(_) if failure.is_some() => metrics::CallOutcome::ToolError,
             Self::Result(result) if asks_for_input(result) => metrics::CallOutcome::Parked,
             Self::Result(_) => metrics::CallOutcome::Completed,
             Self::Failed(CallFailure::Cancelled) => metrics::CallOutcome::Cancelled,
@@ -49,21 +59,20 @@ impl CallFailure {
 
 /// Whether a result of `tools/call` says that its tool failed (2025-11-25, Tools, Error Handling).
 fn is_tool_error(result: &RawJson) -> bool {
-    has(result, "isError", b"true")
+    static NAME: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(IS_ERROR));
+    has(&NAME, result, IS_ERROR, "true")
 }
 
 /// Whether a result is none yet: the client has to answer first (2026-07-28, Multi Round-Trip Requests).
 fn asks_for_input(result: &RawJson) -> bool {
-    has(result, "resultType", b"\"input_required\"")
+    static NAME: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("input_required"));
+    has(&NAME, result, "resultType", "\"input_required\"")
 }
 
-fn has(result: &RawJson, member: &str, value: &[u8]) -> bool {
-    // Searching is much cheaper than taking apart, and nearly every result ends here.
-    memmem::find(result.as_bytes(), member.as_bytes()).is_some()
-        && memmem::find(result.as_bytes(), value).is_some()
-        && RawObject::of(result)
-            .and_then(|result| result.get(member))
-            .is_some_and(|found| found.as_bytes() == value)
+/// Searching is much cheaper than taking apart, and nearly every result ends there.
+fn has(found: &Finder<'_>, result: &RawJson, member: &str, value: &str) -> bool {
+    found.find(result.as_bytes()).is_some()
+        && (result.member(member)).is_some_and(|found| found.as_str() == value)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Names of the things that move between nodes.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use uuid::Uuid;
 
@@ -63,7 +63,8 @@ impl SessionId {
 impl Principal {
     /// Everybody, where no authentication is configured.
     pub fn anonymous() -> Self {
-        Self(Arc::from("anonymous"))
+        static NAME: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from("anonymous"));
+        Self(NAME.clone())
     }
 }
 

@@ -1,5 +1,7 @@
 //! A validated JSON text that is passed on as it came.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 use serde::{Serialize, Serializer};
@@ -78,7 +80,17 @@ impl RawJson {
 
     /// The string's content when the value is a JSON string.
     pub fn string(&self) -> Option<String> {
-        (self.0.first() == Some(&b'"')).then(|| self.read().ok())?
+        let inner = self.as_str().strip_prefix('"')?.strip_suffix('"')?;
+        if inner.contains('\\') {
+            self.read().ok()
+        } else {
+            Some(inner.to_owned())
+        }
+    }
+
+    /// A part of the text that is a value.
+    pub(crate) fn part(&self, at: Range<usize>) -> Self {
+        Self(self.0.slice(at))
     }
 
     /// Length of the text in bytes.

@@ -40,8 +40,7 @@ impl RequestMeta {
     /// Reads the `_meta` member of `params`, if there is one.
     pub fn of(params: Option<&RawJson>) -> Self {
         let meta = params
-            .and_then(RawObject::of)
-            .and_then(|params| params.get("_meta"))
+            .and_then(|params| params.member("_meta"))
             .and_then(|meta| RawObject::of(&meta));
         meta.map(|meta| Self::of_object(&meta)).unwrap_or_default()
     }

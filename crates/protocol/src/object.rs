@@ -1,5 +1,7 @@
 //! Reading and editing the members of a JSON object without touching the rest of its text.
 
+use std::ops::Range;
+
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::RawJson;
@@ -9,6 +11,11 @@ use crate::depth::end_of_string;
 ///
 /// Nested values are skipped, not parsed. A text that is not an object has no members.
 pub fn members(text: &Bytes) -> impl Iterator<Item = (Bytes, Bytes)> + '_ {
+    spans(text).map(|(key, value)| (text.slice(key), text.slice(value)))
+}
+
+/// Where keys, with their quotes, and values are.
+fn spans(text: &[u8]) -> impl Iterator<Item = (Range<usize>, Range<usize>)> + '_ {
     let mut at = skip_space(text, 0);
     let is_object = text.get(at) == Some(&b'{');
     at += 1;
@@ -23,14 +30,23 @@ pub fn members(text: &Bytes) -> impl Iterator<Item = (Bytes, Bytes)> + '_ {
         if text.get(at) != Some(&b'"') {
             return None;
         }
-        let key_end = (end_of_string(text, at) + 1).min(text.len());
-        let key = text.slice(at..key_end);
-        let colon = skip_space(text, key_end);
+        let key = at..(end_of_string(text, at) + 1).min(text.len());
+        let colon = skip_space(text, key.end);
         let start = skip_space(text, colon + 1).min(text.len());
-        let end = end_of_value(text, start).min(text.len());
-        at = end;
-        Some((key, text.slice(start..end)))
+        at = end_of_value(text, start).min(text.len());
+        Some((key, start..at))
     })
+}
+
+impl RawJson {
+    /// The value of an object's member; `None` as well when this is no object. For reading one or two of them: nothing
+    /// is copied, and what comes after the member is not looked at.
+    pub fn member(&self, name: &str) -> Option<Self> {
+        let text = self.as_bytes();
+        let mut spans = spans(text);
+        let (_, value) = spans.find(|(key, _)| key_is(&text[key.clone()], name))?;
+        Some(self.part(value))
+    }
 }
 
 fn skip_space(text: &[u8], mut at: usize) -> usize {
@@ -200,6 +216,22 @@ mod tests {
         let json = RawJson::from_static(r#"{"\u005fmeta":{"k":"}"}}"#);
         let object = RawObject::of(&json).unwrap();
         assert_eq!(object.get("_meta").unwrap().as_str(), r#"{"k":"}"}"#);
+        assert_eq!(json.member("_meta"), object.get("_meta"));
+    }
+
+    #[test]
+    fn a_member_is_read_without_the_others() {
+        let json = RawJson::from_static(r#" {"a" : 1.0 ,"b":{"c":[1, 2]},"c":"\"","c":0}"#);
+        let found = |name| json.member(name).map(|it| it.as_str().to_owned());
+        assert_eq!(found("a").as_deref(), Some("1.0"));
+        assert_eq!(found("c").as_deref(), Some(r#""\"""#));
+        assert_eq!(found("d"), None);
+        let inner = json.member("b").and_then(|it| it.member("c"));
+        assert_eq!(inner.unwrap().as_str(), "[1, 2]");
+        for other in ["[\"a\"]", "\"a\"", "1", "{}", "null"] {
+            let other = RawJson::parse_text(other.to_owned().into()).unwrap();
+            assert_eq!(other.member("a"), None);
+        }
     }
 
     #[test]

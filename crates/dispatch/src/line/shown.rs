@@ -1,7 +1,7 @@
 //! What a caller has seen of a call, which decides whether it can run again and what is repeated then.
 
 use shoal_ports::CallEventKind;
-use shoal_protocol::{Method, RawJson, RawObject};
+use shoal_protocol::{Method, RawJson};
 
 /// What has gone on to the caller.
 #[derive(Default)]
@@ -55,5 +55,5 @@ impl Shown {
 }
 
 fn progress(params: &RawJson) -> Option<f64> {
-    RawObject::of(params)?.get("progress")?.read().ok()
+    params.member("progress")?.read().ok()
 }

@@ -1,7 +1,7 @@
 //! Calls that belong together: their key, and the worker that it falls to.
 
 use shoal_ports::{Principal, SessionId, WorkerId};
-use shoal_protocol::{RawJson, RawObject};
+use shoal_protocol::RawJson;
 
 use crate::config::Affinity;
 
@@ -25,8 +25,7 @@ impl AffinityKey {
                 .or(principal.map(Principal::as_str))
                 .map(Self::of_text),
             Affinity::Key(name) => {
-                let arguments = RawObject::of(params?)?.get("arguments")?;
-                let value = RawObject::of(&arguments)?.get(name)?;
+                let value = params?.member("arguments")?.member(name)?;
                 Some(match value.string() {
                     Some(text) => Self::of_text(&text),
                     None => Self::of_text(value.as_str()),

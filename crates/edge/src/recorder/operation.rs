@@ -2,11 +2,12 @@
 
 mod target;
 
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use http::HeaderMap;
 use http::request::Parts;
-use memchr::memmem;
+use memchr::memmem::Finder;
 use shoal_ports::SessionId;
 use shoal_protocol::{Method, RawJson, RequestId, RequestMeta, Revision};
 use shoal_telemetry::metrics::{self, Failure, HttpVersion, Operation as Served, metrics};
@@ -191,7 +192,8 @@ fn revision_of(headers: &HeaderMap) -> Option<&'static str> {
 
 /// What the client's `_meta` names. Most messages name nothing, which is seen without reading their parameters.
 fn in_meta(params: Option<&RawJson>) -> Option<TraceContext> {
-    memmem::find(params?.as_str().as_bytes(), b"traceparent")?;
+    static SEARCH: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("traceparent"));
+    SEARCH.find(params?.as_bytes())?;
     let meta = RequestMeta::of(params);
     TraceContext::parse(meta.traceparent.as_deref()?, meta.tracestate.as_deref())
 }

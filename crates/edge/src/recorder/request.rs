@@ -1,9 +1,10 @@
 //! One request, from its arrival until it is known how it ended.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Instant, SystemTime};
 
 use http::request::Parts;
+use memchr::memmem::Finder;
 use parking_lot::Mutex;
 use shoal_ports::{ErrorReport, SessionId, shown};
 use shoal_protocol::{
@@ -162,19 +163,15 @@ impl Pending {
 
     /// Whether this is, or holds, the result of a tool that failed (`isError`).
     fn tool_failed(&self, text: &[u8]) -> bool {
-        if self.subject.method != Method::ToolsCall
-            || memchr::memmem::find(text, IS_ERROR.as_bytes()).is_none()
-        {
+        static SEARCH: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(IS_ERROR));
+        if self.subject.method != Method::ToolsCall || SEARCH.find(text).is_none() {
             return false;
         }
-        let text = RawJson::parse_text(text.to_vec().into()).ok();
-        let whole = text.as_ref().and_then(RawObject::of);
-        let result = whole.as_ref().and_then(|whole| whole.get("result"));
-        let result = match &result {
-            Some(result) => RawObject::of(result),
-            None => whole,
+        let Ok(whole) = RawJson::parse_text(text.to_vec().into()) else {
+            return false;
         };
-        let failed = result.and_then(|result| result.get(IS_ERROR));
+        let result = whole.member("result").unwrap_or(whole);
+        let failed = result.member(IS_ERROR);
         failed.is_some_and(|failed| failed.as_str() == "true")
     }
 }
@@ -195,11 +192,11 @@ impl Drop for Pending {
 impl Subject {
     /// `trace` is the trace that is kept of it.
     fn report(&self, error: &RpcError, trace: Option<String>) -> ErrorReport {
-        let params = self.params.as_ref().and_then(RawObject::of);
+        let params = self.params.as_ref();
         let target = self
             .method
             .named()
-            .and_then(|named| params?.get(named.as_str())?.string());
+            .and_then(|named| params?.member(named.as_str())?.string());
         let traceparent = RequestMeta::of(self.params.as_ref()).traceparent;
         ErrorReport {
             method: Some(shown(self.method.as_str(), LONGEST_TARGET)),

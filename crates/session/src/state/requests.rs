@@ -188,8 +188,7 @@ fn string_param(request: &Request, name: &str) -> Result<String, RpcError> {
     request
         .params
         .as_ref()
-        .and_then(RawObject::of)
-        .and_then(|params| params.get(name))
+        .and_then(|params| params.member(name))
         .and_then(|value| value.string())
         .ok_or_else(|| {
             RpcError::invalid_params(format!(

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use shoal_ports::{Call, CallFailure, CallOutcome};
-use shoal_protocol::{Method, RawObject};
+use shoal_protocol::Method;
 use shoal_telemetry::metrics::Failure;
 use shoal_telemetry::trace::{self, InSpan as _, Span, attributes as key, names};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -74,10 +74,7 @@ pub(super) async fn execute(
 
 /// The span of what is asked of the backend.
 fn asks(call: &Call) -> Span {
-    let target = || {
-        let params = call.params.as_ref().and_then(RawObject::of)?;
-        params.get("name")?.string()
-    };
+    let target = || call.params.as_ref()?.member("name")?.string();
     let tool = || target().filter(|_| call.method == Method::ToolsCall);
     trace::client(|| names::mcp_name(call.method.as_str(), target().as_deref()))
         .parent(call.trace.as_ref())

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_ports::{AskId, CallEventKind, StateRequest, no_session, perhaps_kept};
-use shoal_protocol::{
-    ClientCapability, LogLevel, Method, Outcome, RawJson, RawObject, RpcError, declares,
-};
+use shoal_protocol::{ClientCapability, LogLevel, Method, Outcome, RawJson, RpcError, declares};
 use tokio_util::sync::CancellationToken;
 
 use super::record::{CallRecord, Offered};
@@ -107,8 +105,7 @@ impl CallRecord {
     /// A message whose level cannot be read is no valid message, and reaches nobody.
     fn wants_log(&self, params: Option<&RawJson>) -> bool {
         let level = params
-            .and_then(RawObject::of)
-            .and_then(|params| params.get("level"))
+            .and_then(|params| params.member("level"))
             .and_then(|level| level.read::<LogLevel>().ok());
         level.is_some_and(|level| self.log.passes(level))
     }

@@ -1,7 +1,7 @@
 //! How long a call took at the backend, and how it ended there.
 
 use shoal_ports::{Call, CallOutcome};
-use shoal_protocol::{Method, RawObject};
+use shoal_protocol::Method;
 use shoal_telemetry::metrics::{self, Operation, Transport, metrics};
 use tokio::time::Instant;
 
@@ -28,19 +28,18 @@ impl<'a> Measure<'a> {
             return;
         };
         let took = began.elapsed();
-        metrics().workers.ran(self.pool, took, outcome.counted());
+        let failure = outcome.failure();
+        let counted = outcome.counted_with(failure);
+        metrics().workers.ran(self.pool, took, counted);
         let Call { method, params, .. } = self.call;
-        let name = || {
-            let params = params.as_ref().and_then(RawObject::of)?;
-            params.get("name")?.string()
-        };
+        let name = || params.as_ref()?.member("name")?.string();
         let name = matches!(method, Method::ToolsCall | Method::PromptsGet).then(name);
         let name = name.flatten();
         let of = |wanted| name.as_deref().filter(|_| *method == wanted);
         let operation = Operation {
             tool: of(Method::ToolsCall),
             prompt: of(Method::PromptsGet),
-            failure: outcome.failure(),
+            failure,
             // A process of the backend, or a pipe in this one.
             transport: Transport::Pipe,
             http: None,

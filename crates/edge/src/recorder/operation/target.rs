@@ -1,7 +1,7 @@
 //! What a message is about, and what its span says of it.
 
 use shoal_ports::SessionId;
-use shoal_protocol::{Method, RawJson, RawObject};
+use shoal_protocol::{Method, RawJson};
 use shoal_telemetry::metrics::{NameKind, OTHER, metrics};
 use shoal_telemetry::trace::{Attributes, attributes as key, names};
 
@@ -25,13 +25,12 @@ impl Target {
             }
             _ => return None,
         };
-        let params = params.and_then(RawObject::of)?;
         let name = if matches!(method, Method::ToolsCall | Method::PromptsGet) {
             "name"
         } else {
             "uri"
         };
-        params.get(name)?.string().map(wrap)
+        params?.member(name)?.string().map(wrap)
     }
 }
 
