@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-use shoal_telemetry::config::{Otlp, Protocol, Telemetry};
+use shoal_telemetry::config::{Compression, Otlp, Protocol, Telemetry};
 use shoal_telemetry::logging::Logging;
 use shoal_telemetry::metrics::{NameKind, Operation, ShedReason, metrics};
 use shoal_telemetry::trace::{self, InSpan as _, TraceContext, attributes, names};
@@ -67,6 +67,7 @@ fn start() -> Result<shoal_telemetry::Guard, shoal_telemetry::Error> {
             protocol: Protocol::Grpc,
             headers: Vec::new(),
             timeout: Duration::from_secs(1),
+            compression: Compression::None,
         }),
         ..Telemetry::default()
     };

@@ -80,6 +80,18 @@ pub struct Otlp {
     pub headers: Vec<(String, Secret)>,
     /// How long one export may take, with everything that belongs to it.
     pub timeout: Duration,
+    /// Whether exports are made smaller, which costs about as much as everything else about them.
+    pub compression: Compression,
+}
+
+/// What makes exports smaller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Compression {
+    /// Nothing.
+    #[default]
+    None,
+    /// gzip.
+    Gzip,
 }
 
 /// How OTLP travels.

@@ -4,29 +4,38 @@
 //! dead, slow or lying delay the node. Each is bounded in time, and what waits is bounded in number.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 
 use opentelemetry_otlp::{
-    ExporterBuildError, LogExporter, MetricExporter, SpanExporter, WithExportConfig,
-    WithHttpConfig, WithTonicConfig,
+    ExporterBuildError, LogExporter, MetricExporter, WithExportConfig, WithHttpConfig,
+    WithTonicConfig,
 };
 use opentelemetry_sdk::metrics::Temporality;
 use tokio::runtime::Handle;
-use tonic::metadata::{MetadataKey, MetadataMap};
 use tonic::transport::ClientTlsConfig;
 
-use crate::config::{Otlp, Protocol};
+use crate::config::{Compression, Otlp, Protocol};
 use crate::metrics::Signal;
 
 mod background;
 mod client;
+mod grpc;
+mod http;
 mod limited;
+mod sender;
+mod spans;
 mod tally;
 mod watched;
 
 pub(crate) use background::Background;
 use client::Client;
-pub(crate) use limited::{LimitedLogs, LimitedSpans};
+use grpc::{Grpc, metadata};
+use http::Http;
+pub(crate) use limited::LimitedLogs;
+pub(crate) use sender::Sender;
+use sender::Way;
+pub(crate) use spans::Spans;
 pub(crate) use tally::Tally;
 pub(crate) use watched::Watched;
 
@@ -51,12 +60,21 @@ impl<'a> Collector<'a> {
         })
     }
 
-    pub(crate) fn spans(&self, tally: Arc<Tally>) -> Result<Watched<SpanExporter>, String> {
-        let builder = SpanExporter::builder();
-        self.build(Signal::Traces, tally, |this| match &this.client {
-            None => this.grpc(builder.with_tonic()).build(),
-            Some(client) => this.http(client, "v1/traces", builder.with_http()).build(),
-        })
+    pub(crate) fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    pub(crate) fn spans(&self) -> Result<Sender, String> {
+        // A gRPC channel drives its connection on the runtime that it is made in.
+        let _entered = self.runtime.enter();
+        let way = match &self.client {
+            None => Grpc::new(self.otlp).map(Way::Grpc),
+            Some(client) => {
+                Http::new(self.otlp, Arc::clone(client), &self.url("v1/traces")).map(Way::Http)
+            }
+        };
+        let way = way.map_err(|error| self.cannot(Signal::Traces, &error))?;
+        Ok(Sender::new(way, self.otlp.timeout))
     }
 
     pub(crate) fn metrics(&self, tally: Arc<Tally>) -> Result<Watched<MetricExporter>, String> {
@@ -83,13 +101,7 @@ impl<'a> Collector<'a> {
     ) -> Result<Watched<E>, String> {
         // A gRPC channel drives its connection on the runtime that it is made in.
         let _entered = self.runtime.enter();
-        let exporter = build(self).map_err(|error| {
-            format!(
-                "the exporter of {} to {}: {error}",
-                signal.as_str(),
-                self.otlp.endpoint
-            )
-        })?;
+        let exporter = build(self).map_err(|error| self.cannot(signal, &error))?;
         Ok(Watched::new(
             exporter,
             self.runtime.clone(),
@@ -98,20 +110,25 @@ impl<'a> Collector<'a> {
         ))
     }
 
+    fn cannot(&self, signal: Signal, error: &dyn fmt::Display) -> String {
+        let endpoint = &self.otlp.endpoint;
+        format!("the exporter of {} to {endpoint}: {error}", signal.as_str())
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("{}/{path}", self.otlp.endpoint.trim_end_matches('/'))
+    }
+
     fn grpc<B: WithExportConfig + WithTonicConfig>(&self, builder: B) -> B {
-        let mut metadata = MetadataMap::new();
-        for (name, value) in &self.otlp.headers {
-            let name = MetadataKey::from_bytes(name.as_bytes());
-            // Both were checked with the rest of the configuration.
-            if let (Ok(name), Ok(value)) = (name, value.expose().parse()) {
-                metadata.insert(name, value);
-            }
-        }
         let builder = builder
             .with_endpoint(&self.otlp.endpoint)
             .with_protocol(opentelemetry_otlp::Protocol::Grpc)
             .with_timeout(self.otlp.timeout)
-            .with_metadata(metadata);
+            .with_metadata(metadata(self.otlp));
+        let builder = match self.otlp.compression {
+            Compression::None => builder,
+            Compression::Gzip => builder.with_compression(opentelemetry_otlp::Compression::Gzip),
+        };
         if self.otlp.endpoint.starts_with("https:") {
             builder.with_tls_config(ClientTlsConfig::new().with_enabled_roots())
         } else {
@@ -128,11 +145,12 @@ impl<'a> Collector<'a> {
         let headers: HashMap<String, String> = (self.otlp.headers.iter())
             .map(|(name, value)| (name.clone(), value.expose().to_owned()))
             .collect();
+        let builder = match self.otlp.compression {
+            Compression::None => builder,
+            Compression::Gzip => builder.with_compression(opentelemetry_otlp::Compression::Gzip),
+        };
         builder
-            .with_endpoint(format!(
-                "{}/{path}",
-                self.otlp.endpoint.trim_end_matches('/')
-            ))
+            .with_endpoint(self.url(path))
             .with_protocol(opentelemetry_otlp::Protocol::HttpBinary)
             .with_timeout(self.otlp.timeout)
             .with_headers(headers)

@@ -45,7 +45,7 @@ impl Guard {
         };
         if let Some(tracer) = &state.tracer {
             start(Box::new(move || {
-                let _ = tracer.processor().shutdown_with_timeout(within);
+                tracer.spans().shut_down(within);
             }));
         }
         if let Some(meters) = &state.meters {

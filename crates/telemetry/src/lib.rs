@@ -5,6 +5,7 @@ mod export;
 mod guard;
 pub mod logging;
 pub mod metrics;
+mod otlp;
 mod setup;
 mod state;
 pub mod trace;

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use opentelemetry::KeyValue;
 use opentelemetry::metrics::MeterProvider as _;
+use opentelemetry::{InstrumentationScope, KeyValue};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::logs::{self as sdk_logs, BatchLogProcessor, SdkLoggerProvider};
 use opentelemetry_sdk::metrics::{Instrument, PeriodicReader, SdkMeterProvider, Stream};
-use opentelemetry_sdk::trace::{self as sdk_trace, BatchSpanProcessor, SpanProcessor as _};
 
 use crate::Guard;
 use crate::config::{Invalid, Telemetry};
-use crate::export::{Background, Collector, LimitedLogs, LimitedSpans, Tally};
+use crate::export::{Background, Collector, LimitedLogs, Spans, Tally};
 use crate::logging::{self, Logging, Repeats};
 use crate::metrics::{Exposition, Factory, Metrics, Signal};
+use crate::otlp::Envelope;
 use crate::state::{self, State};
 use crate::trace::{Decision, Tracer};
 
@@ -112,21 +112,13 @@ fn tracer(
         return Ok(None);
     };
     let tally = Arc::new(Tally::new(Signal::Traces, traces.queue));
-    let exporter = collector.spans(Arc::clone(&tally)).map_err(Error::Start)?;
-    let batches = BatchSpanProcessor::new(
-        exporter,
-        sdk_trace::BatchConfigBuilder::default()
-            .with_max_queue_size(traces.queue)
-            .with_max_export_batch_size(traces.batch)
-            .with_scheduled_delay(traces.delay)
-            .build(),
-    );
-    let mut spans = LimitedSpans::new(batches, tally);
-    spans.set_resource(resource);
-    Ok(Some(Tracer::new(
-        Decision::new(&traces.sampling),
-        Box::new(spans),
-    )))
+    let sender = collector.spans().map_err(Error::Start)?;
+    let scope = InstrumentationScope::builder("shoal")
+        .with_version(env!("CARGO_PKG_VERSION"))
+        .build();
+    let envelope = Envelope::new(resource, &scope);
+    let spans = Spans::start(traces, envelope, sender, tally, collector.runtime());
+    Ok(Some(Tracer::new(Decision::new(&traces.sampling), spans)))
 }
 
 fn meters(

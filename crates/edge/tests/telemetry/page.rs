@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use shoal_telemetry::config::{Otlp, Protocol, Telemetry};
+use shoal_telemetry::config::{Compression, Otlp, Protocol, Telemetry};
 use shoal_telemetry::logging::Logging;
 use shoal_telemetry::metrics::prometheus_text;
 use shoal_telemetry::{Guard, init};
@@ -33,6 +33,7 @@ pub(crate) fn collector() -> &'static Collector {
                 protocol: Protocol::Grpc,
                 headers: Vec::new(),
                 timeout: BOUND,
+                compression: Compression::None,
             }),
             ..Telemetry::default()
         };

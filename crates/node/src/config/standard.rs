@@ -45,6 +45,7 @@ pub(super) fn settings(variables: &BTreeMap<String, String>) -> Vec<Variable> {
     for (name, key) in [
         ("OTEL_SERVICE_NAME", "service_name"),
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "endpoint"),
+        ("OTEL_EXPORTER_OTLP_COMPRESSION", "compression"),
     ] {
         if let Some(text) = text(name) {
             set(name, &[key], text.into());

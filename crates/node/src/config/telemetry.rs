@@ -27,6 +27,9 @@ pub struct Telemetry {
     /// Headers that go to the collector with everything, such as `authorization`. They are secrets. Also by
     /// `OTEL_EXPORTER_OTLP_HEADERS`, which for these alone wins over the file.
     pub headers: BTreeMap<String, Secret>,
+    /// What makes exports smaller, where the way to the collector is narrow. Also by
+    /// `OTEL_EXPORTER_OTLP_COMPRESSION`.
+    pub compression: OtlpCompression,
     /// How long one export may take. Also by `OTEL_EXPORTER_OTLP_TIMEOUT`, in milliseconds.
     pub timeout: Period,
     /// What the deployment is called: the same for all its processes. Also by `OTEL_SERVICE_NAME`.
@@ -52,6 +55,16 @@ pub enum OtlpProtocol {
     Http,
 }
 
+/// What makes exports smaller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OtlpCompression {
+    /// Nothing.
+    None,
+    /// gzip: about a tenth of the bytes, for about twice the processor time of an export.
+    Gzip,
+}
+
 impl Default for Telemetry {
     fn default() -> Self {
         let setup = setup::Telemetry::default();
@@ -60,6 +73,7 @@ impl Default for Telemetry {
             endpoint: None,
             protocol: OtlpProtocol::Grpc,
             headers: BTreeMap::new(),
+            compression: OtlpCompression::None,
             timeout: Period::seconds(10),
             service_name: setup.service_name,
             resource: BTreeMap::new(),
@@ -87,6 +101,10 @@ impl Telemetry {
                 .iter()
                 .map(|(name, value)| (name.clone(), setup::Secret::new(value.expose())))
                 .collect(),
+            compression: match self.compression {
+                OtlpCompression::None => setup::Compression::None,
+                OtlpCompression::Gzip => setup::Compression::Gzip,
+            },
             timeout: self.timeout.get(),
         });
         setup::Telemetry {

@@ -18,6 +18,7 @@ pub(crate) struct Tally {
     waiting: AtomicUsize,
     is_closed: AtomicBool,
     said: Mutex<Said>,
+    said_rejected: Mutex<Option<Instant>>,
 }
 
 /// What was logged last, and what happened since.
@@ -37,6 +38,7 @@ impl Tally {
             waiting: AtomicUsize::new(0),
             is_closed: AtomicBool::new(false),
             said: Mutex::default(),
+            said_rejected: Mutex::default(),
         }
     }
 
@@ -117,6 +119,24 @@ impl Tally {
                 "telemetry was dropped because too much was waiting for the collector"
             );
         }
+    }
+
+    /// The collector took an export, but not all of it.
+    pub(super) fn rejected(&self, count: u64, why: &str) {
+        let own = &metrics().telemetry;
+        own.dropped(self.signal, DropReason::Rejected, count);
+        let mut at = self.said_rejected.lock();
+        if at.is_some_and(|at| at.elapsed() < SAID_EVERY) {
+            return;
+        }
+        *at = Some(Instant::now());
+        drop(at);
+        tracing::warn!(
+            signal = self.signal.as_str(),
+            count,
+            reason = why,
+            "the collector rejects telemetry; said once a minute at most"
+        );
     }
 
     /// From now on nothing is admitted.

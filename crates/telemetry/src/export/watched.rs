@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use opentelemetry_otlp::{LogExporter, MetricExporter, SpanExporter};
+use opentelemetry_otlp::{LogExporter, MetricExporter};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
 use opentelemetry_sdk::logs::LogBatch;
 use opentelemetry_sdk::metrics::Temporality;
 use opentelemetry_sdk::metrics::data::ResourceMetrics;
 use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
-use opentelemetry_sdk::trace::SpanData;
 use tokio::runtime::Handle;
 
 use super::Tally;
@@ -56,21 +55,6 @@ impl<E> Watched<E> {
         };
         self.tally.exported(count, outcome, &why);
         result
-    }
-}
-
-impl opentelemetry_sdk::trace::SpanExporter for Watched<SpanExporter> {
-    async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
-        let count = batch.len();
-        self.bounded(count, self.exporter.export(batch)).await
-    }
-
-    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
-        self.exporter.shutdown_with_timeout(timeout)
-    }
-
-    fn set_resource(&mut self, resource: &Resource) {
-        self.exporter.set_resource(resource);
     }
 }
 

@@ -60,7 +60,6 @@ struct Rejected(Option<(Signal, u64)>);
 impl Visit for Rejected {
     fn record_i64(&mut self, field: &Field, value: i64) {
         let signal = match field.name() {
-            "rejected_spans" => Signal::Traces,
             "rejected_data_points" => Signal::Metrics,
             "rejected_log_records" => Signal::Logs,
             _ => return,

@@ -5,10 +5,9 @@ use std::time::SystemTime;
 
 use opentelemetry::KeyValue;
 use opentelemetry::trace::{Event, SpanId, SpanKind, Status};
-use opentelemetry_sdk::trace::SpanLinks;
 
+use super::TraceContext;
 use super::attributes::{ERROR_TYPE, Key, Recorded, cut, cut_name};
-use super::{TraceContext, Tracer};
 
 /// Attributes of one span at most, and events; beyond it they are counted only.
 pub(super) const MOST: usize = 128;
@@ -26,19 +25,19 @@ pub struct Span {
 
 /// What a span in a kept trace gathers.
 #[derive(Debug)]
-pub(super) struct Running {
-    pub(super) tracer: &'static Tracer,
-    pub(super) parent: SpanId,
-    pub(super) is_parent_remote: bool,
-    pub(super) name: Cow<'static, str>,
-    pub(super) kind: SpanKind,
-    pub(super) started: SystemTime,
-    pub(super) attributes: Vec<KeyValue>,
-    pub(super) dropped_attributes: u32,
-    pub(super) events: Vec<Event>,
-    pub(super) dropped_events: u32,
-    pub(super) links: SpanLinks,
-    pub(super) status: Status,
+pub(crate) struct Running {
+    pub(crate) parent: SpanId,
+    pub(crate) is_parent_remote: bool,
+    pub(crate) name: Cow<'static, str>,
+    pub(crate) kind: SpanKind,
+    pub(crate) started: SystemTime,
+    pub(crate) attributes: Vec<KeyValue>,
+    pub(crate) dropped_attributes: u32,
+    pub(crate) events: Vec<Event>,
+    pub(crate) dropped_events: u32,
+    pub(crate) links: Vec<TraceContext>,
+    pub(crate) dropped_links: u32,
+    pub(crate) status: Status,
 }
 
 impl Span {
@@ -152,20 +151,20 @@ impl Running {
     }
 
     pub(super) fn link(&mut self, to: &TraceContext) {
-        if self.links.links.len() < MOST {
-            let link = opentelemetry::trace::Link::with_context(to.to_otel(true));
-            self.links.links.push(link);
+        if self.links.len() < MOST {
+            self.links.push(to.clone());
         } else {
-            self.links.dropped_count += 1;
+            self.dropped_links += 1;
         }
     }
 }
 
 impl Drop for Span {
     fn drop(&mut self) {
-        if let (Some(context), Some(running)) = (&self.context, self.running.take()) {
-            let tracer = running.tracer;
-            tracer.end(context, *running);
+        if let (Some(context), Some(running)) = (&self.context, self.running.take())
+            && let Some(tracer) = crate::state::tracer()
+        {
+            tracer.end(context, &running);
         }
     }
 }

@@ -1,24 +1,22 @@
-//! Begins spans and hands the finished ones to the processor which exports them.
+//! Begins spans and hands the finished ones to the queue for the collector.
 
 use std::time::{Instant, SystemTime};
 
-use opentelemetry::InstrumentationScope;
 use opentelemetry::trace::{SpanId, Status, TraceId};
-use opentelemetry_sdk::trace::{
-    IdGenerator, RandomIdGenerator, SpanData, SpanEvents, SpanLinks, SpanProcessor,
-};
+use opentelemetry_sdk::trace::{IdGenerator, RandomIdGenerator};
 
 use super::attributes::cut_name;
 use super::builder::{Name, SpanBuilder};
 use super::span::{Attributes, Running, Span};
 use super::{Decision, TraceContext};
+use crate::export::Spans;
+use crate::otlp;
 
 /// Everything that a process needs to make spans.
 #[derive(Debug)]
 pub(crate) struct Tracer {
     decision: Decision,
-    processor: Box<dyn SpanProcessor>,
-    scope: InstrumentationScope,
+    spans: Spans,
 }
 
 /// The time of day of a moment.
@@ -28,22 +26,16 @@ fn began(moment: Option<Instant>) -> SystemTime {
 }
 
 impl Tracer {
-    pub(crate) fn new(decision: Decision, processor: Box<dyn SpanProcessor>) -> Self {
-        Self {
-            decision,
-            processor,
-            scope: InstrumentationScope::builder("shoal")
-                .with_version(env!("CARGO_PKG_VERSION"))
-                .build(),
-        }
+    pub(crate) fn new(decision: Decision, spans: Spans) -> Self {
+        Self { decision, spans }
     }
 
-    pub(crate) fn processor(&self) -> &dyn SpanProcessor {
-        &*self.processor
+    pub(crate) fn spans(&self) -> &Spans {
+        &self.spans
     }
 
     pub(super) fn start<N: Name>(
-        this: &'static Self,
+        this: &Self,
         builder: SpanBuilder<'_, N>,
         attributes: impl FnOnce(&mut Attributes),
     ) -> Span {
@@ -66,7 +58,6 @@ impl Tracer {
         let mut gathered = Attributes::default();
         attributes(&mut gathered);
         let mut running = Running {
-            tracer: this,
             parent,
             is_parent_remote: builder.parent.is_some_and(TraceContext::is_foreign),
             name: cut_name(builder.name.make()),
@@ -76,7 +67,8 @@ impl Tracer {
             dropped_attributes: 0,
             events: Vec::new(),
             dropped_events: 0,
-            links: SpanLinks::default(),
+            links: Vec::new(),
+            dropped_links: 0,
             status: Status::Unset,
         };
         if let Some(to) = builder.link {
@@ -94,26 +86,11 @@ impl Tracer {
         }
     }
 
-    pub(super) fn end(&self, context: &TraceContext, running: Running) {
-        let mut events = SpanEvents::default();
-        events.events = running.events;
-        events.dropped_count = running.dropped_events;
-        let now = SystemTime::now();
-        self.processor.on_end(SpanData {
-            span_context: context.to_otel(false),
-            parent_span_id: running.parent,
-            parent_span_is_remote: running.is_parent_remote,
-            span_kind: running.kind,
-            name: running.name,
-            start_time: running.started,
-            // A clock that is set back must not make a span end before it began.
-            end_time: now.max(running.started),
-            attributes: running.attributes,
-            dropped_attributes_count: running.dropped_attributes,
-            events,
-            links: running.links,
-            status: running.status,
-            instrumentation_scope: self.scope.clone(),
-        });
+    pub(super) fn end(&self, context: &TraceContext, running: &Running) {
+        // A clock that is set back must not make a span end before it began.
+        let ended = SystemTime::now().max(running.started);
+        if self.spans.admit() {
+            self.spans.add(&otlp::encode(context, running, ended));
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! A collector of the OpenTelemetry protocol: gRPC or HTTP, keeping what it gets.
 
 use std::collections::HashMap;
+use std::io::Read as _;
 use std::sync::Arc;
 
 use axum::Router;
@@ -245,6 +246,18 @@ async fn take(
     let header = headers.get("authorization");
     let header = header.and_then(|it| it.to_str().ok()).map(str::to_owned);
     got.authorization.extend(header);
+    let is_compressed = headers
+        .get("content-encoding")
+        .is_some_and(|it| it == "gzip");
+    got.is_compressed |= is_compressed;
+    let body = if is_compressed {
+        let mut read = Vec::new();
+        let mut gzip = flate2::read::GzDecoder::new(&*body);
+        gzip.read_to_end(&mut read).expect("the body is compressed");
+        read.into()
+    } else {
+        body
+    };
     match uri.path() {
         "/v1/traces" => got.traces.push(decoded(body)),
         "/v1/metrics" => got.metrics.push(decoded(body)),

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use shoal_telemetry::config::{Otlp, Protocol, Telemetry};
+use shoal_telemetry::config::{Compression, Otlp, Protocol, Telemetry};
 use shoal_telemetry::logging::{Format, Logging};
 
 const INSIDE: &str = "SHOAL_TELEMETRY_TEST";
@@ -56,6 +56,7 @@ pub(crate) fn telemetry(endpoint: String, protocol: Protocol) -> Telemetry {
             protocol,
             headers: Vec::new(),
             timeout: Duration::from_secs(20),
+            compression: Compression::None,
         }),
         ..Telemetry::default()
     };

@@ -1,14 +1,12 @@
 //! What a span carries arrives as it was set.
 
-use std::path::Path;
-
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
-use shoal_telemetry::config::{Protocol, Secret, Telemetry};
+use shoal_telemetry::config::{Compression, Protocol, Secret, Telemetry};
 use shoal_telemetry::trace::{self, TraceContext, attributes, names};
 
 use crate::collector::{Collector, texts};
-use crate::process::{LONG, alone, alone_with, json, telemetry};
+use crate::process::{LONG, alone, json, telemetry};
 
 const CLIENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
@@ -118,18 +116,28 @@ fn check(collector: &Collector, mut telemetry: Telemetry) {
     assert!(got.authorization.iter().all(|it| it == "Bearer x"));
 }
 
+fn compressed(protocol: Protocol) {
+    let collector = Collector::start(protocol);
+    let mut telemetry = telemetry(collector.endpoint.clone(), protocol);
+    telemetry.otlp.as_mut().expect("a collector").compression = Compression::Gzip;
+    let guard = shoal_telemetry::init(&telemetry, &json()).expect("telemetry starts");
+    trace::internal("a span").start().end();
+    guard.shutdown(LONG);
+    collector.span("a span");
+    assert!(collector.got().is_compressed);
+}
+
 #[test]
-fn are_compressed_when_the_environment_says_so() {
-    let variables = [("OTEL_EXPORTER_OTLP_COMPRESSION", Path::new("gzip"))];
-    let name = "spans::are_compressed_when_the_environment_says_so";
-    alone_with(name, &variables, || {
-        let collector = Collector::start(Protocol::Grpc);
-        let telemetry = telemetry(collector.endpoint.clone(), Protocol::Grpc);
-        let guard = shoal_telemetry::init(&telemetry, &json()).expect("telemetry starts");
-        trace::internal("a span").start().end();
-        guard.shutdown(LONG);
-        collector.span("a span");
-        assert!(collector.got().is_compressed);
+fn are_compressed_over_grpc() {
+    alone("spans::are_compressed_over_grpc", || {
+        compressed(Protocol::Grpc);
+    });
+}
+
+#[test]
+fn are_compressed_over_http() {
+    alone("spans::are_compressed_over_http", || {
+        compressed(Protocol::Http);
     });
 }
 

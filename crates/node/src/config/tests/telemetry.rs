@@ -1,6 +1,6 @@
 //! What is told of the process, and the variables that every OpenTelemetry program knows.
 
-use shoal_telemetry::config::{ParentSampling, Protocol, Telemetry};
+use shoal_telemetry::config::{Compression, ParentSampling, Protocol, Telemetry};
 
 use super::{Operator, operator};
 
@@ -55,6 +55,7 @@ fn variables_of_opentelemetry_are_below_everything() {
         .variable("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")
         .variable("OTEL_EXPORTER_OTLP_HEADERS", "X-Key=a%2Cb, x-team=env")
         .variable("OTEL_EXPORTER_OTLP_TIMEOUT", "1500")
+        .variable("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")
         .variable(
             "OTEL_RESOURCE_ATTRIBUTES",
             "service.name=r,k8s.pod.name=p%201,service.version=9",
@@ -70,6 +71,7 @@ fn variables_of_opentelemetry_are_below_everything() {
         (otlp.endpoint.as_str(), otlp.protocol),
         ("http://env:4317", Protocol::Http)
     );
+    assert_eq!(otlp.compression, Compression::Gzip);
     let names: Vec<&str> = otlp.headers.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(
         (names, otlp.timeout.as_millis()),

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::super::{Otlp, Protocol, Secret, Telemetry};
+use super::super::{Compression, Otlp, Protocol, Secret, Telemetry};
 
 fn with_collector() -> Telemetry {
     let mut telemetry = Telemetry {
@@ -9,6 +9,7 @@ fn with_collector() -> Telemetry {
             protocol: Protocol::Grpc,
             headers: vec![("authorization".to_owned(), Secret::new("Bearer hush"))],
             timeout: Duration::from_secs(10),
+            compression: Compression::None,
         }),
         ..Telemetry::default()
     };

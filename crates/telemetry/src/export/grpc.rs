@@ -1,0 +1,132 @@
+//! OTLP over gRPC, with requests that are bytes already.
+
+use bytes::{Buf as _, BufMut as _, Bytes};
+use http::uri::PathAndQuery;
+use tonic::client;
+use tonic::codec::{Codec, CompressionEncoding, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::metadata::{MetadataKey, MetadataMap};
+use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
+use tonic::{Code, Request, Status};
+use tonic_types::StatusExt as _;
+
+use super::sender::{Again, Refused};
+use crate::config::{Compression, Otlp};
+
+const EXPORT: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
+
+/// A connection, made when it is first needed and again when it broke.
+#[derive(Debug)]
+pub(super) struct Grpc {
+    channel: Channel,
+    metadata: MetadataMap,
+    is_compressed: bool,
+}
+
+impl Grpc {
+    /// Has to be called inside of the runtime that is to drive the connection.
+    pub(super) fn new(otlp: &Otlp) -> Result<Self, String> {
+        let mut endpoint = Endpoint::from_shared(otlp.endpoint.clone())
+            .map_err(|error| error.to_string())?
+            .timeout(otlp.timeout);
+        if otlp.endpoint.starts_with("https:") {
+            endpoint = endpoint
+                .tls_config(ClientTlsConfig::new().with_enabled_roots())
+                .map_err(|error| error.to_string())?;
+        }
+        Ok(Self {
+            channel: endpoint.connect_lazy(),
+            metadata: metadata(otlp),
+            is_compressed: otlp.compression == Compression::Gzip,
+        })
+    }
+
+    pub(super) async fn send(&self, request: Bytes) -> Result<Bytes, Refused> {
+        let mut client = client::Grpc::new(self.channel.clone());
+        if self.is_compressed {
+            client = client
+                .send_compressed(CompressionEncoding::Gzip)
+                .accept_compressed(CompressionEncoding::Gzip);
+        }
+        client.ready().await.map_err(|error| Refused {
+            why: error.to_string(),
+            again: Again::Soon,
+        })?;
+        let mut request = Request::new(request);
+        *request.metadata_mut() = self.metadata.clone();
+        let path = PathAndQuery::from_static(EXPORT);
+        let answer = client.unary(request, path, Raw).await;
+        answer.map(tonic::Response::into_inner).map_err(refused)
+    }
+}
+
+/// The headers that were configured.
+pub(super) fn metadata(otlp: &Otlp) -> MetadataMap {
+    let mut metadata = MetadataMap::new();
+    for (name, value) in &otlp.headers {
+        let name = MetadataKey::from_bytes(name.as_bytes());
+        // Both were checked with the rest of the configuration.
+        if let (Ok(name), Ok(value)) = (name, value.expose().parse()) {
+            metadata.insert(name, value);
+        }
+    }
+    metadata
+}
+
+fn refused(status: Status) -> Refused {
+    let told = (status.get_details_retry_info()).and_then(|info| info.retry_delay);
+    let again = match (status.code(), told) {
+        (Code::ResourceExhausted | Code::Unavailable, Some(told)) => Again::After(told),
+        (
+            Code::Unavailable
+            | Code::Cancelled
+            | Code::DeadlineExceeded
+            | Code::Aborted
+            | Code::OutOfRange
+            | Code::DataLoss,
+            _,
+        ) => Again::Soon,
+        _ => Again::Never,
+    };
+    Refused {
+        why: status.to_string(),
+        again,
+    }
+}
+
+/// Messages that are bytes, in both directions.
+#[derive(Debug)]
+struct Raw;
+
+impl Codec for Raw {
+    type Encode = Bytes;
+    type Decode = Bytes;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        Self
+    }
+
+    fn decoder(&mut self) -> Self {
+        Self
+    }
+}
+
+impl Encoder for Raw {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn encode(&mut self, message: Bytes, to: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        to.put(message);
+        Ok(())
+    }
+}
+
+impl Decoder for Raw {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        Ok(Some(from.copy_to_bytes(from.remaining())))
+    }
+}

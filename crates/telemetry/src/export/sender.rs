@@ -1,0 +1,127 @@
+//! One request to the collector, with what OTLP says of trying again
+//! (<https://opentelemetry.io/docs/specs/otlp/>, "Failures" and "Retryable Response Codes").
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceResponse;
+use prost::Message as _;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::grpc::Grpc;
+use super::http::Http;
+use crate::metrics::ExportOutcome;
+
+/// How often a request is sent at most.
+const ATTEMPTS: u32 = 4;
+/// The pause before the second attempt; it doubles.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// What is added to a pause at most, so that the processes of a cluster do not come back as one.
+const SPREAD: Duration = Duration::from_millis(100);
+
+/// Sends requests, one at a time, each in bounded time.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    way: Way,
+    timeout: Duration,
+}
+
+#[derive(Debug)]
+pub(super) enum Way {
+    Grpc(Grpc),
+    Http(Http),
+}
+
+/// An attempt that failed.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) why: String,
+    pub(super) again: Again,
+}
+
+/// Whether another attempt may do better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Again {
+    Never,
+    Soon,
+    /// The collector said when.
+    After(Duration),
+}
+
+/// An export that failed.
+#[derive(Debug)]
+pub(super) struct Failed {
+    pub(super) outcome: ExportOutcome,
+    pub(super) why: String,
+}
+
+/// The collector took a request, but not these.
+#[derive(Debug)]
+pub(super) struct Rejected {
+    pub(super) count: u64,
+    pub(super) why: String,
+}
+
+impl Sender {
+    pub(super) fn new(way: Way, timeout: Duration) -> Self {
+        Self { way, timeout }
+    }
+
+    /// Sends the request, again if need be. Retries included, it takes no longer than the timeout.
+    pub(super) async fn send(&self, request: Bytes) -> Result<Option<Rejected>, Failed> {
+        let deadline = Instant::now() + self.timeout;
+        let mut pause = FIRST_PAUSE;
+        for attempt in 1.. {
+            let sent = timeout_at(deadline, self.attempt(request.clone())).await;
+            let refused = match sent {
+                Ok(Ok(answer)) => return Ok(rejected(&answer)),
+                Ok(Err(refused)) => refused,
+                Err(_) => {
+                    return Err(Failed {
+                        outcome: ExportOutcome::Timeout,
+                        why: format!("no answer within {:?}", self.timeout),
+                    });
+                }
+            };
+            let wait = match refused.again {
+                Again::Soon => pause,
+                Again::After(told) => told.max(pause),
+                Again::Never => Duration::MAX,
+            };
+            let next = Instant::now().checked_add(wait.saturating_add(spread()));
+            match next.filter(|next| *next < deadline && attempt < ATTEMPTS) {
+                Some(next) => sleep(next - Instant::now()).await,
+                None => {
+                    return Err(Failed {
+                        outcome: ExportOutcome::Failed,
+                        why: refused.why,
+                    });
+                }
+            }
+            pause *= 2;
+        }
+        unreachable!("the last attempt returns")
+    }
+
+    async fn attempt(&self, request: Bytes) -> Result<Bytes, Refused> {
+        match &self.way {
+            Way::Grpc(grpc) => grpc.send(request).await,
+            Way::Http(http) => http.send(request).await,
+        }
+    }
+}
+
+/// What the answer says of spans that were not taken. One that cannot be read says nothing.
+fn rejected(answer: &[u8]) -> Option<Rejected> {
+    let partial = (ExportTraceServiceResponse::decode(answer).ok()?).partial_success?;
+    // A collector that rejects less than nothing is not believed.
+    let count = u64::try_from(partial.rejected_spans).unwrap_or(0);
+    (count > 0 || !partial.error_message.is_empty()).then_some(Rejected {
+        count,
+        why: partial.error_message,
+    })
+}
+
+fn spread() -> Duration {
+    SPREAD.mul_f64(rand::random())
+}

@@ -1,0 +1,181 @@
+//! Spans on their way to the collector, as bytes.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::{Sender, Tally};
+use crate::config::Traces;
+use crate::otlp::{self, Envelope};
+
+/// Bytes of a batch that is full whatever it holds: collectors take 4 MiB at once.
+const FULL: usize = 2 * 1024 * 1024;
+
+/// Takes spans that ended, and sends them in batches by a task of telemetry's own runtime.
+#[derive(Debug)]
+pub(crate) struct Spans {
+    queue: Arc<Queue>,
+    ending: Mutex<Option<oneshot::Sender<Ended>>>,
+}
+
+/// Told when everything was sent.
+type Ended = mpsc::Sender<()>;
+
+#[derive(Debug)]
+struct Queue {
+    waiting: Mutex<Waiting>,
+    /// A batch is full.
+    full: Notify,
+    tally: Arc<Tally>,
+    /// Spans of a full batch.
+    batch: usize,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    full: VecDeque<Batch>,
+    open: Batch,
+}
+
+/// Spans, one behind the other, as [`Envelope::request`] takes them.
+#[derive(Debug, Default)]
+struct Batch {
+    bytes: Vec<u8>,
+    spans: usize,
+}
+
+impl Spans {
+    /// Begins to send.
+    pub(crate) fn start(
+        traces: &Traces,
+        envelope: Envelope,
+        sender: Sender,
+        tally: Arc<Tally>,
+        runtime: &Handle,
+    ) -> Self {
+        let queue = Arc::new(Queue {
+            waiting: Mutex::default(),
+            full: Notify::new(),
+            tally,
+            batch: traces.batch.max(1),
+        });
+        let (end, ending) = oneshot::channel();
+        runtime.spawn(run(
+            Arc::clone(&queue),
+            envelope,
+            sender,
+            traces.delay,
+            ending,
+        ));
+        Self {
+            queue,
+            ending: Mutex::new(Some(end)),
+        }
+    }
+
+    /// Whether one more may wait, for [`add`](Self::add); counts its loss if not.
+    pub(crate) fn admit(&self) -> bool {
+        self.queue.tally.admit()
+    }
+
+    /// Takes a span that was admitted.
+    pub(crate) fn add(&self, span: &[u8]) {
+        let queue = &*self.queue;
+        let mut waiting = queue.waiting.lock();
+        let open = &mut waiting.open;
+        otlp::append(&mut open.bytes, span);
+        open.spans += 1;
+        if open.spans >= queue.batch || open.bytes.len() >= FULL {
+            let room = open.bytes.len();
+            let next = Batch {
+                bytes: Vec::with_capacity(room),
+                spans: 0,
+            };
+            let batch = std::mem::replace(open, next);
+            waiting.full.push_back(batch);
+            drop(waiting);
+            queue.full.notify_one();
+        }
+    }
+
+    /// Sends what waits and takes nothing any more. Blocks the thread, for `within` at most; what was not sent by
+    /// then is lost.
+    pub(crate) fn shut_down(&self, within: Duration) {
+        self.queue.tally.close();
+        let (ended, wait) = mpsc::channel();
+        if let Some(end) = self.ending.lock().take()
+            && end.send(ended).is_ok()
+        {
+            let _ = wait.recv_timeout(within);
+        }
+    }
+}
+
+/// Sends full batches at once, and others after a while.
+async fn run(
+    queue: Arc<Queue>,
+    envelope: Envelope,
+    sender: Sender,
+    delay: Duration,
+    mut ending: oneshot::Receiver<Ended>,
+) {
+    let mut due = interval(delay.max(Duration::from_millis(1)));
+    due.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let mut ended = None;
+        let is_due = tokio::select! {
+            () = queue.full.notified() => false,
+            _ = due.tick() => true,
+            it = &mut ending => {
+                ended = it.ok();
+                true
+            }
+        };
+        if is_due {
+            queue.close_batch();
+        }
+        while let Some(batch) = queue.next() {
+            let (request, spans) = (envelope.request(&batch.bytes), batch.spans);
+            drop(batch);
+            export(&queue.tally, &sender, request, spans).await;
+        }
+        if let Some(ended) = ended {
+            let _ = ended.send(());
+            return;
+        }
+    }
+}
+
+async fn export(tally: &Tally, sender: &Sender, request: Bytes, spans: usize) {
+    match sender.send(request).await {
+        Ok(rejected) => {
+            tally.exported(spans, crate::metrics::ExportOutcome::Accepted, "");
+            if let Some(rejected) = rejected {
+                tally.rejected(rejected.count, &rejected.why);
+            }
+        }
+        Err(failed) => tally.exported(spans, failed.outcome, &failed.why),
+    }
+}
+
+impl Queue {
+    /// What waits counts as full.
+    fn close_batch(&self) {
+        let mut waiting = self.waiting.lock();
+        if waiting.open.spans > 0 {
+            let batch = std::mem::take(&mut waiting.open);
+            waiting.full.push_back(batch);
+        }
+    }
+
+    fn next(&self) -> Option<Batch> {
+        self.waiting.lock().full.pop_front()
+    }
+}
