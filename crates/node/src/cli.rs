@@ -31,6 +31,13 @@ pub enum Command {
     /// Check, show or document the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Copy this program to a file or into a directory; for images without a shell.
+    #[command(hide = true)]
+    Install {
+        /// The file, or a directory that exists.
+        #[arg(value_name = "PATH")]
+        to: PathBuf,
+    },
 }
 
 /// `shoal serve`
@@ -89,8 +96,11 @@ pub struct Status {
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8081")]
     pub admin: String,
     /// Print everything as JSON.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "ready")]
     pub json: bool,
+    /// Print only whether the node is ready, and fail if it is not; for health checks.
+    #[arg(long)]
+    pub ready: bool,
 }
 
 /// Pools that need no configuration file.

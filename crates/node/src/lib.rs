@@ -3,7 +3,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `main.rs` | the way through a command |
-//! | [`cli`], [`config_command`], [`status_command`] | what can be typed |
+//! | [`cli`], [`config_command`], [`status_command`], [`install`] | what can be typed |
 //! | [`config`] | every setting, and where it came from |
 //! | [`serve`] | settings to a serving node, and to its end |
 //! | `roles.rs`, `storage.rs`, [`node`] | the parts of a node, and their wiring |
@@ -21,6 +21,7 @@ pub mod config_command;
 pub mod exit;
 pub mod http;
 mod inspect;
+pub mod install;
 pub mod node;
 mod roles;
 pub mod serve;

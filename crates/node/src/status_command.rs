@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use http::StatusCode;
 use serde_json::Value;
 
 use crate::cli::Status;
@@ -18,9 +19,12 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Asks a node's admin port and prints what it says.
 ///
 /// # Errors
-/// When the node cannot be reached or answers something else.
+/// When the node cannot be reached or answers something else; with `--ready` also when it is not ready.
 pub async fn run(command: &Status) -> Result<(), Failure> {
-    let status = ask(&command.admin).await?;
+    if command.ready {
+        return ready(&command.admin).await;
+    }
+    let (_, status) = ask(&command.admin, "/status").await?;
     let text = if command.json {
         let mut text = serde_json::to_string_pretty(&status).context("cannot print the status")?;
         text.push('\n');
@@ -35,12 +39,31 @@ pub async fn run(command: &Status) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn ask(admin: &str) -> anyhow::Result<Value> {
+/// What a health check runs where it can run nothing else: an image without a shell has no curl.
+async fn ready(admin: &str) -> Result<(), Failure> {
+    let (code, readiness) = ask(admin, "/readyz").await?;
+    let status = show(&readiness["status"]);
+    if code != StatusCode::OK {
+        let reasons: Vec<String> = readiness["reasons"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(show)
+            .collect();
+        let reasons = reasons.join("; ");
+        return Err(anyhow::anyhow!("the node is {status}: {reasons}").into());
+    }
+    writeln!(io::stdout(), "{status}").context("cannot write to standard output")?;
+    Ok(())
+}
+
+/// What the node answers at `path`. "Not available" is an answer too.
+async fn ask(admin: &str, path: &str) -> anyhow::Result<(StatusCode, Value)> {
     let base = match admin.contains("://") {
         true => admin.trim_end_matches('/').to_owned(),
         false => format!("http://{admin}"),
     };
-    let url = format!("{base}/status");
+    let url = format!("{base}{path}");
     let client = reqwest::Client::builder()
         .timeout(PATIENCE)
         .no_proxy()
@@ -50,11 +73,15 @@ async fn ask(admin: &str) -> anyhow::Result<Value> {
     let answer = answer.with_context(|| {
         format!("cannot reach {url}: is it the admin address (server.admin) of a node that runs?")
     })?;
-    let answer = answer
-        .error_for_status()
-        .with_context(|| format!("{url} is no admin port, or does not serve this host"))?;
-    let status = answer.json().await;
-    status.with_context(|| format!("{url} did not answer with a status"))
+    let code = answer.status();
+    if !code.is_success() && code != StatusCode::SERVICE_UNAVAILABLE {
+        let refused =
+            format!("{url} answers {code}: it is no admin port, or does not serve this host");
+        return Err(anyhow::Error::msg(refused));
+    }
+    let body = answer.json().await;
+    let body = body.with_context(|| format!("{url} did not answer as an admin port does"))?;
+    Ok((code, body))
 }
 
 /// The status as text. Read from JSON and not from types, so that it fits other releases too.

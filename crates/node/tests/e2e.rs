@@ -7,6 +7,8 @@ mod auth;
 mod client;
 #[path = "e2e/command.rs"]
 mod command;
+#[path = "e2e/install.rs"]
+mod install;
 #[path = "e2e/process.rs"]
 mod process;
 #[path = "e2e/remote.rs"]

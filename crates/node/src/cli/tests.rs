@@ -69,6 +69,8 @@ fn mistakes_are_explained() {
         ("shoal stdio --token t", "--url"),
         ("shoal config", "hash-token"),
         ("shoal sevre", "serve"),
+        ("shoal install", "<PATH>"),
+        ("shoal status --ready --json", "cannot be used with"),
     ] {
         let message = parse(line).unwrap_err();
         assert!(message.contains(part), "{line}: {message}");

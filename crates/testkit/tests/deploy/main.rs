@@ -10,5 +10,6 @@ mod collector;
 mod expression;
 mod files;
 mod live;
+mod operations;
 mod prometheus;
 mod traffic;

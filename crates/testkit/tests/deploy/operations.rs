@@ -1,0 +1,113 @@
+//! `docs/operations.md` names what there is: alerts, metrics, settings, files and its own sections.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use shoal_telemetry::metrics::{definitions, prometheus_names_of};
+
+use crate::files::{deploy, rules};
+
+fn page(name: &str) -> String {
+    fs::read_to_string(deploy("../docs").join(name)).unwrap()
+}
+
+/// Where the page's links lead.
+fn links(page: &str) -> Vec<&str> {
+    let rest = page.split("](").skip(1);
+    rest.map(|rest| rest.split(')').next().unwrap()).collect()
+}
+
+/// What is set as code within a line.
+fn code(page: &str) -> Vec<&str> {
+    let lines = page.lines();
+    lines
+        .flat_map(|line| line.split('`').skip(1).step_by(2))
+        .collect()
+}
+
+/// What GitHub makes of a heading.
+fn anchor(heading: &str) -> String {
+    let kept = heading
+        .chars()
+        .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
+}
+
+fn anchors(page: &str) -> BTreeSet<String> {
+    let headings = page.lines().filter(|line| line.starts_with('#'));
+    headings
+        .map(|line| anchor(line.trim_start_matches('#').trim()))
+        .collect()
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let operations = page("operations.md");
+    let found = links(&operations);
+    assert!(found.len() > 30, "{}", found.len());
+    for link in found {
+        let (file, fragment) = link.split_once('#').unwrap_or((link, ""));
+        let target = match file {
+            "" => operations.clone(),
+            file if fragment.is_empty() => {
+                let path = deploy("../docs").join(file);
+                assert!(path.exists(), "{link}");
+                continue;
+            }
+            file => page(file),
+        };
+        assert!(anchors(&target).contains(fragment), "{link}");
+    }
+}
+
+#[test]
+fn every_alert_is_a_symptom() {
+    let operations = page("operations.md");
+    let linked: BTreeSet<&str> = links(&operations).into_iter().collect();
+    for rule in rules().iter().filter(|rule| rule.alert.is_some()) {
+        let link = format!("telemetry.md#{}", rule.name().to_lowercase());
+        assert!(linked.contains(link.as_str()), "nothing leads to {link}");
+    }
+}
+
+#[test]
+fn metrics_exist() {
+    let known: BTreeSet<String> = definitions().flat_map(prometheus_names_of).collect();
+    let operations = page("operations.md");
+    let mut named = 0;
+    for code in code(&operations) {
+        let name = code.split('{').next().unwrap();
+        let is_metric = name.starts_with("shoal_") || name.starts_with("http_server_");
+        if !is_metric {
+            continue;
+        }
+        // Histograms are named without their suffixes, as in docs/metrics.md.
+        let bucket = format!("{name}_bucket");
+        assert!(known.contains(name) || known.contains(&bucket), "{code}");
+        named += 1;
+    }
+    assert!(named > 10, "{named}");
+}
+
+#[test]
+fn settings_exist() {
+    let reference = page("configuration.md");
+    let operations = page("operations.md");
+    let mut named = 0;
+    for code in code(&operations) {
+        // Some are shown with a value.
+        let name = code.split(' ').next().unwrap();
+        let Some((section, key)) = name.rsplit_once('.') else {
+            continue;
+        };
+        let heading = format!("\n## `[{section}]`\n");
+        let Some(start) = reference.find(&heading) else {
+            continue;
+        };
+        let text = &reference[start + heading.len()..];
+        let text = &text[..text.find("\n## ").unwrap_or(text.len())];
+        assert!(text.contains(&format!("| `{key}` |")), "{code}");
+        named += 1;
+    }
+    assert!(named > 30, "{named}");
+}
