@@ -1,0 +1,61 @@
+{{/* The configuration file of one component, as TOML: of (dict "root" $ "name" <name> "component" <component>). */}}
+{{- define "shoal.config" -}}
+{{- $values := .root.Values -}}
+{{- $role := .component.role -}}
+{{- $config := mergeOverwrite (deepCopy $values.config) (deepCopy .component.config) -}}
+{{- $node := dict "roles" (list $role) -}}
+{{- $server := dict "admin" (printf "%s:8081" $values.bindAddress) -}}
+{{- $cluster := dict -}}
+{{- $pools := dict -}}
+{{- if eq $role "worker" -}}
+{{- $_ := set $cluster "join" (list (include "shoal.join" .root)) -}}
+{{- $_ := set $pools .component.pool (include "shoal.pool" .component | fromYaml) -}}
+{{- else -}}
+{{- $_ := set $cluster "listen" (printf "%s:7000" $values.bindAddress) -}}
+{{- /* Which tools a pool has is said by its workers; under which names and how they are called, by this. */ -}}
+{{- range $name, $component := include "shoal.components" .root | fromYaml -}}
+{{- if eq $component.role "worker" -}}
+{{- $_ := set $pools $component.pool (include "shoal.pool" $component | fromYaml) -}}
+{{- end -}}
+{{- end -}}
+{{- if $values.stateKeys.secret.name -}}
+{{- $keys := list -}}
+{{- range $values.stateKeys.secret.keys -}}
+{{- $keys = append $keys (dict "file" (printf "/run/secrets/shoal/state-keys/%s" .)) -}}
+{{- end -}}
+{{- $_ := set $config "state_keys" (dict "keys" $keys) -}}
+{{- end -}}
+{{- if $values.adminToken.secret.name -}}
+{{- $_ := set $server "admin_token" (dict "file" "/run/secrets/shoal/admin-token/token") -}}
+{{- end -}}
+{{- end -}}
+{{- if eq $role "edge" -}}
+{{- $_ := set $server "listen" (printf "%s:8080" $values.bindAddress) -}}
+{{- if $values.auth.tokensSecret.name -}}
+{{- /* The tokens themselves come as SHOAL_AUTH__TOKENS. */ -}}
+{{- $_ := set $config "auth" (mergeOverwrite (dict "mode" "tokens") ($config.auth | default dict)) -}}
+{{- end -}}
+{{- else -}}
+{{- $config = omit $config "auth" -}}
+{{- end -}}
+{{- if $values.tls.enabled -}}
+{{- $_ := set $cluster "tls" (dict
+    "certificate" "/run/tls/tls.crt" "key" "/run/tls/tls.key" "authority" "/run/tls/ca.crt"
+    "name" (include "shoal.tlsName" .root)) -}}
+{{- end -}}
+{{- $ours := dict "node" $node "server" $server "cluster" $cluster "pools" $pools -}}
+# {{ .name }}: what the chart renders from config{{ if eq $role "worker" }}, pools.{{ .component.pool }}{{ else }}, pools, {{ $role }}.config{{ end }} and its own values.
+{{- include "shoal.toml" (dict "path" "" "table" (mergeOverwrite $config $ours)) }}
+{{ end -}}
+
+{{/*
+One pool as its table in the configuration. A foreign worker brings its own tools, and edges and session nodes never start a
+backend: theirs is written down because the table must have one.
+*/}}
+{{- define "shoal.pool" -}}
+{{- merge (dict "backend" (ternary "demo" .backend (.foreignWorker | default false))) (.settings | default dict) | toYaml -}}
+{{- end -}}
+
+{{- define "shoal.tlsName" -}}
+{{- .Values.tls.serverName | default (include "shoal.nodes" .) -}}
+{{- end -}}
