@@ -9,13 +9,13 @@
 {{- $pools := dict -}}
 {{- if eq $role "worker" -}}
 {{- $_ := set $cluster "join" (list (include "shoal.join" .root)) -}}
-{{- $_ := set $pools .component.pool (include "shoal.pool" .component | fromYaml) -}}
+{{- $_ := set $pools .component.pool (merge (dict "backend" .component.backend) (.component.settings | default dict)) -}}
 {{- else -}}
 {{- $_ := set $cluster "listen" (printf "%s:7000" $values.bindAddress) -}}
 {{- /* Which tools a pool has is said by its workers; under which names and how they are called, by this. */ -}}
 {{- range $name, $component := include "shoal.components" .root | fromYaml -}}
 {{- if eq $component.role "worker" -}}
-{{- $_ := set $pools $component.pool (include "shoal.pool" $component | fromYaml) -}}
+{{- $_ := set $pools $component.pool (include "shoal.poolElsewhere" $component | fromYaml) -}}
 {{- end -}}
 {{- end -}}
 {{- if $values.stateKeys.secret.name -}}
@@ -49,11 +49,13 @@
 {{ end -}}
 
 {{/*
-One pool as its table in the configuration. A foreign worker brings its own tools, and edges and session nodes never start a
-backend: theirs is written down because the table must have one.
+A pool in the configuration of edges and session nodes, which call its workers and run none. What only workers read is left
+out, so that it can change without new pods here. The table must have a backend; it is never started.
 */}}
-{{- define "shoal.pool" -}}
-{{- merge (dict "backend" (ternary "demo" .backend (.foreignWorker | default false))) (.settings | default dict) | toYaml -}}
+{{- define "shoal.poolElsewhere" -}}
+{{- $settings := omit (.settings | default dict) "concurrency" "queue" "queue_age" "cancel_grace" "call_memory" "remembered_calls"
+    "result_retention" "retained_results" "retained_bytes" -}}
+{{- merge (dict "backend" "demo") $settings | toYaml -}}
 {{- end -}}
 
 {{- define "shoal.tlsName" -}}
