@@ -9,7 +9,7 @@ import yaml
 HERE = Path(__file__).resolve().parent
 CHART = HERE.parent / "shoal"
 RELEASE, NAMESPACE = "shoal", "mcp"
-# What a render says that no version of Kubernetes is asked for.
+# The version that is rendered for where it makes no difference.
 KUBERNETES = "1.34.0"
 HELM = os.environ.get("HELM", "helm")
 
