@@ -76,11 +76,13 @@ suite_helm() {
 
 # with_helm MAJOR BINARY: what may differ between releases of Helm
 with_helm() {
-    local values name
+    local values name flags=()
+    # Built from its module, Helm 4 takes the cluster for an old one.
+    [[ $1 == 3 ]] || flags=(--kube-version 1.34.0)
     for values in "$CHART"/ci/*-values.yaml; do
         name=$(basename "$values" -values.yaml)
         check "helm: lint $name with Helm $1" "$CHART_SECONDS" "$2" lint --strict "$CHART" --values "$values" \
-            --kube-version 1.34.0 || true
+            "${flags[@]}" || true
     done
     HELM=$2 chart_check "helm: golden renders with Helm $1" golden.py
     HELM=$2 chart_check "helm: wrong values are refused with Helm $1" refusals.py
