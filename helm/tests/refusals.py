@@ -34,7 +34,7 @@ BAD = [
     (["redis.bundled.enabled=false", "redis.url=redis://user:secret@redis"], ["redis", "url", "pattern"]),
     (["redis.bundled.enabled=false", "redis.url=redis://:$(REDIS_PASSWORD)@redis"], ["redis.passwordSecret.name"]),
     (["config.auth.allow_anonymous=false"], ["auth.tokensSecret.name", "config.auth.allow_anonymous=true"]),
-    (["tls.enabled=true"], ["tls.nodesSecret.name"]),
+    (["tls.enabled=true"], ["tls.secret.name"]),
     (["tls.enabled=true", "tls.certManager.enabled=true"], ["issuerRef.name"]),
     (["ingress.enabled=true"], ["ingress.hosts"]),
     (["httpRoute.enabled=true"], ["httpRoute.parentRefs"]),
