@@ -39,6 +39,7 @@ BAD = [
     (["ingress.enabled=true"], ["ingress.hosts"]),
     (["httpRoute.enabled=true"], ["httpRoute.parentRefs"]),
     (["edge.autoscaling.enabled=true", "edge.autoscaling.cpu=0"], ["autoscaling.streams"]),
+    (["edge.autoscaling.enabled=true", "edge.autoscaling.minReplicas=11"], ["edge", "minReplicas (11)", "maxReplicas (10)"]),
     (["edge.autoscaling.by=magic"], ["by", "keda"]),
     (["edge.replica=3"], ["replica"]),
     (["image.digest=abc"], ["digest"]),

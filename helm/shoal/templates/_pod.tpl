@@ -113,7 +113,9 @@ volumes:
 {{- end -}}
 
 {{- define "shoal.mounts" -}}
+{{- if eq .c.role "worker" }}
 - {name: tmp, mountPath: /tmp}
+{{- end }}
 {{- if not .c.foreignWorker }}
 - {name: config, mountPath: /etc/shoal, readOnly: true}
 {{- end }}
@@ -138,8 +140,11 @@ volumes:
 
 {{- define "shoal.volumes" -}}
 {{- $values := .root.Values -}}
+{{- if eq .c.role "worker" }}
+# For the tools; Shoal itself writes no file.
 - name: tmp
   emptyDir: {}
+{{- end }}
 {{- if not .c.foreignWorker }}
 - name: config
   configMap:
