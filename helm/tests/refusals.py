@@ -15,6 +15,7 @@ BAD = [
     (["pools.Web.backend=demo"], ["Web"]),
     (["pools.a_b.backend=demo", "pools.a-b.backend=demo"], ["another pool"]),
     (["pools.web.foreignWorker=true"], ["pools.web.image.repository"]),
+    (["pools.web.foreignWorker=true", "pools.web.image.repository=a"], ["tag or a digest"]),
     (["pools.web.foreignWorker=true", "pools.web.backend=demo"], ["leave backend out"]),
     (["pools.demo.args={a}"], ["backend.stdio.args"]),
     (["config.pools.demo.backend=demo"], ["set by the chart: use pools"]),

@@ -29,6 +29,9 @@
 {{- end -}}
 {{- range $pool, $values := $v.pools -}}
 {{- if $values -}}
+{{- with $values.image -}}
+{{- if not (or .tag .digest) }}{{ fail (printf "pools.%s.image needs a tag or a digest" $pool) }}{{ end -}}
+{{- end -}}
 {{- if $values.foreignWorker -}}
 {{- if $values.backend }}{{ fail (printf "pools.%s: a foreign worker brings its own tools; leave backend out" $pool) }}{{ end -}}
 {{- if not ($values.image | default dict).repository }}{{ fail (printf "pools.%s: a foreign worker needs its image: set pools.%s.image.repository" $pool $pool) }}{{ end -}}
