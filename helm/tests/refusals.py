@@ -35,6 +35,8 @@ BAD = [
     (["redis.bundled.enabled=false", "redis.url=redis://user:secret@redis"], ["redis", "url", "pattern"]),
     (["redis.bundled.enabled=false", "redis.url=redis://:$(REDIS_PASSWORD)@redis"], ["redis.passwordSecret.name"]),
     (["config.auth.allow_anonymous=false"], ["auth.tokensSecret.name", "config.auth.allow_anonymous=true"]),
+    (["auth.tokensSecret.name=tokens", "config.auth.mode=none"], ["leave one"]),
+    (["pools.web.backend.stdio.command=npx"], ["pools.web.image.repository", "has the command"]),
     (["tls.enabled=true"], ["tls.secret.name"]),
     (["tls.enabled=true", "tls.certManager.enabled=true"], ["issuerRef.name"]),
     (["ingress.enabled=true"], ["ingress.hosts"]),
