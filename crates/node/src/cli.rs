@@ -1,5 +1,7 @@
 //! The command line, and the settings that it makes.
 
+mod calls;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -7,6 +9,8 @@ use clap::{Args, Parser, Subcommand};
 use toml::{Table, Value};
 
 use crate::config::{Flag, Role};
+
+pub use calls::{Call, Era, Remote, Tools};
 
 /// One logical MCP server on many nodes.
 ///
@@ -26,6 +30,10 @@ pub enum Command {
     Serve(Serve),
     /// Serve one client over standard input and output, from this process or from a cluster.
     Stdio(Stdio),
+    /// List the tools of a server.
+    Tools(Tools),
+    /// Call a tool of a server and print its answer.
+    Call(Call),
     /// Print nodes, pools, sessions and leases as a node sees them.
     Status(Status),
     /// Check, show or document the configuration.

@@ -3,7 +3,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `main.rs` | the way through a command |
-//! | [`cli`], [`config_command`], [`status_command`], [`install`] | what can be typed |
+//! | [`cli`], [`call_command`], [`config_command`], [`install`], [`status_command`] | what can be typed |
 //! | [`config`] | every setting, and where it came from |
 //! | [`serve`] | settings to a serving node, and to its end |
 //! | `roles.rs`, `storage.rs`, [`node`] | the parts of a node, and their wiring |
@@ -14,6 +14,7 @@
 //! | `signals.rs`, `shutdown.rs`, [`exit`] | staying alive, and ending in order |
 
 pub mod admin;
+pub mod call_command;
 pub mod cli;
 pub mod cluster;
 pub mod config;

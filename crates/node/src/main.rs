@@ -9,7 +9,7 @@ use shoal_node::cli::{Cli, Command, Serve};
 use shoal_node::config::{Environment, Loaded};
 use shoal_node::exit::Failure;
 use shoal_node::node::node_id;
-use shoal_node::{config_command, install, serve, status_command, stdio};
+use shoal_node::{call_command, config_command, install, serve, status_command, stdio};
 use shoal_ports::NodeId;
 use tokio::runtime::{Builder, Runtime};
 
@@ -42,6 +42,14 @@ fn run(cli: Cli) -> Result<(), Failure> {
                 stdio::run(command, environment.token, loaded, id)
             })
         }
+        Command::Tools(command) => in_runtime(call_command::tools(
+            &command,
+            Environment::of_process().token,
+        )),
+        Command::Call(command) => in_runtime(call_command::call(
+            &command,
+            Environment::of_process().token,
+        )),
         Command::Status(command) => in_runtime(status_command::run(&command)),
         Command::Config(command) => config_command::run(&command),
         Command::Install { to } => install::run(&to),

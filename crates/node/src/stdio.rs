@@ -7,6 +7,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `console.rs` | lines in, lines out |
+//! | `client.rs` | a client that speaks through the bridge, for `shoal tools` and `shoal call` |
 //! | `bridge.rs` | which era a line belongs to |
 //! | `legacy.rs`, `legacy/` | a session: its requests, its streams, its return after a loss |
 //! | `modern.rs`, `modern/` | requests that stand alone, and the headers that mirror them |
@@ -14,6 +15,7 @@
 //! | `wire.rs`, `flights.rs`, `sse.rs` | what both eras share |
 
 mod bridge;
+pub(crate) mod client;
 mod console;
 mod exchange;
 mod flights;

@@ -3,6 +3,8 @@
 
 #[path = "e2e/auth.rs"]
 mod auth;
+#[path = "e2e/call.rs"]
+mod call;
 #[path = "e2e/client.rs"]
 mod client;
 #[path = "e2e/command.rs"]

@@ -106,6 +106,38 @@ fn reply(
     reply
 }
 
+/// A server alone, for what brings its own bridge.
+pub(super) struct Server(Arc<Script>);
+
+/// A server that does this with its POSTs, in order.
+pub(super) fn server(posts: impl IntoIterator<Item = Act>) -> Server {
+    let script = Arc::new(Script::default());
+    script.posts.lock().extend(posts);
+    Server(script)
+}
+
+impl Server {
+    /// The way to it.
+    pub(super) fn exchange(&self) -> Arc<dyn Exchange> {
+        Arc::new(Arc::clone(&self.0))
+    }
+
+    /// The bodies of all POSTs that reached it.
+    pub(super) fn posted(&self) -> Vec<Value> {
+        self.0.posted()
+    }
+}
+
+impl Script {
+    fn posted(&self) -> Vec<Value> {
+        let seen = self.seen.lock();
+        seen.iter()
+            .filter(|request| request.method == Method::POST)
+            .map(|request| serde_json::from_slice(&request.body).unwrap())
+            .collect()
+    }
+}
+
 /// A client, its bridge, and the script behind it.
 pub(super) struct Client {
     script: Arc<Script>,
@@ -169,11 +201,7 @@ impl Client {
 
     /// The bodies of all POSTs that reached the server.
     pub(super) fn posted(&self) -> Vec<Value> {
-        let seen = self.script.seen.lock();
-        seen.iter()
-            .filter(|request| request.method == Method::POST)
-            .map(|request| serde_json::from_slice(&request.body).unwrap())
-            .collect()
+        self.script.posted()
     }
 
     /// Ends the bridge.

@@ -1,0 +1,54 @@
+{{/* What no single value can say of itself. */}}
+{{- define "shoal.checks" -}}
+{{- $v := .Values -}}
+{{- $stores := list -}}
+{{- if $v.redis.url }}{{ $stores = append $stores "redis.url" }}{{ end -}}
+{{- if $v.redis.urlSecret.name }}{{ $stores = append $stores "redis.urlSecret.name" }}{{ end -}}
+{{- if $v.redis.bundled.enabled }}{{ $stores = append $stores "redis.bundled.enabled" }}{{ end -}}
+{{- if not $stores -}}
+{{- fail "edges and session nodes share a Redis: set redis.url or redis.urlSecret.name, or for a trial redis.bundled.enabled=true" -}}
+{{- end -}}
+{{- if gt (len $stores) 1 -}}
+{{- fail (printf "there is one Redis, but %s are set: leave one" (join " and " $stores)) -}}
+{{- end -}}
+{{- if and (contains "$(REDIS_PASSWORD)" $v.redis.url) (not $v.redis.passwordSecret.name) -}}
+{{- fail "redis.url contains $(REDIS_PASSWORD): name its Secret in redis.passwordSecret.name" -}}
+{{- end -}}
+{{- $auth := mergeOverwrite (deepCopy ($v.config.auth | default dict)) (deepCopy (($v.edge.config | default dict).auth | default dict)) -}}
+{{- if not (or $v.auth.tokensSecret.name (eq ($auth.mode | default "none") "tokens") $auth.allow_anonymous) -}}
+{{- fail "nobody is said to be allowed to call: name a Secret with bearer tokens in auth.tokensSecret.name, or let everybody who reaches the edges call every tool with config.auth.allow_anonymous=true" -}}
+{{- end -}}
+{{- if and $auth.tokens $v.auth.tokensSecret.name -}}
+{{- fail "bearer tokens are given twice: in config.auth.tokens and by auth.tokensSecret.name; leave one" -}}
+{{- end -}}
+{{- if and (eq ($auth.mode | default "tokens") "none") $v.auth.tokensSecret.name -}}
+{{- fail "auth.tokensSecret.name is set, and config.auth.mode is \"none\": leave one" -}}
+{{- end -}}
+{{- if and $v.tls.enabled (not $v.tls.certManager.enabled) (not $v.tls.secret.name) -}}
+{{- fail "tls.enabled needs a certificate: set tls.certManager.enabled=true, or name its Secret in tls.secret.name" -}}
+{{- end -}}
+{{- if and $v.tls.enabled $v.tls.certManager.enabled (not $v.tls.certManager.issuerRef.name) -}}
+{{- fail "tls.certManager.enabled needs an issuer: set tls.certManager.issuerRef.name" -}}
+{{- end -}}
+{{- range $pool, $values := $v.pools -}}
+{{- if $values -}}
+{{- with $values.image -}}
+{{- if not (or .tag .digest) }}{{ fail (printf "pools.%s.image needs a tag or a digest" $pool) }}{{ end -}}
+{{- end -}}
+{{- if $values.foreignWorker -}}
+{{- if $values.backend }}{{ fail (printf "pools.%s: a foreign worker brings its own tools; leave backend out" $pool) }}{{ end -}}
+{{- if not ($values.image | default dict).repository }}{{ fail (printf "pools.%s: a foreign worker needs its image: set pools.%s.image.repository" $pool $pool) }}{{ end -}}
+{{- else -}}
+{{- if not $values.backend }}{{ fail (printf "pools.%s: set backend to \"demo\" or {stdio: {command: …}}, or foreignWorker: true for an image that speaks Shoal's gRPC contract itself" $pool) }}{{ end -}}
+{{- if and (kindIs "map" $values.backend) (not ($values.image | default dict).repository) }}{{ fail (printf "pools.%s: Shoal's own image has no programs but Shoal: set pools.%s.image.repository to one that has the command" $pool $pool) }}{{ end -}}
+{{- if or $values.command $values.args }}{{ fail (printf "pools.%s: command and args are for foreignWorker; those of a stdio server are backend.stdio.command and backend.stdio.args" $pool) }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if and $v.ingress.enabled (not $v.ingress.hosts) -}}
+{{- fail "ingress.enabled needs ingress.hosts" -}}
+{{- end -}}
+{{- if and $v.httpRoute.enabled (not $v.httpRoute.parentRefs) -}}
+{{- fail "httpRoute.enabled needs the Gateway to attach to: set httpRoute.parentRefs" -}}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,33 @@
+{{/* Every Deployment of Shoal as one map: name of the component -> its values over the defaults, with "role", and "pool" for
+     workers. Read it with fromYaml. */}}
+{{- define "shoal.components" -}}
+{{- $all := dict -}}
+{{- range $role := list "edge" "session" -}}
+{{- $own := mergeOverwrite (deepCopy $.Values.defaults) (deepCopy (index $.Values $role)) -}}
+{{- $_ := set $all $role (merge (dict "role" $role) $own) -}}
+{{- end -}}
+{{- range $pool, $values := .Values.pools -}}
+{{- if $values -}}
+{{- $name := printf "worker-%s" ($pool | replace "_" "-") -}}
+{{- if hasKey $all $name -}}
+{{- fail (printf "pools.%s: its Deployment would have the name of another pool's; - and _ count as the same" $pool) -}}
+{{- end -}}
+{{- $own := mergeOverwrite (deepCopy $.Values.defaults) (deepCopy $.Values.poolDefaults) (deepCopy $values) -}}
+{{- $_ := set $all $name (merge (dict "role" "worker" "pool" $pool) $own) -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $all -}}
+{{- end -}}
+
+{{/* Whether the pods of a component run the shoal binary. */}}
+{{- define "shoal.runsShoal" -}}
+{{- if not .foreignWorker }}true{{ end -}}
+{{- end -}}
+
+{{- define "shoal.serviceAccount" -}}
+{{- if .component.serviceAccount.create -}}
+{{- .component.serviceAccount.name | default (printf "%s-%s" (include "shoal.fullname" .root) .name) -}}
+{{- else -}}
+{{- .component.serviceAccount.name | default "default" -}}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,73 @@
+{{/* The configuration file of one component, as TOML: of (dict "root" $ "name" <name> "component" <component>). */}}
+{{- define "shoal.config" -}}
+{{- $values := .root.Values -}}
+{{- $role := .component.role -}}
+{{- $config := mergeOverwrite (deepCopy $values.config) (deepCopy .component.config) -}}
+{{- $node := dict "roles" (list $role) -}}
+{{- $server := dict "admin" (printf "%s:8081" $values.bindAddress) -}}
+{{- $cluster := dict -}}
+{{- $pools := dict -}}
+{{- if eq $role "worker" -}}
+{{- $_ := set $cluster "join" (list (include "shoal.join" .root)) -}}
+{{- $_ := set $pools .component.pool (merge (dict "backend" .component.backend) (.component.settings | default dict)) -}}
+{{- else -}}
+{{- $_ := set $cluster "listen" (printf "%s:7000" $values.bindAddress) -}}
+{{- /* Which tools a pool has is said by its workers; under which names and how they are called, by this. */ -}}
+{{- range $name, $component := include "shoal.components" .root | fromYaml -}}
+{{- if eq $component.role "worker" -}}
+{{- $_ := set $pools $component.pool (include "shoal.poolElsewhere" $component | fromYaml) -}}
+{{- end -}}
+{{- end -}}
+{{- if $values.stateKeys.secret.name -}}
+{{- $keys := list -}}
+{{- range $values.stateKeys.secret.keys -}}
+{{- $keys = append $keys (dict "file" (printf "/run/secrets/shoal/state-keys/%s" .)) -}}
+{{- end -}}
+{{- $_ := set $config "state_keys" (dict "keys" $keys) -}}
+{{- end -}}
+{{- if $values.adminToken.secret.name -}}
+{{- $_ := set $server "admin_token" (dict "file" "/run/secrets/shoal/admin-token/token") -}}
+{{- end -}}
+{{- end -}}
+{{- if eq $role "edge" -}}
+{{- $_ := set $server "listen" (printf "%s:8080" $values.bindAddress) -}}
+{{- with ($config.server | default dict).allowed_hosts -}}
+{{- /* Within the cluster, `helm test` included, clients come by the names of the Service. */ -}}
+{{- $service := printf "%s-edge" (include "shoal.fullname" $.root) -}}
+{{- $inside := printf "%s.%s" $service $.root.Release.Namespace -}}
+{{- $names := list $service $inside (printf "%s.svc" $inside) (printf "%s.svc.cluster.local" $inside) -}}
+{{- $_ := set $server "allowed_hosts" (concat . $names | uniq) -}}
+{{- end -}}
+{{- if $values.auth.tokensSecret.name -}}
+{{- /* The tokens themselves come as SHOAL_AUTH__TOKENS. */ -}}
+{{- $_ := set $config "auth" (mergeOverwrite (dict "mode" "tokens") ($config.auth | default dict)) -}}
+{{- end -}}
+{{- else -}}
+{{- $config = omit $config "auth" -}}
+{{- end -}}
+{{- if $values.tls.enabled -}}
+{{- $_ := set $cluster "tls" (dict
+    "certificate" "/run/tls/tls.crt" "key" "/run/tls/tls.key" "authority" "/run/tls/ca.crt"
+    "name" (include "shoal.tlsName" .root)) -}}
+{{- if $values.tls.allowPlaintext -}}
+{{- $_ := set $cluster.tls "allow_plaintext" true -}}
+{{- end -}}
+{{- end -}}
+{{- $ours := dict "node" $node "server" $server "cluster" $cluster "pools" $pools -}}
+# {{ .name }}: what the chart renders from config{{ if eq $role "worker" }}, pools.{{ .component.pool }}{{ else }}, pools, {{ $role }}.config{{ end }} and its own values.
+{{- include "shoal.toml" (dict "path" "" "table" (mergeOverwrite $config $ours)) }}
+{{ end -}}
+
+{{/*
+A pool in the configuration of edges and session nodes, which call its workers and run none. What only workers read is left
+out, so that it can change without new pods here. The table must have a backend; it is never started.
+*/}}
+{{- define "shoal.poolElsewhere" -}}
+{{- $settings := omit (.settings | default dict) "concurrency" "queue" "queue_age" "cancel_grace" "call_memory" "remembered_calls"
+    "result_retention" "retained_results" "retained_bytes" -}}
+{{- merge (dict "backend" "demo") $settings | toYaml -}}
+{{- end -}}
+
+{{- define "shoal.tlsName" -}}
+{{- .Values.tls.name | default (printf "%s.%s.svc" (include "shoal.nodes" .) .Release.Namespace) -}}
+{{- end -}}

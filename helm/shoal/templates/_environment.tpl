@@ -1,0 +1,67 @@
+{{/* Environment variables of the containers. */}}
+
+{{/* Of a container that runs shoal: of (dict "root" $ "component" <component>). */}}
+{{- define "shoal.env" -}}
+{{- $values := .root.Values -}}
+- name: SHOAL_CONFIG
+  value: /etc/shoal/shoal.toml
+- name: SHOAL_NODE__NAME
+  valueFrom:
+    fieldRef: {fieldPath: metadata.name}
+{{- if ne .component.role "worker" }}
+- name: POD_IP
+  valueFrom:
+    fieldRef: {fieldPath: status.podIP}
+- name: SHOAL_CLUSTER__ADVERTISE
+  value: {{ ternary "[$(POD_IP)]:7000" "$(POD_IP):7000" (hasPrefix "[" $values.bindAddress) | quote }}
+{{- with $values.redis.passwordSecret }}
+{{- if .name }}
+- name: REDIS_PASSWORD
+  valueFrom:
+    secretKeyRef: {name: {{ .name | quote }}, key: {{ .key | quote }}}
+{{- end }}
+{{- end }}
+- name: SHOAL_NODE__STORE
+  {{- if $values.redis.urlSecret.name }}
+  valueFrom:
+    secretKeyRef: {name: {{ $values.redis.urlSecret.name | quote }}, key: {{ $values.redis.urlSecret.key | quote }}}
+  {{- else if $values.redis.bundled.enabled }}
+  value: redis://{{ include "shoal.fullname" .root }}-redis:6379
+  {{- else }}
+  value: {{ $values.redis.url | quote }}
+  {{- end }}
+{{- end }}
+{{- if and (eq .component.role "edge") $values.auth.tokensSecret.name }}
+- name: SHOAL_AUTH__TOKENS
+  valueFrom:
+    secretKeyRef: {name: {{ $values.auth.tokensSecret.name | quote }}, key: {{ $values.auth.tokensSecret.key | quote }}}
+{{- end }}
+{{- if eq .component.role "worker" }}
+# For the tools: the only directory of theirs that can be written.
+- name: HOME
+  value: /tmp
+{{- end }}
+{{- end -}}
+
+{{/* Of a foreign worker: where to join, and as what. */}}
+{{- define "shoal.foreignEnv" -}}
+- name: SHOAL_JOIN
+  value: {{ include "shoal.join" .root | quote }}
+- name: SHOAL_POOL
+  value: {{ .component.pool | quote }}
+- name: SHOAL_WORKER
+  valueFrom:
+    fieldRef: {fieldPath: metadata.name}
+{{- if .root.Values.tls.enabled }}
+- name: SHOAL_TLS_CERTIFICATE
+  value: /run/tls/tls.crt
+- name: SHOAL_TLS_KEY
+  value: /run/tls/tls.key
+- name: SHOAL_TLS_AUTHORITY
+  value: /run/tls/ca.crt
+- name: SHOAL_TLS_NAME
+  value: {{ include "shoal.tlsName" .root | quote }}
+{{- end }}
+- name: HOME
+  value: /tmp
+{{- end -}}

@@ -1,0 +1,81 @@
+"""Renders the chart as `helm template` does, for the checks beside this file."""
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+HERE = Path(__file__).resolve().parent
+CHART = HERE.parent / "shoal"
+RELEASE, NAMESPACE = "shoal", "mcp"
+# The version that is rendered for where it makes no difference.
+KUBERNETES = "1.34.0"
+HELM = os.environ.get("HELM", "helm")
+
+# C is several times faster, where PyYAML was built with it.
+class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+    """Refuses a key that comes twice in a map, as Kubernetes does."""
+
+    def construct_mapping(self, node, deep=False):
+        keys = [key.value for key, _ in node.value]
+        twice = {key for key in keys if keys.count(key) > 1}
+        if twice:
+            raise yaml.YAMLError(f"{', '.join(sorted(twice))} twice in one map, {node.start_mark}")
+        return super().construct_mapping(node, deep)
+
+
+Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+def value_files():
+    """The value files that the chart is tested with, by name."""
+    return {path.name.removesuffix("-values.yaml"): path for path in sorted((CHART / "ci").glob("*-values.yaml"))}
+
+
+def helm(*words):
+    """The finished `helm template` with these words."""
+    command = [HELM, "template", RELEASE, str(CHART), "--namespace", NAMESPACE, *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def render(values, kubernetes=KUBERNETES, sets=()):
+    """The objects that a value file makes."""
+    words = ["--values", str(values), "--kube-version", kubernetes]
+    for one in sets:
+        words += ["--set", one]
+    done = helm(*words)
+    if done.returncode != 0:
+        sys.exit(f"FAIL {values.name}: {done.stderr.strip()}")
+    try:
+        return [part for part in yaml.load_all(done.stdout, Loader) if part]
+    except yaml.YAMLError as error:
+        sys.exit(f"FAIL {values.name}: {error}")
+
+
+def pods(objects):
+    """(name, spec) of every pod that the objects make."""
+    for item in objects:
+        name = f"{item['kind']}/{item['metadata']['name']}"
+        if item["kind"] == "Pod":
+            yield name, item["spec"]
+        elif "template" in item.get("spec", {}):
+            yield name, item["spec"]["template"]["spec"]
+
+
+class Report:
+    """One line for each check, as scripts/lib/report.sh counts them."""
+
+    def __init__(self):
+        self.failed = 0
+
+    def say(self, name, reasons):
+        """`reasons`: why it failed; none if it did not."""
+        if reasons:
+            self.failed += 1
+            print(f"FAIL {name}: {'; '.join(reasons)}")
+        else:
+            print(f"ok {name}")
+
+    def end(self):
+        sys.exit(1 if self.failed else 0)

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""What the chart repeats of the rest of the repository is still true there, and its package is whole."""
+import re
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from pathlib import Path
+
+import yaml
+
+from chart import CHART, HELM, KUBERNETES, NAMESPACE, Report, render, value_files
+
+ROOT = CHART.parent.parent
+
+# Parts of what is printed after an installation.
+NOTES = {
+    "trial": ["http://shoal-edge.mcp.svc:80/mcp", "the bundled Redis is for trials", "stateKeys.secret.name is not set"],
+    "production": ["http://tools-edge.mcp.svc:80/mcp", "https://mcp.example.com/mcp", "not encrypted"],
+    "gateway": ["http://shoal-edge.mcp.svc:80/tools/mcp", "mcp.example.com/tools/mcp (by the Gateway)"],
+    "plain": ["http://shoal-mcp-edge.mcp.svc:8080/mcp"],
+}
+
+
+def package():
+    """The files of the packaged chart."""
+    with tempfile.TemporaryDirectory() as directory:
+        subprocess.run([HELM, "package", str(CHART), "--destination", directory], check=True, capture_output=True)
+        (archive,) = Path(directory).glob("*.tgz")
+        with tarfile.open(archive) as files:
+            return {name.removeprefix("shoal/") for name in files.getnames()}
+
+
+def notes(values):
+    """What is printed after an installation, which `helm template` keeps to itself: rendered as a file of a copy."""
+    with tempfile.TemporaryDirectory() as directory:
+        copy = Path(directory, "shoal")
+        shutil.copytree(CHART, copy)
+        (copy / "templates" / "NOTES.txt").rename(copy / "NOTES.txt")
+        (copy / "templates" / "notes.yaml").write_text('text: {{ tpl (.Files.Get "NOTES.txt") . | toJson }}\n')
+        words = ["--namespace", NAMESPACE, "--kube-version", KUBERNETES, "--values", str(values)]
+        command = [HELM, "template", "shoal", str(copy), *words, "--show-only", "templates/notes.yaml"]
+        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+        return yaml.safe_load(done.stdout)["text"]
+
+
+def main():
+    report = Report()
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    workspace = re.search(r'^version = "(.*)"$', (ROOT / "Cargo.toml").read_text(), re.M)[1]
+    report.say("appVersion is the release", [] if chart["appVersion"] == workspace else [f"it is {workspace}"])
+
+    templates = "".join(path.read_text() for path in (CHART / "templates").glob("_autoscaling.tpl"))
+    metrics = (ROOT / "docs" / "metrics.md").read_text()
+    used = set(re.findall(r"\bshoal_\w+_\w+\b", templates)) - {"shoal_pool"}
+    unknown = [name for name in sorted(used) if f"`{name}`" not in metrics]
+    report.say(f"docs/metrics.md has {', '.join(sorted(used))}", unknown if used else ["no metric is used"])
+
+    # What only workers read is left out of the nodes' configuration: no name that has gone from the settings.
+    left_out = re.search(r"omit \(\.settings[^\n]*\n?[^-]*", (CHART / "templates" / "_config.tpl").read_text())[0]
+    settings = (CHART / "values.schema.json").read_text()
+    gone = [name for name in re.findall(r'"(\w+)"', left_out) if f'"{name}": {{' not in settings]
+    report.say("settings of workers alone exist", gone)
+
+    packed = package()
+    expected = {str(path.relative_to(CHART)) for path in (CHART / "files").rglob("*.*")} | {"values.schema.json", "README.md"}
+    missing = sorted(expected - packed)
+    surplus = sorted(name for name in packed if name.startswith("ci/"))
+    report.say("the package is whole", [f"without {name}" for name in missing] + [f"with {name}" for name in surplus])
+
+    for name, parts in NOTES.items():
+        text = notes(value_files()[name])
+        report.say(f"{name}: notes", [f"{part!r} is not in: {text}" for part in parts if part not in text])
+
+    for name, values in value_files().items():
+        rendered = render(values)
+        names = [(item["kind"], item["metadata"]["name"]) for item in rendered]
+        twice = [f"{kind} {name} twice" for kind, name in set(names) if names.count((kind, name)) > 1]
+        elsewhere = [f"{item['kind']} is not in the namespace" for item in rendered
+                     if item["metadata"].get("namespace") != NAMESPACE]
+        tests = [item for item in rendered if item["kind"] == "Pod"]
+        wordy = [item["metadata"]["name"] for item in tests if len(item["spec"]["containers"]) != 1
+                 or "hook-succeeded" in item["metadata"]["annotations"]["helm.sh/hook-delete-policy"]]
+        report.say(f"{name}: helm test can show the logs", wordy if tests else ["there are no tests"])
+        report.say(f"{name}: every object once, in the namespace", twice + elsewhere)
+    report.end()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""Values that cannot be used are refused with a message that says what to do: by the schema, and by the chart itself."""
+from chart import Report, helm
+
+GOOD = ["redis.bundled.enabled=true", "config.auth.allow_anonymous=true", "pools.demo.backend=demo"]
+
+# What is set, and parts of the message.
+BAD = [
+    (["pools.web.backend.http.url=https://example.com"], ["pools", "web", "http", "no backend for servers behind a URL"]),
+    (["pools.web.backend.openapi.url=https://example.com"], ["openapi", "no backend for OpenAPI"]),
+    (["pools.web.backend=magic"], ["web", "backend", "demo"]),
+    (["pools.web.replicas=2"], ["pools.web", "set backend"]),
+    (["pools.web.backend=demo", "pools.web.settings.concurency=3"], ["settings", "concurency"]),
+    (["pools.web.backend=demo", "pools.web.settings.concurrency=many"], ["concurrency", "integer"]),
+    (["pools.Web.backend=demo"], ["Web"]),
+    (["pools.a_b.backend=demo", "pools.a-b.backend=demo"], ["another pool"]),
+    (["pools.web.foreignWorker=true"], ["pools.web.image.repository"]),
+    (["pools.web.foreignWorker=true", "pools.web.image.repository=a"], ["tag or a digest"]),
+    (["pools.web.foreignWorker=true", "pools.web.backend=demo"], ["leave backend out"]),
+    (["pools.demo.args={a}"], ["backend.stdio.args"]),
+    (["config.pools.demo.backend=demo"], ["set by the chart: use pools"]),
+    (["config.node.store=redis://redis"], ["set by the chart: use redis.url"]),
+    (["config.node.roles={edge}"], ["have Deployments of their own"]),
+    (["config.server.listen=0.0.0.0:80"], ["use bindAddress"]),
+    (["config.server.admin_token.value=abc"], ["use adminToken.secret"]),
+    (["config.state_keys.keys={}"], ["use stateKeys.secret"]),
+    (["config.cluster.advertise=me:1"], ["the address of the pod"]),
+    (["edge.config.cluster.join={a:1}"], ["the Service of the nodes"]),
+    (["config.server.bogus=1"], ["bogus"]),
+    (["config.limits.streams=lots"], ["streams", "integer"]),
+    (["config.shutdown.calls=soon"], ["calls", "pattern"]),
+    (["config.shutdown.calls=3 fortnights"], ["config.shutdown.calls", "fortnights"]),
+    (["redis.bundled.enabled=false"], ["redis.url", "redis.urlSecret.name", "redis.bundled.enabled=true"]),
+    (["redis.url=redis://redis"], ["there is one Redis"]),
+    (["redis.bundled.enabled=false", "redis.url=redis://user:secret@redis"], ["redis", "url", "pattern"]),
+    (["redis.bundled.enabled=false", "redis.url=redis://:$(REDIS_PASSWORD)@redis"], ["redis.passwordSecret.name"]),
+    (["config.auth.allow_anonymous=false"], ["auth.tokensSecret.name", "config.auth.allow_anonymous=true"]),
+    (["auth.tokensSecret.name=tokens", "config.auth.mode=none"], ["leave one"]),
+    (["pools.web.backend.stdio.command=npx"], ["pools.web.image.repository", "has the command"]),
+    (["tls.enabled=true"], ["tls.secret.name"]),
+    (["tls.enabled=true", "tls.certManager.enabled=true"], ["issuerRef.name"]),
+    (["ingress.enabled=true"], ["ingress.hosts"]),
+    (["httpRoute.enabled=true"], ["httpRoute.parentRefs"]),
+    (["edge.autoscaling.enabled=true", "edge.autoscaling.cpu=0"], ["autoscaling.streams"]),
+    (["edge.autoscaling.enabled=true", "edge.autoscaling.minReplicas=11"], ["edge", "minReplicas (11)", "maxReplicas (10)"]),
+    (["edge.autoscaling.by=magic"], ["by", "keda"]),
+    (["edge.replica=3"], ["replica"]),
+    (["image.digest=abc"], ["digest"]),
+]
+
+
+def refused(sets):
+    """What Helm says against the values; None if it takes them."""
+    words = ["--kube-version", "1.34.0"]
+    for one in sets:
+        words += ["--set", one]
+    done = helm(*words)
+    return None if done.returncode == 0 else done.stderr
+
+
+def main():
+    report = Report()
+    report.say("good values are taken", [text for text in [refused(GOOD)] if text])
+    for sets, parts in BAD:
+        said = refused(GOOD + sets)
+        missing = ["it is taken"] if said is None else [f"{part!r} is not in: {said}" for part in parts if part not in said]
+        report.say(", ".join(sets), missing)
+    report.end()
+
+
+if __name__ == "__main__":
+    main()
