@@ -1,0 +1,114 @@
+//! What is wrong with files and peers, in words.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use rustls::{AlertDescription, CertificateError};
+
+/// One of the three files, as operators know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Which {
+    Certificate,
+    Key,
+    Authority,
+}
+
+impl fmt::Display for Which {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Certificate => "certificate",
+            Self::Key => "key",
+            Self::Authority => "authority",
+        })
+    }
+}
+
+/// Why a process cannot use its certificate.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TlsError {
+    /// The name is none that a certificate can carry.
+    #[error("name = {0:?} is no name of a certificate, such as \"shoal\" or \"shoal.example.com\"")]
+    Name(String),
+    /// A file cannot be used.
+    #[error("{which} {}: {problem}", path.display())]
+    File {
+        /// `certificate`, `key` or `authority`.
+        which: &'static str,
+        /// Where it was looked for.
+        path: PathBuf,
+        /// What is wrong, and what to do.
+        problem: String,
+    },
+}
+
+impl TlsError {
+    pub(super) fn file(which: Which, path: &std::path::Path, problem: impl Into<String>) -> Self {
+        Self::File {
+            which: match which {
+                Which::Certificate => "certificate",
+                Which::Key => "key",
+                Which::Authority => "authority",
+            },
+            path: path.to_owned(),
+            problem: problem.into(),
+        }
+    }
+}
+
+/// What is wrong with a certificate: goes on after "it".
+pub(super) fn fault(error: &CertificateError) -> String {
+    match error {
+        CertificateError::ExpiredContext { time, not_after } => {
+            let ago = time.as_secs().saturating_sub(not_after.as_secs());
+            format!("has expired, {ago} seconds ago")
+        }
+        CertificateError::NotValidYetContext { time, not_before } => {
+            let until = not_before.as_secs().saturating_sub(time.as_secs());
+            format!("is valid only in {until} seconds: compare the clocks")
+        }
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+            "is not issued by the authority that this process knows".to_owned()
+        }
+        CertificateError::NotValidForNameContext {
+            expected,
+            presented,
+        } => {
+            let expected = expected.to_str();
+            match presented.as_slice() {
+                [] => format!("carries no name, instead of {expected:?}"),
+                names => format!("carries {}, and not {expected:?}", names.join(", ")),
+            }
+        }
+        CertificateError::InvalidPurposeContext { .. } => {
+            "needs the usages \"server auth\" and \"client auth\": every process is both".to_owned()
+        }
+        other => format!("cannot be used: {other}"),
+    }
+}
+
+/// Why a handshake failed, of the peer.
+pub(super) fn refusal(error: &io::Error) -> String {
+    match cause(error) {
+        Some(rustls::Error::InvalidCertificate(error)) => {
+            format!("its certificate {}", fault(error))
+        }
+        Some(rustls::Error::NoCertificatesPresented) => "it shows no certificate".to_owned(),
+        Some(rustls::Error::InvalidMessage(_)) => "it does not speak TLS".to_owned(),
+        Some(rustls::Error::AlertReceived(AlertDescription::ProtocolVersion))
+        | Some(rustls::Error::PeerIncompatible(_)) => "it does not speak TLS 1.3".to_owned(),
+        Some(rustls::Error::AlertReceived(alert)) => {
+            format!("it refuses this process's certificate ({alert:?})")
+        }
+        Some(other) => other.to_string(),
+        None if error.kind() == io::ErrorKind::UnexpectedEof => {
+            "it ended the connection before TLS was agreed".to_owned()
+        }
+        None => error.to_string(),
+    }
+}
+
+/// What rustls says of it.
+pub(super) fn cause(error: &io::Error) -> Option<&rustls::Error> {
+    error.get_ref()?.downcast_ref()
+}
