@@ -1,28 +1,14 @@
 //! What is wrong with files and peers, in words.
 
-use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustls::{AlertDescription, CertificateError};
 
-/// One of the three files, as operators know it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Which {
-    Certificate,
-    Key,
-    Authority,
-}
-
-impl fmt::Display for Which {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Certificate => "certificate",
-            Self::Key => "key",
-            Self::Authority => "authority",
-        })
-    }
-}
+/// The files, by the settings that name them.
+pub(super) const CERTIFICATE: &str = "certificate";
+pub(super) const KEY: &str = "key";
+pub(super) const AUTHORITY: &str = "authority";
 
 /// Why a process cannot use its certificate.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -43,13 +29,9 @@ pub enum TlsError {
 }
 
 impl TlsError {
-    pub(super) fn file(which: Which, path: &std::path::Path, problem: impl Into<String>) -> Self {
+    pub(super) fn file(which: &'static str, path: &Path, problem: impl Into<String>) -> Self {
         Self::File {
-            which: match which {
-                Which::Certificate => "certificate",
-                Which::Key => "key",
-                Which::Authority => "authority",
-            },
+            which,
             path: path.to_owned(),
             problem: problem.into(),
         }

@@ -15,7 +15,7 @@ use rustls::sign::CertifiedKey;
 use rustls::{CertificateError, ClientConfig, RootCertStore, ServerConfig};
 
 use super::TlsFiles;
-use super::error::{TlsError, Which, fault};
+use super::error::{AUTHORITY, CERTIFICATE, KEY, TlsError, fault};
 use super::named::Named;
 
 /// What gRPC is called in TLS.
@@ -57,9 +57,9 @@ impl Contents {
                 .map_err(|error| TlsError::file(which, path, format!("cannot be read: {error}")))
         };
         Ok(Self {
-            certificate: read(Which::Certificate, &files.certificate)?,
-            key: read(Which::Key, &files.key)?,
-            authority: read(Which::Authority, &files.authority)?,
+            certificate: read(CERTIFICATE, &files.certificate)?,
+            key: read(KEY, &files.key)?,
+            authority: read(AUTHORITY, &files.authority)?,
         })
     }
 }
@@ -77,14 +77,10 @@ impl Material {
         name: &ServerName<'static>,
     ) -> Result<Self, TlsError> {
         let provider = Arc::new(ring::default_provider());
-        let chain = certificates(
-            &contents.certificate,
-            Which::Certificate,
-            &files.certificate,
-        )?;
+        let chain = certificates(&contents.certificate, CERTIFICATE, &files.certificate)?;
         let key = key(&contents.key, &files.key)?;
         let roots = roots(&contents.authority, &files.authority)?;
-        let of_key = |problem: String| TlsError::file(Which::Key, &files.key, problem);
+        let of_key = |problem: String| TlsError::file(KEY, &files.key, problem);
         let certified = CertifiedKey::from_der(chain.clone(), key.clone_key(), &provider);
         certified.map_err(|error| match error {
             rustls::Error::InconsistentKeys(_) => of_key(format!(
@@ -95,7 +91,7 @@ impl Material {
         })?;
 
         let of_authority = |error: rustls::server::VerifierBuilderError| {
-            TlsError::file(Which::Authority, &files.authority, error.to_string())
+            TlsError::file(AUTHORITY, &files.authority, error.to_string())
         };
         let servers =
             WebPkiServerVerifier::builder_with_provider(roots.clone(), provider.clone()).build();
@@ -104,9 +100,9 @@ impl Material {
         let clients: Arc<dyn ClientCertVerifier> =
             Arc::new(Named::new(clients.map_err(of_authority)?, name.clone()));
         let validity = check(&chain, name, &*servers, &*clients)
-            .map_err(|problem| TlsError::file(Which::Certificate, &files.certificate, problem))?;
+            .map_err(|problem| TlsError::file(CERTIFICATE, &files.certificate, problem))?;
         let of_certificate = |error: rustls::Error| {
-            TlsError::file(Which::Certificate, &files.certificate, error.to_string())
+            TlsError::file(CERTIFICATE, &files.certificate, error.to_string())
         };
         Ok(Self {
             server: server(&provider, clients, chain.clone(), key.clone_key())
@@ -194,7 +190,7 @@ fn check(
 
 fn certificates(
     text: &[u8],
-    which: Which,
+    which: &'static str,
     path: &Path,
 ) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let found: Result<Vec<_>, pem::Error> = CertificateDer::pem_slice_iter(text).collect();
@@ -217,16 +213,16 @@ fn key(text: &[u8], path: &Path) -> Result<PrivateKeyDer<'static>, TlsError> {
             // Not the error's own words: they may quote the key.
             _ => "is no PEM, or only a part of it".to_owned(),
         };
-        TlsError::file(Which::Key, path, problem)
+        TlsError::file(KEY, path, problem)
     })
 }
 
 fn roots(text: &[u8], path: &Path) -> Result<Arc<RootCertStore>, TlsError> {
     let mut roots = RootCertStore::empty();
-    for certificate in certificates(text, Which::Authority, path)? {
+    for certificate in certificates(text, AUTHORITY, path)? {
         roots.add(certificate).map_err(|error| {
             let problem = format!("holds a certificate that cannot be used: {error}");
-            TlsError::file(Which::Authority, path, problem)
+            TlsError::file(AUTHORITY, path, problem)
         })?;
     }
     Ok(Arc::new(roots))
