@@ -15,7 +15,7 @@ use shoal_ports::{
     Dispatcher as _, Inspector, NodeId, NodeInfo, SessionGateway, StoreError, Worker,
 };
 use shoal_rpc::{
-    ClusterServer, Gateways, JoiningWorker, LinkConfig, serve_gateway, serve_inspector,
+    ClusterServer, Gateways, JoiningWorker, LinkConfig, Tls, serve_gateway, serve_inspector,
     serve_workers,
 };
 use shoal_session::Sessions;
@@ -34,6 +34,32 @@ const SETTLED: Duration = Duration::from_millis(700);
 const TOOLS_WITHIN: Duration = Duration::from_secs(15);
 /// How long links may take to end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Reads the certificates for links, if the settings name some, and reads them again from now on.
+///
+/// # Errors
+/// The file that cannot be used, and why.
+///
+/// # Panics
+/// Outside a Tokio runtime.
+pub fn open_tls(settings: &Settings) -> Result<Option<Tls>, String> {
+    let tls = &settings.cluster.tls;
+    let files = tls
+        .files()
+        .map_err(|(setting, reason)| format!("{setting}: {reason}"))?;
+    let Some(files) = files else {
+        return Ok(None);
+    };
+    if files.allow_plaintext {
+        tracing::warn!(
+            "cluster.tls.allow_plaintext = true: whoever reaches cluster.listen needs no certificate; end it \
+             with the rollout that it is for"
+        );
+    }
+    let opened = Tls::open(files).map_err(|error| format!("cluster.tls: {error}"))?;
+    opened.renew(tls.reread.get());
+    Ok(Some(opened))
+}
 
 /// A listener for other processes that is bound and not yet served.
 #[derive(Debug)]
@@ -76,13 +102,12 @@ impl Bound {
     /// Serves from now on.
     pub(crate) fn serve(
         self,
-        settings: &Settings,
         id: &NodeId,
         membership: &Membership,
         dispatch: &Dispatch,
         inspector: Arc<dyn Inspector>,
+        config: LinkConfig,
     ) -> anyhow::Result<Listener> {
-        let config = link_config(settings);
         let nodes = membership.members.announced();
         let set = Arc::new(dispatch.clone());
         let workers = serve_workers(id.clone(), set, nodes, config.clone());
@@ -131,13 +156,13 @@ impl Listener {
 
 /// All nodes, as operators see them from here.
 pub(crate) fn fleet(
-    settings: &Settings,
     id: &NodeId,
     inspector: Arc<dyn Inspector>,
     membership: Option<&Membership>,
+    config: LinkConfig,
 ) -> Fleet {
     let members = membership.map(|membership| membership.members.clone());
-    Fleet::new(id.clone(), inspector, members, link_config(settings))
+    Fleet::new(id.clone(), inspector, members, config)
 }
 
 /// Keeps this process's workers linked to the nodes of other processes, where there are any.
@@ -145,6 +170,7 @@ pub(crate) fn joins(
     settings: &Settings,
     workers: &[Arc<WorkerRuntime>],
     membership: Option<&Membership>,
+    links: &LinkConfig,
 ) -> Option<WorkerJoins> {
     if workers.is_empty() || membership.is_some_and(|membership| membership.alone) {
         return None;
@@ -158,12 +184,7 @@ pub(crate) fn joins(
         ..JoinConfig::default()
     };
     let members = membership.map(|membership| &membership.members);
-    Some(WorkerJoins::start(
-        &config,
-        workers,
-        &link_config(settings),
-        members,
-    ))
+    Some(WorkerJoins::start(&config, workers, links, members))
 }
 
 /// What this node says of itself.
@@ -191,8 +212,8 @@ pub(crate) fn members_config(settings: &Settings) -> MembersConfig {
 }
 
 /// The ways to other nodes.
-pub(crate) fn peers(settings: &Settings, id: &NodeId) -> Arc<dyn Peers> {
-    Arc::new(RpcPeers::new(id.clone(), link_config(settings)))
+pub(crate) fn peers(id: &NodeId, links: LinkConfig) -> Arc<dyn Peers> {
+    Arc::new(RpcPeers::new(id.clone(), links))
 }
 
 /// The way to the owner of any session.
@@ -213,7 +234,8 @@ pub(crate) fn routed(
     RoutedGateway::new(config, members.clone(), directory, local)
 }
 
-fn link_config(settings: &Settings) -> LinkConfig {
+/// How links to and from other processes behave; `tls` is what [`open_tls`] has read.
+pub(crate) fn link_config(settings: &Settings, tls: Option<Tls>) -> LinkConfig {
     let cluster = &settings.cluster;
     let silence = cluster.silence.get();
     LinkConfig {
@@ -224,6 +246,7 @@ fn link_config(settings: &Settings) -> LinkConfig {
         ping_after: silence / 2,
         ping_timeout: silence / 2,
         rejoin: cluster.rejoin.get(),
+        tls,
         ..LinkConfig::default()
     }
 }

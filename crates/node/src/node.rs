@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use axum::Router;
-use shoal_cluster::{Fleet, Members, RoutedGateway};
+use shoal_cluster::{Fleet, Members, Peers, RoutedGateway};
 use shoal_dispatch::Dispatch;
 use shoal_edge::Edge;
 use shoal_ports::memory::MemoryBus;
 use shoal_ports::{Authenticator, Bus, Inspector, NodeId, SessionGateway, Store};
+use shoal_rpc::Tls;
 use shoal_session::Sessions;
 use shoal_telemetry::metrics::Registration;
 use shoal_worker::WorkerRuntime;
@@ -52,7 +53,7 @@ pub(crate) struct Membership {
 
 impl Node {
     /// Builds the parts of the node `id`: store, dispatcher, workers, sessions, the links to other processes.
-    /// `cluster` is where those are listened for.
+    /// `cluster` is where those are listened for, and `tls` what is shown to them.
     ///
     /// # Errors
     /// When a part cannot be built from its settings, or the store cannot be reached.
@@ -60,7 +61,9 @@ impl Node {
         settings: Settings,
         id: NodeId,
         cluster: Option<cluster::Bound>,
+        tls: Option<Tls>,
     ) -> anyhow::Result<Self> {
+        let links = cluster::link_config(&settings, tls);
         let storage = Storage::open(&settings).await?;
         // What workers report of resources reaches each node over its own links to them.
         let news: Arc<dyn Bus> = Arc::new(MemoryBus::default());
@@ -71,7 +74,11 @@ impl Node {
         }
         let address = cluster.as_ref().map(|bound| bound.advertised(&settings));
         let membership = match settings.node.is(Role::Edge) || settings.node.is(Role::Session) {
-            true => Some(join(&settings, &id, address, &storage, &dispatch, news.clone()).await?),
+            true => {
+                let peers = cluster::peers(&id, links.clone());
+                let news = news.clone();
+                Some(join(&settings, &id, address, &storage, &dispatch, news, peers).await?)
+            }
             false => None,
         };
         let watch = Watch::new(&settings, id.clone(), dispatch, membership, &storage);
@@ -82,13 +89,14 @@ impl Node {
         let listener = match (cluster, membership) {
             (Some(bound), Some(membership)) => {
                 let local = Arc::clone(&inspector);
-                Some(bound.serve(&settings, &id, membership, &watch.dispatch, local)?)
+                let links = links.clone();
+                Some(bound.serve(&id, membership, &watch.dispatch, local, links)?)
             }
             _ => None,
         };
-        let joins = cluster::joins(&settings, &workers, membership);
-        let fleet = cluster::fleet(&settings, &id, inspector, membership);
-        let counted = gauges::observe(&watch, &storage);
+        let joins = cluster::joins(&settings, &workers, membership, &links);
+        let counted = gauges::observe(&watch, &storage, links.tls.clone());
+        let fleet = cluster::fleet(&id, inspector, membership, links);
         Ok(Self {
             settings,
             workers,
@@ -140,17 +148,13 @@ async fn join(
     storage: &Storage,
     dispatch: &Dispatch,
     news: Arc<dyn Bus>,
+    peers: Arc<dyn Peers>,
 ) -> anyhow::Result<Membership> {
     let store = storage.store();
     let me = cluster::node_info(settings, id, address);
-    let members = Members::join(
-        cluster::members_config(settings),
-        me,
-        &store,
-        cluster::peers(settings, id),
-    )
-    .await
-    .context("cannot take the node's place in the cluster")?;
+    let members = Members::join(cluster::members_config(settings), me, &store, peers)
+        .await
+        .context("cannot take the node's place in the cluster")?;
     let sessions = settings.node.is(Role::Session).then(|| {
         let store = Store {
             bus: news,

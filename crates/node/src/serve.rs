@@ -68,6 +68,8 @@ pub async fn run(loaded: Loaded, id: NodeId) -> Result<(), Failure> {
     warn_of_anonymous(&settings);
     warn_of_own_keys(&settings);
 
+    // Before anything is bound: what is wrong with a certificate is wrong with the configuration.
+    let tls = cluster::open_tls(&settings).map_err(Failure::usage)?;
     let server = &settings.server;
     let clients = settings.node.is(Role::Edge).then_some(server.listen);
     let clients = clients.map(|address| bind(address, "server.listen"));
@@ -76,7 +78,7 @@ pub async fn run(loaded: Loaded, id: NodeId) -> Result<(), Failure> {
     let others = settings.cluster.listen;
     let others = others.map(cluster::Bound::bind).transpose()?;
     let authenticator = roles::authenticator(&settings)?;
-    let node = Node::build(settings, id, others).await?;
+    let node = Node::build(settings, id, others, tls).await?;
 
     let server = &node.settings.server;
     let token = server.admin_token.as_ref().map(AdminToken::read);

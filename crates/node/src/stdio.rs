@@ -133,7 +133,7 @@ async fn server(
         return Ok((Arc::new(remote), None));
     }
     let path = settings.server.path.clone();
-    let node = Node::build(settings, id, None).await?;
+    let node = Node::build(settings, id, None, None).await?;
     // Whoever has this process's standard streams owns it.
     let router = node.router(Arc::new(NoAuthentication));
     let router = router.ok_or_else(|| {

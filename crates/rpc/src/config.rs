@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::Tls;
+
 /// How links behave. Both sides of a link have one of their own; they need not be equal.
 ///
 /// ```
@@ -39,6 +41,8 @@ pub struct LinkConfig {
     pub accept_after: Duration,
     /// How often a worker reports its load at most. Default: 50 ms.
     pub load_interval: Duration,
+    /// The certificates that both sides show each other; without it links are plaintext. Default: none.
+    pub tls: Option<Tls>,
 }
 
 impl Default for LinkConfig {
@@ -56,6 +60,7 @@ impl Default for LinkConfig {
             backoff_max: Duration::from_secs(2),
             accept_after: Duration::from_millis(1),
             load_interval: Duration::from_millis(50),
+            tls: None,
         }
     }
 }

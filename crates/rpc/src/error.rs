@@ -1,5 +1,7 @@
 //! Why a link ended.
 
+use std::error::Error;
+
 use tonic::{Code, Status};
 
 /// Why a link could not be made, or ended.
@@ -38,7 +40,11 @@ impl LinkError {
             }
             // What the codec says of a message that is too long or cannot be decoded.
             Code::OutOfRange | Code::Internal => Self::Protocol(text.to_owned()),
-            code => Self::Transport(format!("{code:?} {text}")),
+            code => Self::Transport(match last_cause(status) {
+                // What the system or TLS says: gRPC's own words are the same for all of it.
+                Some(cause) => format!("{code:?} {text}: {cause}"),
+                None => format!("{code:?} {text}"),
+            }),
         }
     }
 
@@ -46,6 +52,14 @@ impl LinkError {
     pub(crate) fn protocol(what: impl Into<String>) -> Self {
         Self::Protocol(what.into())
     }
+}
+
+fn last_cause(status: &Status) -> Option<String> {
+    let mut last = status.source()?;
+    while let Some(cause) = last.source() {
+        last = cause;
+    }
+    Some(last.to_string())
 }
 
 /// A message that lacks what it must have, or says what nobody can understand.

@@ -7,6 +7,7 @@
 //! | [`Inspector`](shoal_ports::Inspector) | [`RemoteInspector`], which dials | [`ConsoleService`] |
 //!
 //! [`ClusterServer`] serves both kinds of links on one listener. The contracts themselves stand in `proto/`.
+//! With a [`Tls`] in their [`LinkConfig`], both sides speak mutual TLS.
 
 mod config;
 mod console;
@@ -18,6 +19,7 @@ mod link;
 pub mod proto;
 mod serve;
 mod server;
+mod tls;
 mod worker;
 
 pub use config::LinkConfig;
@@ -26,4 +28,5 @@ pub use gateway::RemoteGateway;
 pub use join::{JoinState, JoiningWorker, WorkerJoin};
 pub use serve::{GatewayLinks, Gateways, serve_gateway};
 pub use server::{ClusterServer, ServeError};
+pub use tls::{Tls, TlsError, TlsFiles, Validity, check_name};
 pub use worker::{RemoteWorker, WorkerLinks, serve_workers};

@@ -4,11 +4,12 @@ use std::future::Future;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
+use tokio_util::either::Either;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 
-use crate::{ConsoleService, GatewayLinks, LinkConfig, WorkerLinks};
+use crate::{ConsoleService, GatewayLinks, LinkConfig, WorkerLinks, tls};
 
 /// HTTP/2 windows. Links have credit of their own for each call, so these only need to be wide enough for a
 /// link to be busy.
@@ -51,16 +52,25 @@ impl ClusterServer {
             config,
         } = self;
         let stopped = CancellationToken::new();
-        let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-        let serving = Server::builder()
+        let router = Server::builder()
             .http2_keepalive_interval(Some(config.ping_after))
             .http2_keepalive_timeout(Some(config.ping_timeout))
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .add_optional_service(workers.as_ref().map(WorkerLinks::service))
             .add_optional_service(gateway.as_ref().map(GatewayLinks::service))
-            .add_optional_service(console.map(ConsoleService::into_service))
-            .serve_with_incoming_shutdown(incoming, stopped.clone().cancelled_owned());
+            .add_optional_service(console.map(ConsoleService::into_service));
+        let over = stopped.clone().cancelled_owned();
+        let serving = match config.tls {
+            Some(tls) => {
+                let incoming = tls::incoming(listener, tls, config.handshake_timeout);
+                Either::Left(router.serve_with_incoming_shutdown(incoming, over))
+            }
+            None => {
+                let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+                Either::Right(router.serve_with_incoming_shutdown(incoming, over))
+            }
+        };
         let ending = async {
             shutdown.await;
             if let Some(workers) = &workers {

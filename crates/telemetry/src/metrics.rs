@@ -28,6 +28,7 @@ mod series;
 mod sessions;
 mod store;
 mod streams;
+mod tls;
 mod workers;
 
 pub use actors::{ActorKind, ActorMetrics};
@@ -56,6 +57,7 @@ pub use sessions::{
 };
 pub use store::{StoreMetrics, StoreOutcome};
 pub use streams::{AppendOutcome, ResumeOutcome, StreamKind, StreamMetrics};
+pub use tls::{CertificateValidity, TlsMetrics};
 pub use workers::WorkerMetrics;
 
 pub(crate) use instrument::Factory;
@@ -92,6 +94,8 @@ pub struct Metrics {
     pub routes: RouteMetrics,
     /// Links between processes.
     pub rpc: RpcMetrics,
+    /// The certificate that this process shows to others.
+    pub tls: TlsMetrics,
     /// Telemetry itself.
     pub telemetry: OwnMetrics,
     /// This process.
@@ -118,6 +122,7 @@ impl Metrics {
             nodes: NodeMetrics::new(factory),
             routes: RouteMetrics::new(factory),
             rpc: RpcMetrics::new(factory),
+            tls: TlsMetrics::new(factory),
             telemetry: OwnMetrics::new(factory),
             process: ProcessMetrics::new(factory),
             known,
@@ -156,6 +161,7 @@ pub fn definitions() -> impl Iterator<Item = &'static Definition> {
         nodes::DEFINITIONS,
         routes::DEFINITIONS,
         rpc::DEFINITIONS,
+        tls::DEFINITIONS,
         own::DEFINITIONS,
         process::DEFINITIONS,
     ]

@@ -13,6 +13,7 @@
 
 mod announced;
 mod builder;
+mod certificates;
 mod member;
 mod plan;
 mod role;
@@ -25,6 +26,7 @@ use std::time::Duration;
 use futures::future::join_all;
 
 pub use builder::Builder;
+pub use certificates::Certificates;
 pub use member::Member;
 pub use role::Role;
 pub use tools::Tools;
@@ -45,6 +47,7 @@ pub struct Cluster {
     round_robin: RoundRobin,
     url: String,
     redis: Option<Redis>,
+    certificates: Option<Certificates>,
     directory: Directory,
 }
 
@@ -89,6 +92,12 @@ impl Cluster {
     #[must_use]
     pub fn redis(&self) -> Option<&Redis> {
         self.redis.as_ref()
+    }
+
+    /// What its processes show one another, with [`Builder::tls`].
+    #[must_use]
+    pub fn certificates(&self) -> Option<&Certificates> {
+        self.certificates.as_ref()
     }
 
     /// Requests that edges broke off, so far.

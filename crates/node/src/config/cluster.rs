@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use shoal_rpc::LinkConfig;
 
-use super::Period;
+use super::{ClusterTls, Period};
 
 /// How the processes of a cluster find and reach one another.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -34,6 +34,8 @@ pub struct Cluster {
     pub rejoin: Period,
     /// How long a connection to another process may be silent before it counts as broken.
     pub silence: Period,
+    /// The certificates that the processes show one another.
+    pub tls: ClusterTls,
 }
 
 impl Default for Cluster {
@@ -46,6 +48,7 @@ impl Default for Cluster {
             patience: Period::seconds(30),
             rejoin: Period::seconds(5),
             silence: Period::seconds(4),
+            tls: ClusterTls::default(),
         }
     }
 }

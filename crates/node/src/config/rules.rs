@@ -7,7 +7,7 @@ use super::{AuthMode, Role, Settings};
 /// Checks settings that go together, and what they name outside of the configuration.
 pub(super) fn check(settings: &Settings, layers: &Layers) -> Result<(), Error> {
     for rule in [
-        roles, cluster, store, anonymous, tokens, console, path, positive, pools, logging,
+        roles, cluster, tls, store, anonymous, tokens, console, path, positive, pools, logging,
         telemetry,
     ] {
         rule(settings).map_err(|broken| broken.into_error(layers))?;
@@ -112,6 +112,12 @@ fn cluster(settings: &Settings) -> Result<(), Broken> {
         }
     }
     Ok(())
+}
+
+/// Its shape alone: where a configuration is checked, the files of the machine that it is for need not be.
+fn tls(settings: &Settings) -> Result<(), Broken> {
+    let checked = settings.cluster.tls.files().map(drop);
+    checked.map_err(|(setting, reason)| Broken::new(setting, reason))
 }
 
 fn store(settings: &Settings) -> Result<(), Broken> {
@@ -234,6 +240,7 @@ fn positive(settings: &Settings) -> Result<(), Broken> {
         ("node.lease", settings.node.lease),
         ("cluster.patience", settings.cluster.patience),
         ("cluster.silence", settings.cluster.silence),
+        ("cluster.tls.reread", settings.cluster.tls.reread),
         ("redis.response_timeout", settings.redis.response_timeout),
         ("redis.connect_timeout", settings.redis.connect_timeout),
         ("session.idle", settings.session.idle),

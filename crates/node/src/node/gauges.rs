@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use shoal_telemetry::metrics::{self, Registration, metrics};
+use shoal_rpc::Tls;
+use shoal_telemetry::metrics::{self, CertificateValidity, Registration, metrics};
 
 use super::Watch;
 use crate::admin::Observed as _;
@@ -10,7 +11,11 @@ use crate::config::Role;
 use crate::storage::Storage;
 
 /// Has the node looked at whenever metrics are collected, until the registrations are dropped.
-pub(super) fn observe(watch: &Arc<Watch>, storage: &Storage) -> Vec<Registration> {
+pub(super) fn observe(
+    watch: &Arc<Watch>,
+    storage: &Storage,
+    tls: Option<Tls>,
+) -> Vec<Registration> {
     let nodes = &metrics().nodes;
     let seen = Arc::downgrade(watch);
     let ready = nodes.observe_ready(move || {
@@ -28,8 +33,18 @@ pub(super) fn observe(watch: &Arc<Watch>, storage: &Storage) -> Vec<Registration
             });
         }
     });
+    let certificate = tls.map(|tls| {
+        metrics().tls.observe_certificate(move || {
+            let validity = tls.validity();
+            CertificateValidity {
+                not_before: validity.not_before,
+                not_after: validity.not_after,
+            }
+        })
+    });
     [ready, roles]
         .into_iter()
+        .chain(certificate.into_iter().flatten())
         .chain(storage.observe())
         .collect()
 }

@@ -1,8 +1,5 @@
 //! `shoal tools` and `shoal call`.
 
-use std::fs;
-use std::process::Command;
-
 use serde_json::Value;
 
 use crate::command::output;

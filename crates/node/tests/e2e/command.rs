@@ -35,6 +35,32 @@ pub(crate) async fn output(arguments: &[&str], input: &str) -> Output {
     }
 }
 
+/// Only where they are needed: a configuration is checked on other machines too.
+#[tokio::test]
+async fn certificates_that_cannot_be_used_end_the_start_with_exit_code_2() {
+    let directory = std::env::temp_dir().join(format!("shoal-tls-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let file = directory.join("shoal.toml");
+    let settings = "[cluster.tls]\ncertificate = '/nowhere/tls.crt'\nkey = '/nowhere/tls.key'\n\
+                    authority = '/nowhere/ca.crt'\n[pools.demo]\nbackend = 'demo'\n";
+    std::fs::write(&file, settings).unwrap();
+    let file = file.to_str().unwrap();
+    let checked = output(&["config", "check", "--config", file], "").await;
+    let served = output(&["serve", "--config", file], "").await;
+    std::fs::remove_dir_all(&directory).unwrap();
+    assert_eq!(checked.code, 0, "{}", checked.stderr);
+    assert_eq!(served.code, 2, "{}", served.stderr);
+    let message = served.stderr.lines().last().unwrap();
+    for part in [
+        "cluster.tls",
+        "certificate /nowhere/tls.crt",
+        "cannot be read",
+    ] {
+        assert!(message.contains(part), "{message}");
+    }
+    assert_eq!(served.stdout, "");
+}
+
 #[tokio::test]
 async fn what_cannot_be_done_is_said_once_with_exit_code_2() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");

@@ -1,11 +1,13 @@
 //! Connections to other processes, and the waits between attempts.
 
+use std::error::Error;
 use std::time::Duration;
 
 use tonic::transport::{Channel, Endpoint};
 
-use crate::LinkConfig;
 use crate::error::LinkError;
+use crate::tls::{self, Unreached};
+use crate::{LinkConfig, Tls};
 
 /// Connects to `address` (`host:port`).
 ///
@@ -19,10 +21,39 @@ pub(crate) async fn connect(address: &str, config: &LinkConfig) -> Result<Channe
         .http2_keep_alive_interval(config.ping_after)
         .keep_alive_timeout(config.ping_timeout)
         .keep_alive_while_idle(true);
-    endpoint.connect().await.map_err(|error| {
-        let cause = std::error::Error::source(&error).map(ToString::to_string);
+    let connected = match &config.tls {
+        Some(tls) => secured(endpoint, address, tls).await,
+        None => endpoint.connect().await,
+    };
+    connected.map_err(|error| {
+        let unreached = unreached(&error).map(ToString::to_string);
+        let cause = unreached.or_else(|| error.source().map(ToString::to_string));
         LinkError::Transport(cause.unwrap_or_else(|| error.to_string()))
     })
+}
+
+async fn secured(
+    endpoint: Endpoint,
+    address: &str,
+    tls: &Tls,
+) -> Result<Channel, tonic::transport::Error> {
+    let (address, tls) = (address.to_owned(), tls.clone());
+    let connector = tower::service_fn(move |_| {
+        let (address, tls) = (address.clone(), tls.clone());
+        async move { tls::dial(&address, &tls).await }
+    });
+    endpoint.connect_with_connector(connector).await
+}
+
+fn unreached<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Unreached> {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if let Some(unreached) = error.downcast_ref() {
+            return Some(unreached);
+        }
+        cause = error.source();
+    }
+    None
 }
 
 /// Growing waits with jitter, so that many who lost one peer do not come back at the same time.

@@ -21,6 +21,7 @@ mod setting;
 mod steering;
 mod storm;
 mod streams;
+mod tls;
 mod unreachable;
 mod versions;
 mod wire;

@@ -29,6 +29,9 @@ struct Arguments {
     /// Everything in one process, on its embedded store.
     #[arg(long)]
     one_process: bool,
+    /// The processes show one another certificates, made for this run.
+    #[arg(long, conflicts_with = "one_process")]
+    tls: bool,
     /// Where the proxy listens.
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
@@ -96,6 +99,9 @@ async fn start(arguments: &Arguments) -> anyhow::Result<Cluster> {
         .tools(arguments.tools());
     if arguments.one_process {
         builder = builder.one_process();
+    }
+    if arguments.tls {
+        builder = builder.tls();
     }
     if let Some(lease) = arguments.lease_ms {
         builder = builder.lease(Duration::from_millis(lease));

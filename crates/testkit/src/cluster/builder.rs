@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use futures::future::try_join_all;
 
 use super::plan::Plan;
-use super::{Cluster, Member, Role, Tools};
+use super::{Certificates, Cluster, Member, Role, Tools};
 use crate::dialers::Dialers;
 use crate::directory::Directory;
 use crate::process::SOON;
@@ -25,6 +25,7 @@ pub struct Builder {
     one_process: bool,
     tools: Tools,
     fault_proxies: bool,
+    tls: bool,
     listen: SocketAddr,
     program: Option<PathBuf>,
     settings: Vec<(String, String)>,
@@ -39,6 +40,7 @@ impl Default for Builder {
             one_process: false,
             tools: Tools::Demo,
             fault_proxies: false,
+            tls: false,
             listen: (Ipv4Addr::LOCALHOST, 0).into(),
             program: None,
             settings: Vec::new(),
@@ -108,6 +110,13 @@ impl Builder {
         self
     }
 
+    /// Has the members speak mutual TLS, with a certificate of an authority of their own.
+    #[must_use]
+    pub fn tls(mut self) -> Self {
+        self.tls = true;
+        self
+    }
+
     /// Where the balancer in front listens; a free port unless said.
     #[must_use]
     pub fn listen(mut self, address: SocketAddr) -> Self {
@@ -139,10 +148,14 @@ impl Builder {
             let redis = Redis::start_in(directory.clone(), "redis", &[]);
             Some(redis.await.context("cannot start Redis")?)
         };
+        let certificates = self.tls.then(|| Certificates::create(&directory));
+        let certificates = certificates.transpose()?;
+        let mut settings = self.settings.clone();
+        settings.extend(certificates.iter().flat_map(Certificates::settings));
         let plan = Plan {
             program,
             directory: directory.clone(),
-            settings: self.settings.clone(),
+            settings,
             tools: self.tools.arguments(&directory)?,
             redis: redis.as_ref().map(Redis::address),
             fault_proxies: self.fault_proxies,
@@ -159,6 +172,7 @@ impl Builder {
             round_robin,
             url,
             redis,
+            certificates,
             directory,
         })
     }

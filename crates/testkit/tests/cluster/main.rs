@@ -13,6 +13,7 @@ mod lists;
 mod redis;
 mod session;
 mod session_state;
+mod tls;
 mod trace;
 mod versions;
 mod worker;

@@ -86,6 +86,7 @@ async fn every_panel_of_a_living_cluster_shows_something() {
         .workers(2)
         .lease(Duration::from_secs(3))
         .tools(Tools::Chaos)
+        .tls()
         .start()
         .await
         .unwrap();

@@ -27,8 +27,8 @@ those for single signals, such as `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, are left
 Tables are merged key by key; a list is replaced as a whole. A setting that does not exist, or a value that
 it cannot have, ends the start with exit code 2 and a message that names the setting and who set it.
 
-`shoal config check` reads everything and starts nothing, `shoal config show` prints what is in force, without
-secrets, and `shoal config schema` prints a JSON Schema for editors. Times are written with their unit
+`shoal config check` reads everything, except for the files of `[cluster.tls]`, and starts nothing. `shoal config
+show` prints what is in force, without secrets, and `shoal config schema` prints a JSON Schema for editors. Times are written with their unit
 (`\"500ms\"`, `\"30s\"`, `\"5m\"`, `\"1h 30m\"`).
 
 ```toml

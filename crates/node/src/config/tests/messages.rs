@@ -135,6 +135,37 @@ fn cluster_addresses_are_checked() {
 }
 
 #[test]
+fn certificates_are_checked_without_being_opened() {
+    let with = |settings: &[(&str, &str)]| {
+        let given = settings.iter().fold(operator(), |operator, (name, value)| {
+            operator.variable(&format!("SHOAL_CLUSTER__TLS__{name}"), value)
+        });
+        given.load().map(drop).map_err(|error| error.to_string())
+    };
+    let certificate = ("CERTIFICATE", "/nowhere/tls.crt");
+    let key = ("KEY", "/nowhere/tls.key");
+    let authority = ("AUTHORITY", "/nowhere/ca.crt");
+    assert_eq!(with(&[certificate, key, authority]), Ok(()));
+    let keyless = with(&[certificate, authority]).unwrap_err();
+    says(
+        &keyless,
+        &["cluster.tls.key", "certificate, key and authority"],
+    );
+    let mixed = with(&[("ALLOW_PLAINTEXT", "true")]).unwrap_err();
+    says(
+        &mixed,
+        &["cluster.tls.allow_plaintext", "nothing but plaintext"],
+    );
+    let named = with(&[certificate, key, authority, ("NAME", "my cluster")]);
+    says(&named.unwrap_err(), &["cluster.tls.name", "\"my cluster\""]);
+    let often = with(&[certificate, key, authority, ("REREAD", "0s")]);
+    says(
+        &often.unwrap_err(),
+        &["cluster.tls.reread", "longer than 0"],
+    );
+}
+
+#[test]
 fn stores_that_there_are_not_are_said_plainly_and_no_password_is() {
     let refusal = |store: &str| {
         let serve = Serve {

@@ -1,0 +1,98 @@
+//! `[cluster.tls]`: the certificates that the processes of a cluster show one another.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use shoal_rpc::TlsFiles;
+
+use super::Period;
+
+/// The certificates that the processes of a cluster show one another ([security](security.md)). With the three
+/// files every connection between processes is mutual TLS 1.3; without them it is plaintext, and whoever reaches
+/// `cluster.listen` can do whatever a node or worker can. The files are opened when the process starts, not by
+/// `shoal config check`, and read again while it runs.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, expecting = "a table")]
+pub struct ClusterTls {
+    /// File with this process's certificate in PEM, then those between it and the authority, if any. It needs the
+    /// usages server auth and client auth.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<PathBuf>,
+    /// File with its private key in PEM, unencrypted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<PathBuf>,
+    /// File with the certificates in PEM of the authorities that issue those of this cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub authority: Option<PathBuf>,
+    /// The DNS name that the certificate of every process of this cluster carries, and no other certificate of the
+    /// authority. It need not resolve: addresses are not compared with certificates.
+    pub name: String,
+    /// How often the files are read again. What cannot be used is logged, and the former certificate stays.
+    pub reread: Period,
+    /// Accepts processes without TLS as well, and dials without it those that know none: for the rollout that turns
+    /// TLS on or off, and not longer.
+    pub allow_plaintext: bool,
+}
+
+impl Default for ClusterTls {
+    fn default() -> Self {
+        Self {
+            certificate: None,
+            key: None,
+            authority: None,
+            name: "shoal".to_owned(),
+            reread: Period::seconds(30),
+            allow_plaintext: false,
+        }
+    }
+}
+
+impl ClusterTls {
+    /// The files, if there is to be TLS.
+    ///
+    /// # Errors
+    /// The setting that is missing or has no meaning alone, and what to do.
+    pub(crate) fn files(&self) -> Result<Option<TlsFiles>, (&'static str, String)> {
+        let files = [
+            ("cluster.tls.certificate", &self.certificate),
+            ("cluster.tls.key", &self.key),
+            ("cluster.tls.authority", &self.authority),
+        ];
+        let (Some(certificate), Some(key), Some(authority)) =
+            (&self.certificate, &self.key, &self.authority)
+        else {
+            let given = files.iter().any(|(_, file)| file.is_some());
+            let missing = files.iter().find(|(_, file)| file.is_none());
+            return match missing {
+                Some((setting, _)) if given => Err((
+                    setting,
+                    "is not set: TLS between processes needs certificate, key and authority"
+                        .to_owned(),
+                )),
+                _ if self.allow_plaintext => Err((
+                    "cluster.tls.allow_plaintext",
+                    "without certificate, key and authority there is nothing but plaintext"
+                        .to_owned(),
+                )),
+                _ => Ok(None),
+            };
+        };
+        let empty = files.iter().find(|(_, file)| {
+            file.as_ref()
+                .is_some_and(|path| path.as_os_str().is_empty())
+        });
+        if let Some((setting, _)) = empty {
+            return Err((setting, "must name a file".to_owned()));
+        }
+        shoal_rpc::check_name(&self.name)
+            .map_err(|error| ("cluster.tls.name", error.to_string()))?;
+        Ok(Some(TlsFiles {
+            certificate: certificate.clone(),
+            key: key.clone(),
+            authority: authority.clone(),
+            name: self.name.clone(),
+            allow_plaintext: self.allow_plaintext,
+        }))
+    }
+}

@@ -1,0 +1,118 @@
+//! Mutual TLS on links: who dials and who listens show each other a certificate of the same authority.
+//!
+//! | | |
+//! |---|---|
+//! | `material` | what the files hold, checked, as rustls wants it |
+//! | `renewal` | the files are read again while the process runs |
+//! | `named` | clients' certificates must carry the cluster's name too |
+//! | `accept` | the listener's side |
+//! | `connect` | the dialer's side |
+//! | `stream` | an accepted connection, with TLS or without |
+//! | `error` | what is wrong with files and peers, in words |
+
+mod accept;
+mod connect;
+mod error;
+mod material;
+mod named;
+mod renewal;
+mod stream;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::RwLock;
+use rustls::pki_types::ServerName;
+
+pub(crate) use accept::incoming;
+pub(crate) use connect::{Unreached, dial};
+pub use error::TlsError;
+use material::Material;
+pub use material::Validity;
+
+/// Where a process finds its certificate, and what it asks of its peers' ones.
+#[derive(Clone, Debug)]
+pub struct TlsFiles {
+    /// The certificate in PEM, followed by those between it and the authority, if there are any.
+    pub certificate: PathBuf,
+    /// Its private key in PEM.
+    pub key: PathBuf,
+    /// The certificates of the authorities that peers' certificates may be from, in PEM.
+    pub authority: PathBuf,
+    /// The name that every certificate of the cluster carries, this process's own included.
+    pub name: String,
+    /// Accepts peers without TLS as well, and dials those without that know none. Only for the time in
+    /// which processes with and without TLS are mixed: whoever stands in between can have it left out.
+    pub allow_plaintext: bool,
+}
+
+/// The TLS of a process: what its files held when they were last good; a cheap handle.
+///
+/// What is open stays open, whatever is read later.
+#[derive(Clone)]
+pub struct Tls {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    files: TlsFiles,
+    name: ServerName<'static>,
+    current: RwLock<Arc<Material>>,
+}
+
+impl Tls {
+    /// Reads the files and checks that peers with the same authority and name would accept the certificate.
+    /// Blocks while it reads.
+    ///
+    /// # Errors
+    /// What is wrong with which file.
+    pub fn open(files: TlsFiles) -> Result<Self, TlsError> {
+        let name = server_name(&files.name)?;
+        let material = Material::read(&files, &name)?;
+        Ok(Self {
+            shared: Arc::new(Shared {
+                files,
+                name,
+                current: RwLock::new(Arc::new(material)),
+            }),
+        })
+    }
+
+    /// Reads the files again `every` so often, for connections that are made from then on, until the last
+    /// handle is dropped. What cannot be used is logged, and the former certificate stays.
+    ///
+    /// # Panics
+    /// Outside a Tokio runtime.
+    pub fn renew(&self, every: Duration) {
+        tokio::spawn(renewal::renew(Arc::downgrade(&self.shared), every));
+    }
+
+    /// When the certificate in use is valid.
+    pub fn validity(&self) -> Validity {
+        self.material().validity
+    }
+
+    fn material(&self) -> Arc<Material> {
+        Arc::clone(&self.shared.current.read())
+    }
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Tls").field(&self.shared.files).finish()
+    }
+}
+
+/// Whether [`TlsFiles::name`] can be the name of a certificate.
+///
+/// # Errors
+/// [`TlsError`] with the name.
+pub fn check_name(name: &str) -> Result<(), TlsError> {
+    server_name(name).map(drop)
+}
+
+fn server_name(name: &str) -> Result<ServerName<'static>, TlsError> {
+    ServerName::try_from(name.to_owned()).map_err(|_| TlsError::Name(name.to_owned()))
+}

@@ -1,0 +1,129 @@
+//! The listener's side: handshakes beside one another, so that a slow peer holds up nobody.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::Stream;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_stream::wrappers::ReceiverStream;
+
+use super::Tls;
+use super::error::refusal;
+use super::stream::Accepted;
+
+/// Handshakes at once; more wait in the operating system's queue.
+const HANDSHAKES: usize = 1024;
+/// Connections that may wait to be served.
+const READY: usize = 64;
+/// The wait after a connection could not be accepted, such as for want of file descriptors.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How long a refused peer may take to read why.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// The first byte of a TLS handshake; HTTP/2 begins with a letter.
+const HANDSHAKE: u8 = 0x16;
+
+/// The connections of peers whose certificates are good. A handshake takes no longer than `within`. Ends, and the
+/// listener with it, when the stream is dropped.
+pub(crate) fn incoming(
+    listener: TcpListener,
+    tls: Tls,
+    within: Duration,
+) -> impl Stream<Item = io::Result<Accepted>> {
+    let (ready, connections) = mpsc::channel(READY);
+    tokio::spawn(accept(listener, tls, within, ready));
+    ReceiverStream::new(connections)
+}
+
+async fn accept(
+    listener: TcpListener,
+    tls: Tls,
+    within: Duration,
+    ready: mpsc::Sender<io::Result<Accepted>>,
+) {
+    let room = Arc::new(Semaphore::new(HANDSHAKES));
+    loop {
+        let next = async {
+            let place = Arc::clone(&room).acquire_owned().await;
+            let place = place.expect("the semaphore is never closed");
+            (listener.accept().await, place)
+        };
+        let (accepted, place) = tokio::select! {
+            next = next => next,
+            () = ready.closed() => return,
+        };
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!(%error, "a connection of another process could not be accepted");
+                sleep(PAUSE).await;
+                continue;
+            }
+        };
+        let (tls, ready) = (tls.clone(), ready.clone());
+        tokio::spawn(async move {
+            let greeted = tokio::select! {
+                greeted = timeout(within, greet(stream, peer, &tls)) => greeted,
+                () = ready.closed() => return,
+            };
+            drop(place);
+            // Whoever is too slow is like one who went away.
+            if let Ok(Some(accepted)) = greeted {
+                // The receiver is gone when the listener ends.
+                let _ = ready.send(Ok(accepted)).await;
+            }
+        });
+    }
+}
+
+async fn greet(stream: TcpStream, peer: SocketAddr, tls: &Tls) -> Option<Accepted> {
+    // Small frames wait for nobody; without it links are slower, and work.
+    let _ = stream.set_nodelay(true);
+    if tls.shared.files.allow_plaintext && !begins_tls(&stream).await? {
+        tracing::warn!(%peer, "another process came without TLS (cluster.tls.allow_plaintext = true)");
+        return Some(Accepted::plain(stream, peer));
+    }
+    let acceptor = TlsAcceptor::from(Arc::clone(&tls.material().server));
+    match acceptor.accept(stream).into_fallible().await {
+        Ok(stream) => Some(Accepted::secured(stream, peer)),
+        Err((error, stream)) => {
+            refuse(&error, peer);
+            linger(stream).await;
+            None
+        }
+    }
+}
+
+fn refuse(error: &io::Error, peer: SocketAddr) {
+    // Probes open connections and end them.
+    if super::error::cause(error).is_none() {
+        tracing::debug!(%peer, %error, "a connection ended before TLS was agreed");
+        return;
+    }
+    let why = refusal(error);
+    tracing::warn!(%peer, why, "a connection of another process was refused");
+}
+
+/// Whether the peer begins with TLS; `None` if it says nothing.
+async fn begins_tls(stream: &TcpStream) -> Option<bool> {
+    let mut first = [0];
+    match stream.peek(&mut first).await {
+        Ok(1) => Some(first[0] == HANDSHAKE),
+        _ => None,
+    }
+}
+
+/// Lets the peer read the alert: a socket that is closed with something unread takes it along.
+async fn linger(mut stream: TcpStream) {
+    let mut unread = [0; 1024];
+    let gone = async {
+        let _ = stream.shutdown().await;
+        while matches!(stream.read(&mut unread).await, Ok(bytes) if bytes > 0) {}
+    };
+    let _ = timeout(LAST_WORDS, gone).await;
+}

@@ -1,0 +1,57 @@
+//! The dialer's side.
+
+use std::io;
+use std::sync::Arc;
+
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_util::either::Either;
+
+use super::Tls;
+use super::error::{cause, refusal};
+
+/// A connection to a peer, without TLS only where that is allowed.
+pub(crate) type Dialled = TokioIo<Either<Box<TlsStream<TcpStream>>, TcpStream>>;
+
+/// Why a peer could not be reached.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Unreached(String);
+
+/// Connects to `address` (`host:port`) and agrees on TLS with whoever is there.
+///
+/// # Errors
+/// In words: nobody is there, or not whom it should be.
+pub(crate) async fn dial(address: &str, tls: &Tls) -> Result<Dialled, Unreached> {
+    let connector = TlsConnector::from(Arc::clone(&tls.material().client));
+    let stream = reach(address).await?;
+    let handshake = connector.connect(tls.shared.name.clone(), stream);
+    match handshake.await {
+        Ok(stream) => Ok(TokioIo::new(Either::Left(Box::new(stream)))),
+        Err(error) if tls.shared.files.allow_plaintext && !knows_tls(&error) => {
+            Ok(TokioIo::new(Either::Right(reach(address).await?)))
+        }
+        Err(error) => Err(Unreached(format!(
+            "no TLS with {address}: {}",
+            refusal(&error)
+        ))),
+    }
+}
+
+async fn reach(address: &str) -> Result<TcpStream, Unreached> {
+    let connected = async {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    };
+    connected
+        .await
+        .map_err(|error: io::Error| Unreached(error.to_string()))
+}
+
+/// Whether a failed handshake was one with somebody who speaks TLS.
+fn knows_tls(error: &io::Error) -> bool {
+    !matches!(cause(error), None | Some(rustls::Error::InvalidMessage(_)))
+}

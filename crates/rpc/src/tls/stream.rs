@@ -1,0 +1,77 @@
+//! An accepted connection, with TLS or without.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
+use tokio_util::either::Either;
+use tonic::transport::server::Connected;
+
+pub(crate) struct Accepted {
+    stream: Either<Box<TlsStream<TcpStream>>, TcpStream>,
+    peer: SocketAddr,
+}
+
+impl Accepted {
+    pub(super) fn secured(stream: TlsStream<TcpStream>, peer: SocketAddr) -> Self {
+        let stream = Either::Left(Box::new(stream));
+        Self { stream, peer }
+    }
+
+    pub(super) fn plain(stream: TcpStream, peer: SocketAddr) -> Self {
+        let stream = Either::Right(stream);
+        Self { stream, peer }
+    }
+}
+
+impl Connected for Accepted {
+    type ConnectInfo = SocketAddr;
+
+    fn connect_info(&self) -> SocketAddr {
+        self.peer
+    }
+}
+
+impl AsyncRead for Accepted {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Accepted {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
