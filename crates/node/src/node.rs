@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use axum::Router;
-use shoal_cluster::{Fleet, Members, RoutedGateway};
+use shoal_cluster::{Fleet, Members, RoutedGateway, WorkerJoins};
 use shoal_dispatch::Dispatch;
 use shoal_edge::Edge;
 use shoal_ports::memory::MemoryBus;
@@ -35,7 +35,7 @@ pub struct Node {
     /// What other processes reach, where they can.
     pub(crate) listener: Option<Listener>,
     /// Keeps this process's workers linked to the other nodes.
-    pub(crate) joins: Option<shoal_cluster::WorkerJoins>,
+    pub(crate) joins: Option<Arc<WorkerJoins>>,
     news: Arc<dyn Bus>,
     _counted: Vec<Registration>,
 }
@@ -86,7 +86,10 @@ impl Node {
             }
             _ => None,
         };
-        let joins = cluster::joins(&settings, &workers, membership);
+        let joins = cluster::joins(&settings, &workers, membership).map(Arc::new);
+        if let Some(joins) = &joins {
+            watch.see_joins(joins);
+        }
         let fleet = cluster::fleet(&settings, &id, inspector, membership);
         let counted = gauges::observe(&watch, &storage);
         Ok(Self {

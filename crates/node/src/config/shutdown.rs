@@ -15,6 +15,9 @@ pub struct Shutdown {
     pub balancer_delay: Period,
     /// How long the open streams may take to tell their clients when to come back.
     pub streams: Period,
+    /// Where processes share sessions: how long connections that idle are kept, so that their clients learn with
+    /// their next answer to come back on another one.
+    pub connections: Period,
     /// How long running calls may take to finish.
     pub calls: Period,
     /// How long the sessions may take to be written down and let go.
@@ -32,6 +35,7 @@ impl Default for Shutdown {
         Self {
             balancer_delay: Period::ZERO,
             streams: Period::seconds(2),
+            connections: Period::seconds(3),
             calls: Period::seconds(15),
             sessions: Period::seconds(4),
             workers: Period::seconds(5),
