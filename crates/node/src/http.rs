@@ -119,11 +119,6 @@ impl HttpServer {
         self.ending.idle()
     }
 
-    /// Stops accepting, and closes the connections that idle. The others end with their present answer.
-    pub fn close_idle(&self) {
-        self.ending.close();
-    }
-
     /// Stops accepting, lets every connection finish the requests that it has begun, and closes it.
     /// Returns how many were still busy at the deadline; they are closed when the process ends.
     pub async fn close(self, deadline: Duration) -> usize {

@@ -83,6 +83,7 @@ impl Ending {
     ) -> Result<(), C::Error> {
         let mut connection = std::pin::pin!(connection);
         tokio::select! {
+            biased;
             ended = &mut connection => return ended,
             () = self.0.draining.cancelled() => {}
         }
@@ -99,11 +100,14 @@ impl Ending {
     ) -> Result<(), C::Error> {
         let mut connection = std::pin::pin!(connection);
         tokio::select! {
+            biased;
             ended = &mut connection => return ended,
             () = self.0.draining.cancelled() => {}
         }
         if !requests.is_busy() {
             tokio::select! {
+                // First, so that a request that has arrived is read.
+                biased;
                 // Its next answer says that it is the last one.
                 ended = &mut connection => return ended,
                 () = self.closing() => {}

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::load::Clients;
 use super::tally::{Failure, Sample};
+use crate::client::KEEP_IDLE;
 use crate::history::{Answer, Message, Work};
 
 /// The revision that this client speaks.
@@ -84,7 +85,10 @@ impl Modern {
         clients: Clients,
         began: Instant,
     ) -> anyhow::Result<Self> {
-        let http = reqwest::Client::builder().no_proxy().build();
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .pool_idle_timeout(KEEP_IDLE)
+            .build();
         Ok(Self {
             http: http.context("cannot build an HTTP client")?,
             url: url.to_owned(),
