@@ -127,6 +127,8 @@ impl Watch {
         }
         match self.joins.get().and_then(Weak::upgrade) {
             Some(joins) if !leaving => match joins.is_complete() {
+                // A node has its own workers at hand.
+                None if self.membership.is_some() => {}
                 None => wants.wait_for("a worker is linked to no node"),
                 Some(false) if self.started.elapsed() < JOINED_WITHIN => {
                     wants.wait_for("a worker is not linked to every node yet");

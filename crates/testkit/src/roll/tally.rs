@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::load::Seen;
 use super::modern::Notes;
 use crate::check::{self, Ledger, Rules, Verdict, Violation};
-use crate::history::{Answer, Channel, Ended, Entry, History, Message, Step, Work};
+use crate::history::{Answer, Channel, Ended, Entry, History, Message, Step, Tool, Work};
 
 /// Something that an ordinary client would have shown its user as failed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -101,11 +101,7 @@ impl Tally {
         let count = |violation| verdict.count(violation) as u64;
         self.lost = count(Violation::Lost) + count(Violation::OutOfOrder);
         self.doubled = count(Violation::Duplicated);
-        // The demo server's counter tells by its answer.
-        let miscounted = verdict.findings.iter().filter(|finding| {
-            finding.violation == Violation::WrongAnswer && finding.detail.contains("count_up")
-        });
-        self.executed_twice = count(Violation::ExecutedTwice) + miscounted.count() as u64;
+        self.executed_twice += count(Violation::ExecutedTwice);
         let described = verdict.findings.iter().map(|finding| {
             let client = finding
                 .client
@@ -122,6 +118,8 @@ impl Tally {
         let mut calls: HashMap<u64, (Duration, Work)> = HashMap::new();
         let mut primed: HashSet<Channel> = HashSet::new();
         let mut told_gone: HashSet<&str> = HashSet::new();
+        // By how much the tool that counts is ahead of its client.
+        let mut ahead = 0;
         for Entry { at, step } in &history.entries {
             let mut failed = |what: String| {
                 self.failures.push(Failure {
@@ -168,6 +166,9 @@ impl Tally {
                         }
                         // The first answer only; the checks see to the others.
                         if let Some((sent, work)) = calls.remove(request) {
+                            let more = counted_too_often(&work, answer);
+                            self.executed_twice += more.saturating_sub(ahead);
+                            ahead = ahead.max(more);
                             self.samples.push(Sample {
                                 at: sent,
                                 took: *at - sent,
@@ -208,5 +209,16 @@ impl Tally {
     fn count(&mut self) {
         self.requests = self.sent.len() as u64;
         self.answered = self.samples.len() as u64;
+    }
+}
+
+/// How often the tool that counts was executed without having been called.
+fn counted_too_often(work: &Work, answer: &Answer) -> u64 {
+    match answer {
+        Answer::Result { text, .. } if work.tool == Tool::CountUp => {
+            let counted: u64 = text.parse().unwrap_or(0);
+            counted.saturating_sub(u64::from(work.steps))
+        }
+        _ => 0,
     }
 }
