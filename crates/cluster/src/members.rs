@@ -189,6 +189,11 @@ impl Members {
         }
     }
 
+    /// Whether this node takes sessions: it has been opened, and does not leave.
+    pub fn is_open(&self) -> bool {
+        !self.shared.me.lock().draining
+    }
+
     /// Says that this node is leaving: nothing new is placed here, and whoever waits for one of its
     /// sessions looks again. The sessions stay until they are released. If the store is away the
     /// background task goes on trying to say so.

@@ -102,6 +102,19 @@ impl WorkerJoins {
         self.rounds.iter().map(|round| round.status()).collect()
     }
 
+    /// Whether each worker is linked to every node that it knows of; `None` where one is linked to no node
+    /// at all.
+    pub fn is_complete(&self) -> Option<bool> {
+        let mut complete = true;
+        for links in self.status() {
+            if !links.iter().any(|link| link.connected) {
+                return None;
+            }
+            complete &= links.iter().all(|link| link.connected);
+        }
+        Some(complete)
+    }
+
     /// Leaves every node: nothing new is started here, and calls end until `deadline`. Returns whether all
     /// had ended. If the future is dropped, so are the links.
     pub async fn leave(&self, deadline: Instant) -> bool {

@@ -39,7 +39,7 @@ const UNCHANGING_TTL_MS: u64 = 60_000;
 
 const INSTRUCTIONS: &str = "Tools for trying out a client: `echo` and `add` answer at once, `long_job` reports \
      progress, `book_table`, `connect_account`, `summarize` and `list_roots` ask the client \
-     something on the way, `remember` and `recall` keep something for the session, and \
+     something on the way, `remember`, `recall` and `count_up` keep something for the session, and \
      `increment_counter` and `toggle_bonus_tool` change what others see.";
 
 /// The demo server. Clones share one state.

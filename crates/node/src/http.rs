@@ -4,6 +4,7 @@
 //! no end with a deadline.
 
 mod connection;
+mod ending;
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,14 +12,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use connection::Protocols;
+use ending::Ending;
 
 /// Connections that the operating system holds until they are accepted.
 const BACKLOG: u32 = 4096;
@@ -74,20 +74,22 @@ impl Bound {
 
     /// Serves `router` from now on.
     pub fn serve(self, router: Router, limits: &HttpLimits) -> HttpServer {
-        let stop = CancellationToken::new();
+        let ending = Ending::default();
         let places = Arc::new(Semaphore::new(limits.connections));
+        let connections = TaskTracker::new();
         let acceptor = Acceptor {
             listener: self.listener,
             protocols: Arc::new(Protocols::new(router, limits)),
             places: Arc::clone(&places),
-            connections: GracefulShutdown::new(),
-            stop: stop.clone(),
+            connections: connections.clone(),
+            ending: ending.clone(),
         };
+        connections.spawn(acceptor.run());
         HttpServer {
-            stop,
+            ending,
             places,
             limit: limits.connections,
-            acceptor: tokio::spawn(acceptor.run()),
+            connections,
         }
     }
 }
@@ -95,21 +97,34 @@ impl Bound {
 /// A server at work.
 #[derive(Debug)]
 pub struct HttpServer {
-    stop: CancellationToken,
+    ending: Ending,
     places: Arc<Semaphore>,
     limit: usize,
-    acceptor: JoinHandle<GracefulShutdown>,
+    /// Those that are open, and who accepts them.
+    connections: TaskTracker,
 }
 
 impl HttpServer {
+    /// Sends clients elsewhere: from now on each answer is the last one on its connection, and says so
+    /// (`Connection: close`; over HTTP/2, `GOAWAY`). New connections are still taken, and those that idle
+    /// stay: closed now, they could break a request that is on its way to them.
+    pub fn drain(&self) {
+        self.ending.drain();
+    }
+
+    /// Waits until no connection idles any more after [`drain`](Self::drain), at most for so long; returns
+    /// how many still do. Cancellation safe.
+    pub async fn let_idle_go(&self, within: Duration) -> usize {
+        let _ = timeout(within, self.ending.until_none_idles()).await;
+        self.ending.idle()
+    }
+
     /// Stops accepting, lets every connection finish the requests that it has begun, and closes it.
     /// Returns how many were still busy at the deadline; they are closed when the process ends.
     pub async fn close(self, deadline: Duration) -> usize {
-        self.stop.cancel();
-        let Ok(connections) = self.acceptor.await else {
-            return 0;
-        };
-        let closed = timeout(deadline, connections.shutdown()).await;
+        self.ending.close();
+        self.connections.close();
+        let closed = timeout(deadline, self.connections.wait()).await;
         closed.map_or_else(|_| self.limit - self.places.available_permits(), |()| 0)
     }
 }
@@ -118,25 +133,25 @@ struct Acceptor {
     listener: TcpListener,
     protocols: Arc<Protocols>,
     places: Arc<Semaphore>,
-    connections: GracefulShutdown,
-    stop: CancellationToken,
+    connections: TaskTracker,
+    ending: Ending,
 }
 
 impl Acceptor {
-    /// Accepts until it is told to stop, then hands over the open connections.
-    async fn run(self) -> GracefulShutdown {
+    /// Accepts until it is told to stop.
+    async fn run(self) {
         loop {
             let accepted = tokio::select! {
-                () = self.stop.cancelled() => return self.connections,
+                () = self.ending.closing() => return,
                 accepted = self.accept() => accepted,
             };
             let Some((stream, place)) = accepted else {
                 continue;
             };
             let protocols = Arc::clone(&self.protocols);
-            let watcher = self.connections.watcher();
-            tokio::spawn(async move {
-                protocols.serve(stream, watcher).await;
+            let ending = self.ending.clone();
+            self.connections.spawn(async move {
+                protocols.serve(stream, ending).await;
                 drop(place);
             });
         }

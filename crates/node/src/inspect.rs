@@ -12,7 +12,6 @@ use shoal_ports::{
 };
 use shoal_session::Sessions;
 
-use crate::admin::Observed as _;
 use crate::node::Watch;
 
 /// Calls of one session that are shown.
@@ -37,7 +36,7 @@ impl Inspector for LocalInspector {
         let status = self.0.dispatch.status();
         let sessions = self.0.sessions().unwrap_or_default();
         Ok(NodeReport {
-            waits_for: self.0.readiness().reasons().to_vec(),
+            waits_for: self.0.wants().reasons().to_vec(),
             live_sessions: sessions.live,
             sleeping_sessions: sessions.passive,
             streams: self.0.load.open_streams(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use axum::Router;
-use shoal_cluster::{Fleet, Members, Peers, RoutedGateway};
+use shoal_cluster::{Fleet, Members, Peers, RoutedGateway, WorkerJoins};
 use shoal_dispatch::Dispatch;
 use shoal_edge::Edge;
 use shoal_ports::memory::MemoryBus;
@@ -36,7 +36,7 @@ pub struct Node {
     /// What other processes reach, where they can.
     pub(crate) listener: Option<Listener>,
     /// Keeps this process's workers linked to the other nodes.
-    pub(crate) joins: Option<shoal_cluster::WorkerJoins>,
+    pub(crate) joins: Option<Arc<WorkerJoins>>,
     news: Arc<dyn Bus>,
     _counted: Vec<Registration>,
 }
@@ -94,7 +94,10 @@ impl Node {
             }
             _ => None,
         };
-        let joins = cluster::joins(&settings, &workers, membership, &links);
+        let joins = cluster::joins(&settings, &workers, membership, &links).map(Arc::new);
+        if let Some(joins) = &joins {
+            watch.see_joins(joins);
+        }
         let counted = gauges::observe(&watch, &storage, links.tls.clone());
         let fleet = cluster::fleet(&id, inspector, membership, links);
         Ok(Self {

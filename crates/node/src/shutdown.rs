@@ -1,9 +1,13 @@
 //! The orderly end of a node: one visible list of steps, each with its deadline.
 //!
-//! Where other nodes share the store, sessions go to them at once, with the calls that run for them, and
-//! clients notice nothing. With the embedded store nobody else can answer for this node, so calls are let
-//! finish while their streams are still open, before anybody is sent away. Workers end before sessions, so
-//! that a call that had to be stopped is written down as such.
+//! Where other nodes share the store, sessions go to them at once, with the calls that run for them; then
+//! clients are sent to other edges, with the streams that they can resume there, and only what cannot be
+//! resumed is waited for. No client notices anything. With the embedded store nobody else can answer for this
+//! node, so calls are let finish while their streams are still open, before anybody is sent away. Workers end
+//! before sessions, so that a call that had to be stopped is written down as such.
+//!
+//! A connection of HTTP/1.1 that idles is closed last, and only after its client had time to come with another
+//! request: closing it may break one that is on its way.
 
 use std::time::Duration;
 
@@ -39,13 +43,32 @@ pub(crate) async fn shut_down(node: Node, sockets: Sockets) {
     step("wait for balancers to notice");
     sleep(deadlines.balancer_delay.get()).await;
 
-    hand_sessions_over(&node).await;
+    if let Some(clients) = &sockets.clients {
+        step("send clients elsewhere with their next answer");
+        clients.drain();
+    }
 
-    step("let calls finish");
-    finish_calls(&node.watch, &deadlines).await;
+    if node.watch.shared_membership().is_some() {
+        hand_sessions_over(&node).await;
 
-    step("tell streams when to come back");
-    tell_streams(&node, deadlines.streams.get()).await;
+        step("tell streams when to come back");
+        tell_streams(&node, deadlines.streams.get()).await;
+
+        if let Some(clients) = &sockets.clients {
+            step("wait for connections that idle");
+            let idle = clients.let_idle_go(deadlines.connections.get()).await;
+            tracing::info!(idle, "waited for connections that idle");
+        }
+
+        step("let calls finish");
+        finish_calls(&node.watch, &deadlines).await;
+    } else {
+        step("let calls finish");
+        finish_calls(&node.watch, &deadlines).await;
+
+        step("tell streams when to come back");
+        tell_streams(&node, deadlines.streams.get()).await;
+    }
 
     if let Some(clients) = sockets.clients {
         step("close connections");
@@ -84,7 +107,12 @@ async fn hand_sessions_over(node: &Node) {
         step("hand sessions over");
         let limit = node.settings.shutdown.sessions.get();
         match timeout(limit, sessions.hand_over()).await {
-            Ok(sessions) => tracing::info!(sessions, "handed over"),
+            Ok(handed) => tracing::info!(
+                sessions = handed.sessions,
+                median_ms = millis(handed.median),
+                longest_ms = millis(handed.longest),
+                "handed over"
+            ),
             Err(_) => {
                 tracing::warn!("some sessions were not handed over in time; others claim them")
             }
@@ -185,6 +213,10 @@ async fn tell_streams(node: &Node, limit: Duration) {
         }
         sleep(LOOK).await;
     }
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
 }
 
 fn step(what: &str) {

@@ -127,8 +127,9 @@ impl WorkerJoin {
         self.nodes.subscribe()
     }
 
-    /// Leaves the node: says at once that nothing new should be started, lets the node's calls end until
-    /// `deadline`, says goodbye, and stops. Whether all calls had ended.
+    /// Leaves the node: says at once that nothing new should be started, lets the worker's calls end until
+    /// `deadline`, says goodbye, and stops. Whether all calls of this node had ended. Calls of other nodes
+    /// count: their sessions may come to this one, which then goes on with them.
     ///
     /// Cancellation safe: dropped, the leaving goes on until the join is dropped.
     pub async fn leave(&self, deadline: Instant) -> bool {

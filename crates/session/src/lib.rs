@@ -18,4 +18,4 @@ mod state;
 mod streams;
 
 pub use config::SessionConfig;
-pub use sessions::{Sessions, SessionsStatus};
+pub use sessions::{HandedOver, Sessions, SessionsStatus};

@@ -66,6 +66,17 @@ pub struct SessionsStatus {
     pub resumed_calls: usize,
 }
 
+/// Sessions that were given to other nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HandedOver {
+    /// How many.
+    pub sessions: usize,
+    /// How long half of them, at most, were kept from working here until others could claim them.
+    pub median: Duration,
+    /// The longest of these times.
+    pub longest: Duration,
+}
+
 impl Sessions {
     /// Starts the session role of `node`: the background tasks run until [`Sessions::stop`].
     pub fn start(
@@ -113,9 +124,9 @@ impl Sessions {
 
     /// Gives every session to whichever node is asked for it next: records are stored, connections are
     /// told that the session has moved, and running calls stay with their workers. New sessions and
-    /// claims are refused with `Moved` from now on. Returns how many sessions were given up; sessions
-    /// without an actor follow when the node's lease ends.
-    pub async fn hand_over(&self) -> usize {
+    /// claims are refused with `Moved` from now on. Returns how many sessions were given up, and how long
+    /// that took; sessions without an actor follow when the node's lease ends.
+    pub async fn hand_over(&self) -> HandedOver {
         self.node.hand_over().await
     }
 

@@ -136,7 +136,7 @@ async fn the_next_owner_tells_again_what_the_record_does_not_know() {
     let mut after = second.listen(&alice, Some(cursor)).await.unwrap();
     let told = read(&mut after, 1).await;
     assert!(told.texts[0].contains(CHANGED), "{told:?}");
-    assert_eq!(second.hand_over().await, 1);
+    assert_eq!(second.hand_over().await.sessions, 1);
     let third = bench.another_node("c");
     directory
         .renew_lease(&NodeId::new("c"), lease)

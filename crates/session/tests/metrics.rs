@@ -158,7 +158,7 @@ async fn sessions_are_counted_from_their_opening_to_their_end() {
     says(lived, 1.0);
     lease(&bench.store, "test").await;
     bench.open("bob", "2025-11-25").await;
-    assert_eq!(bench.sessions.hand_over().await, 1);
+    assert_eq!(bench.sessions.hand_over().await.sessions, 1);
     says(
         r#"shoal_session_handovers_total{shoal_outcome="released"}"#,
         1.0,

@@ -234,7 +234,7 @@ async fn handing_over_moves_everything_without_waiting_for_a_lease() {
     tool.progress(1).await;
     let seen = read(&mut before, 1).await;
 
-    assert_eq!(bench.sessions.hand_over().await, 1);
+    assert_eq!(bench.sessions.hand_over().await.sessions, 1);
     assert!(read_all(&mut before).await.moved);
     assert!(read_all(&mut standalone).await.moved);
     let refused = bench.sessions.deliver(&alice, post(&call(2, "echo"))).await;

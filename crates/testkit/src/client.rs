@@ -23,6 +23,10 @@ use self::session::Session;
 use self::wire::Wire;
 use crate::history::{History, Recorder, Tool, Work};
 
+/// How long a connection is kept that idles: the HTTP clients of the SDKs keep it for 4 s (JavaScript) and 5 s
+/// (Python).
+pub(crate) const KEEP_IDLE: Duration = Duration::from_secs(5);
+
 /// When to come back if the server does not say.
 const PAUSE: Duration = Duration::from_millis(250);
 

@@ -19,7 +19,9 @@ mod plan;
 mod role;
 mod tools;
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -31,6 +33,7 @@ pub use member::Member;
 pub use role::Role;
 pub use tools::Tools;
 
+use self::plan::Plan;
 use crate::directory::Directory;
 use crate::fault_proxy::Fault;
 use crate::process;
@@ -49,6 +52,9 @@ pub struct Cluster {
     redis: Option<Redis>,
     certificates: Option<Certificates>,
     directory: Directory,
+    plan: Plan,
+    /// How many members there have been of each role.
+    started: HashMap<Role, usize>,
 }
 
 impl Cluster {
@@ -62,6 +68,15 @@ impl Cluster {
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// The path of the MCP endpoint.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        self.members
+            .iter()
+            .find_map(Member::mcp_path)
+            .unwrap_or_default()
     }
 
     /// Every process of Shoal.
@@ -110,6 +125,30 @@ impl Cluster {
     #[must_use]
     pub fn ledger(&self) -> PathBuf {
         tools::ledger(&self.directory)
+    }
+
+    /// Starts one more member of a role, with ports of its own, and waits until it has said where it can be
+    /// reached; it may not be ready yet. The balancer in front does not know it.
+    ///
+    /// # Errors
+    /// When it does not start; its log is part of the error.
+    pub async fn start_one_more(&mut self, role: Role) -> anyhow::Result<Member> {
+        let started = self.started.entry(role).or_default();
+        *started += 1;
+        let join: Vec<SocketAddr> = match role {
+            Role::Worker => self.members.iter().filter_map(Member::dialled_at).collect(),
+            _ => Vec::new(),
+        };
+        self.plan.start(role, *started, &join).await
+    }
+
+    /// Puts a member in the place of the one of this name, which is returned.
+    pub fn replace(&mut self, name: &str, by: Member) -> Option<Member> {
+        let old = self
+            .members
+            .iter_mut()
+            .find(|member| member.name() == name)?;
+        Some(std::mem::replace(old, by))
     }
 
     /// Sets a fault between two members, whoever dials whom. Needs [`Builder::fault_proxies`].

@@ -8,11 +8,14 @@ mod recorder;
 use std::time::Duration;
 
 use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::client::reply_to;
 
 pub use message::{Answer, Message};
 pub use recorder::Recorder;
 
-/// The tools of chaos runs.
+/// The tools that clients of runs call: those of `chaos_tools`, and some of the demo server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tool {
@@ -28,6 +31,11 @@ pub enum Tool {
     Ask,
     /// Notes its execution, works for seconds, answers.
     Long,
+    /// Of the demo server: reports progress, then answers how many steps it took. Not to be repeated.
+    Job,
+    /// Of the demo server: counts its calls in the session, and answers how many there have been, which shows
+    /// if one was executed twice.
+    CountUp,
 }
 
 impl Tool {
@@ -41,13 +49,24 @@ impl Tool {
             Self::StepsOnce => "steps_once",
             Self::Ask => "ask",
             Self::Long => "long",
+            Self::Job => "long_job",
+            Self::CountUp => "count_up",
         }
     }
 
-    /// Whether it says so of itself. Those that do not are noted in the ledger.
+    /// Whether it says so of itself.
     #[must_use]
     pub const fn is_safe_to_repeat(self) -> bool {
         matches!(self, Self::Echo | Self::Steps)
+    }
+
+    /// Whether its executions are noted in the ledger.
+    #[must_use]
+    pub const fn is_noted(self) -> bool {
+        matches!(
+            self,
+            Self::Record | Self::StepsOnce | Self::Ask | Self::Long
+        )
     }
 }
 
@@ -60,10 +79,50 @@ pub struct Work {
     pub tool: Tool,
     /// What the answer must repeat; unique in the run.
     pub nonce: String,
-    /// How many steps are to be reported, by tools that report.
+    /// How many steps are to be reported, by tools that report; what [`Tool::CountUp`] must answer.
     pub steps: u32,
     /// The tool's time, for each step or in all, in milliseconds.
     pub ms: u64,
+}
+
+impl Work {
+    /// The arguments of the call.
+    #[must_use]
+    pub fn arguments(&self) -> Value {
+        let Self {
+            nonce, steps, ms, ..
+        } = self;
+        match self.tool {
+            // Both servers have one, and read what is theirs.
+            Tool::Echo => json!({ "nonce": nonce, "text": nonce }),
+            Tool::Job => json!({ "steps": steps, "interval_ms": ms }),
+            Tool::CountUp => json!({}),
+            _ => json!({ "nonce": nonce, "count": steps, "ms": ms }),
+        }
+    }
+
+    /// The text of the tool's answer.
+    #[must_use]
+    pub fn answer(&self) -> String {
+        let Self { nonce, steps, .. } = self;
+        match self.tool {
+            Tool::Ask => format!("{nonce} {}", reply_to(nonce)),
+            Tool::Job => format!("done after {steps} steps"),
+            Tool::CountUp => steps.to_string(),
+            _ => nonce.clone(),
+        }
+    }
+
+    /// The time that the tool takes for it.
+    #[must_use]
+    pub fn takes(&self) -> Duration {
+        let each = Duration::from_millis(self.ms);
+        match self.tool {
+            Tool::Steps | Tool::StepsOnce | Tool::Job => each * self.steps,
+            Tool::Record | Tool::Long => each,
+            Tool::Echo | Tool::Ask | Tool::CountUp => Duration::ZERO,
+        }
+    }
 }
 
 /// What an HTTP exchange was about.

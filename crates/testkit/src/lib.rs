@@ -17,4 +17,6 @@ pub mod process;
 pub mod programs;
 pub mod redis;
 pub mod redis_cluster;
+pub mod roll;
 pub mod round_robin;
+pub mod service;

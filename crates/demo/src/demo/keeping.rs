@@ -10,6 +10,9 @@ use shoal_ports::SessionState;
 
 use super::DemoServer;
 
+/// Where `count_up` keeps its count.
+const COUNT: &str = "count_up";
+
 #[derive(Deserialize, JsonSchema)]
 struct RememberArguments {
     /// What to find it by.
@@ -41,6 +44,23 @@ impl DemoServer {
         let kept = state(&ctx)?.set(&key, &value).await;
         kept.map_err(|error| error.message)?;
         Ok(format!("remembered {key}"))
+    }
+
+    // One call of a session at a time: what is read here may be written by another before it is kept.
+    /// Counts the calls of this tool in this session, and returns how many there have been.
+    #[tool(annotations(
+        read_only_hint = false,
+        destructive_hint = false,
+        idempotent_hint = false,
+        open_world_hint = false
+    ))]
+    async fn count_up(&self, ctx: RequestContext<RoleServer>) -> Result<String, String> {
+        let state = state(&ctx)?;
+        let before = state.get::<u64>(COUNT).await;
+        let count = before.map_err(|error| error.message)?.unwrap_or(0) + 1;
+        let kept = state.set(COUNT, &count).await;
+        kept.map_err(|error| error.message)?;
+        Ok(count.to_string())
     }
 
     /// Returns what `remember` was given in this session.

@@ -38,6 +38,7 @@ async fn tools_declare_what_may_be_repeated() {
         "add",
         "book_table",
         "connect_account",
+        "count_up",
         "echo",
         "echo_once",
         "fail",
@@ -281,6 +282,7 @@ async fn without_shoal_nothing_is_remembered_and_the_tools_say_so() {
     for (tool, arguments) in [
         ("remember", json!({ "key": "k", "value": "v" })),
         ("recall", json!({ "key": "k" })),
+        ("count_up", json!({})),
     ] {
         let result = session.call(tool, arguments).await;
         assert_eq!(result.is_error, Some(true));

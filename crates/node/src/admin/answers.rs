@@ -54,6 +54,13 @@ impl Readiness {
         self.notes.push(note);
     }
 
+    /// Ready in spite of its reasons, which become notes.
+    pub fn all_the_same(mut self) -> Self {
+        self.notes.append(&mut self.reasons);
+        self.status = "ready";
+        self
+    }
+
     /// Whether the node wants traffic.
     pub fn is_ready(&self) -> bool {
         self.reasons.is_empty()

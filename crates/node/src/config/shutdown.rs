@@ -15,6 +15,10 @@ pub struct Shutdown {
     pub balancer_delay: Period,
     /// How long the open streams may take to tell their clients when to come back.
     pub streams: Period,
+    /// Where processes share sessions: how long connections that idle are kept, so that their clients use them
+    /// once more and are told to come back on another one, or drop them. Longer than clients keep a connection
+    /// that idles (the HTTP clients of the SDKs: 4 s and 5 s), or some are closed under a request.
+    pub connections: Period,
     /// How long running calls may take to finish.
     pub calls: Period,
     /// How long the sessions may take to be written down and let go.
@@ -32,6 +36,7 @@ impl Default for Shutdown {
         Self {
             balancer_delay: Period::ZERO,
             streams: Period::seconds(2),
+            connections: Period::seconds(6),
             calls: Period::seconds(15),
             sessions: Period::seconds(4),
             workers: Period::seconds(5),

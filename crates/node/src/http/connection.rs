@@ -6,14 +6,15 @@ use std::time::Duration;
 use axum::extract::ConnectInfo;
 use axum::{Extension, Router};
 use hyper::server::conn::{http1, http2};
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::graceful::Watcher;
 use hyper_util::service::TowerToHyperService;
 use shoal_telemetry::trace;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 use super::HttpLimits;
+use super::ending::Ending;
 
 /// What an HTTP/2 client sends first.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -57,8 +58,12 @@ impl Protocols {
     }
 
     /// Serves a connection to its end.
-    pub(super) async fn serve(&self, stream: TcpStream, watcher: Watcher) {
-        let opened = timeout(self.header_timeout, opens_with_preface(&stream)).await;
+    pub(super) async fn serve(&self, stream: TcpStream, ending: Ending) {
+        let idling = ending.idling();
+        let opened = tokio::select! {
+            opened = timeout(self.header_timeout, opens_with_preface(&stream)) => opened,
+            () = ending.closing() => return,
+        };
         let Ok(Ok(http2)) = opened else {
             return;
         };
@@ -71,11 +76,15 @@ impl Protocols {
         }
         let service = TowerToHyperService::new(router);
         let ended = if http2 {
+            // It says `GOAWAY` at once, and nothing is lost on the way: nobody need wait for it.
+            drop(idling);
             let connection = self.http2.serve_connection(TokioIo::new(stream), service);
-            watcher.watch(connection).await
+            ending.watch_http2(connection).await
         } else {
+            let requests = idling.requests();
+            let service = service_fn(|request| requests.answer(service.call(request)));
             let connection = self.http1.serve_connection(TokioIo::new(stream), service);
-            watcher.watch(connection).await
+            ending.watch_http1(connection, &requests).await
         };
         if let Err(error) = ended {
             tracing::debug!(%error, "a connection broke");

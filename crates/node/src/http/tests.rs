@@ -113,6 +113,40 @@ async fn closing_lets_requests_finish_and_closes_idle_connections() {
 }
 
 #[tokio::test]
+async fn draining_ends_connections_with_an_answer_and_leaves_those_that_idle() {
+    let patient = HttpLimits {
+        header_timeout: SOON,
+        ..limits()
+    };
+    let (address, server) = serve(&patient);
+    let mut idle = TcpStream::connect(address).await.unwrap();
+    idle.write_all(REQUEST).await.unwrap();
+    let before = answer(&mut idle).await;
+    assert!(!before.contains("connection: close"), "{before}");
+    let mut busy = TcpStream::connect(address).await.unwrap();
+    busy.write_all(b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n")
+        .await
+        .unwrap();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    server.drain();
+    assert!(answer(&mut busy).await.ends_with("slow"));
+    assert_eq!(answer(&mut busy).await, "", "ends with its answer");
+    assert_eq!(server.let_idle_go(Duration::from_millis(1)).await, 1);
+
+    // Whoever still comes is answered, and sent away.
+    let mut late = TcpStream::connect(address).await.unwrap();
+    for stream in [&mut idle, &mut late] {
+        stream.write_all(REQUEST).await.unwrap();
+        let said = answer(stream).await;
+        assert!(said.contains("connection: close"), "{said}");
+        assert!(said.ends_with("hello"), "{said}");
+        assert_eq!(answer(stream).await, "");
+    }
+    assert_eq!(server.let_idle_go(SOON).await, 0);
+    assert_eq!(server.close(SOON).await, 0);
+}
+
+#[tokio::test]
 async fn closing_does_not_wait_for_ever() {
     let patient = HttpLimits {
         header_timeout: SOON,

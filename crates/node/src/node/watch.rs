@@ -1,7 +1,10 @@
 //! What can be seen of a node while it runs and while it ends.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{OnceLock, Weak};
+use std::time::Duration;
 
+use shoal_cluster::WorkerJoins;
 use shoal_dispatch::{Dispatch, Status};
 use shoal_edge::{Load, Recorder};
 use shoal_ports::{NodeId, NodeInfo, NodeReport};
@@ -14,6 +17,9 @@ use crate::admin::{EdgeReport, Observed, Readiness, StatusReport};
 use crate::config::{Role, Settings};
 use crate::storage::Storage;
 
+/// How long a worker that is linked to some nodes waits for the others: one of them may be dead.
+const JOINED_WITHIN: Duration = Duration::from_secs(10);
+
 /// What can be seen of a node while it runs and while it ends.
 pub(crate) struct Watch {
     pub(crate) load: Load,
@@ -23,6 +29,9 @@ pub(crate) struct Watch {
     pub(crate) membership: Option<Membership>,
     roles: Vec<Role>,
     leaving: AtomicBool,
+    /// Whether the node was ready once.
+    served: AtomicBool,
+    joins: OnceLock<Weak<WorkerJoins>>,
     storage: Storage,
     node: NodeId,
     started: Instant,
@@ -44,10 +53,18 @@ impl Watch {
             membership,
             roles: settings.node.roles.clone(),
             leaving: AtomicBool::new(false),
+            served: AtomicBool::new(false),
+            joins: OnceLock::new(),
             storage: storage.clone(),
             node,
             started: Instant::now(),
         }
+    }
+
+    /// The links of this process's workers.
+    pub(super) fn see_joins(&self, joins: &std::sync::Arc<WorkerJoins>) {
+        // A node has them once.
+        let _ = self.joins.set(std::sync::Arc::downgrade(joins));
     }
 
     /// What the node does.
@@ -98,6 +115,40 @@ impl Watch {
         })
     }
 
+    /// What keeps the node from doing its part, whether or not it has done it before.
+    pub(crate) fn wants(&self) -> Readiness {
+        let leaving = self.leaving.load(Ordering::Relaxed);
+        let mut wants = Readiness::of(leaving, self.dispatch.status());
+        if !self.sees_sessions() {
+            wants.wait_for("no node takes sessions yet");
+        }
+        if !leaving && !self.is_open() {
+            wants.wait_for("the tools of all pools may not be known yet");
+        }
+        match self.joins.get().and_then(Weak::upgrade) {
+            Some(joins) if !leaving => match joins.is_complete() {
+                // A node has its own workers at hand.
+                None if self.membership.is_some() => {}
+                None => wants.wait_for("a worker is linked to no node"),
+                Some(false) if self.started.elapsed() < JOINED_WITHIN => {
+                    wants.wait_for("a worker is not linked to every node yet");
+                }
+                Some(_) => {}
+            },
+            _ => {}
+        }
+        if let Some(away) = self.storage.trouble() {
+            wants.note(away);
+        }
+        wants
+    }
+
+    /// Whether the node is done with learning, where it shares its work with others.
+    fn is_open(&self) -> bool {
+        let shared = self.shared_membership();
+        shared.is_none_or(|membership| membership.members.is_open())
+    }
+
     /// What the node is; the rest is left open.
     pub(crate) fn about(&self) -> NodeReport {
         let uptime = self.started.elapsed().as_millis();
@@ -118,16 +169,24 @@ impl Watch {
 }
 
 impl Observed for Watch {
+    /// A node is ready when it can do its part: it is a member, knows the pools' tools, and an edge knows
+    /// who takes sessions; its workers are linked to the nodes. So no rollout takes an old process away
+    /// before the new one can stand in. What others lose later does not count against an edge or a session
+    /// node: all of them would leave their balancer at once, and clients would meet a closed door instead
+    /// of an answer that says what is wrong.
     fn readiness(&self) -> Readiness {
-        let mut readiness =
-            Readiness::of(self.leaving.load(Ordering::Relaxed), self.dispatch.status());
-        if !self.sees_sessions() {
-            readiness.wait_for("no node takes sessions yet");
+        let wants = self.wants();
+        let leaving = self.leaving.load(Ordering::Relaxed);
+        if leaving || self.shared_membership().is_none() || self.roles.contains(&Role::Worker) {
+            return wants;
         }
-        if let Some(away) = self.storage.trouble() {
-            readiness.note(away);
+        if wants.is_ready() {
+            self.served.store(true, Ordering::Relaxed);
         }
-        readiness
+        match self.served.load(Ordering::Relaxed) {
+            true => wants.all_the_same(),
+            false => wants,
+        }
     }
 
     fn report(&self) -> StatusReport {

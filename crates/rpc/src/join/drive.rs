@@ -95,7 +95,7 @@ impl<'a> Drive<'a> {
             // Seen only where it is announced.
             let leaving = *self.leave.borrow();
             if let Some(deadline) = leaving
-                && (self.seat.is_idle() || Instant::now() >= deadline)
+                && (self.is_done() || Instant::now() >= deadline)
             {
                 return self.part().await;
             }
@@ -103,6 +103,13 @@ impl<'a> Drive<'a> {
                 return end;
             }
         }
+    }
+
+    /// Whether nothing runs any more that this node could ask for. A call that another node began is one: the
+    /// session that it belongs to may be handed over to this one.
+    fn is_done(&self) -> bool {
+        let load = self.seat.joining.worker.load();
+        self.seat.is_idle() && load.running + load.queued == 0
     }
 
     /// Does the next thing that is to be done.

@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use futures::StreamExt as _;
 use shoal_ports::{Claim, Epoch, GatewayError, RunningStream, SessionId, SessionRef, StoreError};
 use shoal_protocol::EventId;
 use shoal_telemetry::metrics::{ClaimReason, EndReason, HandOverOutcome, metrics};
+use tokio::time::Instant;
 
-use super::{About, Node, TakingOver};
+use super::{About, HandedOver, Node, TakingOver};
 use crate::call::{TakenOver, brought_by};
 use crate::live::{LiveSession, log_failed, store_failed};
 use crate::measure;
@@ -236,13 +238,23 @@ impl Node {
         }
     }
 
-    pub(crate) async fn hand_over(&self) -> usize {
+    pub(crate) async fn hand_over(&self) -> HandedOver {
         self.handing_over.store(true, Ordering::Release);
         let handing_over = futures::stream::iter(self.all_live())
-            .map(|live| async move { self.hand_over_one(&live).await })
+            .map(|live| async move {
+                let began = Instant::now();
+                let handed_over = self.hand_over_one(&live).await;
+                handed_over.then(|| began.elapsed())
+            })
             .buffer_unordered(HANDED_OVER_AT_ONCE)
-            .filter(|handed_over| std::future::ready(*handed_over));
-        handing_over.count().await
+            .filter_map(std::future::ready);
+        let mut times: Vec<Duration> = handing_over.collect().await;
+        times.sort_unstable();
+        HandedOver {
+            sessions: times.len(),
+            median: times.get(times.len() / 2).copied().unwrap_or_default(),
+            longest: times.last().copied().unwrap_or_default(),
+        }
     }
 
     async fn hand_over_one(&self, live: &Arc<LiveSession>) -> bool {

@@ -5,7 +5,6 @@ use std::time::Duration;
 use super::attempt::{Attempt, Unanswered};
 use super::session::is_gone;
 use super::{Findings, Ledger, Rules, Violation, code};
-use crate::client::reply_to;
 use crate::history::{Answer, Entry, Tool, Work};
 
 /// What a client saw of one call.
@@ -122,7 +121,7 @@ impl CallRecord {
         match fate {
             Fate::Result(text) => {
                 counts.results += 1;
-                if *text != self.expected() {
+                if *text != self.work.answer() {
                     findings.find(Violation::WrongAnswer, self.told(text));
                 }
             }
@@ -149,7 +148,7 @@ impl CallRecord {
 
     /// What was executed fits what the client was told.
     fn check_executions(&self, fate: &Fate, executions: u32, findings: &mut Findings<'_>) {
-        if self.work.tool.is_safe_to_repeat() {
+        if !self.work.tool.is_noted() {
             return;
         }
         if executions > 1 {
@@ -174,8 +173,8 @@ impl CallRecord {
             findings.find(Violation::Lost, self.told("the question"));
         }
         let expected = match tool {
-            Tool::Steps | Tool::StepsOnce => u64::from(*steps),
-            Tool::Echo | Tool::Record | Tool::Ask | Tool::Long => 0,
+            Tool::Steps | Tool::StepsOnce | Tool::Job => u64::from(*steps),
+            Tool::Echo | Tool::Record | Tool::Ask | Tool::Long | Tool::CountUp => 0,
         };
         let may_rerun = rules.reruns && tool.is_safe_to_repeat();
         let mut before = 0;
@@ -196,14 +195,6 @@ impl CallRecord {
         if before != expected {
             let detail = format!("answered after step {before} of {expected}");
             findings.find(Violation::Lost, self.told(&detail));
-        }
-    }
-
-    fn expected(&self) -> String {
-        let nonce = &self.work.nonce;
-        match self.work.tool {
-            Tool::Ask => format!("{nonce} {}", reply_to(nonce)),
-            _ => nonce.clone(),
         }
     }
 

@@ -132,20 +132,14 @@ impl Attempt<'_> {
     }
 
     fn message(&self) -> Value {
-        let Work {
-            tool,
-            nonce,
-            steps,
-            ms,
-            ..
-        } = &self.call.work;
+        let work = &self.call.work;
         json!({
             "jsonrpc": "2.0",
             "id": self.request,
             "method": "tools/call",
             "params": {
-                "name": tool.name(),
-                "arguments": { "nonce": nonce, "count": steps, "ms": ms },
+                "name": work.tool.name(),
+                "arguments": work.arguments(),
                 "_meta": { "progressToken": self.request },
             },
         })

@@ -11,7 +11,7 @@ use reqwest::{RequestBuilder, Response};
 use serde_json::Value;
 use sse_stream::{Sse, SseStream};
 
-use super::LONGEST_PAUSE;
+use super::{KEEP_IDLE, LONGEST_PAUSE};
 use crate::history::Answer;
 use crate::round_robin::TAG;
 
@@ -70,7 +70,10 @@ pub(super) type Events = BoxStream<'static, Result<Sse, sse_stream::Error>>;
 
 impl Wire {
     pub(super) fn to(url: &str, client: usize) -> anyhow::Result<Self> {
-        let http = reqwest::Client::builder().no_proxy().build();
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .pool_idle_timeout(KEEP_IDLE)
+            .build();
         Ok(Self {
             http: http.context("cannot build an HTTP client")?,
             url: url.to_owned(),

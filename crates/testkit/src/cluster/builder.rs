@@ -1,5 +1,6 @@
 //! What a cluster is to be like.
 
+use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -167,6 +168,10 @@ impl Builder {
         let edges = members.iter().filter(|member| member.role() == Role::Edge);
         try_join_all(edges.map(|edge| edge.wait_until_it_knows(self.sessions, SOON))).await?;
         let (round_robin, url) = self.balance(&members).await?;
+        let mut started = HashMap::new();
+        for member in &members {
+            *started.entry(member.role()).or_default() += 1;
+        }
         Ok(Cluster {
             members,
             round_robin,
@@ -174,6 +179,8 @@ impl Builder {
             redis,
             certificates,
             directory,
+            plan,
+            started,
         })
     }
 

@@ -201,7 +201,9 @@ impl Member {
         settings.iter().fold(self.launch.clone(), set)
     }
 
-    pub(super) fn as_edge(&self) -> Option<Edge> {
+    /// What a balancer needs to know of it; `None` where it serves no clients.
+    #[must_use]
+    pub fn as_edge(&self) -> Option<Edge> {
         let address = self.announced.mcp.as_ref()?.socket_addrs(|| None).ok()?;
         Some(Edge {
             name: self.name().to_owned(),

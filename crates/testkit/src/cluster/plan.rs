@@ -11,6 +11,7 @@ use crate::free_port;
 use crate::process::Launch;
 
 /// What all members have in common.
+#[derive(Debug)]
 pub(super) struct Plan {
     pub(super) program: PathBuf,
     pub(super) directory: Directory,

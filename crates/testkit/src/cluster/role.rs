@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// What a member does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// HTTP in, SSE out.
     Edge,

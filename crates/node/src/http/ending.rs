@@ -1,0 +1,218 @@
+//! How connections end when their server does: not under a request.
+//!
+//! A server closes a connection of HTTP/1.1 that idles without knowing whether a request is on its way to it,
+//! and such a request is lost. So it says first, with each answer, that the connection ends here, and leaves
+//! those that idle alone for a while: most clients have something to say within it.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+
+use http::{HeaderValue, Response, header};
+use hyper::body::{Body, Frame, SizeHint};
+use hyper_util::server::graceful::GracefulConnection;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+/// The end of a server, as its connections see it. Clones are the same end.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ending(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    draining: CancellationToken,
+    closing: CancellationToken,
+    /// Connections of HTTP/1.1 without a request, or that have said nothing yet.
+    idle: AtomicUsize,
+    fewer: Notify,
+}
+
+impl Ending {
+    /// Each answer from now on is the last one on its connection.
+    pub(super) fn drain(&self) {
+        self.0.draining.cancel();
+    }
+
+    /// Connections that idle end now, the others with their present answer.
+    pub(super) fn close(&self) {
+        self.0.draining.cancel();
+        self.0.closing.cancel();
+    }
+
+    /// Waits for [`close`](Self::close).
+    pub(super) async fn closing(&self) {
+        self.0.closing.cancelled().await;
+    }
+
+    /// Connections that idle.
+    pub(super) fn idle(&self) -> usize {
+        self.0.idle.load(Ordering::Acquire)
+    }
+
+    /// Waits until none does. Cancellation safe.
+    pub(super) async fn until_none_idles(&self) {
+        loop {
+            let fewer = self.0.fewer.notified();
+            if self.idle() == 0 {
+                return;
+            }
+            fewer.await;
+        }
+    }
+
+    /// Counts a connection that idles, until this is dropped.
+    pub(super) fn idling(&self) -> Idling {
+        self.0.idle.fetch_add(1, Ordering::AcqRel);
+        Idling(self.clone())
+    }
+
+    fn one_less(&self) {
+        self.0.idle.fetch_sub(1, Ordering::AcqRel);
+        // Nobody waits for it before.
+        if self.0.draining.is_cancelled() {
+            self.0.fewer.notify_waiters();
+        }
+    }
+
+    /// Serves a connection of HTTP/2 to its end: it is told to open no more streams as soon as the server
+    /// drains.
+    pub(super) async fn watch_http2<C: GracefulConnection>(
+        &self,
+        connection: C,
+    ) -> Result<(), C::Error> {
+        let mut connection = std::pin::pin!(connection);
+        tokio::select! {
+            biased;
+            ended = &mut connection => return ended,
+            () = self.0.draining.cancelled() => {}
+        }
+        connection.as_mut().graceful_shutdown();
+        connection.await
+    }
+
+    /// Serves a connection of HTTP/1.1 to its end: one that is busy ends with its present answer when the
+    /// server drains, one that idles with its next, or when the server closes.
+    pub(super) async fn watch_http1<C: GracefulConnection>(
+        &self,
+        connection: C,
+        requests: &Requests,
+    ) -> Result<(), C::Error> {
+        let mut connection = std::pin::pin!(connection);
+        tokio::select! {
+            biased;
+            ended = &mut connection => return ended,
+            () = self.0.draining.cancelled() => {}
+        }
+        if !requests.is_busy() {
+            tokio::select! {
+                // First, so that a request that has arrived is read.
+                biased;
+                // Its next answer says that it is the last one.
+                ended = &mut connection => return ended,
+                () = self.closing() => {}
+            }
+        }
+        connection.as_mut().graceful_shutdown();
+        connection.await
+    }
+}
+
+/// A connection that idles.
+#[derive(Debug)]
+pub(super) struct Idling(Ending);
+
+impl Idling {
+    /// The requests of the connection, from now on.
+    pub(super) fn requests(self) -> Requests {
+        Requests(Arc::new(OneConnection {
+            open: AtomicUsize::new(0),
+            idling: self,
+        }))
+    }
+}
+
+impl Drop for Idling {
+    fn drop(&mut self) {
+        self.0.one_less();
+    }
+}
+
+/// The requests of one connection of HTTP/1.1: one at a time, until its answer is written.
+#[derive(Clone, Debug)]
+pub(super) struct Requests(Arc<OneConnection>);
+
+#[derive(Debug)]
+struct OneConnection {
+    open: AtomicUsize,
+    idling: Idling,
+}
+
+impl Requests {
+    fn is_busy(&self) -> bool {
+        self.0.open.load(Ordering::Acquire) > 0
+    }
+
+    /// Counts a request until its answer is dropped. While the server drains, the answer says that it is the
+    /// connection's last.
+    pub(super) async fn answer<B, E>(
+        &self,
+        answer: impl Future<Output = Result<Response<B>, E>>,
+    ) -> Result<Response<Answer<B>>, E> {
+        let open = Open::new(self.clone());
+        let mut response = answer.await?;
+        if self.0.idling.0.0.draining.is_cancelled() {
+            let close = HeaderValue::from_static("close");
+            response.headers_mut().insert(header::CONNECTION, close);
+        }
+        Ok(response.map(|body| Answer { body, _open: open }))
+    }
+}
+
+/// A request that is being answered.
+#[derive(Debug)]
+struct Open(Requests);
+
+impl Open {
+    fn new(requests: Requests) -> Self {
+        requests.0.open.fetch_add(1, Ordering::AcqRel);
+        requests.0.idling.0.one_less();
+        Self(requests)
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let connection = &self.0.0;
+        let idle = &connection.idling.0.0.idle;
+        idle.fetch_add(1, Ordering::AcqRel);
+        connection.open.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// The body of an answer.
+#[derive(Debug)]
+pub(super) struct Answer<B> {
+    body: B,
+    _open: Open,
+}
+
+impl<B: Body + Unpin> Body for Answer<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

@@ -1,0 +1,166 @@
+//! Replaces every process of a cluster under its clients, and says whether any of them noticed.
+#![expect(clippy::print_stdout, reason = "the report is what it is for")]
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::{Parser, ValueEnum};
+use shoal_testkit::cluster::Role;
+use shoal_testkit::roll::{self, Clients, Options, Report, Toolset};
+use shoal_testkit::service::Probing;
+
+/// Lets clients work while everything is restarted, and counts what they notice.
+///
+/// With --url, the clients alone: they work against that server for --seconds, while you restart it as you
+/// like. Without, Redis, edges, session nodes and workers are started as processes behind a balancer that
+/// picks an edge for each connection, by readiness probes, as a Service of Kubernetes does, and every process
+/// is replaced as a Deployment with maxSurge 1 and maxUnavailable 0 does.
+///
+/// The exit code is 0 if nobody noticed: no request failed, no session was opened anew, no event was lost or
+/// doubled, no call ran twice. The `shoal` binary is the one in TEST_SHOAL_BIN, else the one beside this program.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// The endpoint of a running server, on this machine or in a private network, with the demo pool.
+    #[arg(long)]
+    url: Option<String>,
+    /// With --url: for how long.
+    #[arg(long, default_value_t = 60, requires = "url")]
+    seconds: u64,
+    /// Clients of 2025-11-25, each with a session, an open stream, long calls and short calls.
+    #[arg(long, default_value_t = 500)]
+    sessions: usize,
+    /// Clients of 2026-07-28; a tenth of the others unless given.
+    #[arg(long)]
+    modern: Option<usize>,
+    /// How long a client thinks between two calls, at most, in milliseconds.
+    #[arg(long, default_value_t = 4000)]
+    thinking_ms: u64,
+    /// How long a long call takes, at most, in milliseconds.
+    #[arg(long, default_value_t = 10_000)]
+    longest_ms: u64,
+    /// The tools that are called.
+    #[arg(long, value_enum, default_value_t = Toolset::Demo)]
+    tools: Toolset,
+    /// Fixes every decision of the clients.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The roles that are restarted, in this order.
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "session,edge,worker"
+    )]
+    roles: Vec<Replaced>,
+    /// Processes of each role.
+    #[arg(long, default_value_t = 2)]
+    replicas: usize,
+    /// `shutdown.balancer_delay` of the processes, in milliseconds.
+    #[arg(long, default_value_t = 5000)]
+    balancer_delay_ms: u64,
+    /// The time between two readiness probes, in milliseconds.
+    #[arg(long, default_value_t = 2000)]
+    probe_period_ms: u64,
+    /// Probes in a row that must fail until an edge is not ready.
+    #[arg(long, default_value_t = 2)]
+    probe_failures: u32,
+    /// How long a terminating edge is still given connections, in milliseconds.
+    #[arg(long, default_value_t = 2000)]
+    propagation_ms: u64,
+    /// How long a process may take to end until it is killed, in seconds.
+    #[arg(long, default_value_t = 60)]
+    grace: u64,
+    /// How long the clients work before the first restart and after the last, in seconds.
+    #[arg(long, default_value_t = 15)]
+    calm: u64,
+    /// A setting of every process, such as logging.level=debug; may be repeated.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
+    settings: Vec<(String, String)>,
+    /// Where to write the report as JSON.
+    #[arg(long)]
+    json: Option<PathBuf>,
+}
+
+/// A role that can be replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Replaced {
+    Edge,
+    Session,
+    Worker,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<ExitCode> {
+    let arguments = Arguments::parse();
+    let report = match &arguments.url {
+        Some(url) => {
+            let time = Duration::from_secs(arguments.seconds);
+            roll::drive(url, &arguments.clients(), time).await?
+        }
+        None => roll::run(&arguments.options()).await?,
+    };
+    println!("{report}");
+    if let Some(path) = &arguments.json {
+        write(&report, path)?;
+    }
+    Ok(match report.is_clean() {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    })
+}
+
+impl Arguments {
+    fn clients(&self) -> Clients {
+        Clients {
+            legacy: self.sessions,
+            modern: self.modern.unwrap_or(self.sessions / 10),
+            tools: self.tools,
+            thinking: Duration::from_millis(self.thinking_ms),
+            longest: Duration::from_millis(self.longest_ms),
+            seed: self.seed,
+        }
+    }
+
+    fn options(&self) -> Options {
+        let delay = format!("{}ms", self.balancer_delay_ms);
+        let mut settings = vec![("shutdown.balancer_delay".to_owned(), delay)];
+        settings.extend(self.settings.iter().cloned());
+        Options {
+            clients: self.clients(),
+            roles: self.roles.iter().map(|role| (*role).into()).collect(),
+            replicas: self.replicas,
+            calm: Duration::from_secs(self.calm),
+            between: Duration::from_secs(1),
+            probing: Probing {
+                period: Duration::from_millis(self.probe_period_ms),
+                successes: 1,
+                failures: self.probe_failures,
+                propagation: Duration::from_millis(self.propagation_ms),
+            },
+            grace: Duration::from_secs(self.grace),
+            settings,
+        }
+    }
+}
+
+impl From<Replaced> for Role {
+    fn from(role: Replaced) -> Self {
+        match role {
+            Replaced::Edge => Self::Edge,
+            Replaced::Session => Self::Session,
+            Replaced::Worker => Self::Worker,
+        }
+    }
+}
+
+fn write(report: &Report, path: &std::path::Path) -> anyhow::Result<()> {
+    let text = serde_json::to_string_pretty(report)?;
+    std::fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}

@@ -1,0 +1,158 @@
+//! A rolling restart of everything under clients who must not notice.
+//!
+//! [`drive`] is the clients alone: they work against any URL for a time, and every failure that an ordinary
+//! client would have shown its user is counted. [`run`] starts a cluster behind a balancer that behaves as a
+//! Service of Kubernetes does, and replaces every process, one after the other, as a Deployment with
+//! `maxSurge: 1` and `maxUnavailable: 0` does.
+
+mod latency;
+mod load;
+mod modern;
+mod report;
+mod rollout;
+mod tally;
+mod toolset;
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use tokio::time::{Instant, sleep};
+
+pub use latency::Latency;
+pub use load::Clients;
+pub use report::{Report, Row};
+pub use rollout::{HandOver, Restart};
+pub use tally::{Failure, Sample, Tally};
+pub use toolset::Toolset;
+
+use self::load::Load;
+use self::rollout::Rollout;
+use crate::check::Ledger;
+use crate::cluster::{Cluster, Role, Tools};
+use crate::service::{Probing, Service};
+
+/// How long open calls may take once no more begin.
+const SETTLE: Duration = Duration::from_secs(40);
+
+/// Calls that a worker runs at once: none shall wait for lack of room.
+const ROOM: usize = 4096;
+
+/// What a rolling restart is like.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Who must not notice.
+    pub clients: Clients,
+    /// The roles whose processes are replaced, in this order.
+    pub roles: Vec<Role>,
+    /// How many processes there are of each role.
+    pub replicas: usize,
+    /// How long all clients work before anything is restarted, and after.
+    pub calm: Duration,
+    /// The time between two restarts.
+    pub between: Duration,
+    /// How endpoints come and go at the balancer.
+    pub probing: Probing,
+    /// How long a process may take to end until it is killed (`terminationGracePeriodSeconds`).
+    pub grace: Duration,
+    /// Settings of all processes.
+    pub settings: Vec<(String, String)>,
+}
+
+/// Lets clients work against the server at `url` for a time.
+///
+/// # Errors
+/// When `url` is not on this machine or in a private network, or no HTTP client can be built. Whatever goes
+/// wrong later is in the report.
+pub async fn drive(url: &str, clients: &Clients, time: Duration) -> anyhow::Result<Report> {
+    expect_private(url).await?;
+    let began = Instant::now();
+    let load = Load::start(url, clients, began)?;
+    sleep(time).await;
+    let took = began.elapsed();
+    let seen = load.settle(SETTLE).await;
+    let tally = Tally::of(&seen, &Ledger::default());
+    Ok(Report::new(clients, took, Vec::new(), tally))
+}
+
+/// Starts a cluster, and replaces every process of it under its clients.
+///
+/// # Errors
+/// When a process does not start or does not get ready. Whatever goes wrong with clients is in the report.
+pub async fn run(options: &Options) -> anyhow::Result<Report> {
+    let cluster = start(options).await.context("cannot start the cluster")?;
+    let service = Service::start(options.probing).await?;
+    for edge in cluster.edges() {
+        service.add(edge.as_edge().context("an edge without an address")?);
+    }
+    let ledger = cluster.ledger();
+    let path = cluster.path();
+    let url = format!("http://{}{path}", service.address());
+    while service.ready() < options.replicas {
+        sleep(Duration::from_millis(20)).await;
+    }
+    let began = Instant::now();
+    let load = Load::start(&url, &options.clients, began)?;
+    sleep(options.calm).await;
+    let mut rollout = Rollout::new(cluster, &service, options, began);
+    let restarted = rollout.run().await;
+    sleep(options.calm).await;
+    let took = began.elapsed();
+    let seen = load.settle(SETTLE).await;
+    let (cluster, restarts) = rollout.end();
+    let mut tally = Tally::of(&seen, &Ledger::read(&ledger)?);
+    let refused = service.refused();
+    if refused > 0 {
+        let what = format!("the balancer had nowhere to send {refused} connections to");
+        tally.violations.push(what);
+    }
+    let mut report = Report::new(&options.clients, took, restarts, tally);
+    if restarted.is_err() || !report.is_clean() {
+        report.keep(cluster.directory().keep());
+    }
+    restarted?;
+    cluster.end().await;
+    Ok(report)
+}
+
+async fn start(options: &Options) -> anyhow::Result<Cluster> {
+    let tools = match options.clients.tools {
+        Toolset::Chaos => Tools::Chaos,
+        Toolset::Demo => Tools::Configured(format!(
+            "[pools.demo]\nbackend = \"demo\"\nconcurrency = {ROOM}\n"
+        )),
+    };
+    let mut builder = Cluster::builder()
+        .edges(options.replicas)
+        .sessions(options.replicas)
+        .workers(options.replicas)
+        .tools(tools);
+    for (name, value) in &options.settings {
+        builder = builder.setting(name, value);
+    }
+    builder.start().await
+}
+
+/// Load that a typing mistake aims at somebody else's server is an attack.
+async fn expect_private(url: &str) -> anyhow::Result<()> {
+    let parsed: reqwest::Url = url.parse().with_context(|| format!("{url:?} is no URL"))?;
+    let host = parsed
+        .host_str()
+        .with_context(|| format!("no host in {url}"))?;
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let port = parsed.port_or_known_default().unwrap_or(80);
+    let found = tokio::net::lookup_host((host, port)).await;
+    let found = found.with_context(|| format!("cannot resolve {host}"))?;
+    for address in found {
+        let near = match address.ip() {
+            IpAddr::V4(ip) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
+            IpAddr::V6(ip) => ip.is_loopback() || ip.is_unique_local(),
+        };
+        if !near {
+            bail!(
+                "{host} is {address}, which is neither on this machine nor in a private network: such servers are not driven"
+            );
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,155 @@
+//! The clients of a run: they work as if nothing happened, and write everything down.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{Rng as _, SeedableRng as _};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::modern::{Modern, Notes};
+use super::toolset::Toolset;
+use crate::client::Client;
+use crate::history::{History, Recorder};
+
+/// What the clients are like.
+#[derive(Clone, Debug)]
+pub struct Clients {
+    /// Clients of 2025-11-25: each has a session, an open standalone stream, a lane of long calls and one of
+    /// short calls.
+    pub legacy: usize,
+    /// Clients of 2026-07-28: each listens for changes, and makes long and short calls.
+    pub modern: usize,
+    /// The tools that they call.
+    pub tools: Toolset,
+    /// How long a client thinks between two calls, at most.
+    pub thinking: Duration,
+    /// How long a long call takes, at most.
+    pub longest: Duration,
+    /// Fixes every decision of the clients.
+    pub seed: u64,
+}
+
+/// Clients at work.
+pub(super) struct Load {
+    legacy: Vec<Client>,
+    modern: Vec<Arc<Notes>>,
+    lanes: JoinSet<()>,
+    listeners: Vec<AbortOnDropHandle<()>>,
+    enough: CancellationToken,
+}
+
+/// What all clients saw.
+pub(super) struct Seen {
+    pub(super) legacy: Vec<History>,
+    pub(super) modern: Vec<Arc<Notes>>,
+    /// Lanes that had not ended in time.
+    pub(super) unfinished: usize,
+}
+
+impl Load {
+    /// Sets clients of the server at `url` to work, one after the other within a thinking time.
+    ///
+    /// # Errors
+    /// When no HTTP client can be built.
+    pub(super) fn start(url: &str, clients: &Clients, began: Instant) -> anyhow::Result<Self> {
+        let mut dice = StdRng::seed_from_u64(clients.seed);
+        let mut load = Self {
+            legacy: Vec::new(),
+            modern: Vec::new(),
+            lanes: JoinSet::new(),
+            listeners: Vec::new(),
+            enough: CancellationToken::new(),
+        };
+        for number in 0..clients.legacy {
+            let client = Client::new(url, Recorder::new(number, began))?;
+            for long in [true, false] {
+                let lane = Lane {
+                    client: client.clone(),
+                    clients: clients.clone(),
+                    dice: StdRng::seed_from_u64(dice.random()),
+                    enough: load.enough.clone(),
+                };
+                load.lanes.spawn(lane.run(long));
+            }
+            load.listen(clients, &mut dice, {
+                let client = client.clone();
+                async move { client.listen().await }
+            });
+            load.legacy.push(client);
+        }
+        for number in 0..clients.modern {
+            let modern = Modern::new(url, number, clients.clone(), began)?;
+            load.modern.push(modern.notes());
+            let dice_of_lane = StdRng::seed_from_u64(dice.random());
+            load.lanes
+                .spawn(modern.clone().run(dice_of_lane, load.enough.clone()));
+            load.listen(clients, &mut dice, modern.listen());
+        }
+        Ok(load)
+    }
+
+    fn listen(
+        &mut self,
+        clients: &Clients,
+        dice: &mut StdRng,
+        listening: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let first = clients.thinking.mul_f64(dice.random());
+        let listener = tokio::spawn(async move {
+            sleep(first).await;
+            listening.await;
+        });
+        self.listeners.push(AbortOnDropHandle::new(listener));
+    }
+
+    /// Lets no call begin any more, and waits for the open ones. Whatever is open after that time is cut
+    /// off, which its history shows.
+    pub(super) async fn settle(mut self, within: Duration) -> Seen {
+        self.enough.cancel();
+        let _ = timeout(within, async {
+            while self.lanes.join_next().await.is_some() {}
+        })
+        .await;
+        let unfinished = self.lanes.len();
+        self.lanes.abort_all();
+        drop(self.listeners);
+        Seen {
+            legacy: self.legacy.iter().map(Client::history).collect(),
+            modern: self.modern,
+            unfinished,
+        }
+    }
+}
+
+/// Calls of one client, one after the other.
+struct Lane {
+    client: Client,
+    clients: Clients,
+    dice: StdRng,
+    enough: CancellationToken,
+}
+
+impl Lane {
+    async fn run(mut self, long: bool) {
+        // What the tool that counts must answer next.
+        let mut count = 1;
+        loop {
+            let thinking = self.clients.thinking.mul_f64(self.dice.random());
+            tokio::select! {
+                () = sleep(thinking) => {}
+                () = self.enough.cancelled() => return,
+            }
+            let tools = self.clients.tools;
+            let plan = match long {
+                true => tools.long(&mut self.dice, self.clients.longest),
+                false => tools.short(&mut self.dice, &mut count),
+            };
+            let work = self.client.work(plan.tool, plan.steps, plan.ms);
+            self.client.call(work, None).await;
+        }
+    }
+}

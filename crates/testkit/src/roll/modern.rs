@@ -1,0 +1,290 @@
+//! A client of 2026-07-28: no session, no way back into a stream. Whatever breaks under it has failed.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use futures::StreamExt as _;
+use http::header;
+use rand::Rng as _;
+use rand::rngs::StdRng;
+use serde_json::{Value, json};
+use sse_stream::SseStream;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::load::Clients;
+use super::tally::{Failure, Sample};
+use crate::client::KEEP_IDLE;
+use crate::history::{Answer, Message, Tool, Work};
+
+/// The revision that this client speaks.
+const REVISION: &str = "2026-07-28";
+
+/// The pause before it listens again.
+const LISTEN_AGAIN: Duration = Duration::from_millis(250);
+
+/// A client.
+#[derive(Clone, Debug)]
+pub(super) struct Modern {
+    http: reqwest::Client,
+    url: String,
+    clients: Clients,
+    notes: Arc<Notes>,
+    ids: Arc<AtomicU64>,
+}
+
+/// What it saw.
+#[derive(Debug)]
+pub(super) struct Notes {
+    pub(super) client: usize,
+    began: Instant,
+    seen: Mutex<Seen>,
+}
+
+/// What a client saw.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seen {
+    /// When requests were made.
+    pub(super) sent: Vec<Duration>,
+    /// Calls answered.
+    pub(super) answered: Vec<Sample>,
+    pub(super) failed: Vec<Failure>,
+    /// Streams of changes that the server has ended in order.
+    pub(super) told_to_return: u64,
+}
+
+impl Notes {
+    pub(super) fn seen(&self) -> Seen {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn failed(&self, what: &str, cause: &anyhow::Error) {
+        let failure = Failure {
+            at: self.began.elapsed(),
+            client: format!("modern {}", self.client),
+            what: format!("{what}: {cause:#}"),
+        };
+        self.lock().failed.push(failure);
+    }
+}
+
+impl Modern {
+    /// A client of the server at `url`.
+    ///
+    /// # Errors
+    /// When no HTTP client can be built.
+    pub(super) fn new(
+        url: &str,
+        number: usize,
+        clients: Clients,
+        began: Instant,
+    ) -> anyhow::Result<Self> {
+        let http = reqwest::Client::builder()
+            .no_proxy()
+            .pool_idle_timeout(KEEP_IDLE)
+            .build();
+        Ok(Self {
+            http: http.context("cannot build an HTTP client")?,
+            url: url.to_owned(),
+            clients,
+            notes: Arc::new(Notes {
+                client: number,
+                began,
+                seen: Mutex::default(),
+            }),
+            ids: Arc::new(AtomicU64::new(1)),
+        })
+    }
+
+    /// What it sees.
+    pub(super) fn notes(&self) -> Arc<Notes> {
+        self.notes.clone()
+    }
+
+    /// Calls, again and again, until it is enough.
+    pub(super) async fn run(self, mut dice: StdRng, enough: CancellationToken) {
+        loop {
+            let thinking = self.clients.thinking.mul_f64(dice.random());
+            tokio::select! {
+                () = sleep(thinking) => {}
+                () = enough.cancelled() => return,
+            }
+            let plan = self.clients.tools.modern(&mut dice);
+            let id = self.ids.fetch_add(1, Ordering::Relaxed);
+            let work = Work {
+                call: id,
+                tool: plan.tool,
+                nonce: format!("modern-{}-{id}", self.notes.client),
+                steps: plan.steps,
+                ms: plan.ms,
+            };
+            self.call(work).await;
+        }
+    }
+
+    async fn call(&self, work: Work) {
+        let (began, sent) = (self.notes.began.elapsed(), Instant::now());
+        self.notes.lock().sent.push(began);
+        match self.answer(&work).await {
+            Ok(()) => self.notes.lock().answered.push(Sample {
+                at: began,
+                took: sent.elapsed(),
+                takes: work.takes(),
+            }),
+            Err(cause) => self.notes.failed(work.tool.name(), &cause),
+        }
+    }
+
+    /// Makes a call and checks all that comes.
+    async fn answer(&self, work: &Work) -> anyhow::Result<()> {
+        let params = json!({
+            "name": work.tool.name(),
+            "arguments": work.arguments(),
+        });
+        let mut messages = self
+            .request("tools/call", Some(work.tool.name()), work.call, params)
+            .await?;
+        let mut step = 0;
+        while let Some(message) = messages.next().await? {
+            match message {
+                Message::Prime => {}
+                Message::Progress { token, value } => {
+                    ensure!(
+                        token == work.call && value == step + 1,
+                        "step {value} after {step}"
+                    );
+                    step = value;
+                }
+                Message::Response { request, answer } => {
+                    ensure!(request == work.call, "an answer to request {request}");
+                    right(work, &answer).with_context(|| format!("after step {step}"))?;
+                    let steps = match work.tool {
+                        Tool::Echo => 0,
+                        _ => u64::from(work.steps),
+                    };
+                    ensure!(step == steps, "answered after step {step} of {steps}");
+                    return Ok(());
+                }
+                other => bail!("{other:?} in the answer to a call"),
+            }
+        }
+        bail!("the stream ended before the answer")
+    }
+
+    /// Listens for changes, over and over, until the future is dropped.
+    pub(super) async fn listen(self) {
+        loop {
+            let began = self.notes.began.elapsed();
+            self.notes.lock().sent.push(began);
+            match self.listen_once().await {
+                Ok(()) => self.notes.lock().told_to_return += 1,
+                Err(cause) => self.notes.failed("subscriptions/listen", &cause),
+            }
+            sleep(LISTEN_AGAIN).await;
+        }
+    }
+
+    /// Listens until the server ends the stream, which it must do with the response.
+    async fn listen_once(&self) -> anyhow::Result<()> {
+        let id = self.ids.fetch_add(1, Ordering::Relaxed);
+        let params = json!({ "notifications": { "toolsListChanged": true } });
+        let mut messages = self
+            .request("subscriptions/listen", None, id, params)
+            .await?;
+        while let Some(message) = messages.next_raw().await? {
+            if message["id"] == json!(id) {
+                ensure!(message.get("result").is_some(), "answered with {message}");
+                return Ok(());
+            }
+        }
+        bail!("the stream ended without its response")
+    }
+
+    async fn request(
+        &self,
+        method: &str,
+        name: Option<&str>,
+        id: u64,
+        mut params: Value,
+    ) -> anyhow::Result<Messages> {
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": REVISION,
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "progressToken": id,
+        });
+        let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        let mut request = self
+            .http
+            .post(&self.url)
+            .header(header::ACCEPT, "application/json, text/event-stream")
+            .header(header::CONTENT_TYPE, "application/json")
+            .header("mcp-protocol-version", REVISION)
+            .header("mcp-method", method);
+        if let Some(name) = name {
+            request = request.header("mcp-name", name);
+        }
+        let response = request.body(message.to_string()).send().await?;
+        let status = response.status();
+        if !status.is_success() {
+            let body = response.text().await.unwrap_or_default();
+            bail!("refused with {status}: {body}");
+        }
+        let kind = response.headers().get(header::CONTENT_TYPE);
+        let streamed = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+        if streamed {
+            let events = SseStream::from_bytes_stream(response.bytes_stream());
+            return Ok(Messages::Stream(events.boxed()));
+        }
+        Ok(Messages::One(Some(response.text().await?)))
+    }
+}
+
+/// The messages of an answer.
+enum Messages {
+    One(Option<String>),
+    Stream(futures::stream::BoxStream<'static, Result<sse_stream::Sse, sse_stream::Error>>),
+}
+
+impl Messages {
+    async fn next(&mut self) -> anyhow::Result<Option<Message>> {
+        Ok(self.next_text().await?.map(|text| Message::read(&text)))
+    }
+
+    async fn next_raw(&mut self) -> anyhow::Result<Option<Value>> {
+        let text = self.next_text().await?;
+        let read = text.map(|text| serde_json::from_str(&text));
+        read.transpose().context("a message is no JSON")
+    }
+
+    async fn next_text(&mut self) -> anyhow::Result<Option<String>> {
+        match self {
+            Self::One(text) => Ok(text.take()),
+            Self::Stream(events) => loop {
+                let Some(event) = events.next().await.transpose()? else {
+                    return Ok(None);
+                };
+                if let Some(data) = event.data.filter(|data| !data.is_empty()) {
+                    return Ok(Some(data));
+                }
+            },
+        }
+    }
+}
+
+fn right(work: &Work, answer: &Answer) -> anyhow::Result<()> {
+    match answer {
+        Answer::Result { text, failed } => {
+            ensure!(!failed, "the tool says: {text}");
+            let expected = work.answer();
+            ensure!(*text == expected, "{text:?} instead of {expected:?}");
+            Ok(())
+        }
+        Answer::Error { code, message } => bail!("error {code}: {message}"),
+    }
+}
