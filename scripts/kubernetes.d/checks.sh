@@ -4,7 +4,6 @@
 NAMESPACE=shoal
 RELEASE=trial
 CHART=$ROOT/helm/shoal
-SHOWN=$SECONDS
 
 # n ARGUMENT…: kubectl in the chart's namespace
 n() { k --namespace "$NAMESPACE" "$@"; }
@@ -28,6 +27,12 @@ YAML
 }
 
 run_checks() {
-    source "$PARTS/check-install.sh"
     check_install || return 0
+    check_helm_test
+    check_upgrade
+    check_lost
+    check_budgets
+    check_autoscaling
+    check_rollback
+    check_uninstall
 }

@@ -1,0 +1,61 @@
+# shellcheck shell=bash
+# Everything is replaced under clients, in order: by an upgrade, by a rollback, by evictions.
+
+UPGRADE_SECONDS=150
+AUTOSCALING_SECONDS=200
+
+# pods_of COMPONENT: their names
+pods_of() {
+    n get pods --selector "app.kubernetes.io/component=$1" --field-selector status.phase=Running \
+        -o 'jsonpath={range .items[*]}{.metadata.name}{"\n"}{end}'
+}
+
+shoal_pods() {
+    for component in edge session worker-demo; do pods_of "$component"; done
+}
+
+# all_replaced NAME OLD: false, and a failed check, if one of the pods called OLD is still there
+all_replaced() {
+    local left
+    left=$(comm -12 <(sort <<<"$2") <(shoal_pods | sort) | paste -s -d ' ')
+    [[ -z $left ]] && return
+    fail "$1" "these pods were not replaced: $left"
+    return 1
+}
+
+check_upgrade() {
+    local name="upgrade under load" old began
+    old=$(shoal_pods)
+    start_load "$name" "$UPGRADE_SECONDS" || return 0
+    began=$SECONDS
+    must helm-upgrade h upgrade "$RELEASE" "$CHART" -f "$WORK/values.yaml" --set "image.tag=${NEXT_IMAGE#*:}" \
+        --set-string defaults.podAnnotations.trial=upgraded --wait --timeout 140s || { end_load "$name" rolled; return 0; }
+    # Ready are the new ones; the old ones may still be leaving.
+    must old-pods-gone wait_gone 60 "$old" || true
+    local took=$((SECONDS - began))
+    all_replaced "$name" "$old" || true
+    still_loaded "$name" || true
+    end_load "$name" rolled "6 pods replaced in $took s" || true
+}
+
+# wait_gone SECONDS PODS: until none of them exists
+wait_gone() {
+    local until=$((SECONDS + $1)) pods=$2
+    while n get pods -o name | grep -qFf <(sed 's|^|pod/|' <<<"$pods"); do
+        ((SECONDS < until)) || { echo "still there after $1 s:" && n get pods && return 1; }
+        sleep 1
+    done
+}
+
+check_rollback() {
+    local name="rollback under load" old began
+    old=$(shoal_pods)
+    start_load "$name" "$UPGRADE_SECONDS" || return 0
+    began=$SECONDS
+    must helm-rollback h rollback "$RELEASE" 1 --wait --timeout 140s || { end_load "$name" rolled; return 0; }
+    must old-pods-gone-again wait_gone 60 "$old" || true
+    local took=$((SECONDS - began))
+    all_replaced "$name" "$old" || true
+    still_loaded "$name" || true
+    end_load "$name" rolled "back to the first revision in $took s" || true
+}
