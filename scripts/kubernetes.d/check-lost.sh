@@ -5,11 +5,12 @@ LOST_SECONDS=45
 
 # lose NAME HOW COMPONENT [DELETE-OPTION…]: one pod of it, under load
 lose() {
-    local name=$1 how=$2 component=$3 pod
+    local name=$1 how=$2 component=$3 modern=$MODERN pod
     shift 3
     pod=$(pods_of "$component" | head -n 1)
     # Modern clients have no way back into a stream: what a kill breaks for them is as the specification says.
-    if [[ $how == lost ]]; then start_load "$name" "$LOST_SECONDS" --modern 0; else start_load "$name" "$LOST_SECONDS"; fi || return 0
+    [[ $how == rolled ]] || modern=0
+    start_load "$name" "$LOST_SECONDS" "$modern" || return 0
     must "delete-$pod" n delete pod "$pod" --wait=false "$@" || true
     sleep 1
     KUBECTL_SECONDS=80 must "successor-of-$pod" n rollout status "deployment/$RELEASE-shoal-$component" --timeout 70s || true

@@ -40,9 +40,11 @@ check_upgrade() {
 
 # wait_gone SECONDS PODS: until none of them exists
 wait_gone() {
-    local until=$((SECONDS + $1)) pods=$2
-    while n get pods -o name | grep -qFf <(sed 's|^|pod/|' <<<"$pods"); do
-        ((SECONDS < until)) || { echo "still there after $1 s:" && n get pods && return 1; }
+    local until=$((SECONDS + $1)) left
+    while true; do
+        left=$(comm -12 <(sed 's|^|pod/|' <<<"$2" | sort) <(n get pods -o name | sort))
+        [[ -n $left ]] || return 0
+        ((SECONDS < until)) || { echo "still there after $1 s: $left" && return 1; }
         sleep 1
     done
 }

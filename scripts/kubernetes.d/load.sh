@@ -1,19 +1,18 @@
 # shellcheck shell=bash
 # Clients of Shoal outside the cluster: sessions with open streams and calls, which verify every answer.
 
-SESSIONS=60
+SESSIONS=40
 MODERN=10
 LOAD=
 
 # service_address: where the cluster's Service for clients is
 service_address() { n get service "$RELEASE-shoal-edge" -o 'jsonpath={.spec.clusterIP}'; }
 
-# start_load NAME SECONDS [OPTION…]: in the background
+# start_load NAME SECONDS [MODERN]: in the background
 start_load() {
-    local name=$1 seconds=$2
-    shift 2
+    local name=$1 seconds=$2 modern=${3:-$MODERN}
     in_net client timeout -k 5 $((seconds + 90)) "$ROLL" --url "http://$(service_address)/mcp" --seconds "$seconds" \
-        --sessions "$SESSIONS" --modern "$MODERN" --thinking-ms 2000 --longest-ms 8000 "$@" \
+        --sessions "$SESSIONS" --modern "$modern" --thinking-ms 2000 --longest-ms 8000 \
         --json "$LOGS/$name.json" >"$LOGS/$name.txt" 2>&1 </dev/null &
     LOAD=$!
     # All clients are at work.

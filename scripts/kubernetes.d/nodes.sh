@@ -73,25 +73,9 @@ conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeou
 YAML
 }
 
-# make_cgroup NAME: in every hierarchy there is
-make_cgroup() {
-    local hierarchy
-    if [[ -e /sys/fs/cgroup/cgroup.controllers ]]; then
-        mkdir -p "/sys/fs/cgroup/$CGROUP/$1"
-        for hierarchy in /sys/fs/cgroup "/sys/fs/cgroup/$CGROUP"; do
-            sed 's/\([a-z]\)\([a-z]* *\)/+\1\2/g' "$hierarchy/cgroup.controllers" >"$hierarchy/cgroup.subtree_control"
-        done
-        return
-    fi
-    for hierarchy in /sys/fs/cgroup/*/; do
-        [[ ! -e $hierarchy/cgroup.procs ]] || mkdir -p "$hierarchy/$CGROUP/$1"
-    done
-}
-
 start_node() {
     local node=$1 name=node$1 archive
     mkdir -p "$WORK/disk/$name" "$WORK/$name/cni" "/run/$name" "$LOGS/pods-$name"
-    make_cgroup "$name"
     containerd_config "$name" >"$WORK/$name/containerd.toml"
     cni_config "$name" "$(pod_network "$node")" >"$WORK/$name/cni/pods.conflist"
     kubelet_config "$name" "$node" >"$WORK/$name/kubelet.yaml"

@@ -2,6 +2,7 @@
 # Finds, fetches or builds the programs that a cluster consists of.
 
 KUBERNETES_VERSION=$(sed -n 's|^.*k8s.io/kubernetes v\([0-9.]*\).*|\1|p' "$PARTS/go/go.mod")
+HELM_VERSION=$(sed -n 's|^.*helm.sh/helm/v3 v\([0-9.]*\).*|\1|p' "$PARTS/go/go.mod")
 BUILD_SECONDS=3600
 # Debian packages of services: unpacked beside the sources where they are missing, so that no service starts.
 declare -A PACKAGES=(
@@ -60,7 +61,8 @@ build_kubernetes() {
     if ! cat "$PARTS"/go/go.mod "$PARTS"/go/*/*.go | cmp -s - "$stamp"; then
         have go || { fail "build of Kubernetes" "$(needs go)" && return 1; }
         echo "building Kubernetes $KUBERNETES_VERSION, which takes some minutes"
-        flags="-s -w -X helm.sh/helm/v3/internal/version.version=v$(sed -n 's/.*helm.sh.helm.v3 v\([0-9.]*\).*/\1/p' "$PARTS/go/go.mod") -X $package.gitVersion=v$KUBERNETES_VERSION -X $package.gitTreeState=clean"
+        flags="-s -w -X helm.sh/helm/v3/internal/version.version=v$HELM_VERSION"
+        flags+=" -X $package.gitVersion=v$KUBERNETES_VERSION -X $package.gitTreeState=clean"
         flags+=" -X $package.gitMajor=1 -X $package.gitMinor=$(cut -d . -f 2 <<<"$KUBERNETES_VERSION")"
         mkdir -p "$KUBE/bin"
         # Statically, since some of them run in images that hold nothing else.
@@ -74,18 +76,18 @@ build_kubernetes() {
     pass "Kubernetes $KUBERNETES_VERSION" "Helm $(helm version --template '{{.Version}}'), $((SECONDS - began)) s"
 }
 
-# find_binaries: Shoal itself and the program that loads it
+# find_binaries: Shoal itself, and its clients, who notice everything
 find_binaries() {
     local target=${CARGO_TARGET_DIR:-$ROOT/target}/release
-    if [[ -z ${KUBE_SHOAL_BIN:-} || -z ${KUBE_LOADTEST_BIN:-} ]]; then
+    if [[ -z ${KUBE_SHOAL_BIN:-} || -z ${KUBE_ROLL_BIN:-} ]]; then
         have rust || { fail "build of Shoal" "$(needs rust)" && return 1; }
-        attempt build-shoal "$BUILD_SECONDS" cargo build --release --locked -p shoal-node -p loadtest --bins || {
+        attempt build-shoal "$BUILD_SECONDS" cargo build --release --locked -p shoal-node --bin shoal -p shoal-testkit --bin roll || {
             fail "build of Shoal" "see below"
             return 1
         }
     fi
     SHOAL_BIN=${KUBE_SHOAL_BIN:-$target/shoal}
-    LOADTEST=${KUBE_LOADTEST_BIN:-$target/loadtest}
-    export SHOAL_BIN LOADTEST
+    ROLL=${KUBE_ROLL_BIN:-$target/roll}
+    export SHOAL_BIN ROLL
     pass "Shoal" "$("$SHOAL_BIN" --version)"
 }
