@@ -78,6 +78,10 @@ def main():
         twice = [f"{kind} {name} twice" for kind, name in set(names) if names.count((kind, name)) > 1]
         elsewhere = [f"{item['kind']} is not in the namespace" for item in rendered
                      if item["metadata"].get("namespace") != NAMESPACE]
+        tests = [item for item in rendered if item["kind"] == "Pod"]
+        wordy = [item["metadata"]["name"] for item in tests if len(item["spec"]["containers"]) != 1
+                 or "hook-succeeded" in item["metadata"]["annotations"]["helm.sh/hook-delete-policy"]]
+        report.say(f"{name}: helm test can show the logs", wordy if tests else ["there are no tests"])
         report.say(f"{name}: every object once, in the namespace", twice + elsewhere)
     report.end()
 

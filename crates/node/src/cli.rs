@@ -1,13 +1,16 @@
 //! The command line, and the settings that it makes.
 
+mod calls;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use toml::{Table, Value};
 
 use crate::config::{Flag, Role};
+
+pub use calls::{Call, Era, Remote, Tools};
 
 /// One logical MCP server on many nodes.
 ///
@@ -87,68 +90,6 @@ pub struct Stdio {
     /// What runs the tools, besides the configured pools.
     #[command(flatten)]
     pub pools: Pools,
-}
-
-/// `shoal tools`
-#[derive(Clone, Debug, Args)]
-pub struct Tools {
-    /// Which server.
-    #[command(flatten)]
-    pub server: Remote,
-    /// Print everything as JSON.
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// `shoal call`
-#[derive(Clone, Debug, Args)]
-pub struct Call {
-    /// Which server.
-    #[command(flatten)]
-    pub server: Remote,
-    /// Print the whole result as JSON.
-    #[arg(long)]
-    pub json: bool,
-    /// The tool's name.
-    pub name: String,
-    /// Its arguments, a JSON object.
-    #[arg(value_name = "JSON", default_value = "{}")]
-    pub arguments: String,
-}
-
-/// A server that is called from the command line.
-#[derive(Clone, Debug, Args)]
-pub struct Remote {
-    /// MCP endpoint of the server or cluster.
-    #[arg(long, default_value = "http://127.0.0.1:8080/mcp")]
-    pub url: String,
-    /// Bearer token; better by SHOAL_TOKEN, which other users of the machine cannot see.
-    #[arg(long)]
-    pub token: Option<String>,
-    /// The era to speak; unset, the newest that the server knows.
-    #[arg(long)]
-    pub era: Option<Era>,
-    /// How long it may take altogether.
-    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = humantime::parse_duration)]
-    pub timeout: Duration,
-}
-
-/// The eras of MCP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Era {
-    /// Up to 2025-11-25: with a session.
-    Legacy,
-    /// From 2026-07-28 on.
-    Modern,
-}
-
-impl From<Era> for shoal_protocol::Era {
-    fn from(era: Era) -> Self {
-        match era {
-            Era::Legacy => Self::Legacy,
-            Era::Modern => Self::Modern,
-        }
-    }
 }
 
 /// `shoal install`

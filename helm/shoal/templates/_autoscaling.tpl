@@ -1,10 +1,10 @@
-{{/* What a component scales by; each role has one metric of its own beside CPU. */}}
+{{/* What a component scales by: CPU, and one metric of its role's own. A foreign worker has none that Shoal knows. */}}
 
 {{- define "shoal.scalesBy" -}}
 {{- if gt (int .autoscaling.cpu) 0 }}cpu {{ end -}}
 {{- if and (eq .role "edge") (gt (int .autoscaling.streams) 0) }}streams {{ end -}}
 {{- if and (eq .role "session") (gt (int .autoscaling.sessions) 0) }}sessions {{ end -}}
-{{- if and (eq .role "worker") (gt (int .autoscaling.queued) 0) }}queued {{ end -}}
+{{- if and (eq .role "worker") (not .foreignWorker) (gt (int .autoscaling.queued) 0) }}queued {{ end -}}
 {{- end -}}
 
 {{- define "shoal.horizontalPodAutoscaler" -}}
@@ -41,13 +41,9 @@ spec:
         target: {type: AverageValue, averageValue: {{ int $scale.sessions | quote }}}
     {{- end }}
     {{- if contains "queued" $by }}
-    # Each node counts the calls of its own that wait; the adapter adds them up.
-    - type: External
-      external:
-        metric:
-          name: shoal_pool_queued
-          selector:
-            matchLabels: {namespace: {{ .root.Release.Namespace | quote }}, shoal_pool: {{ .component.pool | quote }}}
+    - type: Pods
+      pods:
+        metric: {name: shoal_pool_queued}
         target: {type: AverageValue, averageValue: {{ int $scale.queued | quote }}}
     {{- end }}
   {{- with $scale.behavior }}
@@ -88,7 +84,7 @@ spec:
     {{- include "shoal.prometheusTrigger" (dict "scale" $scale "target" $scale.sessions "query" (printf "sum(shoal_session_held{%s})" $pods)) | nindent 4 }}
     {{- end }}
     {{- if contains "queued" $by }}
-    {{- include "shoal.prometheusTrigger" (dict "scale" $scale "target" $scale.queued "query" (printf "sum(shoal_pool_queued{namespace=%q,shoal_pool=%q})" .root.Release.Namespace .component.pool)) | nindent 4 }}
+    {{- include "shoal.prometheusTrigger" (dict "scale" $scale "target" $scale.queued "query" (printf "sum(shoal_pool_queued{%s,shoal_pool=%q})" $pods .component.pool)) | nindent 4 }}
     {{- end }}
 {{- end -}}
 

@@ -21,8 +21,8 @@
 {{- if and $auth.tokens $v.auth.tokensSecret.name -}}
 {{- fail "bearer tokens are given twice: in config.auth.tokens and by auth.tokensSecret.name; leave one" -}}
 {{- end -}}
-{{- if and $v.tls.enabled (not $v.tls.certManager.enabled) (not (and $v.tls.nodesSecret.name $v.tls.workersSecret.name)) -}}
-{{- fail "tls.enabled needs certificates: set tls.certManager.enabled=true, or name Secrets in tls.nodesSecret.name and tls.workersSecret.name" -}}
+{{- if and $v.tls.enabled (not $v.tls.certManager.enabled) (not $v.tls.secret.name) -}}
+{{- fail "tls.enabled needs a certificate: set tls.certManager.enabled=true, or name its Secret in tls.secret.name" -}}
 {{- end -}}
 {{- if and $v.tls.enabled $v.tls.certManager.enabled (not $v.tls.certManager.issuerRef.name) -}}
 {{- fail "tls.certManager.enabled needs an issuer: set tls.certManager.issuerRef.name" -}}

@@ -42,6 +42,9 @@
 {{- $_ := set $cluster "tls" (dict
     "certificate" "/run/tls/tls.crt" "key" "/run/tls/tls.key" "authority" "/run/tls/ca.crt"
     "name" (include "shoal.tlsName" .root)) -}}
+{{- if $values.tls.allowPlaintext -}}
+{{- $_ := set $cluster.tls "allow_plaintext" true -}}
+{{- end -}}
 {{- end -}}
 {{- $ours := dict "node" $node "server" $server "cluster" $cluster "pools" $pools -}}
 # {{ .name }}: what the chart renders from config{{ if eq $role "worker" }}, pools.{{ .component.pool }}{{ else }}, pools, {{ $role }}.config{{ end }} and its own values.
@@ -59,5 +62,5 @@ out, so that it can change without new pods here. The table must have a backend;
 {{- end -}}
 
 {{- define "shoal.tlsName" -}}
-{{- .Values.tls.serverName | default (include "shoal.nodes" .) -}}
+{{- .Values.tls.name | default (printf "%s.%s.svc" (include "shoal.nodes" .) .Release.Namespace) -}}
 {{- end -}}

@@ -113,7 +113,9 @@ volumes:
 {{- end -}}
 
 {{- define "shoal.mounts" -}}
+{{- if eq .c.role "worker" }}
 - {name: tmp, mountPath: /tmp}
+{{- end }}
 {{- if not .c.foreignWorker }}
 - {name: config, mountPath: /etc/shoal, readOnly: true}
 {{- end }}
@@ -138,8 +140,11 @@ volumes:
 
 {{- define "shoal.volumes" -}}
 {{- $values := .root.Values -}}
+{{- if eq .c.role "worker" }}
+# For the tools; Shoal itself writes no file.
 - name: tmp
   emptyDir: {}
+{{- end }}
 {{- if not .c.foreignWorker }}
 - name: config
   configMap:
@@ -174,19 +179,15 @@ volumes:
 {{- if $values.tls.enabled }}
 - name: tls
   secret:
-    secretName: {{ include (ternary "shoal.workersTls" "shoal.nodesTls" (eq .c.role "worker")) .root | quote }}
+    secretName: {{ include "shoal.tlsSecret" .root | quote }}
 {{- end }}
 {{- with .c.extraVolumes }}
 {{ toYaml . }}
 {{- end }}
 {{- end -}}
 
-{{- define "shoal.nodesTls" -}}
-{{- .Values.tls.nodesSecret.name | default (printf "%s-nodes-tls" (include "shoal.fullname" .)) -}}
-{{- end -}}
-
-{{- define "shoal.workersTls" -}}
-{{- .Values.tls.workersSecret.name | default (printf "%s-workers-tls" (include "shoal.fullname" .)) -}}
+{{- define "shoal.tlsSecret" -}}
+{{- .Values.tls.secret.name | default (printf "%s-tls" (include "shoal.fullname" .)) -}}
 {{- end -}}
 
 {{/* Where the pods of a component may run. */}}
