@@ -3,27 +3,37 @@
 
 LOST_SECONDS=45
 
-# lose NAME HOW COMPONENT [DELETE-OPTION…]: one pod of it, under load
+# lose NAME unnoticed|resumed kill_pod|leave_pod COMPONENT: one pod of it, under load
 lose() {
-    local name=$1 how=$2 component=$3 modern=$MODERN pod
-    shift 3
+    local name=$1 how=$2 end=$3 component=$4 modern=$MODERN pod
     pod=$(pods_of "$component" | head -n 1)
-    # Modern clients have no way back into a stream: what a kill breaks for them is as the specification says.
-    [[ $how == rolled ]] || modern=0
+    # Clients of 2026-07-28 have no way back into a stream: what a killed edge breaks for them has failed.
+    [[ $how == unnoticed ]] || modern=0
     start_load "$name" "$LOST_SECONDS" "$modern" || return 0
-    must "delete-$pod" n delete pod "$pod" --wait=false "$@" || true
+    must "$end-$pod" "$end" "$pod" || true
     sleep 1
     KUBECTL_SECONDS=80 must "successor-of-$pod" n rollout status "deployment/$RELEASE-shoal-$component" --timeout 70s || true
     still_loaded "$name" || true
     end_load "$name" "$how" || true
 }
 
+leave_pod() { n delete pod "$1" --wait=false; }
+
+# kill_pod POD: at once. Kubernetes alone would tell it first, and give it two seconds even when it is forced.
+kill_pod() {
+    local pid
+    for pid in $(pgrep -x shoal); do
+        ! grep -qzx "HOSTNAME=$1" "/proc/$pid/environ" || kill -KILL "$pid" || return 1
+    done
+    n delete pod "$1" --wait=false --grace-period=0 --force
+}
+
 check_lost() {
-    lose "session pod killed" lost session --grace-period=0 --force
-    lose "edge pod killed" lost edge --grace-period=0 --force
-    lose "session pod deleted" rolled session
-    lose "edge pod deleted" rolled edge
-    lose "worker pod deleted" rolled worker-demo
+    lose "session pod killed" unnoticed kill_pod session
+    lose "edge pod killed" resumed kill_pod edge
+    lose "session pod deleted" unnoticed leave_pod session
+    lose "edge pod deleted" unnoticed leave_pod edge
+    lose "worker pod deleted" unnoticed leave_pod worker-demo
 }
 
 # evict POD: by the API that a drain of a node uses

@@ -29,13 +29,13 @@ check_upgrade() {
     start_load "$name" "$UPGRADE_SECONDS" || return 0
     began=$SECONDS
     must helm-upgrade h upgrade "$RELEASE" "$CHART" -f "$WORK/values.yaml" --set "image.tag=${NEXT_IMAGE#*:}" \
-        --set-string defaults.podAnnotations.trial=upgraded --wait --timeout 140s || { end_load "$name" rolled; return 0; }
+        --set-string defaults.podAnnotations.trial=upgraded --wait --timeout 140s || { end_load "$name" unnoticed; return 0; }
     # Ready are the new ones; the old ones may still be leaving.
     must old-pods-gone wait_gone 60 "$old" || true
     local took=$((SECONDS - began))
     all_replaced "$name" "$old" || true
     still_loaded "$name" || true
-    end_load "$name" rolled "6 pods replaced in $took s" || true
+    end_load "$name" unnoticed "6 pods replaced in $took s" || true
 }
 
 # wait_gone SECONDS PODS: until none of them exists
@@ -54,10 +54,10 @@ check_rollback() {
     old=$(shoal_pods)
     start_load "$name" "$UPGRADE_SECONDS" || return 0
     began=$SECONDS
-    must helm-rollback h rollback "$RELEASE" 1 --wait --timeout 140s || { end_load "$name" rolled; return 0; }
+    must helm-rollback h rollback "$RELEASE" 1 --wait --timeout 140s || { end_load "$name" unnoticed; return 0; }
     must old-pods-gone-again wait_gone 60 "$old" || true
     local took=$((SECONDS - began))
     all_replaced "$name" "$old" || true
     still_loaded "$name" || true
-    end_load "$name" rolled "back to the first revision in $took s" || true
+    end_load "$name" unnoticed "back to the first revision in $took s" || true
 }

@@ -29,7 +29,7 @@ still_loaded() {
     return 1
 }
 
-# end_load NAME rolled|lost [REMARK]: waits for the clients, and counts as a check what they saw
+# end_load NAME unnoticed|resumed [REMARK]: waits for the clients, and counts as a check what they saw
 end_load() {
     local name=$1 how=$2 remark=${3:-}
     wait "$LOAD" || true

@@ -30,3 +30,14 @@ must() {
     show_log "$1"
     return 1
 }
+
+# keep_logs: holds on to what pods have logged, which their nodes remove with them; for as long as the trial lasts
+keep_logs() {
+    local log
+    while sleep 1; do
+        for log in "$LOGS"/pods-*/*/*/*.log; do
+            # A second name for the same file: POD_CONTAINER_RESTART.log
+            ln -f "$log" "$LOGS/pods/$(cut -d _ -f 2 <<<"${log#*/pods-node?/}")_$(basename "$(dirname "$log")")_$(basename "$log")" 2>/dev/null || true
+        done
+    done
+}
