@@ -1,12 +1,13 @@
 # shellcheck shell=bash
 # Pods go in the middle of calls: killed, deleted in order, evicted.
 
-LOST_SECONDS=45
+LOST_SECONDS=30
 
 # lose NAME unnoticed|resumed kill_pod|leave_pod COMPONENT: one pod of it, under load
 lose() {
-    local name=$1 how=$2 end=$3 component=$4 modern=$MODERN pod
-    pod=$(pods_of "$component" | head -n 1)
+    local name=$1 how=$2 end=$3 component=$4 modern=$MODERN pods pod
+    mapfile -t pods < <(pods_of "$component")
+    pod=${pods[0]}
     # Clients of 2026-07-28 have no way back into a stream: what a killed edge breaks for them has failed.
     [[ $how == unnoticed ]] || modern=0
     start_load "$name" "$LOST_SECONDS" "$modern" || return 0

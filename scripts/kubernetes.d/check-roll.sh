@@ -1,8 +1,7 @@
 # shellcheck shell=bash
 # Everything is replaced under clients, in order: by an upgrade, by a rollback, by evictions.
 
-UPGRADE_SECONDS=150
-AUTOSCALING_SECONDS=200
+UPGRADE_SECONDS=90
 
 # pods_of COMPONENT: their names
 pods_of() {
@@ -29,7 +28,7 @@ check_upgrade() {
     start_load "$name" "$UPGRADE_SECONDS" || return 0
     began=$SECONDS
     must helm-upgrade h upgrade "$RELEASE" "$CHART" -f "$WORK/values.yaml" --set "image.tag=${NEXT_IMAGE#*:}" \
-        --set-string defaults.podAnnotations.trial=upgraded --wait --timeout 140s || { end_load "$name" unnoticed; return 0; }
+        --set-string defaults.podAnnotations.trial=upgraded --wait --timeout 80s || { end_load "$name" unnoticed; return 0; }
     # Ready are the new ones; the old ones may still be leaving.
     must old-pods-gone wait_gone 60 "$old" || true
     local took=$((SECONDS - began))
@@ -42,7 +41,7 @@ check_upgrade() {
 wait_gone() {
     local until=$((SECONDS + $1)) left
     while true; do
-        left=$(comm -12 <(sed 's|^|pod/|' <<<"$2" | sort) <(n get pods -o name | sort))
+        left=$(comm -12 <(sort <<<"$2") <(n get pods -o name | cut -d / -f 2 | sort))
         [[ -n $left ]] || return 0
         ((SECONDS < until)) || { echo "still there after $1 s: $left" && return 1; }
         sleep 1
@@ -54,7 +53,7 @@ check_rollback() {
     old=$(shoal_pods)
     start_load "$name" "$UPGRADE_SECONDS" || return 0
     began=$SECONDS
-    must helm-rollback h rollback "$RELEASE" 1 --wait --timeout 140s || { end_load "$name" unnoticed; return 0; }
+    must helm-rollback h rollback "$RELEASE" 1 --wait --timeout 80s || { end_load "$name" unnoticed; return 0; }
     must old-pods-gone-again wait_gone 60 "$old" || true
     local took=$((SECONDS - began))
     all_replaced "$name" "$old" || true
