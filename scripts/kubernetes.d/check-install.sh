@@ -76,5 +76,5 @@ check_spread() {
 check_helm_test() {
     local began=$SECONDS
     must helm-test h test "$RELEASE" --logs --timeout 120s || return 0
-    pass "helm test" "$((SECONDS - began)) s: $(grep -v '^\(NAME\|LAST\|NAMESPACE\|STATUS\|REVISION\|TEST\|POD LOGS\|Phase\|NOTES\|$\)' "$(log_of helm-test)" | tail -n 1 | cut -c 1-80)"
+    pass "helm test" "tools listed and called through the Service, $((SECONDS - began)) s"
 }

@@ -7,7 +7,7 @@ wait_for() {
     shift 2
     until "$@" >"$LOGS/waiting.log" 2>&1; do
         if ((SECONDS >= until)); then
-            fail "$what" "not there within $seconds s: $(tail -n 1 "$LOGS/waiting.log")"
+            fail "$what" "not done within $seconds s: $(tail -n 1 "$LOGS/waiting.log")"
             return 1
         fi
         sleep 0.3
