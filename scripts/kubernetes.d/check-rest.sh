@@ -1,0 +1,35 @@
+# shellcheck shell=bash
+# Autoscaling, and the end.
+
+check_autoscaling() {
+    local name="autoscaling under load" scalers
+    start_load "$name" 60 || return 0
+    must helm-autoscaling h upgrade "$RELEASE" "$CHART" -f "$WORK/values.yaml" --set "image.tag=${NEXT_IMAGE#*:}" \
+        --set-string defaults.podAnnotations.trial=upgraded --set defaults.autoscaling.enabled=true \
+        --wait --timeout 50s || { end_load "$name" unnoticed; return 0; }
+    scalers=$(n get horizontalpodautoscalers --no-headers | wc -l)
+    [[ $scalers -eq 3 ]] || fail "$name" "$scalers autoscalers, not 3"
+    still_loaded "$name" || true
+    end_load "$name" unnoticed "$scalers autoscalers" || true
+}
+
+# leftovers: objects in the namespace, besides those that Kubernetes keeps in every one, and events of the past
+leftovers() {
+    local kinds
+    kinds=$(k api-resources --verbs list --namespaced -o name | grep -v '^events' | paste -s -d ,)
+    n get "$kinds" --ignore-not-found -o name 2>/dev/null |
+        grep -vx 'serviceaccount/default\|configmap/kube-root-ca.crt'
+}
+
+nothing_left() {
+    local left
+    left=$(leftovers || true)
+    [[ -z $left ]] || { paste -s -d ' ' <<<"still there: $left" && return 1; }
+}
+
+check_uninstall() {
+    local began=$SECONDS
+    must helm-uninstall h uninstall "$RELEASE" --wait --timeout 120s || return 0
+    wait_for 90 "uninstall" nothing_left || return 0
+    pass "uninstall" "nothing left after $((SECONDS - began)) s"
+}

@@ -1,0 +1,36 @@
+# shellcheck shell=bash
+# What the chart is shown to do, in this order.
+
+NAMESPACE=shoal
+RELEASE=trial
+CHART=$ROOT/helm/shoal
+
+# n ARGUMENT…: kubectl in the chart's namespace
+n() { k --namespace "$NAMESPACE" "$@"; }
+
+# h ARGUMENT…: helm in the chart's namespace
+h() {
+    HELM_CACHE_HOME=$WORK/helm HELM_CONFIG_HOME=$WORK/helm HELM_DATA_HOME=$WORK/helm \
+        in_net node1 timeout -k 5 "${HELM_SECONDS:-400}" helm --kubeconfig "$KEYS/admin.kubeconfig" \
+        --namespace "$NAMESPACE" "$@"
+}
+
+# values: what the trial says to the chart, as an operator would
+values() {
+    cat <<YAML
+image: {repository: ${SHOAL_IMAGE%:*}, tag: ${SHOAL_IMAGE#*:}, pullPolicy: Never}
+redis: {bundled: {enabled: true, image: {repository: ${REDIS_IMAGE%:*}, tag: ${REDIS_IMAGE#*:}, pullPolicy: Never}}}
+config: {auth: {allow_anonymous: true}}
+pools: {demo: {backend: demo}}
+test: {tool: echo, arguments: {text: trial}}
+YAML
+}
+
+run_checks() {
+    local check
+    check_install || return 0
+    for check in helm_test upgrade lost budgets autoscaling rollback uninstall; do
+        # What fails counts itself, and the next one is tried all the same.
+        "check_$check" || true
+    done
+}

@@ -1,0 +1,93 @@
+# shellcheck shell=bash
+# Finds, fetches or builds the programs that a cluster consists of.
+
+KUBERNETES_VERSION=$(sed -n 's|^.*k8s.io/kubernetes v\([0-9.]*\).*|\1|p' "$PARTS/go/go.mod")
+HELM_VERSION=$(sed -n 's|^.*helm.sh/helm/v3 v\([0-9.]*\).*|\1|p' "$PARTS/go/go.mod")
+BUILD_SECONDS=3600
+# Debian packages of services: unpacked beside the sources where they are missing, so that no service starts.
+declare -A PACKAGES=(
+    [etcd]=etcd-server
+    [containerd]=containerd
+    [ctr]=containerd
+    [containerd-shim-runc-v2]=containerd
+    [runc]=runc
+    [/usr/lib/cni/bridge]=containernetworking-plugins
+)
+
+# unpack PACKAGE: its files, below $KUBE/debian
+unpack() {
+    local package=$1 directory
+    directory=$(mktemp -d "$WORK/deb.XXXXXX")
+    if [[ -z ${APT_UPDATED:-} ]]; then
+        attempt apt-update "$INSTALL_SECONDS" apt-get update || return 1
+        APT_UPDATED=yes
+    fi
+    # apt gives its rights away when it downloads.
+    chmod 755 "$WORK" && chmod 777 "$directory"
+    (cd "$directory" && attempt "fetch-$package" "$INSTALL_SECONDS" apt-get download "$package") || return 1
+    mkdir -p "$KUBE/debian"
+    attempt "unpack-$package" 60 dpkg-deb -x "$directory"/*.deb "$KUBE/debian"
+}
+
+find_programs() {
+    local program missing=()
+    PATH=$PATH:/usr/sbin:/sbin
+    for program in "${!PACKAGES[@]}"; do
+        command -v "$program" >/dev/null || missing+=("${PACKAGES[$program]}")
+    done
+    PATH=$KUBE/bin:$PATH:$KUBE/debian/usr/bin:$KUBE/debian/usr/sbin
+    CNI_PLUGINS=/usr/lib/cni
+    [[ -x $CNI_PLUGINS/bridge ]] || CNI_PLUGINS=$KUBE/debian/usr/lib/cni
+    export CNI_PLUGINS
+    for program in "${missing[@]}"; do
+        [[ -e $KUBE/debian/usr/share/doc/$program ]] || unpack "$program" || {
+            fail "tools" "needs $program of Debian's archive"
+            return 1
+        }
+    done
+    for program in iptables:iptables openssl:openssl ip:iproute2 conntrack:conntrack unshare:util-linux python3:python3; do
+        command -v "${program%%:*}" >/dev/null || apt_install "${program##*:}" || {
+            fail "tools" "needs ${program%%:*}: apt-get install ${program##*:}"
+            return 1
+        }
+    done
+    have redis || { fail "tools" "$(needs redis)" && return 1; }
+    pass "tools" "etcd $(etcd --version | sed -n 's/^etcd Version: //p'), $(containerd --version | cut -d ' ' -f 1,3)"
+}
+
+# build_kubernetes: every program of the Go module beside this file, unless that was done for the same versions
+build_kubernetes() {
+    local stamp=$KUBE/built package=k8s.io/component-base/version began=$SECONDS flags
+    if ! cat "$PARTS"/go/go.mod "$PARTS"/go/*/*.go | cmp -s - "$stamp"; then
+        have go || { fail "build of Kubernetes" "$(needs go)" && return 1; }
+        echo "building Kubernetes $KUBERNETES_VERSION, which takes some minutes"
+        flags="-s -w -X helm.sh/helm/v3/internal/version.version=v$HELM_VERSION"
+        flags+=" -X $package.gitVersion=v$KUBERNETES_VERSION -X $package.gitTreeState=clean"
+        flags+=" -X $package.gitMajor=1 -X $package.gitMinor=$(cut -d . -f 2 <<<"$KUBERNETES_VERSION")"
+        mkdir -p "$KUBE/bin"
+        # Statically, since some of them run in images that hold nothing else.
+        attempt build-kubernetes "$BUILD_SECONDS" env CGO_ENABLED=0 GOFLAGS=-mod=readonly nice \
+            go build -C "$PARTS/go" -trimpath -ldflags "$flags" -o "$KUBE/bin/" tool ./dns ./pause || {
+            fail "build of Kubernetes" "see below"
+            return 1
+        }
+        cat "$PARTS"/go/go.mod "$PARTS"/go/*/*.go >"$stamp"
+    fi
+    pass "Kubernetes $KUBERNETES_VERSION" "Helm $(helm version --template '{{.Version}}'), $((SECONDS - began)) s"
+}
+
+# find_binaries: Shoal itself, and its clients, who notice everything
+find_binaries() {
+    local target=${CARGO_TARGET_DIR:-$ROOT/target}/release
+    if [[ -z ${KUBE_SHOAL_BIN:-} || -z ${KUBE_ROLL_BIN:-} ]]; then
+        have rust || { fail "build of Shoal" "$(needs rust)" && return 1; }
+        attempt build-shoal "$BUILD_SECONDS" cargo build --release --locked -p shoal-node --bin shoal -p shoal-testkit --bin roll || {
+            fail "build of Shoal" "see below"
+            return 1
+        }
+    fi
+    SHOAL_BIN=${KUBE_SHOAL_BIN:-$target/shoal}
+    ROLL=${KUBE_ROLL_BIN:-$target/roll}
+    export SHOAL_BIN ROLL
+    pass "Shoal" "$("$SHOAL_BIN" --version)"
+}
