@@ -56,6 +56,8 @@ def without_defaults(schema):
 
 
 def refuse(table, member, text):
+    # Last, whether the binary knows it or not.
+    table["properties"].pop(member, None)
     table["properties"][member] = {"description": text, "enum": [text]}
 
 

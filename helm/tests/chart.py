@@ -14,7 +14,17 @@ KUBERNETES = "1.34.0"
 HELM = os.environ.get("HELM", "helm")
 
 # C is several times faster, where PyYAML was built with it.
-Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+    """Refuses a key that comes twice in a map, as Kubernetes does."""
+
+    def construct_mapping(self, node, deep=False):
+        keys = [key.value for key, _ in node.value]
+        twice = {key for key in keys if keys.count(key) > 1}
+        if twice:
+            raise yaml.YAMLError(f"{', '.join(sorted(twice))} twice in one map, {node.start_mark}")
+        return super().construct_mapping(node, deep)
+
+
 Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
@@ -37,7 +47,10 @@ def render(values, kubernetes=KUBERNETES, sets=()):
     done = helm(*words)
     if done.returncode != 0:
         sys.exit(f"FAIL {values.name}: {done.stderr.strip()}")
-    return [part for part in yaml.load_all(done.stdout, Loader) if part]
+    try:
+        return [part for part in yaml.load_all(done.stdout, Loader) if part]
+    except yaml.YAMLError as error:
+        sys.exit(f"FAIL {values.name}: {error}")
 
 
 def pods(objects):

@@ -17,7 +17,7 @@ ROOT = CHART.parent.parent
 NOTES = {
     "trial": ["http://shoal-edge.mcp.svc:80/mcp", "the bundled Redis is for trials", "stateKeys.secret.name is not set"],
     "production": ["http://tools-edge.mcp.svc:80/mcp", "https://mcp.example.com/mcp", "not encrypted"],
-    "gateway": ["http://shoal-edge.mcp.svc:80/tools/mcp"],
+    "gateway": ["http://shoal-edge.mcp.svc:80/tools/mcp", "mcp.example.com/tools/mcp (by the Gateway)"],
     "plain": ["http://shoal-mcp-edge.mcp.svc:8080/mcp"],
 }
 

@@ -6,7 +6,7 @@ GOOD = ["redis.bundled.enabled=true", "config.auth.allow_anonymous=true", "pools
 
 # What is set, and parts of the message.
 BAD = [
-    (["pools.web.backend.http.url=https://example.com"], ["pools", "web", "backend", "http", "no backend for servers behind a URL"]),
+    (["pools.web.backend.http.url=https://example.com"], ["pools", "web", "http", "no backend for servers behind a URL"]),
     (["pools.web.backend.openapi.url=https://example.com"], ["openapi", "no backend for OpenAPI"]),
     (["pools.web.backend=magic"], ["web", "backend", "demo"]),
     (["pools.web.replicas=2"], ["pools.web", "set backend"]),
@@ -15,6 +15,7 @@ BAD = [
     (["pools.Web.backend=demo"], ["Web"]),
     (["pools.a_b.backend=demo", "pools.a-b.backend=demo"], ["another pool"]),
     (["pools.web.foreignWorker=true"], ["pools.web.image.repository"]),
+    (["pools.web.foreignWorker=true", "pools.web.image.repository=a"], ["tag or a digest"]),
     (["pools.web.foreignWorker=true", "pools.web.backend=demo"], ["leave backend out"]),
     (["pools.demo.args={a}"], ["backend.stdio.args"]),
     (["config.pools.demo.backend=demo"], ["set by the chart: use pools"]),
@@ -34,6 +35,8 @@ BAD = [
     (["redis.bundled.enabled=false", "redis.url=redis://user:secret@redis"], ["redis", "url", "pattern"]),
     (["redis.bundled.enabled=false", "redis.url=redis://:$(REDIS_PASSWORD)@redis"], ["redis.passwordSecret.name"]),
     (["config.auth.allow_anonymous=false"], ["auth.tokensSecret.name", "config.auth.allow_anonymous=true"]),
+    (["auth.tokensSecret.name=tokens", "config.auth.mode=none"], ["leave one"]),
+    (["pools.web.backend.stdio.command=npx"], ["pools.web.image.repository", "has the command"]),
     (["tls.enabled=true"], ["tls.secret.name"]),
     (["tls.enabled=true", "tls.certManager.enabled=true"], ["issuerRef.name"]),
     (["ingress.enabled=true"], ["ingress.hosts"]),

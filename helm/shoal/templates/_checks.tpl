@@ -21,6 +21,9 @@
 {{- if and $auth.tokens $v.auth.tokensSecret.name -}}
 {{- fail "bearer tokens are given twice: in config.auth.tokens and by auth.tokensSecret.name; leave one" -}}
 {{- end -}}
+{{- if and (eq ($auth.mode | default "tokens") "none") $v.auth.tokensSecret.name -}}
+{{- fail "auth.tokensSecret.name is set, and config.auth.mode is \"none\": leave one" -}}
+{{- end -}}
 {{- if and $v.tls.enabled (not $v.tls.certManager.enabled) (not $v.tls.secret.name) -}}
 {{- fail "tls.enabled needs a certificate: set tls.certManager.enabled=true, or name its Secret in tls.secret.name" -}}
 {{- end -}}
@@ -29,11 +32,15 @@
 {{- end -}}
 {{- range $pool, $values := $v.pools -}}
 {{- if $values -}}
+{{- with $values.image -}}
+{{- if not (or .tag .digest) }}{{ fail (printf "pools.%s.image needs a tag or a digest" $pool) }}{{ end -}}
+{{- end -}}
 {{- if $values.foreignWorker -}}
 {{- if $values.backend }}{{ fail (printf "pools.%s: a foreign worker brings its own tools; leave backend out" $pool) }}{{ end -}}
 {{- if not ($values.image | default dict).repository }}{{ fail (printf "pools.%s: a foreign worker needs its image: set pools.%s.image.repository" $pool $pool) }}{{ end -}}
 {{- else -}}
 {{- if not $values.backend }}{{ fail (printf "pools.%s: set backend to \"demo\" or {stdio: {command: …}}, or foreignWorker: true for an image that speaks Shoal's gRPC contract itself" $pool) }}{{ end -}}
+{{- if and (kindIs "map" $values.backend) (not ($values.image | default dict).repository) }}{{ fail (printf "pools.%s: Shoal's own image has no programs but Shoal: set pools.%s.image.repository to one that has the command" $pool $pool) }}{{ end -}}
 {{- if or $values.command $values.args }}{{ fail (printf "pools.%s: command and args are for foreignWorker; those of a stdio server are backend.stdio.command and backend.stdio.args" $pool) }}{{ end -}}
 {{- end -}}
 {{- end -}}

@@ -31,6 +31,13 @@
 {{- end -}}
 {{- if eq $role "edge" -}}
 {{- $_ := set $server "listen" (printf "%s:8080" $values.bindAddress) -}}
+{{- with ($config.server | default dict).allowed_hosts -}}
+{{- /* Within the cluster, `helm test` included, clients come by the names of the Service. */ -}}
+{{- $service := printf "%s-edge" (include "shoal.fullname" $.root) -}}
+{{- $inside := printf "%s.%s" $service $.root.Release.Namespace -}}
+{{- $names := list $service $inside (printf "%s.svc" $inside) (printf "%s.svc.cluster.local" $inside) -}}
+{{- $_ := set $server "allowed_hosts" (concat . $names | uniq) -}}
+{{- end -}}
 {{- if $values.auth.tokensSecret.name -}}
 {{- /* The tokens themselves come as SHOAL_AUTH__TOKENS. */ -}}
 {{- $_ := set $config "auth" (mergeOverwrite (dict "mode" "tokens") ($config.auth | default dict)) -}}

@@ -51,7 +51,7 @@ initContainers:
 containers:
   - name: {{ ternary "worker" "shoal" $foreign }}
     {{- if or $foreign $ownImage }}
-    image: {{ include "shoal.image" (dict "image" $c.image "tag" "latest") | quote }}
+    image: {{ include "shoal.image" (dict "image" $c.image) | quote }}
     imagePullPolicy: {{ $c.image.pullPolicy | default "IfNotPresent" }}
     {{- else }}
     image: {{ $shoal | quote }}

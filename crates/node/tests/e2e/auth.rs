@@ -55,3 +55,17 @@ async fn a_session_is_its_principals_alone() {
     assert_eq!(text(&bob.ask(&echo).await), "mine");
     assert_eq!(text(&alice.ask(&echo).await), "mine");
 }
+
+#[tokio::test]
+async fn the_command_line_calls_with_a_token() {
+    let server = server().await;
+    let echo = ["call", "--url", &server.mcp, "echo", r#"{"text":"mine"}"#];
+    let refused = output(&echo, "").await;
+    assert_eq!(refused.code, 1);
+    assert!(refused.stderr.contains("SHOAL_TOKEN"), "{}", refused.stderr);
+    for era in ["modern", "legacy"] {
+        let token = ["--token", "alice's token", "--era", era];
+        let called = output(&[&echo[..], &token].concat(), "").await;
+        assert_eq!(called.stdout, "mine\n", "{era}: {}", called.stderr);
+    }
+}
