@@ -31,9 +31,9 @@ use each (crates/node/src/shutdown.rs), 2 s for last words, and a margin. Of (di
 {{- if not (kindIs "invalid" .component.terminationGracePeriodSeconds) -}}
 {{- int64 .component.terminationGracePeriodSeconds -}}
 {{- else -}}
-{{- $defaults := dict "balancer_delay" "0s" "streams" "2s" "calls" "15s" "sessions" "4s" "workers" "5s" "telemetry" "2s" -}}
+{{- $defaults := dict "balancer_delay" "0s" "streams" "2s" "connections" "6s" "calls" "15s" "sessions" "4s" "workers" "5s" "telemetry" "2s" -}}
 {{- $uses := dict
-    "edge" (dict "balancer_delay" 1 "calls" 1 "streams" 2 "sessions" 2 "telemetry" 1)
+    "edge" (dict "balancer_delay" 1 "connections" 1 "calls" 1 "streams" 2 "sessions" 2 "telemetry" 1)
     "session" (dict "balancer_delay" 1 "calls" 1 "streams" 1 "sessions" 4 "telemetry" 1)
     "worker" (dict "balancer_delay" 1 "calls" 2 "streams" 1 "workers" 1 "telemetry" 1) -}}
 {{- $config := mergeOverwrite (deepCopy .root.Values.config) (deepCopy .component.config) -}}
