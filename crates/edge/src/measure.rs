@@ -7,7 +7,7 @@ use std::time::Instant;
 use axum::extract::ConnectInfo;
 use axum::response::Response;
 use http::request::Parts;
-use http::{HeaderMap, Method, Version};
+use http::{HeaderMap, HeaderName, Method, Version};
 use http_body::Body as _;
 use parking_lot::Mutex;
 use shoal_ports::{AuthError, Principal};
@@ -99,9 +99,9 @@ pub(crate) fn version(version: Version) -> HttpVersion {
 }
 
 /// The span that the HTTP headers name.
-pub(crate) fn parent(headers: &HeaderMap) -> Option<TraceContext> {
-    let text = |name| headers.get(name)?.to_str().ok();
-    TraceContext::parse(text("traceparent")?, text("tracestate"))
+pub(crate) fn parent(given: &HeaderMap) -> Option<TraceContext> {
+    let text = |name: &HeaderName| given.get(name)?.to_str().ok();
+    TraceContext::parse(text(&headers::TRACEPARENT)?, text(&headers::TRACESTATE))
 }
 
 /// Begins the span of a GET or DELETE, which ends with the head of the answer. A POST has the span of its message.

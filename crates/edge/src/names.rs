@@ -9,5 +9,8 @@ pub(crate) static METHOD: HeaderName = HeaderName::from_static(shoal_protocol::M
 pub(crate) static NAME: HeaderName = HeaderName::from_static(shoal_protocol::MCP_NAME);
 pub(crate) static LAST_EVENT_ID: HeaderName =
     HeaderName::from_static(shoal_protocol::LAST_EVENT_ID);
+/// W3C Trace Context.
+pub(crate) static TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+pub(crate) static TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 /// Tells nginx and its kin to pass an event stream on as it comes.
 pub(crate) static ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");

@@ -1,7 +1,7 @@
 //! Spans as OTLP's protobuf, written straight from what was gathered.
 //!
 //! The messages that are generated from OTLP's definitions own their texts: to build them, every name and attribute is
-//! copied, and once more for each attempt to send it. Written at once, when the span ends, a span costs a fourth.
+//! copied, and once more for each attempt to send it. Written at once, when the span ends, a span costs half of that.
 //! `opentelemetry/proto/trace/v1/trace.proto` says what is written here; a test reads it back with those messages.
 
 mod span;

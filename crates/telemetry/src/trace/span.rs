@@ -175,7 +175,16 @@ pub struct Attributes {
     pub(super) gathered: Vec<KeyValue>,
 }
 
+/// Attributes of most spans.
+const USUAL: usize = 8;
+
 impl Attributes {
+    pub(super) fn with_room() -> Self {
+        Self {
+            gathered: Vec::with_capacity(USUAL),
+        }
+    }
+
     /// Adds one; a key is given once.
     pub fn set<T: Recorded + ?Sized>(&mut self, key: Key<T>, value: T::Given<'_>) -> &mut Self {
         if self.gathered.len() < MOST {

@@ -55,7 +55,7 @@ impl Tracer {
             Some(parent) => parent.child(span_id, true),
             None => TraceContext::new(trace_id, span_id, true),
         };
-        let mut gathered = Attributes::default();
+        let mut gathered = Attributes::with_room();
         attributes(&mut gathered);
         let mut running = Running {
             parent,
