@@ -21,8 +21,9 @@ build_static() {
         STATIC=$(realpath "$TEST_SHOAL_BIN")
         return
     fi
+    [[ $(uname -s) == Linux ]] || return 1
     # Not what is shipped (`dist`), which takes twice as long to build.
-    check "deploy: static binary" 3600 env SHOAL_PROFILE=release "$ROOT/deploy/build-static" "$STATIC"
+    check "build: static binary" 3600 env SHOAL_PROFILE=release "$ROOT/deploy/build-static" "$STATIC"
 }
 
 # is_static FILE: whether no loader is needed to run it
@@ -89,8 +90,8 @@ deploy_services() {
         skip "$name" "$(needs redis)"
         return
     fi
-    # The one of the image is best: it brings its own look-up of names.
-    if once build_static; then shoal=$STATIC; elif once build_shoal; then shoal=$SHOAL; else return; fi
+    once build_shoal || return 0
+    shoal=$SHOAL
     mkdir -p "$WORK/services"
     chmod 0755 "$WORK"
     check "$name" 300 unshare --net --mount python3 -B "$ROOT/scripts/deploy/services.py" \
@@ -103,7 +104,8 @@ deploy_systemd() {
         skip "$name" "needs systemd-analyze: apt-get install systemd"
         return
     fi
-    if once build_static; then shoal=$STATIC; elif once build_shoal; then shoal=$SHOAL; else return; fi
+    once build_shoal || return 0
+    shoal=$SHOAL
     # The unit names the program where it is installed; here it is somewhere else.
     mkdir -p "$root"
     sed "s|/usr/local/bin/shoal|$shoal|" "$ROOT/deploy/systemd/shoal@.service" >"$root/shoal@.service"

@@ -16,6 +16,11 @@ build_shoal() {
         SHOAL=$(realpath "$TEST_SHOAL_BIN")
         return
     fi
+    # What the image holds is what is tested, where it can be built: one build for both.
+    if once build_static; then
+        SHOAL=$STATIC
+        return
+    fi
     check "build: release binary" 3600 cargo build --release --locked --package shoal-node || return 1
     local target
     target=$(cargo metadata --format-version 1 --no-deps --locked | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
@@ -68,11 +73,12 @@ start_server() {
 
 # build_cluster: sets CLUSTER, which starts clusters of SHOAL; false if there is none
 build_cluster() {
+    # It only starts processes and passes bytes on, and what it is made of is built for the unit tests already.
     check "build: cluster of the test kit" 3600 \
-        cargo build --release --locked --package shoal-testkit --bin cluster || return 1
+        cargo build --locked --package shoal-testkit --bin cluster || return 1
     local target
     target=$(cargo metadata --format-version 1 --no-deps --locked | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
-    CLUSTER=$target/release/cluster
+    CLUSTER=$target/debug/cluster
 }
 
 # start_cluster NAME ARGUMENT…: edges, session nodes and workers as processes of their own, behind a proxy
