@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use shoal_telemetry::metrics::{
     ActorKind, AppendOutcome, AttachOutcome, AuthOutcome, BeginOutcome, Body, CallOutcome,
-    CircuitState, ClaimOutcome, ClaimReason, Direction, EndReason, EntryKind, Failure,
-    HandOverOutcome, HttpRequest, HttpVersion, LeaseOutcome, LinkKind, NameKind, NodeState,
-    Operation, QueueOutcome, QuotaOutcome, RefusalReason, ResumeOutcome, RetryReason, Role,
-    SessionState, ShedReason, StoreOutcome, StreamKind, TakeOver, Transport, WorkerState, metrics,
+    CertificateValidity, CircuitState, ClaimOutcome, ClaimReason, Direction, EndReason, EntryKind,
+    Failure, HandOverOutcome, HttpRequest, HttpVersion, LeaseOutcome, LinkKind, NameKind,
+    NodeState, Operation, QueueOutcome, QuotaOutcome, RefusalReason, ResumeOutcome, RetryReason,
+    Role, SessionState, ShedReason, StoreOutcome, StreamKind, TakeOver, Transport, WorkerState,
+    metrics,
 };
 
 pub(crate) const MOMENT: Duration = Duration::from_millis(3);
@@ -121,6 +122,13 @@ pub(crate) fn observe_all() {
         registration.forever();
     }
     for registration in all.nodes.observe_lease(|| Some(MOMENT)) {
+        registration.forever();
+    }
+    let validity = || CertificateValidity {
+        not_before: 22,
+        not_after: 45,
+    };
+    for registration in all.tls.observe_certificate(validity) {
         registration.forever();
     }
 }
