@@ -44,8 +44,16 @@ pub struct Remote {
     #[arg(long)]
     pub era: Option<Era>,
     /// How long it may take altogether.
-    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = some_time)]
     pub timeout: Duration,
+}
+
+fn some_time(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(Duration::ZERO) => Err("nothing is done in no time; try 30s".to_owned()),
+        Ok(time) => Ok(time),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// The eras of MCP.

@@ -47,11 +47,15 @@ async fn everything_is_printed_as_json() {
 async fn what_fails_is_said_with_an_exit_code() {
     let server = Server::start(&["--demo"]).await;
     let url = server.mcp.as_str();
+    // Takes longer than the test waits for anything.
+    let slow = r#"{"steps":60,"interval_ms":1000}"#;
+    let hurried = &["call", "--url", url, "--timeout", "300ms", "long_job", slow];
     for (words, code, part) in [
-        (&["call", "--url", url, "nothing"][..], 1, "nothing"),
+        (&hurried[..], 1, "within 300ms (--timeout)"),
+        (&["call", "--url", url, "nothing"], 1, "nothing"),
         (&["call", "--url", url, "echo", "[1]"], 2, "JSON object"),
         (&["tools", "--url", "nonsense"], 2, "http://HOST:PORT/mcp"),
-        (&["tools", "--url", url, "--timeout", "0s"], 1, "--timeout"),
+        (&["tools", "--url", url, "--timeout", "0s"], 2, "--timeout"),
     ] {
         let output = output(words, "").await;
         assert_eq!(output.code, code, "{words:?}: {}", output.stderr);
