@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, StatusCode, Version, header};
+use http::{HeaderMap, Method, StatusCode, header};
 use shoal_ports::Principal;
 use shoal_telemetry::metrics::{RefusalReason, metrics};
 use shoal_telemetry::trace::{InSpan as _, TraceContext};
@@ -113,11 +113,6 @@ async fn serve(edge: &Arc<EdgeState>, endpoint: Endpoint, request: Request) -> R
             }
         }
         Err(refusal) => response = answer::refusal(&refusal.into()),
-    }
-    // The client's next request should reach a node that stays; HTTP/2 says this by other means.
-    if head.version <= Version::HTTP_11 && edge.drain.is_cancelled() {
-        let close = HeaderValue::from_static("close");
-        response.headers_mut().insert(header::CONNECTION, close);
     }
     measure::answered(endpoint.route(edge), &head, began, &response);
     response

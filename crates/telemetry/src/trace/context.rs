@@ -154,11 +154,11 @@ impl TraceContext {
         }
     }
 
-    pub(crate) fn to_otel(&self, is_remote: bool) -> SpanContext {
+    pub(crate) fn to_otel(&self) -> SpanContext {
         let state = (self.state.as_deref())
             .and_then(|text| text.parse::<TraceState>().ok())
             .unwrap_or_default();
-        SpanContext::new(self.trace_id, self.span_id, self.flags, is_remote, state)
+        SpanContext::new(self.trace_id, self.span_id, self.flags, false, state)
     }
 }
 

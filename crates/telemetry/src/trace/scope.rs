@@ -23,7 +23,7 @@ impl Span {
 }
 
 fn log_context(ids: Option<&TraceContext>) -> Option<Context> {
-    ids.map(|ids| Context::new().with_remote_span_context(ids.to_otel(false)))
+    ids.map(|ids| Context::new().with_remote_span_context(ids.to_otel()))
 }
 
 /// The context of the span in whose scope this is called ([`InSpan`], [`Span::in_scope`]); `None` outside of all, and in

@@ -20,7 +20,12 @@ pub(crate) async fn owner(cluster: &Cluster) -> &Member {
 
 #[tokio::test]
 async fn a_call_whose_owner_is_killed_ends_on_the_same_connection() {
-    let cluster = start(small()).await;
+    outlives_its_owner(&start(small()).await).await;
+}
+
+/// Makes a call, kills its owner in the middle, and checks that nothing is missing, nothing runs twice, and the
+/// session goes on.
+pub(crate) async fn outlives_its_owner(cluster: &Cluster) {
     let client = Client::open(cluster.url()).await;
     let arguments = json!({ "nonce": "once", "count": 40, "ms": 100 });
     let mut events = client.stream(1, "steps_once", &arguments).await;
@@ -28,7 +33,7 @@ async fn a_call_whose_owner_is_killed_ends_on_the_same_connection() {
     for _ in 0..5 {
         messages.extend(events.next().await);
     }
-    owner(&cluster).await.kill().await.unwrap();
+    owner(cluster).await.kill().await.unwrap();
     messages.extend(events.rest().await);
 
     let response = messages.last().unwrap();

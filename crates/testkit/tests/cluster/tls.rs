@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 use crate::client::{Client, progress_of, text_of, within};
-use crate::session::owner;
+use crate::session::outlives_its_owner;
 use crate::{small, start};
 
 /// How a peer without TLS begins: HTTP/2, with settings of its own.
@@ -32,18 +32,7 @@ async fn a_call_outlives_its_owner_over_tls() {
     for member in [cluster.edges(), cluster.sessions()].concat() {
         assert_eq!(answer_to_plaintext(member).await, Some(ALERT));
     }
-    let client = Client::open(cluster.url()).await;
-    let arguments = json!({ "nonce": "secured", "count": 40, "ms": 100 });
-    let mut events = client.stream(1, "steps_once", &arguments).await;
-    let mut messages = Vec::new();
-    for _ in 0..5 {
-        messages.extend(events.next().await);
-    }
-    owner(&cluster).await.kill().await.unwrap();
-    messages.extend(events.rest().await);
-    assert_eq!(text_of(messages.last().unwrap()), "secured");
-    assert_eq!(progress_of(&messages), (1..=40).collect::<Vec<_>>());
-    client.echo_patiently(2).await;
+    outlives_its_owner(&cluster).await;
 }
 
 #[tokio::test]
