@@ -27,7 +27,9 @@ class Network:
         self.names = {}
         self.holders = []
         run("ip", "link", "set", "lo", "up")
-        run("ip", "link", "add", "services", "type", "bridge")
+        # Without an address of its own a bridge takes on that of its lowest port: a service that joined would change it,
+        # and those that had asked for it before would send their questions to nobody.
+        run("ip", "link", "add", "services", "address", "02:00:00:00:00:01", "type", "bridge")
         run("ip", "address", "add", f"{GATEWAY}/24", "dev", "services")
         run("ip", "link", "set", "services", "up")
         for name, text in (("resolv.conf", f"nameserver {GATEWAY}\n"), ("hosts", "127.0.0.1 localhost\n"),
