@@ -3,7 +3,7 @@
 //! | | |
 //! |---|---|
 //! | `places` | admission: how many calls run and wait |
-//! | `pool` | ractor's factory, whose actors run them |
+//! | `pool` | the actors that run them |
 //! | `execute` | one call's deadline, cancellation and panics |
 //! | `record` | one call's events, questions and reader |
 //! | `ledger` | which calls can be attached to |
@@ -15,7 +15,6 @@ use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use ractor::concurrency::JoinHandle;
 use shoal_ports::{
     Announcement, BusEvent, Call, CallFailure, CallId, RunningCall, SessionId, Worker, WorkerId,
     WorkerLoad,
@@ -24,6 +23,7 @@ use shoal_protocol::RpcError;
 use shoal_telemetry::metrics::{ShedReason, metrics};
 use shoal_telemetry::trace::{self, Span, TraceContext, attributes as key, names};
 use tokio::sync::{broadcast, watch};
+use tokio::task::JoinHandle;
 
 use crate::backend::{Backend, BackendState};
 
@@ -80,7 +80,7 @@ pub struct WorkerRuntime {
 impl WorkerRuntime {
     /// Starts a worker's actors for a backend that is running.
     pub async fn start(id: WorkerId, config: PoolConfig, backend: Arc<dyn Backend>) -> Arc<Self> {
-        let (pool, stopped) = pool::start(&config, Arc::clone(&backend)).await;
+        let (pool, stopped) = Pool::start(&config, Arc::clone(&backend)).await;
         let mut state = backend.state();
         let announced = announcement_of(&id, &config.pool, &state.borrow_and_update());
         gauges::name(&announced);
@@ -210,8 +210,7 @@ impl Worker for WorkerRuntime {
                 let span = self.runs(&call);
                 call.trace = span.context().cloned();
                 record.runs_in(call.trace.as_ref());
-                let work = Work::new(call, record, place, span);
-                pool::dispatch(&self.pool, work, self.config.queue_age);
+                self.pool.dispatch(Work::new(call, record, place, span));
                 running
             }
         })
@@ -250,7 +249,7 @@ impl Worker for WorkerRuntime {
 impl Drop for WorkerRuntime {
     fn drop(&mut self) {
         // Actors outlive their handles. One that was shut down has stopped already.
-        self.pool.stop(None);
+        self.pool.stop();
     }
 }
 

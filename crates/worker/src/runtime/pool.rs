@@ -1,211 +1,194 @@
-//! The actor pool: ractor's factory, with one actor for each call that can run at once.
+//! The actor pool: one actor for each call that can run at once, and a queue of those that wait for one.
+//!
+//! A call goes straight to an actor that has nothing to do: one message. An actor that ends a call takes the next
+//! from the queue by itself: none. (ractor's factory does the same with three messages through an actor of its own,
+//! which was a tenth of the instructions of a small echo call in one process.)
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use ractor::concurrency::JoinHandle;
-use ractor::factory::queues::DefaultQueue;
-use ractor::factory::routing::QueuerRouting;
-use ractor::factory::{
-    DiscardHandler, DiscardReason, Factory, FactoryArguments, FactoryMessage, FactoryRef, Job,
-    JobOptions, Worker, WorkerBuilder, WorkerId,
-};
-use ractor::{Actor, ActorProcessingErr};
-use shoal_ports::{Call, CallFailure, CallId, CallOutcome};
-use shoal_telemetry::metrics::{self, QueueOutcome, metrics};
-use shoal_telemetry::trace::{InSpan as _, Span};
-use tokio::time::Instant;
+use futures::future::join_all;
+use parking_lot::Mutex;
+use ractor::{Actor, ActorRef};
+use shoal_ports::CallFailure;
+use tokio::task::JoinHandle;
 
 use super::config::PoolConfig;
-use super::execute::{execute, is_late};
-use super::measure::Measure;
-use super::places::Place;
-use super::record::CallRecord;
 use crate::backend::Backend;
+
+mod actor;
+mod queue;
+mod work;
+
+pub(super) use work::Work;
+
+use actor::PoolActor;
+use queue::{Queue, Waiting};
+use work::Parcel;
 
 /// When an overloaded pool may be tried again. A pool that is full now is seldom empty sooner, and
 /// clients that come back in the same second would only be refused again.
 pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// The pool's mailbox.
-pub(super) type Pool = FactoryRef<CallId, Parcel>;
+/// The pool's mailbox. A cheap handle.
+#[derive(Clone)]
+pub(super) struct Pool(Arc<Shared>);
 
-type PoolFactory = Factory<
-    CallId,
-    Parcel,
-    (),
-    PoolActor,
-    QueuerRouting<CallId, Parcel>,
-    DefaultQueue<CallId, Parcel>,
->;
-
-/// Boxed, because the factory moves it from hand to hand.
-pub(super) type Parcel = Box<Work>;
-
-/// A call on its way through the pool. Dropping it ends the call, whatever happened to it.
-pub(super) struct Work {
-    call: Call,
-    record: Arc<CallRecord>,
-    place: Place,
-    /// Ends with the call.
-    span: Span,
+/// What the pool's actors share.
+struct Shared {
+    name: Arc<str>,
+    /// How long a call may wait.
+    queue_age: Duration,
+    state: Mutex<State>,
 }
 
-impl Work {
-    pub(super) fn new(call: Call, record: Arc<CallRecord>, place: Place, span: Span) -> Self {
-        Self {
-            call,
-            record,
-            place,
-            span,
+struct State {
+    /// Actors that have nothing to do; the one that had something last is used first.
+    idle: Vec<ActorRef<Parcel>>,
+    /// Empty while there are idle ones.
+    queue: Queue,
+    /// Every actor of the pool.
+    all: Vec<ActorRef<Parcel>>,
+    closing: Closing,
+}
+
+/// What the pool still does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Closing {
+    /// It takes calls.
+    No,
+    /// What was accepted runs, nothing new is taken.
+    Draining,
+    /// Only what has begun runs.
+    Stopped,
+}
+
+impl Pool {
+    /// Starts the pool's actors; the task ends when all of them have.
+    pub(super) async fn start(
+        config: &PoolConfig,
+        backend: Arc<dyn Backend>,
+    ) -> (Self, JoinHandle<()>) {
+        let shared = Arc::new(Shared {
+            name: Arc::clone(&config.pool),
+            queue_age: config.queue_age,
+            state: Mutex::new(State {
+                idle: Vec::new(),
+                queue: Queue::default(),
+                all: Vec::new(),
+                closing: Closing::No,
+            }),
+        });
+        let mut ends = Vec::new();
+        for _ in 0..config.concurrency.max(1) {
+            let actor = PoolActor {
+                shared: Arc::clone(&shared),
+                backend: Arc::clone(&backend),
+                grace: config.cancel_grace,
+            };
+            let (actor, end) = Actor::spawn(None, actor, ())
+                .await
+                .expect("an actor without a name, whose start cannot fail, starts");
+            ends.push(end);
+            let mut state = shared.state.lock();
+            state.idle.push(actor.clone());
+            state.all.push(actor);
         }
+        let ended = tokio::spawn(async move {
+            join_all(ends).await;
+        });
+        (Self(shared), ended)
     }
 
-    /// The call does not wait any more.
-    fn waited(&self, pool: &str, outcome: QueueOutcome) {
-        if metrics::enabled() {
-            let took = self.record.admitted.elapsed();
-            metrics().pools.waited(pool, took, outcome);
+    /// Has the call run, after those that wait; it waits no longer than the pool's limit or its deadline.
+    pub(super) fn dispatch(&self, work: Work) {
+        let mut state = self.0.state.lock();
+        if state.closing != Closing::No {
+            drop(state);
+            work.shut_out(&self.0.name);
+            return;
         }
-    }
-
-    fn fail(&self, failure: CallFailure) {
-        self.record.finish(CallOutcome::Failed(failure));
-    }
-}
-
-impl Drop for Work {
-    fn drop(&mut self) {
-        if !self.record.has_ended() {
-            self.fail(self.record.lost("its worker was stopped"));
-        }
-    }
-}
-
-/// Starts the pool's actors.
-pub(super) async fn start(
-    config: &PoolConfig,
-    backend: Arc<dyn Backend>,
-) -> (Pool, JoinHandle<()>) {
-    let arguments = FactoryArguments::builder()
-        .worker_builder(Box::new(Builder {
-            pool: Arc::clone(&config.pool),
-            backend,
-            grace: config.cancel_grace,
-        }))
-        .num_initial_workers(config.concurrency.max(1))
-        .router(QueuerRouting::default())
-        // Bounded by admission (`places.rs`), which can refuse a call before it is sent here.
-        .queue(DefaultQueue::default())
-        .discard_handler(Arc::new(Shed {
-            pool: Arc::clone(&config.pool),
-        }) as _)
-        .build();
-    Actor::spawn(None, PoolFactory::default(), arguments)
-        .await
-        .expect("a factory without a name, whose actors start without fail, starts")
-}
-
-/// Sends a call to the pool, to wait no longer than `queue_age` or its deadline.
-pub(super) fn dispatch(pool: &Pool, work: Work, queue_age: Duration) {
-    let left = work.call.deadline.saturating_duration_since(Instant::now());
-    let options = JobOptions::new(Some(queue_age.min(left)));
-    // A stopped pool hands the work back, and dropping it ends the call.
-    drop(pool.dispatch_with_options(work.call.id, Box::new(work), options));
-}
-
-/// Runs what has been accepted and nothing new, then stops the pool.
-pub(super) fn drain(pool: &Pool) {
-    drop(pool.cast(FactoryMessage::DrainRequests));
-}
-
-struct Builder {
-    pool: Arc<str>,
-    backend: Arc<dyn Backend>,
-    grace: Duration,
-}
-
-impl WorkerBuilder<PoolActor, ()> for Builder {
-    fn build(&mut self, _wid: WorkerId) -> (PoolActor, ()) {
-        let actor = PoolActor {
-            pool: Arc::clone(&self.pool),
-            backend: Arc::clone(&self.backend),
-            grace: self.grace,
-        };
-        (actor, ())
-    }
-}
-
-/// One of the pool's actors: runs one call at a time.
-struct PoolActor {
-    pool: Arc<str>,
-    backend: Arc<dyn Backend>,
-    grace: Duration,
-}
-
-impl Worker for PoolActor {
-    type Key = CallId;
-    type Message = Parcel;
-    type State = ();
-    type Arguments = ();
-
-    async fn pre_start(
-        &self,
-        _wid: WorkerId,
-        _pool: &Pool,
-        (): (),
-    ) -> Result<(), ActorProcessingErr> {
-        Ok(())
-    }
-
-    // Never an error: ractor would replace the actor, and the call would be lost.
-    async fn handle(
-        &self,
-        _wid: WorkerId,
-        _pool: &Pool,
-        Job { key, msg: work, .. }: Job<CallId, Parcel>,
-        (): &mut (),
-    ) -> Result<CallId, ActorProcessingErr> {
-        if is_late(&work.call) {
-            work.waited(&self.pool, QueueOutcome::Deadline);
-            work.fail(waited("its deadline"));
-        } else if work.record.begin() {
-            work.waited(&self.pool, QueueOutcome::Dispatched);
-            let _running = work.place.run();
-            let measure = Measure::begin(&self.pool, &work.call);
-            let running = execute(
-                &work.call,
-                &work.record,
-                &*self.backend,
-                self.grace,
-                &measure,
-            );
-            running.in_span(&work.span).await;
-        } else {
-            work.waited(&self.pool, QueueOutcome::Cancelled);
-        }
-        Ok(key)
-    }
-}
-
-/// Ends the calls that the factory throws away.
-struct Shed {
-    pool: Arc<str>,
-}
-
-impl DiscardHandler<CallId, Parcel> for Shed {
-    fn discard(&self, reason: DiscardReason, job: &mut Job<CallId, Parcel>) {
-        let (outcome, failure) = match reason {
-            DiscardReason::Shutdown => {
-                let reason = "the worker is shutting down".to_owned();
-                (QueueOutcome::Shed, CallFailure::NotExecuted { reason })
+        let Some(actor) = state.idle.pop() else {
+            let waiting = Waiting::new(Box::new(work), self.0.queue_age);
+            if state.queue.push(waiting) {
+                tokio::spawn(sweep(Arc::clone(&self.0)));
             }
-            _ if is_late(&job.msg.call) => (QueueOutcome::Deadline, waited("its deadline")),
-            _ => (QueueOutcome::Shed, waited("the limit")),
+            return;
         };
-        job.msg.waited(&self.pool, outcome);
-        job.msg.fail(failure);
-        tracing::debug!(call = %job.key, pool = %self.pool, ?reason, "call shed");
+        drop(state);
+        // An actor that was killed hands the work back, and dropping it ends the call.
+        drop(actor.cast(Box::new(work)));
+    }
+
+    /// Runs what has been accepted and nothing new, then stops the pool.
+    pub(super) fn drain(&self) {
+        self.close(Closing::Draining);
+    }
+
+    /// Ends what waits, and stops the actors once they have ended what they run.
+    pub(super) fn stop(&self) {
+        self.close(Closing::Stopped);
+    }
+
+    /// Stops the actors at once, whatever they run.
+    pub(super) fn kill(&self) {
+        self.stop();
+        for actor in &self.0.state.lock().all {
+            actor.kill();
+        }
+    }
+
+    fn close(&self, how: Closing) {
+        let mut state = self.0.state.lock();
+        state.closing = how;
+        let idle = std::mem::take(&mut state.idle);
+        let left = match how {
+            Closing::Stopped => state.queue.take(),
+            _ => Vec::new(),
+        };
+        drop(state);
+        for actor in idle {
+            actor.stop(None);
+        }
+        // Each ends the call that it is of.
+        drop(left);
+    }
+}
+
+impl Shared {
+    /// What `actor`, which has nothing to do, does next; with nothing it is idle from now on.
+    fn next(&self, actor: &ActorRef<Parcel>) -> Option<Parcel> {
+        let mut expired = Vec::new();
+        let mut state = self.state.lock();
+        let next = state.queue.pop(&mut expired);
+        if next.is_none() {
+            match state.closing {
+                Closing::No => state.idle.push(actor.clone()),
+                Closing::Draining | Closing::Stopped => actor.stop(None),
+            }
+        }
+        drop(state);
+        self.shed(expired);
+        next
+    }
+
+    fn shed(&self, expired: Vec<Parcel>) {
+        for work in expired {
+            work.shed(&self.name);
+        }
+    }
+}
+
+/// Sheds what has waited too long, until nothing waits.
+async fn sweep(shared: Arc<Shared>) {
+    let mut waits = true;
+    while waits {
+        tokio::time::sleep(queue::SWEEP).await;
+        let mut state = shared.state.lock();
+        let expired = state.queue.expire();
+        waits = state.queue.is_swept();
+        drop(state);
+        shared.shed(expired);
     }
 }
 

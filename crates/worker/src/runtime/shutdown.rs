@@ -3,13 +3,13 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ractor::concurrency::JoinHandle;
 use shoal_ports::Announcement;
 use shoal_protocol::RawObject;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::WorkerRuntime;
 use super::record::CallRecord;
-use super::{WorkerRuntime, pool};
 
 /// How often a drain names the calls that it waits for.
 const REPORT: Duration = Duration::from_secs(5);
@@ -21,7 +21,7 @@ impl WorkerRuntime {
     /// shuts the backend down. The log names whoever is still busy, every few seconds and at the end.
     pub async fn shutdown(&self, deadline: Instant) {
         self.withdraw();
-        pool::drain(&self.pool);
+        self.pool.drain();
         // A second shutdown finds nothing to wait for.
         let stopped = self.stopped.lock().take();
         if let Some(mut stopped) = stopped
