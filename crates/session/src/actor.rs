@@ -3,17 +3,22 @@
 //! `handle` never waits: effects run in the tasks that sent the input.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use shoal_ports::{ServerFacts, shown};
-use shoal_protocol::{RawJson, RawObject, Revision};
+use shoal_protocol::{RawJson, RawObject, RequestId, Revision};
 use tokio::sync::watch;
 
 use crate::state::{CallSlot, Effect, Input, SessionState};
 
 /// Characters of a client's name and version that operators see.
 const LONGEST_CLIENT: usize = 96;
+
+/// So many ended requests are kept for an actor that is told nothing else: each keeps what its call was.
+const MOST_ENDED: usize = 16;
 
 /// A session's actor.
 pub(crate) struct SessionActor;
@@ -24,6 +29,8 @@ pub(crate) enum SessionMsg {
     Apply(Input, RpcReplyPort<Reply>),
     /// Apply an input whose effect is known to be nothing to act on.
     Note(Input),
+    /// Forget the requests that have ended.
+    Tidy,
     /// Report the record, to be stored.
     Snapshot(RpcReplyPort<Bytes>),
     /// If nothing is going on, stop taking inputs and report the record.
@@ -51,12 +58,30 @@ pub(crate) struct ActorState {
 /// What others may read without asking the actor.
 #[derive(Default)]
 pub(crate) struct Shared {
-    /// Requests in flight.
-    pub(crate) in_flight: std::sync::atomic::AtomicUsize,
+    /// Requests in flight, as the actor knows them.
+    known: AtomicUsize,
+    /// Those of them that have ended meanwhile.
+    ended: Mutex<Vec<RequestId>>,
     /// The negotiated revision.
     pub(crate) revision: std::sync::OnceLock<Revision>,
     /// Name and version of the client, as operators see them.
     pub(crate) client: std::sync::OnceLock<Arc<str>>,
+}
+
+impl Shared {
+    /// Requests in flight.
+    pub(crate) fn in_flight(&self) -> usize {
+        let ended = self.ended.lock();
+        let known = self.known.load(Ordering::Relaxed);
+        known.saturating_sub(ended.len())
+    }
+
+    /// Notes that a request has ended; true where the actor should be told so now.
+    pub(crate) fn ended(&self, request: RequestId) -> bool {
+        let mut ended = self.ended.lock();
+        ended.push(request);
+        ended.len() == MOST_ENDED
+    }
 }
 
 /// What an actor starts from.
@@ -97,6 +122,7 @@ impl Actor for SessionActor {
         message: SessionMsg,
         state: &mut ActorState,
     ) -> Result<(), ActorProcessingErr> {
+        state.forget_ended();
         // A reply nobody waits for any more is no error, and an error here would lose the session.
         match message {
             SessionMsg::Apply(input, reply) => {
@@ -105,6 +131,7 @@ impl Actor for SessionActor {
             SessionMsg::Note(input) => {
                 state.apply(input);
             }
+            SessionMsg::Tidy => {}
             SessionMsg::Snapshot(reply) => {
                 let _ = reply.send(state.session.record().to_bytes());
             }
@@ -133,11 +160,19 @@ impl ActorState {
         Reply::Effect(effect)
     }
 
+    fn forget_ended(&mut self) {
+        // Under the lock, so that nobody counts one that has ended as in flight, or counts its end twice.
+        let mut ended = self.shared.ended.lock();
+        for request in ended.drain(..) {
+            self.session.ended(&request);
+        }
+        let in_flight = self.session.in_flight();
+        self.shared.known.store(in_flight, Ordering::Relaxed);
+    }
+
     fn publish(&mut self) {
         let in_flight = self.session.in_flight();
-        self.shared
-            .in_flight
-            .store(in_flight, std::sync::atomic::Ordering::Relaxed);
+        self.shared.known.store(in_flight, Ordering::Relaxed);
         if self.shared.revision.get().is_none()
             && let Some(revision) = self.session.revision()
         {

@@ -29,7 +29,7 @@ use tokio::time::Instant;
 use crate::config::SessionConfig;
 use crate::live::LiveSession;
 use crate::measure::Journaled;
-use crate::state::{AdmittedCall, CallSlot, Input, question_id};
+use crate::state::{AdmittedCall, CallSlot, question_id};
 use crate::streams::Tail;
 
 /// What a call needs of its node.
@@ -178,8 +178,8 @@ impl InFlight {
                 true => "moved",
                 false => "unanswered",
             };
-            self.slot.leave_questions(why);
-            self.live.note(Input::Ended(self.request.clone()));
+            self.slot.leave(why);
+            self.live.ended(&self.request);
         }
     }
 

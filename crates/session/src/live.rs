@@ -9,7 +9,7 @@ use ractor::rpc::CallResult;
 use shoal_ports::{
     Epoch, GatewayError, LogError, Principal, SessionId, SessionTransport, StoreError,
 };
-use shoal_protocol::Revision;
+use shoal_protocol::{RequestId, Revision};
 use tokio_util::sync::CancellationToken;
 
 use crate::actor::{Reply, SessionMsg, Shared};
@@ -74,6 +74,16 @@ impl LiveSession {
     pub(crate) fn note(&self, input: Input) {
         // A session that is gone needs no notes.
         let _ = self.actor.cast(SessionMsg::Note(input));
+    }
+
+    /// A request has been answered, or never will be: its id is free again.
+    ///
+    /// The actor learns of it with whatever it is told next, rather than being woken for every call's end.
+    pub(crate) fn ended(&self, request: &RequestId) {
+        if self.shared.ended(request.clone()) {
+            // A session that is gone needs no notes.
+            let _ = self.actor.cast(SessionMsg::Tidy);
+        }
     }
 
     /// Another node owns the session, or nobody knows: nothing is written here any more.

@@ -79,8 +79,6 @@ pub(crate) enum Input {
     },
     /// A change of what the session keeps has been stored.
     Kept(Change),
-    /// A request has its answer.
-    Ended(RequestId),
     /// A subscribed resource changed.
     ResourceUpdated { uri: String, params: RawJson },
     /// The server's lists may have changed.
@@ -227,10 +225,6 @@ impl SessionState {
             Input::StateAsked { request, asked } => self.state_asked(&request, asked),
             Input::Kept(change) => {
                 self.keep(change);
-                Effect::None
-            }
-            Input::Ended(request) => {
-                self.ended(&request);
                 Effect::None
             }
             Input::ResourceUpdated { uri, params } => self.resource_updated(uri, &params),

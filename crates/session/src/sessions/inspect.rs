@@ -184,7 +184,7 @@ impl<'a> Known<'a> {
     }
 
     fn report(&self, now: u64) -> SessionReport {
-        let in_flight = |live: &LiveSession| live.shared.in_flight.load(Ordering::Relaxed);
+        let in_flight = |live: &LiveSession| live.shared.in_flight();
         SessionReport {
             id: self.id.to_string(),
             principal: mark_of(self.principal),

@@ -224,11 +224,7 @@ impl Node {
         SessionsStatus {
             live: self.live.len(),
             passive: self.passive.len(),
-            in_flight: self
-                .live
-                .iter()
-                .map(|live| load(&live.shared.in_flight))
-                .sum(),
+            in_flight: self.live.iter().map(|live| live.shared.in_flight()).sum(),
             streams: load(&self.counters.open),
             resumed: load(&self.counters.resumed),
             history_gone: load(&self.counters.gone),

@@ -168,7 +168,8 @@ impl SessionState {
         }
     }
 
-    pub(super) fn ended(&mut self, request: &RequestId) {
+    /// A request has its answer, or will never have one.
+    pub(crate) fn ended(&mut self, request: &RequestId) {
         if let Some(slot) = self.calls.remove(request) {
             self.record.kept.forget(slot.call());
         }

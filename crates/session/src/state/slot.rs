@@ -81,9 +81,10 @@ impl CallSlot {
         }
     }
 
-    /// Whatever the client has not answered it will not answer here; `why` in a word.
-    pub(crate) fn leave_questions(&self, why: &'static str) {
-        let asked = std::mem::take(&mut self.state.lock().asked);
+    /// The call has ended, or goes on elsewhere: whatever the client has not answered it will not answer here; `why`
+    /// in a word. What the call was is let go.
+    pub(crate) fn leave(&self, why: &'static str) {
+        let SlotState { asked, .. } = std::mem::take(&mut *self.state.lock());
         for (_, mut span) in asked {
             span.record_error(why);
         }

@@ -110,7 +110,7 @@ fn a_duplicate_id_in_flight_is_refused_and_free_again_after_the_answer() {
     let call = || request(7, Method::ToolsCall, "{}");
     assert!(matches!(session.apply(call(), &facts()), Effect::Run(_)));
     assert_eq!(error_of(&session.apply(call(), &facts())), -32600);
-    session.apply(Input::Ended(RequestId::from_number(7)), &facts());
+    session.ended(&RequestId::from_number(7));
     assert!(matches!(session.apply(call(), &facts()), Effect::Run(_)));
 }
 
@@ -321,7 +321,7 @@ fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
                 }
             }
             Step::End(id) => {
-                session.apply(Input::Ended(RequestId::from_number(id)), &facts());
+                session.ended(&RequestId::from_number(id));
                 in_flight.remove(&id);
                 for (_, call, _, runs) in &mut asked {
                     *runs &= *call != id;

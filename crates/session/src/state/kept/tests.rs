@@ -132,7 +132,7 @@ fn lowered_limits_let_values_shrink() {
 fn a_call_that_has_ended_keeps_nothing() {
     let mut session = with_calls(1);
     carry_out(&mut session, 0, set("a", "1"));
-    session.apply(Input::Ended(RequestId::from_number(0)), &facts());
+    session.ended(&RequestId::from_number(0));
     error(carry_out(&mut session, 0, set("a", "2")));
     assert!(session.record().kept.done.is_empty());
 }
