@@ -1,17 +1,13 @@
 //! The checks that a call must pass before a worker sees it, and the pool that it goes to.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::Value;
 use shoal_ports::{CallFailure, CallOutcome};
-use shoal_protocol::{Era, Method, RawJson, RawObject, Revision, RpcError, members};
+use shoal_protocol::{Era, Method, RawJson, RawObject, Revision, RpcError};
 
 use crate::catalog::{OfferedTool, Tool, problems};
 use crate::pools::View;
-
-/// Up to this many members, comparing each with each is cheaper than a set.
-const FEW_MEMBERS: usize = 16;
 
 /// Where a call goes, with the parameters as its backend knows them.
 pub(crate) struct Route {
@@ -46,25 +42,7 @@ impl From<RpcError> for Refused {
 /// Refuses parameters with a repeated member: two parsers could each take another one, and what was
 /// checked here would not be what the backend reads.
 pub(crate) fn check_members(params: Option<&RawJson>) -> Result<(), RpcError> {
-    let Some(params) = params else {
-        return Ok(());
-    };
-    let text = params.to_bytes();
-    let keys: Vec<_> = members(&text)
-        .map(|(key, _)| match key.contains(&b'\\') {
-            false => key,
-            true => {
-                let name = RawJson::from_valid(key).string().unwrap_or_default();
-                RawJson::of(&name).into_bytes()
-            }
-        })
-        .collect();
-    let repeated = if keys.len() <= FEW_MEMBERS {
-        (1..keys.len()).any(|at| keys[..at].contains(&keys[at]))
-    } else {
-        keys.iter().collect::<HashSet<_>>().len() < keys.len()
-    };
-    if repeated {
+    if params.is_some_and(RawJson::repeats_a_member) {
         return Err(RpcError::invalid_params("params must not repeat a member"));
     }
     Ok(())
@@ -85,8 +63,7 @@ pub(crate) fn route(
     if revision.era() == Era::Legacy {
         // Rounds are a matter between Shoal and the backend there; a state that comes from a legacy
         // client was sealed by nobody.
-        edit.remove("inputResponses");
-        edit.remove("requestState");
+        edit.remove_all(&["inputResponses", "requestState"]);
     }
     let mut called = None;
     let pool = match method {
@@ -245,9 +222,11 @@ impl<'a> Edit<'a> {
             .ok_or_else(|| RpcError::invalid_params(format!("params.{name} must be a string")))
     }
 
-    fn remove(&mut self, name: &str) {
-        if self.get(name).is_some() {
-            self.change().remove(name);
+    fn remove_all(&mut self, names: &[&str]) {
+        if self.given.is_some_and(|given| given.has_any(names)) {
+            for name in names {
+                self.change().remove(name);
+            }
         }
     }
 

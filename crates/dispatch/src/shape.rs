@@ -1,7 +1,9 @@
 //! The shape of a result for the era of its caller, spliced into the backend's own text.
 
+use std::sync::LazyLock;
+
 use bytes::{BufMut, Bytes, BytesMut};
-use memchr::memmem;
+use memchr::memmem::Finder;
 use shoal_ports::CallOutcome;
 use shoal_protocol::{Era, Method, RawJson, RawObject, SERVER_INFO, code, members};
 
@@ -170,7 +172,8 @@ impl Found {
 /// A result as before 2026-07-28. Nearly all have no `resultType`, and searching is much cheaper
 /// than taking apart.
 fn without_result_type(result: RawJson) -> RawJson {
-    if memmem::find(result.as_bytes(), RESULT_TYPE).is_none() {
+    static SEARCH: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(RESULT_TYPE));
+    if SEARCH.find(result.as_bytes()).is_none() {
         return result;
     }
     let mut object = RawObject::of(&result).unwrap_or_default();

@@ -1,11 +1,15 @@
 //! Reading and editing the members of a JSON object without touching the rest of its text.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use bytes::{BufMut, Bytes, BytesMut};
 
 use crate::RawJson;
 use crate::depth::end_of_string;
+
+/// Up to this many members, comparing each with each is cheaper than a set.
+const FEW_MEMBERS: usize = 16;
 
 /// The members of a valid JSON object, as (raw key with its quotes, raw value).
 ///
@@ -46,6 +50,38 @@ impl RawJson {
         let mut spans = spans(text);
         let (_, value) = spans.find(|(key, _)| key_is(&text[key.clone()], name))?;
         Some(self.part(value))
+    }
+}
+
+impl RawJson {
+    /// Whether an object has any of these members.
+    pub fn has_any(&self, names: &[&str]) -> bool {
+        let text = self.as_bytes();
+        spans(text).any(|(key, _)| names.iter().any(|name| key_is(&text[key.clone()], name)))
+    }
+
+    /// Whether an object has two members of one name, however each is written.
+    pub fn repeats_a_member(&self) -> bool {
+        let text = self.as_bytes();
+        let mut seen: [&[u8]; FEW_MEMBERS] = [&[]; FEW_MEMBERS];
+        for (at, (key, _)) in spans(text).enumerate() {
+            let key = &text[key];
+            if at == FEW_MEMBERS || key.contains(&b'\\') {
+                return self.repeats_one_of_many();
+            }
+            if seen[..at].contains(&key) {
+                return true;
+            }
+            seen[at] = key;
+        }
+        false
+    }
+
+    fn repeats_one_of_many(&self) -> bool {
+        let text = self.as_bytes();
+        let name = |key: Range<usize>| serde_json::from_slice::<String>(&text[key]).ok();
+        let mut seen = HashSet::new();
+        !spans(text).all(|(key, _)| seen.insert(name(key)))
     }
 }
 
@@ -197,6 +233,36 @@ fn quoted(name: &str) -> Bytes {
 mod tests {
     use super::RawObject;
     use crate::RawJson;
+
+    #[test]
+    fn repeated_members_are_found_however_they_are_written() {
+        let json = |text: &str| RawJson::parse_text(text.to_owned().into()).unwrap();
+        for text in [
+            r#"{"a":1,"b":{"a":2},"c":"a"}"#,
+            "{}",
+            "[1]",
+            r#"{"\u0061":1,"b":2}"#,
+        ] {
+            assert!(!json(text).repeats_a_member(), "{text}");
+        }
+        for text in [r#"{"a":1,"b":{},"a":2}"#, r#"{"a":1,"\u0061":2}"#] {
+            assert!(json(text).repeats_a_member(), "{text}");
+        }
+        let many = |last: &str| {
+            let members: Vec<String> = (0..40).map(|at| format!(r#""m{at}":{at}"#)).collect();
+            json(&format!(r#"{{{},"{last}":0}}"#, members.join(",")))
+        };
+        assert!(many("m20").repeats_a_member());
+        assert!(!many("m40").repeats_a_member());
+    }
+
+    #[test]
+    fn members_are_found_among_many_names() {
+        let json = RawJson::from_static(r#"{"a":{"c":1},"\u0062":2}"#);
+        assert!(json.has_any(&["x", "b"]));
+        assert!(!json.has_any(&["c", "x"]));
+        assert!(!RawJson::from_static("[]").has_any(&["a"]));
+    }
 
     #[test]
     fn untouched_members_keep_their_bytes() {

@@ -1,6 +1,8 @@
 //! Reading and writing `InputRequiredResult` (2026-07-28, Multi Round-Trip Requests).
 
-use memchr::memmem;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 use shoal_protocol::{Method, RawJson, RawObject, RpcError};
 
 /// What a backend returned instead of a result.
@@ -29,7 +31,8 @@ impl InputRequired {
     /// -32603 when the backend broke the rules.
     pub(super) fn read(method: &Method, result: &RawJson) -> Result<Option<Self>, RpcError> {
         // Searching is much cheaper than taking apart, and nearly every result ends here.
-        if memmem::find(result.as_bytes(), b"input_required").is_none() {
+        static SEARCH: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("input_required"));
+        if SEARCH.find(result.as_bytes()).is_none() {
             return Ok(None);
         }
         let Some(object) = RawObject::of(result) else {

@@ -163,8 +163,7 @@ impl Pending {
 
     /// Whether this is, or holds, the result of a tool that failed (`isError`).
     fn tool_failed(&self, text: &[u8]) -> bool {
-        static SEARCH: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(IS_ERROR));
-        if self.subject.method != Method::ToolsCall || SEARCH.find(text).is_none() {
+        if self.subject.method != Method::ToolsCall || !may_say_failed(text) {
             return false;
         }
         let Ok(whole) = RawJson::parse_text(text.to_vec().into()) else {
@@ -174,6 +173,18 @@ impl Pending {
         let failed = result.member(IS_ERROR);
         failed.is_some_and(|failed| failed.as_str() == "true")
     }
+}
+
+/// Whether the text may hold an `isError` that is `true`, somewhere: most results say `false`, and searching is much
+/// cheaper than taking apart.
+fn may_say_failed(text: &[u8]) -> bool {
+    static SEARCH: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(IS_ERROR));
+    SEARCH.find_iter(text).any(|at| {
+        let after = &text[at + IS_ERROR.len()..];
+        let mut value =
+            (after.iter()).skip_while(|it| matches!(it, b'"' | b':') || it.is_ascii_whitespace());
+        value.next() == Some(&b't')
+    })
 }
 
 fn request(message: &Message) -> Option<&Request> {
