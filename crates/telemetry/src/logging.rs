@@ -24,8 +24,9 @@ use quiet::Quiet;
 use repeats::Gate;
 pub(crate) use repeats::Repeats;
 
-/// What is logged when nobody says otherwise: rmcp reports every request at `info`.
-pub const DEFAULT_FILTER: &str = "info,rmcp=warn";
+/// What is logged when nobody says otherwise: rmcp reports every request at `info`, and ractor has a span around each
+/// of its actors that is entered whenever the actor does anything.
+pub const DEFAULT_FILTER: &str = "info,rmcp=warn,ractor=warn";
 
 /// How a log line looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
