@@ -107,7 +107,7 @@ impl Run<'_> {
                 "other work on the machine",
                 others / seconds,
                 "cores",
-                Better::Lower,
+                Better::Neither,
             );
         }
     }

@@ -13,6 +13,9 @@ use crate::outcome::Series;
 /// The time between two looks.
 const PERIOD: Duration = Duration::from_secs(1);
 
+/// A shorter time between two looks, in seconds, says nothing.
+const LEAST_S: f64 = 0.05;
+
 /// The series, of which the first lines up with the first name, and so on.
 const SERIES: [(&str, &str); 6] = [
     ("throughput", "calls/s"),
@@ -79,7 +82,7 @@ impl<P: Fn(&str)> Watch<'_, P> {
             }
             let reading = self.read();
             let elapsed = (reading.at - last.at).as_secs_f64();
-            if elapsed > 0.0 {
+            if elapsed > LEAST_S {
                 let at = (reading.at - self.stages.began).as_secs_f64();
                 let rate = (reading.calls - last.calls) as f64 / elapsed;
                 let values = self.look(rate, last.at);

@@ -1,21 +1,20 @@
 //! The pages: of results, each by itself, and of a comparison.
 
-use std::collections::BTreeMap;
+mod plots;
+
 use std::fmt::Write;
+
+use plots::{percentiles, plots, tail};
 
 use super::compare::Comparison;
 use super::html::{self, escape, folded, table};
 use super::number::{quantile, short, time_us};
-use super::plot::{Line, Plot};
+use super::plot::Line;
 use super::read::Named;
-use super::scale::Scale;
-use crate::outcome::{Better, Distribution, Outcome, Series};
+use crate::outcome::{Better, Outcome};
 
 /// How many figures stand out at the top; the others follow in a table.
 const HEADLINES: usize = 8;
-
-/// Latencies this many times apart are shown by factors.
-const FAR_APART: f64 = 20.0;
 
 /// The page of `results`.
 pub(super) fn of_results(results: &[Named]) -> String {
@@ -160,6 +159,14 @@ fn figures(outcome: &Outcome) -> String {
         .figures
         .iter()
         .partition(|figure| figure.better != Better::Neither);
+    for (name, value) in headline_latencies(outcome) {
+        let _ = write!(
+            html,
+            "<li><b>{}</b><span>{}</span></li>",
+            escape(&value),
+            escape(&name)
+        );
+    }
     for figure in judged.iter().take(HEADLINES) {
         let _ = write!(
             html,
@@ -189,101 +196,18 @@ fn figures(outcome: &Outcome) -> String {
     html
 }
 
-fn plots(outcome: &Outcome) -> String {
-    let mut html = String::from("<div class=\"plots\">\n");
-    let lines = outcome.latencies.iter().filter(|latency| latency.count > 0);
-    let lines: Vec<Line> = lines
-        .map(|latency| tail(&format!("{} ({})", latency.name, latency.count), latency))
-        .collect();
-    if !lines.is_empty() {
-        html.push_str(&percentiles("Latency by percentile", lines));
-    }
-    let mut by_unit: BTreeMap<&str, Vec<&Series>> = BTreeMap::new();
-    for series in outcome
-        .series
+/// The median and the tail of the first latency.
+fn headline_latencies(outcome: &Outcome) -> Vec<(String, String)> {
+    let Some(latency) = outcome.latencies.iter().find(|latency| latency.count > 0) else {
+        return Vec::new();
+    };
+    let shown = latency
+        .quantiles_us
         .iter()
-        .filter(|series| !series.points.is_empty())
-    {
-        by_unit.entry(&series.unit).or_default().push(series);
-    }
-    // In the order in which the scenario wrote them, not that of their units.
-    for series in &outcome.series {
-        if let Some(all) = by_unit.remove(series.unit.as_str()) {
-            html.push_str(&over_time(&series.unit, &all, outcome));
-        }
-    }
-    html.push_str("</div>\n");
-    html
-}
-
-fn tail(name: &str, latency: &Distribution) -> Line {
-    Line {
-        name: name.to_owned(),
-        points: latency.quantiles_us.clone(),
-    }
-}
-
-fn percentiles(title: &str, lines: Vec<Line>) -> String {
-    let values = lines
-        .iter()
-        .flat_map(|line| line.points.iter().map(|(_, us)| *us));
-    let y = Scale::log(values);
-    let plot = Plot {
-        title: title.to_owned(),
-        x_name: "percentile; each nine is as wide as any other",
-        y_name: "latency",
-        x: Scale::Tail,
-        y,
-        x_text: quantile,
-        y_text: time_us,
-        lines,
-        marks: &[],
-    };
-    plot.figure()
-}
-
-fn over_time(unit: &str, series: &[&Series], outcome: &Outcome) -> String {
-    let values = || {
-        series
-            .iter()
-            .flat_map(|series| series.points.iter().map(|(_, value)| *value))
-    };
-    let most = values().fold(0.0, f64::max);
-    let least = values()
-        .filter(|value| *value > 0.0)
-        .fold(f64::INFINITY, f64::min);
-    let is_time = matches!(unit, "µs" | "ms" | "s");
-    let y = if is_time && most / least > FAR_APART {
-        Scale::log(values())
-    } else {
-        Scale::linear(values())
-    };
-    let times = series
-        .iter()
-        .flat_map(|series| series.points.iter().map(|(at, _)| *at));
-    let title = match series {
-        [one] => one.name.clone(),
-        _ => format!(
-            "Over time, in {}",
-            if unit.is_empty() { "numbers" } else { unit }
-        ),
-    };
-    let lines = series.iter().map(|series| Line {
-        name: series.name.clone(),
-        points: series.points.clone(),
-    });
-    let plot = Plot {
-        title,
-        x_name: "seconds since the run began",
-        y_name: unit,
-        x: Scale::linear(times),
-        y,
-        x_text: short,
-        y_text: short,
-        lines: lines.collect(),
-        marks: &outcome.marks,
-    };
-    plot.figure()
+        .filter(|(at, _)| [0.5, 0.99, 0.999].contains(at));
+    shown
+        .map(|(at, us)| (format!("{}, {}", latency.name, quantile(*at)), time_us(*us)))
+        .collect()
 }
 
 #[cfg(test)]

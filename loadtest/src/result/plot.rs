@@ -16,8 +16,8 @@ const BELOW: f64 = 40.0;
 const ABOVE: f64 = 18.0;
 const RIGHT: f64 = 16.0;
 
-/// Kinds of lines that can be told apart; more than that share them.
-const KINDS: usize = 6;
+/// Kinds of lines that can be told apart; lines beyond share them.
+pub(super) const KINDS: usize = 6;
 
 /// So many points or fewer are drawn as points too.
 const FEW: usize = 40;
@@ -48,7 +48,9 @@ impl Plot<'_> {
         let title = escape(&self.title);
         let mut html = format!("<figure><figcaption>{title}</figcaption>\n{}", self.svg());
         html.push_str("<ul class=\"legend\">");
-        for (place, line) in self.lines.iter().enumerate() {
+        // A single line is called what the plot is called.
+        let named = self.lines.len() > 1 || self.lines.iter().any(|line| line.name != self.title);
+        for (place, line) in self.lines.iter().enumerate().filter(|_| named) {
             let _ = write!(
                 html,
                 "<li><svg viewBox=\"0 0 36 10\" aria-hidden=\"true\"><path class=\"curve k{}\" d=\"M0 5H36\"/></svg>{}</li>",
@@ -58,7 +60,7 @@ impl Plot<'_> {
         }
         html.push_str("</ul>");
         if !self.marks.is_empty() {
-            html.push_str("<ol class=\"soft\">");
+            html.push_str("<ol class=\"marks\">");
             for mark in self.marks {
                 let _ = write!(
                     html,

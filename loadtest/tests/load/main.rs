@@ -3,11 +3,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed test is the report")]
 
+mod run;
 mod server;
 
-use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::Output;
 
+use run::{figure, file, latency, load, load_until, loadtest, said};
 use serde_json::Value;
 use server::Fault;
 
@@ -15,119 +16,72 @@ const EVERYTHING: &str =
     "echo=4,payload:8KiB=2,progress:5=2,elicitation=2,task=1,journaled=2,count=2,update=1";
 const MODERN: &str = "echo=4,payload:8KiB=2,progress:5=2,elicitation=2,journaled=2,update=1";
 
-/// Runs this program and waits for it.
-async fn loadtest(arguments: Vec<String>) -> Output {
-    let run = move || {
-        Command::new(env!("CARGO_BIN_EXE_loadtest"))
-            .args(arguments)
-            .output()
-            .unwrap()
-    };
-    tokio::task::spawn_blocking(run).await.unwrap()
-}
-
-/// A file of this test process.
-fn file(name: &str) -> PathBuf {
-    std::env::temp_dir().join(format!("loadtest-{}-{name}", std::process::id()))
-}
-
-/// Loads a server with `fault`: what was printed, and the result if one was written.
-async fn load(fault: Fault, mode: &str, more: &str) -> (Output, Option<Value>) {
-    let address = server::start(fault).await;
-    let name = format!("{fault:?}-{mode}-{}.json", address.port());
-    let json = file(&name);
-    let text = format!(
-        "load --url http://{address}/mcp --mode {mode} --sessions 4 --warmup 100ms --duration 1s --timeout 5s {more} --json"
-    );
-    let mut arguments: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-    arguments.push(json.to_str().unwrap().to_owned());
-    let ran = loadtest(arguments).await;
-    let written = std::fs::read(&json).ok();
-    let _ = std::fs::remove_file(&json);
-    (
-        ran,
-        written.map(|text| serde_json::from_slice(&text).unwrap()),
-    )
-}
-
-fn said(ran: &Output) -> String {
-    let (out, err) = (
-        String::from_utf8_lossy(&ran.stdout),
-        String::from_utf8_lossy(&ran.stderr),
-    );
-    format!("{out}\n{err}")
-}
-
-fn figure(result: &Value, name: &str) -> f64 {
-    let figures = result["figures"].as_array().unwrap();
-    let figure = figures.iter().find(|figure| figure["name"] == name);
-    figure.unwrap_or_else(|| panic!("no {name} in {figures:?}"))["value"]
-        .as_f64()
-        .unwrap()
-}
-
-/// How many there are in the latency called `name`, and its third quartile.
-fn latency(result: &Value, name: &str) -> (u64, f64) {
-    let latencies = result["latencies"].as_array().unwrap();
-    let latency = latencies.iter().find(|latency| latency["name"] == name);
-    let latency = latency.unwrap_or_else(|| panic!("no {name} in {latencies:?}"));
-    let quartile = latency["quantiles_us"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|pair| pair[0] == 0.75);
-    (
-        latency["count"].as_u64().unwrap(),
-        quartile.unwrap()[1].as_f64().unwrap(),
-    )
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_kind_of_call_is_made_and_verified_in_both_eras() {
     for (mode, mix) in [("legacy", EVERYTHING), ("modern", MODERN)] {
-        let pid = std::process::id();
-        let more = format!("--mix {mix} --listeners 3 --pid {pid}");
-        let (ran, result) = load(Fault::None, mode, &more).await;
+        let kinds: Vec<&str> = mix
+            .split(',')
+            .map(|part| part.split('=').next().unwrap())
+            .collect();
+        let all = |result: &Value| kinds.iter().all(|kind| latency(result, kind).0 > 0);
+        let more = format!("--mix {mix} --listeners 3 --pid {}", std::process::id());
+        let (ran, result) = load_until(|_, result| all(result), Fault::None, mode, &more).await;
         assert!(ran.status.success(), "{mode}: {}", said(&ran));
-        let result = result.unwrap();
-        for part in mix.split(',') {
-            let (kind, _) = part.split_once('=').unwrap();
-            assert!(latency(&result, kind).0 > 0, "{kind}");
-        }
+        assert!(all(&result), "{mode}: {}", said(&ran));
         assert!(figure(&result, "updates told to listeners") >= 3.0);
         assert!(figure(&result, "server memory at the end") > 0.0);
         assert!(said(&ran).contains("outstanding"), "{}", said(&ran));
     }
 }
 
+/// Loads a server with `fault` and expects `what` to be found.
+async fn expect_found(fault: Fault, mode: &str, more: &str, what: &str) {
+    let violation = format!("VIOLATION {what}");
+    let found = |ran: &Output, _: &Value| said(ran).contains(&violation);
+    let (ran, result) = load_until(found, fault, mode, more).await;
+    assert!(!ran.status.success(), "{fault:?} {mode}: {}", said(&ran));
+    assert!(found(&ran, &result), "{fault:?} {mode}: {}", said(&ran));
+    assert!(!result["violations"].as_array().unwrap().is_empty());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_planted_fault_is_found() {
-    let planted = [
-        (Fault::WrongText, "wrong answer: echo"),
-        (Fault::WrongId, "wrong answer: "),
-        (Fault::LosesStep, "wrong answer: progress:5"),
-        (Fault::Reorders, "wrong answer: progress:5"),
-        (Fault::AsksNothing, "wrong answer: elicitation"),
-        (Fault::Breaks, "no answer: "),
-    ];
     for mode in ["legacy", "modern"] {
-        for (fault, what) in planted {
-            let (ran, result) = load(fault, mode, &format!("--mix {MODERN}")).await;
-            let found = said(&ran).contains(&format!("VIOLATION {what}"));
-            assert!(
-                !ran.status.success() && found,
-                "{fault:?} {mode}: {}",
-                said(&ran)
-            );
-            assert!(!result.unwrap()["violations"].as_array().unwrap().is_empty());
+        for (fault, kind, what) in [
+            (Fault::WrongText, "echo", "wrong answer: echo"),
+            (
+                Fault::WrongText,
+                "payload:8KiB",
+                "wrong answer: payload:8KiB",
+            ),
+            (Fault::WrongText, "journaled", "wrong answer: journaled"),
+            (Fault::WrongId, "echo", "wrong answer: echo"),
+            (Fault::LosesStep, "progress:5", "wrong answer: progress:5"),
+            (Fault::Reorders, "progress:5", "wrong answer: progress:5"),
+            (
+                Fault::AsksNothing,
+                "elicitation",
+                "wrong answer: elicitation",
+            ),
+            (Fault::Breaks, "echo", "no answer: echo"),
+        ] {
+            expect_found(fault, mode, &format!("--mix {kind}"), what).await;
         }
     }
-    let (ran, _) = load(Fault::CountsTwice, "legacy", "--mix count").await;
-    assert!(
-        !ran.status.success() && said(&ran).contains("wrong answer: count"),
-        "{}",
-        said(&ran)
-    );
+    expect_found(
+        Fault::CountsTwice,
+        "legacy",
+        "--mix count",
+        "wrong answer: count",
+    )
+    .await;
+    expect_found(
+        Fault::WrongText,
+        "legacy",
+        "--mix task",
+        "wrong answer: task",
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -137,21 +91,17 @@ async fn listeners_that_are_cut_off_or_told_nothing_are_found() {
             (Fault::EndsStreams, "no answer: a listener's stream"),
             (Fault::TellsNothing, "listener not told of a change"),
         ] {
-            let (ran, _) = load(fault, mode, "--mix echo,update --listeners 2").await;
-            assert!(
-                !ran.status.success() && said(&ran).contains(what),
-                "{fault:?} {mode}: {}",
-                said(&ran)
-            );
+            expect_found(fault, mode, "--mix echo,update --listeners 2", what).await;
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_turns_calls_away_for_the_moment_is_slow_and_not_wrong() {
-    let (ran, result) = load(Fault::Refuses, "modern", "").await;
+    let away = |_: &Output, result: &Value| result.to_string().contains("calls turned away");
+    let (ran, result) = load_until(away, Fault::Refuses, "modern", "").await;
     assert!(ran.status.success(), "{}", said(&ran));
-    assert!(figure(&result.unwrap(), "calls turned away (HTTP 429 or 503)") > 0.0);
+    assert!(figure(&result, "calls turned away (HTTP 429 or 503)") > 0.0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -190,7 +140,11 @@ async fn ramps_churn_and_slow_readers_are_reported() {
     let result = result.unwrap();
     assert_eq!(latency(&result, "40/s by 4 sessions").0, 20);
     assert_eq!(latency(&result, "120/s by 4 sessions").0, 60);
-    assert!(latency(&result, "opening a session, from when it was due").0 > 0);
+    assert!(
+        latency(&result, "opening a session, from when it was due").0 > 0,
+        "{}",
+        said(&ran)
+    );
     assert_eq!(result["marks"].as_array().unwrap().len(), 2);
 
     for mode in ["legacy", "modern"] {
@@ -234,9 +188,10 @@ async fn what_cannot_be_done_is_said_at_the_start() {
 async fn results_become_a_page_and_are_compared() {
     let mut files = Vec::new();
     for (name, fault) in [("right", Fault::None), ("lying", Fault::WrongText)] {
-        let (_, result) = load(fault, "legacy", "").await;
+        let enough = |ran: &Output, _: &Value| ran.status.success() == (fault == Fault::None);
+        let (_, result) = load_until(enough, fault, "legacy", "").await;
         let path = file(&format!("{name}.json"));
-        std::fs::write(&path, result.unwrap().to_string()).unwrap();
+        std::fs::write(&path, result.to_string()).unwrap();
         files.push(path.to_str().unwrap().to_owned());
     }
     let page = file("page.html").to_str().unwrap().to_owned();

@@ -19,9 +19,9 @@ use tokio::sync::{broadcast, mpsc, oneshot};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
-    /// Every seventh echo has another text.
+    /// Every third echo has another text.
     WrongText,
-    /// Every seventh call is answered with the id of another.
+    /// Every third call is answered with the id of another.
     WrongId,
     /// The second progress notification is never sent.
     LosesStep,
@@ -29,11 +29,11 @@ pub(crate) enum Fault {
     Reorders,
     /// A table is booked without asking.
     AsksNothing,
-    /// Every seventh counting is carried out twice.
+    /// Every third counting is carried out twice.
     CountsTwice,
-    /// Every seventh call breaks its connection.
+    /// Every third call breaks its connection.
     Breaks,
-    /// Every seventh call is turned away for the moment.
+    /// Every third call is turned away for the moment.
     Refuses,
     /// Streams of listeners end at once.
     EndsStreams,
@@ -133,18 +133,18 @@ async fn answer(State(server): Shared, headers: HeaderMap, body: Bytes) -> Respo
 async fn call(server: &Arc<Server>, headers: &HeaderMap, id: &Value, params: &Value) -> Response {
     let arguments = &params["arguments"];
     let number = server.calls.fetch_add(1, Ordering::SeqCst) + 1;
-    let seventh = number.is_multiple_of(7);
+    let third = number.is_multiple_of(3);
     match server.fault {
-        Fault::Breaks if seventh => return broken(),
-        Fault::Refuses if seventh => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
-        Fault::WrongId if seventh => {
+        Fault::Breaks if third => return broken(),
+        Fault::Refuses if third => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
+        Fault::WrongId if third => {
             return respond(&json!(id.as_u64().unwrap() + 1), &text_result("")).into_response();
         }
         Fault::Stalls if number == 10 => tokio::time::sleep(Duration::from_secs(1)).await,
         _ => {}
     }
     let text = match params["name"].as_str().unwrap() {
-        "echo" | "echo_once" if seventh && server.fault == Fault::WrongText => {
+        "echo" | "echo_once" if third && server.fault == Fault::WrongText => {
             "another text".to_owned()
         }
         "echo" | "echo_once" => arguments["text"].as_str().unwrap().to_owned(),
@@ -155,7 +155,7 @@ async fn call(server: &Arc<Server>, headers: &HeaderMap, id: &Value, params: &Va
             let count = sessions
                 .get_mut(headers["mcp-session-id"].to_str().unwrap())
                 .unwrap();
-            *count += if seventh && server.fault == Fault::CountsTwice {
+            *count += if third && server.fault == Fault::CountsTwice {
                 2
             } else {
                 1
