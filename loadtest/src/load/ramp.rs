@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn what_is_no_ramp_is_refused() {
-        for wrong in ["", "0", "-1", "1..", "..3", "a..b", "inf", "1...2"] {
+        for wrong in ["", "0", "-1", "1..", "..3", "a..b", "inf", "1..2..3"] {
             assert!(wrong.parse::<Ramp>().is_err(), "{wrong}");
         }
     }

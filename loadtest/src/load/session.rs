@@ -85,7 +85,12 @@ impl Session {
             };
             let (place, kind) = self.common.mix.pick(chance.random());
             let sent = Instant::now();
-            self.common.tally.sent();
+            let waited = match stage {
+                0 => Duration::ZERO,
+                _ => sent.saturating_duration_since(due),
+            };
+            let sessions = self.stages.all[stage].sessions;
+            self.common.tally.sent(waited, sessions);
             let made = self.call(kind).await;
             let times = Times {
                 due: if self.pacer.is_some() { due } else { sent },

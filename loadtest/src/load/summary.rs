@@ -5,7 +5,7 @@ use hdrhistogram::Histogram;
 use super::Load;
 use super::ramp::Ramp;
 use super::stage::Stages;
-use super::tally::{Counts, Timing};
+use super::tally::{Counts, LATE, Timing};
 use super::usage::Usage;
 use super::watch::{Reading, Seen};
 use crate::outcome::{Better, Distribution, Mark, Outcome, Verdict};
@@ -148,27 +148,7 @@ impl Run<'_> {
                 "behind schedule: from when a call was due to when it was sent",
                 &self.counts.lag,
             );
-            let most = self.options.sessions;
-            outcome.figure(
-                "calls outstanding at most, one per session",
-                most.most(),
-                "",
-                Better::Neither,
-            );
-            outcome.figure(
-                "calls due and never sent",
-                self.unsent as f64,
-                "",
-                Better::Lower,
-            );
-            outcome.verdicts.push(Verdict {
-                what: format!(
-                    "calls due and never sent {}: at most 0 (where there are some, {most} sessions were all waiting for \
-                     answers: the server is slower than the rate, or more sessions are needed)",
-                    self.unsent
-                ),
-                held: Some(self.unsent == 0),
-            });
+            self.schedule(outcome, due.len());
         }
         let kinds = self.options.mix.kinds();
         if kinds.len() > 1 {
@@ -178,6 +158,31 @@ impl Run<'_> {
                     .push(Distribution::of(kind.to_string(), &timing.from_due));
             }
         }
+    }
+
+    /// How well the open loop kept its schedule, of so many calls that were due.
+    fn schedule(&self, outcome: &mut Outcome, due: u64) {
+        let (sessions, unsent, late) = (self.options.sessions, self.unsent, self.counts.late);
+        let name = "calls outstanding at most, one per session";
+        outcome.figure(name, sessions.most(), "", Better::Neither);
+        outcome.figure("calls due and never sent", unsent as f64, "", Better::Lower);
+        let name = "calls sent late though most sessions were free";
+        outcome.figure(name, late as f64, "", Better::Lower);
+        outcome.verdicts.push(Verdict {
+            what: format!(
+                "calls due and never sent {unsent}: at most 0 (where there are some, the server is slower than the rate, \
+                 or {sessions} sessions are too few for it)"
+            ),
+            held: Some(unsent == 0),
+        });
+        outcome.verdicts.push(Verdict {
+            what: format!(
+                "calls sent more than {} ms late though most sessions were free {late}: at most 1 % of {due} (where there \
+                 are more, the generator had too little CPU time, and latencies from when a call was due hold its delay)",
+                LATE.as_millis()
+            ),
+            held: Some(late * 100 <= due),
+        });
     }
 
     /// What the stages differ by, where there are several.

@@ -12,6 +12,9 @@ use crate::outcome::Violation;
 /// The longest latency told apart, in nanoseconds.
 const LONGEST_NS: u64 = 600_000_000_000;
 
+/// A call that is sent so long after it was due is late; less is the system's timers.
+pub(super) const LATE: Duration = Duration::from_millis(10);
+
 /// When a call was due, sent and answered.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Times {
@@ -66,6 +69,8 @@ pub(super) struct Counts {
     pub(super) calls: u64,
     /// Calls sent and not answered yet.
     pub(super) in_flight: u64,
+    /// Calls that were sent late though most sessions were free.
+    pub(super) late: u64,
     /// Calls that the server turned away for the moment (HTTP 429 or 503).
     pub(super) refused: u64,
     /// Sessions opened, called in and ended by churn.
@@ -90,6 +95,7 @@ impl Tally {
             opened: histogram(),
             calls: 0,
             in_flight: 0,
+            late: 0,
             refused: 0,
             churned: 0,
             faults: BTreeMap::new(),
@@ -102,12 +108,18 @@ impl Tally {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A call of the kind at `kind` was sent.
-    pub(super) fn sent(&self) {
-        self.counts().in_flight += 1;
+    /// A call was sent by one of `sessions`, so long after it was due.
+    pub(super) fn sent(&self, waited: Duration, sessions: usize) {
+        let mut counts = self.counts();
+        // A session that was free would have sent it in time, had the generator had the CPU time for it.
+        let others = sessions.saturating_sub(1) as u64;
+        if waited > LATE && counts.in_flight * 2 < others {
+            counts.late += 1;
+        }
+        counts.in_flight += 1;
     }
 
-    /// A call that was sent in `stage` ended.
+    /// A call of the kind at `kind` in the mix ended, that was due in `stage`; it counts unless it `failed`.
     pub(super) fn ended(&self, kind: usize, stage: usize, times: Times, failed: bool) {
         let mut counts = self.counts();
         counts.in_flight = counts.in_flight.saturating_sub(1);
@@ -167,7 +179,7 @@ impl Tally {
 }
 
 impl Counts {
-    /// The latencies since the last time, and how many must-nots there have been in all.
+    /// The latencies since the last time.
     pub(super) fn take_window(&mut self) -> Histogram<u64> {
         let taken = self.window.clone();
         self.window.reset();

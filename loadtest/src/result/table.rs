@@ -50,3 +50,32 @@ pub(super) fn outcome(value: &Value) -> Option<Outcome> {
     }
     Some(outcome)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::outcome;
+
+    #[test]
+    fn each_row_of_a_table_becomes_figures_and_its_wrong_answers_violations() {
+        let rows = json!([
+            {"case": "floor", "cpu_us_per_call": 20.0, "times_floor": 1.0, "wrong": 0, "failed": 0},
+            {"case": "shoal", "cpu_us_per_call": 30.0, "times_floor": 1.5, "wrong": 2, "failed": 0, "examples": ["5 for 4"]},
+        ]);
+        let table = json!({"sessions": 64, "seconds": 10.0, "rounds": 3, "rows": rows});
+        let outcome = outcome(&table).expect("is a table");
+        let figure = outcome
+            .figures
+            .iter()
+            .find(|figure| figure.name == "shoal: CPU per call");
+        assert_eq!(figure.map(|figure| figure.value), Some(30.0));
+        assert_eq!(outcome.violations.len(), 1);
+        assert_eq!(outcome.violations[0].example, "5 for 4");
+    }
+
+    #[test]
+    fn what_is_no_table_becomes_nothing() {
+        assert!(outcome(&json!({"calls": 1})).is_none());
+    }
+}
