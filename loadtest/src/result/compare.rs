@@ -17,7 +17,7 @@ const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
 pub(crate) struct Comparison {
     pub(super) names: Vec<String>,
     pub(super) rows: Vec<Row>,
-    /// Parameters in which they differ: the name, and each one's value.
+    /// The scenario and the parameters, where they differ: the name, and each one's value.
     pub(super) differing: Vec<(String, Vec<String>)>,
     /// Of each, how many kinds of violations it has.
     violations: Vec<usize>,
@@ -158,12 +158,15 @@ fn names<'a, I: Iterator<Item = &'a String>>(
 fn differing(outcomes: &[&Outcome]) -> Vec<(String, Vec<String>)> {
     let of =
         |outcome: &Outcome, name: &str| outcome.parameters.get(name).cloned().unwrap_or_default();
+    let scenarios = outcomes.iter().map(|outcome| outcome.scenario.clone());
+    let scenario: (String, Vec<String>) = ("scenario".to_owned(), scenarios.collect());
     let all = names(outcomes, |outcome| outcome.parameters.keys());
     let values = all.into_iter().map(|name| {
         let values: Vec<String> = outcomes.iter().map(|outcome| of(outcome, &name)).collect();
         (name, values)
     });
-    values
+    std::iter::once(scenario)
+        .chain(values)
         .filter(|(_, values)| values.iter().any(|value| *value != values[0]))
         .collect()
 }
@@ -237,7 +240,7 @@ impl fmt::Display for Comparison {
             writeln!(out, "{}", text.trim_end())?;
         }
         for (name, values) in &self.differing {
-            writeln!(out, "NOT ALIKE: --{name} is {}", values.join(" | "))?;
+            writeln!(out, "NOT ALIKE: {name} is {}", values.join(" | "))?;
         }
         for (name, violations) in self.names.iter().zip(&self.violations) {
             if *violations > 0 {

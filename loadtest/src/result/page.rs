@@ -55,7 +55,7 @@ pub(super) fn of_comparison(comparison: &Comparison, results: &[Named]) -> Strin
         for (name, values) in &comparison.differing {
             let _ = write!(
                 body,
-                "<li>--{}: {}</li>",
+                "<li>{}: {}</li>",
                 escape(name),
                 escape(&values.join(" | "))
             );

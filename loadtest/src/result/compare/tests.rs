@@ -37,6 +37,8 @@ fn what_one_result_lacks_is_shown_as_missing_and_not_judged() {
         "b",
         &[("cpu", 5.0, Better::Lower), ("only b", 1.0, Better::Lower)],
     );
+    let mut b = b;
+    b.outcome.scenario = "idle".to_owned();
     let comparison = Comparison::of(&[a, b]);
     let text = comparison.to_string();
     assert_eq!(comparison.rows.len(), 3);
@@ -49,5 +51,9 @@ fn what_one_result_lacks_is_shown_as_missing_and_not_judged() {
             && comparison.rows[2].against_first[0].is_none()
     );
     assert!(text.contains("0.50 × better"), "{text}");
-    assert!(text.contains("NOT ALIKE: --mode is a | b"), "{text}");
+    assert!(text.contains("NOT ALIKE: mode is a | b"), "{text}");
+    assert!(
+        text.contains("NOT ALIKE: scenario is load | idle"),
+        "{text}"
+    );
 }
