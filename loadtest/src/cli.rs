@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
+use crate::load::Load;
 use crate::mcp::Mode;
+use crate::result::{Compare, Report};
 
 /// Load generator and verifier for any MCP server.
 #[derive(Debug, Parser)]
@@ -20,6 +22,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Drives a server in a closed loop and verifies every answer.
     Run(Run),
+    /// Drives a server with any mix of calls, in an open or closed loop, and verifies every answer.
+    Load(Load),
     /// Serves the floor: bare axum that parses and answers JSON-RPC.
     ServeFloor(ServeFloor),
     /// Serves the peer: an echo server on the official Rust SDK.
@@ -30,6 +34,10 @@ pub(crate) enum Command {
     Telemetry(Telemetry),
     /// Drops and resumes streams at random and checks that nothing is lost, repeated or out of order.
     Resume(Resume),
+    /// Makes one HTML page of results, with plots; it needs nothing else to be looked at.
+    Report(Report),
+    /// Puts two results or more side by side.
+    Compare(Compare),
 }
 
 #[derive(Debug, Args)]
@@ -162,7 +170,7 @@ pub(crate) struct Resume {
 }
 
 /// Reads `250ms`, `10s`, `5m` or `1h`.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let unit_at = text
         .find(|character: char| !character.is_ascii_digit())
         .ok_or_else(|| format!("{text} has no unit (ms, s, m or h)"))?;

@@ -13,7 +13,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 use crate::failure::Failure;
 use crate::mcp::sse::{Event, Parser};
@@ -21,6 +21,9 @@ use crate::target::Target;
 
 /// How much of a refusal's body is kept, in bytes.
 const REFUSAL_BYTES: usize = 200;
+
+/// The receive buffer of a client that reads slowly, in bytes.
+const NARROW_BYTES: u32 = 4096;
 
 /// How the socket says goodbye when the connection is dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +54,30 @@ impl Connection {
         let socket = TcpStream::connect(target.address)
             .await
             .map_err(|cause| Failure::transport("connect", cause))?;
+        Self::over(socket, goodbye).await
+    }
+
+    /// Connects to `target` with the smallest buffer for what arrives, so that a server notices soon who does not read.
+    ///
+    /// # Errors
+    ///
+    /// As [`Connection::open`].
+    pub(crate) async fn open_narrow(target: &Target, goodbye: Goodbye) -> Result<Self, Failure> {
+        let socket = if target.address.is_ipv4() {
+            TcpSocket::new_v4()
+        } else {
+            TcpSocket::new_v6()
+        };
+        let socket = socket.map_err(|cause| Failure::transport("socket", cause))?;
+        socket
+            .set_recv_buffer_size(NARROW_BYTES)
+            .map_err(|cause| Failure::transport("set buffer", cause))?;
+        let socket = socket.connect(target.address).await;
+        let socket = socket.map_err(|cause| Failure::transport("connect", cause))?;
+        Self::over(socket, goodbye).await
+    }
+
+    async fn over(socket: TcpStream, goodbye: Goodbye) -> Result<Self, Failure> {
         socket
             .set_nodelay(true)
             .map_err(|cause| Failure::transport("set nodelay", cause))?;

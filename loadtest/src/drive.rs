@@ -3,6 +3,8 @@
 mod session;
 mod tally;
 
+pub(crate) use session::text;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -5,11 +5,12 @@ mod cli;
 mod connection;
 mod drive;
 mod failure;
+mod load;
 mod mcp;
-#[allow(dead_code, reason = "the scenarios that end with it follow")]
 mod outcome;
 mod process;
 mod report;
+mod result;
 mod resume;
 mod servers;
 mod table;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
 fn execute(command: Command) -> anyhow::Result<bool> {
     match command {
         Command::Run(arguments) => run(arguments),
+        Command::Load(arguments) => load(&arguments),
         Command::ServeFloor(arguments) => {
             runtime(None)?.block_on(floor::serve(arguments.listen))?;
             Ok(true)
@@ -56,6 +58,15 @@ fn execute(command: Command) -> anyhow::Result<bool> {
         Command::Table(arguments) => table(arguments),
         Command::Telemetry(arguments) => telemetry(arguments),
         Command::Resume(arguments) => resume(arguments),
+        Command::Report(arguments) => {
+            say(&result::report(&arguments)?);
+            Ok(true)
+        }
+        Command::Compare(arguments) => {
+            let comparison = result::compare(&arguments)?;
+            say(&comparison);
+            Ok(comparison.is_correct())
+        }
     }
 }
 
@@ -82,6 +93,17 @@ fn run(arguments: cli::Run) -> anyhow::Result<bool> {
         report::write_json(path, &report)?;
     }
     Ok(report.wrong == 0 && report.failed == 0)
+}
+
+/// True where every answer was right and none was missing.
+fn load(arguments: &load::Load) -> anyhow::Result<bool> {
+    let runtime = runtime(Some(arguments.threads))?;
+    let outcome = runtime.block_on(load::run(arguments, progress))?;
+    say(&outcome);
+    if let Some(path) = &arguments.json {
+        report::write_json(path, &outcome)?;
+    }
+    Ok(outcome.is_correct())
 }
 
 /// True where every call of every case was answered rightly, whatever it cost.

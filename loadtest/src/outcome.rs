@@ -34,6 +34,9 @@ pub(crate) struct Outcome {
     pub(crate) latencies: Vec<Distribution>,
     /// Values over time.
     pub(crate) series: Vec<Series>,
+    /// Moments at which something was done or happened, ascending.
+    #[serde(default)]
+    pub(crate) marks: Vec<Mark>,
     /// Answers and streams that were not what was promised; none in a good run.
     pub(crate) violations: Vec<Violation>,
     /// What was asked of the figures, and whether it held.
@@ -98,6 +101,15 @@ pub(crate) struct Series {
     pub(crate) points: Vec<(f64, f64)>,
 }
 
+/// A moment of the run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Mark {
+    /// Seconds since the run began, as in the series.
+    pub(crate) at_s: f64,
+    /// What was done or happened: `session node killed`.
+    pub(crate) what: String,
+}
+
 /// Something that must not happen, and did.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Violation {
@@ -131,6 +143,7 @@ impl Outcome {
             figures: Vec::new(),
             latencies: Vec::new(),
             series: Vec::new(),
+            marks: Vec::new(),
             violations: Vec::new(),
             verdicts: Vec::new(),
         }

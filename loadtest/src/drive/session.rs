@@ -130,12 +130,17 @@ impl Session {
     }
 }
 
+/// What texts are filled up with.
+const ALPHABET: &str = "abcdefghijklmnopqrstuvwxyz";
+
 /// A text of `bytes` bytes that no other call of this run sends, as far as they suffice.
-fn text(session: usize, call: u64, bytes: usize) -> String {
+pub(crate) fn text(session: usize, call: u64, bytes: usize) -> String {
     let mut text = format!("{call:x}.{session:x}.");
     text.truncate(bytes);
     while text.len() < bytes {
-        text.push(char::from(b'a' + (text.len() % 26) as u8));
+        let at = text.len() % ALPHABET.len();
+        let end = ALPHABET.len().min(at + bytes - text.len());
+        text.push_str(&ALPHABET[at..end]);
     }
     text
 }

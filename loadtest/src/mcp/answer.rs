@@ -90,6 +90,22 @@ struct Content<'a> {
 ///
 /// [`Failure::Wrong`] with what was there instead.
 pub(crate) fn check_text(result: &str, expected: &str) -> Result<(), Failure> {
+    if text_of(result)? == expected {
+        return Ok(());
+    }
+    let wrong = quote(result);
+    Err(Failure::Wrong(format!(
+        "not the text {:?}: {wrong}",
+        quote(expected)
+    )))
+}
+
+/// The text of a complete, successful tool result of exactly one text block.
+///
+/// # Errors
+///
+/// [`Failure::Wrong`] with what was there instead.
+pub(crate) fn text_of(result: &str) -> Result<Cow<'_, str>, Failure> {
     let wrong = |what: &str| Failure::Wrong(format!("{what}: {}", quote(result)));
     let parsed: ToolResult<'_> =
         serde_json::from_str(result).map_err(|cause| wrong(&cause.to_string()))?;
@@ -99,9 +115,10 @@ pub(crate) fn check_text(result: &str, expected: &str) -> Result<(), Failure> {
     if parsed.result_type.is_some_and(|kind| kind != "complete") {
         return Err(wrong("the result is not complete"));
     }
-    match parsed.content.as_slice() {
-        [Content { text: Some(text) }] if text == expected => Ok(()),
-        _ => Err(wrong(&format!("not the text {expected:?}"))),
+    let mut blocks = parsed.content.into_iter();
+    match (blocks.next(), blocks.next()) {
+        (Some(Content { text: Some(text) }), None) => Ok(text),
+        _ => Err(wrong("not one text")),
     }
 }
 

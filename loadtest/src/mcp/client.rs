@@ -16,12 +16,16 @@ pub(crate) struct Client {
     session: Option<legacy::Session>,
     /// `None` between a failed or abandoned exchange and the next one, which opens another.
     connection: Option<Connection>,
+    /// For answers to the server while an exchange is open; opened with the first of them.
+    side: Option<Connection>,
     goodbye: Goodbye,
+    /// What the client declares that it can do: a JSON object.
+    capabilities: &'static str,
     next_id: u64,
 }
 
 impl Client {
-    /// Connects and, in the legacy era, initialises.
+    /// Connects and, in the legacy era, initialises. The client declares no capabilities.
     ///
     /// # Errors
     ///
@@ -31,11 +35,27 @@ impl Client {
         mode: Mode,
         goodbye: Goodbye,
     ) -> Result<Self, Failure> {
+        Self::open_able(target, mode, goodbye, "{}").await
+    }
+
+    /// As [`Client::open`], declaring `capabilities`, a JSON object.
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::open`].
+    pub(crate) async fn open_able(
+        target: &Target,
+        mode: Mode,
+        goodbye: Goodbye,
+        capabilities: &'static str,
+    ) -> Result<Self, Failure> {
         let mut client = Self {
             target: target.clone(),
             session: None,
             connection: Some(Connection::open(target, goodbye).await?),
+            side: None,
             goodbye,
+            capabilities,
             next_id: 0,
         };
         if mode == Mode::Legacy {
@@ -47,6 +67,17 @@ impl Client {
     /// The legacy session; `None` for a modern client.
     pub(crate) fn session(&self) -> Option<&legacy::Session> {
         self.session.as_ref()
+    }
+
+    /// Goes on over a connection that holds little of what is not read.
+    ///
+    /// # Errors
+    ///
+    /// Where the server cannot be reached.
+    pub(crate) async fn narrow(&mut self) -> Result<(), Failure> {
+        let connection = Connection::open_narrow(&self.target, self.goodbye).await?;
+        self.connection = Some(connection);
+        Ok(())
     }
 
     /// The id for the next request.
@@ -69,9 +100,32 @@ impl Client {
         name: Option<&HeaderValue>,
         params: &str,
     ) -> Result<Reply, Failure> {
+        self.start_with(id, method, name, params, "").await
+    }
+
+    /// As [`Client::start`], with `meta`, the inside of a JSON object, in the request's `_meta`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::start`].
+    pub(crate) async fn start_with(
+        &mut self,
+        id: u64,
+        method: &'static str,
+        name: Option<&HeaderValue>,
+        params: &str,
+        meta: &str,
+    ) -> Result<Reply, Failure> {
+        let able = self.capabilities;
         let request = match &self.session {
-            Some(session) => session.request(id, method, &format!("{{{params}}}")),
-            None => modern::request(&self.target, id, method, name, params),
+            Some(session) if meta.is_empty() => {
+                session.request(id, method, &format!("{{{params}}}"))
+            }
+            Some(session) => {
+                let params = format!(r#"{{{params},"_meta":{{{meta}}}}}"#);
+                session.request(id, method, &params)
+            }
+            None => modern::request(&self.target, id, method, name, params, meta, able),
         };
         self.connect().await?.send(request).await
     }
@@ -120,6 +174,25 @@ impl Client {
         self.connection = reply.into_connection();
     }
 
+    /// Answers request `id` of a legacy server, both being JSON, while the exchange that it came on stays open.
+    ///
+    /// # Errors
+    ///
+    /// Where the server cannot be reached or refuses the answer.
+    pub(crate) async fn answer(&mut self, id: &str, result: &str) -> Result<(), Failure> {
+        let session = self.session.as_ref();
+        let session = session.expect("only a legacy server sends requests");
+        let request = session.response(id, result);
+        let connection = match self.side.take() {
+            Some(connection) => connection,
+            None => Connection::open(&self.target, self.goodbye).await?,
+        };
+        let mut reply = connection.send(request).await?;
+        while reply.next().await?.is_some() {}
+        self.side = reply.into_connection();
+        Ok(())
+    }
+
     /// Ends the session, where there is one.
     ///
     /// # Errors
@@ -162,7 +235,7 @@ impl Client {
 
     async fn initialize(&mut self) -> Result<(), Failure> {
         let id = self.next_id();
-        let request = legacy::initialize(&self.target, id);
+        let request = legacy::initialize(&self.target, id, self.capabilities);
         let reply = self.connect().await?.send(request).await?;
         let session_id = reply.headers.get(legacy::SESSION_ID).cloned();
         self.finish(reply, id, |_| Ok(())).await?;

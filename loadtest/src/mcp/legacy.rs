@@ -46,6 +46,12 @@ impl Session {
         post(&self.target, self.headers(), message)
     }
 
+    /// The answer to a request of the server; `id` and `result` are JSON.
+    pub(crate) fn response(&self, id: &str, result: &str) -> Request<Full<Bytes>> {
+        let message = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#);
+        post(&self.target, self.headers(), message)
+    }
+
     /// A GET: the standalone stream, or what follows `last_event_id` on the stream it belongs to.
     pub(crate) fn listen(&self, last_event_id: Option<&HeaderValue>) -> Request<Full<Bytes>> {
         let mut request = self.without_body(Method::GET);
@@ -83,10 +89,10 @@ impl Session {
     }
 }
 
-/// The `initialize` request that opens a session.
-pub(crate) fn initialize(target: &Target, id: u64) -> Request<Full<Bytes>> {
+/// The `initialize` request that opens a session; `capabilities` is a JSON object.
+pub(crate) fn initialize(target: &Target, id: u64, capabilities: &str) -> Request<Full<Bytes>> {
     let message = format!(
-        r#"{{"jsonrpc":"2.0","id":{id},"method":"initialize","params":{{"protocolVersion":"{VERSION}","capabilities":{{}},"clientInfo":{{"name":"loadtest","version":"{}"}}}}}}"#,
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"initialize","params":{{"protocolVersion":"{VERSION}","capabilities":{capabilities},"clientInfo":{{"name":"loadtest","version":"{}"}}}}}}"#,
         env!("CARGO_PKG_VERSION")
     );
     post(target, post_headers(target, VERSION), message)

@@ -14,22 +14,26 @@ const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 /// A request. `name` repeats `params.name` (or `uri`) in the header that intermediaries route by;
-/// `params` is the inside of a JSON object, without its braces.
+/// `params` is the inside of a JSON object, without its braces; so is
+/// `meta`, which is added to `_meta`; `capabilities` is a JSON object.
 pub(crate) fn request(
     target: &Target,
     id: u64,
     method: &'static str,
     name: Option<&HeaderValue>,
     params: &str,
+    meta: &str,
+    capabilities: &str,
 ) -> Request<Full<Bytes>> {
     let mut headers = post_headers(target, VERSION);
     headers.insert(METHOD, HeaderValue::from_static(method));
     if let Some(name) = name {
         headers.insert(NAME, name.clone());
     }
+    let meta_comma = if meta.is_empty() { "" } else { "," };
     let comma = if params.is_empty() { "" } else { "," };
     let message = format!(
-        r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{params}{comma}"_meta":{{"io.modelcontextprotocol/protocolVersion":"{VERSION}","io.modelcontextprotocol/clientInfo":{{"name":"loadtest","version":"{}"}},"io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#,
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{params}{comma}"_meta":{{{meta}{meta_comma}"io.modelcontextprotocol/protocolVersion":"{VERSION}","io.modelcontextprotocol/clientInfo":{{"name":"loadtest","version":"{}"}},"io.modelcontextprotocol/clientCapabilities":{capabilities}}}}}}}"#,
         env!("CARGO_PKG_VERSION")
     );
     post(target, headers, message)

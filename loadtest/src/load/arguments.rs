@@ -1,0 +1,158 @@
+//! The command line of `load`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::ensure;
+use clap::Args;
+
+use super::call::Echo;
+use super::mix::{Kind, Mix};
+use super::ramp::Ramp;
+use super::stage::Shape;
+use crate::cli::duration;
+use crate::mcp::Mode;
+
+/// The most sessions that a run may have: one file each, and more for listeners and churn.
+const MOST_SESSIONS: f64 = 15_000.0;
+
+/// What to drive, and how.
+#[derive(Debug, Args)]
+pub(crate) struct Load {
+    /// An endpoint of the server; repeated, sessions are spread over all of them in turns.
+    #[arg(long = "url", required = true)]
+    pub(crate) urls: Vec<String>,
+    /// The era to speak.
+    #[arg(long, value_enum)]
+    pub(crate) mode: Mode,
+    /// Sessions (in 2026-07-28: clients) that call; 10..100 goes from 10 to 100 in steps.
+    #[arg(
+        long,
+        visible_alias = "clients",
+        default_value = "64",
+        value_name = "N|FROM..TO"
+    )]
+    pub(crate) sessions: Ramp,
+    /// Calls a second, sent when they are due whatever became of those before (open loop); 100..1000 goes from 100
+    /// to 1000 in steps [default: each session calls when it has its answer (closed loop)].
+    #[arg(long, value_name = "R|FROM..TO")]
+    pub(crate) rate: Option<Ramp>,
+    /// Steps of a rate or number of sessions that changes.
+    #[arg(long, default_value_t = 5)]
+    pub(crate) ramp_steps: usize,
+    /// Kinds of calls with their weights: echo, payload[:SIZE], progress[:STEPS], elicitation, task, journaled,
+    /// count, update.
+    #[arg(long, default_value = "echo", value_name = "KIND=WEIGHT,…")]
+    pub(crate) mix: Mix,
+    /// Time measured.
+    #[arg(long, default_value = "10s", value_parser = duration)]
+    pub(crate) duration: Duration,
+    /// Time under load before measuring.
+    #[arg(long, default_value = "2s", value_parser = duration)]
+    pub(crate) warmup: Duration,
+    /// How long one call may take.
+    #[arg(long, default_value = "30s", value_parser = duration)]
+    pub(crate) timeout: Duration,
+    /// Besides, so many sessions a second that are opened, make a few calls and are ended.
+    #[arg(long, value_name = "R")]
+    pub(crate) churn: Option<Ramp>,
+    /// The calls of such a session.
+    #[arg(long, default_value_t = 3)]
+    pub(crate) churn_calls: usize,
+    /// Clients that join for the second half of the run and read long streams slowly or not at all.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) slow_readers: usize,
+    /// Streams held open throughout: the standalone stream of a session, or subscriptions/listen.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) listeners: usize,
+    /// The tool that answers with the text that it is given.
+    #[arg(long, default_value = "echo")]
+    pub(crate) tool: String,
+    /// The name of its argument.
+    #[arg(long, default_value = "text")]
+    pub(crate) argument: String,
+    /// What it puts before the text in its answer.
+    #[arg(long, default_value = "")]
+    pub(crate) answer_prefix: String,
+    /// Fixes which session makes which kind of call when.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Threads that generate load.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) threads: usize,
+    /// A process of the server, for its CPU time and memory; may be repeated, descendants are found.
+    #[arg(long = "pid")]
+    pub(crate) pids: Vec<u32>,
+    /// Where to write the result as JSON.
+    #[arg(long)]
+    pub(crate) json: Option<PathBuf>,
+}
+
+impl Load {
+    /// Checks that the options go together.
+    ///
+    /// # Errors
+    ///
+    /// Where they do not, with what to change.
+    pub(super) fn check(&self) -> anyhow::Result<()> {
+        ensure!(
+            !self.duration.is_zero(),
+            "--duration must be more than nothing"
+        );
+        ensure!(
+            !self.timeout.is_zero(),
+            "--timeout must be more than nothing"
+        );
+        ensure!(
+            self.sessions.most() <= MOST_SESSIONS && self.sessions.at(0, 1) >= 1.0,
+            "--sessions {} is not from 1 to {MOST_SESSIONS}; start several of this program for more",
+            self.sessions
+        );
+        let ramps = self.sessions.changes() || self.rate.is_some_and(Ramp::changes);
+        ensure!(
+            !ramps || self.ramp_steps > 1,
+            "--ramp-steps must be at least 2 where something goes from one to another"
+        );
+        ensure!(
+            !(ramps && self.slow_readers > 0),
+            "--slow-readers compares the two halves of a run, so nothing else may change: give one rate and one number of sessions"
+        );
+        ensure!(
+            self.churn.is_none() || self.mode == Mode::Legacy,
+            "--churn needs --mode legacy: clients of 2026-07-28 have no session to open"
+        );
+        ensure!(
+            !self.churn.is_some_and(Ramp::changes),
+            "--churn takes one number of sessions a second"
+        );
+        Ok(())
+    }
+
+    /// The stages that the run goes through.
+    pub(super) fn shape(&self) -> Shape {
+        Shape {
+            warmup: self.warmup,
+            duration: self.duration,
+            steps: self.ramp_steps,
+            rate: self.rate,
+            sessions: self.sessions,
+            slow_readers: self.slow_readers > 0,
+        }
+    }
+
+    /// The tool that echoes.
+    pub(super) fn echo(&self) -> Echo {
+        Echo {
+            tool: self.tool.clone(),
+            argument: self.argument.clone(),
+            prefix: self.answer_prefix.clone(),
+        }
+    }
+
+    /// Kinds that are called beside the mix.
+    pub(super) fn more_kinds(&self) -> Vec<Kind> {
+        let churn = self.churn.map(|_| Kind::Echo);
+        let slow = (self.slow_readers > 0).then_some(Kind::Progress(1));
+        churn.into_iter().chain(slow).collect()
+    }
+}

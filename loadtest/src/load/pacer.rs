@@ -1,0 +1,157 @@
+//! The open loop's schedule: calls become due at their own times, whatever became of those before.
+//!
+//! The next free session takes the oldest call that is due. None is left out: where all sessions are busy, calls
+//! wait, and their latency counts from when they were due.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tokio::sync::Semaphore;
+
+use super::stage::Stages;
+
+/// How finely the schedule is kept; timers of the runtime are coarser than a call takes.
+const TICK: Duration = Duration::from_micros(100);
+
+/// The arrivals of all stages.
+#[derive(Debug)]
+struct Schedule {
+    /// Of each stage: its start, its first arrival's number, how many it has, and their distance in seconds.
+    parts: Vec<(Instant, u64, u64, f64)>,
+    end: Instant,
+}
+
+impl Schedule {
+    fn new(stages: &Stages, rate: impl Fn(usize) -> f64) -> Self {
+        let mut parts = Vec::with_capacity(stages.all.len());
+        let mut first = 0;
+        for (index, stage) in stages.all.iter().enumerate() {
+            let rate = rate(index);
+            let count = (rate * stage.length.as_secs_f64()).round() as u64;
+            parts.push((stages.began + stage.start, first, count, 1.0 / rate));
+            first += count;
+        }
+        Self {
+            parts,
+            end: stages.end(),
+        }
+    }
+
+    /// When arrival `number` is due; `None` after the last.
+    fn due(&self, number: u64) -> Option<Instant> {
+        let part = self
+            .parts
+            .iter()
+            .find(|(_, first, count, _)| number < first + count);
+        part.map(|(start, first, _, distance)| {
+            *start + Duration::from_secs_f64((number - first) as f64 * distance)
+        })
+    }
+}
+
+/// Hands out calls when they are due.
+pub(super) struct Pacer {
+    schedule: Schedule,
+    permits: Semaphore,
+    due: AtomicU64,
+    begun: AtomicU64,
+}
+
+impl Pacer {
+    /// A pacer for `stages`, `rate` giving each stage's calls a second, and the thread that keeps its time until the
+    /// last stage ends.
+    pub(super) fn start(stages: &Stages, rate: impl Fn(usize) -> f64) -> Arc<Self> {
+        let pacer = Arc::new(Self {
+            schedule: Schedule::new(stages, rate),
+            permits: Semaphore::new(0),
+            due: AtomicU64::new(0),
+            begun: AtomicU64::new(0),
+        });
+        let kept = Arc::clone(&pacer);
+        thread::spawn(move || kept.keep_time());
+        pacer
+    }
+
+    /// Waits for a call to become due and says when that was; `None` once the run is over. Calls that are still
+    /// waiting then stay unsent. Cancelled while waiting, it takes none.
+    pub(super) async fn next(&self) -> Option<Instant> {
+        self.permits.acquire().await.ok()?.forget();
+        let number = self.begun.fetch_add(1, Ordering::Relaxed);
+        self.schedule.due(number)
+    }
+
+    /// Calls that are due and not begun.
+    pub(super) fn behind(&self) -> u64 {
+        let begun = self.begun.load(Ordering::Relaxed);
+        self.due.load(Ordering::Relaxed).saturating_sub(begun)
+    }
+
+    /// When those that were never begun had been due, once the run is over.
+    pub(super) fn unsent(&self) -> impl Iterator<Item = Instant> {
+        let unsent = self.begun.load(Ordering::Relaxed)..self.due.load(Ordering::Relaxed);
+        unsent.filter_map(|number| self.schedule.due(number))
+    }
+
+    fn keep_time(&self) {
+        let mut number = 0;
+        while let Some(due) = self.schedule.due(number) {
+            let wait = due.saturating_duration_since(Instant::now());
+            thread::sleep(if wait.is_zero() { wait } else { wait.max(TICK) });
+            let now = Instant::now();
+            let first = number;
+            while self.schedule.due(number).is_some_and(|due| due <= now) {
+                number += 1;
+            }
+            self.due.store(number, Ordering::Relaxed);
+            self.permits
+                .add_permits(usize::try_from(number - first).unwrap_or(usize::MAX));
+        }
+        thread::sleep(self.schedule.end.saturating_duration_since(Instant::now()));
+        self.permits.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::{Pacer, Schedule};
+    use crate::load::stage::Shape;
+
+    fn shape(rate: &str) -> Shape {
+        Shape {
+            warmup: Duration::from_millis(100),
+            duration: Duration::from_millis(200),
+            steps: 2,
+            rate: rate.parse().ok(),
+            sessions: "1".parse().expect("is a number"),
+            slow_readers: false,
+        }
+    }
+
+    #[test]
+    fn arrivals_follow_the_rate_of_their_stage() {
+        let began = Instant::now();
+        let stages = shape("100..200").stages(began);
+        let schedule = Schedule::new(&stages, |index| stages.all[index].rate.expect("has a rate"));
+        let due = |number| schedule.due(number).map(|due| (due - began).as_millis());
+        assert_eq!(due(3), Some(30));
+        assert_eq!(due(10), Some(100));
+        assert_eq!(due(21), Some(205));
+        assert_eq!((due(39), due(40)), (Some(295), None));
+    }
+
+    #[tokio::test]
+    async fn calls_that_nobody_takes_stay_due() {
+        let stages = shape("100").stages(Instant::now());
+        let pacer = Pacer::start(&stages, |_| 100.0);
+        assert_eq!(pacer.next().await, Some(stages.began));
+        while !pacer.permits.is_closed() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(pacer.next().await, None);
+        assert_eq!((pacer.behind(), pacer.unsent().count()), (29, 29));
+    }
+}

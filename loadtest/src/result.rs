@@ -1,0 +1,97 @@
+//! Results that were written before: read, shown as one HTML page, put side by side.
+
+mod compare;
+mod html;
+mod number;
+mod page;
+mod plot;
+mod read;
+mod scale;
+mod table;
+
+use std::fmt;
+use std::path::PathBuf;
+
+use anyhow::{Context, ensure};
+use clap::Args;
+
+pub(crate) use compare::Comparison;
+
+/// Which results to show, and where.
+#[derive(Debug, Args)]
+pub(crate) struct Report {
+    /// Results, as `--json` wrote them.
+    #[arg(required = true, value_name = "RESULT.json")]
+    results: Vec<PathBuf>,
+    /// The HTML file to write.
+    #[arg(short, long, default_value = "report.html")]
+    output: PathBuf,
+}
+
+/// Which results to put side by side.
+#[derive(Debug, Args)]
+pub(crate) struct Compare {
+    /// Two results or more, as `--json` wrote them; the first is what the others are compared with.
+    #[arg(required = true, num_args = 2.., value_name = "RESULT.json")]
+    results: Vec<PathBuf>,
+    /// An HTML file to write besides.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+/// A page that was written.
+pub(crate) struct Written {
+    path: PathBuf,
+    results: usize,
+    violations: usize,
+}
+
+impl fmt::Display for Written {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "{}: {} results, {} kinds of violations in them",
+            self.path.display(),
+            self.results,
+            self.violations
+        )
+    }
+}
+
+/// Writes the page.
+///
+/// # Errors
+///
+/// Where a result cannot be read or the page not be written.
+pub(crate) fn report(arguments: &Report) -> anyhow::Result<Written> {
+    let results = read::all(&arguments.results)?;
+    write(&arguments.output, &page::of_results(&results))?;
+    let violations = results.iter().map(|named| named.outcome.violations.len());
+    Ok(Written {
+        path: arguments.output.clone(),
+        results: results.len(),
+        violations: violations.sum(),
+    })
+}
+
+/// Puts results side by side, and writes the page where one is asked for.
+///
+/// # Errors
+///
+/// As [`report`], and where there are fewer than two results.
+pub(crate) fn compare(arguments: &Compare) -> anyhow::Result<Comparison> {
+    let results = read::all(&arguments.results)?;
+    ensure!(
+        results.len() > 1,
+        "there is only one result, and nothing to compare it with"
+    );
+    let comparison = Comparison::of(&results);
+    if let Some(path) = &arguments.html {
+        write(path, &page::of_comparison(&comparison, &results))?;
+    }
+    Ok(comparison)
+}
+
+fn write(path: &PathBuf, page: &str) -> anyhow::Result<()> {
+    std::fs::write(path, page).with_context(|| format!("could not write {}", path.display()))
+}

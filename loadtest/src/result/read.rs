@@ -1,0 +1,63 @@
+//! Reads results; what is no result is refused with what it is.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail, ensure};
+use serde_json::Value;
+
+use super::table;
+use crate::outcome::{FORMAT, Outcome};
+
+/// A result and what to call it beside others.
+#[derive(Debug, Clone)]
+pub(super) struct Named {
+    /// The file's name without its ending; with its folder where two are called the same.
+    pub(super) name: String,
+    pub(super) outcome: Outcome,
+}
+
+/// Reads all of `paths`, in their order.
+///
+/// # Errors
+///
+/// Where one cannot be read, or is no result of this program.
+pub(super) fn all(paths: &[PathBuf]) -> anyhow::Result<Vec<Named>> {
+    let stems: Vec<String> = paths.iter().map(|path| stem(path)).collect();
+    let mut results = Vec::with_capacity(paths.len());
+    for (path, name) in paths.iter().zip(&stems) {
+        let outcome = one(path).with_context(|| format!("could not use {}", path.display()))?;
+        let alone = stems.iter().filter(|other| *other == name).count() == 1;
+        let name = if alone {
+            name.clone()
+        } else {
+            path.display().to_string()
+        };
+        results.push(Named { name, outcome });
+    }
+    Ok(results)
+}
+
+fn stem(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default();
+    stem.to_string_lossy().into_owned()
+}
+
+fn one(path: &Path) -> anyhow::Result<Outcome> {
+    let text = fs::read_to_string(path).context("it cannot be read")?;
+    let value: Value = serde_json::from_str(&text).context("it is no JSON")?;
+    let Some(format) = value.get("format") else {
+        if let Some(outcome) = table::outcome(&value) {
+            return Ok(outcome);
+        }
+        bail!(
+            "it has no \"format\": only what `load`, `table` and the scenarios that end alike write with --json can be \
+             used, not what `run`, `resume` and `telemetry` write"
+        );
+    };
+    ensure!(
+        format == FORMAT,
+        "its format is {format}, and this program reads {FORMAT:?}: use the program that wrote it, or measure again"
+    );
+    serde_json::from_value(value).context("it says that it is a result, but lacks a part of one")
+}
