@@ -75,7 +75,11 @@ pub(crate) async fn run(plan: &Plan, progress: impl Fn(&str)) -> anyhow::Result<
         running.spawn(session.run());
     }
 
-    let each_once = if plan.least_calls == 0 { 0 } else { plan.sessions as u64 };
+    let each_once = if plan.least_calls == 0 {
+        0
+    } else {
+        plan.sessions as u64
+    };
     observe(plan.warmup, each_once, "warm-up", &tally, &progress).await;
     tally.enter(Phase::Measure);
     let began = Instant::now();

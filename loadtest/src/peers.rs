@@ -63,12 +63,7 @@ impl Peer {
     }
 
     /// The command that starts `variant` where it has been installed.
-    pub(crate) fn command(
-        &self,
-        variant: &Variant,
-        peers: &Path,
-        behind: Option<&str>,
-    ) -> Command {
+    pub(crate) fn command(&self, variant: &Variant, peers: &Path, behind: Option<&str>) -> Command {
         let home = self.home(peers);
         let mut command = match self.registry {
             Registry::Npm => {
@@ -101,7 +96,11 @@ pub(crate) fn named(names: &[String]) -> anyhow::Result<Vec<&'static Peer>> {
         anyhow::ensure!(
             is_known,
             "there is no peer {name}: name some of {}, or all",
-            PEERS.iter().map(|peer| peer.name).collect::<Vec<_>>().join(", ")
+            PEERS
+                .iter()
+                .map(|peer| peer.name)
+                .collect::<Vec<_>>()
+                .join(", ")
         );
     }
     let is_named = |peer: &&Peer| names.iter().any(|name| name == "all" || name == peer.name);
@@ -126,7 +125,10 @@ mod tests {
 
     #[test]
     fn every_row_and_every_peer_has_a_name_of_its_own() {
-        let rows = PEERS.iter().flat_map(|peer| peer.variants).map(|variant| variant.row);
+        let rows = PEERS
+            .iter()
+            .flat_map(|peer| peer.variants)
+            .map(|variant| variant.row);
         let rows: Vec<&str> = rows.collect();
         assert_eq!(rows.iter().collect::<HashSet<_>>().len(), rows.len());
         let names: HashSet<&str> = PEERS.iter().map(|peer| peer.name).collect();
@@ -145,6 +147,9 @@ mod tests {
     #[test]
     fn an_unknown_name_is_answered_with_the_known_ones() {
         let error = named(&["typescript".to_owned()]).unwrap_err().to_string();
-        assert!(error.contains("no peer typescript") && error.contains("mcp-go"), "{error}");
+        assert!(
+            error.contains("no peer typescript") && error.contains("mcp-go"),
+            "{error}"
+        );
     }
 }

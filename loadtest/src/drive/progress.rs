@@ -40,7 +40,9 @@ impl Progress {
             if step == f64::from(reported) {
                 Ok(())
             } else {
-                Err(Failure::Wrong(format!("step {step} in place of {reported}")))
+                Err(Failure::Wrong(format!(
+                    "step {step} in place of {reported}"
+                )))
             }
         };
         let expected = format!("done after {steps} steps");
@@ -52,7 +54,9 @@ impl Progress {
         if reported == steps {
             Ok(())
         } else {
-            Err(Failure::Wrong(format!("{reported} of {steps} steps were reported")))
+            Err(Failure::Wrong(format!(
+                "{reported} of {steps} steps were reported"
+            )))
         }
     }
 }

@@ -38,9 +38,7 @@ impl Spawned {
     pub(crate) fn own(arguments: &[&str], core: Option<usize>) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("could not find this program")?;
         let mut command = Command::new(program);
-        command
-            .args(arguments)
-            .args(["--listen", "127.0.0.1:0"]);
+        command.args(arguments).args(["--listen", "127.0.0.1:0"]);
         Self::announcing(command, core)
             .with_context(|| format!("the server {} did not start", arguments.join(" ")))
     }

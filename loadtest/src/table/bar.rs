@@ -94,10 +94,14 @@ mod tests {
         let cases = cases(&PEERS.iter().collect::<Vec<_>>());
         let reports: Vec<_> = cases
             .iter()
-            .map(|case| match cpu_us.iter().find(|(name, _)| *name == case.name) {
-                Some((_, cpu_us)) => [*cpu_us, 1000.0, *cpu_us].map(RunReport::made_up).to_vec(),
-                None => Vec::new(),
-            })
+            .map(
+                |case| match cpu_us.iter().find(|(name, _)| *name == case.name) {
+                    Some((_, cpu_us)) => {
+                        [*cpu_us, 1000.0, *cpu_us].map(RunReport::made_up).to_vec()
+                    }
+                    None => Vec::new(),
+                },
+            )
             .collect();
         let verdicts = verdicts(&rows(&cases, &reports)).into_iter();
         verdicts
@@ -121,12 +125,22 @@ mod tests {
 
     #[test]
     fn the_figure_is_in_the_verdict_and_decides_it() {
-        let verdicts = judged(&[("floor", 10.0), ("shoal legacy", 15.0), ("shoal modern", 15.1)]);
+        let verdicts = judged(&[
+            ("floor", 10.0),
+            ("shoal legacy", 15.0),
+            ("shoal modern", 15.1),
+        ]);
         assert_eq!(
             verdicts,
             [
-                ("shoal legacy 1.50 × floor: at most 1.5 ×".to_owned(), Some(true)),
-                ("shoal modern 1.51 × floor: at most 1.5 ×".to_owned(), Some(false)),
+                (
+                    "shoal legacy 1.50 × floor: at most 1.5 ×".to_owned(),
+                    Some(true)
+                ),
+                (
+                    "shoal modern 1.51 × floor: at most 1.5 ×".to_owned(),
+                    Some(false)
+                ),
             ]
         );
     }
@@ -140,7 +154,10 @@ mod tests {
         ]);
         assert_eq!(
             verdicts,
-            [("shoal, 10 events 1.80 × floor: at most 1.8 ×".to_owned(), Some(true))]
+            [(
+                "shoal, 10 events 1.80 × floor: at most 1.8 ×".to_owned(),
+                Some(true)
+            )]
         );
     }
 

@@ -23,7 +23,12 @@ pub(super) fn of(mut outcome: Outcome, rows: &[Row], options: &Options) -> Outco
             ("latency p50", row.p50_us, "µs", Better::Lower),
             ("latency p99", row.p99_us, "µs", Better::Lower),
             ("throughput", row.calls_per_s, "1/s", Better::Higher),
-            ("resident memory", row.rss_kib / 1024.0, "MiB", Better::Lower),
+            (
+                "resident memory",
+                row.rss_kib / 1024.0,
+                "MiB",
+                Better::Lower,
+            ),
         ];
         for (what, value, unit, better) in figures {
             // Where a ratio has no floor to refer to, there is none.

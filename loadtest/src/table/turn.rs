@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Context;
 
@@ -18,6 +19,9 @@ use crate::target::Target;
 
 /// Calls that each session makes in a turn at least, so that a slow server's figures rest on enough of them.
 const LEAST_CALLS_OF_A_SESSION: u64 = 10;
+
+/// How much longer than it should a peer's turn may take, its start and its last calls included, before it is given up.
+const PEER_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// How one case's turn went.
 pub(super) enum Turn {
@@ -39,21 +43,24 @@ pub(super) async fn turn(
     if options.shoal.is_none() && matches!(case.server, Server::Shoal | Server::Cluster) {
         return Ok(Turn::LeftOut("no shoal binary".to_owned()));
     }
-    match (measure(case, options, progress).await, &case.server) {
-        (Err(error), Server::Peer(peer, _)) => {
-            let log = peer.log(&options.peers.directory);
-            let why = format!("{error:#}; its log is {}", log.display());
-            Ok(Turn::LeftOut(why))
-        }
-        (measured, _) => measured,
-    }
+    let measuring = measure(case, options, progress);
+    let Server::Peer(peer, _) = case.server else {
+        return measuring.await;
+    };
+    let limit = options.warmup + options.duration + PEER_TIMEOUT;
+    let why = match tokio::time::timeout(limit, measuring).await {
+        Ok(Ok(turn)) => return Ok(turn),
+        Ok(Err(error)) => format!("{error:#}"),
+        Err(_) => format!("it was not done within {} s", limit.as_secs()),
+    };
+    let log = peer.log(&options.peers.directory);
+    Ok(Turn::LeftOut(format!(
+        "{why}; its log is {}",
+        log.display()
+    )))
 }
 
-async fn measure(
-    case: &Case,
-    options: &Options,
-    progress: impl Fn(&str),
-) -> anyhow::Result<Turn> {
+async fn measure(case: &Case, options: &Options, progress: impl Fn(&str)) -> anyhow::Result<Turn> {
     let server = Running::start(case, options)?;
     if !has_tool(server.url(), case).await? {
         return Ok(Turn::LeftOut(format!(
@@ -109,9 +116,7 @@ impl Running {
                 let gateway = start_peer(peer, variant, peers, Some(&behind.url), core)?;
                 Self::Both(gateway, behind)
             }
-            Server::Peer(peer, variant) => {
-                Self::One(start_peer(peer, variant, peers, None, core)?)
-            }
+            Server::Peer(peer, variant) => Self::One(start_peer(peer, variant, peers, None, core)?),
         })
     }
 

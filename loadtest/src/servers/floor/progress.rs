@@ -50,18 +50,20 @@ struct Report {
 /// Without an interval all events are ready at once, and leave in as few writes as hyper likes.
 pub(super) fn stream(job: &Job) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<>> {
     let (job, call) = (*job, CALLS.fetch_add(1, Ordering::Relaxed));
-    Sse::new(stream::iter(0..=job.steps + 1).then(move |number| async move {
-        // The first report comes at once, and the result after the last step.
-        if number > 1 && !job.interval.is_zero() {
-            tokio::time::sleep(job.interval).await;
-        }
-        let event = Event::default().id(format!("{:08x}-{call:x}-{number:x}", job.token));
-        Ok(match number {
-            0 => event.retry(RETRY).data(""),
-            step if step <= job.steps => event.data(report(&job, step)),
-            _ => event.data(result(&job)),
-        })
-    }))
+    Sse::new(
+        stream::iter(0..=job.steps + 1).then(move |number| async move {
+            // The first report comes at once, and the result after the last step.
+            if number > 1 && !job.interval.is_zero() {
+                tokio::time::sleep(job.interval).await;
+            }
+            let event = Event::default().id(format!("{:08x}-{call:x}-{number:x}", job.token));
+            Ok(match number {
+                0 => event.retry(RETRY).data(""),
+                step if step <= job.steps => event.data(report(&job, step)),
+                _ => event.data(result(&job)),
+            })
+        }),
+    )
 }
 
 fn report(job: &Job, step: u32) -> String {
