@@ -98,8 +98,7 @@ async fn answer(body: Bytes) -> Response {
             token: request.params.meta.progress_token,
             steps: request.params.arguments.steps,
             interval: Duration::from_millis(request.params.arguments.interval_ms),
-        })
-        .into_response(),
+        }),
         "tools/call" => result(
             id,
             EchoResult {

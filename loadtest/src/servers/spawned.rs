@@ -14,8 +14,8 @@ use crate::affinity;
 /// What Shoal prints before the address of its admin port, which comes last.
 const ADMIN: &str = "shoal: admin on http://";
 
-/// How long a server may take until it listens: interpreters load their packages first.
-const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long a server may take until it listens: interpreters load their packages first, and the machine may be busy.
+const START_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// Variables for a process that is started, over those of this one.
 pub(crate) type Environment = Vec<(&'static str, String)>;

@@ -8,7 +8,7 @@ use crate::outcome::Verdict;
 enum Limit {
     /// At most so many times the floor of its work.
     TimesFloor(f64),
-    /// At most this part of what the cheapest of some rows costs: `n` times fewer CPU-microseconds a call.
+    /// So many times fewer CPU-microseconds a call than the cheapest of these rows, at least.
     TimesFewer(f64, &'static [&'static str]),
 }
 

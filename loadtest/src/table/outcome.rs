@@ -36,6 +36,13 @@ pub(super) fn of(mut outcome: Outcome, rows: &[Row], options: &Options) -> Outco
                 outcome.figure(format!("{}: {what}", row.case), value, unit, better);
             }
         }
+        if row.calls == 0 {
+            outcome.violations.push(Violation {
+                what: format!("{}: no answers", row.case),
+                count: 1,
+                example: "not one call was answered while it was measured".to_owned(),
+            });
+        }
         for (what, count) in [("wrong answers", row.wrong), ("failed calls", row.failed)] {
             if count > 0 {
                 outcome.violations.push(Violation {

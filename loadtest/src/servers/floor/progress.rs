@@ -4,14 +4,26 @@ use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use axum::response::sse::{Event, Sse};
-use futures::{Stream, StreamExt as _, stream};
+use axum::body::{Body, Bytes};
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::response::{IntoResponse as _, Response};
+use futures::{StreamExt as _, stream};
 use serde::Serialize;
 
 use super::{Answer, EchoResult, TextContent};
 
-/// How long a client is asked to wait before it connects again; the stream says so as Shoal's do.
-const RETRY: Duration = Duration::from_secs(1);
+/// The headers of an event stream.
+const HEADERS: [(HeaderName, HeaderValue); 3] = [
+    (
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("text/event-stream"),
+    ),
+    (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+    (
+        HeaderName::from_static("x-accel-buffering"),
+        HeaderValue::from_static("no"),
+    ),
+];
 
 /// Calls so far, as part of event ids.
 static CALLS: AtomicU64 = AtomicU64::new(0);
@@ -48,22 +60,28 @@ struct Report {
 /// The event that a client could resume from, a report as each step begins, and the result after the last.
 ///
 /// Without an interval all events are ready at once, and leave in as few writes as hyper likes.
-pub(super) fn stream(job: &Job) -> Sse<impl Stream<Item = Result<Event, Infallible>> + use<>> {
+pub(super) fn stream(job: &Job) -> Response {
     let (job, call) = (*job, CALLS.fetch_add(1, Ordering::Relaxed));
-    Sse::new(
-        stream::iter(0..=job.steps + 1).then(move |number| async move {
-            // The first report comes at once, and the result after the last step.
-            if number > 1 && !job.interval.is_zero() {
-                tokio::time::sleep(job.interval).await;
+    let events = stream::iter(0..=job.steps + 1).then(move |number| async move {
+        // The first report comes at once, and the result after the last step.
+        if number > 1 && !job.interval.is_zero() {
+            tokio::time::sleep(job.interval).await;
+        }
+        let token = job.token;
+        let event = match number {
+            0 => format!("id: {token:08x}-{call:x}-0\nretry: 1000\ndata: \n\n"),
+            number => {
+                let message = if number <= job.steps {
+                    report(&job, number)
+                } else {
+                    result(&job)
+                };
+                format!("id: {token:08x}-{call:x}-{number:x}\ndata: {message}\n\n")
             }
-            let event = Event::default().id(format!("{:08x}-{call:x}-{number:x}", job.token));
-            Ok(match number {
-                0 => event.retry(RETRY).data(""),
-                step if step <= job.steps => event.data(report(&job, step)),
-                _ => event.data(result(&job)),
-            })
-        }),
-    )
+        };
+        Ok::<_, Infallible>(Bytes::from(event))
+    });
+    (HEADERS, Body::from_stream(events)).into_response()
 }
 
 fn report(job: &Job, step: u32) -> String {
@@ -102,7 +120,6 @@ mod tests {
     use std::time::Duration;
 
     use axum::body::to_bytes;
-    use axum::response::IntoResponse as _;
 
     use super::{Job, stream};
 
@@ -114,7 +131,7 @@ mod tests {
             steps: 2,
             interval: Duration::ZERO,
         };
-        let body = to_bytes(stream(&job).into_response().into_body(), 10_000);
+        let body = to_bytes(stream(&job).into_body(), 10_000);
         let body = String::from_utf8(body.await.unwrap().to_vec()).unwrap();
         let call = body.split('-').nth(1).unwrap();
         let expected = [
