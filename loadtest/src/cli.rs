@@ -29,7 +29,7 @@ pub(crate) enum Command {
     /// Serves the peer: an echo server on the official Rust SDK.
     ServeRmcp(ServeRmcp),
     /// Starts floor, peer and Shoal, drives them in turns, and prints one table.
-    Table(Turns),
+    Table(Table),
     /// Drives Shoal with and without telemetry, and with its collector down, in turns, and prints one table.
     Telemetry(Telemetry),
     /// Drops and resumes streams at random and checks that nothing is lost, repeated or out of order.
@@ -124,6 +124,19 @@ pub(crate) struct Turns {
     /// Where to write the result as JSON.
     #[arg(long)]
     pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Table {
+    #[command(flatten)]
+    pub(crate) turns: Turns,
+    /// Other servers to measure as well, by name and separated by commas [all of them where none is named]. They are
+    /// installed from npm, PyPI and the Go module proxy first.
+    #[arg(long, num_args = 0.., value_delimiter = ',', default_missing_value = "all")]
+    pub(crate) peers: Vec<String>,
+    /// Where the peers are installed [default: `peers` next to this program].
+    #[arg(long)]
+    pub(crate) peers_dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

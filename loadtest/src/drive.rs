@@ -1,5 +1,6 @@
 //! The closed loop: every session calls again as soon as its last answer is verified.
 
+mod progress;
 mod session;
 mod tally;
 
@@ -15,7 +16,11 @@ use crate::mcp::Mode;
 use crate::process;
 use crate::report::{Latency, RunReport, ServerUsage};
 use crate::target::Target;
+pub(crate) use progress::Progress;
 use tally::{Phase, Tally};
+
+/// How much longer than asked for a slow server is waited for.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// What to drive, and how.
 #[derive(Debug, Clone)]
@@ -32,6 +37,10 @@ pub(crate) struct Plan {
     pub(crate) warmup: Duration,
     /// Time measured.
     pub(crate) duration: Duration,
+    /// Measures for longer until so many calls are answered, and warms up until each session has had an answer, for
+    /// servers so slow that the time would hold few calls; 0 keeps to the times, and nothing takes more than
+    /// [`LONGEST_WAIT`] longer.
+    pub(crate) least_calls: u64,
     /// What each call is.
     pub(crate) call: Call,
     /// The server's processes; their descendants are found.
@@ -49,6 +58,8 @@ pub(crate) struct Call {
     pub(crate) text_bytes: usize,
     /// What the tool puts before the text in its answer.
     pub(crate) answer_prefix: String,
+    /// Reports progress instead of giving a text back.
+    pub(crate) progress: Option<Progress>,
 }
 
 /// Runs `plan`, calling `progress` with a line each second.
@@ -66,12 +77,18 @@ pub(crate) async fn run(plan: &Plan, progress: impl Fn(&str)) -> anyhow::Result<
         running.spawn(session.run());
     }
 
-    observe(plan.warmup, "warm-up", &tally, &progress).await;
+    let each_once = if plan.least_calls == 0 {
+        0
+    } else {
+        plan.sessions as u64
+    };
+    observe(plan.warmup, each_once, "warm-up", &tally, &progress).await;
     tally.enter(Phase::Measure);
     let began = Instant::now();
     let calls_before = tally.calls();
     let before = Reading::take(plan)?;
-    observe(plan.duration, "measure", &tally, &progress).await;
+    let enough = calls_before + plan.least_calls;
+    observe(plan.duration, enough, "measure", &tally, &progress).await;
     let elapsed = began.elapsed();
     let calls = tally.calls() - calls_before;
     let after = Reading::take(plan)?;
@@ -125,12 +142,21 @@ impl Reading {
     }
 }
 
-/// Waits for `time` to pass, reporting every second.
-async fn observe(time: Duration, phase: &str, tally: &Tally, progress: &impl Fn(&str)) {
+/// Waits for `time` to pass and for `enough` calls to be answered since the run began, reporting every second.
+async fn observe(
+    time: Duration,
+    enough: u64,
+    phase: &str,
+    tally: &Tally,
+    progress: &impl Fn(&str),
+) {
     let end = Instant::now() + time;
     let (mut last, mut at) = (tally.calls(), Instant::now());
     loop {
-        let left = end.saturating_duration_since(Instant::now());
+        let mut left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() && tally.calls() < enough {
+            left = (end + LONGEST_WAIT).saturating_duration_since(Instant::now());
+        }
         if left.is_zero() {
             return;
         }

@@ -8,6 +8,7 @@ mod failure;
 mod load;
 mod mcp;
 mod outcome;
+mod peers;
 mod process;
 mod report;
 mod result;
@@ -84,7 +85,9 @@ fn run(arguments: cli::Run) -> anyhow::Result<bool> {
             argument: arguments.argument,
             text_bytes: arguments.text_bytes,
             answer_prefix: arguments.answer_prefix,
+            progress: None,
         },
+        least_calls: 0,
         pids: arguments.pids,
     };
     let report = runtime(Some(arguments.threads))?.block_on(drive::run(&plan, progress))?;
@@ -107,8 +110,11 @@ fn load(arguments: &load::Load) -> anyhow::Result<bool> {
 }
 
 /// True where every call of every case was answered rightly, whatever it cost.
-fn table(arguments: cli::Turns) -> anyhow::Result<bool> {
+fn table(table: cli::Table) -> anyhow::Result<bool> {
+    let arguments = table.turns;
     ensure!(arguments.rounds > 0, "at least one round is needed");
+    // Before this process has one core only.
+    let peers = table::installed(&table.peers, table.peers_dir, progress)?;
     let cores = pinned()?;
     let options = table::Options {
         shoal: arguments.shoal.or_else(table::sibling_shoal),
@@ -117,6 +123,7 @@ fn table(arguments: cli::Turns) -> anyhow::Result<bool> {
         duration: std::time::Duration::from_secs(arguments.seconds),
         rounds: arguments.rounds,
         cores,
+        peers,
     };
     let table = runtime(Some(1))?.block_on(table::run(&options, progress))?;
     say(&table);

@@ -129,6 +129,17 @@ pub(crate) struct Verdict {
     pub(crate) held: Option<bool>,
 }
 
+impl fmt::Display for Verdict {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let held = match self.held {
+            Some(true) => "held",
+            Some(false) => "NOT held",
+            None => "not decided",
+        };
+        write!(out, "{held}: {}", self.what)
+    }
+}
+
 impl Outcome {
     /// An outcome with nothing in it yet, of a run that begins now.
     pub(crate) fn begin(scenario: &str, title: impl Into<String>) -> Self {
@@ -206,13 +217,8 @@ impl fmt::Display for Outcome {
         {
             writeln!(out, "VIOLATION {what}: {count}, first: {example}")?;
         }
-        for Verdict { what, held } in &self.verdicts {
-            let held = match held {
-                Some(true) => "held",
-                Some(false) => "NOT held",
-                None => "not decided",
-            };
-            writeln!(out, "{held}: {what}")?;
+        for verdict in &self.verdicts {
+            writeln!(out, "{verdict}")?;
         }
         write!(out, "{} kinds of violations", self.violations.len())
     }

@@ -203,6 +203,35 @@ suite_cluster() {
     fi
 }
 
+# The load tool's table with servers on other SDKs: every answer is verified, no figure is judged.
+suite_peers() {
+    heading "peers"
+    local name="peers: every answer of every row" language missing=() target log
+    if ! have redis; then
+        fail "$name" "$(needs redis)"
+        return 0
+    fi
+    for language in node python go; do
+        have "$language" || missing+=("$(needs "$language")")
+    done
+    if [[ ${#missing[@]} -gt 0 ]]; then
+        skip "$name" "${missing[*]}"
+        return 0
+    fi
+    once build_shoal || return 0
+    check "build: load tool" 3600 cargo build --locked --package loadtest || return 0
+    target=$(cargo metadata --format-version 1 --no-deps --locked | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
+    check "$name" 1800 "$target/debug/loadtest" table --shoal "$SHOAL" --peers all --peers-dir "$TOOLS/peers" \
+        --sessions 8 --rounds 1 --seconds 1 --warmup 200ms || true
+    # The table leaves out what it cannot install or start, and is right without it; here nothing may be missing.
+    log=$(log_of "$name")
+    if grep -q '^left out: ' "$log"; then
+        fail "peers: no row is left out" "$(sed -n 's/^left out: //p' "$log" | head -n 3 | paste -s -d ';')"
+    elif grep -q '^| floor ' "$log"; then
+        pass "peers: no row is left out" "$(($(grep -c '^| ' "$log") - 1)) rows"
+    fi
+}
+
 # The operators' console in a browser; TEST_SCREENSHOTS=DIR keeps pictures of it.
 suite_console() {
     heading "console"

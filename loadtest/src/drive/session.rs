@@ -116,6 +116,9 @@ impl Session {
         }
         let client = self.client.as_mut().expect("connected above");
         self.calls += 1;
+        if let Some(progress) = &self.call.progress {
+            return progress.call(client, &self.tool, self.calls).await;
+        }
         let text = text(self.number, self.calls, self.call.text_bytes);
         let params = format!(
             r#""name":"{}","arguments":{{"{}":"{text}"}}"#,

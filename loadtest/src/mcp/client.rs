@@ -142,9 +142,26 @@ impl Client {
         params: &str,
         check: impl FnOnce(&str) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
+        self.request_watched(method, name, params, |_| Ok(()), check)
+            .await
+    }
+
+    /// The same, giving each message that is no response (progress, above all) to `watch`, in order.
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::request`], and where `watch` refuses a message.
+    pub(crate) async fn request_watched<T>(
+        &mut self,
+        method: &'static str,
+        name: Option<&HeaderValue>,
+        params: &str,
+        watch: impl FnMut(&Message<'_>) -> Result<(), Failure>,
+        check: impl FnOnce(&str) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
         let id = self.next_id();
         let reply = self.start(id, method, name, params).await?;
-        self.finish(reply, id, check).await
+        self.finish(reply, id, watch, check).await
     }
 
     /// The names of the server's tools, as far as its first page goes.
@@ -210,6 +227,7 @@ impl Client {
         &mut self,
         mut reply: Reply,
         id: u64,
+        mut watch: impl FnMut(&Message<'_>) -> Result<(), Failure>,
         check: impl FnOnce(&str) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let mut check = Some(check);
@@ -220,6 +238,7 @@ impl Client {
             }
             let message = Message::parse(&event.data)?;
             if !message.is_response() {
+                watch(&message)?;
                 continue;
             }
             let Some(check) = check.take() else {
@@ -238,7 +257,7 @@ impl Client {
         let request = legacy::initialize(&self.target, id, self.capabilities);
         let reply = self.connect().await?.send(request).await?;
         let session_id = reply.headers.get(legacy::SESSION_ID).cloned();
-        self.finish(reply, id, |_| Ok(())).await?;
+        self.finish(reply, id, |_| Ok(()), |_| Ok(())).await?;
         let session = legacy::Session::new(self.target.clone(), session_id);
         let initialized = session.notification("notifications/initialized");
         let mut reply = self.connect().await?.send(initialized).await?;

@@ -1,10 +1,14 @@
 //! The floor: the least that an HTTP server in Rust does to answer an echo call.
 //!
 //! JSON-RPC is parsed and written with typed serde over bare axum. Nothing of MCP is checked, so the
-//! CPU time of a real server over this one's is the price of the protocol and of its architecture.
+//! CPU time of a real server over this one's is the price of the protocol and of its architecture. The same for a call
+//! that reports its progress: the bytes that Shoal would send, and neither a log of them nor a session.
+
+mod progress;
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use axum::Json;
 use axum::Router;
@@ -28,13 +32,28 @@ struct Request<'a> {
 #[derive(Deserialize, Default)]
 struct Params<'a> {
     #[serde(borrow, default)]
+    name: Cow<'a, str>,
+    #[serde(borrow, default)]
     arguments: Arguments<'a>,
+    #[serde(default, rename = "_meta")]
+    meta: Meta,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct Meta {
+    #[serde(default)]
+    progress_token: u64,
 }
 
 #[derive(Deserialize, Default)]
 struct Arguments<'a> {
     #[serde(borrow, default)]
     text: Cow<'a, str>,
+    #[serde(default)]
+    steps: u32,
+    #[serde(default)]
+    interval_ms: u64,
 }
 
 #[derive(Serialize)]
@@ -74,6 +93,12 @@ async fn answer(body: Bytes) -> Response {
         return StatusCode::ACCEPTED.into_response();
     };
     match request.method.as_ref() {
+        "tools/call" if request.params.name == "long_job" => progress::stream(&progress::Job {
+            id,
+            token: request.params.meta.progress_token,
+            steps: request.params.arguments.steps,
+            interval: Duration::from_millis(request.params.arguments.interval_ms),
+        }),
         "tools/call" => result(
             id,
             EchoResult {
@@ -94,7 +119,10 @@ async fn answer(body: Bytes) -> Response {
         ),
         "tools/list" => result(
             id,
-            json!({"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}),
+            json!({"tools": [
+                {"name": "echo", "inputSchema": {"type": "object"}},
+                {"name": "long_job", "inputSchema": {"type": "object"}},
+            ]}),
         ),
         _ => StatusCode::NOT_FOUND.into_response(),
     }

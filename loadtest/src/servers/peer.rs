@@ -86,7 +86,12 @@ impl Tools {
         client: rmcp::Peer<RoleServer>,
     ) -> String {
         for step in 1..=arguments.steps {
-            tokio::time::sleep(Duration::from_millis(arguments.interval_ms)).await;
+            if arguments.interval_ms == 0 {
+                // A timer would round this up to a millisecond.
+                tokio::task::yield_now().await;
+            } else {
+                tokio::time::sleep(Duration::from_millis(arguments.interval_ms)).await;
+            }
             if let Some(token) = meta.get_progress_token() {
                 let progress = ProgressNotificationParam::new(token, f64::from(step))
                     .with_total(f64::from(arguments.steps));

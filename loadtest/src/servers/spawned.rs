@@ -3,6 +3,8 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 
@@ -11,6 +13,9 @@ use crate::affinity;
 
 /// What Shoal prints before the address of its admin port, which comes last.
 const ADMIN: &str = "shoal: admin on http://";
+
+/// How long a server may take until it listens: interpreters load their packages first, and the machine may be busy.
+const START_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// Variables for a process that is started, over those of this one.
 pub(crate) type Environment = Vec<(&'static str, String)>;
@@ -33,21 +38,38 @@ impl Spawned {
     pub(crate) fn own(arguments: &[&str], core: Option<usize>) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("could not find this program")?;
         let mut command = Command::new(program);
-        command
-            .args(arguments)
-            .args(["--listen", "127.0.0.1:0"])
-            .stdout(Stdio::piped());
+        command.args(arguments).args(["--listen", "127.0.0.1:0"]);
+        Self::announcing(command, core)
+            .with_context(|| format!("the server {} did not start", arguments.join(" ")))
+    }
+
+    /// Starts a server that says in its first line where it listens, as those of this program do.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be started, ends before that, says something else, or nothing in time.
+    pub(crate) fn announcing(mut command: Command, core: Option<usize>) -> anyhow::Result<Self> {
+        command.stdout(Stdio::piped());
         let mut server = Self {
             url: String::new(),
             admin: String::new(),
             child: start(command, core)?,
         };
         let output = server.child.stdout.take().context("no output to read")?;
-        let mut line = String::new();
-        BufReader::new(output).read_line(&mut line)?;
-        match line.trim_end().strip_prefix(LISTENING) {
+        let (sender, first) = mpsc::channel();
+        // A thread of its own, since a read cannot be given up; it ends with the server at the latest.
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            let read = BufReader::new(output).read_line(&mut line);
+            // Nobody may be waiting any more.
+            let _ = sender.send(read.map(|_| line));
+        });
+        let Ok(line) = first.recv_timeout(START_TIMEOUT) else {
+            bail!("it did not listen within {} s", START_TIMEOUT.as_secs());
+        };
+        match line?.trim_end().strip_prefix(LISTENING) {
             Some(url) => server.url = url.to_owned(),
-            None => bail!("the server {} did not start", arguments.join(" ")),
+            None => bail!("it ended, or did not say where it listens"),
         }
         Ok(server)
     }

@@ -1,9 +1,11 @@
 //! The rows of the table: which server, configured how, driven in which era.
 
+use crate::drive::Progress;
 use crate::mcp::Mode;
+use crate::peers::{Peer, Variant};
 
 /// Where a case's server comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(super) enum Server {
     /// A subcommand of this program.
     Own(&'static [&'static str]),
@@ -11,19 +13,17 @@ pub(super) enum Server {
     Shoal,
     /// Shoal as an edge, a session node and a worker, with Redis.
     Cluster,
+    /// From a package registry; a gateway stands in front of [`BEHIND_GATEWAYS`].
+    Peer(&'static Peer, &'static Variant),
 }
 
-/// What a case is compared for.
+/// What is called over and over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
-    /// The floor, that every ratio refers to.
-    Floor,
-    /// The SDK's server, in a mode that Shoal has too.
-    Peer,
-    /// Shoal, answering the small echo call that the bar is about.
-    Contender,
-    /// Shown for orientation only.
-    Shown,
+pub(super) enum Work {
+    /// A small text is given back.
+    Echo,
+    /// A job reports its progress.
+    Job(Progress),
 }
 
 /// One row.
@@ -37,103 +37,99 @@ pub(super) struct Case {
     pub(super) mode: Mode,
     /// The tool called.
     pub(super) tool: &'static str,
-    /// What it is compared for.
-    pub(super) part: Part,
+    /// What the tool does: ratios refer to the floor of the same work.
+    pub(super) work: Work,
+}
+
+impl Case {
+    /// True for what the ratios of all rows of the same work refer to.
+    pub(super) fn is_floor(&self) -> bool {
+        matches!(self.server, Server::Own(["serve-floor"]))
+    }
 }
 
 const FLOOR: Server = Server::Own(&["serve-floor"]);
-const PEER_STATEFUL: Server = Server::Own(&["serve-rmcp", "--stateful", "true", "--json", "false"]);
+const PEER_STATEFUL: Server = Server::Own(BEHIND_GATEWAYS);
 const PEER_JSON: Server = Server::Own(&["serve-rmcp", "--stateful", "false", "--json", "true"]);
 
-/// All rows, in the order of their turns.
-pub(super) const CASES: &[Case] = &[
-    case("floor", FLOOR, Mode::Legacy, "echo", Part::Floor),
-    case(
-        "rmcp stateful",
-        PEER_STATEFUL,
-        Mode::Legacy,
-        "echo",
-        Part::Peer,
-    ),
+/// The server that a gateway stands in front of.
+pub(super) const BEHIND_GATEWAYS: &[&str] =
+    &["serve-rmcp", "--stateful", "true", "--json", "false"];
+
+/// Ten reports as fast as they can be made.
+const BURST: Work = Work::Job(Progress {
+    steps: 10,
+    interval_ms: 0,
+});
+
+/// Ten reports of which each leaves by itself.
+const PACED: Work = Work::Job(Progress {
+    steps: 10,
+    interval_ms: 1,
+});
+
+/// All rows but those of peers from package registries, in the order of their turns.
+const CASES: &[Case] = &[
+    echo("floor", FLOOR, Mode::Legacy, "echo"),
+    echo("rmcp stateful", PEER_STATEFUL, Mode::Legacy, "echo"),
     // Shoal always keeps a legacy session: a mode that only the SDK has.
-    case(
-        "rmcp stateless JSON",
-        PEER_JSON,
-        Mode::Legacy,
-        "echo",
-        Part::Shown,
-    ),
-    case(
-        "rmcp modern",
-        PEER_STATEFUL,
-        Mode::Modern,
-        "echo",
-        Part::Peer,
-    ),
-    case(
-        "rmcp modern JSON",
-        PEER_JSON,
-        Mode::Modern,
-        "echo",
-        Part::Peer,
-    ),
-    case(
-        "shoal legacy",
-        Server::Shoal,
-        Mode::Legacy,
-        "echo",
-        Part::Contender,
-    ),
-    case(
-        "shoal modern",
-        Server::Shoal,
-        Mode::Modern,
-        "echo",
-        Part::Contender,
-    ),
+    echo("rmcp stateless JSON", PEER_JSON, Mode::Legacy, "echo"),
+    echo("rmcp modern", PEER_STATEFUL, Mode::Modern, "echo"),
+    echo("rmcp modern JSON", PEER_JSON, Mode::Modern, "echo"),
+    echo("shoal legacy", Server::Shoal, Mode::Legacy, "echo"),
+    echo("shoal modern", Server::Shoal, Mode::Modern, "echo"),
     // Not safe to repeat, so journaled before it runs: the price of at most once.
-    case(
+    echo(
         "shoal legacy journaled",
         Server::Shoal,
         Mode::Legacy,
         "echo_once",
-        Part::Shown,
     ),
-    case(
-        "cluster legacy",
-        Server::Cluster,
-        Mode::Legacy,
-        "echo",
-        Part::Shown,
-    ),
-    case(
-        "cluster modern",
-        Server::Cluster,
-        Mode::Modern,
-        "echo",
-        Part::Shown,
-    ),
-    case(
+    echo("cluster legacy", Server::Cluster, Mode::Legacy, "echo"),
+    echo("cluster modern", Server::Cluster, Mode::Modern, "echo"),
+    echo(
         "cluster journaled",
         Server::Cluster,
         Mode::Legacy,
         "echo_once",
-        Part::Shown,
     ),
+    job("floor, 10 events", FLOOR, BURST),
+    job("rmcp, 10 events", PEER_STATEFUL, BURST),
+    job("shoal, 10 events", Server::Shoal, BURST),
+    job("floor, 10 in 10 ms", FLOOR, PACED),
+    job("rmcp, 10 in 10 ms", PEER_STATEFUL, PACED),
+    job("shoal, 10 in 10 ms", Server::Shoal, PACED),
 ];
 
-const fn case(
-    name: &'static str,
-    server: Server,
-    mode: Mode,
-    tool: &'static str,
-    part: Part,
-) -> Case {
+/// All rows, in the order of their turns, those of `peers` last.
+pub(super) fn cases(peers: &[&'static Peer]) -> Vec<Case> {
+    let variants = peers
+        .iter()
+        .flat_map(|peer| peer.variants.iter().map(|variant| (*peer, variant)));
+    let of_peers = variants.map(|(peer, variant)| {
+        let server = Server::Peer(peer, variant);
+        echo(variant.row, server, variant.mode, "echo")
+    });
+    CASES.iter().copied().chain(of_peers).collect()
+}
+
+const fn echo(name: &'static str, server: Server, mode: Mode, tool: &'static str) -> Case {
     Case {
         name,
         server,
         mode,
         tool,
-        part,
+        work: Work::Echo,
+    }
+}
+
+/// Jobs are called in the legacy era, whose streams can be resumed.
+const fn job(name: &'static str, server: Server, work: Work) -> Case {
+    Case {
+        name,
+        server,
+        mode: Mode::Legacy,
+        tool: "long_job",
+        work,
     }
 }

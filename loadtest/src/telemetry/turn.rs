@@ -73,7 +73,9 @@ pub(super) async fn turn(
             argument: "text".to_owned(),
             text_bytes: 32,
             answer_prefix: String::new(),
+            progress: None,
         },
+        least_calls: 0,
         pids: server.pids(),
     };
     let report = match &admin {

@@ -1,0 +1,174 @@
+//! One case's turn: a server of its own, driven for a while.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+
+use super::case::{BEHIND_GATEWAYS, Case, Server, Work};
+use super::{Options, redis};
+use crate::connection::Goodbye;
+use crate::drive::{self, Call, Plan};
+use crate::mcp::client::Client;
+use crate::peers::{Peer, Variant};
+use crate::report::RunReport;
+use crate::servers::cluster::Cluster;
+use crate::servers::spawned::{Environment, Spawned};
+use crate::target::Target;
+
+/// Calls that each session makes in a turn at least, so that a slow server's figures rest on enough of them.
+const LEAST_CALLS_OF_A_SESSION: u64 = 10;
+
+/// How much longer than it should a peer's turn may take, its start and its last calls included, before it is given up.
+const PEER_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// How one case's turn went.
+pub(super) enum Turn {
+    Measured(Box<RunReport>),
+    LeftOut(String),
+}
+
+/// Starts the server of `case`, drives it and ends it.
+///
+/// # Errors
+///
+/// Where a server does not start or its sessions cannot be opened. A peer from a registry is left out then: why it does
+/// not work is not the table's business.
+pub(super) async fn turn(
+    case: &Case,
+    options: &Options,
+    progress: impl Fn(&str),
+) -> anyhow::Result<Turn> {
+    if options.shoal.is_none() && matches!(case.server, Server::Shoal | Server::Cluster) {
+        return Ok(Turn::LeftOut("no shoal binary".to_owned()));
+    }
+    let measuring = measure(case, options, progress);
+    let Server::Peer(peer, _) = case.server else {
+        return measuring.await;
+    };
+    let limit = options.warmup + options.duration + PEER_TIMEOUT;
+    let why = match tokio::time::timeout(limit, measuring).await {
+        Ok(Ok(turn)) => return Ok(turn),
+        Ok(Err(error)) => format!("{error:#}"),
+        Err(_) => format!("it was not done within {} s", limit.as_secs()),
+    };
+    let log = peer.log(&options.peers.directory);
+    Ok(Turn::LeftOut(format!(
+        "{why}; its log is {}",
+        log.display()
+    )))
+}
+
+async fn measure(case: &Case, options: &Options, progress: impl Fn(&str)) -> anyhow::Result<Turn> {
+    let server = Running::start(case, options)?;
+    if !has_tool(server.url(), case).await? {
+        return Ok(Turn::LeftOut(format!(
+            "the server has no tool {}",
+            case.tool
+        )));
+    }
+    let plan = Plan {
+        url: server.url().to_owned(),
+        mode: case.mode,
+        stateless: false,
+        sessions: options.sessions,
+        warmup: options.warmup,
+        duration: options.duration,
+        least_calls: LEAST_CALLS_OF_A_SESSION * options.sessions as u64,
+        call: Call {
+            tool: case.tool.to_owned(),
+            argument: "text".to_owned(),
+            text_bytes: 32,
+            answer_prefix: String::new(),
+            progress: match case.work {
+                Work::Echo => None,
+                Work::Job(progress) => Some(progress),
+            },
+        },
+        pids: server.pids(),
+    };
+    let before = server.redis_commands()?;
+    let mut report = drive::run(&plan, progress).await?;
+    report.redis_commands = redis::since(&before, &server.redis_commands()?);
+    Ok(Turn::Measured(Box::new(report)))
+}
+
+/// What is measured.
+enum Running {
+    One(Spawned),
+    Many(Cluster),
+    /// A gateway and the server behind it.
+    Both(Spawned, Spawned),
+}
+
+impl Running {
+    fn start(case: &Case, options: &Options) -> anyhow::Result<Self> {
+        let core = options.cores.map(|cores| cores.server);
+        let shoal = || options.shoal.as_deref().context("no shoal binary");
+        let peers = options.peers.directory.as_path();
+        Ok(match case.server {
+            Server::Own(arguments) => Self::One(Spawned::own(arguments, core)?),
+            Server::Shoal => Self::One(Spawned::shoal(shoal()?, core, &without_telemetry())?),
+            Server::Cluster => Self::Many(Cluster::start(shoal()?, core, &without_telemetry())?),
+            Server::Peer(peer, variant) if variant.is_gateway => {
+                let behind = Spawned::own(BEHIND_GATEWAYS, core)?;
+                let gateway = start_peer(peer, variant, peers, Some(&behind.url), core)?;
+                Self::Both(gateway, behind)
+            }
+            Server::Peer(peer, variant) => Self::One(start_peer(peer, variant, peers, None, core)?),
+        })
+    }
+
+    fn url(&self) -> &str {
+        match self {
+            Self::One(server) | Self::Both(server, _) => &server.url,
+            Self::Many(cluster) => &cluster.url,
+        }
+    }
+
+    fn pids(&self) -> Vec<u32> {
+        match self {
+            Self::One(server) => vec![server.pid()],
+            Self::Many(cluster) => cluster.pids(),
+            Self::Both(gateway, server) => vec![gateway.pid(), server.pid()],
+        }
+    }
+
+    fn redis_commands(&self) -> anyhow::Result<Vec<(String, u64)>> {
+        match self {
+            Self::One(_) | Self::Both(..) => Ok(Vec::new()),
+            Self::Many(cluster) => cluster.redis_commands(),
+        }
+    }
+}
+
+/// Starts a peer that has been installed in the directory `peers`.
+fn start_peer(
+    peer: &Peer,
+    variant: &Variant,
+    peers: &Path,
+    behind: Option<&str>,
+    core: Option<usize>,
+) -> anyhow::Result<Spawned> {
+    let log = peer.log(peers);
+    let file = File::create(&log).with_context(|| format!("could not write {}", log.display()))?;
+    let mut command = peer.command(variant, peers, behind);
+    command.stderr(file);
+    Spawned::announcing(command, core).context("it did not start")
+}
+
+/// Nobody else in the table keeps metrics; `loadtest telemetry` says what they add.
+fn without_telemetry() -> Environment {
+    vec![("SHOAL_TELEMETRY__ENABLED", "false".to_owned())]
+}
+
+/// Whether the server lists the tool of `case`.
+async fn has_tool(url: &str, case: &Case) -> anyhow::Result<bool> {
+    let target = Target::resolve(url).await?;
+    let mut client = Client::open(&target, case.mode, Goodbye::Finish).await?;
+    let tools = client.tools().await?;
+    // A server without sessions may refuse this, and nothing depends on it.
+    client.end().await.ok();
+    Ok(tools.iter().any(|tool| tool == case.tool))
+}
