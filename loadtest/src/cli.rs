@@ -30,6 +30,8 @@ pub(crate) enum Command {
     Telemetry(Telemetry),
     /// Drops and resumes streams at random and checks that nothing is lost, repeated or out of order.
     Resume(Resume),
+    /// Has clients come and go for a long time, and checks that nothing grows and nothing is left.
+    Soak(crate::soak::Soak),
 }
 
 #[derive(Debug, Args)]
@@ -162,7 +164,7 @@ pub(crate) struct Resume {
 }
 
 /// Reads `250ms`, `10s`, `5m` or `1h`.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let unit_at = text
         .find(|character: char| !character.is_ascii_digit())
         .ok_or_else(|| format!("{text} has no unit (ms, s, m or h)"))?;

@@ -5,6 +5,7 @@ mod cli;
 mod connection;
 mod drive;
 mod failure;
+mod findings;
 mod mcp;
 #[allow(dead_code, reason = "the scenarios that end with it follow")]
 mod outcome;
@@ -12,6 +13,7 @@ mod process;
 mod report;
 mod resume;
 mod servers;
+mod soak;
 mod table;
 mod target;
 mod telemetry;
@@ -56,7 +58,20 @@ fn execute(command: Command) -> anyhow::Result<bool> {
         Command::Table(arguments) => table(arguments),
         Command::Telemetry(arguments) => telemetry(arguments),
         Command::Resume(arguments) => resume(arguments),
+        Command::Soak(arguments) => {
+            let outcome = runtime(None)?.block_on(soak::run(&arguments, progress))?;
+            conclude(&outcome, arguments.json.as_deref())
+        }
     }
+}
+
+/// Prints a scenario's outcome, and writes it where asked; true where all that was verified was right.
+fn conclude(outcome: &outcome::Outcome, json: Option<&std::path::Path>) -> anyhow::Result<bool> {
+    say(outcome);
+    if let Some(path) = json {
+        report::write_json(path, outcome)?;
+    }
+    Ok(outcome.is_correct())
 }
 
 /// True where every call was answered rightly.

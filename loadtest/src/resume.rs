@@ -2,14 +2,14 @@
 
 mod call;
 mod chance;
-mod check;
+pub(crate) mod check;
 mod client;
 mod memory;
 mod replay;
 mod session;
 mod standalone;
 mod tally;
-mod violation;
+pub(crate) mod violation;
 
 use std::fmt;
 use std::sync::Arc;
