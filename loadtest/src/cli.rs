@@ -32,6 +32,8 @@ pub(crate) enum Command {
     Resume(Resume),
     /// Has clients come and go for a long time, and checks that nothing grows and nothing is left.
     Soak(crate::soak::Soak),
+    /// Kills a process of a cluster under load, and measures what clients notice.
+    Failover(crate::failover::Failover),
 }
 
 #[derive(Debug, Args)]

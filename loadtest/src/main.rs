@@ -4,6 +4,7 @@ mod affinity;
 mod cli;
 mod connection;
 mod drive;
+mod failover;
 mod failure;
 mod findings;
 mod mcp;
@@ -58,6 +59,10 @@ fn execute(command: Command) -> anyhow::Result<bool> {
         Command::Table(arguments) => table(arguments),
         Command::Telemetry(arguments) => telemetry(arguments),
         Command::Resume(arguments) => resume(arguments),
+        Command::Failover(arguments) => {
+            let outcome = runtime(None)?.block_on(failover::run(&arguments, progress))?;
+            conclude(&outcome, arguments.json.as_deref())
+        }
         Command::Soak(arguments) => {
             let outcome = runtime(None)?.block_on(soak::run(&arguments, progress))?;
             conclude(&outcome, arguments.json.as_deref())
