@@ -30,6 +30,8 @@ pub(crate) enum Command {
     Telemetry(Telemetry),
     /// Drops and resumes streams at random and checks that nothing is lost, repeated or out of order.
     Resume(Resume),
+    /// Measures what large bodies cost beside the floor, and how much memory many at once take.
+    Payload(crate::payload::Payload),
     /// Has clients come and go for a long time, and checks that nothing grows and nothing is left.
     Soak(crate::soak::Soak),
     /// Kills a process of a cluster under load, and measures what clients notice.

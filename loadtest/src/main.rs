@@ -10,6 +10,7 @@ mod findings;
 mod mcp;
 #[allow(dead_code, reason = "the scenarios that end with it follow")]
 mod outcome;
+mod payload;
 mod process;
 mod report;
 mod resume;
@@ -61,6 +62,10 @@ fn execute(command: Command) -> anyhow::Result<bool> {
         Command::Resume(arguments) => resume(arguments),
         Command::Failover(arguments) => {
             let outcome = runtime(None)?.block_on(failover::run(&arguments, progress))?;
+            conclude(&outcome, arguments.json.as_deref())
+        }
+        Command::Payload(arguments) => {
+            let outcome = runtime(Some(1))?.block_on(payload::run(&arguments, progress))?;
             conclude(&outcome, arguments.json.as_deref())
         }
         Command::Soak(arguments) => {
