@@ -135,7 +135,7 @@ impl Caller {
     /// Makes one call, again where it is refused for a while: what is refused was not executed.
     async fn call(&mut self, made: u64) -> Result<(), Failure> {
         loop {
-            let answered = if made % COUNTS == 0 {
+            let answered = if made.is_multiple_of(COUNTS) {
                 // The session's own count: right only if each call so far was executed exactly once.
                 let text = (self.counted + 1).to_string();
                 call(&mut self.client, "count_up", "{}", &text).await
@@ -150,7 +150,7 @@ impl Caller {
                     ..
                 }) => retry_after_s.map_or(REFUSED_PAUSE, Duration::from_secs),
                 Ok(()) => {
-                    self.counted += u64::from(made % COUNTS == 0);
+                    self.counted += u64::from(made.is_multiple_of(COUNTS));
                     return Ok(());
                 }
                 Err(failure) => return Err(failure),
