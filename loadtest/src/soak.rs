@@ -172,6 +172,10 @@ fn figures(outcome: &mut Outcome, counts: &Counts, cpu: Duration) {
         ("sessions ended by DELETE", count(&counts.deleted)),
         ("sessions left to expire", count(&counts.abandoned)),
         (
+            "clients refused for a while (429, 503)",
+            count(&counts.refused),
+        ),
+        (
             "clients not started: too many were busy",
             count(&counts.not_started),
         ),

@@ -43,6 +43,8 @@ pub(super) struct Counts {
     pub(super) deleted: AtomicU64,
     /// Sessions that were left to expire.
     pub(super) abandoned: AtomicU64,
+    /// Clients that were told to come back later (429, 503), and did not.
+    pub(super) refused: AtomicU64,
     /// Clients that were not started, because too many were still busy.
     pub(super) not_started: AtomicU64,
 }
@@ -100,6 +102,13 @@ impl Life {
         let findings = Arc::clone(&self.findings);
         match timeout(LIFE, self.live()).await {
             Ok(Ok(())) => {}
+            // A clear refusal breaks no promise; it ends this client's life all the same, and is counted.
+            Ok(Err((
+                _,
+                Failure::Status {
+                    status: 429 | 503, ..
+                },
+            ))) => self.count(|counts| &counts.refused),
             Ok(Err((what, failure))) => findings.failed(what, &failure),
             Err(_) => findings.add("no answer", "a client's life took too long"),
         }
