@@ -38,6 +38,12 @@ pub(crate) enum Command {
     Report(Report),
     /// Puts two results or more side by side.
     Compare(Compare),
+    /// Measures what large bodies cost beside the floor, and how much memory many at once take.
+    Payload(crate::payload::Payload),
+    /// Has clients come and go for a long time, and checks that nothing grows and nothing is left.
+    Soak(crate::soak::Soak),
+    /// Kills a process of a cluster under load, and measures what clients notice.
+    Failover(crate::failover::Failover),
 }
 
 #[derive(Debug, Args)]

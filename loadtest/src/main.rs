@@ -4,16 +4,20 @@ mod affinity;
 mod cli;
 mod connection;
 mod drive;
+mod failover;
 mod failure;
 mod load;
+mod findings;
 mod mcp;
 mod outcome;
 mod peers;
+mod payload;
 mod process;
 mod report;
 mod result;
 mod resume;
 mod servers;
+mod soak;
 mod table;
 mod target;
 mod telemetry;
@@ -68,7 +72,28 @@ fn execute(command: Command) -> anyhow::Result<bool> {
             say(&comparison);
             Ok(comparison.is_correct())
         }
+        Command::Failover(arguments) => {
+            let outcome = runtime(None)?.block_on(failover::run(&arguments, progress))?;
+            conclude(&outcome, arguments.json.as_deref())
+        }
+        Command::Payload(arguments) => {
+            let outcome = runtime(Some(1))?.block_on(payload::run(&arguments, progress))?;
+            conclude(&outcome, arguments.json.as_deref())
+        }
+        Command::Soak(arguments) => {
+            let outcome = runtime(None)?.block_on(soak::run(&arguments, progress))?;
+            conclude(&outcome, arguments.json.as_deref())
+        }
     }
+}
+
+/// Prints a scenario's outcome, and writes it where asked; true where all that was verified was right.
+fn conclude(outcome: &outcome::Outcome, json: Option<&std::path::Path>) -> anyhow::Result<bool> {
+    say(outcome);
+    if let Some(path) = json {
+        report::write_json(path, outcome)?;
+    }
+    Ok(outcome.is_correct())
 }
 
 /// True where every call was answered rightly.

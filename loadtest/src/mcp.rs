@@ -5,6 +5,7 @@ pub(crate) mod client;
 pub(crate) mod legacy;
 pub(crate) mod modern;
 pub(crate) mod sse;
+pub(crate) mod tools;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, header};

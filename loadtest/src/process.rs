@@ -36,6 +36,17 @@ pub(crate) fn measure(roots: &[u32]) -> anyhow::Result<Usage> {
     Ok(usage)
 }
 
+/// The most resident memory that a process has ever had, in KiB.
+///
+/// # Errors
+///
+/// Where it has ended, or the system does not say.
+pub(crate) fn peak_rss_kib(pid: u32) -> anyhow::Result<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))
+        .with_context(|| format!("could not read the status of process {pid}"))?;
+    parse_kib(&status, "VmHWM:").with_context(|| format!("no peak memory of process {pid}"))
+}
+
 /// The CPU time that all processes of the machine have used since it started.
 ///
 /// # Errors
@@ -131,9 +142,11 @@ fn resident_kib(pid: u32) -> u64 {
 
 /// `VmRSS` of a `/proc/PID/status` text, in KiB.
 fn parse_resident(status: &str) -> Option<u64> {
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    parse_kib(status, "VmRSS:")
+}
+
+fn parse_kib(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 

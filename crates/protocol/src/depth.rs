@@ -1,5 +1,7 @@
 //! The nesting limit that keeps a bracket bomb away from every recursive parser behind it.
 
+use memchr::memchr2;
+
 /// Whether objects and arrays in `text` nest at most `limit` levels deep.
 ///
 /// One pass, no allocation; `text` need not be valid JSON (brackets inside strings do not count).
@@ -30,19 +32,35 @@ pub fn nesting_within(text: &[u8], limit: usize) -> bool {
 /// Index of the closing quote of the string that opens at `start` (or the end of the text).
 pub(crate) fn end_of_string(text: &[u8], start: usize) -> usize {
     let mut at = start + 1;
-    while let Some(&byte) = text.get(at) {
-        match byte {
-            b'"' => return at,
-            b'\\' => at += 2,
-            _ => at += 1,
+    // By the vector unit: most of a large message is in its strings, and this runs once for each reading of a member.
+    while let Some(next) = text.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
+        at += next;
+        if text[at] == b'"' {
+            return at;
         }
+        at += 2;
     }
     text.len()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::nesting_within;
+    use super::{end_of_string, nesting_within};
+
+    #[test]
+    fn a_string_ends_at_its_first_quote_that_is_not_escaped() {
+        for (text, end) in [
+            (r#""""#, 1),
+            (r#""ab", "c""#, 3),
+            (r#""a\"b"c"#, 5),
+            (r#""\\""#, 3),
+            (r#""\\\"" "#, 5),
+            (r#""open"#, 5),
+            (r#""open\"#, 6),
+        ] {
+            assert_eq!(end_of_string(text.as_bytes(), 0), end, "{text}");
+        }
+    }
 
     #[test]
     fn counts_only_open_brackets_outside_strings() {

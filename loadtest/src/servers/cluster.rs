@@ -1,31 +1,63 @@
-//! Shoal as a cluster: Redis, a session node, an edge and a worker, each a process of its own.
+//! Shoal as a cluster: Redis, session nodes, edges and workers, each a process of its own.
 
-use std::ffi::OsStr;
-use std::io::{Read as _, Write as _};
+pub(crate) mod member;
+pub(crate) mod redis;
+
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use member::{Member, Role};
+use redis::Redis;
+use serde_json::Value;
 
 use super::get::get;
-use super::spawned::{Environment, announced, start};
+use super::spawned::{Environment, start};
 
 /// How long the processes may take until calls can be served.
-const START_TIMEOUT: Duration = Duration::from_secs(20);
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// What a cluster is made of, besides Redis.
+#[derive(Debug, Clone)]
+pub(crate) struct Shape {
+    pub(crate) edges: usize,
+    pub(crate) sessions: usize,
+    pub(crate) workers: usize,
+    /// Variables for all processes of Shoal.
+    pub(crate) environment: Environment,
+    /// A directory for what the processes log; without one it is lost.
+    pub(crate) logs: Option<PathBuf>,
+}
+
+impl Shape {
+    /// One process of each role.
+    pub(crate) fn smallest(environment: &Environment) -> Self {
+        Self {
+            edges: 1,
+            sessions: 1,
+            workers: 1,
+            environment: environment.clone(),
+            logs: None,
+        }
+    }
+}
 
 /// Running processes; dropping it kills them.
 pub(crate) struct Cluster {
-    /// The edge's endpoint.
+    /// The first edge's endpoint.
     pub(crate) url: String,
-    processes: Vec<Child>,
-    redis: u16,
+    /// Its Shoal processes, session nodes first, then edges, then workers.
+    pub(crate) members: Vec<Member>,
+    /// Questions to its Redis.
+    pub(crate) redis: Redis,
+    redis_process: Child,
 }
 
 impl Cluster {
-    /// Starts all of them on loopback, on `core` where one is given; `environment` is for those of Shoal.
+    /// Starts one process of each role on loopback, on `core` where one is given; `environment` is for those of Shoal.
     ///
     /// # Errors
     ///
@@ -35,86 +67,108 @@ impl Cluster {
         core: Option<usize>,
         environment: &Environment,
     ) -> anyhow::Result<Self> {
-        let redis = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
+        Self::start_as(shoal, core, &Shape::smallest(environment))
+    }
+
+    /// Starts a cluster of any shape, and waits until every process knows all others that it needs: what is opened
+    /// before would all be on the first ones. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::start`].
+    pub(crate) fn start_as(
+        shoal: &Path,
+        core: Option<usize>,
+        shape: &Shape,
+    ) -> anyhow::Result<Self> {
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
             .local_addr()?
             .port();
-        let mut cluster = Self {
-            url: String::new(),
-            processes: Vec::new(),
-            redis,
-        };
-        let port = redis.to_string();
         let mut command = Command::new("redis-server");
         command
-            .args(["--port", &port, "--save", "", "--appendonly", "no"])
+            .args(["--port", &port.to_string(), "--save", ""])
+            .args(["--appendonly", "no"])
             .stdout(Stdio::null());
-        cluster.processes.push(start(command, core)?);
+        let mut cluster = Self {
+            url: String::new(),
+            members: Vec::new(),
+            redis: Redis { port },
+            redis_process: start(command, core)?,
+        };
         let deadline = Instant::now() + START_TIMEOUT;
-        while TcpStream::connect((Ipv4Addr::LOCALHOST, redis)).is_err() {
+        while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
             if Instant::now() > deadline {
-                bail!("redis-server does not listen on port {redis}");
+                bail!("redis-server does not listen on port {port}");
             }
             std::thread::sleep(LOOK_EVERY);
         }
-        let store = format!("redis://127.0.0.1:{redis}");
-        let node = |roles: &str| {
-            let mut command = Command::new(shoal);
-            command.args(["serve", "--roles", roles, "--admin", "127.0.0.1:0"]);
-            command.stderr(Stdio::null()).envs(environment.clone());
-            command
-        };
-        let shared = ["--store", &store, "--cluster-listen", "127.0.0.1:0"];
-        let mut session = node("session");
-        session.args(shared);
-        let mut edge = node("edge");
-        edge.args(shared).args(["--listen", "127.0.0.1:0"]);
-        cluster.member(session, core, "shoal: cluster on ")?;
-        let said = cluster.member(edge, core, "shoal: cluster on ")?;
-        let url = said
-            .iter()
-            .find_map(|line| line.strip_prefix("shoal: serving MCP on "));
-        cluster.url = url
-            .context("the edge did not say where it serves")?
-            .to_owned();
-        let join = said
-            .iter()
-            .find_map(|line| line.strip_prefix("shoal: cluster on "))
-            .context("the edge did not say where it is joined")?
-            .to_owned();
-        let mut worker = node("worker");
-        worker.args(["--demo", "--join", &join]);
-        let said = cluster.member(worker, core, "shoal: admin on ")?;
-        let admin = said
-            .iter()
-            .find_map(|line| line.strip_prefix("shoal: admin on http://"));
-        wait_until_ready(admin.context("the worker did not say where its admin port is")?)?;
-        // Joined to one node, it is told of the other.
-        std::thread::sleep(Duration::from_secs(2));
+        cluster.start_members(shoal, core, shape)?;
+        let edge = cluster.of(Role::Edge).next();
+        cluster.url = edge.context("a cluster needs an edge")?.url.clone();
+        for member in &cluster.members {
+            wait_until_ready(&member.admin)
+                .with_context(|| format!("{} is not ready", member.name))?;
+            wait_until_it_knows(member, shape)?;
+        }
         Ok(cluster)
     }
 
-    /// Starts a process and reads what it prints up to the line that begins with `last`.
-    fn member(
+    fn start_members(
         &mut self,
-        mut command: Command,
+        shoal: &Path,
         core: Option<usize>,
-        last: &str,
-    ) -> anyhow::Result<Vec<String>> {
-        let what = command
-            .get_args()
-            .map(OsStr::to_string_lossy)
-            .collect::<Vec<_>>()
-            .join(" ");
-        command.stdout(Stdio::piped());
-        let mut child = start(command, core)?;
-        let lines = announced(&mut child, last);
-        self.processes.push(child);
-        lines.with_context(|| format!("{what} ended before it served"))
+        shape: &Shape,
+    ) -> anyhow::Result<()> {
+        let store = format!("redis://127.0.0.1:{}", self.redis.port);
+        let roles = [
+            (Role::Session, shape.sessions),
+            (Role::Edge, shape.edges),
+            (Role::Worker, shape.workers),
+        ];
+        for (role, count) in roles {
+            for number in 1..=count {
+                let mut command = Command::new(shoal);
+                command
+                    .args(["serve", "--roles", role.name(), "--admin", "127.0.0.1:0"])
+                    .envs(shape.environment.clone());
+                if role == Role::Worker {
+                    command.arg("--demo");
+                    for joined in self.members.iter().filter(|one| !one.joined_at.is_empty()) {
+                        command.args(["--join", &joined.joined_at]);
+                    }
+                } else {
+                    command.args(["--store", &store, "--cluster-listen", "127.0.0.1:0"]);
+                }
+                if role == Role::Edge {
+                    command.args(["--listen", "127.0.0.1:0"]);
+                }
+                let logs = shape.logs.as_deref();
+                let member = Member::start(role, number, command, core, logs)?;
+                self.members.push(member);
+            }
+        }
+        Ok(())
+    }
+
+    /// Its processes of one role.
+    pub(crate) fn of(&self, role: Role) -> impl Iterator<Item = &Member> {
+        self.members.iter().filter(move |one| one.role == role)
+    }
+
+    /// The first process of one role, to do something to it.
+    pub(crate) fn first_mut(&mut self, role: Role) -> Option<&mut Member> {
+        self.members.iter_mut().find(|one| one.role == role)
     }
 
     /// All processes, Redis included.
     pub(crate) fn pids(&self) -> Vec<u32> {
-        self.processes.iter().map(Child::id).collect()
+        let members = self.members.iter().map(Member::pid);
+        members.chain([self.redis_process.id()]).collect()
+    }
+
+    /// The process id of Redis.
+    pub(crate) fn redis_pid(&self) -> u32 {
+        self.redis_process.id()
     }
 
     /// Commands that Redis has carried out since it started, by name (`INFO commandstats`), but for this
@@ -124,52 +178,63 @@ impl Cluster {
     ///
     /// Where Redis does not answer.
     pub(crate) fn redis_commands(&self) -> anyhow::Result<Vec<(String, u64)>> {
-        let mut redis = TcpStream::connect((Ipv4Addr::LOCALHOST, self.redis))?;
-        redis.set_read_timeout(Some(START_TIMEOUT))?;
-        redis.write_all(b"INFO commandstats\r\nQUIT\r\n")?;
-        let mut text = String::new();
-        redis.read_to_string(&mut text)?;
-        Ok(text.lines().filter_map(command_count).collect())
+        self.redis.commands()
     }
-}
-
-/// Reads `cmdstat_evalsha:calls=12,usec=…`.
-fn command_count(line: &str) -> Option<(String, u64)> {
-    let (name, stats) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
-    let calls = stats.split(',').next()?.parse().ok()?;
-    (name != "info" && name != "quit").then(|| (name.to_owned(), calls))
 }
 
 fn wait_until_ready(admin: &str) -> anyhow::Result<()> {
     let deadline = Instant::now() + START_TIMEOUT;
     while let Err(error) = get(admin, "/readyz") {
         if Instant::now() > deadline {
-            return Err(error.context("the worker is not ready"));
+            return Err(error);
         }
         std::thread::sleep(LOOK_EVERY);
     }
     Ok(())
 }
 
-impl Drop for Cluster {
-    fn drop(&mut self) {
-        for process in &mut self.processes {
-            // It may have ended by itself; either way it must not outlive the measurement.
-            let _ = process.kill();
-            let _ = process.wait();
+/// Waits until `member` sees all session nodes and all workers.
+fn wait_until_it_knows(member: &Member, shape: &Shape) -> anyhow::Result<()> {
+    if member.role == Role::Worker {
+        return Ok(());
+    }
+    let deadline = Instant::now() + START_TIMEOUT;
+    loop {
+        let status = member.status()?;
+        let nodes = seen(&status["cluster"]["nodes"], "session");
+        let pools = status["pools"].as_array();
+        let workers = pools.map_or(0, |pools| {
+            let of_pools = pools.iter().map(|pool| seen(&pool["workers"], "ready"));
+            of_pools.min().unwrap_or(0)
+        });
+        if nodes >= shape.sessions && workers >= shape.workers {
+            return Ok(());
         }
+        if Instant::now() > deadline {
+            bail!(
+                "{} sees {nodes} of {} session nodes and {workers} of {} workers",
+                member.name,
+                shape.sessions,
+                shape.workers
+            );
+        }
+        std::thread::sleep(LOOK_EVERY);
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::command_count;
+/// How many entries of a list in a status can be reached and are `what`.
+fn seen(list: &Value, what: &str) -> usize {
+    let list = list.as_array().map_or(&[][..], Vec::as_slice);
+    let seen = |one: &&Value| one["reachable"] == true && one[what] == true;
+    list.iter().filter(seen).count()
+}
 
-    #[test]
-    fn command_statistics_are_read() {
-        let line = "cmdstat_evalsha:calls=12,usec=99,usec_per_call=8.25,rejected_calls=0";
-        assert_eq!(command_count(line), Some(("evalsha".to_owned(), 12)));
-        assert_eq!(command_count("cmdstat_info:calls=1,usec=9"), None);
-        assert_eq!(command_count("# Commandstats"), None);
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        // First those that would miss it, then Redis.
+        self.members.clear();
+        // It may have ended by itself; either way it must not outlive the measurement.
+        let _ = self.redis_process.kill();
+        let _ = self.redis_process.wait();
     }
 }

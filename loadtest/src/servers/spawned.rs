@@ -1,7 +1,7 @@
 //! A server process that lives as long as the value that stands for it.
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::LISTENING;
 use crate::affinity;
 
 /// What Shoal prints before the address of its admin port, which comes last.
-const ADMIN: &str = "shoal: admin on http://";
+pub(super) const ADMIN: &str = "shoal: admin on http://";
 
 /// How long a server may take until it listens: interpreters load their packages first, and the machine may be busy.
 const START_TIMEOUT: Duration = Duration::from_secs(180);
@@ -132,6 +132,18 @@ pub(super) fn announced(shoal: &mut Child, last: &str) -> anyhow::Result<Vec<Str
         lines.push(output.next().context("its output ended")??);
     }
     Ok(lines)
+}
+
+/// The Shoal binary: the one named, or the one next to this program.
+///
+/// # Errors
+///
+/// Where none is named and none is there.
+pub(crate) fn shoal_binary(named: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let found = named
+        .map(Path::to_path_buf)
+        .or_else(crate::table::sibling_shoal);
+    found.context("no shoal binary next to this program; name one with --shoal")
 }
 
 /// Starts `command`, on `core` where one is given.

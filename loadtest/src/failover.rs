@@ -1,0 +1,119 @@
+//! Kills a process of a cluster under load, and measures what clients notice.
+
+mod crowd;
+mod edge;
+mod session;
+mod steady;
+mod timeline;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use crate::cli::duration;
+use crate::outcome::Outcome;
+use crate::servers::cluster::Shape;
+
+/// The process that is killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kill {
+    /// A session node, with calls in flight.
+    Session,
+    /// An edge, with open streams.
+    Edge,
+}
+
+/// What to do.
+#[derive(Debug, Args)]
+pub(crate) struct Failover {
+    /// The process to kill (SIGKILL).
+    #[arg(long, value_enum)]
+    kill: Kill,
+    /// The Shoal binary [default: `shoal` next to this program, if it is there].
+    #[arg(long)]
+    shoal: Option<PathBuf>,
+    /// Calls in flight when a session node is killed.
+    #[arg(long, default_value_t = 1_000)]
+    calls: usize,
+    /// Streams open on the edge that is killed.
+    #[arg(long, default_value_t = 5_000)]
+    streams: usize,
+    /// Clients that call all the time, on what is not killed or beside the calls in flight.
+    #[arg(long, default_value_t = 32)]
+    steady: usize,
+    /// Calls a second that they make together.
+    #[arg(long, default_value_t = 200.0)]
+    steady_rate: f64,
+    /// Edges.
+    #[arg(long, default_value_t = 2)]
+    edges: usize,
+    /// Session nodes.
+    #[arg(long, default_value_t = 2)]
+    session_nodes: usize,
+    /// How long a node owns its sessions without renewing its lease (`node.lease`).
+    #[arg(long, default_value = "2s", value_parser = duration)]
+    lease: Duration,
+    /// Time under load before the kill.
+    #[arg(long, default_value = "5s", value_parser = duration)]
+    before: Duration,
+    /// Time under load after it.
+    #[arg(long, default_value = "15s", value_parser = duration)]
+    after: Duration,
+    /// The time between two messages of a call in flight.
+    #[arg(long, default_value = "500ms", value_parser = duration)]
+    interval: Duration,
+    /// A directory for what the processes log [default: nothing is kept].
+    #[arg(long)]
+    logs: Option<PathBuf>,
+    /// Where to write the result as JSON.
+    #[arg(long)]
+    pub(crate) json: Option<PathBuf>,
+}
+
+impl Failover {
+    fn shape(&self) -> Shape {
+        let lease = format!("{}ms", self.lease.as_millis());
+        Shape {
+            edges: self.edges,
+            sessions: self.session_nodes,
+            workers: 1,
+            environment: vec![
+                ("SHOAL_NODE__LEASE", lease),
+                ("SHOAL_POOLS__DEMO__BACKEND", "demo".to_owned()),
+                (
+                    "SHOAL_POOLS__DEMO__CONCURRENCY",
+                    (self.calls + self.steady + 64).to_string(),
+                ),
+            ],
+            logs: self.logs.clone(),
+        }
+    }
+
+    fn begin(&self, title: String) -> Outcome {
+        let mut outcome = Outcome::begin("failover", title);
+        for (name, value) in [
+            ("calls", self.calls.to_string()),
+            ("streams", self.streams.to_string()),
+            ("steady", self.steady.to_string()),
+            ("steady-rate", self.steady_rate.to_string()),
+            ("lease", format!("{:?}", self.lease)),
+            ("interval", format!("{:?}", self.interval)),
+        ] {
+            outcome.parameters.insert(name.to_owned(), value);
+        }
+        outcome
+    }
+}
+
+/// Runs it, calling `progress` with a line now and then.
+///
+/// # Errors
+///
+/// Where the cluster does not start or the clients cannot be opened. What they find wrong is part of the outcome.
+pub(crate) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::Result<Outcome> {
+    match options.kill {
+        Kill::Session => session::run(options, progress).await,
+        Kill::Edge => edge::run(options, progress).await,
+    }
+}

@@ -1,0 +1,265 @@
+//! Many idle streams, which come back when they break.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context;
+use http::HeaderValue;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+
+use crate::connection::{Goodbye, Reply};
+use crate::failure::Failure;
+use crate::findings::Findings;
+use crate::mcp::answer::Message;
+use crate::mcp::client::Client;
+use crate::mcp::sse::Event;
+use crate::mcp::tools::listen;
+use crate::mcp::{Mode, legacy};
+use crate::resume::check::SeenIds;
+use crate::target::Target;
+
+/// The resource that all sessions are subscribed to; `increment_counter` changes it.
+const COUNTER: &str = "demo://counter";
+
+/// Sessions opened at the same time.
+const OPENING: usize = 50;
+
+/// The pause before another attempt to come back, where the server named none.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// How often it is looked whether all are where they should be.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// What all streams share.
+#[derive(Debug, Default)]
+struct Shared {
+    /// When each stream was open again.
+    back: Mutex<Vec<Instant>>,
+    /// Streams that were told of a change after they had come back.
+    told: AtomicUsize,
+    broken: AtomicU64,
+    refused: AtomicU64,
+}
+
+/// How the streams came back.
+#[derive(Debug)]
+pub(super) struct Returns {
+    /// When each stream was open again.
+    pub(super) moments: Vec<Instant>,
+    /// Attempts that found no connection, or lost it.
+    pub(super) broken: u64,
+    /// Attempts refused for a while (429, 503).
+    pub(super) refused: u64,
+}
+
+/// Open streams; dropping it closes them.
+pub(super) struct Crowd {
+    streams: JoinSet<()>,
+    shared: Arc<Shared>,
+    size: usize,
+}
+
+impl Crowd {
+    /// Opens `size` sessions at `first`, each subscribed and with its standalone stream open, and returns when all have
+    /// their first event id. They will come back to `others`.
+    ///
+    /// # Errors
+    ///
+    /// Where one cannot be opened.
+    pub(super) async fn open(
+        size: usize,
+        first: &Target,
+        others: &Arc<[Target]>,
+        findings: &Arc<Findings>,
+    ) -> anyhow::Result<Self> {
+        let shared = Arc::<Shared>::default();
+        let places = Arc::new(Semaphore::new(OPENING));
+        let mut opening = JoinSet::new();
+        for number in 0..size {
+            let (first, places) = (first.clone(), Arc::clone(&places));
+            let (others, findings) = (Arc::clone(others), Arc::clone(findings));
+            let shared = Arc::clone(&shared);
+            opening.spawn(async move {
+                let _place = places.acquire().await;
+                let (session, mut reply) = hold(&first).await?;
+                let mut stream = Stream {
+                    number,
+                    session,
+                    others,
+                    findings,
+                    shared,
+                    ids: SeenIds::default(),
+                    last_id: None,
+                    retry: PAUSE,
+                    back: 0,
+                    told: false,
+                };
+                // The priming event: without its id there is no way back.
+                if let Some(event) = reply.next().await? {
+                    stream.take(event);
+                }
+                Ok::<_, Failure>((stream, reply))
+            });
+        }
+        let mut streams = JoinSet::new();
+        while let Some(opened) = opening.join_next().await {
+            let (stream, reply) = opened?.context("could not open a stream")?;
+            streams.spawn(stream.run(reply));
+        }
+        Ok(Self {
+            streams,
+            shared,
+            size,
+        })
+    }
+
+    /// Waits until all are back, or for `deadline`.
+    pub(super) async fn until_back(&self, deadline: Instant) {
+        while self.shared.moments().len() < self.size && Instant::now() < deadline {
+            sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Waits until all that are back were told of a change, or for `deadline`; how many were.
+    pub(super) async fn until_told(&self, deadline: Instant) -> usize {
+        loop {
+            let told = self.shared.told.load(Ordering::Relaxed);
+            if told >= self.size || Instant::now() >= deadline {
+                return told;
+            }
+            sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Closes all streams.
+    pub(super) async fn close(mut self) -> Returns {
+        self.streams.shutdown().await;
+        Returns {
+            moments: self.shared.moments(),
+            broken: self.shared.broken.load(Ordering::Relaxed),
+            refused: self.shared.refused.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl Shared {
+    fn moments(&self) -> Vec<Instant> {
+        let back = self.back.lock().unwrap_or_else(PoisonError::into_inner);
+        back.clone()
+    }
+}
+
+/// Opens a session and its stream; the connection of its requests is closed again.
+async fn hold(target: &Target) -> Result<(legacy::Session, Reply), Failure> {
+    let mut client = Client::open(target, Mode::Legacy, Goodbye::Reset).await?;
+    let uri = HeaderValue::from_static(COUNTER);
+    let params = format!(r#""uri":"{COUNTER}""#);
+    client
+        .request("resources/subscribe", Some(&uri), &params, |_| Ok(()))
+        .await?;
+    let session = client.session().cloned();
+    let session =
+        session.ok_or_else(|| Failure::Wrong("the server keeps no session".to_owned()))?;
+    let reply = listen(&session, target, None).await?;
+    Ok((session, reply))
+}
+
+struct Stream {
+    number: usize,
+    session: legacy::Session,
+    others: Arc<[Target]>,
+    findings: Arc<Findings>,
+    shared: Arc<Shared>,
+    ids: SeenIds,
+    last_id: Option<String>,
+    retry: Duration,
+    /// How often it came back.
+    back: usize,
+    told: bool,
+}
+
+impl Stream {
+    /// Reads, and comes back where the stream breaks, until it is refused for good.
+    async fn run(mut self, mut reply: Reply) {
+        loop {
+            while let Ok(Some(event)) = reply.next().await {
+                self.take(event);
+            }
+            match self.come_back().await {
+                Ok(again) => reply = again,
+                Err(failure) => {
+                    return self.findings.add(
+                        "refused resume",
+                        format_args!("stream {}: {failure}", self.number),
+                    );
+                }
+            }
+            self.back += 1;
+            if self.back == 1 {
+                let mut back = self
+                    .shared
+                    .back
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
+                back.push(Instant::now());
+            }
+        }
+    }
+
+    async fn come_back(&self) -> Result<Reply, Failure> {
+        let last_id = self.last_id.as_deref().map(HeaderValue::from_str);
+        let last_id = last_id.and_then(Result::ok);
+        let mut pause = self.retry;
+        let mut attempt = self.number;
+        loop {
+            sleep(pause).await;
+            let target = &self.others[attempt % self.others.len()];
+            attempt += 1;
+            match listen(&self.session, target, last_id.as_ref()).await {
+                Ok(reply) => return Ok(reply),
+                Err(Failure::Transport(_)) => {
+                    self.shared.broken.fetch_add(1, Ordering::Relaxed);
+                    pause = self.retry;
+                }
+                Err(Failure::Status {
+                    status: 429 | 503,
+                    retry_after_s,
+                    ..
+                }) => {
+                    self.shared.refused.fetch_add(1, Ordering::Relaxed);
+                    pause = retry_after_s.map_or(self.retry, Duration::from_secs);
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+
+    fn take(&mut self, event: Event) {
+        if let Some(retry_ms) = event.retry_ms {
+            self.retry = Duration::from_millis(retry_ms);
+        }
+        if let Some(id) = event.id {
+            if !self.ids.insert(&id) {
+                let detail = format_args!("event id {id} on stream {}", self.number);
+                self.findings.add("doubled", detail);
+            }
+            self.last_id = Some(id);
+        }
+        if event.data.is_empty() {
+            return;
+        }
+        match Message::parse(&event.data) {
+            Ok(message) => {
+                let updated = message.method.as_deref() == Some("notifications/resources/updated");
+                if updated && self.back > 0 && !self.told {
+                    self.told = true;
+                    self.shared.told.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            Err(failure) => self.findings.failed("a stream's message", &failure),
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! An edge is killed with streams open on it: do all of them come back without loss, and what do others notice?
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use http::HeaderValue;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::Failover;
+use super::crowd::Crowd;
+use super::steady::{Done, Steady};
+use super::timeline::{histogram, mark, per_step, quantile};
+use crate::connection::Goodbye;
+use crate::failure::Failure;
+use crate::findings::Findings;
+use crate::mcp::Mode;
+use crate::mcp::client::Client;
+use crate::outcome::{Better, Distribution, Outcome, Verdict};
+use crate::servers::cluster::Cluster;
+use crate::servers::cluster::member::Role;
+use crate::target::Target;
+
+/// By how much the others' p99 may grow.
+const FACTOR: f64 = 3.0;
+
+/// Runs the scenario.
+pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::Result<Outcome> {
+    ensure!(options.edges > 1, "somebody must be left to come back to");
+    let mut outcome = options.begin(format!(
+        "one of {} edges killed with {} streams open on it",
+        options.edges, options.streams
+    ));
+    let shoal = crate::servers::spawned::shoal_binary(options.shoal.as_deref())?;
+    let mut cluster = Cluster::start_as(&shoal, None, &options.shape())?;
+    let mut targets = Vec::new();
+    for edge in cluster.of(Role::Edge) {
+        targets.push(Target::resolve(&edge.url).await?);
+    }
+    let others: Arc<[Target]> = targets.split_off(1).into();
+    let findings = Arc::<Findings>::default();
+
+    let crowd = Crowd::open(options.streams, &targets[0], &others, &findings).await?;
+    progress(&format!("{} streams are open", options.streams));
+    let steady = Steady::start(options.steady, options.steady_rate, &others, &findings).await?;
+    let refused = Arc::clone(&steady.refusals);
+    let began = Instant::now();
+    sleep(options.before).await;
+    let victim = cluster.first_mut(Role::Edge).context("no edge")?;
+    let name = victim.name.clone();
+    let mut changer = Client::open(&others[0], Mode::Legacy, Goodbye::Finish).await?;
+    // Before, not after: the first clients notice while the kill is still being waited for.
+    let killed = Instant::now();
+    victim.kill()?;
+    progress(&format!("{name} is killed"));
+
+    // While nobody listens, something happens that each of the streams must tell when it is back.
+    change(&mut changer).await?;
+
+    let deadline = killed + options.after;
+    crowd.until_back(deadline).await;
+    let told = crowd.until_told(deadline).await;
+    if told < options.streams {
+        let missing = options.streams - told;
+        findings.add(
+            "lost",
+            format_args!("{missing} streams were not told of a change"),
+        );
+    }
+    sleep_until(deadline).await;
+    let steady = steady.stop().await;
+    outcome.seconds = began.elapsed().as_secs_f64();
+    let returns = crowd.close().await;
+    let back = returns.moments;
+    let all_back = back.iter().max().map(|last| last.duration_since(killed));
+
+    for (name, value) in [
+        ("streams open at the kill", options.streams as f64),
+        ("streams resumed", back.len() as f64),
+        ("streams told of a change that they missed", told as f64),
+        (
+            "connections refused or broken on the way back",
+            returns.broken as f64,
+        ),
+        (
+            "resumes refused for a while (429, 503)",
+            returns.refused as f64,
+        ),
+        (
+            "steady calls refused for a while (429, 503)",
+            refused.load(Ordering::Relaxed) as f64,
+        ),
+    ] {
+        outcome.figure(name, value, "", Better::Neither);
+    }
+    if let Some(time) = all_back {
+        outcome.figure(
+            "until all streams were back",
+            time.as_secs_f64(),
+            "s",
+            Better::Lower,
+        );
+    }
+    let since = back.iter().map(|at| at.duration_since(killed));
+    outcome.latencies.push(Distribution::of(
+        "from the kill to the resumed stream",
+        &histogram(since),
+    ));
+    outcome.verdicts.push(Verdict {
+        what: format!("{} of {} streams resumed: all", back.len(), options.streams),
+        held: Some(back.len() == options.streams),
+    });
+    let storm_end = killed + all_back.unwrap_or(options.after);
+    judge(&mut outcome, &steady, killed, storm_end);
+    let answers: Vec<Instant> = steady.iter().map(|done| done.answered).collect();
+    outcome
+        .series
+        .push(per_step("steady calls answered", began, &answers));
+    outcome
+        .series
+        .push(per_step("streams resumed", began, &back));
+    let killed_s = killed.duration_since(began).as_secs_f64();
+    outcome.series.push(mark(killed_s, outcome.seconds));
+    outcome.figure("time of the kill", killed_s, "s", Better::Neither);
+    outcome.violations = findings.violations();
+    Ok(outcome)
+}
+
+/// Changes the resource that all streams watch.
+async fn change(client: &mut Client) -> Result<(), Failure> {
+    let name = HeaderValue::from_static("increment_counter");
+    let params = r#""name":"increment_counter","arguments":{}"#;
+    client
+        .request("tools/call", Some(&name), params, |_| Ok(()))
+        .await
+}
+
+/// Compares the others' calls before the kill with those during the storm.
+fn judge(outcome: &mut Outcome, steady: &[Done], killed: Instant, storm_end: Instant) {
+    let before = steady.iter().filter(|done| done.due < killed);
+    let before = histogram(before.map(|done| done.latency()));
+    let storm = |done: &&Done| done.due >= killed && done.due <= storm_end;
+    let storm = histogram(steady.iter().filter(storm).map(|done| done.latency()));
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    let (calm, stormy) = (ms(quantile(&before, 0.99)), ms(quantile(&storm, 0.99)));
+    for (name, histogram) in [
+        ("others' calls before the kill", &before),
+        (
+            "others' calls from the kill until all streams were back",
+            &storm,
+        ),
+    ] {
+        outcome.latencies.push(Distribution::of(name, histogram));
+    }
+    outcome.figure("others' p99 before", calm, "ms", Better::Lower);
+    outcome.figure("others' p99 in the storm", stormy, "ms", Better::Lower);
+    let decided = !before.is_empty() && !storm.is_empty();
+    outcome.verdicts.push(Verdict {
+        what: format!(
+            "others' p99 {stormy:.1} ms in the storm, {calm:.1} ms before: at most {FACTOR} ×"
+        ),
+        held: decided.then_some(stormy <= calm * FACTOR),
+    });
+}

@@ -1,0 +1,87 @@
+//! Durations as a distribution, and moments as a count over time.
+
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use tokio::time::Instant;
+
+use crate::outcome::Series;
+
+/// The width of a step of a series.
+const STEP: Duration = Duration::from_millis(100);
+
+/// The longest duration that is told apart from longer ones: an hour, in nanoseconds.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+
+/// A histogram of durations, in nanoseconds.
+pub(super) fn histogram(times: impl IntoIterator<Item = Duration>) -> Histogram<u64> {
+    let mut histogram =
+        Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("the bounds are in order");
+    for time in times {
+        let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        histogram.saturating_record(nanoseconds);
+    }
+    histogram
+}
+
+/// A quantile of a histogram of nanoseconds.
+pub(super) fn quantile(histogram: &Histogram<u64>, at: f64) -> Duration {
+    Duration::from_nanos(histogram.value_at_quantile(at))
+}
+
+/// How many of `moments` lie in each tenth of a second since `began`, up to the last of them.
+pub(super) fn per_step(name: &str, began: Instant, moments: &[Instant]) -> Series {
+    let step_of = |moment: &Instant| {
+        let since = moment.saturating_duration_since(began);
+        (since.as_millis() / STEP.as_millis()) as usize
+    };
+    let steps = moments.iter().map(step_of).max().map_or(0, |last| last + 1);
+    let mut counts = vec![0_u64; steps];
+    for moment in moments {
+        counts[step_of(moment)] += 1;
+    }
+    let point = |(step, count): (usize, u64)| (step as f64 * STEP.as_secs_f64(), count as f64);
+    Series {
+        name: name.to_owned(),
+        unit: "per 100 ms".to_owned(),
+        points: counts.into_iter().enumerate().map(point).collect(),
+    }
+}
+
+/// The kill as a series of its own, for plots: 0 before, 1 from then on.
+pub(super) fn mark(killed_s: f64, end_s: f64) -> Series {
+    Series {
+        name: "killed".to_owned(),
+        unit: String::new(),
+        points: vec![(0.0, 0.0), (killed_s, 0.0), (killed_s, 1.0), (end_s, 1.0)],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::Instant;
+
+    use super::{histogram, per_step, quantile};
+
+    #[test]
+    fn quantiles_are_the_durations_that_went_in() {
+        let times = (1..=100).map(Duration::from_millis);
+        let p99 = quantile(&histogram(times), 0.99);
+        assert!(
+            p99.abs_diff(Duration::from_millis(99)) < Duration::from_millis(1),
+            "{p99:?}"
+        );
+    }
+
+    #[test]
+    fn moments_are_counted_in_their_tenth_of_a_second() {
+        let began = Instant::now();
+        let moments = [10, 20, 150, 399].map(|ms| began + Duration::from_millis(ms));
+        let series = per_step("calls", began, &moments);
+        let counts: Vec<f64> = series.points.iter().map(|point| point.1).collect();
+        assert_eq!(counts, [2.0, 1.0, 0.0, 1.0]);
+        assert!(per_step("calls", began, &[]).points.is_empty());
+    }
+}

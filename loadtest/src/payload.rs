@@ -1,0 +1,112 @@
+//! Large bodies: what a byte costs beside the floor, and how much memory many of them at once take.
+
+mod cost;
+mod crowd;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::ensure;
+use clap::Args;
+
+use crate::cli::duration;
+use crate::outcome::{Better, Outcome, Verdict};
+
+/// What a byte of a large payload may cost, as a multiple of the floor's.
+const BAR: f64 = 1.5;
+
+/// From which size on the bar is meant.
+const LARGE: usize = 1 << 20;
+
+/// What to do.
+#[derive(Debug, Args)]
+pub(crate) struct Payload {
+    /// The Shoal binary [default: `shoal` next to this program, if it is there].
+    #[arg(long)]
+    shoal: Option<PathBuf>,
+    /// Lengths of the echoed text, in bytes.
+    #[arg(long, value_delimiter = ',', default_values_t = [1 << 20, 64 << 10, 1 << 10])]
+    sizes: Vec<usize>,
+    /// Sessions that call at the same time while CPU time is measured.
+    #[arg(long, default_value_t = 8)]
+    sessions: usize,
+    /// Time measured for each case in each round.
+    #[arg(long, default_value = "5s", value_parser = duration)]
+    duration: Duration,
+    /// Time under load before measuring.
+    #[arg(long, default_value = "1s", value_parser = duration)]
+    warmup: Duration,
+    /// How often each case has its turn; 0 leaves the CPU time out.
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Clients that send the largest text at once, for the memory; a row for each number.
+    #[arg(long, value_delimiter = ',', default_values_t = [25, 50, 100, 200])]
+    clients: Vec<usize>,
+    /// Leave the cluster out, which needs `redis-server`.
+    #[arg(long)]
+    no_cluster: bool,
+    /// Where to write the result as JSON.
+    #[arg(long)]
+    pub(crate) json: Option<PathBuf>,
+}
+
+/// Runs it, calling `progress` with a line now and then.
+///
+/// # Errors
+///
+/// Where a server does not start or its sessions cannot be opened. Wrong answers are part of the outcome.
+pub(crate) async fn run(options: &Payload, progress: impl Fn(&str)) -> anyhow::Result<Outcome> {
+    ensure!(
+        options.sizes.iter().all(|&size| size > 0),
+        "a size must be above 0"
+    );
+    let shoal = crate::servers::spawned::shoal_binary(options.shoal.as_deref())?;
+    let mut outcome = Outcome::begin(
+        "payload",
+        format!(
+            "echo of {:?} bytes, {} sessions",
+            options.sizes, options.sessions
+        ),
+    );
+    for (name, value) in [
+        ("sizes", format!("{:?}", options.sizes)),
+        ("sessions", options.sessions.to_string()),
+        ("duration", format!("{:?}", options.duration)),
+        ("rounds", options.rounds.to_string()),
+        ("clients", format!("{:?}", options.clients)),
+    ] {
+        outcome.parameters.insert(name.to_owned(), value);
+    }
+    let began = std::time::Instant::now();
+    let findings = crate::findings::Findings::default();
+    if options.rounds > 0 {
+        cost::measure(options, &shoal, &mut outcome, &findings, &progress).await?;
+    }
+    if let Some(&largest) = options.sizes.iter().max() {
+        let crowd = crowd::Plan {
+            shoal: &shoal,
+            bytes: largest,
+            clients: &options.clients,
+        };
+        crowd.measure(&mut outcome, &findings, &progress).await?;
+    }
+    outcome.seconds = began.elapsed().as_secs_f64();
+    outcome.violations = findings.violations();
+    Ok(outcome)
+}
+
+/// Adds the ratio of `case` to the floor, with the verdict where the bar is meant for that size.
+fn judge(outcome: &mut Outcome, case: &str, size: usize, ratio: f64) {
+    outcome.figure(
+        format!("{case}, {size} B: CPU a byte over the floor's"),
+        ratio,
+        "×",
+        Better::Lower,
+    );
+    if size >= LARGE {
+        outcome.verdicts.push(Verdict {
+            what: format!("{case}, {size} B: {ratio:.2} × the floor's CPU a byte: at most {BAR} ×"),
+            held: Some(ratio <= BAR),
+        });
+    }
+}

@@ -1,0 +1,122 @@
+//! The CPU time of a byte, case by case in turns.
+
+use std::path::Path;
+
+use anyhow::Context;
+
+use super::Payload;
+use crate::drive::{self, Call, Plan};
+use crate::findings::Findings;
+use crate::mcp::Mode;
+use crate::outcome::{Better, Outcome};
+use crate::report::median;
+use crate::servers::cluster::Cluster;
+use crate::servers::spawned::{Environment, Spawned};
+
+/// The servers, in the order of their turns; the floor first, which all others are compared with.
+const CASES: [(&str, Mode); 5] = [
+    ("floor", Mode::Legacy),
+    ("shoal legacy", Mode::Legacy),
+    ("shoal modern", Mode::Modern),
+    ("cluster legacy", Mode::Legacy),
+    ("cluster modern", Mode::Modern),
+];
+
+/// A running server.
+enum Server {
+    One(Spawned),
+    Many(Cluster),
+}
+
+/// Measures all cases at all sizes, in rounds, and puts medians and verdicts into `outcome`.
+pub(super) async fn measure(
+    options: &Payload,
+    shoal: &Path,
+    outcome: &mut Outcome,
+    findings: &Findings,
+    progress: &impl Fn(&str),
+) -> anyhow::Result<()> {
+    let wanted = CASES
+        .iter()
+        .filter(|(case, _)| !(options.no_cluster && case.starts_with("cluster")));
+    let cases: Vec<_> = wanted.copied().collect();
+    // By size and case: CPU time a call, in µs, of each round.
+    let mut rounds = vec![vec![Vec::new(); cases.len()]; options.sizes.len()];
+    for round in 1..=options.rounds {
+        for (size, rounds) in options.sizes.iter().zip(&mut rounds) {
+            for ((case, mode), cost) in cases.iter().zip(rounds) {
+                let server = start(case, shoal).with_context(|| (*case).to_owned())?;
+                let plan = plan(options, *size, *mode, &server);
+                let report = drive::run(&plan, |_| {})
+                    .await
+                    .with_context(|| (*case).to_owned())?;
+                let wrong = report.wrong + report.failed;
+                for _ in 0..wrong {
+                    let example = report.examples.first().map_or("", String::as_str);
+                    findings.add(
+                        "wrong or no answer",
+                        format_args!("{case}, {size} B: {example}"),
+                    );
+                }
+                progress(&format!(
+                    "round {round}/{} {case}, {size} B: {:.0} µs of CPU a call, {} calls",
+                    options.rounds,
+                    report.cpu_us_per_call(),
+                    report.calls
+                ));
+                cost.push(report.cpu_us_per_call());
+            }
+        }
+    }
+    for (&size, rounds) in options.sizes.iter().zip(&rounds) {
+        let floor = &rounds[0];
+        for ((case, _), cost) in cases.iter().zip(rounds) {
+            let per_byte = median(cost.iter().copied()) * 1e3 / size as f64;
+            outcome.figure(
+                format!("{case}, {size} B: CPU a byte"),
+                per_byte,
+                "ns",
+                Better::Lower,
+            );
+            if *case != "floor" {
+                // Round by round: a slow minute of the machine makes both dearer.
+                let ratios = cost.iter().zip(floor).map(|(cost, floor)| cost / floor);
+                super::judge(outcome, case, size, median(ratios));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn start(case: &str, shoal: &Path) -> anyhow::Result<Server> {
+    let environment: Environment = vec![("SHOAL_TELEMETRY__ENABLED", "false".to_owned())];
+    Ok(match case {
+        "floor" => Server::One(Spawned::own(&["serve-floor"], None)?),
+        "shoal legacy" | "shoal modern" => Server::One(Spawned::shoal(shoal, None, &environment)?),
+        _ => Server::Many(Cluster::start(shoal, None, &environment)?),
+    })
+}
+
+fn plan(options: &Payload, size: usize, mode: Mode, server: &Server) -> Plan {
+    let (url, pids) = match server {
+        Server::One(server) => (server.url.clone(), vec![server.pid()]),
+        Server::Many(cluster) => (cluster.url.clone(), cluster.pids()),
+    };
+    Plan {
+        url,
+        mode,
+        stateless: false,
+        sessions: options.sessions,
+        warmup: options.warmup,
+        duration: options.duration,
+        call: Call {
+            tool: "echo".to_owned(),
+            argument: "text".to_owned(),
+            text_bytes: size,
+            answer_prefix: String::new(),
+            progress: None,
+        },
+        least_calls: 0,
+        pids,
+    }
+}

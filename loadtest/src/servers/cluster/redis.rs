@@ -1,0 +1,102 @@
+//! Questions to the cluster's Redis, on a connection each, in its inline protocol.
+
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpStream};
+use std::time::Duration;
+
+use anyhow::Context;
+
+/// How long Redis may stay silent.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Redis at a port of this machine.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Redis {
+    /// Its port.
+    pub(super) port: u16,
+}
+
+impl Redis {
+    /// Commands carried out since it started, by name (`INFO commandstats`), but for this question.
+    ///
+    /// # Errors
+    ///
+    /// Where Redis does not answer.
+    pub(crate) fn commands(self) -> anyhow::Result<Vec<(String, u64)>> {
+        let text = self.ask("INFO commandstats")?;
+        Ok(text.lines().filter_map(command_count).collect())
+    }
+
+    /// The names of all keys that match `pattern`.
+    ///
+    /// # Errors
+    ///
+    /// Where Redis does not answer.
+    pub(crate) fn keys(self, pattern: &str) -> anyhow::Result<Vec<String>> {
+        Ok(values(&self.ask(&format!("KEYS {pattern}"))?))
+    }
+
+    /// Bytes that its data takes, and the number of keys.
+    ///
+    /// # Errors
+    ///
+    /// Where Redis does not answer.
+    pub(crate) fn size(self) -> anyhow::Result<(u64, u64)> {
+        let memory = self.ask("INFO memory")?;
+        let used = memory
+            .lines()
+            .find_map(|line| line.strip_prefix("used_memory:"));
+        let used = used.and_then(|used| used.parse().ok());
+        let keys = self.ask("DBSIZE")?;
+        let keys = keys.lines().find_map(|line| line.strip_prefix(':'));
+        let keys = keys.and_then(|keys| keys.parse().ok());
+        used.zip(keys).context("Redis did not say how full it is")
+    }
+
+    fn ask(self, question: &str) -> anyhow::Result<String> {
+        let mut redis = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))?;
+        redis.set_read_timeout(Some(TIMEOUT))?;
+        redis.write_all(format!("{question}\r\nQUIT\r\n").as_bytes())?;
+        let mut text = String::new();
+        redis.read_to_string(&mut text)?;
+        Ok(text)
+    }
+}
+
+/// Reads `cmdstat_evalsha:calls=12,usec=…`.
+fn command_count(line: &str) -> Option<(String, u64)> {
+    let (name, stats) = line.strip_prefix("cmdstat_")?.split_once(":calls=")?;
+    let calls = stats.split(',').next()?.parse().ok()?;
+    (name != "info" && name != "quit").then(|| (name.to_owned(), calls))
+}
+
+/// The values of an array of texts without line ends, each of which follows a line with its length.
+fn values(answer: &str) -> Vec<String> {
+    let mut lines = answer.lines();
+    let mut values = Vec::new();
+    while let Some(line) = lines.next() {
+        if line.starts_with('$') {
+            values.extend(lines.next().map(str::to_owned));
+        }
+    }
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{command_count, values};
+
+    #[test]
+    fn command_statistics_are_read() {
+        let line = "cmdstat_evalsha:calls=12,usec=99,usec_per_call=8.25,rejected_calls=0";
+        assert_eq!(command_count(line), Some(("evalsha".to_owned(), 12)));
+        assert_eq!(command_count("cmdstat_info:calls=1,usec=9"), None);
+        assert_eq!(command_count("# Commandstats"), None);
+    }
+
+    #[test]
+    fn an_array_of_texts_is_read() {
+        assert_eq!(values("*2\r\n$1\r\na\r\n$2\r\n$b\r\n+OK\r\n"), ["a", "$b"]);
+        assert!(values("*0\r\n+OK\r\n").is_empty());
+    }
+}

@@ -1,0 +1,161 @@
+//! What the cluster holds, over time.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context;
+
+use super::slope::Slope;
+use crate::outcome::{Better, Outcome, Series, Verdict};
+use crate::process;
+use crate::servers::cluster::Cluster;
+use crate::servers::cluster::member::Role;
+
+/// Keys that describe the processes, which live on.
+const OF_NODES: &str = "{nodes}";
+
+/// What the sessions left, at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Held {
+    /// Keys in Redis that do not belong to the processes.
+    pub(super) keys: usize,
+    /// Sessions on the session nodes, in memory or passive.
+    pub(super) sessions: u64,
+    /// Streams open on the edges.
+    pub(super) streams: u64,
+    /// Calls running on the session nodes.
+    pub(super) calls: u64,
+}
+
+impl Held {
+    /// Asks everybody. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// Where one does not answer.
+    pub(super) fn read(cluster: &Cluster) -> anyhow::Result<Self> {
+        let keys = cluster.redis.keys("*")?;
+        let mut held = Self {
+            keys: keys.iter().filter(|key| !key.contains(OF_NODES)).count(),
+            sessions: 0,
+            streams: 0,
+            calls: 0,
+        };
+        let number = |value: &serde_json::Value| value.as_u64().context("a gauge is missing");
+        for node in cluster.of(Role::Session) {
+            let status = node.status()?;
+            let sessions = &status["sessions"];
+            held.sessions += number(&sessions["live"])? + number(&sessions["passive"])?;
+            held.streams += number(&sessions["streams"])?;
+            held.calls += number(&sessions["in_flight"])?;
+        }
+        for edge in cluster.of(Role::Edge) {
+            held.streams += number(&edge.status()?["edge"]["streams"])?;
+        }
+        Ok(held)
+    }
+
+    /// Whether nothing is left.
+    pub(super) fn is_nothing(self) -> bool {
+        self.keys == 0 && self.sessions == 0 && self.streams == 0 && self.calls == 0
+    }
+}
+
+/// All readings of a run.
+#[derive(Debug, Default)]
+pub(super) struct Samples {
+    memory: BTreeMap<String, Vec<(f64, f64)>>,
+    held: BTreeMap<&'static str, Vec<(f64, f64)>>,
+}
+
+impl Samples {
+    /// Reads everything, `seconds` after the start. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// Where a process has ended, or does not answer.
+    pub(super) fn take(&mut self, cluster: &Cluster, seconds: f64) -> anyhow::Result<Held> {
+        for member in &cluster.members {
+            let kib = member.rss_kib()?;
+            self.remember(&member.name, seconds, kib as f64);
+        }
+        let redis = process::measure(&[cluster.redis_pid()])?.rss_kib;
+        self.remember("redis", seconds, redis as f64);
+        let held = Held::read(cluster)?;
+        let (bytes, _) = cluster.redis.size()?;
+        for (name, value) in [
+            ("keys in Redis", held.keys as f64),
+            ("KiB of data in Redis", bytes as f64 / 1024.0),
+            ("sessions held", held.sessions as f64),
+            ("streams open", held.streams as f64),
+        ] {
+            self.held.entry(name).or_default().push((seconds, value));
+        }
+        Ok(held)
+    }
+
+    fn remember(&mut self, process: &str, seconds: f64, kib: f64) {
+        let points = self.memory.entry(process.to_owned()).or_default();
+        points.push((seconds, kib));
+    }
+
+    /// Memory of all processes together at the last reading, in MiB.
+    pub(super) fn latest_mib(&self) -> f64 {
+        let last = self.memory.values().filter_map(|points| points.last());
+        last.map(|point| point.1).sum::<f64>() / 1024.0
+    }
+
+    /// Puts series, figures and the verdicts on memory into `outcome`.
+    pub(super) fn conclude(self, outcome: &mut Outcome) {
+        for (process, points) in self.memory {
+            let last = points.last().map_or(0.0, |point| point.1);
+            outcome.figure(
+                format!("{process}: resident memory at the end"),
+                last,
+                "KiB",
+                Better::Lower,
+            );
+            let verdict = verdict(&process, Slope::settled(&points), outcome);
+            outcome.verdicts.push(verdict);
+            outcome.series.push(Series {
+                name: format!("{process}: resident memory"),
+                unit: "KiB".to_owned(),
+                points,
+            });
+        }
+        for (name, points) in self.held {
+            outcome.series.push(Series {
+                name: name.to_owned(),
+                unit: String::new(),
+                points,
+            });
+        }
+    }
+}
+
+fn verdict(process: &str, slope: Option<Slope>, outcome: &mut Outcome) -> Verdict {
+    let asked = "of the last two thirds, indistinguishable from 0 or falling";
+    let Some(slope) = slope else {
+        return Verdict {
+            what: format!("{process}: slope of memory {asked}: too few readings"),
+            held: None,
+        };
+    };
+    let per_hour = |slope: f64| slope * 3_600.0;
+    let (median, low, high) = (
+        per_hour(slope.median),
+        per_hour(slope.low),
+        per_hour(slope.high),
+    );
+    outcome.figure(
+        format!("{process}: slope of memory"),
+        median,
+        "KiB/h",
+        Better::Lower,
+    );
+    Verdict {
+        what: format!(
+            "{process}: slope of memory {median:+.0} KiB/h (95 %: {low:+.0} to {high:+.0}) {asked}"
+        ),
+        held: Some(!slope.grows()),
+    }
+}

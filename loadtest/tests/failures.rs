@@ -1,0 +1,170 @@
+//! Failures, churn and large bodies against a real Shoal and a real Redis, in numbers that are small: what is checked is
+//! that everything is verified and concluded, never a figure.
+
+#![allow(clippy::unwrap_used, reason = "a failed test is the report")]
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+
+const LOADTEST: &str = env!("CARGO_BIN_EXE_loadtest");
+
+/// The `shoal` binary that is named by `TEST_SHOAL_BIN`, or was built beside this program.
+fn shoal() -> PathBuf {
+    let named = std::env::var_os("TEST_SHOAL_BIN").map(PathBuf::from);
+    let beside = PathBuf::from(LOADTEST).with_file_name("shoal");
+    let shoal = named.unwrap_or(beside);
+    assert!(
+        shoal.is_file(),
+        "build it (cargo build -p shoal-node), or name it in the variable TEST_SHOAL_BIN"
+    );
+    shoal
+}
+
+/// Runs a scenario that must find nothing wrong; its outcome.
+fn run(arguments: &[&str]) -> Value {
+    let name = arguments
+        .join("")
+        .replace(|it: char| !it.is_ascii_alphanumeric(), "");
+    let json = std::env::temp_dir().join(format!("loadtest-{}-{name}.json", std::process::id()));
+    let ran = Command::new(LOADTEST)
+        .args(arguments)
+        .arg("--shoal")
+        .arg(shoal())
+        .arg("--json")
+        .arg(&json)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout);
+    let complained = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success(), "{said}\n{complained}");
+    let outcome = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    std::fs::remove_file(&json).unwrap();
+    outcome
+}
+
+fn figure(outcome: &Value, name: &str) -> f64 {
+    let figures = outcome["figures"].as_array().unwrap();
+    let found = figures.iter().find(|figure| figure["name"] == name);
+    found.unwrap_or_else(|| panic!("no {name} in {figures:?}"))["value"]
+        .as_f64()
+        .unwrap()
+}
+
+fn verdict(outcome: &Value, beginning: &str) -> Option<bool> {
+    let verdicts = outcome["verdicts"].as_array().unwrap();
+    let starts = |verdict: &&Value| verdict["what"].as_str().unwrap().starts_with(beginning);
+    let found = verdicts.iter().find(starts);
+    found.unwrap_or_else(|| panic!("no {beginning} in {verdicts:?}"))["held"].as_bool()
+}
+
+#[test]
+fn calls_outlive_their_session_node_and_each_is_executed_once() {
+    let outcome = run(&[
+        "failover",
+        "--kill",
+        "session",
+        "--calls",
+        "12",
+        "--steady",
+        "4",
+        "--steady-rate",
+        "20",
+        "--before",
+        "1s",
+        "--after",
+        "5s",
+        "--interval",
+        "200ms",
+        "--lease",
+        "1s",
+    ]);
+    assert_eq!(figure(&outcome, "calls in flight at the kill"), 12.0);
+    assert_eq!(figure(&outcome, "executions of the calls in flight"), 12.0);
+    assert!(figure(&outcome, "sessions held by the killed node") > 0.0);
+    assert!(figure(&outcome, "pause p99") > 0.0);
+    assert!(figure(&outcome, "steady calls answered") > 0.0);
+    assert!(verdict(&outcome, "p99 of the pause").is_some());
+}
+
+#[test]
+fn streams_of_a_killed_edge_come_back_and_miss_nothing() {
+    let outcome = run(&[
+        "failover",
+        "--kill",
+        "edge",
+        "--streams",
+        "20",
+        "--steady",
+        "4",
+        "--steady-rate",
+        "20",
+        "--before",
+        "1s",
+        "--after",
+        "15s",
+    ]);
+    assert_eq!(figure(&outcome, "streams resumed"), 20.0);
+    assert_eq!(
+        figure(&outcome, "streams told of a change that they missed"),
+        20.0
+    );
+    assert_eq!(verdict(&outcome, "20 of 20 streams resumed"), Some(true));
+    assert!(verdict(&outcome, "others' p99").is_some());
+}
+
+#[test]
+fn after_churn_nothing_is_left() {
+    let outcome = run(&[
+        "soak",
+        "--duration",
+        "4s",
+        "--rate",
+        "10",
+        "--idle",
+        "3s",
+        "--every",
+        "500ms",
+        "--seed",
+        "5",
+    ]);
+    assert!(figure(&outcome, "sessions opened") > 0.0);
+    for what in [
+        "keys in Redis",
+        "sessions on the nodes",
+        "open streams",
+        "running calls",
+    ] {
+        assert_eq!(verdict(&outcome, what), Some(true), "{what}");
+    }
+}
+
+#[test]
+fn large_bodies_come_back_whole_and_their_cost_is_judged() {
+    let outcome = run(&[
+        "payload",
+        "--sizes",
+        "1048576,1024",
+        "--sessions",
+        "2",
+        "--warmup",
+        "100ms",
+        "--duration",
+        "1s",
+        "--rounds",
+        "1",
+        "--clients",
+        "2,4",
+        "--no-cluster",
+    ]);
+    assert!(figure(&outcome, "floor, 1048576 B: CPU a byte") > 0.0);
+    assert!(
+        figure(
+            &outcome,
+            "shoal modern, 1024 B: CPU a byte over the floor's"
+        ) > 0.0
+    );
+    assert!(verdict(&outcome, "shoal legacy, 1048576 B").is_some());
+    assert!(verdict(&outcome, "peak memory").is_some());
+}
