@@ -30,6 +30,12 @@ pub(crate) enum Command {
     Telemetry(Telemetry),
     /// Drops and resumes streams at random and checks that nothing is lost, repeated or out of order.
     Resume(Resume),
+    /// Shows hot spots of large clusters by simulation.
+    Simulate(crate::simulate::Simulate),
+    /// Says how many nodes a load takes, by what was measured.
+    Model(crate::model::Model),
+    /// Measures what each role of a cluster spends, for the model.
+    Cost(crate::cost::Cost),
 }
 
 #[derive(Debug, Args)]

@@ -3,15 +3,18 @@
 mod affinity;
 mod cli;
 mod connection;
+mod cost;
 mod drive;
 mod failure;
 mod mcp;
+mod model;
 #[allow(dead_code, reason = "the scenarios that end with it follow")]
 mod outcome;
 mod process;
 mod report;
 mod resume;
 mod servers;
+mod simulate;
 mod table;
 mod target;
 mod telemetry;
@@ -56,6 +59,15 @@ fn execute(command: Command) -> anyhow::Result<bool> {
         Command::Table(arguments) => table(arguments),
         Command::Telemetry(arguments) => telemetry(arguments),
         Command::Resume(arguments) => resume(arguments),
+        Command::Simulate(arguments) => {
+            say(&simulate::run(&arguments));
+            Ok(true)
+        }
+        Command::Model(arguments) => {
+            say(&model::run(&arguments)?);
+            Ok(true)
+        }
+        Command::Cost(arguments) => cost(arguments),
     }
 }
 
@@ -129,6 +141,14 @@ fn telemetry(arguments: cli::Telemetry) -> anyhow::Result<bool> {
         report::write_json(path, &comparison)?;
     }
     Ok(comparison.is_correct())
+}
+
+/// Measures, checks what was answered, and prints the costs.
+fn cost(arguments: cost::Cost) -> anyhow::Result<bool> {
+    let cores = pinned()?;
+    let costs = runtime(Some(1))?.block_on(cost::run(&arguments, cores, progress))?;
+    say(&costs);
+    Ok(true)
 }
 
 /// The cores of a measurement, this thread being on the generator's from now on: before the runtime, whose threads

@@ -112,7 +112,7 @@ impl Cluster {
         lines.with_context(|| format!("{what} ended before it served"))
     }
 
-    /// All processes, Redis included.
+    /// All processes: Redis, session node, edge, worker.
     pub(crate) fn pids(&self) -> Vec<u32> {
         self.processes.iter().map(Child::id).collect()
     }
