@@ -44,6 +44,12 @@ pub(crate) enum Command {
     Soak(crate::soak::Soak),
     /// Kills a process of a cluster under load, and measures what clients notice.
     Failover(crate::failover::Failover),
+    /// Shows hot spots of large clusters by simulation.
+    Simulate(crate::simulate::Simulate),
+    /// Says how many nodes a load takes, by what was measured.
+    Model(crate::model::Model),
+    /// Measures what each role of a cluster spends, for the model.
+    Cost(crate::cost::Cost),
 }
 
 #[derive(Debug, Args)]

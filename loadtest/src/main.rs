@@ -3,20 +3,23 @@
 mod affinity;
 mod cli;
 mod connection;
+mod cost;
 mod drive;
 mod failover;
 mod failure;
-mod load;
 mod findings;
+mod load;
 mod mcp;
+mod model;
 mod outcome;
-mod peers;
 mod payload;
+mod peers;
 mod process;
 mod report;
 mod result;
 mod resume;
 mod servers;
+mod simulate;
 mod soak;
 mod table;
 mod target;
@@ -84,6 +87,15 @@ fn execute(command: Command) -> anyhow::Result<bool> {
             let outcome = runtime(None)?.block_on(soak::run(&arguments, progress))?;
             conclude(&outcome, arguments.json.as_deref())
         }
+        Command::Simulate(arguments) => {
+            say(&simulate::run(&arguments));
+            Ok(true)
+        }
+        Command::Model(arguments) => {
+            say(&model::run(&arguments)?);
+            Ok(true)
+        }
+        Command::Cost(arguments) => cost(arguments),
     }
 }
 
@@ -183,6 +195,14 @@ fn telemetry(arguments: cli::Telemetry) -> anyhow::Result<bool> {
         report::write_json(path, &comparison)?;
     }
     Ok(comparison.is_correct())
+}
+
+/// Measures, checks what was answered, and prints the costs.
+fn cost(arguments: cost::Cost) -> anyhow::Result<bool> {
+    let cores = pinned()?;
+    let costs = runtime(Some(1))?.block_on(cost::run(&arguments, cores, progress))?;
+    say(&costs);
+    Ok(true)
 }
 
 /// The cores of a measurement, this thread being on the generator's from now on: before the runtime, whose threads

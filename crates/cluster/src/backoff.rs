@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rand::Rng as _;
+use rand::Rng;
 
 /// A series of pauses.
 #[derive(Clone, Debug)]
@@ -24,9 +24,14 @@ impl Backoff {
 
     /// The next pause: between half and all of what its turn allows.
     pub(crate) fn pause(&mut self) -> Duration {
+        self.pause_by(&mut rand::rng())
+    }
+
+    /// The same, by these dice.
+    pub(crate) fn pause_by(&mut self, rng: &mut impl Rng) -> Duration {
         let whole = self.next;
         self.next = (whole * 2).min(self.longest);
-        whole.mul_f64(rand::rng().random_range(0.5..=1.0))
+        whole.mul_f64(rng.random_range(0.5..=1.0))
     }
 
     /// Begins anew, after a success.

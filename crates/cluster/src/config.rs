@@ -8,7 +8,8 @@ pub struct MembersConfig {
     /// How long the node owns its sessions without renewing its lease; it renews, and announces itself,
     /// at a third of that. An announcement lives as long as a lease. Default: 6 s.
     pub lease: Duration,
-    /// How often the nodes are read from the store when no news asks for it sooner. Default: 1 s.
+    /// How often the nodes are read from the store when no news asks for it sooner; with more than 100
+    /// nodes, less often in proportion. Default: 1 s.
     pub refresh: Duration,
     /// How long a node that is no longer announced can still be addressed as the owner of its sessions;
     /// nothing new is placed there. Spans a store that comes back empty. Default: 6 s.

@@ -12,6 +12,7 @@
 //! | `routed/search.rs` | the search for an owner, with patience |
 //! | `routed/stream.rs` | streams that outlive owners |
 //! | `peers.rs`, `rpc_peers.rs` | the ways to other nodes |
+//! | `rehearsal.rs` | the rules of placement by themselves, for simulations |
 //! | `fleet.rs` | all nodes as operators see them |
 //! | `workers.rs`, `workers/plan.rs` | which nodes a worker is joined to |
 
@@ -22,12 +23,14 @@ mod fleet;
 mod members;
 mod peers;
 mod placement;
+#[cfg(feature = "rehearsal")]
+pub mod rehearsal;
 mod rendezvous;
 mod routed;
 mod rpc_peers;
 mod status;
 mod tally;
-#[cfg(test)]
+#[cfg(any(test, feature = "rehearsal"))]
 mod testing;
 mod view;
 mod workers;

@@ -3,7 +3,7 @@
 mod gauges;
 mod heartbeat;
 mod lease;
-mod roster;
+pub(crate) mod roster;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -25,7 +25,7 @@ use crate::status::LeaseStatus;
 use crate::view::View;
 
 /// Announcements and renewals within one lease: two may fail before it lapses.
-const BEATS: u32 = 3;
+pub(crate) const BEATS: u32 = 3;
 
 /// Whoever owns sessions under this node's lease.
 #[async_trait]

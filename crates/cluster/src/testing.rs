@@ -1,4 +1,4 @@
-//! A gateway to nowhere, for tests that send nothing.
+//! A gateway to nowhere, for tests and simulations that send nothing.
 
 use async_trait::async_trait;
 use shoal_ports::{

@@ -4,93 +4,13 @@
 //! way back.
 #![allow(clippy::print_stdout, reason = "this is a program")]
 
+#[path = "../benches/pair/mod.rs"]
+mod pair;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use async_trait::async_trait;
-use shoal_ports::{
-    Announcement, BusEvent, Call, CallEvents, CallFailure, CallId, CallOutcome, Caller, Durability,
-    LogFilter, NodeId, PoolCatalog, Principal, RunningCall, SessionId, Worker, WorkerId,
-    WorkerLoad, WorkerSet,
-};
-use shoal_protocol::{Method, RawJson, Revision, RpcError};
-use shoal_rpc::{ClusterServer, JoiningWorker, LinkConfig, WorkerJoin, serve_workers};
-use shoal_telemetry::trace::TraceContext;
-use tokio::net::TcpListener;
-use tokio::sync::{broadcast, mpsc, watch};
-
-/// A worker that answers every call at once with what it was given.
-struct Echo {
-    announcement: watch::Sender<Announcement>,
-    news: broadcast::Sender<BusEvent>,
-}
-
-struct NoControl;
-
-impl shoal_ports::CallControl for NoControl {
-    fn answer(&self, _: shoal_ports::AskId, _: shoal_protocol::Outcome) -> shoal_ports::Answered {
-        shoal_ports::answered(false)
-    }
-
-    fn cancel(&self, _: &str) {}
-}
-
-#[async_trait]
-impl Worker for Echo {
-    fn announcement(&self) -> watch::Receiver<Announcement> {
-        self.announcement.subscribe()
-    }
-
-    fn news(&self) -> broadcast::Receiver<BusEvent> {
-        self.news.subscribe()
-    }
-
-    fn load(&self) -> WorkerLoad {
-        WorkerLoad {
-            capacity: 1024,
-            ..WorkerLoad::default()
-        }
-    }
-
-    async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {
-        let result = call.params.unwrap_or(RawJson::from_static("{}"));
-        Ok(RunningCall {
-            events: CallEvents::finished(CallOutcome::Result(result)),
-            control: Arc::new(NoControl),
-            worker: None,
-        })
-    }
-
-    async fn attach(
-        &self,
-        _: CallId,
-        _: u64,
-        _: Option<&TraceContext>,
-    ) -> Result<RunningCall, CallFailure> {
-        Err(CallFailure::OutcomeUnknown {
-            reason: "nothing is kept".to_owned(),
-        })
-    }
-
-    async fn subscribe(&self, _: &str) -> Result<(), RpcError> {
-        Ok(())
-    }
-
-    async fn unsubscribe(&self, _: &str) {}
-
-    async fn end_session(&self, _: &SessionId) {}
-}
-
-/// Hands the first worker on.
-struct First(mpsc::UnboundedSender<Arc<dyn Worker>>);
-
-impl WorkerSet for First {
-    fn add(&self, worker: Arc<dyn Worker>) {
-        let _ = self.0.send(worker);
-    }
-
-    fn remove(&self, _: &WorkerId) {}
-}
+use shoal_ports::{CallId, Worker};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -100,38 +20,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         None => Ok(default),
     };
     let (calls, at_once) = (number(200_000)?, number(64)?);
-    let config = LinkConfig::default();
-    let (sender, mut workers) = mpsc::unbounded_channel();
-    let (_nodes, nodes) = watch::channel(Vec::new());
-    let links = serve_workers(
-        NodeId::new("node"),
-        Arc::new(First(sender)),
-        nodes,
-        config.clone(),
-    );
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let address = listener.local_addr()?.to_string();
-    let server = ClusterServer {
-        workers: Some(links),
-        gateway: None,
-        console: None,
-        config: config.clone(),
-    };
-    tokio::spawn(server.serve(listener, std::future::pending()));
-    let echo = JoiningWorker::new(Arc::new(Echo {
-        announcement: watch::Sender::new(Announcement {
-            worker: WorkerId::new("echo"),
-            pool: "echo".into(),
-            catalog: Some(Arc::new(PoolCatalog::default())),
-            detail: None,
-        }),
-        news: broadcast::Sender::new(1),
-    }));
-    let _join = WorkerJoin::start(&echo, &address, config);
-    let worker = workers.recv().await.ok_or("no worker came")?;
-    run(&worker, calls / 10, at_once).await;
+    let pair = pair::pair().await?;
+    let worker = &pair.worker;
+    run(worker, calls / 10, at_once).await;
     let (began, cpu) = (Instant::now(), cpu_time());
-    run(&worker, calls, at_once).await;
+    run(worker, calls, at_once).await;
     let per_call = |spent: Duration| spent.as_secs_f64() * 1e6 / calls as f64;
     println!(
         "{calls} calls, {at_once} at once: {:.2} µs of CPU and {:.2} µs of time a call",
@@ -142,30 +35,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 async fn run(worker: &Arc<dyn Worker>, calls: usize, at_once: usize) {
-    let caller = Arc::new(Caller {
-        principal: Principal::anonymous(),
-        session: None,
-        revision: Revision::LATEST,
-        client_info: None,
-        capabilities: RawJson::from_static("{}"),
-    });
-    let params = RawJson::of(&"x".repeat(200));
+    let template = pair::call();
     let tasks = (0..at_once).map(|_| {
-        let (worker, caller, params) = (Arc::clone(worker), Arc::clone(&caller), params.clone());
+        let (worker, template) = (Arc::clone(worker), template.clone());
         tokio::spawn(async move {
             for _ in 0..calls / at_once {
-                let call = Call {
-                    id: CallId::generate(),
-                    method: Method::ToolsCall,
-                    params: Some(params.clone()),
-                    caller: Arc::clone(&caller),
-                    progress_token: None,
-                    log: LogFilter::Off,
-                    deadline: tokio::time::Instant::now() + Duration::from_secs(60),
-                    durability: Durability::Repeatable,
-                    trace: None,
-                    worker: None,
-                };
+                let mut call = template.clone();
+                call.id = CallId::generate();
+                call.deadline = tokio::time::Instant::now() + Duration::from_secs(60);
                 if let Ok(mut running) = worker.start(call).await {
                     running.events.next().await;
                 }

@@ -31,7 +31,7 @@ pub struct SessionConfig {
     pub grace: Duration,
     /// How long a call may take in all.
     pub call_timeout: Duration,
-    /// When clients come back after a broken stream.
+    /// When clients come back after a broken stream, at the earliest; by session, up to twice as late.
     pub retry: Duration,
     /// Events of a stream that are kept at hand for its reader, besides the log.
     pub tail_events: usize,

@@ -6,6 +6,7 @@
 //! buffered for a reader beyond its connection's small channel, and a slow one delays nobody.
 
 mod reader;
+mod retry;
 mod tail;
 
 use std::collections::HashMap;

@@ -13,6 +13,15 @@ use crate::view::Rules;
 /// How far apart two looks at the store are, however much asks for them.
 const SETTLE: Duration = Duration::from_millis(50);
 
+/// Nodes that are read as often as `refresh` says. When all of more than so many read all of them, the store would have
+/// work with the square of their number (docs/scaling.md).
+const CLOSE: usize = 100;
+
+/// How often the nodes are read when there are so many.
+pub(crate) fn look_every(refresh: Duration, nodes: usize) -> Duration {
+    refresh.mul_f64(nodes.max(CLOSE) as f64 / CLOSE as f64)
+}
+
 /// Reads the nodes until this one leaves: regularly, when somebody asks, and when news says that a node
 /// leaves.
 pub(super) async fn follow(shared: Arc<Shared>, news: BusSubscription) {
@@ -37,7 +46,7 @@ pub(super) async fn follow(shared: Arc<Shared>, news: BusSubscription) {
                     tracing::info!("the nodes can be read from the store again");
                 }
                 backoff.reset();
-                every
+                look_every(every, shared.view.borrow().nodes().count())
             }
             Err(error) => {
                 if !std::mem::replace(&mut failing, true) {
@@ -120,6 +129,21 @@ fn tell(before: &crate::view::View, after: &crate::view::View) {
             tracing::info!(node = %info.id, "a node drains");
         } else if !node.is_present() && was.is_some_and(crate::view::Node::is_present) {
             tracing::info!(node = %info.id, "a node is gone");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::look_every;
+
+    #[test]
+    fn many_nodes_look_less_often_each() {
+        let second = Duration::from_secs(1);
+        for (nodes, every) in [(1, 1.0), (100, 1.0), (150, 1.5), (1000, 10.0)] {
+            assert_eq!(look_every(second, nodes), second.mul_f64(every));
         }
     }
 }

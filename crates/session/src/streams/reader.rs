@@ -12,6 +12,7 @@ use tokio::sync::mpsc::Sender;
 use tokio::sync::mpsc::error::SendTimeoutError;
 
 use super::Streams;
+use super::retry::retry_of;
 use super::tail::{Next, Tail};
 
 /// Reads a stream into a connection until either ends.
@@ -44,10 +45,10 @@ impl Reader {
 
     async fn read(&mut self, history: Vec<LoggedEvent>, prime: bool) -> Result<(), Closed> {
         if prime {
-            let retry = self.streams.config.retry;
+            // The last word that the client of an edge that dies will have had: a crowd must not come at once.
             self.send(StreamItem::Prime {
                 id: self.cursor,
-                retry,
+                retry: self.jittered_retry(),
             })
             .await?;
         }
@@ -147,18 +148,8 @@ impl Reader {
         }
     }
 
-    /// Spreads the return of all clients of a draining node over twice the usual time.
+    /// When this session's client comes back.
     fn jittered_retry(&self) -> Duration {
-        let retry = self.streams.config.retry;
-        let spread = self
-            .streams
-            .session
-            .as_str()
-            .bytes()
-            .fold(0u32, |sum, byte| {
-                sum.wrapping_mul(31).wrapping_add(u32::from(byte))
-            })
-            % 1000;
-        retry + retry * spread / 1000
+        retry_of(&self.streams.session, self.streams.config.retry)
     }
 }

@@ -1,0 +1,159 @@
+//! A node and a worker linked to it over loopback, in one process.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use shoal_ports::{
+    Announcement, BusEvent, Call, CallEvents, CallFailure, CallId, CallOutcome, Caller, Durability,
+    LogFilter, NodeId, PoolCatalog, Principal, RunningCall, SessionId, Worker, WorkerId,
+    WorkerLoad, WorkerSet,
+};
+use shoal_protocol::{Method, RawJson, Revision, RpcError};
+use shoal_rpc::{ClusterServer, JoiningWorker, LinkConfig, WorkerJoin, serve_workers};
+use shoal_telemetry::trace::TraceContext;
+use tokio::net::TcpListener;
+use tokio::sync::{broadcast, mpsc, watch};
+
+/// A worker that answers every call at once with what it was given.
+struct Echo {
+    announcement: watch::Sender<Announcement>,
+    news: broadcast::Sender<BusEvent>,
+}
+
+struct NoControl;
+
+impl shoal_ports::CallControl for NoControl {
+    fn answer(&self, _: shoal_ports::AskId, _: shoal_protocol::Outcome) -> shoal_ports::Answered {
+        shoal_ports::answered(false)
+    }
+
+    fn cancel(&self, _: &str) {}
+}
+
+#[async_trait]
+impl Worker for Echo {
+    fn announcement(&self) -> watch::Receiver<Announcement> {
+        self.announcement.subscribe()
+    }
+
+    fn news(&self) -> broadcast::Receiver<BusEvent> {
+        self.news.subscribe()
+    }
+
+    fn load(&self) -> WorkerLoad {
+        WorkerLoad {
+            capacity: 1024,
+            ..WorkerLoad::default()
+        }
+    }
+
+    async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {
+        let result = call.params.unwrap_or(RawJson::from_static("{}"));
+        Ok(RunningCall {
+            events: CallEvents::finished(CallOutcome::Result(result)),
+            control: Arc::new(NoControl),
+            worker: None,
+        })
+    }
+
+    async fn attach(
+        &self,
+        _: CallId,
+        _: u64,
+        _: Option<&TraceContext>,
+    ) -> Result<RunningCall, CallFailure> {
+        Err(CallFailure::OutcomeUnknown {
+            reason: "nothing is kept".to_owned(),
+        })
+    }
+
+    async fn subscribe(&self, _: &str) -> Result<(), RpcError> {
+        Ok(())
+    }
+
+    async fn unsubscribe(&self, _: &str) {}
+
+    async fn end_session(&self, _: &SessionId) {}
+}
+
+/// Hands the first worker on.
+struct First(mpsc::UnboundedSender<Arc<dyn Worker>>);
+
+impl WorkerSet for First {
+    fn add(&self, worker: Arc<dyn Worker>) {
+        let _ = self.0.send(worker);
+    }
+
+    fn remove(&self, _: &WorkerId) {}
+}
+
+/// A worker as the node sees it. The link ends when this is dropped.
+pub(crate) struct Pair {
+    pub(crate) worker: Arc<dyn Worker>,
+    _nodes: watch::Sender<Vec<shoal_ports::NodeInfo>>,
+    _join: WorkerJoin,
+}
+
+/// Links an echoing worker to a node.
+///
+/// # Errors
+/// When loopback has no port left, or the worker does not come.
+pub(crate) async fn pair() -> Result<Pair, Box<dyn std::error::Error>> {
+    let config = LinkConfig::default();
+    let (sender, mut workers) = mpsc::unbounded_channel();
+    let (told, nodes) = watch::channel(Vec::new());
+    let links = serve_workers(
+        NodeId::new("node"),
+        Arc::new(First(sender)),
+        nodes,
+        config.clone(),
+    );
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let address = listener.local_addr()?.to_string();
+    let server = ClusterServer {
+        workers: Some(links),
+        gateway: None,
+        console: None,
+        config: config.clone(),
+    };
+    tokio::spawn(server.serve(listener, std::future::pending()));
+    let echo = JoiningWorker::new(Arc::new(Echo {
+        announcement: watch::Sender::new(Announcement {
+            worker: WorkerId::new("echo"),
+            pool: "echo".into(),
+            catalog: Some(Arc::new(PoolCatalog::default())),
+            detail: None,
+        }),
+        news: broadcast::Sender::new(1),
+    }));
+    let join = WorkerJoin::start(&echo, &address, config);
+    let worker = workers.recv().await.ok_or("no worker came")?;
+    Ok(Pair {
+        worker,
+        _nodes: told,
+        _join: join,
+    })
+}
+
+/// A call with 200 bytes of parameters, as somebody makes it who has no session.
+pub(crate) fn call() -> Call {
+    Call {
+        id: CallId::generate(),
+        method: Method::ToolsCall,
+        params: Some(RawJson::of(&"x".repeat(200))),
+        caller: Arc::new(Caller {
+            principal: Principal::anonymous(),
+            session: None,
+            revision: Revision::LATEST,
+            client_info: None,
+            capabilities: RawJson::from_static("{}"),
+        }),
+        progress_token: None,
+        log: LogFilter::Off,
+        deadline: tokio::time::Instant::now() + Duration::from_secs(60),
+        durability: Durability::Repeatable,
+        trace: None,
+        worker: None,
+    }
+}

@@ -1,0 +1,258 @@
+//! What each role of a cluster spends: CPU time of each process under several loads, fitted to costs for each call,
+//! session and stream. `loadtest model` reads what this writes.
+
+mod fit;
+mod load;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use clap::Args;
+
+use crate::affinity::Cores;
+use crate::mcp::Mode;
+use crate::model::costs::{COUNTED, Costs, Counted, Memory, ROLES, memory};
+use crate::process;
+use crate::servers::cluster::Cluster;
+use crate::{drive, table};
+
+/// Sessions (and as many streams) that are opened at once to weigh them.
+const CROWD: usize = 1000;
+/// How often a silent stream gets a comment here: often enough to be measured.
+const KEEP_ALIVE: Duration = Duration::from_millis(500);
+
+/// `loadtest cost`.
+#[derive(Debug, Args)]
+pub(crate) struct Cost {
+    /// The Shoal binary [default: `shoal` next to this program].
+    #[arg(long)]
+    shoal: Option<PathBuf>,
+    /// Time measured for each load, in seconds.
+    #[arg(long, default_value_t = 8)]
+    seconds: u64,
+    /// Where to write the costs, in TOML, for `loadtest model --costs`.
+    #[arg(long)]
+    out: Option<PathBuf>,
+}
+
+/// What happened between two looks at the processes.
+#[derive(Debug, Clone)]
+pub(crate) struct Sample {
+    what: String,
+    seconds: f64,
+    counts: Vec<(Counted, f64)>,
+    /// Of each role, in [`ROLES`]' order.
+    cpu_us: Vec<f64>,
+    rss_kib: Vec<f64>,
+    redis_commands: f64,
+}
+
+struct Look {
+    at: Instant,
+    usage: Vec<process::Usage>,
+    redis_commands: f64,
+}
+
+impl Look {
+    fn take(cluster: &Cluster) -> anyhow::Result<Self> {
+        let look = |pid| process::measure(&[pid]);
+        Ok(Self {
+            redis_commands: cluster
+                .redis_commands()?
+                .iter()
+                .map(|(_, n)| *n as f64)
+                .sum(),
+            usage: cluster
+                .pids()
+                .into_iter()
+                .map(look)
+                .collect::<Result<_, _>>()?,
+            at: Instant::now(),
+        })
+    }
+
+    fn until_now(
+        &self,
+        cluster: &Cluster,
+        what: &str,
+        counts: Vec<(Counted, f64)>,
+    ) -> anyhow::Result<Sample> {
+        let now = Self::take(cluster)?;
+        let pairs = || now.usage.iter().zip(&self.usage);
+        Ok(Sample {
+            what: what.to_owned(),
+            seconds: (now.at - self.at).as_secs_f64(),
+            counts,
+            cpu_us: pairs()
+                .map(|(now, then)| now.cpu.saturating_sub(then.cpu).as_secs_f64() * 1e6)
+                .collect(),
+            rss_kib: pairs()
+                .map(|(now, then)| now.rss_kib as f64 - then.rss_kib as f64)
+                .collect(),
+            redis_commands: now.redis_commands - self.redis_commands,
+        })
+    }
+}
+
+/// Measures, and says the costs as TOML.
+///
+/// # Errors
+/// Where the cluster does not start, or a call is answered wrongly: costs of wrong answers are none.
+pub(crate) async fn run(
+    cost: &Cost,
+    cores: Option<Cores>,
+    progress: impl Fn(&str),
+) -> anyhow::Result<String> {
+    let shoal = cost.shoal.clone().or_else(table::sibling_shoal);
+    let shoal = shoal.context("no shoal binary next to this program; name one with --shoal")?;
+    let keep_alive = format!("{}ms", KEEP_ALIVE.as_millis());
+    let environment = vec![("SHOAL_STREAMS__KEEP_ALIVE", keep_alive)];
+    let cluster = Cluster::start(&shoal, cores.map(|cores| cores.server), &environment)?;
+    let at_first: Vec<f64> = Look::take(&cluster)?
+        .usage
+        .iter()
+        .map(|usage| usage.rss_kib as f64)
+        .collect();
+    let seconds = Duration::from_secs(cost.seconds);
+    let mut samples = Vec::new();
+    let mut push = |sample: Sample| {
+        progress(&sample.to_string());
+        samples.push(sample);
+    };
+
+    let look = Look::take(&cluster)?;
+    tokio::time::sleep(seconds).await;
+    push(look.until_now(&cluster, "idle", vec![])?);
+    let (opened, streams, crowd) = crowd(&cluster, seconds).await?;
+    let held = memory(&at_first, &opened.rss_kib, &streams.rss_kib, CROWD as f64);
+    push(opened);
+    push(streams);
+    push(crowd);
+    for (kind, mode, tool) in [
+        (Counted::Legacy, Mode::Legacy, "echo"),
+        (Counted::Modern, Mode::Modern, "echo"),
+        (Counted::Journaled, Mode::Legacy, "echo_once"),
+    ] {
+        for sessions in [16, 64, 256] {
+            let plan = plan(&cluster, mode, tool, sessions, seconds);
+            let look = Look::take(&cluster)?;
+            let report = drive::run(&plan, |_| {}).await?;
+            anyhow::ensure!(
+                report.wrong == 0 && report.failed == 0,
+                "{} calls of {tool} were answered wrongly and {} not at all",
+                report.wrong,
+                report.failed
+            );
+            let mut counts = vec![(kind, report.calls as f64)];
+            if mode == Mode::Legacy {
+                counts.push((Counted::Open, sessions as f64));
+            }
+            push(look.until_now(&cluster, &format!("{tool} {sessions}"), counts)?);
+        }
+    }
+    let look = Look::take(&cluster)?;
+    let (calls, events) = load::progress(&cluster.url, seconds).await?;
+    let counts = vec![(Counted::Journaled, calls), (Counted::Event, events)];
+    push(look.until_now(&cluster, "progress", counts)?);
+
+    let costs = costs(&samples, held)?;
+    let text = costs.to_toml()?;
+    if let Some(path) = &cost.out {
+        std::fs::write(path, &text)
+            .with_context(|| format!("could not write {}", path.display()))?;
+    }
+    Ok(text)
+}
+
+/// A crowd of sessions that is opened, listens, and does nothing.
+async fn crowd(cluster: &Cluster, seconds: Duration) -> anyhow::Result<(Sample, Sample, Sample)> {
+    let crowd = CROWD as f64;
+    let look = Look::take(cluster)?;
+    let clients = load::open(&cluster.url, CROWD).await?;
+    let opened = look.until_now(cluster, "open sessions", vec![(Counted::Open, crowd)])?;
+    let look = Look::take(cluster)?;
+    let streams = load::listen(&cluster.url, &clients).await?;
+    let listened = look.until_now(cluster, "open streams", vec![(Counted::Stream, crowd)])?;
+    let look = Look::take(cluster)?;
+    let began = Instant::now();
+    tokio::time::sleep(seconds).await;
+    let comments = crowd * began.elapsed().as_secs_f64() / KEEP_ALIVE.as_secs_f64();
+    let idle = look.until_now(
+        cluster,
+        "idle streams",
+        vec![(Counted::KeepAlive, comments)],
+    )?;
+    drop(streams);
+    Ok((opened, listened, idle))
+}
+
+fn plan(
+    cluster: &Cluster,
+    mode: Mode,
+    tool: &str,
+    sessions: usize,
+    duration: Duration,
+) -> drive::Plan {
+    drive::Plan {
+        url: cluster.url.clone(),
+        mode,
+        stateless: false,
+        sessions,
+        // All calls count here, the first ones too.
+        warmup: Duration::ZERO,
+        duration,
+        call: drive::Call {
+            tool: tool.to_owned(),
+            argument: "text".to_owned(),
+            text_bytes: 32,
+            answer_prefix: String::new(),
+            progress: None,
+        },
+        least_calls: 0,
+        pids: Vec::new(),
+    }
+}
+
+/// Fits what each second and each thing counted takes of each role, and of Redis in commands.
+fn costs(samples: &[Sample], held: Memory) -> anyhow::Result<Costs> {
+    let rows: Vec<Vec<f64>> = samples.iter().map(Sample::row).collect();
+    let fitted = |of: &dyn Fn(&Sample) -> f64| {
+        let values: Vec<f64> = samples.iter().map(of).collect();
+        fit::least_squares(&rows, &values).context("the loads do not tell the costs apart")
+    };
+    let mut roles = Vec::new();
+    for role in 0..ROLES.len() {
+        roles.push(fitted(&|sample| sample.cpu_us[role])?);
+    }
+    let commands = fitted(&|sample| sample.redis_commands)?;
+    Ok(Costs::of_fit(&roles, &commands, held))
+}
+
+impl Sample {
+    /// The seconds, and how much there was of each thing counted.
+    fn row(&self) -> Vec<f64> {
+        let count = |what: &Counted| {
+            let known = self.counts.iter().filter(|(counted, _)| counted == what);
+            known.map(|(_, count)| count).sum()
+        };
+        std::iter::once(self.seconds)
+            .chain(COUNTED.iter().map(count))
+            .collect()
+    }
+}
+
+impl std::fmt::Display for Sample {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let count = self.counts.first().map_or(0.0, |(_, count)| *count);
+        write!(
+            f,
+            "{:14} {:5.1} s {count:9.0}, CPU ms:",
+            self.what, self.seconds
+        )?;
+        for (role, cpu) in ROLES.iter().zip(&self.cpu_us) {
+            write!(f, " {role} {:.0}", cpu / 1000.0)?;
+        }
+        Ok(())
+    }
+}

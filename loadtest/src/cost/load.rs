@@ -1,0 +1,73 @@
+//! The loads that are not a closed loop of small calls.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use futures::future::try_join_all;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+
+use crate::connection::{Connection, Goodbye, Reply};
+use crate::failure::Failure;
+use crate::mcp::Mode;
+use crate::mcp::client::Client;
+use crate::target::Target;
+
+/// Handshakes at the same time.
+const AT_ONCE: usize = 32;
+/// Sessions that call [`progress`] at the same time, and events of each call before its answer.
+const CALLERS: usize = 64;
+const STEPS: usize = 10;
+
+/// Opens so many legacy sessions.
+pub(super) async fn open(url: &str, sessions: usize) -> anyhow::Result<Vec<Client>> {
+    let target = Target::resolve(url).await?;
+    let opening = (0..sessions).map(|_| Client::open(&target, Mode::Legacy, Goodbye::Finish));
+    let opened = stream::iter(opening).buffer_unordered(AT_ONCE);
+    let opened: Result<_, Failure> = opened.try_collect().await;
+    opened.context("could not open a session")
+}
+
+/// Opens the standalone stream of each session.
+pub(super) async fn listen(url: &str, clients: &[Client]) -> anyhow::Result<Vec<Reply>> {
+    let target = Target::resolve(url).await?;
+    let opening = clients.iter().filter_map(Client::session).map(|session| {
+        let request = session.listen(None);
+        async {
+            let connection = Connection::open(&target, Goodbye::Finish).await?;
+            connection.send(request).await
+        }
+    });
+    let opening: Vec<_> = opening.collect();
+    let opened = stream::iter(opening).buffer_unordered(AT_ONCE);
+    let opened: Result<_, Failure> = opened.try_collect().await;
+    opened.context("could not open a stream")
+}
+
+/// Calls a journaled tool that reports its progress, for so long; returns the calls and their events.
+pub(super) async fn progress(url: &str, time: Duration) -> anyhow::Result<(f64, f64)> {
+    let clients = open(url, CALLERS).await?;
+    let until = Instant::now() + time;
+    let calling = clients.into_iter().map(|mut client| async move {
+        let mut calls = 0;
+        while Instant::now() < until {
+            let id = client.next_id();
+            let params = format!(
+                r#""name":"long_job","arguments":{{"steps":{STEPS},"interval_ms":0}},"_meta":{{"progressToken":{id}}}"#
+            );
+            let mut reply = client.start(id, "tools/call", None, &params).await?;
+            let mut messages = 0;
+            while let Some(event) = reply.next().await? {
+                messages += usize::from(!event.data.is_empty());
+            }
+            ensure!(
+                messages == STEPS + 1,
+                "a call with {STEPS} events and one answer sent {messages} messages"
+            );
+            client.give_back(reply);
+            calls += 1;
+        }
+        Ok(calls)
+    });
+    let calls: usize = try_join_all(calling).await?.into_iter().sum();
+    Ok((calls as f64, (calls * STEPS) as f64))
+}

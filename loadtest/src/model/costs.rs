@@ -1,0 +1,168 @@
+//! What things cost, as `loadtest cost` measured it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+
+/// The processes that are told apart, in the order in which the cluster starts them.
+pub(crate) const ROLES: [&str; 4] = ["redis", "session", "edge", "worker"];
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Counted {
+    /// A call of a legacy session that is safe to repeat.
+    Legacy,
+    /// A modern call.
+    Modern,
+    /// A call of a legacy session that is journaled, without its events.
+    Journaled,
+    /// An event of a journaled call before its answer.
+    Event,
+    /// A legacy session opened, with its connection.
+    Open,
+    /// A standalone stream opened, with its connection.
+    Stream,
+    /// A comment on a silent stream.
+    KeepAlive,
+}
+
+/// All of it, in the order of fitted coefficients, which follow that of a second.
+pub(crate) const COUNTED: [Counted; 7] = [
+    Counted::Legacy,
+    Counted::Modern,
+    Counted::Journaled,
+    Counted::Event,
+    Counted::Open,
+    Counted::Stream,
+    Counted::KeepAlive,
+];
+
+/// What one of each takes: µs of CPU time, or commands of Redis.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Each {
+    /// A second in which nothing happens.
+    pub(crate) second: f64,
+    pub(crate) legacy: f64,
+    pub(crate) modern: f64,
+    pub(crate) journaled: f64,
+    pub(crate) event: f64,
+    pub(crate) open: f64,
+    pub(crate) stream: f64,
+    pub(crate) keep_alive: f64,
+}
+
+/// Resident memory in KiB, of one role.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Held {
+    pub(crate) process: f64,
+    /// A session that is awake, with a keep-alive connection of its client.
+    pub(crate) session: f64,
+    /// An open, idle stream, beside its session.
+    pub(crate) stream: f64,
+}
+
+/// Resident memory of all roles.
+pub(crate) type Memory = BTreeMap<String, Held>;
+
+/// The measured costs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Costs {
+    /// When, where and how it was measured, for readers.
+    #[serde(default)]
+    pub(crate) provenance: String,
+    /// CPU time of each role.
+    pub(crate) cpu_us: BTreeMap<String, Each>,
+    /// Commands that Redis carries out, those within scripts included.
+    pub(crate) redis_commands: Each,
+    pub(crate) memory_kib: Memory,
+}
+
+impl Each {
+    /// From fitted coefficients: the second, then [`COUNTED`].
+    fn of_fit(fit: &[f64]) -> Self {
+        let of = |what| {
+            let at = COUNTED.iter().position(|counted| *counted == what);
+            at.and_then(|at| fit.get(at + 1))
+                .copied()
+                .unwrap_or_default()
+        };
+        let rounded = |value: f64| (value * 1000.0).round() / 1000.0;
+        Self {
+            second: rounded(fit.first().copied().unwrap_or_default()),
+            legacy: rounded(of(Counted::Legacy)),
+            modern: rounded(of(Counted::Modern)),
+            journaled: rounded(of(Counted::Journaled)),
+            event: rounded(of(Counted::Event)),
+            open: rounded(of(Counted::Open)),
+            stream: rounded(of(Counted::Stream)),
+            keep_alive: rounded(of(Counted::KeepAlive)),
+        }
+    }
+}
+
+impl Costs {
+    /// From what was fitted: each role's CPU time, in [`ROLES`]' order, and Redis' commands.
+    pub(crate) fn of_fit(roles: &[Vec<f64>], commands: &[f64], memory_kib: Memory) -> Self {
+        let each = ROLES.iter().zip(roles);
+        Self {
+            provenance: String::new(),
+            cpu_us: each
+                .map(|(role, fit)| ((*role).to_owned(), Each::of_fit(fit)))
+                .collect(),
+            redis_commands: Each::of_fit(commands),
+            memory_kib,
+        }
+    }
+
+    /// Reads what [`Costs::to_toml`] wrote.
+    ///
+    /// # Errors
+    /// Where the file is not there, or is not that.
+    pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("could not read {}", path.display()))?;
+        Self::parse(&text).with_context(|| format!("{} holds no costs", path.display()))
+    }
+
+    /// Reads costs, of all roles.
+    ///
+    /// # Errors
+    /// Where something is missing or unknown.
+    pub(crate) fn parse(text: &str) -> anyhow::Result<Self> {
+        let costs: Self = toml::from_str(text)?;
+        for role in ROLES {
+            anyhow::ensure!(
+                costs.cpu_us.contains_key(role) && costs.memory_kib.contains_key(role),
+                "the role {role} is missing: measure with `loadtest cost`"
+            );
+        }
+        Ok(costs)
+    }
+
+    /// As TOML.
+    ///
+    /// # Errors
+    /// Never for costs that are numbers.
+    pub(crate) fn to_toml(&self) -> anyhow::Result<String> {
+        Ok(toml::to_string(self)?)
+    }
+}
+
+/// Memory from what the processes held at first, and what a crowd of sessions and then streams added.
+pub(crate) fn memory(held: &[f64], sessions: &[f64], streams: &[f64], crowd: f64) -> Memory {
+    let each = |grown: f64| (grown.max(0.0) / crowd * 100.0).round() / 100.0;
+    let of = |at: usize| Held {
+        process: held[at],
+        session: each(sessions[at]),
+        stream: each(streams[at]),
+    };
+    let roles = ROLES.iter().enumerate();
+    roles
+        .map(|(at, role)| ((*role).to_owned(), of(at)))
+        .collect()
+}

@@ -1,0 +1,131 @@
+use super::costs::{Costs, Each, Held, ROLES};
+use super::plan::{Load, mesh, plan};
+use super::{MEASURED, shown};
+
+const LOAD: Load = Load {
+    sessions: 1_000_000.0,
+    streams: 0.5,
+    calls: 0.1,
+    journaled: 0.2,
+    events: 2.0,
+    modern: 0.0,
+    lifetime: 1000.0,
+    stream_lifetime: 500.0,
+    keep_alive: 10.0,
+    cores: 4.0,
+    memory: 8.0,
+    use_of: 0.5,
+    sessions_per_node: 100_000.0,
+    streams_per_edge: 20_000.0,
+};
+
+/// Costs of round numbers.
+fn costs() -> Costs {
+    let each = Each {
+        second: 1000.0,
+        legacy: 10.0,
+        modern: 8.0,
+        journaled: 50.0,
+        event: 5.0,
+        open: 100.0,
+        stream: 200.0,
+        keep_alive: 2.0,
+    };
+    let held = Held {
+        process: 0.0,
+        session: 1.0,
+        stream: 10.0,
+    };
+    Costs {
+        provenance: String::new(),
+        cpu_us: ROLES
+            .iter()
+            .map(|role| ((*role).to_owned(), each))
+            .collect(),
+        redis_commands: Each {
+            journaled: 20.0,
+            ..Each::default()
+        },
+        memory_kib: ROLES
+            .iter()
+            .map(|role| ((*role).to_owned(), held))
+            .collect(),
+    }
+}
+
+#[test]
+fn rates_follow_from_the_load() {
+    let rates = LOAD.rates();
+    let each = Each {
+        second: 1.0,
+        legacy: 80_000.0,
+        modern: 0.0,
+        journaled: 20_000.0,
+        event: 40_000.0,
+        open: 1000.0,
+        stream: 500.0 + 1000.0,
+        keep_alive: 50_000.0,
+    };
+    assert_eq!(rates.each, each);
+    assert_eq!(rates.open_streams, 500_000.0);
+}
+
+#[test]
+fn nodes_follow_from_what_is_short() {
+    let plan = plan(&LOAD, &costs());
+    // 0.8 + 1 + 0.2 + 0.1 + 0.3 + 0.1 seconds of CPU a second.
+    assert!(
+        (plan.workers.cores - 2.5).abs() < 1e-9,
+        "{:?}",
+        plan.workers
+    );
+    assert_eq!(
+        (plan.workers.count, plan.workers.because),
+        (2.0, "two at least")
+    );
+    assert_eq!((plan.edges.count, plan.edges.because), (25.0, "limit"));
+    assert_eq!(
+        (plan.session_nodes.count, plan.session_nodes.because),
+        (10.0, "limit")
+    );
+    // A shard is one thread, of which half is planned with.
+    assert_eq!((plan.shards.count, plan.shards.because), (5.0, "CPU"));
+    assert_eq!(plan.redis_commands, 400_000.0);
+}
+
+#[test]
+fn few_nodes_cost_one_another_by_their_square() {
+    let small = mesh(2.0, 3.0, 4.0);
+    // 6 from edges, 6 among session nodes, 20 of workers.
+    assert_eq!((small.links, small.beats, small.listed), (32.0, 4.0, 25.0));
+    assert_eq!(small.links_of_one, 12.0);
+    assert_eq!(mesh(20.0, 30.0, 40.0).listed, 100.0 * small.listed);
+    // Beyond a hundred they look less often: ten times the nodes, ten times the work.
+    assert_eq!(
+        mesh(500.0, 500.0, 0.0).listed,
+        10.0 * mesh(50.0, 50.0, 0.0).listed
+    );
+}
+
+#[test]
+fn the_measured_costs_are_of_use() {
+    let costs = Costs::parse(MEASURED).unwrap();
+    assert!(
+        !costs.provenance.is_empty(),
+        "numbers without an origin are guesses"
+    );
+    assert_eq!(Costs::parse(&costs.to_toml().unwrap()).unwrap(), costs);
+    let text = shown(&LOAD, &costs);
+    assert!(
+        text.contains("1000000 sessions, 500000 with an open stream"),
+        "{text}"
+    );
+}
+
+#[test]
+fn costs_without_a_role_are_refused() {
+    let mut costs = costs();
+    costs.cpu_us.remove("edge");
+    let refused = Costs::parse(&costs.to_toml().unwrap()).unwrap_err();
+    assert!(refused.to_string().contains("edge is missing"), "{refused}");
+}

@@ -1,0 +1,277 @@
+//! A session node dies, and everybody who waits for one of its sessions looks for the next owner: with the pauses and the
+//! rendezvous hashing of nodes, and a Redis that does one thing at a time.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use rand::Rng;
+use shoal_cluster::rehearsal::{Pauses, look_every, taker};
+use shoal_ports::{NodeId, SessionId};
+
+use super::seconds;
+
+/// Lookups that an edge makes at once (`RoutingConfig::lookups_at_once`).
+const AT_ONCE: usize = 64;
+/// Over how much time edges spread who waited for the list of nodes to change.
+const SPREAD: Duration = Duration::from_millis(200);
+/// A way to Redis and back.
+const TRIP: Duration = Duration::from_micros(200);
+
+/// A node's death.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Death {
+    /// Sessions that somebody waits for: with an open stream, or with a call under way.
+    pub(super) sessions: usize,
+    pub(super) edges: usize,
+    /// Session nodes that are left.
+    pub(super) nodes: usize,
+    /// When the lease lapses, after the death.
+    pub(super) lapse: Duration,
+    /// What a lookup, and all of a claim, takes of Redis; what a claim takes of the node.
+    pub(super) lookup: Duration,
+    pub(super) claim: Duration,
+    pub(super) wake: Duration,
+}
+
+/// How it went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// From the lapse until so many of the sessions had an owner.
+    pub(super) half: Duration,
+    pub(super) most: Duration,
+    pub(super) all: Duration,
+    /// Lookups in all.
+    pub(super) lookups: usize,
+    /// Of Redis' one thread in its busiest second, in percent.
+    pub(super) redis_busy: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Step {
+    /// A session is looked for, unless a look is no longer due by this number.
+    Look(usize, u32),
+    /// Redis has answered.
+    Answer(usize),
+    /// An edge notices that the node is gone from the list.
+    Gone(usize),
+}
+
+struct Town<'a, R> {
+    death: Death,
+    rng: &'a mut R,
+    steps: BinaryHeap<Reverse<(Duration, u64, Step)>>,
+    number: u64,
+    pauses: Vec<Pauses>,
+    /// Which look of a session is due; those planned before are void.
+    due: Vec<u32>,
+    waiting: Vec<bool>,
+    asking: Vec<usize>,
+    queued: Vec<VecDeque<usize>>,
+    redis_free: Duration,
+    redis_busy: Vec<Duration>,
+    node_free: Vec<Duration>,
+    nodes: Vec<NodeId>,
+    owned: Vec<Duration>,
+    lookups: usize,
+}
+
+pub(super) fn take_over(death: Death, rng: &mut impl Rng) -> Taken {
+    let mut town = Town {
+        death,
+        steps: BinaryHeap::new(),
+        number: 0,
+        pauses: (0..death.sessions).map(|_| Pauses::default()).collect(),
+        due: vec![0; death.sessions],
+        waiting: vec![false; death.sessions],
+        asking: vec![0; death.edges],
+        queued: vec![VecDeque::new(); death.edges],
+        redis_free: Duration::ZERO,
+        redis_busy: Vec::new(),
+        node_free: vec![Duration::ZERO; death.nodes],
+        nodes: (0..death.nodes)
+            .map(|n| NodeId::new(format!("session-{n}")))
+            .collect(),
+        owned: Vec::with_capacity(death.sessions),
+        lookups: 0,
+        rng,
+    };
+    for session in 0..death.sessions {
+        town.plan(Duration::ZERO, Step::Look(session, 0));
+    }
+    let refresh = look_every(death.edges + death.nodes);
+    for edge in 0..death.edges {
+        let heard = death.lapse + refresh.mul_f64(town.rng.random());
+        town.plan(heard, Step::Gone(edge));
+    }
+    while let Some(Reverse((now, _, step))) = town.steps.pop() {
+        match step {
+            Step::Look(session, look) if town.due[session] == look => town.look(now, session),
+            Step::Look(..) => {}
+            Step::Answer(session) => town.answer(now, session),
+            Step::Gone(edge) => town.gone(now, edge),
+        }
+    }
+    town.taken()
+}
+
+impl<R: Rng> Town<'_, R> {
+    fn edge_of(&self, session: usize) -> usize {
+        session % self.death.edges
+    }
+
+    fn plan(&mut self, at: Duration, step: Step) {
+        self.number += 1;
+        self.steps.push(Reverse((at, self.number, step)));
+    }
+
+    fn look(&mut self, now: Duration, session: usize) {
+        self.waiting[session] = false;
+        let edge = self.edge_of(session);
+        if self.asking[edge] == AT_ONCE {
+            self.queued[edge].push_back(session);
+        } else {
+            self.ask(now, session);
+        }
+    }
+
+    fn ask(&mut self, now: Duration, session: usize) {
+        let edge = self.edge_of(session);
+        self.asking[edge] += 1;
+        self.lookups += 1;
+        let done = self.redis(now, self.death.lookup);
+        self.plan(done + TRIP, Step::Answer(session));
+    }
+
+    /// When Redis has done something, which it begins when it has done all before.
+    fn redis(&mut self, now: Duration, takes: Duration) -> Duration {
+        let begins = now.max(self.redis_free);
+        self.redis_free = begins + takes;
+        let second = usize::try_from(begins.as_secs()).expect("a take-over ends within years");
+        self.redis_busy
+            .resize(self.redis_busy.len().max(second + 1), Duration::ZERO);
+        self.redis_busy[second] += takes;
+        self.redis_free
+    }
+
+    fn answer(&mut self, now: Duration, session: usize) {
+        let edge = self.edge_of(session);
+        self.asking[edge] -= 1;
+        if let Some(next) = self.queued[edge].pop_front() {
+            self.ask(now, next);
+        }
+        if now < self.death.lapse {
+            let pause = self.pauses[session].next(self.rng);
+            self.waiting[session] = true;
+            self.due[session] += 1;
+            self.plan(now + pause, Step::Look(session, self.due[session]));
+            return;
+        }
+        let id = SessionId::new(format!("{session:032x}"));
+        let node = taker(&id, &self.nodes).expect("a node is left");
+        let claimed = self.redis(now, self.death.claim) + TRIP;
+        let woken = claimed.max(self.node_free[node]) + self.death.wake;
+        self.node_free[node] = woken;
+        self.owned.push(woken - self.death.lapse);
+    }
+
+    /// Whoever waits at the edge looks again soon.
+    fn gone(&mut self, now: Duration, edge: usize) {
+        for session in (edge..self.death.sessions).step_by(self.death.edges) {
+            if self.waiting[session] {
+                self.due[session] += 1;
+                let at = now + SPREAD.mul_f64(self.rng.random());
+                self.plan(at, Step::Look(session, self.due[session]));
+            }
+        }
+    }
+
+    fn taken(mut self) -> Taken {
+        self.owned.sort_unstable();
+        let after = |share: f64| {
+            let at = (self.owned.len() as f64 * share) as usize;
+            self.owned[at.min(self.owned.len() - 1)]
+        };
+        let busiest = self.redis_busy.iter().max().copied().unwrap_or_default();
+        Taken {
+            half: after(0.5),
+            most: after(0.99),
+            all: after(1.0),
+            lookups: self.lookups,
+            redis_busy: (busiest.as_secs_f64() * 100.0) as u64,
+        }
+    }
+}
+
+pub(super) fn table(rng: &mut impl Rng) -> String {
+    let mut out = String::from(
+        "A session node dies; its lease lapses 5 s later; a lookup takes Redis 5 µs, a claim 40 µs of Redis and 100 µs of its node\n\
+         sessions waited for  edges  nodes left  lookups  half owned after  99 %     all      Redis' busiest second\n",
+    );
+    for (sessions, edges, nodes) in [
+        (1_000, 2, 2),
+        (20_000, 2, 2),
+        (20_000, 10, 9),
+        (100_000, 10, 9),
+        (100_000, 100, 99),
+    ] {
+        let death = Death {
+            sessions,
+            edges,
+            nodes,
+            lapse: Duration::from_secs(5),
+            lookup: Duration::from_micros(5),
+            claim: Duration::from_micros(40),
+            wake: Duration::from_micros(100),
+        };
+        let taken = take_over(death, rng);
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            out,
+            "{sessions:19}  {edges:5}  {nodes:10}  {:7}  {:>16}  {:>7}  {:>7}  {:19} %",
+            taken.lookups,
+            seconds(taken.half),
+            seconds(taken.most),
+            seconds(taken.all),
+            taken.redis_busy
+        );
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rand::SeedableRng as _;
+    use rand::rngs::StdRng;
+
+    use super::{Death, take_over};
+
+    const DEATH: Death = Death {
+        sessions: 5000,
+        edges: 4,
+        nodes: 3,
+        lapse: Duration::from_secs(5),
+        lookup: Duration::from_micros(5),
+        claim: Duration::from_micros(40),
+        wake: Duration::from_micros(100),
+    };
+
+    #[test]
+    fn all_sessions_have_an_owner_soon_after_the_lapse_and_a_seed_decides() {
+        let taken = take_over(DEATH, &mut StdRng::seed_from_u64(7));
+        // Who sleeps the longest pause is woken by the list of nodes, read once a second, and spread over 200 ms.
+        assert!(taken.all < Duration::from_millis(1500), "{taken:?}");
+        assert!(taken.lookups >= 2 * DEATH.sessions, "{taken:?}");
+        assert_eq!(taken, take_over(DEATH, &mut StdRng::seed_from_u64(7)));
+    }
+
+    #[test]
+    fn pauses_keep_those_who_wait_from_asking_again_and_again() {
+        let taken = take_over(DEATH, &mut StdRng::seed_from_u64(7));
+        // 0.1, 0.2, 0.4, 0.8, 1.6 and 2 s, each at least by half: eight looks before the lapse at most, two after.
+        assert!(taken.lookups <= 10 * DEATH.sessions, "{taken:?}");
+    }
+}
