@@ -5,6 +5,8 @@ mod cli;
 mod connection;
 mod drive;
 mod failure;
+mod files;
+mod idle;
 mod mcp;
 #[allow(dead_code, reason = "the scenarios that end with it follow")]
 mod outcome;
@@ -56,6 +58,8 @@ fn execute(command: Command) -> anyhow::Result<bool> {
         Command::Table(arguments) => table(arguments),
         Command::Telemetry(arguments) => telemetry(arguments),
         Command::Resume(arguments) => resume(arguments),
+        Command::Idle(arguments) => idle::execute(arguments),
+        Command::IdleCrowd(arguments) => idle::crowd::execute(&arguments),
     }
 }
 

@@ -1,5 +1,7 @@
 //! One client on one keep-alive connection: opens a session, then makes requests one by one.
 
+use std::net::IpAddr;
+
 use http::HeaderValue;
 use serde::Deserialize;
 
@@ -9,6 +11,9 @@ use crate::connection::{Connection, Goodbye, Reply};
 use crate::failure::Failure;
 use crate::target::Target;
 
+/// What a modern listener wants to hear.
+const LISTEN_TO: &str = r#""notifications":{"toolsListChanged":true}"#;
+
 /// A client that is ready to call.
 pub(crate) struct Client {
     target: Target,
@@ -17,6 +22,7 @@ pub(crate) struct Client {
     /// `None` between a failed or abandoned exchange and the next one, which opens another.
     connection: Option<Connection>,
     goodbye: Goodbye,
+    source: Option<IpAddr>,
     next_id: u64,
 }
 
@@ -31,11 +37,22 @@ impl Client {
         mode: Mode,
         goodbye: Goodbye,
     ) -> Result<Self, Failure> {
+        Self::open_from(None, target, mode, goodbye).await
+    }
+
+    /// Like [`open`](Self::open), with `source` as the client's own address.
+    pub(crate) async fn open_from(
+        source: Option<IpAddr>,
+        target: &Target,
+        mode: Mode,
+        goodbye: Goodbye,
+    ) -> Result<Self, Failure> {
         let mut client = Self {
             target: target.clone(),
             session: None,
-            connection: Some(Connection::open(target, goodbye).await?),
+            connection: Some(Connection::open_from(source, target, goodbye).await?),
             goodbye,
+            source,
             next_id: 0,
         };
         if mode == Mode::Legacy {
@@ -115,6 +132,23 @@ impl Client {
         .await
     }
 
+    /// Opens the stream on which a server speaks unasked, and gives the connection to it: the standalone stream of a
+    /// session, or `subscriptions/listen` for everything that takes no resource.
+    ///
+    /// # Errors
+    ///
+    /// Where the server cannot be reached or refuses.
+    pub(crate) async fn listen(mut self) -> Result<Reply, Failure> {
+        match self.session.as_ref().map(|session| session.listen(None)) {
+            Some(request) => self.connect().await?.send(request).await,
+            None => {
+                let id = self.next_id();
+                self.start(id, "subscriptions/listen", None, LISTEN_TO)
+                    .await
+            }
+        }
+    }
+
     /// Takes back the connection of an answer that was read to its end.
     pub(crate) fn give_back(&mut self, reply: Reply) {
         self.connection = reply.into_connection();
@@ -179,7 +213,7 @@ impl Client {
     async fn connect(&mut self) -> Result<Connection, Failure> {
         match self.connection.take() {
             Some(connection) => Ok(connection),
-            None => Connection::open(&self.target, self.goodbye).await,
+            None => Connection::open_from(self.source, &self.target, self.goodbye).await,
         }
     }
 }

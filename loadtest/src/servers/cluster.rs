@@ -15,14 +15,33 @@ use super::spawned::{Environment, announced, start};
 /// How long the processes may take until calls can be served.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// What a node prints before the address at which other processes reach it.
+const CLUSTER: &str = "shoal: cluster on ";
 
 /// Running processes; dropping it kills them.
 pub(crate) struct Cluster {
     /// The edge's endpoint.
     pub(crate) url: String,
+    /// The endpoints of all edges.
+    pub(crate) urls: Vec<String>,
     processes: Vec<Child>,
+    /// What each of them is: `redis`, `session-1`, `edge-1`, `worker`.
+    names: Vec<String>,
     redis: u16,
 }
+
+/// How many processes there are of a kind.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Layout {
+    pub(crate) edges: usize,
+    pub(crate) session_nodes: usize,
+}
+
+/// One of each.
+const SMALLEST: Layout = Layout {
+    edges: 1,
+    session_nodes: 1,
+};
 
 impl Cluster {
     /// Starts all of them on loopback, on `core` where one is given; `environment` is for those of Shoal.
@@ -35,12 +54,24 @@ impl Cluster {
         core: Option<usize>,
         environment: &Environment,
     ) -> anyhow::Result<Self> {
+        Self::start_as(SMALLEST, shoal, core, environment)
+    }
+
+    /// Like [`start`](Self::start), with several edges and session nodes.
+    pub(crate) fn start_as(
+        layout: Layout,
+        shoal: &Path,
+        core: Option<usize>,
+        environment: &Environment,
+    ) -> anyhow::Result<Self> {
         let redis = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
             .local_addr()?
             .port();
         let mut cluster = Self {
             url: String::new(),
+            urls: Vec::new(),
             processes: Vec::new(),
+            names: vec!["redis".to_owned()],
             redis,
         };
         let port = redis.to_string();
@@ -64,26 +95,27 @@ impl Cluster {
             command
         };
         let shared = ["--store", &store, "--cluster-listen", "127.0.0.1:0"];
-        let mut session = node("session");
-        session.args(shared);
-        let mut edge = node("edge");
-        edge.args(shared).args(["--listen", "127.0.0.1:0"]);
-        cluster.member(session, core, "shoal: cluster on ")?;
-        let said = cluster.member(edge, core, "shoal: cluster on ")?;
-        let url = said
-            .iter()
-            .find_map(|line| line.strip_prefix("shoal: serving MCP on "));
-        cluster.url = url
-            .context("the edge did not say where it serves")?
-            .to_owned();
-        let join = said
-            .iter()
-            .find_map(|line| line.strip_prefix("shoal: cluster on "))
-            .context("the edge did not say where it is joined")?
-            .to_owned();
+        for number in 1..=layout.session_nodes {
+            let mut session = node("session");
+            session.args(shared);
+            cluster.member(format!("session-{number}"), session, core, CLUSTER)?;
+        }
+        let mut join = Vec::new();
+        for number in 1..=layout.edges {
+            let mut edge = node("edge");
+            edge.args(shared).args(["--listen", "127.0.0.1:0"]);
+            let said = cluster.member(format!("edge-{number}"), edge, core, CLUSTER)?;
+            let after = |prefix: &str| said.iter().find_map(|line| line.strip_prefix(prefix));
+            let url = after("shoal: serving MCP on ");
+            let url = url.context("the edge did not say where it serves")?;
+            cluster.urls.push(url.to_owned());
+            let address = after(CLUSTER).context("the edge did not say where it is joined")?;
+            join.push(address.to_owned());
+        }
+        cluster.url = cluster.urls.first().context("no edge")?.clone();
         let mut worker = node("worker");
-        worker.args(["--demo", "--join", &join]);
-        let said = cluster.member(worker, core, "shoal: admin on ")?;
+        worker.args(["--demo", "--join", &join.join(",")]);
+        let said = cluster.member("worker".to_owned(), worker, core, "shoal: admin on ")?;
         let admin = said
             .iter()
             .find_map(|line| line.strip_prefix("shoal: admin on http://"));
@@ -96,6 +128,7 @@ impl Cluster {
     /// Starts a process and reads what it prints up to the line that begins with `last`.
     fn member(
         &mut self,
+        name: String,
         mut command: Command,
         core: Option<usize>,
         last: &str,
@@ -109,12 +142,24 @@ impl Cluster {
         let mut child = start(command, core)?;
         let lines = announced(&mut child, last);
         self.processes.push(child);
+        self.names.push(name);
         lines.with_context(|| format!("{what} ended before it served"))
     }
 
     /// All processes, Redis included.
     pub(crate) fn pids(&self) -> Vec<u32> {
         self.processes.iter().map(Child::id).collect()
+    }
+
+    /// All processes with what they are, numbered within a kind that there can be several of: `edge-1`.
+    pub(crate) fn named_pids(&self) -> impl Iterator<Item = (&str, u32)> {
+        let pids = self.processes.iter().map(Child::id);
+        self.names.iter().map(String::as_str).zip(pids)
+    }
+
+    /// Where Redis listens.
+    pub(crate) fn redis_address(&self) -> String {
+        format!("127.0.0.1:{}", self.redis)
     }
 
     /// Commands that Redis has carried out since it started, by name (`INFO commandstats`), but for this
