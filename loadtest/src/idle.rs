@@ -32,6 +32,9 @@ const WARM_UP: usize = 200;
 const WARM_UP_SETTLE: Duration = Duration::from_secs(2);
 /// The same for the floor, which puts nothing away.
 const FLOOR_SETTLE: Duration = Duration::from_secs(3);
+/// How long the server may refuse streams at first, and how often it is asked meanwhile.
+const READY_WITHIN: Duration = Duration::from_secs(30);
+const READY_EVERY: Duration = Duration::from_millis(500);
 /// Calls before measuring.
 const WARM_UP_CALLS: Duration = Duration::from_secs(2);
 const WARM_UP_RATE: u32 = 200;
@@ -145,7 +148,7 @@ async fn floor(arguments: &cli::Idle, progress: &impl Fn(&str)) -> anyhow::Resul
         count: WARM_UP.min(wanted.count),
         ..wanted.clone()
     };
-    Crowd::open(&few, progress).await?.close().await?;
+    come_and_go(&few, progress).await?;
     tokio::time::sleep(FLOOR_SETTLE).await;
     let before = server.memory()?;
     let crowd = Crowd::open(&wanted, progress).await?;
@@ -157,6 +160,23 @@ async fn floor(arguments: &cli::Idle, progress: &impl Fn(&str)) -> anyhow::Resul
     crowd.close().await?;
     ensure!(open > 0, "the floor holds no stream");
     Ok(grown / open as f64)
+}
+
+/// Opens a crowd and lets it go.
+///
+/// # Errors
+///
+/// Where a stream is refused or dropped.
+async fn come_and_go(wanted: &Wanted, progress: &impl Fn(&str)) -> anyhow::Result<()> {
+    let summary = Crowd::open(wanted, progress).await?.close().await?;
+    let failed = summary.failed();
+    let example = summary.example.unwrap_or_default();
+    ensure!(
+        failed == 0,
+        "{failed} of {} were lost: {example}",
+        wanted.count
+    );
+    Ok(())
 }
 
 /// Lets the server set up what it sets up once.
@@ -171,7 +191,14 @@ async fn warm_up(
         bare: arguments.streams == 0,
         ..streams(server, arguments)
     };
-    Crowd::open(&few, progress).await?.close().await?;
+    let deadline = Instant::now() + READY_WITHIN;
+    while let Err(error) = come_and_go(&few, progress).await {
+        if Instant::now() > deadline {
+            return Err(error.context("streams fail before anything is measured"));
+        }
+        // Processes that were just started find each other first.
+        tokio::time::sleep(READY_EVERY).await;
+    }
     if arguments.rate > 0 {
         let rate = arguments.rate.min(WARM_UP_RATE);
         let calls = Calls::start(&server.urls, arguments.mode, arguments.callers, rate).await?;

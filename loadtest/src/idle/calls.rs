@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use super::summary::new_histogram;
 use crate::connection::Goodbye;
 use crate::failure::Failure;
 use crate::mcp::Mode;
@@ -62,7 +63,7 @@ impl Calls {
         }
         let (stop, stopped) = watch::channel(false);
         let counted = Arc::new(Mutex::new(Counted {
-            latency: Histogram::new(3).context("could not make a histogram")?,
+            latency: new_histogram(),
             wrong: 0,
             failed: 0,
             example: None,

@@ -74,10 +74,8 @@ impl Crowd {
                 let share = crowd.shares.swap_remove(ended);
                 let summary = share.reader.await.context("its reader ended early")??;
                 let example = summary.example.unwrap_or_default();
-                bail!(
-                    "none of {} {what} could be opened: {example}",
-                    summary.refused
-                );
+                let lost = summary.failed();
+                bail!("{lost} {what} were lost, which are all of one process: {example}");
             }
             let (open, failed) = crowd.now();
             let settled = open + usize::try_from(failed).unwrap_or(usize::MAX);

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 
+/// The longest time told apart.
+const LONGEST_NS: u64 = 600_000_000_000;
+
 /// A line of a crowd process.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -108,9 +111,14 @@ impl Summary {
     }
 }
 
+/// An empty histogram of nanoseconds. Of fixed bounds: one that grows does not when it saturates.
+pub(super) fn new_histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("the bounds are valid")
+}
+
 /// A histogram of nanoseconds, of counted milliseconds.
 pub(super) fn histogram(counted: &[(u64, u64)]) -> Histogram<u64> {
-    let mut histogram = Histogram::new(3).expect("three digits are valid");
+    let mut histogram = new_histogram();
     for &(value, times) in counted {
         histogram.saturating_record_n(value * 1_000_000, times);
     }
@@ -160,6 +168,8 @@ mod tests {
         }
         assert_eq!(all.opening_ms, [(1, 1), (3, 2)]);
         assert_eq!((all.failed(), all.example.as_deref()), (3, Some("gone")));
-        assert_eq!(histogram(&all.opening_ms).len(), 3);
+        let opening = histogram(&all.opening_ms);
+        assert_eq!(opening.len(), 3);
+        assert!((2_990_000..=3_010_000).contains(&opening.max()));
     }
 }
