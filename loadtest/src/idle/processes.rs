@@ -73,8 +73,8 @@ impl Crowd {
             {
                 let share = crowd.shares.swap_remove(ended);
                 let summary = share.reader.await.context("its reader ended early")??;
-                let example = summary.example.unwrap_or_default();
                 let lost = summary.failed();
+                let example = summary.example.unwrap_or_default();
                 bail!("{lost} {what} were lost, which are all of one process: {example}");
             }
             let (open, failed) = crowd.now();
