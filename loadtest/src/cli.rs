@@ -50,6 +50,11 @@ pub(crate) enum Command {
     Model(crate::model::Model),
     /// Measures what each role of a cluster spends, for the model.
     Cost(crate::cost::Cost),
+    /// Opens many streams on which nothing happens, holds them while calls run, and says what each costs.
+    Idle(Idle),
+    /// Holds a share of the streams of `idle`: what it starts once or more.
+    #[command(hide = true)]
+    IdleCrowd(IdleCrowd),
 }
 
 #[derive(Debug, Args)]
@@ -192,6 +197,77 @@ pub(crate) struct Resume {
     /// Where to write the result as JSON.
     #[arg(long)]
     pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Idle {
+    /// An endpoint of the server; repeated, streams and calls are spread over all of them evenly.
+    #[arg(long = "url", required_unless_present = "shoal")]
+    pub(crate) urls: Vec<String>,
+    /// The Shoal binary to start, instead of URLs.
+    #[arg(long, conflicts_with = "urls")]
+    pub(crate) shoal: Option<PathBuf>,
+    /// Start it as two edges, session nodes, a worker and Redis; needs `redis-server`.
+    #[arg(long, requires = "shoal")]
+    pub(crate) cluster: bool,
+    /// Session nodes of that cluster.
+    #[arg(long, default_value_t = 1, requires = "cluster")]
+    pub(crate) session_nodes: usize,
+    /// First measure as many idle streams of bare axum, to compare with.
+    #[arg(long)]
+    pub(crate) floor: bool,
+    /// What to open: sessions with their GET stream (`legacy`) or `subscriptions/listen` (`modern`).
+    #[arg(long, value_enum, default_value_t = Mode::Legacy)]
+    pub(crate) mode: Mode,
+    /// Streams to hold open.
+    #[arg(long, default_value_t = 10_000)]
+    pub(crate) streams: usize,
+    /// Legacy sessions to open after that without a stream.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) bare_sessions: usize,
+    /// Time between opening and reading memory: longer than what the server waits before it puts sessions away.
+    #[arg(long, default_value = "45s", value_parser = duration)]
+    pub(crate) settle: Duration,
+    /// How long the streams are held while calls run.
+    #[arg(long, default_value = "5m", value_parser = duration)]
+    pub(crate) hold: Duration,
+    /// Echo calls per second meanwhile, in an open loop; 0 for none.
+    #[arg(long, default_value_t = 500)]
+    pub(crate) rate: u32,
+    /// Sessions that these calls take turns over.
+    #[arg(long, default_value_t = 64)]
+    pub(crate) callers: usize,
+    /// How often the server promises to write on a silent stream.
+    #[arg(long, default_value = "15s", value_parser = duration)]
+    pub(crate) keep_alive: Duration,
+    /// A process of the server as NAME=PID, for its memory; streams are shared out over processes that are named alike
+    /// but for their number (`edge-1`, `edge-2`).
+    #[arg(long = "pid")]
+    pub(crate) pids: Vec<crate::idle::NamedProcess>,
+    /// The HOST:PORT of the server's Redis, for its memory.
+    #[arg(long)]
+    pub(crate) redis: Option<String>,
+    /// Where to write the result as JSON.
+    #[arg(long)]
+    pub(crate) json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct IdleCrowd {
+    #[arg(long = "url", required = true)]
+    pub(crate) urls: Vec<String>,
+    #[arg(long, value_enum)]
+    pub(crate) mode: Mode,
+    /// Leave the streams out: only sessions.
+    #[arg(long)]
+    pub(crate) bare: bool,
+    /// How many come before this share's.
+    #[arg(long)]
+    pub(crate) first: usize,
+    #[arg(long)]
+    pub(crate) count: usize,
+    #[arg(long, value_parser = duration)]
+    pub(crate) keep_alive: Duration,
 }
 
 /// Reads `250ms`, `10s`, `5m` or `1h`.

@@ -4,6 +4,7 @@
 //! one wake-up per answer, and dropping the value closes the socket there and then.
 
 use std::future::poll_fn;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 
@@ -51,7 +52,28 @@ impl Connection {
     ///
     /// [`Failure::Transport`] where the connection is refused.
     pub(crate) async fn open(target: &Target, goodbye: Goodbye) -> Result<Self, Failure> {
-        let socket = TcpStream::connect(target.address)
+        Self::open_from(None, target, goodbye).await
+    }
+
+    /// Like [`open`](Self::open), with `source` as the client's own address. One address has some 28,000 ports for all
+    /// connections to one server.
+    pub(crate) async fn open_from(
+        source: Option<IpAddr>,
+        target: &Target,
+        goodbye: Goodbye,
+    ) -> Result<Self, Failure> {
+        let connecting = async {
+            let Some(source) = source else {
+                return TcpStream::connect(target.address).await;
+            };
+            let socket = match source {
+                IpAddr::V4(_) => TcpSocket::new_v4(),
+                IpAddr::V6(_) => TcpSocket::new_v6(),
+            }?;
+            socket.bind(SocketAddr::new(source, 0))?;
+            socket.connect(target.address).await
+        };
+        let socket = connecting
             .await
             .map_err(|cause| Failure::transport("connect", cause))?;
         Self::over(socket, goodbye).await
@@ -175,6 +197,26 @@ impl Reply {
                         }));
                     }
                 }
+            }
+        }
+    }
+
+    /// The next bytes as they come, comments included, or `None` at the end of the body: for those who wait for signs of
+    /// life rather than for events. Cancellation loses nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Transport`] where the connection breaks before the end of the body.
+    pub(crate) async fn next_bytes(&mut self) -> Result<Option<Bytes>, Failure> {
+        loop {
+            match drive(&mut self.connection.wire, self.body.frame()).await {
+                Some(Ok(frame)) => {
+                    if let Ok(bytes) = frame.into_data() {
+                        return Ok(Some(bytes));
+                    }
+                }
+                Some(Err(cause)) => return Err(Failure::transport("body", cause)),
+                None => return Ok(None),
             }
         }
     }

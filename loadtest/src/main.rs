@@ -7,7 +7,9 @@ mod cost;
 mod drive;
 mod failover;
 mod failure;
+mod files;
 mod findings;
+mod idle;
 mod load;
 mod mcp;
 mod model;
@@ -96,6 +98,8 @@ fn execute(command: Command) -> anyhow::Result<bool> {
             Ok(true)
         }
         Command::Cost(arguments) => cost(arguments),
+        Command::Idle(arguments) => idle::execute(arguments),
+        Command::IdleCrowd(arguments) => idle::crowd::execute(&arguments),
     }
 }
 

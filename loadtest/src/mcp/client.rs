@@ -1,5 +1,7 @@
 //! One client on one keep-alive connection: opens a session, then makes requests one by one.
 
+use std::net::IpAddr;
+
 use http::HeaderValue;
 use serde::Deserialize;
 
@@ -8,6 +10,9 @@ use super::{Mode, legacy, modern};
 use crate::connection::{Connection, Goodbye, Reply};
 use crate::failure::Failure;
 use crate::target::Target;
+
+/// What a modern listener wants to hear.
+const LISTEN_TO: &str = r#""notifications":{"toolsListChanged":true}"#;
 
 /// A client that is ready to call.
 pub(crate) struct Client {
@@ -21,6 +26,7 @@ pub(crate) struct Client {
     goodbye: Goodbye,
     /// What the client declares that it can do: a JSON object.
     capabilities: &'static str,
+    source: Option<IpAddr>,
     next_id: u64,
 }
 
@@ -35,7 +41,7 @@ impl Client {
         mode: Mode,
         goodbye: Goodbye,
     ) -> Result<Self, Failure> {
-        Self::open_able(target, mode, goodbye, "{}").await
+        Self::open_with(None, target, mode, goodbye, "{}").await
     }
 
     /// As [`Client::open`], declaring `capabilities`, a JSON object.
@@ -49,13 +55,38 @@ impl Client {
         goodbye: Goodbye,
         capabilities: &'static str,
     ) -> Result<Self, Failure> {
+        Self::open_with(None, target, mode, goodbye, capabilities).await
+    }
+
+    /// As [`Client::open`], with `source` as the client's own address.
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::open`].
+    pub(crate) async fn open_from(
+        source: Option<IpAddr>,
+        target: &Target,
+        mode: Mode,
+        goodbye: Goodbye,
+    ) -> Result<Self, Failure> {
+        Self::open_with(source, target, mode, goodbye, "{}").await
+    }
+
+    async fn open_with(
+        source: Option<IpAddr>,
+        target: &Target,
+        mode: Mode,
+        goodbye: Goodbye,
+        capabilities: &'static str,
+    ) -> Result<Self, Failure> {
         let mut client = Self {
             target: target.clone(),
             session: None,
-            connection: Some(Connection::open(target, goodbye).await?),
+            connection: Some(Connection::open_from(source, target, goodbye).await?),
             side: None,
             goodbye,
             capabilities,
+            source,
             next_id: 0,
         };
         if mode == Mode::Legacy {
@@ -186,6 +217,23 @@ impl Client {
         .await
     }
 
+    /// Opens the stream on which a server speaks unasked, and gives the connection to it: the standalone stream of a
+    /// session, or `subscriptions/listen` for everything that takes no resource.
+    ///
+    /// # Errors
+    ///
+    /// Where the server cannot be reached or refuses.
+    pub(crate) async fn listen(mut self) -> Result<Reply, Failure> {
+        match self.session.as_ref().map(|session| session.listen(None)) {
+            Some(request) => self.connect().await?.send(request).await,
+            None => {
+                let id = self.next_id();
+                self.start(id, "subscriptions/listen", None, LISTEN_TO)
+                    .await
+            }
+        }
+    }
+
     /// Takes back the connection of an answer that was read to its end.
     pub(crate) fn give_back(&mut self, reply: Reply) {
         self.connection = reply.into_connection();
@@ -202,7 +250,7 @@ impl Client {
         let request = session.response(id, result);
         let connection = match self.side.take() {
             Some(connection) => connection,
-            None => Connection::open(&self.target, self.goodbye).await?,
+            None => Connection::open_from(self.source, &self.target, self.goodbye).await?,
         };
         let mut reply = connection.send(request).await?;
         while reply.next().await?.is_some() {}
@@ -271,7 +319,7 @@ impl Client {
     async fn connect(&mut self) -> Result<Connection, Failure> {
         match self.connection.take() {
             Some(connection) => Ok(connection),
-            None => Connection::open(&self.target, self.goodbye).await,
+            None => Connection::open_from(self.source, &self.target, self.goodbye).await,
         }
     }
 }

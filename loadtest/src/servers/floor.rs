@@ -7,6 +7,7 @@
 mod progress;
 
 use std::borrow::Cow;
+use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -14,10 +15,15 @@ use axum::Json;
 use axum::Router;
 use axum::body::Bytes;
 use axum::http::StatusCode;
+use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
+use futures::stream::pending;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+
+/// How often a silent stream gets a comment.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 #[derive(Deserialize)]
 struct Request<'a> {
@@ -82,7 +88,17 @@ struct TextContent<'a> {
 ///
 /// Where the address cannot be bound.
 pub(crate) async fn serve(listen: SocketAddr) -> anyhow::Result<()> {
-    super::serve(Router::new().route(super::PATH, post(answer)), listen).await
+    super::serve(
+        Router::new().route(super::PATH, post(answer).get(silence)),
+        listen,
+    )
+    .await
+}
+
+/// An event stream without events: what the least stream costs that only stays open.
+async fn silence() -> impl IntoResponse {
+    let events = pending::<Result<Event, Infallible>>();
+    Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
 }
 
 async fn answer(body: Bytes) -> Response {

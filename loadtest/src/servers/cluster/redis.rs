@@ -17,6 +17,11 @@ pub(crate) struct Redis {
 }
 
 impl Redis {
+    /// Its host and port.
+    pub(crate) fn address(self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
     /// Commands carried out since it started, by name (`INFO commandstats`), but for this question.
     ///
     /// # Errors

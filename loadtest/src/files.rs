@@ -1,0 +1,38 @@
+//! How many files this process may open: each connection is one.
+
+use std::io;
+
+/// Raises the limit for this process and for those that it starts from now on, as far as the system lets it, and gives
+/// what it is then.
+///
+/// # Errors
+///
+/// The operating system's, where it does not even say what the limit is.
+#[cfg(unix)]
+pub(crate) fn raise_limit(wanted: u64) -> io::Result<u64> {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    // Beyond the hard limit only with privileges, and with those not everywhere.
+    for (soft, hard) in [(wanted, wanted.max(hard)), (wanted.min(hard), hard)] {
+        if setrlimit(Resource::RLIMIT_NOFILE, soft, hard).is_ok() {
+            return Ok(soft);
+        }
+    }
+    Ok(soft)
+}
+
+#[cfg(not(unix))]
+pub(crate) fn raise_limit(wanted: u64) -> io::Result<u64> {
+    Ok(wanted)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    #[test]
+    fn what_is_given_is_what_the_system_then_says() {
+        use nix::sys::resource::{Resource, getrlimit};
+        let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+        let limit = super::raise_limit(hard).unwrap();
+        assert_eq!((limit, hard), getrlimit(Resource::RLIMIT_NOFILE).unwrap());
+    }
+}

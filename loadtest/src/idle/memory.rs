@@ -1,0 +1,155 @@
+//! Memory of the server's processes and of its Redis, and whose streams they hold.
+
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::Context;
+
+use crate::process;
+
+const REDIS_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A process of the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NamedProcess {
+    /// What it is; those that share streams have names that differ in a last number only.
+    pub(crate) name: String,
+    /// The process, whose descendants count as well.
+    pub(crate) pid: u32,
+}
+
+impl NamedProcess {
+    /// What it is, without its number.
+    pub(super) fn kind(&self) -> &str {
+        match self.name.rsplit_once('-') {
+            Some((kind, number)) if number.parse::<u32>().is_ok() => kind,
+            _ => &self.name,
+        }
+    }
+}
+
+impl FromStr for NamedProcess {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let said = text.split_once('=').unwrap_or(("server", text));
+        match (said.0, said.1.parse()) {
+            (name, Ok(pid)) if !name.is_empty() => Ok(Self {
+                name: name.to_owned(),
+                pid,
+            }),
+            _ => Err(format!("{text} is not NAME=PID, like edge-1=4711")),
+        }
+    }
+}
+
+/// Memory at one moment.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Reading {
+    /// Resident memory in KiB, by process name.
+    pub(super) resident: BTreeMap<String, u64>,
+    /// What Redis says it uses, in bytes.
+    pub(super) redis: Option<u64>,
+}
+
+impl Reading {
+    /// Reads now. Blocks for a moment.
+    ///
+    /// # Errors
+    ///
+    /// Where a process is gone, or Redis does not answer.
+    pub(super) fn take(processes: &[NamedProcess], redis: Option<&str>) -> anyhow::Result<Self> {
+        let mut resident = BTreeMap::new();
+        for NamedProcess { name, pid } in processes {
+            let usage =
+                process::measure(&[*pid]).with_context(|| format!("could not read {name}"))?;
+            resident.insert(name.clone(), usage.rss_kib);
+        }
+        Ok(Self {
+            resident,
+            redis: redis.map(redis_bytes).transpose()?,
+        })
+    }
+
+    /// What a kind of processes has more than `before`, in KiB.
+    pub(super) fn grown_kib(&self, before: &Self, kind: &str, processes: &[NamedProcess]) -> f64 {
+        let of_kind = processes.iter().filter(|process| process.kind() == kind);
+        let sum = |reading: &Self| -> u64 {
+            let known = of_kind
+                .clone()
+                .filter_map(|process| reading.resident.get(&process.name));
+            known.sum()
+        };
+        sum(self) as f64 - sum(before) as f64
+    }
+
+    /// What Redis has more than `before`, in KiB.
+    pub(super) fn redis_grown_kib(&self, before: &Self) -> Option<f64> {
+        let (now, then) = self.redis.zip(before.redis)?;
+        Some((now as f64 - then as f64) / 1024.0)
+    }
+}
+
+/// `used_memory` of the Redis at `address`.
+fn redis_bytes(address: &str) -> anyhow::Result<u64> {
+    let asked = || -> std::io::Result<String> {
+        let mut redis = TcpStream::connect(address)?;
+        redis.set_read_timeout(Some(REDIS_TIMEOUT))?;
+        redis.write_all(b"INFO memory\r\nQUIT\r\n")?;
+        let mut text = String::new();
+        redis.read_to_string(&mut text)?;
+        Ok(text)
+    };
+    let text = asked().with_context(|| format!("no answer from Redis at {address}"))?;
+    used_memory(&text)
+        .with_context(|| format!("Redis at {address} does not say what it uses: {text}"))
+}
+
+fn used_memory(info: &str) -> Option<u64> {
+    let line = info
+        .lines()
+        .find_map(|line| line.strip_prefix("used_memory:"))?;
+    line.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NamedProcess, Reading, used_memory};
+
+    #[test]
+    fn processes_are_named() {
+        let named: NamedProcess = "edge-2=17".parse().unwrap();
+        assert_eq!(
+            (named.name.as_str(), named.kind(), named.pid),
+            ("edge-2", "edge", 17)
+        );
+        let named: NamedProcess = "17".parse().unwrap();
+        assert_eq!((named.kind(), named.pid), ("server", 17));
+        for wrong in ["edge-1", "=17", "edge=", "edge=-1"] {
+            assert!(wrong.parse::<NamedProcess>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn growth_is_that_of_all_processes_of_a_kind() {
+        let processes = ["edge-1=1", "edge-2=2", "worker=3"].map(|text| text.parse().unwrap());
+        let reading = |one, two| Reading {
+            resident: [("edge-1", one), ("edge-2", two), ("worker", 9)]
+                .map(|(name, kib)| (name.to_owned(), kib))
+                .into(),
+            redis: None,
+        };
+        let grown = |kind| reading(30, 40).grown_kib(&reading(10, 20), kind, &processes);
+        assert_eq!((grown("edge"), grown("worker")), (40.0, 0.0));
+    }
+
+    #[test]
+    fn redis_says_what_it_uses() {
+        let info = "# Memory\r\nused_memory:1048576\r\nused_memory_human:1.00M\r\n";
+        assert_eq!(used_memory(info), Some(1_048_576));
+        assert_eq!(used_memory("-ERR"), None);
+    }
+}

@@ -1,0 +1,169 @@
+//! The crowd as its starter sees it: processes that each hold a share of the streams.
+
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+use tokio::task::JoinHandle;
+
+use super::crowd::OTHER_FILES;
+use super::summary::{Said, Summary};
+use crate::mcp::Mode;
+
+/// Streams of one process: two work better than one with twice as many.
+const SHARE: usize = 10_000;
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// How long a process may take to open one more stream.
+const STUCK: Duration = Duration::from_secs(60);
+
+/// What a crowd is to hold.
+#[derive(Debug, Clone)]
+pub(super) struct Wanted {
+    pub(super) urls: Vec<String>,
+    pub(super) mode: Mode,
+    pub(super) bare: bool,
+    pub(super) first: usize,
+    pub(super) count: usize,
+    pub(super) keep_alive: Duration,
+}
+
+/// An open crowd; dropping it lets go of all streams.
+pub(super) struct Crowd {
+    shares: Vec<Share>,
+}
+
+struct Share {
+    child: Child,
+    /// What it said last: open and lost streams.
+    now: Arc<Mutex<(usize, u64)>>,
+    reader: JoinHandle<anyhow::Result<Summary>>,
+}
+
+impl Crowd {
+    /// Starts the processes and waits until each stream is open or refused.
+    ///
+    /// # Errors
+    ///
+    /// Where a process does not start, ends, or opens nothing for a minute.
+    pub(super) async fn open(wanted: &Wanted, progress: &impl Fn(&str)) -> anyhow::Result<Self> {
+        let limit = crate::files::raise_limit(SHARE as u64 + OTHER_FILES)?;
+        let most = usize::try_from(limit.saturating_sub(OTHER_FILES)).unwrap_or(SHARE);
+        if most == 0 {
+            bail!("this process may open {limit} files; raise that (`ulimit -n`)");
+        }
+        let mut crowd = Self { shares: Vec::new() };
+        let mut begun = 0;
+        while begun < wanted.count {
+            let count = most.min(SHARE).min(wanted.count - begun);
+            crowd.shares.push(Share::start(wanted, begun, count)?);
+            begun += count;
+        }
+        let what = if wanted.bare { "sessions" } else { "streams" };
+        let (mut before, mut since) = (0, tokio::time::Instant::now());
+        let mut said = since;
+        loop {
+            tokio::time::sleep(LOOK_EVERY).await;
+            if let Some(ended) = crowd
+                .shares
+                .iter()
+                .position(|share| share.reader.is_finished())
+            {
+                let share = crowd.shares.swap_remove(ended);
+                let summary = share.reader.await.context("its reader ended early")??;
+                let lost = summary.failed();
+                let example = summary.example.unwrap_or_default();
+                bail!("{lost} {what} were lost, which are all of one process: {example}");
+            }
+            let (open, failed) = crowd.now();
+            let settled = open + usize::try_from(failed).unwrap_or(usize::MAX);
+            if settled >= wanted.count {
+                progress(&format!("{open} {what} open, {failed} lost"));
+                return Ok(crowd);
+            }
+            if settled > before {
+                (before, since) = (settled, tokio::time::Instant::now());
+            } else if since.elapsed() > STUCK {
+                bail!("only {settled} of {} {what} could be opened", wanted.count);
+            }
+            if said.elapsed() > Duration::from_secs(1) {
+                said = tokio::time::Instant::now();
+                progress(&format!("opening: {open} of {} {what}", wanted.count));
+            }
+        }
+    }
+
+    /// How many are open, and how many lost.
+    pub(super) fn now(&self) -> (usize, u64) {
+        let said = self.shares.iter().map(Share::said);
+        said.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1))
+    }
+
+    /// Lets go of all streams, and says what became of them.
+    ///
+    /// # Errors
+    ///
+    /// Where a process ended without saying so.
+    pub(super) async fn close(self) -> anyhow::Result<Summary> {
+        let mut all = Summary::default();
+        for share in self.shares {
+            let Share {
+                mut child, reader, ..
+            } = share;
+            drop(child.stdin.take());
+            all.add(reader.await.context("its reader ended early")??);
+            child.wait().await.context("could not wait for its end")?;
+        }
+        Ok(all)
+    }
+}
+
+impl Share {
+    fn start(wanted: &Wanted, begun: usize, count: usize) -> anyhow::Result<Self> {
+        let program = std::env::current_exe().context("could not find this program")?;
+        let mut command = Command::new(program);
+        command
+            .arg("idle-crowd")
+            .args(["--mode", wanted.mode.name()])
+            .args(["--first", &(wanted.first + begun).to_string()])
+            .args(["--count", &count.to_string()])
+            .args([
+                "--keep-alive",
+                &format!("{}ms", wanted.keep_alive.as_millis()),
+            ]);
+        for url in &wanted.urls {
+            command.args(["--url", url]);
+        }
+        if wanted.bare {
+            command.arg("--bare");
+        }
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .context("could not start a process for the crowd")?;
+        let output = child.stdout.take().context("no output to read")?;
+        let now = Arc::new(Mutex::new((0, 0)));
+        let heard = Arc::clone(&now);
+        let reader = tokio::spawn(async move {
+            let mut lines = BufReader::new(output).lines();
+            while let Some(line) = lines.next_line().await? {
+                match serde_json::from_str(&line).context("a crowd process said something else")? {
+                    Said::Open { open, failed } => {
+                        *heard.lock().unwrap_or_else(PoisonError::into_inner) = (open, failed);
+                    }
+                    Said::End(summary) => return Ok(summary),
+                }
+            }
+            bail!("a process of the crowd ended early")
+        });
+        Ok(Self { child, now, reader })
+    }
+
+    fn said(&self) -> (usize, u64) {
+        *self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

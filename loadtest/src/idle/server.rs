@@ -1,0 +1,121 @@
+//! The servers whose memory is measured: those that were named, or some of this tool's starting.
+
+use std::path::Path;
+
+use super::memory::{NamedProcess, Reading};
+use crate::servers::cluster::member::Role;
+use crate::servers::cluster::{Cluster, Shape};
+use crate::servers::spawned::{Environment, Spawned};
+
+/// Edges of a cluster that this tool starts.
+const EDGES: usize = 2;
+
+/// A server with its processes; those that were started end when this is dropped.
+pub(super) struct Server {
+    pub(super) urls: Vec<String>,
+    pub(super) processes: Vec<NamedProcess>,
+    pub(super) redis: Option<String>,
+    _running: Running,
+}
+
+/// What lives as long as the server is needed.
+enum Running {
+    Elsewhere,
+    One { _process: Spawned },
+    Several { _cluster: Cluster },
+}
+
+impl Server {
+    /// One that runs already.
+    pub(super) fn elsewhere(
+        urls: Vec<String>,
+        processes: Vec<NamedProcess>,
+        redis: Option<String>,
+    ) -> Self {
+        Self {
+            urls,
+            processes,
+            redis,
+            _running: Running::Elsewhere,
+        }
+    }
+
+    /// Bare axum.
+    ///
+    /// # Errors
+    ///
+    /// Where it does not start.
+    pub(super) fn floor() -> anyhow::Result<Self> {
+        let process = Spawned::own(&["serve-floor"], None)?;
+        Ok(Self::one("floor", process))
+    }
+
+    /// Shoal in one process.
+    ///
+    /// # Errors
+    ///
+    /// Where it does not start.
+    pub(super) fn shoal(program: &Path) -> anyhow::Result<Self> {
+        let process = Spawned::shoal(program, None, &Environment::new())?;
+        Ok(Self::one("shoal", process))
+    }
+
+    /// Shoal as two edges, session nodes, a worker and Redis.
+    ///
+    /// # Errors
+    ///
+    /// Where one of them does not start.
+    pub(super) fn cluster(program: &Path, session_nodes: usize) -> anyhow::Result<Self> {
+        let shape = Shape {
+            edges: EDGES,
+            sessions: session_nodes,
+            ..Shape::smallest(&Environment::new())
+        };
+        let cluster = Cluster::start_as(program, None, &shape)?;
+        let members = cluster.members.iter().map(|member| NamedProcess {
+            name: member.name.replace(' ', "-"),
+            pid: member.pid(),
+        });
+        let redis = NamedProcess {
+            name: "redis".to_owned(),
+            pid: cluster.redis_pid(),
+        };
+        Ok(Self {
+            urls: cluster
+                .of(Role::Edge)
+                .map(|edge| edge.url.clone())
+                .collect(),
+            processes: members.chain([redis]).collect(),
+            redis: Some(cluster.redis.address()),
+            _running: Running::Several { _cluster: cluster },
+        })
+    }
+
+    fn one(name: &str, process: Spawned) -> Self {
+        Self {
+            urls: vec![process.url.clone()],
+            processes: vec![NamedProcess {
+                name: name.to_owned(),
+                pid: process.pid(),
+            }],
+            redis: None,
+            _running: Running::One { _process: process },
+        }
+    }
+
+    /// Its memory now.
+    ///
+    /// # Errors
+    ///
+    /// Where a process is gone, or Redis does not answer.
+    pub(super) fn memory(&self) -> anyhow::Result<Reading> {
+        Reading::take(&self.processes, self.redis.as_deref())
+    }
+
+    /// The kinds of its processes, each once, in their order.
+    pub(super) fn kinds(&self) -> Vec<&str> {
+        let mut kinds: Vec<&str> = self.processes.iter().map(NamedProcess::kind).collect();
+        kinds.dedup();
+        kinds
+    }
+}

@@ -1,0 +1,193 @@
+//! Idle crowds, small ones, against this program's floor and against Shoal.
+
+#![allow(clippy::unwrap_used, reason = "a failed test is the report")]
+
+use std::io::{BufRead, BufReader, Read as _};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+const LOADTEST: &str = env!("CARGO_BIN_EXE_loadtest");
+
+/// The `shoal` binary that the tests of all crates take.
+fn shoal() -> PathBuf {
+    let named = std::env::var_os("TEST_SHOAL_BIN").map(PathBuf::from);
+    let beside = PathBuf::from(LOADTEST).with_file_name("shoal");
+    let shoal = named.unwrap_or(beside);
+    assert!(
+        shoal.is_file(),
+        "build it (cargo build -p shoal-node), or name it in the variable TEST_SHOAL_BIN"
+    );
+    shoal
+}
+
+struct Floor {
+    child: Child,
+    url: String,
+}
+
+impl Floor {
+    fn start() -> Self {
+        let mut child = Command::new(LOADTEST)
+            .arg("serve-floor")
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let output = child.stdout.take().unwrap();
+        BufReader::new(output).read_line(&mut line).unwrap();
+        let url = line
+            .trim()
+            .strip_prefix("listening on ")
+            .unwrap()
+            .to_owned();
+        Self { child, url }
+    }
+
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Floor {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn idle() -> Command {
+    let mut command = Command::new(LOADTEST);
+    command.args(["idle", "--settle", "100ms", "--callers", "4"]);
+    command
+}
+
+/// Runs to the end; what was printed, and the outcome that was written.
+fn outcome_of(command: &mut Command, name: &str) -> (Output, Value) {
+    let file = format!("loadtest-idle-{name}-{}.json", std::process::id());
+    let file = std::env::temp_dir().join(file);
+    let ran = command.arg("--json").arg(&file).output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr);
+    let text = std::fs::read(&file).unwrap_or_else(|error| panic!("{error}: {said}"));
+    std::fs::remove_file(&file).unwrap();
+    (ran, serde_json::from_slice(&text).unwrap())
+}
+
+fn figure(outcome: &Value, name: &str) -> f64 {
+    let figures = outcome["figures"].as_array().unwrap();
+    let found = figures.iter().find(|figure| figure["name"] == name);
+    let found = found.unwrap_or_else(|| panic!("no figure {name}: {outcome:#}"));
+    found["value"].as_f64().unwrap()
+}
+
+fn good(ran: &Output, outcome: &Value) {
+    assert!(ran.status.success(), "{outcome:#}");
+    assert_eq!(outcome["violations"].as_array().unwrap().len(), 0);
+    assert!(figure(outcome, "calls answered rightly") > 0.0);
+    let calls = &outcome["latencies"][2];
+    assert!(
+        calls["quantiles_us"][2][1].as_f64().unwrap() > 0.0,
+        "{calls:#}"
+    );
+}
+
+#[test]
+fn streams_of_the_floor_are_held_and_measured() {
+    let floor = Floor::start();
+    let mut command = idle();
+    command
+        .args(["--url", &floor.url, "--streams", "60", "--hold", "1s"])
+        .args(["--rate", "50", "--pid"])
+        .arg(format!("edge-1={}", floor.child.id()));
+    let (ran, outcome) = outcome_of(&mut command, "floor");
+    good(&ran, &outcome);
+    assert_eq!(figure(&outcome, "streams open when settled"), 60.0);
+    assert!(figure(&outcome, "edge-1: resident memory before") > 0.0);
+    let open = &outcome["series"][0]["points"];
+    assert!(
+        open.as_array()
+            .unwrap()
+            .iter()
+            .all(|point| point[1] == 60.0)
+    );
+}
+
+#[test]
+fn keep_alives_that_do_not_come_fail_the_run() {
+    let floor = Floor::start();
+    let mut command = idle();
+    // The floor's come every 15 seconds.
+    command
+        .args(["--url", &floor.url, "--streams", "5", "--rate", "0"])
+        .args(["--keep-alive", "300ms", "--hold", "3s"]);
+    let (ran, outcome) = outcome_of(&mut command, "silent");
+    assert!(!ran.status.success());
+    let what = &outcome["violations"][0]["what"];
+    assert_eq!(what, "keep-alives missed", "{outcome:#}");
+}
+
+#[test]
+fn streams_that_are_dropped_fail_the_run() {
+    let mut floor = Floor::start();
+    let mut running = idle()
+        .args(["--url", &floor.url, "--streams", "20", "--rate", "0"])
+        .args(["--hold", "3s"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(running.stderr.take().unwrap()).lines();
+    let mut lines = lines.map(Result::unwrap);
+    assert!(lines.any(|line| line.starts_with("holding: 20 streams")));
+    floor.kill();
+    lines.for_each(drop);
+    let mut said = String::new();
+    let mut output = running.stdout.take().unwrap();
+    output.read_to_string(&mut said).unwrap();
+    assert!(!running.wait().unwrap().success());
+    assert!(
+        said.contains("VIOLATION streams that were dropped: 20"),
+        "{said}"
+    );
+}
+
+#[test]
+fn one_process_of_shoal_holds_a_crowd_of_each_era() {
+    for mode in ["legacy", "modern"] {
+        let mut command = idle();
+        command.arg("--shoal").arg(shoal());
+        command
+            .args(["--mode", mode, "--streams", "40", "--hold", "1s"])
+            .args(["--rate", "50"]);
+        let (ran, outcome) = outcome_of(&mut command, mode);
+        good(&ran, &outcome);
+        assert_eq!(figure(&outcome, "streams open when settled"), 40.0);
+        assert!(figure(&outcome, "shoal: resident memory settled") > 0.0);
+    }
+}
+
+#[test]
+fn a_cluster_of_shoal_holds_a_crowd_beside_bare_sessions() {
+    let found = Command::new("redis-server").arg("--version").output();
+    if found.is_err() {
+        // The suites install it; a machine without it cannot have a cluster.
+        return;
+    }
+    let mut command = idle();
+    command.arg("--shoal").arg(shoal());
+    command
+        .args(["--cluster", "--floor", "--streams", "40", "--hold", "1s"])
+        .args(["--rate", "50", "--bare-sessions", "30"]);
+    let (ran, outcome) = outcome_of(&mut command, "cluster");
+    good(&ran, &outcome);
+    assert!(figure(&outcome, "edge-2: resident memory settled") > 0.0);
+    assert!(figure(&outcome, "redis: resident memory settled") > 0.0);
+    // It is there; so few sessions are lost in what Redis' own connections take and give back.
+    figure(&outcome, "redis: used memory a session without a stream");
+    assert!(
+        outcome["verdicts"].as_array().unwrap().len() >= 5,
+        "{outcome:#}"
+    );
+}
