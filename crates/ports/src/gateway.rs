@@ -7,9 +7,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use shoal_protocol::{Body, EventId, Request, Revision, RpcError};
 use shoal_telemetry::trace::TraceContext;
-use tokio::sync::mpsc;
 
-use crate::{DeliveryId, Kind, NodeId, Principal, SessionId};
+use crate::{DeliveryId, Kind, NodeId, Principal, QuietReceiver, SessionId};
 
 /// The legacy sessions, wherever they live.
 ///
@@ -127,7 +126,7 @@ pub enum Delivered {
 #[derive(Debug)]
 pub struct EventStream {
     /// What to write.
-    pub items: mpsc::Receiver<StreamItem>,
+    pub items: QuietReceiver<StreamItem>,
     /// Where the reading begins: whoever loses the stream before its first item listens again from here.
     pub cursor: EventId,
 }

@@ -33,6 +33,7 @@ mod journal;
 mod kind;
 mod membership;
 pub mod memory;
+mod quiet;
 mod session_state;
 mod store;
 mod worker;
@@ -61,6 +62,7 @@ pub use inspector::{
 pub use journal::{Begin, Begun, Journal, JournalEntry, JournaledCall, RunningStream};
 pub use kind::{Kind, Retry};
 pub use membership::{Membership, NodeInfo};
+pub use quiet::{NobodyReceives, QuietReceiver, QuietSender, Unsent, quiet_channel};
 pub use session_state::{
     STATE_KEY_BYTES, SessionState, StateDoor, StateRequest, no_session, not_kept, perhaps_kept,
 };

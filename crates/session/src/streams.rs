@@ -18,11 +18,10 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use shoal_ports::{
     Append, Appended, CallProgress, Epoch, EventLog, EventStream, LogError, Page, SessionId,
-    StoreError,
+    StoreError, quiet_channel,
 };
 use shoal_protocol::{EventId, StreamId};
 use shoal_telemetry::metrics::{self, ResumeOutcome, metrics};
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -295,7 +294,7 @@ impl Streams {
         history: Vec<shoal_ports::LoggedEvent>,
         prime: bool,
     ) -> Attachment {
-        let (sender, items) = mpsc::channel(self.config.reader_buffer);
+        let (sender, items) = quiet_channel(self.config.reader_buffer);
         let reader = Reader {
             streams: self.clone(),
             tail,

@@ -7,9 +7,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_ports::{EventStream, SessionRef, StreamItem};
+use shoal_ports::{EventStream, QuietReceiver, QuietSender, SessionRef, StreamItem, quiet_channel};
 use shoal_protocol::EventId;
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::Routes;
@@ -38,7 +37,7 @@ impl Routes {
     /// A stream like `stream` that goes on through changes of owner.
     pub(super) fn outlive(self: &Arc<Self>, to: &SessionRef, stream: EventStream) -> EventStream {
         let EventStream { items, cursor } = stream;
-        let (client, outer) = mpsc::channel(self.config.stream_buffer.max(1));
+        let (client, outer) = quiet_channel(self.config.stream_buffer);
         let outliving = Outliving {
             routes: Arc::clone(self),
             to: to.clone(),
@@ -54,11 +53,7 @@ impl Routes {
 }
 
 impl Outliving {
-    async fn run(
-        mut self,
-        mut items: mpsc::Receiver<StreamItem>,
-        client: mpsc::Sender<StreamItem>,
-    ) {
+    async fn run(mut self, mut items: QuietReceiver<StreamItem>, client: QuietSender<StreamItem>) {
         let config = &self.routes.config;
         let mut backoff = Backoff::new(config.resolve_every, config.resolve_at_most);
         let brief = config.resolve_at_most;
@@ -79,7 +74,8 @@ impl Outliving {
             }
             let pause = (futile > 1).then(|| backoff.pause());
             let next = tokio::select! {
-                next = self.reattach(pause) => next,
+                // Boxed: it is rare, and large, and the task of each stream would have room for it all the time.
+                next = Box::pin(self.reattach(pause)) => next,
                 () = client.closed() => return,
             };
             let Some(next) = next else { return };
@@ -90,8 +86,8 @@ impl Outliving {
     /// Forwards until the stream ends or moves, or the client has gone.
     async fn forward(
         &mut self,
-        items: &mut mpsc::Receiver<StreamItem>,
-        client: &mpsc::Sender<StreamItem>,
+        items: &mut QuietReceiver<StreamItem>,
+        client: &QuietSender<StreamItem>,
     ) -> End {
         loop {
             let item = tokio::select! {
@@ -124,7 +120,7 @@ impl Outliving {
     /// and when it comes back it is told why.
     /// Pauses first if the last attempts led nowhere: an owner may say `Moved` before others can see that
     /// it has let go.
-    async fn reattach(&self, pause: Option<Duration>) -> Option<mpsc::Receiver<StreamItem>> {
+    async fn reattach(&self, pause: Option<Duration>) -> Option<QuietReceiver<StreamItem>> {
         let begun = Instant::now();
         if let Some(pause) = pause {
             tokio::time::sleep(pause).await;

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use shoal_ports::{EventStream, GatewayError, Opened};
+use shoal_ports::{EventStream, GatewayError, Opened, QuietSender, quiet_channel};
 use shoal_protocol::EventId;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::stream;
@@ -37,7 +37,7 @@ enum Flight {
     /// The first answer.
     Asked(oneshot::Sender<Reply>),
     /// Items. Their number is bounded by the credit that the peer has.
-    Streaming(mpsc::UnboundedSender<Passed>),
+    Streaming(QuietSender<Passed>),
 }
 
 /// Something of a stream.
@@ -136,7 +136,7 @@ impl Link {
 
     /// A stream has begun in answer to a request.
     pub(super) fn began(self: &Arc<Self>, number: u64, cursor: EventId) {
-        let (sender, items) = mpsc::unbounded_channel();
+        let (sender, items) = quiet_channel(usize::MAX);
         let asked = match &mut *self.flights.lock() {
             Some(flights) => match flights.remove(&number) {
                 Some(Flight::Asked(asked)) => {
@@ -163,7 +163,7 @@ impl Link {
         let ended = matches!(passed, Passed::End);
         if let Some(Flight::Streaming(items)) = flights.get(&number) {
             // A reader that has left has said so.
-            let _ = items.send(passed);
+            let _ = items.try_send(passed);
         }
         if ended {
             flights.remove(&number);

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use shoal_ports::{EventStream, StreamItem};
+use shoal_ports::{EventStream, QuietReceiver, StreamItem, quiet_channel};
 use shoal_protocol::EventId;
-use tokio::sync::mpsc;
 
 use super::link::{Link, Passed};
 use crate::convert::gateway::{item_cost, item_in};
@@ -21,9 +20,9 @@ pub(super) fn forward(
     link: Arc<Link>,
     flight: u64,
     cursor: EventId,
-    mut arriving: mpsc::UnboundedReceiver<Passed>,
+    mut arriving: QuietReceiver<Passed>,
 ) -> EventStream {
-    let (sender, items) = mpsc::channel(WAITING);
+    let (sender, items) = quiet_channel(WAITING);
     tokio::spawn(async move {
         let mut taken = Taken::default();
         loop {

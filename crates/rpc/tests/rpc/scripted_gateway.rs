@@ -6,11 +6,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Delivered, EventStream, GatewayError, OpenSession, Opened, Post, SessionGateway, SessionRef,
-    StreamItem,
+    Delivered, EventStream, GatewayError, OpenSession, Opened, Post, QuietSender, SessionGateway,
+    SessionRef, StreamItem, quiet_channel,
 };
 use shoal_protocol::{EventId, StreamId};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 /// What a gateway was asked.
 #[derive(Clone, Debug)]
@@ -56,8 +56,8 @@ impl ScriptedGateway {
     }
 
     /// Answers the next request with a stream, which the test feeds.
-    pub(crate) fn will_stream(&self) -> mpsc::Sender<StreamItem> {
-        let (sender, items) = mpsc::channel(10_000);
+    pub(crate) fn will_stream(&self) -> QuietSender<StreamItem> {
+        let (sender, items) = quiet_channel(10_000);
         let cursor = event_id(0);
         let stream = EventStream { items, cursor };
         self.will(Answer::Delivered(Delivered::Stream(stream)));

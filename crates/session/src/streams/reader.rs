@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use shoal_ports::{LoggedEvent, StreamItem};
+use shoal_ports::{LoggedEvent, NobodyReceives, QuietSender, StreamItem, Unsent};
 use shoal_protocol::{EventId, StreamId};
 use shoal_telemetry::metrics::metrics;
-use tokio::sync::mpsc::Sender;
-use tokio::sync::mpsc::error::SendTimeoutError;
+use tokio::time::timeout;
 
 use super::Streams;
 use super::retry::retry_of;
@@ -22,7 +21,7 @@ pub(super) struct Reader {
     pub(super) tail: Option<Arc<Tail>>,
     pub(super) generation: u64,
     pub(super) cursor: EventId,
-    pub(super) sender: Sender<StreamItem>,
+    pub(super) sender: QuietSender<StreamItem>,
 }
 
 /// The connection takes no more.
@@ -54,7 +53,7 @@ impl Reader {
         }
         self.send_all(history).await?;
         let Some(tail) = self.tail.clone() else {
-            return self.read_log_to_end().await;
+            return Box::pin(self.read_log_to_end()).await;
         };
         let moved = self.streams.moved.clone();
         let standalone = self.cursor.stream == StreamId::STANDALONE;
@@ -74,7 +73,7 @@ impl Reader {
                         self.send(StreamItem::Passing { data }).await?;
                     }
                 }
-                Next::Behind(events) => self.read_log(events).await.map(drop)?,
+                Next::Behind(events) => Box::pin(self.read_log(events)).await.map(drop)?,
                 Next::Close(retry) => return self.send(StreamItem::Retry(retry)).await,
                 Next::Over => return Ok(()),
                 Next::Nothing => {
@@ -129,16 +128,15 @@ impl Reader {
     async fn send(&self, item: StreamItem) -> Result<(), Closed> {
         let item = match self.sender.try_send(item) {
             Ok(()) => return Ok(()),
-            Err(error) => error.into_inner(),
+            Err(Unsent::NobodyReceives(_)) => return Err(Closed),
+            Err(Unsent::Full(item)) => item,
         };
-        match self
-            .sender
-            .send_timeout(item, self.streams.config.reader_stall)
-            .await
-        {
-            Ok(()) => Ok(()),
-            Err(SendTimeoutError::Closed(_)) => Err(Closed),
-            Err(SendTimeoutError::Timeout(_)) => {
+        // Boxed, like reading the log: both are rare, and the task of each idle reader would have room for them.
+        let sending = Box::pin(self.sender.send(item));
+        match timeout(self.streams.config.reader_stall, sending).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(NobodyReceives)) => Err(Closed),
+            Err(_) => {
                 self.streams.counters.cut.fetch_add(1, Ordering::Relaxed);
                 metrics().streams.cut();
                 tracing::info!(session = %self.streams.session, stream = %self.cursor.stream,

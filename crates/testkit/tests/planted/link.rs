@@ -8,11 +8,10 @@ use async_trait::async_trait;
 use shoal_cluster::{PeerGateways, Peers};
 use shoal_ports::{
     Delivered, EventStream, GatewayError, NodeId, NodeInfo, OpenSession, Opened, Post,
-    SessionGateway, SessionRef, StreamItem,
+    QuietReceiver, QuietSender, SessionGateway, SessionRef, StreamItem, quiet_channel,
 };
 use shoal_protocol::EventId;
 use shoal_session::Sessions;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 /// The edge's ways to all nodes.
@@ -70,7 +69,7 @@ impl Link {
 
     fn carry(&self, stream: EventStream) -> EventStream {
         let EventStream { items, cursor } = stream;
-        let (near, carried) = mpsc::channel(1);
+        let (near, carried) = quiet_channel(1);
         tokio::spawn(forward(items, near, self.cut.clone()));
         EventStream {
             items: carried,
@@ -80,8 +79,8 @@ impl Link {
 }
 
 async fn forward(
-    mut items: mpsc::Receiver<StreamItem>,
-    near: mpsc::Sender<StreamItem>,
+    mut items: QuietReceiver<StreamItem>,
+    near: QuietSender<StreamItem>,
     cut: CancellationToken,
 ) {
     loop {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use shoal_ports::{EventStream, StreamItem};
+use shoal_ports::{EventStream, QuietSender, StreamItem, quiet_channel};
 use shoal_protocol::{EventId, StreamId};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 /// One stream for each session, kept where every node can read it.
 #[derive(Clone)]
@@ -53,7 +53,7 @@ impl Log {
         moved: watch::Receiver<u64>,
         dead: watch::Receiver<bool>,
     ) -> EventStream {
-        let (sender, items) = mpsc::channel(2);
+        let (sender, items) = quiet_channel(2);
         let length = self.length.subscribe();
         tokio::spawn(read(sender, cursor.sequence, length, moved, dead));
         EventStream { items, cursor }
@@ -69,7 +69,7 @@ impl Log {
 }
 
 async fn read(
-    sender: mpsc::Sender<StreamItem>,
+    sender: QuietSender<StreamItem>,
     mut at: u64,
     mut length: watch::Receiver<Length>,
     mut moved: watch::Receiver<u64>,

@@ -1,0 +1,260 @@
+//! A bounded channel that takes next to no memory while nothing is in it.
+//!
+//! Streams are silent nearly all the time, and there may be tens of thousands of them, each with up to three channels
+//! behind each other. tokio's keeps room for 32 values from the beginning: 2.2 KiB of items each, where this one takes 160
+//! bytes. It has a lock instead of atomic slots, which one writer and one reader seldom find taken.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker, ready};
+
+use parking_lot::Mutex;
+use tokio::task::coop;
+
+/// Room that is kept for what comes next when the channel has run empty.
+const KEPT: usize = 8;
+
+/// A channel for at most `capacity` values, at least one.
+pub fn quiet_channel<T>(capacity: usize) -> (QuietSender<T>, QuietReceiver<T>) {
+    let shared = Arc::new(Mutex::new(State {
+        waiting: VecDeque::new(),
+        capacity: capacity.max(1),
+        sends: true,
+        reads: true,
+        reader: None,
+        wants_room: Vec::new(),
+        wants_end: Vec::new(),
+    }));
+    (QuietSender(Arc::clone(&shared)), QuietReceiver(shared))
+}
+
+#[derive(Debug)]
+struct State<T> {
+    waiting: VecDeque<T>,
+    capacity: usize,
+    /// Whether there is a sender.
+    sends: bool,
+    /// Whether there is a receiver.
+    reads: bool,
+    /// Waits for a value.
+    reader: Option<Waker>,
+    /// Wait for room.
+    wants_room: Vec<Waker>,
+    /// Wait for the receiver's end; apart, so that nothing that is received wakes them.
+    wants_end: Vec<Waker>,
+}
+
+fn remember(wakers: &mut Vec<Waker>, cx: &Context<'_>) {
+    if !wakers.iter().any(|known| known.will_wake(cx.waker())) {
+        wakers.push(cx.waker().clone());
+    }
+}
+
+/// The end that values are sent from; dropping it ends the channel behind what waits in it.
+#[derive(Debug)]
+pub struct QuietSender<T>(Arc<Mutex<State<T>>>);
+
+/// The end that values are received at; dropping it drops what waits.
+#[derive(Debug)]
+pub struct QuietReceiver<T>(Arc<Mutex<State<T>>>);
+
+/// The receiver is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("nobody receives any more")]
+pub struct NobodyReceives;
+
+/// Why a value was not sent at once.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unsent<T> {
+    /// There is no room for it now.
+    Full(T),
+    /// The receiver is gone.
+    NobodyReceives(T),
+}
+
+impl<T> QuietSender<T> {
+    /// Sends a value if there is room.
+    ///
+    /// # Errors
+    /// With the value, when there is none, or no receiver.
+    pub fn try_send(&self, value: T) -> Result<(), Unsent<T>> {
+        let mut state = self.0.lock();
+        if !state.reads {
+            return Err(Unsent::NobodyReceives(value));
+        }
+        if state.waiting.len() >= state.capacity {
+            return Err(Unsent::Full(value));
+        }
+        state.waiting.push_back(value);
+        let reader = state.reader.take();
+        drop(state);
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+        Ok(())
+    }
+
+    /// Sends a value as soon as there is room. If the future is dropped before it is ready, so is the value.
+    ///
+    /// # Errors
+    /// When the receiver is gone.
+    pub async fn send(&self, value: T) -> Result<(), NobodyReceives> {
+        let mut unsent = Some(value);
+        poll_fn(|cx| {
+            let value = unsent.take().expect("it is put back unless this is ready");
+            match self.try_send(value) {
+                Ok(()) => return Poll::Ready(Ok(())),
+                Err(Unsent::NobodyReceives(_)) => return Poll::Ready(Err(NobodyReceives)),
+                Err(Unsent::Full(value)) => unsent = Some(value),
+            }
+            let mut state = self.0.lock();
+            if state.reads && state.waiting.len() >= state.capacity {
+                remember(&mut state.wants_room, cx);
+            } else {
+                // It changed in between.
+                cx.waker().wake_by_ref();
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Waits until the receiver is gone. Cancellation safe.
+    pub async fn closed(&self) {
+        poll_fn(|cx| {
+            let mut state = self.0.lock();
+            if !state.reads {
+                return Poll::Ready(());
+            }
+            remember(&mut state.wants_end, cx);
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+impl<T> QuietReceiver<T> {
+    /// The next value; `None` when the sender is gone and nothing waits. Cancellation safe.
+    pub async fn recv(&mut self) -> Option<T> {
+        poll_fn(|cx| self.poll_recv(cx)).await
+    }
+
+    /// Like [`recv`](Self::recv), for who polls. Counts against the task's budget like tokio's own channels.
+    pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        let budget = ready!(coop::poll_proceed(cx));
+        let mut state = self.0.lock();
+        let Some(value) = state.waiting.pop_front() else {
+            if !state.sends {
+                return Poll::Ready(None);
+            }
+            if !(state.reader.as_ref()).is_some_and(|known| known.will_wake(cx.waker())) {
+                state.reader = Some(cx.waker().clone());
+            }
+            return Poll::Pending;
+        };
+        if state.waiting.is_empty() && state.waiting.capacity() > KEPT {
+            state.waiting = VecDeque::new();
+        }
+        let senders = std::mem::take(&mut state.wants_room);
+        drop(state);
+        budget.made_progress();
+        senders.into_iter().for_each(Waker::wake);
+        Poll::Ready(Some(value))
+    }
+}
+
+impl<T> Drop for QuietSender<T> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.sends = false;
+        let reader = state.reader.take();
+        drop(state);
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+    }
+}
+
+impl<T> Drop for QuietReceiver<T> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.reads = false;
+        state.reader = None;
+        let unread = std::mem::take(&mut state.waiting);
+        let senders = std::mem::take(&mut state.wants_room);
+        let ends = std::mem::take(&mut state.wants_end);
+        drop(state);
+        senders.into_iter().chain(ends).for_each(Waker::wake);
+        // Last: what a value does when it is dropped is not this channel's to know.
+        drop(unread);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Poll;
+
+    use futures::{FutureExt as _, poll};
+
+    use super::{NobodyReceives, Unsent, quiet_channel};
+
+    #[tokio::test]
+    async fn values_come_in_order_and_then_the_end() {
+        let (sender, mut receiver) = quiet_channel(2);
+        let sending = tokio::spawn(async move {
+            for value in 0..1000 {
+                sender.send(value).await.unwrap();
+            }
+        });
+        for value in 0..1000 {
+            assert_eq!(receiver.recv().await, Some(value));
+        }
+        assert_eq!(receiver.recv().await, None);
+        sending.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_full_channel_makes_the_sender_wait() {
+        let (sender, mut receiver) = quiet_channel(1);
+        sender.try_send('a').unwrap();
+        assert_eq!(sender.try_send('b'), Err(Unsent::Full('b')));
+        let mut waiting = Box::pin(sender.send('b'));
+        assert_eq!(poll!(&mut waiting), Poll::Pending);
+        assert_eq!(receiver.recv().await, Some('a'));
+        assert_eq!(waiting.await, Ok(()));
+        assert_eq!(receiver.recv().await, Some('b'));
+    }
+
+    #[tokio::test]
+    async fn senders_learn_that_the_receiver_is_gone() {
+        let (sender, receiver) = quiet_channel(1);
+        sender.try_send(1).unwrap();
+        let mut closed = Box::pin(sender.closed());
+        let mut waiting = Box::pin(sender.send(2));
+        assert!(poll!(&mut closed).is_pending());
+        assert!(poll!(&mut waiting).is_pending());
+        drop(receiver);
+        assert_eq!(closed.now_or_never(), Some(()));
+        assert_eq!(waiting.now_or_never(), Some(Err(NobodyReceives)));
+        assert_eq!(sender.try_send(3), Err(Unsent::NobodyReceives(3)));
+    }
+
+    #[tokio::test]
+    async fn what_waits_is_received_after_the_sender_has_gone() {
+        let (sender, mut receiver) = quiet_channel(4);
+        let mut early = Box::pin(async { (receiver.recv().await, receiver.recv().await) });
+        assert!(poll!(&mut early).is_pending());
+        sender.try_send(1).unwrap();
+        drop(sender);
+        assert_eq!(early.await, (Some(1), None));
+    }
+
+    #[test]
+    fn room_for_a_burst_is_given_back() {
+        let (sender, mut receiver) = quiet_channel(1000);
+        (0..1000).for_each(|value| sender.try_send(value).unwrap());
+        while let Some(Some(_)) = receiver.recv().now_or_never() {}
+        assert!(receiver.0.lock().waiting.capacity() <= super::KEPT);
+    }
+}
