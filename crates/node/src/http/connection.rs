@@ -75,16 +75,19 @@ impl Protocols {
             router = router.layer(Extension(ConnectInfo(peer)));
         }
         let service = TowerToHyperService::new(router);
+        // Connections are boxed: the task would have room for each protocol's, and for copies on their way.
         let ended = if http2 {
             // It says `GOAWAY` at once, and nothing is lost on the way: nobody need wait for it.
             drop(idling);
             let connection = self.http2.serve_connection(TokioIo::new(stream), service);
-            ending.watch_http2(connection).await
+            ending.watch_http2(Box::pin(connection).as_mut()).await
         } else {
             let requests = idling.requests();
             let service = service_fn(|request| requests.answer(service.call(request)));
             let connection = self.http1.serve_connection(TokioIo::new(stream), service);
-            ending.watch_http1(connection, &requests).await
+            ending
+                .watch_http1(Box::pin(connection).as_mut(), &requests)
+                .await
         };
         if let Err(error) = ended {
             tracing::debug!(%error, "a connection broke");

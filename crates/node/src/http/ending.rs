@@ -79,9 +79,8 @@ impl Ending {
     /// drains.
     pub(super) async fn watch_http2<C: GracefulConnection>(
         &self,
-        connection: C,
+        mut connection: Pin<&mut C>,
     ) -> Result<(), C::Error> {
-        let mut connection = std::pin::pin!(connection);
         tokio::select! {
             biased;
             ended = &mut connection => return ended,
@@ -95,10 +94,9 @@ impl Ending {
     /// server drains, one that idles with its next, or when the server closes.
     pub(super) async fn watch_http1<C: GracefulConnection>(
         &self,
-        connection: C,
+        mut connection: Pin<&mut C>,
         requests: &Requests,
     ) -> Result<(), C::Error> {
-        let mut connection = std::pin::pin!(connection);
         tokio::select! {
             biased;
             ended = &mut connection => return ended,
