@@ -10,6 +10,9 @@ use http_body_util::BodyExt;
 
 use crate::refusal::Refusal;
 
+/// By how much, at most, the space for a body exceeds what has come of it.
+const GROWTH: usize = 8;
+
 /// Reads the body. A small one, which arrives with its head, is not copied.
 pub(crate) async fn read(
     headers: &HeaderMap,
@@ -23,13 +26,14 @@ pub(crate) async fn read(
     if announced.is_some_and(|length| length > limit as u64) {
         return Err(Refusal::BodyTooLarge { limit });
     }
-    match tokio::time::timeout(within, collect(body, limit)).await {
+    let announced = announced.and_then(|length| usize::try_from(length).ok());
+    match tokio::time::timeout(within, collect(body, limit, announced)).await {
         Ok(read) => read,
         Err(_) => Err(Refusal::BodyTooSlow { within }),
     }
 }
 
-async fn collect(mut body: Body, limit: usize) -> Result<Bytes, Refusal> {
+async fn collect(mut body: Body, limit: usize, announced: Option<usize>) -> Result<Bytes, Refusal> {
     let mut first = Bytes::new();
     let mut more: Option<BytesMut> = None;
     while let Some(frame) = body.frame().await {
@@ -47,8 +51,14 @@ async fn collect(mut body: Body, limit: usize) -> Result<Bytes, Refusal> {
                 break;
             }
         } else {
-            more.get_or_insert_with(|| BytesMut::from(&first[..]))
-                .extend_from_slice(&data);
+            let all = more.get_or_insert_with(|| BytesMut::from(&first[..]));
+            // Growing copies what is there: few steps, and the last one to what was announced. Who announces much must have
+            // sent some of it.
+            if all.capacity() < length {
+                let room = announced.unwrap_or(0).min(length * GROWTH).max(length);
+                all.reserve(room - all.len());
+            }
+            all.extend_from_slice(&data);
         }
     }
     Ok(more.map_or(first, BytesMut::freeze))
