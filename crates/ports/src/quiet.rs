@@ -120,6 +120,17 @@ impl<T> QuietSender<T> {
         .await
     }
 
+    /// How many values there is room for now.
+    pub fn room(&self) -> usize {
+        let state = self.0.lock();
+        state.capacity - state.waiting.len()
+    }
+
+    /// Whether the receiver is gone.
+    pub fn is_closed(&self) -> bool {
+        !self.0.lock().reads
+    }
+
     /// Waits until the receiver is gone. Cancellation safe.
     pub async fn closed(&self) {
         poll_fn(|cx| {
@@ -217,7 +228,9 @@ mod tests {
     #[tokio::test]
     async fn a_full_channel_makes_the_sender_wait() {
         let (sender, mut receiver) = quiet_channel(1);
+        assert_eq!(sender.room(), 1);
         sender.try_send('a').unwrap();
+        assert_eq!(sender.room(), 0);
         assert_eq!(sender.try_send('b'), Err(Unsent::Full('b')));
         let mut waiting = Box::pin(sender.send('b'));
         assert_eq!(poll!(&mut waiting), Poll::Pending);
@@ -234,7 +247,9 @@ mod tests {
         let mut waiting = Box::pin(sender.send(2));
         assert!(poll!(&mut closed).is_pending());
         assert!(poll!(&mut waiting).is_pending());
+        assert!(!sender.is_closed());
         drop(receiver);
+        assert!(sender.is_closed());
         assert_eq!(closed.now_or_never(), Some(()));
         assert_eq!(waiting.now_or_never(), Some(Err(NobodyReceives)));
         assert_eq!(sender.try_send(3), Err(Unsent::NobodyReceives(3)));
