@@ -5,7 +5,7 @@ mod heartbeat;
 mod lease;
 pub(crate) mod roster;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -55,6 +55,15 @@ pub struct Members {
     shared: Arc<Shared>,
 }
 
+/// Counts somebody who waits for nodes to come or go.
+pub(crate) struct Waiting<'a>(&'a AtomicUsize);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 struct Shared {
     config: MembersConfig,
     me: Mutex<NodeInfo>,
@@ -69,6 +78,8 @@ struct Shared {
     lease: Mutex<LeaseClock>,
     lapsed: Notify,
     refresh_now: Notify,
+    /// How many wait for nodes to come or go.
+    waiting: AtomicUsize,
     /// Held while this node is announced, so that what was said last is what stays.
     announcing: tokio::sync::Mutex<()>,
     /// Whether it has said that it drains.
@@ -106,6 +117,7 @@ impl Members {
             peers,
             lapsed: Notify::new(),
             refresh_now: Notify::new(),
+            waiting: AtomicUsize::new(0),
             announcing: tokio::sync::Mutex::new(()),
             leaving: AtomicBool::new(false),
             stop: CancellationToken::new(),
@@ -133,6 +145,15 @@ impl Members {
     /// The nodes, now and whenever that changes.
     pub fn watch(&self) -> watch::Receiver<Arc<View>> {
         self.shared.view.subscribe()
+    }
+
+    /// Somebody waits for nodes to come or go: until the value is dropped, the nodes are read in quick succession. A
+    /// session of a node that died can be claimed when its lease has lapsed, and its clients notice each moment more.
+    pub(crate) fn wait(&self) -> Waiting<'_> {
+        if self.shared.waiting.fetch_add(1, Ordering::Relaxed) == 0 {
+            self.shared.refresh_now.notify_one();
+        }
+        Waiting(&self.shared.waiting)
     }
 
     /// What the nodes that are there say of themselves, this one included, as workers are told. Changes

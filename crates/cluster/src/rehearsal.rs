@@ -12,8 +12,9 @@ use tokio::time::Instant;
 
 use crate::backoff::Backoff;
 use crate::config::{MembersConfig, RoutingConfig};
-use crate::members::roster::look_every as look;
+use crate::members::roster::{CLOSELY, look_every as look};
 use crate::peers::{PeerGateways, Peers};
+pub use crate::routed::SPREAD;
 use crate::testing::Nowhere;
 use crate::view::{Rules, View};
 use crate::{placement, rendezvous};
@@ -85,6 +86,11 @@ pub fn node(name: &str, session: bool, sessions: u64) -> NodeInfo {
 /// How often a node reads the list of nodes, when it holds so many.
 pub fn look_every(nodes: usize) -> Duration {
     look(MembersConfig::default().refresh, nodes)
+}
+
+/// How often it reads them while somebody waits for one to come or go.
+pub fn look_closely_every(nodes: usize) -> Duration {
+    look(CLOSELY, nodes)
 }
 
 /// Who takes a session that nobody owns, of these nodes: where it stands in the list.

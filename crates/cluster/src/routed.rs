@@ -11,6 +11,7 @@ mod verdict;
 mod way;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_ports::{
@@ -29,6 +30,9 @@ use crate::config::RoutingConfig;
 use crate::members::Members;
 use crate::status::{ClusterStatus, RoutingStatus};
 use crate::tally::Tally;
+
+/// Over how long they spread who wait for the same node.
+pub const SPREAD: Duration = Duration::from_millis(100);
 
 /// The sessions of the whole cluster as one [`SessionGateway`]. Cheap to clone.
 ///

@@ -7,15 +7,13 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use rand::Rng;
-use shoal_cluster::rehearsal::{Pauses, look_every, taker};
+use shoal_cluster::rehearsal::{Pauses, SPREAD, look_closely_every, taker};
 use shoal_ports::{NodeId, SessionId};
 
 use super::seconds;
 
 /// Lookups that an edge makes at once (`RoutingConfig::lookups_at_once`).
 const AT_ONCE: usize = 64;
-/// Over how much time edges spread who waited for the list of nodes to change.
-const SPREAD: Duration = Duration::from_millis(200);
 /// A way to Redis and back.
 const TRIP: Duration = Duration::from_micros(200);
 
@@ -100,7 +98,7 @@ pub(super) fn take_over(death: Death, rng: &mut impl Rng) -> Taken {
     for session in 0..death.sessions {
         town.plan(Duration::ZERO, Step::Look(session, 0));
     }
-    let refresh = look_every(death.edges + death.nodes);
+    let refresh = look_closely_every(death.edges + death.nodes);
     for edge in 0..death.edges {
         let heard = death.lapse + refresh.mul_f64(town.rng.random());
         town.plan(heard, Step::Gone(edge));
@@ -262,8 +260,8 @@ mod tests {
     #[test]
     fn all_sessions_have_an_owner_soon_after_the_lapse_and_a_seed_decides() {
         let taken = take_over(DEATH, &mut StdRng::seed_from_u64(7));
-        // Who sleeps the longest pause is woken by the list of nodes, read once a second, and spread over 200 ms.
-        assert!(taken.all < Duration::from_millis(1500), "{taken:?}");
+        // Who sleeps the longest pause is woken by the list of nodes, read each 0.1 s, and spread over as much.
+        assert!(taken.all < Duration::from_millis(600), "{taken:?}");
         assert!(taken.lookups >= 2 * DEATH.sessions, "{taken:?}");
         assert_eq!(taken, take_over(DEATH, &mut StdRng::seed_from_u64(7)));
     }

@@ -1,6 +1,7 @@
 //! What a node hears of the others.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use shoal_ports::{BusEvent, BusSubscription, NodeInfo, StoreError};
@@ -16,6 +17,9 @@ const SETTLE: Duration = Duration::from_millis(50);
 /// Nodes that are read as often as `refresh` says. When all of more than so many read all of them, the store would have
 /// work with the square of their number (docs/scaling.md).
 const CLOSE: usize = 100;
+
+/// How often the nodes are read while somebody waits for one to come or go.
+pub(crate) const CLOSELY: Duration = Duration::from_millis(100);
 
 /// How often the nodes are read when there are so many.
 pub(crate) fn look_every(refresh: Duration, nodes: usize) -> Duration {
@@ -46,6 +50,8 @@ pub(super) async fn follow(shared: Arc<Shared>, news: BusSubscription) {
                     tracing::info!("the nodes can be read from the store again");
                 }
                 backoff.reset();
+                let waits = shared.waiting.load(Ordering::Relaxed) > 0;
+                let every = if waits { CLOSELY.min(every) } else { every };
                 look_every(every, shared.view.borrow().nodes().count())
             }
             Err(error) => {

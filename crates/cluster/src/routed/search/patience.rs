@@ -5,10 +5,8 @@ use std::time::Duration;
 use shoal_ports::GatewayError;
 
 use super::Search;
+use crate::routed::SPREAD;
 use crate::routed::verdict::Operation;
-
-/// Over how long they spread who wait for the same node.
-const SPREAD: Duration = Duration::from_millis(200);
 
 impl Search<'_> {
     /// Waits until looking again may help: for a while, or until nodes come or go.
@@ -27,6 +25,7 @@ impl Search<'_> {
         self.waited = true;
         self.tried.clear();
         let pause = self.backoff.pause().min(left);
+        let _closely = self.routes.members.wait();
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = self.nodes_change() => self.spread(left).await,
