@@ -15,6 +15,7 @@ use crate::mcp::Mode;
 use crate::model::costs::{COUNTED, Costs, Counted, Memory, ROLES, memory};
 use crate::process;
 use crate::servers::cluster::Cluster;
+use crate::servers::cluster::member::Member;
 use crate::{drive, table};
 
 /// Sessions (and as many streams) that are opened at once to weigh them.
@@ -56,17 +57,16 @@ struct Look {
 
 impl Look {
     fn take(cluster: &Cluster) -> anyhow::Result<Self> {
-        let look = |pid| process::measure(&[pid]);
+        let look = |pids: Vec<u32>| process::measure(&pids);
         Ok(Self {
             redis_commands: cluster
                 .redis_commands()?
                 .iter()
                 .map(|(_, n)| *n as f64)
                 .sum(),
-            usage: cluster
-                .pids()
-                .into_iter()
-                .map(look)
+            usage: ROLES
+                .iter()
+                .map(|role| look(role_of(cluster, role)))
                 .collect::<Result<_, _>>()?,
             at: Instant::now(),
         })
@@ -211,6 +211,19 @@ fn plan(
         },
         least_calls: 0,
         pids: Vec::new(),
+    }
+}
+
+/// The processes of one of [`ROLES`].
+fn role_of(cluster: &Cluster, role: &str) -> Vec<u32> {
+    let members = cluster.members.iter();
+    let of_role: Vec<u32> = members
+        .filter(|member| member.role.name() == role)
+        .map(Member::pid)
+        .collect();
+    match of_role.is_empty() {
+        true => vec![cluster.redis_pid()],
+        false => of_role,
     }
 }
 

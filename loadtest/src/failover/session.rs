@@ -10,13 +10,13 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::Failover;
 use super::steady::Steady;
-use super::timeline::{histogram, mark, per_step, quantile};
+use super::timeline::{histogram, per_step, quantile};
 use crate::connection::Goodbye;
 use crate::findings::Findings;
 use crate::mcp::Mode;
 use crate::mcp::client::Client;
 use crate::mcp::tools::{Job, Journey, long_job};
-use crate::outcome::{Better, Distribution, Outcome, Verdict};
+use crate::outcome::{Better, Distribution, Mark, Outcome, Verdict};
 use crate::servers::cluster::Cluster;
 use crate::servers::cluster::member::Role;
 use crate::target::Target;
@@ -114,7 +114,10 @@ pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::
         .series
         .push(per_step("messages of calls in flight", began, &messages));
     let killed_s = killed.duration_since(began).as_secs_f64();
-    outcome.series.push(mark(killed_s, outcome.seconds));
+    outcome.marks.push(Mark {
+        at_s: killed_s,
+        what: "session node killed".to_owned(),
+    });
     for (name, value) in [
         ("executions of the calls in flight", executed),
         ("steady calls answered", steady.len() as u64),

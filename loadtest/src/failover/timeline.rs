@@ -48,15 +48,6 @@ pub(super) fn per_step(name: &str, began: Instant, moments: &[Instant]) -> Serie
     }
 }
 
-/// The kill as a series of its own, for plots: 0 before, 1 from then on.
-pub(super) fn mark(killed_s: f64, end_s: f64) -> Series {
-    Series {
-        name: "killed".to_owned(),
-        unit: String::new(),
-        points: vec![(0.0, 0.0), (killed_s, 0.0), (killed_s, 1.0), (end_s, 1.0)],
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;

@@ -160,7 +160,7 @@ impl Cluster {
         self.members.iter_mut().find(|one| one.role == role)
     }
 
-    /// All processes: Redis, session node, edge, worker.
+    /// All processes, Redis the last of them.
     pub(crate) fn pids(&self) -> Vec<u32> {
         let members = self.members.iter().map(Member::pid);
         members.chain([self.redis_process.id()]).collect()
