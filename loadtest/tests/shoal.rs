@@ -90,7 +90,6 @@ fn figure(result: &Value, name: &str) -> f64 {
 }
 
 #[test]
-#[ignore = "needs the binary of Shoal next to that of the load tool"]
 fn shoal_answers_every_kind_of_call_in_both_eras() {
     let server = Server::start();
     let mix = "echo=4,payload:1MiB=1,progress:10=2,elicitation=2,journaled=2,update=1";
@@ -110,7 +109,6 @@ fn shoal_answers_every_kind_of_call_in_both_eras() {
 }
 
 #[test]
-#[ignore = "needs the binary of Shoal next to that of the load tool"]
 fn shoal_keeps_up_with_ramps_and_churn() {
     let server = Server::start();
     let result = server.load(
