@@ -14,7 +14,6 @@ use crate::backoff::Backoff;
 use crate::config::{MembersConfig, RoutingConfig};
 use crate::members::roster::{CLOSELY, look_every as look};
 use crate::peers::{PeerGateways, Peers};
-pub use crate::routed::SPREAD;
 use crate::testing::Nowhere;
 use crate::view::{Rules, View};
 use crate::{placement, rendezvous};
@@ -97,6 +96,9 @@ pub fn look_closely_every(nodes: usize) -> Duration {
 pub fn taker(session: &SessionId, nodes: &[NodeId]) -> Option<usize> {
     (0..nodes.len()).max_by_key(|at| rendezvous::weight(session, &nodes[*at]))
 }
+
+/// Over how long they look again who wait for the same node.
+pub const SPREAD: Duration = crate::routed::SPREAD;
 
 /// The pauses of who searches for an owner, one after the other.
 pub struct Pauses(Backoff);

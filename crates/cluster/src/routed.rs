@@ -32,7 +32,7 @@ use crate::status::{ClusterStatus, RoutingStatus};
 use crate::tally::Tally;
 
 /// Over how long they spread who wait for the same node.
-pub const SPREAD: Duration = Duration::from_millis(100);
+pub(crate) const SPREAD: Duration = Duration::from_millis(100);
 
 /// The sessions of the whole cluster as one [`SessionGateway`]. Cheap to clone.
 ///
