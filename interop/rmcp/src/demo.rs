@@ -1,4 +1,7 @@
 //! Checks against Shoal's demo pool.
+//!
+//! One file, though a long one: every check is a few lines, and they stand in the order in which the clients of the other
+//! languages make them, so that they can be read side by side.
 #![expect(
     deprecated,
     reason = "subscriptions and logging of older revisions are to be checked"
