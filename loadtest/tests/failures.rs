@@ -3,24 +3,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed test is the report")]
 
-use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
 
-const LOADTEST: &str = env!("CARGO_BIN_EXE_loadtest");
+mod shoal_binary;
 
-/// The `shoal` binary that is named by `TEST_SHOAL_BIN`, or was built beside this program.
-fn shoal() -> PathBuf {
-    let named = std::env::var_os("TEST_SHOAL_BIN").map(PathBuf::from);
-    let beside = PathBuf::from(LOADTEST).with_file_name("shoal");
-    let shoal = named.unwrap_or(beside);
-    assert!(
-        shoal.is_file(),
-        "build it (cargo build -p shoal-node), or name it in the variable TEST_SHOAL_BIN"
-    );
-    shoal
-}
+const LOADTEST: &str = env!("CARGO_BIN_EXE_loadtest");
 
 /// Runs a scenario that must find nothing wrong; its outcome.
 fn run(arguments: &[&str]) -> Value {
@@ -31,7 +20,7 @@ fn run(arguments: &[&str]) -> Value {
     let ran = Command::new(LOADTEST)
         .args(arguments)
         .arg("--shoal")
-        .arg(shoal())
+        .arg(shoal_binary::shoal(LOADTEST))
         .arg("--json")
         .arg(&json)
         .output()

@@ -3,24 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a failed test is the report")]
 
 use std::io::{BufRead, BufReader, Read as _};
-use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
-const LOADTEST: &str = env!("CARGO_BIN_EXE_loadtest");
+mod shoal_binary;
 
-/// The `shoal` binary that the tests of all crates take.
-fn shoal() -> PathBuf {
-    let named = std::env::var_os("TEST_SHOAL_BIN").map(PathBuf::from);
-    let beside = PathBuf::from(LOADTEST).with_file_name("shoal");
-    let shoal = named.unwrap_or(beside);
-    assert!(
-        shoal.is_file(),
-        "build it (cargo build -p shoal-node), or name it in the variable TEST_SHOAL_BIN"
-    );
-    shoal
-}
+const LOADTEST: &str = env!("CARGO_BIN_EXE_loadtest");
 
 struct Floor {
     child: Child,
@@ -157,7 +146,7 @@ fn streams_that_are_dropped_fail_the_run() {
 fn one_process_of_shoal_holds_a_crowd_of_each_era() {
     for mode in ["legacy", "modern"] {
         let mut command = idle();
-        command.arg("--shoal").arg(shoal());
+        command.arg("--shoal").arg(shoal_binary::shoal(LOADTEST));
         command
             .args(["--mode", mode, "--streams", "40", "--hold", "1s"])
             .args(["--rate", "50"]);
@@ -176,7 +165,7 @@ fn a_cluster_of_shoal_holds_a_crowd_beside_bare_sessions() {
         return;
     }
     let mut command = idle();
-    command.arg("--shoal").arg(shoal());
+    command.arg("--shoal").arg(shoal_binary::shoal(LOADTEST));
     command
         .args(["--cluster", "--floor", "--streams", "40", "--hold", "1s"])
         .args(["--rate", "50", "--bare-sessions", "30"]);

@@ -4,10 +4,11 @@
 #![allow(clippy::unwrap_used, reason = "a failed test is the report")]
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
+
+mod shoal_binary;
 
 const LOADTEST: &str = env!("CARGO_BIN_EXE_loadtest");
 
@@ -19,7 +20,7 @@ struct Server {
 
 impl Server {
     fn start() -> Self {
-        let program = Path::new(LOADTEST).with_file_name("shoal");
+        let program = shoal_binary::shoal(LOADTEST);
         let mut child = Command::new(&program)
             .args([
                 "serve",

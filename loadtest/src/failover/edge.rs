@@ -11,13 +11,13 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::Failover;
 use super::crowd::Crowd;
 use super::steady::{Done, Steady};
-use super::timeline::{histogram, per_step, quantile};
+use super::timeline::{histogram, quantile, show};
 use crate::connection::Goodbye;
 use crate::failure::Failure;
 use crate::findings::Findings;
 use crate::mcp::Mode;
 use crate::mcp::client::Client;
-use crate::outcome::{Better, Distribution, Mark, Outcome, Verdict};
+use crate::outcome::{Better, Distribution, Outcome, Verdict};
 use crate::servers::cluster::Cluster;
 use crate::servers::cluster::member::Role;
 use crate::target::Target;
@@ -113,19 +113,13 @@ pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::
     });
     let storm_end = killed + all_back.unwrap_or(options.after);
     judge(&mut outcome, &steady, killed, storm_end);
-    let answers: Vec<Instant> = steady.iter().map(|done| done.answered).collect();
-    outcome
-        .series
-        .push(per_step("steady calls answered", began, &answers));
-    outcome
-        .series
-        .push(per_step("streams resumed", began, &back));
-    let killed_s = killed.duration_since(began).as_secs_f64();
-    outcome.marks.push(Mark {
-        at_s: killed_s,
-        what: "edge killed".to_owned(),
-    });
-    outcome.figure("time of the kill", killed_s, "s", Better::Neither);
+    show(
+        &mut outcome,
+        began,
+        &steady,
+        ("streams resumed", &back),
+        ("edge killed", killed),
+    );
     outcome.violations = findings.violations();
     Ok(outcome)
 }

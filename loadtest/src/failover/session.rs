@@ -10,13 +10,13 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::Failover;
 use super::steady::Steady;
-use super::timeline::{histogram, per_step, quantile};
+use super::timeline::{histogram, quantile, show};
 use crate::connection::Goodbye;
 use crate::findings::Findings;
 use crate::mcp::Mode;
 use crate::mcp::client::Client;
 use crate::mcp::tools::{Job, Journey, long_job};
-use crate::outcome::{Better, Distribution, Mark, Outcome, Verdict};
+use crate::outcome::{Better, Distribution, Outcome, Verdict};
 use crate::servers::cluster::Cluster;
 use crate::servers::cluster::member::Role;
 use crate::target::Target;
@@ -97,7 +97,6 @@ pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::
         journeys: &journeys,
     };
     seen.figures(&mut outcome, options);
-    let answers: Vec<Instant> = steady.iter().map(|done| done.answered).collect();
     let messages: Vec<Instant> = journeys
         .iter()
         .flat_map(|journey| journey.messages.iter().copied())
@@ -107,17 +106,13 @@ pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::
         "steady calls, from when they were due",
         &latencies,
     ));
-    outcome
-        .series
-        .push(per_step("steady calls answered", began, &answers));
-    outcome
-        .series
-        .push(per_step("messages of calls in flight", began, &messages));
-    let killed_s = killed.duration_since(began).as_secs_f64();
-    outcome.marks.push(Mark {
-        at_s: killed_s,
-        what: "session node killed".to_owned(),
-    });
+    show(
+        &mut outcome,
+        began,
+        &steady,
+        ("messages of calls in flight", &messages),
+        ("session node killed", killed),
+    );
     for (name, value) in [
         ("executions of the calls in flight", executed),
         ("steady calls answered", steady.len() as u64),
@@ -128,7 +123,6 @@ pub(super) async fn run(options: &Failover, progress: impl Fn(&str)) -> anyhow::
     ] {
         outcome.figure(name, value as f64, "", Better::Neither);
     }
-    outcome.figure("time of the kill", killed_s, "s", Better::Neither);
     outcome.violations = findings.violations();
     Ok(outcome)
 }

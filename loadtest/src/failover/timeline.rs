@@ -5,7 +5,8 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use tokio::time::Instant;
 
-use crate::outcome::Series;
+use super::steady::Done;
+use crate::outcome::{Better, Mark, Outcome, Series};
 
 /// The width of a step of a series.
 const STEP: Duration = Duration::from_millis(100);
@@ -30,7 +31,7 @@ pub(super) fn quantile(histogram: &Histogram<u64>, at: f64) -> Duration {
 }
 
 /// How many of `moments` lie in each tenth of a second since `began`, up to the last of them.
-pub(super) fn per_step(name: &str, began: Instant, moments: &[Instant]) -> Series {
+fn per_step(name: &str, began: Instant, moments: &[Instant]) -> Series {
     let step_of = |moment: &Instant| {
         let since = moment.saturating_duration_since(began);
         (since.as_millis() / STEP.as_millis()) as usize
@@ -46,6 +47,26 @@ pub(super) fn per_step(name: &str, began: Instant, moments: &[Instant]) -> Serie
         unit: "per 100 ms".to_owned(),
         points: counts.into_iter().enumerate().map(point).collect(),
     }
+}
+
+/// Shows what was answered to steady clients over time, what else happened in `moments`, and the kill.
+pub(super) fn show(
+    outcome: &mut Outcome,
+    began: Instant,
+    steady: &[Done],
+    (name, moments): (&str, &[Instant]),
+    (what, killed): (&str, Instant),
+) {
+    let answers: Vec<Instant> = steady.iter().map(|done| done.answered).collect();
+    let steady = per_step("steady calls answered", began, &answers);
+    outcome.series.push(steady);
+    outcome.series.push(per_step(name, began, moments));
+    let at_s = killed.duration_since(began).as_secs_f64();
+    outcome.figure("time of the kill", at_s, "s", Better::Neither);
+    outcome.marks.push(Mark {
+        at_s,
+        what: what.to_owned(),
+    });
 }
 
 #[cfg(test)]
