@@ -192,3 +192,23 @@ fn client_name(info: &RawJson) -> Arc<str> {
     let version = member("version").unwrap_or_default();
     shown(format!("{name} {version}").trim(), LONGEST_CLIENT).into()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use shoal_protocol::RequestId;
+
+    use super::{MOST_ENDED, Shared};
+
+    #[test]
+    fn what_has_ended_is_not_in_flight_and_the_actor_is_told_when_much_has() {
+        let shared = Shared::default();
+        shared.known.store(MOST_ENDED + 1, Ordering::Relaxed);
+        for number in 1..=MOST_ENDED {
+            let tell = shared.ended(RequestId::from_number(number as u64));
+            assert_eq!(tell, number == MOST_ENDED, "{number}");
+            assert_eq!(shared.in_flight(), MOST_ENDED + 1 - number);
+        }
+    }
+}
