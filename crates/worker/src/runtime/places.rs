@@ -7,7 +7,7 @@ use shoal_ports::WorkerLoad;
 
 /// The places of one pool: those where calls run, and those where they wait.
 ///
-/// Admission is decided here, in front of the factory's mailbox, which has no bound of its own.
+/// Admission is decided here, in front of the queue (`pool/queue.rs`), which has no bound of its own.
 pub(super) struct Places {
     concurrency: usize,
     total: usize,
