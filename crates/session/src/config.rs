@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct SessionConfig {
     /// Sessions that this node holds, live and passivated.
     pub sessions_per_node: usize,
-    /// Sessions of one principal on this node.
+    /// Sessions of one principal on this node; the anonymous principal is everybody and has no such bound.
     pub sessions_per_principal: usize,
     /// Requests of one session that may be in flight at once.
     pub calls_per_session: usize,

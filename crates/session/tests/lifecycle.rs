@@ -198,6 +198,29 @@ async fn caps_are_kept_and_given_back() {
 }
 
 #[tokio::test]
+async fn everybody_together_is_no_principal_with_a_cap() {
+    let bench = Bench::new(SessionConfig {
+        sessions_per_node: 3,
+        sessions_per_principal: 1,
+        ..SessionConfig::default()
+    });
+    let open = || OpenSession {
+        principal: Principal::anonymous(),
+        transport: SessionTransport::SingleStream,
+        initialize: None,
+        trace: None,
+    };
+    for _ in 0..3 {
+        bench.sessions.open(open()).await.unwrap();
+    }
+    let full = bench.sessions.open(open()).await.err().unwrap();
+    assert!(
+        matches!(full, GatewayError::TooManySessions { limit: 3, .. }),
+        "{full:?}"
+    );
+}
+
+#[tokio::test]
 async fn a_second_get_takes_over_from_the_first() {
     let bench = Bench::new(SessionConfig::default());
     let alice = bench.open("alice", "2025-11-25").await;

@@ -34,7 +34,8 @@ pub struct Limits {
     pub updates_per_listener: usize,
     /// Legacy sessions on this node, live and passivated.
     pub sessions_per_node: usize,
-    /// Legacy sessions of one principal on this node.
+    /// Legacy sessions of one principal on this node. Without authentication everybody is one principal, and this does
+    /// not count.
     pub sessions_per_principal: usize,
     /// Requests of one session that may be in flight at once.
     pub calls_per_session: usize,

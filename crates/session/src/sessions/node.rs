@@ -190,7 +190,8 @@ impl Node {
         }
         let limit = self.config.sessions_per_principal;
         let mut held = self.held_by.entry(principal.clone()).or_default();
-        if *held >= limit {
+        // Without authentication everybody is one principal, who must not be kept from the node's sessions.
+        if *held >= limit && *principal != Principal::anonymous() {
             self.held.fetch_sub(1, Ordering::Relaxed);
             return Err(GatewayError::TooManySessionsOfPrincipal { limit, retry_after });
         }
