@@ -104,6 +104,7 @@ pub(crate) fn sessions(
         grace: streams.grace.get(),
         call_timeout: calls.timeout.get(),
         retry: streams.retry.get(),
+        retry_spread: streams.retry_spread.get(),
         tail_events: streams.tail_events,
         reader_buffer: streams.buffer,
         reader_stall: streams.stall.get(),

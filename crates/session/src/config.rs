@@ -31,8 +31,10 @@ pub struct SessionConfig {
     pub grace: Duration,
     /// How long a call may take in all.
     pub call_timeout: Duration,
-    /// When clients come back after a broken stream, at the earliest; by session, up to twice as late.
+    /// When clients come back after a broken stream, at the earliest.
     pub retry: Duration,
+    /// Over how much time those are spread that come back to listen; those with a call under way over `retry` at most.
+    pub retry_spread: Duration,
     /// Events of a stream that are kept at hand for its reader, besides the log.
     pub tail_events: usize,
     /// Events that may wait for one connection.
@@ -66,6 +68,7 @@ impl Default for SessionConfig {
             grace: Duration::from_secs(1),
             call_timeout: Duration::from_secs(300),
             retry: Duration::from_secs(1),
+            retry_spread: Duration::from_secs(4),
             tail_events: 64,
             reader_buffer: 64,
             reader_stall: Duration::from_secs(30),

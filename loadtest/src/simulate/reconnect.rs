@@ -65,8 +65,8 @@ pub(super) fn table(rng: &mut impl Rng) -> String {
     for (streams, edges) in [(5_000, 1), (20_000, 2), (20_000, 9), (100_000, 9)] {
         for (said, spread) in [
             ("1 s: all alike", Duration::ZERO),
-            ("1 to 2 s: by session", second),
-            ("1 to 5 s: by drain", 4 * second),
+            ("1 to 2 s: with a call", second),
+            ("1 to 5 s: listening", 4 * second),
         ] {
             let storm = Storm {
                 streams,

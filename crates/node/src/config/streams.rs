@@ -15,9 +15,10 @@ pub struct Streams {
     /// How often a silent stream gets a comment, so that nobody on the way takes it for dead. Shorter
     /// than the idle time of every balancer in front.
     pub keep_alive: Period,
-    /// When clients come back after a broken stream, at the earliest; they are spread over as much time again.
+    /// When clients come back after a broken stream, at the earliest. Those with a call under way are spread over as much
+    /// time again.
     pub retry: Period,
-    /// Over how much time clients are spread that come back because this node ends.
+    /// Over how much time clients are spread that come back to listen, or because this node ends.
     pub retry_spread: Period,
     /// How long a call that is safe to repeat may be silent before its answer becomes a stream.
     pub grace: Period,

@@ -146,8 +146,14 @@ impl Reader {
         }
     }
 
-    /// When this session's client comes back.
+    /// When this session's client comes back. Many sessions listen, and none of them waits for an answer: they take their
+    /// time. Who has a call under way does wait, and there are fewer of those.
     fn jittered_retry(&self) -> Duration {
-        retry_of(&self.streams.session, self.streams.config.retry)
+        let config = &self.streams.config;
+        let spread = match self.cursor.stream {
+            StreamId::STANDALONE => config.retry_spread,
+            _ => config.retry.min(config.retry_spread),
+        };
+        retry_of(&self.streams.session, config.retry, spread)
     }
 }
