@@ -88,6 +88,9 @@ impl Cluster {
         command
             .args(["--port", &port.to_string(), "--save", ""])
             .args(["--appendonly", "no"])
+            // As docs/redis.md recommends, and the deployments that come with Shoal do.
+            .args(["--hash-max-listpack-value", "1024"])
+            .args(["--hash-max-listpack-entries", "32"])
             .stdout(Stdio::null());
         let mut cluster = Self {
             url: String::new(),
