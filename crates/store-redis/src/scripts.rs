@@ -74,9 +74,15 @@ pub(crate) static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| Scripts {
     claim: script(SERVES, &[COMMON, lua!("claim")]),
     save: script(SERVES, &[COMMON, STREAMS, IDLE, lua!("save")]),
     remove: script(SERVES, &[COMMON, STREAMS, lua!("remove")]),
-    append: script(SERVES, &[COMMON, STREAMS, lua!("append")]),
+    append: script(
+        SERVES,
+        &[COMMON, lua!("append_usual"), STREAMS, lua!("append")],
+    ),
     read: script(READS, &[COMMON, STREAMS, lua!("read")]),
-    begin: script(ADMITS, &[COMMON, STREAMS, IDLE, lua!("begin")]),
+    begin: script(
+        ADMITS,
+        &[COMMON, lua!("begin_usual"), STREAMS, IDLE, lua!("begin")],
+    ),
     rebind: script(SERVES, &[COMMON, lua!("rebind")]),
     renew_lease: script(SERVES, &[lua!("renew_lease")]),
     announce: script(SERVES, &[lua!("announce")]),

@@ -28,7 +28,7 @@ end
 
 -- At most one stream is finished for each that begins, so the line gets shorter.
 local line, time = parse_line(known[5], known[6], known[3]), now()
-for _ = 1, 4 do
+for _ = 1, 4 * LOOKED_FOR_EVERY do
   if not drop_first(line, log, time) then
     break
   end

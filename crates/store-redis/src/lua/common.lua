@@ -3,7 +3,7 @@
 -- KEYS[1] is the session's hash. Its fields:
 --   e epoch            o owner, while one holds it     p principal         r record
 --   i idle time, ms    l incarnation of the log        n next stream       b bytes of events
---   x when the streams' expiry was restarted, ms       m "at:sequence", a mark in the standalone stream
+--   x when the idle time was restarted, ms       m "at:sequence", a mark in the standalone stream
 --   h, t               the line of finished streams: head and tail
 --   s<n>               a stream: "last:trimmed:bytes:open calls:until:delivery"; until is 0 while it runs
 --   d<delivery>        the stream that was opened for it
@@ -14,6 +14,9 @@
 --
 -- A number instead of an array is a refusal (src/reply.rs spells them).
 local S = KEYS[1]
+-- The idle time is restarted when this part of it has passed, so that few calls have to; and when so many streams have begun,
+-- it is looked which of those before them are over.
+local RESTARTED_WITHIN, LOOKED_FOR_EVERY = 8, 8
 local OK, STALE, MISSING, HELD, FULL, GONE, TRIMMED, RESTARTED = 0, 1, 2, 3, 4, 5, 6, 7
 
 -- Lua would write large numbers as 1e+15.

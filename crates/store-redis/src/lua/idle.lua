@@ -1,12 +1,11 @@
 -- What the scripts that restart a session's idle time share; stands after streams.lua.
 
--- Restarts the idle time. The streams of the session outlive it by a quarter, so theirs is restarted only
--- when a quarter has passed, or when the idle time is another one.
+-- Restarts the idle time, of the session and its streams, when a part of it has passed, or when it is another one.
 local function restart_idle(log, idle, before, restarted, time)
-  redis.call('PEXPIRE', S, int(idle))
-  if idle == tonumber(before) and time < tonumber(restarted or 0) + idle / 4 then
+  if idle == tonumber(before) and time < tonumber(restarted or 0) + idle / RESTARTED_WITHIN then
     return
   end
+  redis.call('PEXPIRE', S, int(idle))
   redis.call('HSET', S, 'i', int(idle), 'x', int(time))
   for _, field in ipairs(redis.call('HKEYS', S)) do
     local n = string.match(field, '^s(%d+)$')

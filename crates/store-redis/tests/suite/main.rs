@@ -16,3 +16,4 @@ mod sentinel;
 mod server;
 mod tls;
 mod together;
+mod usual;
