@@ -11,6 +11,12 @@ struct Accepted {
     event_stream: bool,
 }
 
+/// What the official clients send with every POST: known at a glance.
+const USUAL: [&[u8]; 2] = [
+    b"application/json, text/event-stream",
+    b"text/event-stream, application/json",
+];
+
 /// A POST must accept both forms of answer: the server chooses.
 pub(crate) fn expect_both(headers: &HeaderMap) -> Result<(), Refusal> {
     let accepted = Accepted::of(headers);
@@ -55,6 +61,12 @@ impl Accepted {
     fn of(headers: &HeaderMap) -> Self {
         let mut accepted = Self::default();
         for value in headers.get_all(header::ACCEPT) {
+            if USUAL.contains(&value.as_bytes()) {
+                return Self {
+                    json: true,
+                    event_stream: true,
+                };
+            }
             for range in value.to_str().unwrap_or_default().split(',') {
                 if is_excluded(range) {
                     continue;
@@ -101,6 +113,7 @@ mod tests {
     fn lists_wildcards_and_several_headers_count() {
         for both in [
             &["application/json, text/event-stream"][..],
+            &["text/event-stream, application/json"],
             &["text/event-stream;q=0.5,application/json;charset=utf-8"],
             &["application/json", "TEXT/event-stream"],
             &["*/*"],

@@ -81,7 +81,7 @@ impl RawJson {
     /// The string's content when the value is a JSON string.
     pub fn string(&self) -> Option<String> {
         let inner = self.as_str().strip_prefix('"')?.strip_suffix('"')?;
-        if inner.contains('\\') {
+        if memchr::memchr(b'\\', inner.as_bytes()).is_some() {
             self.read().ok()
         } else {
             Some(inner.to_owned())

@@ -66,7 +66,7 @@ impl RawJson {
         let mut seen: [&[u8]; FEW_MEMBERS] = [&[]; FEW_MEMBERS];
         for (at, (key, _)) in spans(text).enumerate() {
             let key = &text[key];
-            if at == FEW_MEMBERS || key.contains(&b'\\') {
+            if at == FEW_MEMBERS || memchr::memchr(b'\\', key).is_some() {
                 return self.repeats_one_of_many();
             }
             if seen[..at].contains(&key) {
@@ -221,7 +221,9 @@ fn key_is(raw: &[u8], name: &str) -> bool {
     if inner == name.as_bytes() {
         return true;
     }
-    inner.contains(&b'\\')
+    // Written with escapes it is longer than the name.
+    inner.len() > name.len()
+        && memchr::memchr(b'\\', inner).is_some()
         && serde_json::from_slice::<String>(raw).is_ok_and(|decoded| decoded == name)
 }
 

@@ -6,13 +6,13 @@ use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, GetPromptRequestParams,
     GetPromptResponse, ReadResourceRequestParams, ReadResourceResponse, RequestId,
-    RequestParamsMeta,
+    RequestParamsMeta, ResultType,
 };
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use shoal_ports::{Call, CallOutcome};
-use shoal_protocol::{Method, RawJson, RpcError};
+use shoal_protocol::{Era, Method, RawJson, RpcError};
 
 use super::wire;
 use crate::CallContext;
@@ -35,7 +35,10 @@ pub(super) async fn invoke<H: ServerHandler>(
                 .await
                 .map_err(wire::rpc_error)?
             {
-                CallToolResponse::Complete(result) => raw(&result),
+                CallToolResponse::Complete(mut result) => {
+                    leave_out_complete(&mut result.result_type, call);
+                    raw(&result)
+                }
                 CallToolResponse::InputRequired(result) => raw(&result),
                 // The client would ask Shoal for it, which keeps tasks of its own.
                 _ => Err(RpcError::internal(
@@ -47,7 +50,10 @@ pub(super) async fn invoke<H: ServerHandler>(
             let (params, ctx) = prepare::<ReadResourceRequestParams>(call, context, ctx)?;
             let read = handler.read_resource(params, ctx).await;
             match read.map_err(wire::rpc_error)? {
-                ReadResourceResponse::Complete(result) => raw(&result),
+                ReadResourceResponse::Complete(mut result) => {
+                    leave_out_complete(&mut result.result_type, call);
+                    raw(&result)
+                }
                 ReadResourceResponse::InputRequired(result) => raw(&result),
                 _ => Err(unknown_response(&call.method)),
             }
@@ -56,7 +62,10 @@ pub(super) async fn invoke<H: ServerHandler>(
             let (params, ctx) = prepare::<GetPromptRequestParams>(call, context, ctx)?;
             let got = handler.get_prompt(params, ctx).await;
             match got.map_err(wire::rpc_error)? {
-                GetPromptResponse::Complete(result) => raw(&result),
+                GetPromptResponse::Complete(mut result) => {
+                    leave_out_complete(&mut result.result_type, call);
+                    raw(&result)
+                }
                 GetPromptResponse::InputRequired(result) => raw(&result),
                 _ => Err(unknown_response(&call.method)),
             }
@@ -95,6 +104,14 @@ fn prepare<P: DeserializeOwned + RequestParamsMeta>(
     ctx.extensions.insert(Arc::clone(&call.caller));
     ctx.extensions.insert(context.session_state());
     Ok((params, ctx))
+}
+
+/// Leaves out what rmcp says of every result, for callers to whom it says nothing: somebody would have to take the text
+/// apart later to remove it.
+fn leave_out_complete(result_type: &mut Option<ResultType>, call: &Call) {
+    if call.caller.revision.era() == Era::Legacy {
+        result_type.take_if(|kind| kind.is_complete());
+    }
 }
 
 fn raw(result: &impl Serialize) -> Result<RawJson, RpcError> {

@@ -1,12 +1,13 @@
 //! Calls from their start to their end.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::json;
 use shoal_demo::{ConformanceServer, DemoServer};
 use shoal_ports::{Call, CallFailure, CallOutcome, Worker};
-use shoal_protocol::{Method, code};
+use shoal_protocol::{Method, Revision, code};
 use tokio::time::Instant;
 
 use super::client::{Client, Said, ended, result, said, text, until};
@@ -40,6 +41,28 @@ async fn tools_resources_prompts_and_completions_answer() {
         .start(client.request(Method::Complete, complete))
         .await;
     assert!(result(&ended(&mut { completed }).await)["completion"].is_object());
+}
+
+#[tokio::test]
+async fn results_say_what_kind_they_are_to_modern_callers_only() {
+    let client = Client::of(DemoServer::new()).await;
+    for (revision, kind) in [
+        (Revision::V2025_11_25, serde_json::Value::Null),
+        (Revision::V2026_07_28, json!("complete")),
+    ] {
+        for (method, params) in [
+            (
+                Method::ToolsCall,
+                json!({ "name": "echo", "arguments": { "text": "hello" } }),
+            ),
+            (Method::ResourcesRead, json!({ "uri": "demo://readme" })),
+        ] {
+            let mut call = client.request(method.clone(), params);
+            Arc::make_mut(&mut call.caller).revision = revision;
+            let outcome = ended(&mut client.start(call).await).await;
+            assert_eq!(result(&outcome)["resultType"], kind, "{method} {revision}");
+        }
+    }
 }
 
 #[tokio::test]
