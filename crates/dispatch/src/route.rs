@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use shoal_ports::{CallFailure, CallOutcome};
-use shoal_protocol::{Era, Method, RawJson, RawObject, Revision, RpcError};
+use shoal_protocol::{Era, Index, Method, RawJson, RawObject, Revision, RpcError};
 
 use crate::catalog::{OfferedTool, Tool, problems};
 use crate::pools::View;
@@ -197,14 +197,14 @@ fn completion(view: &View, edit: &mut Edit) -> Result<Arc<str>, Refused> {
 
 /// Parameters that are taken apart, and written anew, only if something changes.
 struct Edit<'a> {
-    given: Option<&'a RawJson>,
+    given: Option<Index<'a>>,
     changed: Option<RawObject>,
 }
 
 impl<'a> Edit<'a> {
     fn of(given: Option<&'a RawJson>) -> Self {
         Self {
-            given,
+            given: given.map(RawJson::index),
             changed: None,
         }
     }
@@ -212,7 +212,7 @@ impl<'a> Edit<'a> {
     fn get(&self, name: &str) -> Option<RawJson> {
         match &self.changed {
             Some(changed) => changed.get(name),
-            None => self.given?.member(name),
+            None => self.given.as_ref()?.get(name),
         }
     }
 
@@ -223,7 +223,11 @@ impl<'a> Edit<'a> {
     }
 
     fn remove_all(&mut self, names: &[&str]) {
-        if self.given.is_some_and(|given| given.has_any(names)) {
+        if self
+            .given
+            .as_ref()
+            .is_some_and(|given| given.has_any(names))
+        {
             for name in names {
                 self.change().remove(name);
             }
@@ -235,7 +239,7 @@ impl<'a> Edit<'a> {
     }
 
     fn change(&mut self) -> &mut RawObject {
-        let given = self.given;
+        let given = self.given.as_ref().map(Index::whole);
         let take_apart = || given.and_then(RawObject::of).unwrap_or_default();
         self.changed.get_or_insert_with(take_apart)
     }
@@ -249,7 +253,7 @@ impl<'a> Edit<'a> {
     fn finish(self) -> Option<RawJson> {
         match self.changed {
             Some(changed) => Some(changed.to_json()),
-            None => self.given.cloned(),
+            None => self.given.map(|given| given.whole().clone()),
         }
     }
 }

@@ -10,6 +10,7 @@ mod envelope;
 mod error;
 mod event_id;
 mod headers;
+mod index;
 mod json;
 mod log_level;
 mod meta;
@@ -32,6 +33,7 @@ pub use headers::{
     EncodedValue, HeaderMismatch, LAST_EVENT_ID, MCP_METHOD, MCP_NAME, MCP_PARAM_PREFIX,
     MCP_PROTOCOL_VERSION, MCP_SESSION_ID, decode_value, encode_value, expect_equal,
 };
+pub use index::Index;
 pub use json::RawJson;
 pub use log_level::LogLevel;
 pub use meta::{
