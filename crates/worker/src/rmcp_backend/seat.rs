@@ -147,7 +147,7 @@ async fn tell(call: &CallContext, notification: ServerNotification) {
                 .await;
         }
         other => {
-            if let Some((method, params)) = wire::split(&other) {
+            if let Some((method, params)) = wire::split_notification(&other) {
                 call.notify(method, params.or(Some(RawJson::from_static("{}"))))
                     .await;
             }

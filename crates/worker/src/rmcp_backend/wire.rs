@@ -14,10 +14,29 @@ use serde::de::DeserializeOwned;
 use shoal_protocol::{Method, PROGRESS_TOKEN, RawJson, RawObject, RpcError, SUBSCRIPTION_ID, code};
 
 /// Method and parameters of a request or notification.
-pub(super) fn split(message: &impl Serialize) -> Option<(Method, Option<RawJson>)> {
+fn split(message: &impl Serialize) -> Option<(Method, Option<RawJson>)> {
     let message = RawObject::of(&RawJson::of(message))?;
     let method = message.get("method")?.string()?;
     Some((Method::from_name(&method), message.get("params")))
+}
+
+/// Method and parameters of a notification for a call's client.
+///
+/// Those that tools send often are written from their parameters alone: rmcp's way of writing a whole
+/// notification goes through a tree of values, for the sake of metadata that came with the message.
+pub(super) fn split_notification(
+    notification: &ServerNotification,
+) -> Option<(Method, Option<RawJson>)> {
+    use ServerNotification as N;
+    match notification {
+        N::ProgressNotification(it) if it.extensions.is_empty() => {
+            Some((Method::Progress, Some(RawJson::of(&it.params))))
+        }
+        N::LoggingMessageNotification(it) if it.extensions.is_empty() => {
+            Some((Method::LogMessage, Some(RawJson::of(&it.params))))
+        }
+        other => split(other),
+    }
 }
 
 /// Method and parameters of a request to the client.
@@ -88,4 +107,56 @@ pub(super) fn error_data(error: RpcError) -> ErrorData {
     let code = known.unwrap_or(code::INTERNAL_ERROR as i32);
     let data = error.data.and_then(|data| data.read().ok());
     ErrorData::new(ErrorCode(code), error.message, data)
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::{
+        LoggingLevel, LoggingMessageNotification, LoggingMessageNotificationParam,
+        NotificationMetaObject, NumberOrString, ProgressNotification, ProgressNotificationParam,
+        ProgressToken, ServerNotification,
+    };
+    use serde_json::{Value, json};
+    use shoal_protocol::Method;
+
+    fn split(notification: &ServerNotification) -> (Method, Value) {
+        let (method, params) = super::split_notification(notification).unwrap();
+        let theirs = serde_json::to_value(notification).unwrap();
+        let params = params.unwrap().read::<Value>().unwrap();
+        assert_eq!(theirs["method"], method.as_str());
+        assert_eq!(theirs["params"], params, "as rmcp would write it");
+        (method, params)
+    }
+
+    #[test]
+    fn what_is_written_directly_is_what_rmcp_would_write() {
+        let token = ProgressToken(NumberOrString::Number(7));
+        let params = ProgressNotificationParam::new(token, 1.0).with_message("half\n");
+        let mut progress = ProgressNotification::new(params);
+        let (method, params) = split(&ServerNotification::ProgressNotification(progress.clone()));
+        assert_eq!(method, Method::Progress);
+        assert_eq!(
+            params,
+            json!({"progressToken": 7, "progress": 1.0, "message": "half\n"})
+        );
+        let mut meta = NotificationMetaObject::new();
+        meta.insert("io.shoal/a".to_owned(), json!(1));
+        progress.params.meta = Some(meta.clone());
+        let (_, params) = split(&ServerNotification::ProgressNotification(progress.clone()));
+        assert_eq!(params["_meta"], json!({"io.shoal/a": 1}));
+        progress.params.meta = None;
+        progress.extensions.insert(meta);
+        let (_, params) = split(&ServerNotification::ProgressNotification(progress));
+        assert_eq!(
+            params["_meta"],
+            json!({"io.shoal/a": 1}),
+            "beside the params"
+        );
+
+        let params = LoggingMessageNotificationParam::new(LoggingLevel::Info, json!("text"));
+        let log = LoggingMessageNotification::new(params);
+        let (method, params) = split(&ServerNotification::LoggingMessageNotification(log));
+        assert_eq!(method, Method::LogMessage);
+        assert_eq!(params, json!({"level": "info", "data": "text"}));
+    }
 }
