@@ -68,6 +68,12 @@ pub struct CallContext {
 /// What the runtime implements behind [`CallContext`].
 #[async_trait]
 pub(crate) trait CallLine: Send + Sync {
+    /// As [`CallLine::notify`] when that need not wait; else gives back what it was given.
+    fn notify_now(
+        &self,
+        method: Method,
+        params: Option<RawJson>,
+    ) -> Result<(), (Method, Option<RawJson>)>;
     async fn notify(&self, method: Method, params: Option<RawJson>);
     async fn ask(&self, method: Method, params: Option<RawJson>) -> Outcome;
     async fn state(&self, request: StateRequest) -> Outcome;
@@ -78,6 +84,18 @@ pub(crate) trait CallLine: Send + Sync {
 impl CallContext {
     pub(crate) fn new(line: Arc<dyn CallLine>) -> Self {
         Self { line }
+    }
+
+    /// As [`CallContext::notify`] when the way back is not full.
+    ///
+    /// # Errors
+    /// With what it was given, when it is.
+    pub(crate) fn notify_now(
+        &self,
+        method: Method,
+        params: Option<RawJson>,
+    ) -> Result<(), (Method, Option<RawJson>)> {
+        self.line.notify_now(method, params)
     }
 
     /// Sends `notifications/progress` or `notifications/message` to the caller. Waits while the way

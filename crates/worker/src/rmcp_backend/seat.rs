@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use rmcp::model::{
     ClientResult, CustomNotification, JsonRpcMessage, RequestId, ServerNotification, ServerRequest,
@@ -30,6 +31,9 @@ pub(super) struct Seat {
     arrived: Notify,
     asks: Mutex<Vec<(RequestId, CancellationToken)>>,
 }
+
+/// What is left to be done for a message.
+type Later = BoxFuture<'static, ()>;
 
 /// The transport between rmcp's service loop and a seat.
 pub(super) struct InProcess(pub(super) Arc<Seat>);
@@ -70,7 +74,12 @@ impl Seat {
         }
     }
 
-    async fn notified(&self, notification: ServerNotification, call: Option<CallContext>) {
+    /// Takes a notification; what is left to be done when its call has no room for it now.
+    fn notified(
+        &self,
+        notification: ServerNotification,
+        call: Option<CallContext>,
+    ) -> Option<Later> {
         use ServerNotification as N;
         match notification {
             N::ToolListChangedNotification(_) => self.hub.list_changed(List::Tools),
@@ -93,12 +102,12 @@ impl Seat {
             N::SubscriptionsAcknowledgedNotification(_) | N::TaskStatusNotification(_) => {}
             for_the_caller => {
                 if let Some(call) = call {
-                    tell(&call, for_the_caller).await;
-                } else {
-                    tracing::debug!("a notification of a call that has ended is dropped");
+                    return tell(call, for_the_caller);
                 }
+                tracing::debug!("a notification of a call that has ended is dropped");
             }
         }
+        None
     }
 
     async fn requested(&self, id: RequestId, request: ServerRequest, call: Option<CallContext>) {
@@ -137,20 +146,20 @@ impl Seat {
     }
 }
 
-async fn tell(call: &CallContext, notification: ServerNotification) {
+fn tell(call: CallContext, notification: ServerNotification) -> Option<Later> {
     match notification {
         ServerNotification::CustomNotification(CustomNotification { method, params, .. })
             if method == CLOSE_STREAM =>
         {
             let retry = params.and_then(|params| params.get("retryMs")?.as_u64());
-            call.close_stream(Duration::from_millis(retry.unwrap_or(0)))
-                .await;
+            let retry = Duration::from_millis(retry.unwrap_or(0));
+            Some(Box::pin(async move { call.close_stream(retry).await }))
         }
         other => {
-            if let Some((method, params)) = wire::split_notification(&other) {
-                call.notify(method, params.or(Some(RawJson::from_static("{}"))))
-                    .await;
-            }
+            let (method, params) = wire::split_notification(&other)?;
+            let params = params.or(Some(RawJson::from_static("{}")));
+            let (method, params) = call.notify_now(method, params).err()?;
+            Some(Box::pin(async move { call.notify(method, params).await }))
         }
     }
 }
@@ -163,13 +172,19 @@ impl Transport<RoleServer> for InProcess {
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
         let seat = Arc::clone(&self.0);
-        // Whose message it is is decided now: the rest runs in a task of its own.
+        // Whose message it is is decided now: what is left runs in a task of its own. Nearly always nothing
+        // is, and then that task should be small, since rmcp starts one for every message.
         let call = seat.call.lock().clone();
+        let later: Option<Later> = match message {
+            JsonRpcMessage::Notification(it) => seat.notified(it.notification, call),
+            JsonRpcMessage::Request(it) => Some(Box::pin(async move {
+                seat.requested(it.id, it.request, call).await;
+            })),
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => None,
+        };
         async move {
-            match message {
-                JsonRpcMessage::Notification(it) => seat.notified(it.notification, call).await,
-                JsonRpcMessage::Request(it) => seat.requested(it.id, it.request, call).await,
-                JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
+            if let Some(later) = later {
+                later.await;
             }
             Ok(())
         }

@@ -21,6 +21,20 @@ const OPEN_ASKS: usize = 64;
 
 #[async_trait]
 impl CallLine for CallRecord {
+    fn notify_now(
+        &self,
+        method: Method,
+        params: Option<RawJson>,
+    ) -> Result<(), (Method, Option<RawJson>)> {
+        if method == Method::LogMessage && !self.wants_log(params.as_ref()) {
+            return Ok(());
+        }
+        match self.offer(CallEventKind::Notification { method, params }) {
+            Offered::Full(CallEventKind::Notification { method, params }) => Err((method, params)),
+            _ => Ok(()),
+        }
+    }
+
     async fn notify(&self, method: Method, params: Option<RawJson>) {
         if method != Method::LogMessage || self.wants_log(params.as_ref()) {
             self.send(CallEventKind::Notification { method, params })

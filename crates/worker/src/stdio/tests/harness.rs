@@ -294,6 +294,15 @@ impl Client {
 
 #[async_trait]
 impl CallLine for Line {
+    fn notify_now(
+        &self,
+        method: Method,
+        params: Option<RawJson>,
+    ) -> Result<(), (Method, Option<RawJson>)> {
+        // As if there were never room: whoever has a notification has to wait.
+        Err((method, params))
+    }
+
     async fn notify(&self, method: Method, params: Option<RawJson>) {
         let params = params.map(|params| params.read().unwrap());
         self.notes.lock().push((method, params.unwrap_or_default()));
