@@ -1,4 +1,4 @@
-//! Whether an rmcp peer was used, and whether somebody kept a clone of it.
+//! How much an rmcp peer was used, and whether somebody kept a clone of it.
 
 use std::fmt::{self, Write as _};
 
@@ -21,8 +21,8 @@ pub(super) struct Gauge {
 pub(super) struct Reading {
     /// Somebody has kept a clone.
     pub(super) shared: bool,
-    /// Something was sent.
-    pub(super) used: bool,
+    /// How many messages were sent through it so far.
+    pub(super) sent: usize,
 }
 
 impl Gauge {
@@ -50,7 +50,7 @@ impl Gauge {
         let (handles, sent) = read(peer)?;
         Some(Reading {
             shared: handles != self.unshared,
-            used: sent != 0,
+            sent,
         })
     }
 }

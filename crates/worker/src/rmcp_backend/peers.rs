@@ -23,9 +23,8 @@ const KEPT: usize = 128;
 /// Lends a peer to every call, and to one call at a time.
 ///
 /// A peer knows nothing of calls, so what arrives through it belongs to the call that has it. For that
-/// to be exact, a peer that was lent is lent again only if nothing was ever sent through it and nobody
-/// has kept a clone of it. Starting one costs several times as much as finding that out, and most tools
-/// never touch theirs.
+/// to be exact, a peer that was lent is lent again only if all that was sent through it has reached its
+/// call, and nobody has kept a clone of it. Starting one costs several times as much as finding that out.
 pub(super) struct Peers {
     hub: Arc<Hub>,
     gauge: Option<Gauge>,
@@ -112,8 +111,8 @@ impl Peers {
         match self.read(&line) {
             Some(Reading {
                 shared: false,
-                used: false,
-            }) => {
+                sent,
+            }) if sent == line.seat.settled() => {
                 let mut idle = self.idle.lock();
                 if idle.len() < IDLE {
                     idle.push(line);

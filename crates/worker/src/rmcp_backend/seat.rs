@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -30,6 +31,7 @@ pub(super) struct Seat {
     incoming: Mutex<VecDeque<RxJsonRpcMessage<RoleServer>>>,
     arrived: Notify,
     asks: Mutex<Vec<(RequestId, CancellationToken)>>,
+    settled: AtomicUsize,
 }
 
 /// What is left to be done for a message.
@@ -46,6 +48,7 @@ impl Seat {
             incoming: Mutex::default(),
             arrived: Notify::new(),
             asks: Mutex::default(),
+            settled: AtomicUsize::new(0),
         })
     }
 
@@ -57,6 +60,12 @@ impl Seat {
     /// From now on messages reach no call.
     pub(super) fn leave(&self) {
         *self.call.lock() = None;
+    }
+
+    /// How many of the peer's messages have come and left nothing to be done. Requests never count: rmcp
+    /// keeps something of them beyond their answer.
+    pub(super) fn settled(&self) -> usize {
+        self.settled.load(Ordering::Acquire)
     }
 
     /// Sends a message to the peer.
@@ -176,7 +185,13 @@ impl Transport<RoleServer> for InProcess {
         // is, and then that task should be small, since rmcp starts one for every message.
         let call = seat.call.lock().clone();
         let later: Option<Later> = match message {
-            JsonRpcMessage::Notification(it) => seat.notified(it.notification, call),
+            JsonRpcMessage::Notification(it) => {
+                let later = seat.notified(it.notification, call);
+                if later.is_none() {
+                    seat.settled.fetch_add(1, Ordering::Release);
+                }
+                later
+            }
             JsonRpcMessage::Request(it) => Some(Box::pin(async move {
                 seat.requested(it.id, it.request, call).await;
             })),

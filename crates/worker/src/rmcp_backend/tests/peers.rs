@@ -16,21 +16,40 @@ async fn peers_can_be_told_to_be_unused() {
 }
 
 #[tokio::test]
-async fn unused_peer_is_lent_again_and_a_used_one_is_not() {
+async fn a_peer_is_lent_again_when_nothing_of_its_call_is_left() {
     let client = Client::of(Probe::default()).await;
     let idle = || client.backend.peers.idle();
-    for _ in 0..3 {
-        client.text("whoami", json!({})).await;
+    for tool in ["whoami", "progress", "whoami", "progress"] {
+        client.text(tool, json!({})).await;
         until(|| client.worker.load().running == 0).await;
-        assert_eq!(idle(), 1);
+        assert_eq!(idle(), 1, "{tool}");
     }
-    client.text("progress", json!({})).await;
-    until(|| client.worker.load().running == 0).await;
-    assert_eq!(idle(), 0, "what was sent may still be on its way");
-    client.text("whoami", json!({})).await;
     client.text("keep_peer", json!({})).await;
     until(|| client.worker.load().running == 0).await;
     assert_eq!(idle(), 0, "the tool may still send something");
+}
+
+#[tokio::test]
+async fn a_peer_that_is_lent_again_reports_to_the_call_that_has_it() {
+    let client = Client::of(Probe::default()).await;
+    for _ in 0..3 {
+        let mut running = client.start(client.tool("progress", json!({}))).await;
+        for step in 1..=3 {
+            let Said::Told(_, params) = said(&mut running).await else {
+                panic!("expected a report");
+            };
+            assert_eq!(params["progress"], json!(f64::from(step)));
+        }
+        assert_eq!(text(&ended(&mut running).await), "done");
+    }
+}
+
+#[tokio::test]
+async fn a_peer_that_has_asked_is_not_lent_again() {
+    let client = Client::of(Probe::default()).await.that_cannot_be_asked();
+    client.text("roots", json!({})).await;
+    until(|| client.worker.load().running == 0).await;
+    assert_eq!(client.backend.peers.idle(), 0, "rmcp keeps something of it");
 }
 
 #[tokio::test]
