@@ -70,7 +70,6 @@ pub(crate) fn retry(after: Duration) -> Bytes {
 }
 
 fn frame(event: &str, id: Option<EventId>, data: &[u8]) -> Bytes {
-    use std::fmt::Write as _;
     let mut text = BytesMut::with_capacity(data.len() + event.len() + 64);
     if !event.is_empty() {
         text.put_slice(b"event: ");
@@ -78,8 +77,9 @@ fn frame(event: &str, id: Option<EventId>, data: &[u8]) -> Bytes {
         text.put_u8(b'\n');
     }
     if let Some(id) = id {
-        // Writing to a buffer that grows cannot fail.
-        let _ = writeln!(text, "id: {id}");
+        text.put_slice(b"id: ");
+        id.write_to(&mut text);
+        text.put_u8(b'\n');
     }
     text.put_slice(b"data: ");
     put_on_one_line(&mut text, data);

@@ -6,8 +6,8 @@ use crate::{RawJson, RequestId, RpcError};
 
 /// `{"jsonrpc":"2.0","id":…,"result":…}`
 pub fn response(id: &RequestId, result: &RawJson) -> Bytes {
-    join(&[
-        br#"{"jsonrpc":"2.0","id":"#,
+    join([
+        br#"{"jsonrpc":"2.0","id":"#.as_slice(),
         id.as_bytes(),
         br#","result":"#,
         result.as_bytes(),
@@ -18,8 +18,8 @@ pub fn response(id: &RequestId, result: &RawJson) -> Bytes {
 /// `{"jsonrpc":"2.0","id":…,"error":…}`
 pub fn error_response(id: &RequestId, error: &RpcError) -> Bytes {
     let error = error.to_json();
-    join(&[
-        br#"{"jsonrpc":"2.0","id":"#,
+    join([
+        br#"{"jsonrpc":"2.0","id":"#.as_slice(),
         id.as_bytes(),
         br#","error":"#,
         error.as_bytes(),
@@ -30,8 +30,8 @@ pub fn error_response(id: &RequestId, error: &RpcError) -> Bytes {
 /// An error response for a message whose id could not be read. The member is left out, as 2025-11-25
 /// and later have it, and as every schema before allows for parsers that ignore the message.
 pub fn error_response_without_id(error: &RpcError) -> Bytes {
-    join(&[
-        br#"{"jsonrpc":"2.0","error":"#,
+    join([
+        br#"{"jsonrpc":"2.0","error":"#.as_slice(),
         error.to_json().as_bytes(),
         b"}",
     ])
@@ -51,11 +51,17 @@ pub fn request(id: &RequestId, method: &str, params: Option<&RawJson>) -> Bytes 
 
 /// `{"jsonrpc":"2.0","method":…,"params":…}`
 pub fn notification(method: &str, params: Option<&RawJson>) -> Bytes {
-    let method = RawJson::of(method);
-    with_params(
-        &[br#"{"jsonrpc":"2.0","method":"#, method.as_bytes()],
-        params,
-    )
+    let head: &[u8] = br#"{"jsonrpc":"2.0","method":"#;
+    if is_plain(method) {
+        return with_params(&[head, b"\"", method.as_bytes(), b"\""], params);
+    }
+    with_params(&[head, RawJson::of(method).as_bytes()], params)
+}
+
+/// Whether JSON writes a text as it is, between quotes: every name of MCP's.
+fn is_plain(text: &str) -> bool {
+    text.bytes()
+        .all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\')
 }
 
 /// A batch of already composed messages.
@@ -73,18 +79,19 @@ pub fn batch(messages: &[Bytes]) -> Bytes {
 }
 
 fn with_params(head: &[&[u8]], params: Option<&RawJson>) -> Bytes {
-    let mut parts: Vec<&[u8]> = head.to_vec();
-    if let Some(params) = params {
-        parts.extend([br#","params":"#.as_slice(), params.as_bytes()]);
-    }
-    parts.push(b"}");
-    join(&parts)
+    let (label, params): (&[u8], &[u8]) = match params {
+        Some(params) => (br#","params":"#, params.as_bytes()),
+        None => (b"", b""),
+    };
+    join(head.iter().copied().chain([label, params, b"}"]))
 }
 
-fn join(parts: &[&[u8]]) -> Bytes {
-    let mut text = BytesMut::with_capacity(parts.iter().map(|part| part.len()).sum());
+/// The parts behind each other, in a buffer that is just long enough, so that handing it on copies nothing.
+fn join<'a>(parts: impl IntoIterator<Item = &'a [u8], IntoIter: Clone>) -> Bytes {
+    let parts = parts.into_iter();
+    let mut text = Vec::with_capacity(parts.clone().map(<[u8]>::len).sum());
     for part in parts {
-        text.put_slice(part);
+        text.extend_from_slice(part);
     }
-    text.freeze()
+    text.into()
 }

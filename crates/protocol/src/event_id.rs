@@ -1,5 +1,7 @@
 //! SSE event ids: where in which stream of which log a client stands.
 
+use bytes::BufMut;
+
 /// A stream within one session's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u32);
@@ -44,6 +46,32 @@ impl std::fmt::Display for EventId {
     }
 }
 
+impl EventId {
+    /// Writes the id as `Display` does, without the formatter: streams write one with every event.
+    pub fn write_to(&self, text: &mut impl BufMut) {
+        put_hex(text, u64::from(self.epoch));
+        text.put_u8(b'-');
+        put_hex(text, u64::from(self.stream.0));
+        text.put_u8(b'-');
+        put_hex(text, self.sequence);
+    }
+}
+
+fn put_hex(text: &mut impl BufMut, number: u64) {
+    let mut digits = [0; 16];
+    let mut at = digits.len();
+    let mut rest = number;
+    loop {
+        at -= 1;
+        digits[at] = b"0123456789abcdef"[(rest % 16) as usize];
+        rest /= 16;
+        if rest == 0 {
+            break;
+        }
+    }
+    text.put_slice(&digits[at..]);
+}
+
 impl std::str::FromStr for EventId {
     type Err = InvalidEventId;
 
@@ -84,6 +112,9 @@ mod tests {
                 sequence,
             };
             assert_eq!(id.to_string().parse(), Ok(id));
+            let mut written = Vec::new();
+            id.write_to(&mut written);
+            assert_eq!(written, id.to_string().into_bytes());
         }
     }
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use shoal_protocol::{
-    Body, Message, Method, Outcome, RawJson, RawObject, RequestId, request, response,
+    Body, Message, Method, Outcome, RawJson, RawObject, RequestId, notification, request, response,
 };
 
 /// JSON values as text, in every spelling that a serializer would not choose.
@@ -89,6 +89,24 @@ fn results_and_ids_survive_byte_for_byte() {
                 return Err(TestCaseError::fail("not a result"));
             };
             prop_assert_eq!(back.as_bytes(), result.as_bytes());
+            Ok(())
+        })
+        .expect("round trip");
+}
+
+#[test]
+fn every_name_of_a_notification_is_written_so_that_it_can_be_read() {
+    let names = prop_oneof![Just("notifications/progress".to_owned()), any::<String>()];
+    runner(2_000)
+        .run(&(names, json()), |(name, value)| {
+            let params = raw(&format!(r#"{{"a":{value}}}"#));
+            let written = notification(&name, Some(&params));
+            let Message::Notification(back) = parse(&written) else {
+                return Err(TestCaseError::fail("not a notification"));
+            };
+            prop_assert_eq!(back.method.as_str(), name);
+            let params_back = back.params.as_ref().map(RawJson::as_bytes);
+            prop_assert_eq!(params_back, Some(params.as_bytes()));
             Ok(())
         })
         .expect("round trip");
