@@ -4,6 +4,7 @@
 //! comes first and soon. Every other call is [`journaled`] with a stream in the log, and has a task of its
 //! own that [`pump`]s: it appends what the call sends before anybody may read it.
 
+mod gathering;
 mod journaled;
 mod keeping;
 mod pump;

@@ -37,7 +37,8 @@ pub struct SessionConfig {
     pub retry_spread: Duration,
     /// Events of a stream that are kept at hand for its reader, besides the log.
     pub tail_events: usize,
-    /// Events that may wait for one connection.
+    /// Events that may wait for one connection; each counts, also of those that were appended together, which
+    /// are at most so many.
     pub reader_buffer: usize,
     /// How long a connection may refuse to take an event before it is cut.
     pub reader_stall: Duration,

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::FutureExt as _;
 use shoal_ports::{
     CallControl, CallEvent, CallEventKind, CallOutcome, CallProgress, LogError, RunningCall,
     StoreError,
@@ -11,6 +10,7 @@ use shoal_ports::{
 use shoal_protocol::{Outcome, RpcError, code, error_response, notification};
 use shoal_telemetry::trace::{self, Span, attributes as key, names};
 
+use super::gathering::Gathering;
 use super::{Carrier, InFlight, lost_worker};
 use crate::state::{Effect, Input};
 use crate::streams::Tail;
@@ -42,6 +42,7 @@ impl Carrier {
             };
             // Events that are due together go into the log together.
             let mut due = Vec::new();
+            let mut gathering = Gathering::begin(self.config.reader_buffer);
             let outcome = loop {
                 let Some(CallEvent { sequence, kind }) = event else {
                     break Some(CallOutcome::Failed(lost_worker()));
@@ -50,9 +51,10 @@ impl Carrier {
                     break Some(outcome);
                 }
                 seen = sequence;
+                gathering.took(&kind);
                 self.translate(kind, &control, in_flight, tail, seen, &mut due)
                     .await;
-                match events.next().now_or_never() {
+                match gathering.next(&mut events).await {
                     Some(more) => event = more,
                     None => break None,
                 }

@@ -16,7 +16,7 @@ use shoal_protocol::{EventId, StreamId};
 /// A store whose writes are counted.
 pub struct Counted {
     store: Store,
-    appends: AtomicUsize,
+    appends: parking_lot::Mutex<Vec<usize>>,
     records: AtomicUsize,
     away: AtomicBool,
 }
@@ -25,7 +25,7 @@ impl Counted {
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
             store: MemoryStore::new(MemoryLimits::default()).into_store(),
-            appends: AtomicUsize::new(0),
+            appends: parking_lot::Mutex::default(),
             records: AtomicUsize::new(0),
             away: AtomicBool::new(false),
         })
@@ -41,8 +41,16 @@ impl Counted {
 
     /// Appends to the log, and records stored, so far.
     pub fn writes(&self) -> (usize, usize) {
-        let load = |count: &AtomicUsize| count.load(Ordering::SeqCst);
-        (load(&self.appends), load(&self.records))
+        (
+            self.appends.lock().len(),
+            self.records.load(Ordering::SeqCst),
+        )
+    }
+
+    /// Of how many events each append was.
+    #[allow(dead_code, reason = "not every test asks")]
+    pub fn appended(&self) -> Vec<usize> {
+        self.appends.lock().clone()
     }
 
     /// Whether appends fail from now on, as when the store is away.
@@ -62,7 +70,7 @@ impl EventLog for Counted {
         if self.away.load(Ordering::SeqCst) {
             return Err(StoreError::Unavailable("the test says so".to_owned()).into());
         }
-        self.appends.fetch_add(1, Ordering::SeqCst);
+        self.appends.lock().push(append.events.len());
         self.store.log.append(session, epoch, append).await
     }
 

@@ -1,0 +1,148 @@
+//! A burst of events becomes few appends: what comes soon after an event goes into the log with it.
+
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use shoal_ports::{CallEvent, CallEventKind, CallEvents};
+use tokio::task::yield_now;
+use tokio::time::Instant;
+
+/// How often, in a row and in vain, everything else that can run is let run before an append.
+const TURNS: u32 = 2;
+/// How long an event waits for others at most, where turns take long because there is much to do.
+const PATIENCE: Duration = Duration::from_millis(5);
+
+/// Which events go together.
+///
+/// Every append wakes its stream's reader, and that the connection, which writes to its socket. A tool that
+/// reports in a burst would pay all of this for every report, since it takes turns with whoever carries them.
+/// So the first event lets the tool have further turns, for as long as it uses them. On a node that has
+/// nothing else to do this takes microseconds, and no timer.
+pub(super) struct Gathering {
+    most: usize,
+    taken: usize,
+    until: Option<Instant>,
+    urgent: bool,
+}
+
+impl Gathering {
+    /// For at most so many events.
+    pub(super) fn begin(most: usize) -> Self {
+        Self {
+            most,
+            taken: 0,
+            until: None,
+            urgent: false,
+        }
+    }
+
+    /// An event was taken. One that somebody waits for lets no time pass.
+    pub(super) fn took(&mut self, kind: &CallEventKind) {
+        self.taken += 1;
+        self.urgent |= !matches!(kind, CallEventKind::Notification { .. });
+    }
+
+    /// The next event, or the end of events, if it goes with those before. Cancellation safe.
+    pub(super) async fn next(&mut self, events: &mut CallEvents) -> Option<Option<CallEvent>> {
+        if self.taken >= self.most {
+            return None;
+        }
+        let mut turns = TURNS;
+        loop {
+            if let Some(next) = events.next().now_or_never() {
+                return Some(next);
+            }
+            if self.urgent || turns == 0 {
+                return None;
+            }
+            let now = Instant::now();
+            if now >= *self.until.get_or_insert(now + PATIENCE) {
+                return None;
+            }
+            turns -= 1;
+            yield_now().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures::FutureExt as _;
+    use shoal_ports::{CallEvent, CallEventKind, CallEvents};
+    use shoal_protocol::Method;
+    use tokio::sync::mpsc;
+
+    use super::Gathering;
+
+    fn report() -> CallEventKind {
+        CallEventKind::Notification {
+            method: Method::Progress,
+            params: None,
+        }
+    }
+
+    fn channel() -> (mpsc::Sender<CallEvent>, CallEvents) {
+        let (sender, receiver) = mpsc::channel(8);
+        (sender, receiver.into())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_comes_within_a_turn_goes_along() {
+        let (sender, mut events) = channel();
+        let mut gathering = Gathering::begin(8);
+        gathering.took(&report());
+        let sending = tokio::spawn(async move {
+            let (sequence, kind) = (2, report());
+            sender.send(CallEvent { sequence, kind }).await.unwrap();
+            sender
+        });
+        let more = gathering.next(&mut events).await;
+        assert_eq!(more.flatten().map(|event| event.sequence), Some(2));
+        gathering.took(&report());
+        let sender = sending.await.unwrap();
+        assert!(gathering.next(&mut events).await.is_none(), "nothing came");
+        drop(sender);
+        assert!(matches!(gathering.next(&mut events).await, Some(None)));
+    }
+
+    #[tokio::test]
+    async fn what_somebody_waits_for_lets_nobody_else_run() {
+        let (_sender, mut events) = channel();
+        let mut gathering = Gathering::begin(8);
+        gathering.took(&report());
+        assert!(gathering.next(&mut events).now_or_never().is_none());
+        let retry = Duration::ZERO;
+        gathering.took(&CallEventKind::CloseStream { retry });
+        let next = gathering.next(&mut events).now_or_never();
+        assert!(matches!(next, Some(None)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn how_long_others_are_waited_for_is_bounded() {
+        let (sender, mut events) = channel();
+        let mut gathering = Gathering::begin(8);
+        gathering.took(&report());
+        assert!(gathering.next(&mut events).await.is_none());
+        tokio::time::advance(super::PATIENCE).await;
+        let sending = tokio::spawn(async move {
+            let (sequence, kind) = (2, report());
+            sender.send(CallEvent { sequence, kind }).await.unwrap();
+        });
+        let next = gathering.next(&mut events).now_or_never();
+        assert!(matches!(next, Some(None)), "it would have come in a turn");
+        sending.await.unwrap();
+        assert!(gathering.next(&mut events).await.flatten().is_some());
+    }
+
+    #[tokio::test]
+    async fn there_are_never_more_than_wanted() {
+        let (sender, mut events) = channel();
+        let (sequence, kind) = (2, report());
+        sender.send(CallEvent { sequence, kind }).await.unwrap();
+        let mut gathering = Gathering::begin(1);
+        gathering.took(&report());
+        assert!(gathering.next(&mut events).await.is_none());
+    }
+}
