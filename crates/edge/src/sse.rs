@@ -1,7 +1,8 @@
 //! Server-sent events, written only as fast as the client reads them.
 //!
 //! A stream's body is asked for the next frame when the connection can take one. Between the channel that
-//! feeds it, which is bounded, and the socket's buffer nothing is stored, and no task runs per stream.
+//! feeds it, which is bounded, and the socket's buffer nothing is stored, and no task runs per stream. What
+//! is ready together leaves in one piece.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -21,6 +22,9 @@ use crate::names;
 
 /// A comment: proxies see that the connection lives, clients ignore it.
 const KEEP_ALIVE: Bytes = Bytes::from_static(b":\n\n");
+/// Bytes from which on a piece takes no further frame. The last one may be as long as it likes, so that it
+/// need not be stored.
+const PIECE: usize = 16 * 1024;
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const NO_BUFFERING: HeaderValue = HeaderValue::from_static("no");
@@ -34,6 +38,7 @@ where
     let body = SseBody {
         frames,
         keep_alive: KeepAlive::new(keep_alive),
+        ended: false,
         _held: held,
     };
     let mut response = Response::new(Body::new(body));
@@ -101,7 +106,34 @@ fn put_on_one_line(text: &mut BytesMut, data: &[u8]) {
 struct SseBody<S, H> {
     frames: S,
     keep_alive: KeepAlive,
+    /// The frames have ended, in the poll that took the last of them.
+    ended: bool,
     _held: H,
+}
+
+impl<S, H> SseBody<S, H>
+where
+    S: Stream<Item = Bytes> + Unpin,
+{
+    /// Adds to `first` what else is ready.
+    fn piece(&mut self, first: Bytes, cx: &mut Context<'_>) -> Bytes {
+        measure(&first);
+        let mut piece = Piece::One(first);
+        while piece.has_room() {
+            match Pin::new(&mut self.frames).poll_next(cx) {
+                Poll::Ready(Some(frame)) => {
+                    measure(&frame);
+                    piece.add(&frame);
+                }
+                Poll::Ready(None) => {
+                    self.ended = true;
+                    break;
+                }
+                Poll::Pending => break,
+            }
+        }
+        piece.into_bytes()
+    }
 }
 
 impl<S, H> http_body::Body for SseBody<S, H>
@@ -116,20 +148,63 @@ where
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        let next = match Pin::new(&mut self.frames).poll_next(cx) {
-            Poll::Ready(next) => {
-                self.keep_alive.wrote();
-                next
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        let piece = match Pin::new(&mut self.frames).poll_next(cx) {
+            Poll::Ready(Some(first)) => self.piece(first, cx),
+            Poll::Ready(None) => {
+                self.ended = true;
+                return Poll::Ready(None);
             }
             Poll::Pending => {
                 ready!(self.keep_alive.poll(cx));
-                Some(KEEP_ALIVE)
+                measure(&KEEP_ALIVE);
+                return Poll::Ready(Some(Ok(Frame::data(KEEP_ALIVE))));
             }
         };
-        if let Some(frame) = &next {
-            measure(frame);
+        self.keep_alive.wrote();
+        Poll::Ready(Some(Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.ended
+    }
+}
+
+/// Frames that leave together. One alone is not copied.
+enum Piece {
+    One(Bytes),
+    Many(BytesMut),
+}
+
+impl Piece {
+    fn has_room(&self) -> bool {
+        let length = match self {
+            Self::One(frame) => frame.len(),
+            Self::Many(frames) => frames.len(),
+        };
+        length < PIECE
+    }
+
+    fn add(&mut self, frame: &Bytes) {
+        match self {
+            Self::One(first) => {
+                // Frames of one stream are much alike, and seldom only two.
+                let mut frames = BytesMut::with_capacity(first.len() + 4 * frame.len());
+                frames.put_slice(first);
+                frames.put_slice(frame);
+                *self = Self::Many(frames);
+            }
+            Self::Many(frames) => frames.put_slice(frame),
         }
-        Poll::Ready(next.map(|frame| Ok(Frame::data(frame))))
+    }
+
+    fn into_bytes(self) -> Bytes {
+        match self {
+            Self::One(frame) => frame,
+            Self::Many(frames) => frames.freeze(),
+        }
     }
 }
 
@@ -196,6 +271,12 @@ mod tests {
         (sender, frames)
     }
 
+    fn body_of(mut receiver: mpsc::Receiver<Bytes>) -> BodyDataStream {
+        let frames = futures::stream::poll_fn(move |cx| receiver.poll_recv(cx));
+        let response = super::response(frames, Duration::from_secs(15), ());
+        response.into_body().into_data_stream()
+    }
+
     async fn next(body: &mut BodyDataStream) -> Bytes {
         body.next().await.unwrap().unwrap()
     }
@@ -217,6 +298,39 @@ mod tests {
         assert_eq!(begin.elapsed(), Duration::from_secs(40));
         drop(sender);
         assert!(body.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn what_is_ready_together_leaves_in_one_piece() {
+        let (sender, receiver) = mpsc::channel(8);
+        let mut body = body_of(receiver);
+        for data in ["1", "2", "3"] {
+            sender.try_send(super::message(data.as_bytes())).unwrap();
+        }
+        assert_eq!(next(&mut body).await, "data: 1\n\ndata: 2\n\ndata: 3\n\n");
+        sender.try_send(super::message(b"4")).unwrap();
+        assert_eq!(next(&mut body).await, "data: 4\n\n");
+        sender.try_send(super::message(b"5")).unwrap();
+        drop(sender);
+        assert_eq!(next(&mut body).await, "data: 5\n\n");
+        assert!(body.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_piece_that_is_long_enough_takes_no_more() {
+        let (sender, receiver) = mpsc::channel(8);
+        let mut body = body_of(receiver);
+        let short = Bytes::from(vec![b'1'; super::PIECE / 2]);
+        let long = Bytes::from(vec![b'2'; 2 * super::PIECE]);
+        for frame in [&short, &long, &short, &short, &short, &long, &short] {
+            sender.try_send(frame.clone()).unwrap();
+        }
+        drop(sender);
+        let mut lengths = Vec::new();
+        while let Some(piece) = body.next().await {
+            lengths.push(piece.unwrap().len() * 2 / super::PIECE);
+        }
+        assert_eq!(lengths, [5, 2, 5, 1], "in halves of what is enough");
     }
 
     #[test]
