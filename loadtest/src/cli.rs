@@ -31,7 +31,9 @@ pub(crate) enum Command {
     /// Starts floor, peer and Shoal, drives them in turns, and prints one table.
     Table(Table),
     /// Drives Shoal with and without telemetry, and with its collector down, in turns, and prints one table.
-    Telemetry(Telemetry),
+    Telemetry(crate::features::Telemetry),
+    /// Drives Shoal with validation, authentication and telemetry off and on, in turns, and prints one table.
+    Features(crate::features::Features),
     /// Drops and resumes streams at random and checks that nothing is lost, repeated or out of order.
     Resume(Resume),
     /// Makes one HTML page of results, with plots; it needs nothing else to be looked at.
@@ -154,18 +156,6 @@ pub(crate) struct Table {
     /// Where the peers are installed [default: `peers` next to this program].
     #[arg(long)]
     pub(crate) peers_dir: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Telemetry {
-    #[command(flatten)]
-    pub(crate) turns: Turns,
-    /// The era to speak.
-    #[arg(long, value_enum, default_value_t = Mode::Legacy)]
-    pub(crate) mode: Mode,
-    /// Leave the cluster out, which needs `redis-server`.
-    #[arg(long)]
-    pub(crate) no_cluster: bool,
 }
 
 #[derive(Debug, Args)]

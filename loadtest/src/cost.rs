@@ -197,6 +197,7 @@ fn plan(
     drive::Plan {
         url: cluster.url.clone(),
         mode,
+        authorization: None,
         stateless: false,
         sessions,
         // All calls count here, the first ones too.

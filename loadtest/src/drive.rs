@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use http::HeaderValue;
 use tokio::task::JoinSet;
 
 use crate::mcp::Mode;
@@ -29,6 +30,8 @@ pub(crate) struct Plan {
     pub(crate) url: String,
     /// The era to speak.
     pub(crate) mode: Mode,
+    /// The `Authorization` header of every request, where the server asks for one.
+    pub(crate) authorization: Option<HeaderValue>,
     /// Insists that the server keeps no legacy session.
     pub(crate) stateless: bool,
     /// Sessions that call at the same time, each on its own connection.
@@ -69,7 +72,8 @@ pub(crate) struct Call {
 /// Where the first sessions cannot be opened or the server's processes cannot be read. Calls that fail
 /// later, and wrong answers, are counted in the report.
 pub(crate) async fn run(plan: &Plan, progress: impl Fn(&str)) -> anyhow::Result<RunReport> {
-    let target = Target::resolve(&plan.url).await?;
+    let mut target = Target::resolve(&plan.url).await?;
+    target.authorization.clone_from(&plan.authorization);
     let tally = Arc::new(Tally::default());
     let sessions = session::open_all(plan, &target, &tally).await?;
     let mut running = JoinSet::new();

@@ -7,6 +7,7 @@ mod cost;
 mod drive;
 mod failover;
 mod failure;
+mod features;
 mod files;
 mod findings;
 mod idle;
@@ -25,7 +26,6 @@ mod simulate;
 mod soak;
 mod table;
 mod target;
-mod telemetry;
 
 use std::process::ExitCode;
 
@@ -66,7 +66,8 @@ fn execute(command: Command) -> anyhow::Result<bool> {
             Ok(true)
         }
         Command::Table(arguments) => table(arguments),
-        Command::Telemetry(arguments) => telemetry(arguments),
+        Command::Telemetry(arguments) => features::telemetry(arguments),
+        Command::Features(arguments) => features::execute(arguments),
         Command::Resume(arguments) => resume(arguments),
         Command::Report(arguments) => {
             say(&result::report(&arguments)?);
@@ -117,6 +118,7 @@ fn run(arguments: cli::Run) -> anyhow::Result<bool> {
     let plan = drive::Plan {
         url: arguments.url,
         mode: arguments.mode,
+        authorization: None,
         stateless: arguments.legacy_stateless,
         sessions: arguments.sessions,
         warmup: arguments.warmup,
@@ -172,33 +174,6 @@ fn table(table: cli::Table) -> anyhow::Result<bool> {
         report::write_json(path, &table)?;
     }
     Ok(table.is_correct())
-}
-
-/// True where every call of every case was answered rightly, whatever it cost.
-fn telemetry(arguments: cli::Telemetry) -> anyhow::Result<bool> {
-    let turns = arguments.turns;
-    ensure!(
-        turns.rounds > 1,
-        "at least two rounds are needed: what they differ by is the noise that differences are judged by"
-    );
-    let shoal = turns.shoal.or_else(table::sibling_shoal);
-    let cores = pinned()?;
-    let options = telemetry::Options {
-        shoal: shoal.context("no shoal binary next to this program; name one with --shoal")?,
-        mode: arguments.mode,
-        cluster: !arguments.no_cluster,
-        sessions: turns.sessions,
-        warmup: turns.warmup,
-        duration: std::time::Duration::from_secs(turns.seconds),
-        rounds: turns.rounds,
-        cores,
-    };
-    let comparison = runtime(Some(1))?.block_on(telemetry::run(&options, progress))?;
-    say(&comparison);
-    if let Some(path) = &turns.json {
-        report::write_json(path, &comparison)?;
-    }
-    Ok(comparison.is_correct())
 }
 
 /// Measures, checks what was answered, and prints the costs.

@@ -49,6 +49,9 @@ fn post_headers(target: &Target, version: &'static str) -> HeaderMap {
     headers.insert(header::CONTENT_TYPE, JSON);
     headers.insert(header::ACCEPT, ACCEPT_BOTH);
     headers.insert(PROTOCOL_VERSION, HeaderValue::from_static(version));
+    if let Some(authorization) = &target.authorization {
+        headers.insert(header::AUTHORIZATION, authorization.clone());
+    }
     headers
 }
 

@@ -15,6 +15,8 @@ pub(crate) struct Target {
     pub(crate) host: HeaderValue,
     /// The request target (path and query).
     pub(crate) path: Uri,
+    /// The `Authorization` header of every request, where the server asks for one.
+    pub(crate) authorization: Option<HeaderValue>,
 }
 
 impl Target {
@@ -51,6 +53,7 @@ impl Target {
             host: HeaderValue::from_str(authority.as_str())
                 .context("host is not a header value")?,
             path: Uri::from_str(path).context("path is not a request target")?,
+            authorization: None,
         })
     }
 }

@@ -105,6 +105,7 @@ fn plan(options: &Payload, size: usize, mode: Mode, server: &Server) -> Plan {
     Plan {
         url,
         mode,
+        authorization: None,
         stateless: false,
         sessions: options.sessions,
         warmup: options.warmup,

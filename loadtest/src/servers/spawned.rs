@@ -84,7 +84,20 @@ impl Spawned {
         core: Option<usize>,
         environment: &Environment,
     ) -> anyhow::Result<Self> {
-        let mut command = Command::new(program);
+        Self::shoal_by(Command::new(program), core, environment)
+    }
+
+    /// The same by a command that lacks only Shoal's arguments, such as a profiler with the binary's name.
+    ///
+    /// # Errors
+    ///
+    /// Where it does not start.
+    pub(crate) fn shoal_by(
+        mut command: Command,
+        core: Option<usize>,
+        environment: &Environment,
+    ) -> anyhow::Result<Self> {
+        let program = PathBuf::from(command.get_program());
         command
             .args(["serve", "--demo", "--listen", "127.0.0.1:0"])
             .args(["--admin", "127.0.0.1:0"])

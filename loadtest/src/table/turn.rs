@@ -71,6 +71,7 @@ async fn measure(case: &Case, options: &Options, progress: impl Fn(&str)) -> any
     let plan = Plan {
         url: server.url().to_owned(),
         mode: case.mode,
+        authorization: None,
         stateless: false,
         sessions: options.sessions,
         warmup: options.warmup,

@@ -57,7 +57,7 @@ struct Change {
 /// Judges each row that is to be, where the row that it is compared with is there too.
 pub(super) fn judge(rows: &[Row]) -> Vec<Judgement> {
     let beside = |row: &Row, part| {
-        let mut same = rows.iter().filter(|it| it.deployment == row.deployment);
+        let mut same = rows.iter().filter(|it| it.is_beside(row));
         same.find(|it| it.part == part)
     };
     let judged = rows.iter().filter_map(|row| {

@@ -1,10 +1,12 @@
 //! The promises, judged over made-up rows.
 
 use super::{Verdict, judge};
+use crate::features::case::{Case, Part};
+use crate::features::cases;
+use crate::features::row::rows;
+use crate::features::turn::{Spans, Turn};
+use crate::mcp::Mode;
 use crate::report::RunReport;
-use crate::telemetry::case::{CASES, Case, Part};
-use crate::telemetry::row::rows;
-use crate::telemetry::turn::{Spans, Turn};
 
 /// One round: CPU time a call, calls a second, and p99.
 type Round = (f64, f64, f64);
@@ -23,15 +25,16 @@ fn turn((cpu_us, calls_per_s, p99_us): Round) -> Turn {
 
 /// The verdict on the first case that is `part`, where it has `its` rounds, and the others [`ROUND`].
 fn verdict(part: Part, its: &[Round], others: &[Round]) -> Verdict {
-    let case = CASES.iter().find(|case| case.part == part).unwrap();
+    let cases = cases::telemetry(Mode::Legacy, true);
+    let case = cases.iter().find(|case| case.part == part).unwrap();
     let rounds = |it: &Case| match it.name == case.name {
         true => its,
         false => others,
     };
-    let turns: Vec<Vec<Turn>> = (CASES.iter())
+    let turns: Vec<Vec<Turn>> = (cases.iter())
         .map(|case| rounds(case).iter().copied().map(turn).collect())
         .collect();
-    let judgements = judge(&rows(&turns));
+    let judgements = judge(&rows(&cases, &turns));
     let judged = judgements.iter().find(|it| it.case == case.name);
     judged.unwrap().verdict
 }
@@ -93,13 +96,14 @@ fn rounds_that_lie_far_apart_show_a_disaster_but_no_peace() {
 
 #[test]
 fn what_it_would_be_compared_with_must_be_there() {
-    let turns: Vec<Vec<Turn>> = (CASES.iter())
+    let cases = cases::telemetry(Mode::Legacy, true);
+    let turns: Vec<Vec<Turn>> = (cases.iter())
         .map(|case| match case.part {
             Part::Off => Vec::new(),
             _ => vec![turn(ROUND); 2],
         })
         .collect();
-    let judgements = judge(&rows(&turns));
+    let judgements = judge(&rows(&cases, &turns));
     let judged: Vec<_> = judgements.iter().map(|it| it.case).collect();
     assert_eq!(judged, ["10 %, collector stopped", "10 %, collector hangs"]);
 }

@@ -4,22 +4,26 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::case::{CASES, Deployment, Part};
+use super::case::{Case, Deployment, Part};
 use super::turn::Turn;
+use crate::mcp::Mode;
 use crate::report::{RunReport, median};
 
 /// One case: medians over all rounds, and the rounds.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Row {
     pub(super) case: &'static str,
+    pub(super) mode: Mode,
     pub(super) deployment: Deployment,
     #[serde(skip)]
     pub(super) part: Part,
     /// User and system time of the server.
     pub(super) cpu_us_per_call: Measured,
-    /// How many times the CPU time without telemetry in the same round, as a slow minute of the machine falls on
-    /// both; `None` without that row.
+    /// How many times the CPU time of the row without anything in the same round, as a slow minute of the machine
+    /// falls on both; `None` without that row.
     pub(super) times_off: Option<Measured>,
+    /// How much more CPU time than that row in the same round: the median of all rounds.
+    pub(super) more_us: Option<f64>,
     pub(super) p50_us: Measured,
     pub(super) p99_us: Measured,
     pub(super) calls_per_s: Measured,
@@ -56,9 +60,16 @@ impl Measured {
     }
 }
 
-/// The rows of what was measured; `turns` has the rounds of each of [`CASES`], none for a case left out.
-pub(super) fn rows(turns: &[Vec<Turn>]) -> Vec<Row> {
-    let measured = CASES
+impl Row {
+    /// Whether the two differ in nothing but what is on.
+    pub(super) fn is_beside(&self, other: &Self) -> bool {
+        (self.mode, self.deployment) == (other.mode, other.deployment)
+    }
+}
+
+/// The rows of what was measured; `turns` has the rounds of each of `cases`, none for a case left out.
+pub(super) fn rows(cases: &[Case], turns: &[Vec<Turn>]) -> Vec<Row> {
+    let measured = cases
         .iter()
         .zip(turns)
         .filter(|(_, turns)| !turns.is_empty());
@@ -68,10 +79,12 @@ pub(super) fn rows(turns: &[Vec<Turn>]) -> Vec<Row> {
             let of = |figure: fn(&RunReport) -> f64| Measured::of(reports().map(figure).collect());
             Row {
                 case: case.name,
+                mode: case.mode,
                 deployment: case.deployment,
                 part: case.part,
                 cpu_us_per_call: of(RunReport::cpu_us_per_call),
                 times_off: None,
+                more_us: None,
                 p50_us: of(|report| report.latency.p50_us),
                 p99_us: of(|report| report.latency.p99_us),
                 calls_per_s: of(|report| report.calls_per_s),
@@ -86,20 +99,23 @@ pub(super) fn rows(turns: &[Vec<Turn>]) -> Vec<Row> {
             }
         })
         .collect();
-    let off: Vec<(Deployment, Vec<f64>)> = rows
+    let off: Vec<Row> = rows
         .iter()
         .filter(|row| row.part == Part::Off)
-        .map(|row| (row.deployment, row.cpu_us_per_call.rounds.clone()))
+        .cloned()
         .collect();
     for row in &mut rows {
-        let off = off
-            .iter()
-            .find(|(deployment, _)| *deployment == row.deployment);
-        let cpu_us = &row.cpu_us_per_call.rounds;
-        row.times_off = off.map(|(_, off)| {
-            let ratios = cpu_us.iter().zip(off).map(|(with, without)| with / without);
-            Measured::of(ratios.collect())
-        });
+        let Some(off) = off.iter().find(|off| off.is_beside(row)) else {
+            continue;
+        };
+        let pairs = || {
+            let with = row.cpu_us_per_call.rounds.iter();
+            with.zip(&off.cpu_us_per_call.rounds)
+        };
+        let times = pairs().map(|(with, without)| with / without).collect();
+        let more_us = median(pairs().map(|(with, without)| with - without));
+        row.times_off = Some(Measured::of(times));
+        row.more_us = Some(more_us);
     }
     rows
 }
@@ -108,11 +124,13 @@ pub(super) fn rows(turns: &[Vec<Turn>]) -> Vec<Row> {
 pub(super) fn write_rows(out: &mut fmt::Formatter<'_>, rows: &[Row]) -> fmt::Result {
     writeln!(
         out,
-        "{:<24} {:>11} {:>6} {:>6} {:>8} {:>8} {:>6} {:>9} {:>6} {:>9} {:>9}",
+        "{:<6} {:<24} {:>11} {:>6} {:>6} {:>8} {:>8} {:>8} {:>6} {:>9} {:>6} {:>9} {:>9}",
+        "era",
         "case",
         "CPU µs/call",
         "±",
         "× off",
+        "+ µs",
         "p50 µs",
         "p99 µs",
         "±",
@@ -124,13 +142,16 @@ pub(super) fn write_rows(out: &mut fmt::Formatter<'_>, rows: &[Row]) -> fmt::Res
     for row in rows {
         writeln!(
             out,
-            "{:<24} {:>11.2} {:>6} {:>6} {:>8.0} {:>8.0} {:>6} {:>9.0} {:>6} {:>9} {:>9}",
+            "{:<6} {:<24} {:>11.2} {:>6} {:>6} {:>8} {:>8.0} {:>8.0} {:>6} {:>9.0} {:>6} {:>9} {:>9}",
+            row.mode.name(),
             row.case,
             row.cpu_us_per_call.median,
             percent(row.cpu_us_per_call.noise),
             row.times_off
                 .as_ref()
                 .map_or("-".to_owned(), |times| format!("{:.2}", times.median)),
+            row.more_us
+                .map_or("-".to_owned(), |more| format!("{more:.2}")),
             row.p50_us.median,
             row.p99_us.median,
             percent(row.p99_us.noise),

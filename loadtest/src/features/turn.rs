@@ -8,6 +8,8 @@ use anyhow::{Context, ensure};
 
 use super::Options;
 use super::case::{Case, Deployment};
+use super::proof;
+use super::token::Token;
 use crate::drive::{self, Call, Plan};
 use crate::report::RunReport;
 use crate::servers::cluster::Cluster;
@@ -38,16 +40,16 @@ pub(super) struct Spans {
 ///
 /// # Errors
 ///
-/// Where the server does not start or its sessions cannot be opened, where its metrics cannot be read, and where
-/// spans should have come and none did: then it is not the case that was asked for.
+/// Where the server does not start or its sessions cannot be opened, where its metrics cannot be read, and where it does
+/// not do what the case is about, so that spans should have come and none did, for example.
 pub(super) async fn turn(
     case: &Case,
-    shoal: &Path,
     options: &Options,
     progress: impl Fn(&str),
 ) -> anyhow::Result<Turn> {
     let cores = options.cores;
-    let collector = match &case.traces {
+    let token = (case.features.tokens > 0).then(Token::new);
+    let collector = match &case.features.traces {
         Some(traces) => Some(Collector::start(
             traces.collector,
             cores.map(|cores| cores.collector),
@@ -57,13 +59,16 @@ pub(super) async fn turn(
     let endpoint = collector
         .as_ref()
         .map(|collector| collector.endpoint.as_str());
-    let environment = case.environment(endpoint);
+    let environment = case.environment(endpoint, token.as_ref());
     let core = cores.map(|cores| cores.server);
-    let server = Running::start(case.deployment, shoal, core, &environment)?;
-    let admin = server.admin().filter(|_| case.metrics).map(str::to_owned);
+    let server = Running::start(case.deployment, &options.shoal, core, &environment)?;
+    proof::of(case, server.url(), server.admin(), token.as_ref()).await?;
+    let metered = server.admin().filter(|_| case.features.metrics);
+    let admin = metered.map(str::to_owned);
     let plan = Plan {
         url: server.url().to_owned(),
-        mode: options.mode,
+        mode: case.mode,
+        authorization: token.as_ref().map(Token::header),
         stateless: false,
         sessions: options.sessions,
         warmup: options.warmup,
@@ -90,7 +95,7 @@ pub(super) async fn turn(
         Some(admin) => Some(lost_spans(&metrics(admin).await?)),
         None => None,
     };
-    let answers = (case.traces).is_some_and(|traces| traces.collector == Conduct::Answers);
+    let answers = (case.features.traces).is_some_and(|traces| traces.collector == Conduct::Answers);
     ensure!(
         !answers || received > 0,
         "no span reached the collector; measure for longer (--seconds)"
@@ -151,7 +156,12 @@ async fn read_metrics(admin: &str) -> anyhow::Result<Infallible> {
     }
 }
 
-async fn metrics(admin: String) -> anyhow::Result<String> {
+/// The text at `/metrics`.
+///
+/// # Errors
+///
+/// Where there is none.
+pub(super) async fn metrics(admin: String) -> anyhow::Result<String> {
     // On a thread of its own: calls go on meanwhile.
     tokio::task::spawn_blocking(move || get(&admin, "/metrics"))
         .await

@@ -1,0 +1,214 @@
+//! What features cost: the same calls without any, with one after the other, and with all of them; of telemetry, also
+//! with its collector down.
+//!
+//! As in the table of servers, every case of every round gets a server process of its own, and the cases take turns.
+
+mod arguments;
+mod case;
+mod cases;
+mod instructions;
+mod proof;
+mod row;
+mod token;
+mod turn;
+mod verdict;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use serde::Serialize;
+
+use crate::affinity::Cores;
+use crate::cli::Turns;
+use crate::report;
+use crate::servers::spawned::shoal_binary;
+pub(crate) use arguments::{Features, Telemetry};
+use case::Case;
+use row::Row;
+use turn::Turn;
+use verdict::Judgement;
+
+/// What to compare, and how.
+#[derive(Debug, Clone)]
+struct Options {
+    cases: Vec<Case>,
+    /// The Shoal binary.
+    shoal: PathBuf,
+    /// Sessions that call at the same time.
+    sessions: usize,
+    /// Time under load before measuring.
+    warmup: Duration,
+    /// Time measured, for each case in each round.
+    duration: Duration,
+    /// How often each case has its turn.
+    rounds: usize,
+    /// Where servers, generator and collector run; `None` leaves it to the system.
+    cores: Option<Cores>,
+}
+
+/// The finished comparison.
+#[derive(Debug, Serialize)]
+struct Comparison {
+    /// Sessions that called at the same time.
+    sessions: usize,
+    /// Time measured for each case in each round, in seconds.
+    seconds: f64,
+    /// How often each case had its turn.
+    rounds: usize,
+    /// True where servers and generator each had a core of their own.
+    pinned: bool,
+    /// True where the collector had one too.
+    collector_apart: bool,
+    rows: Vec<Row>,
+    judgements: Vec<Judgement>,
+}
+
+impl Comparison {
+    /// True where no server gave a wrong answer and no call failed.
+    fn is_correct(&self) -> bool {
+        self.rows
+            .iter()
+            .all(|row| row.wrong == 0 && row.failed == 0)
+    }
+}
+
+/// Measures what each feature adds; true where every call was answered rightly, whatever it cost.
+///
+/// # Errors
+///
+/// Where a server does not start, its sessions cannot be opened, or it does not do what its case is about.
+pub(crate) fn execute(arguments: Features) -> anyhow::Result<bool> {
+    let cases = arguments.cases()?;
+    if !arguments.instructions {
+        return compare(cases, arguments.turns);
+    }
+    let shoal = shoal_binary(arguments.turns.shoal.as_deref())?;
+    let counting = instructions::count(&cases, &shoal, crate::progress);
+    let counts = crate::runtime(Some(1))?.block_on(counting)?;
+    crate::say(&counts);
+    if let Some(path) = &arguments.turns.json {
+        report::write_json(path, &counts)?;
+    }
+    Ok(true)
+}
+
+/// The same for telemetry alone.
+///
+/// # Errors
+///
+/// As [`execute`].
+pub(crate) fn telemetry(arguments: Telemetry) -> anyhow::Result<bool> {
+    let cases = arguments.cases();
+    compare(cases, arguments.turns)
+}
+
+fn compare(cases: Vec<Case>, turns: Turns) -> anyhow::Result<bool> {
+    ensure!(
+        turns.rounds > 1,
+        "at least two rounds are needed: what they differ by is the noise that differences are judged by"
+    );
+    let options = Options {
+        cases,
+        shoal: shoal_binary(turns.shoal.as_deref())?,
+        sessions: turns.sessions,
+        warmup: turns.warmup,
+        duration: Duration::from_secs(turns.seconds),
+        rounds: turns.rounds,
+        cores: crate::pinned()?,
+    };
+    let comparison = crate::runtime(Some(1))?.block_on(run(&options, crate::progress))?;
+    crate::say(&comparison);
+    if let Some(path) = &turns.json {
+        report::write_json(path, &comparison)?;
+    }
+    Ok(comparison.is_correct())
+}
+
+/// Runs every case in every round.
+async fn run(options: &Options, progress: impl Fn(&str)) -> anyhow::Result<Comparison> {
+    let cases = &options.cases;
+    let mut turns: Vec<Vec<Turn>> = vec![Vec::new(); cases.len()];
+    for round in 1..=options.rounds {
+        for index in order(round, cases.len()) {
+            let case = &cases[index];
+            let name = format!("{} {}", case.mode.name(), case.name);
+            let progress = |line: &str| {
+                progress(&format!("round {round}/{} {name}: {line}", options.rounds));
+            };
+            let turn = turn::turn(case, options, progress).await;
+            turns[index].push(turn.with_context(|| format!("case {name}"))?);
+        }
+    }
+    let rows = row::rows(cases, &turns);
+    let cores = options.cores;
+    Ok(Comparison {
+        sessions: options.sessions,
+        seconds: options.duration.as_secs_f64(),
+        rounds: options.rounds,
+        pinned: cores.is_some(),
+        collector_apart: cores.is_some_and(|cores| cores.collector != cores.generator),
+        judgements: verdict::judge(&rows),
+        rows,
+    })
+}
+
+/// The turns of so many `cases` in a round: each round begins with another, or what comes first would always meet the
+/// machine at rest.
+fn order(round: usize, cases: usize) -> impl Iterator<Item = usize> {
+    let first = round * cases / 2 + round / 2;
+    (first..first + cases).map(move |turn| turn % cases)
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let placed = match (self.pinned, self.collector_apart) {
+            (true, true) => "server, generator and collector on a core each",
+            (true, false) => "server on one core, generator and collector on another",
+            (false, _) => "not pinned",
+        };
+        writeln!(
+            out,
+            "echo of 32 bytes, {} sessions, {} s a case, median of {} rounds, {placed}",
+            self.sessions, self.seconds, self.rounds,
+        )?;
+        writeln!(out)?;
+        row::write_rows(out, &self.rows)?;
+        report::write_disturbance(out, self.rows.iter().map(|row| row.other_cores))?;
+        for row in &self.rows {
+            for example in &row.examples {
+                writeln!(out, "{} {}: {example}", row.mode.name(), row.case)?;
+            }
+        }
+        let mut judgements = self.judgements.iter();
+        if let Some(first) = judgements.next() {
+            write!(out, "{first}")?;
+        }
+        for judgement in judgements {
+            write!(out, "\n{judgement}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::order;
+
+    #[test]
+    fn every_round_has_every_case_and_begins_with_another() {
+        for count in [6, 7, 8, 14] {
+            let rounds: Vec<Vec<usize>> =
+                (1..=4).map(|round| order(round, count).collect()).collect();
+            for round in &rounds {
+                let cases: HashSet<usize> = round.iter().copied().collect();
+                assert_eq!((round.len(), cases.len()), (count, count));
+            }
+            let first: HashSet<usize> = rounds.iter().map(|round| round[0]).collect();
+            assert_eq!(first.len(), rounds.len(), "{count} cases");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The cases of both commands, in the order of their turns.
+
+use super::case::{Case, Deployment, Features, Part, Traces};
+use crate::mcp::Mode;
+use crate::servers::collector::Conduct;
+
+/// Nothing that can be left out.
+const BARE: Features = Features {
+    validation: false,
+    tokens: 0,
+    metrics: false,
+    traces: None,
+};
+
+/// As Shoal comes, without telemetry.
+const WITHOUT_TELEMETRY: Features = Features {
+    validation: true,
+    ..BARE
+};
+
+/// Tokens of a set-up that has more of them than is usual.
+const MANY_TOKENS: usize = 1000;
+
+/// The share of the calls that is traced in operation.
+const OPERATED: f64 = 0.1;
+
+/// What `loadtest telemetry` compares, in the era `mode`.
+pub(super) fn telemetry(mode: Mode, with_cluster: bool) -> Vec<Case> {
+    let of = |deployment, name, part, features| Case {
+        name,
+        mode,
+        deployment,
+        part,
+        features,
+    };
+    let one = |name, part, features| of(Deployment::OneProcess, name, part, features);
+    let cluster = |name, part, features| of(Deployment::Cluster, name, part, features);
+    let mut cases = vec![
+        one("off", Part::Off, WITHOUT_TELEMETRY),
+        one("metrics", Part::Shown, metrics(WITHOUT_TELEMETRY)),
+        one(
+            "traces 10 %",
+            Part::Sampled,
+            traces(OPERATED, Conduct::Answers),
+        ),
+        one("traces 100 %", Part::Shown, traces(1.0, Conduct::Answers)),
+        one(
+            "10 %, collector stopped",
+            Part::Outage,
+            traces(OPERATED, Conduct::Refuses),
+        ),
+        one(
+            "10 %, collector hangs",
+            Part::Outage,
+            traces(OPERATED, Conduct::Hangs),
+        ),
+    ];
+    if with_cluster {
+        cases.extend([
+            cluster("cluster off", Part::Off, WITHOUT_TELEMETRY),
+            cluster(
+                "cluster traces 10 %",
+                Part::Sampled,
+                traces(OPERATED, Conduct::Answers),
+            ),
+        ]);
+    }
+    cases
+}
+
+/// What `loadtest features` compares, in each of `modes`: one thing on at a time, then all.
+pub(super) fn features(modes: &[Mode]) -> Vec<Case> {
+    let tokens = |tokens| Features { tokens, ..BARE };
+    let rows = [
+        ("off", BARE),
+        ("validation", WITHOUT_TELEMETRY),
+        ("authentication", tokens(1)),
+        ("one of 1000 tokens", tokens(MANY_TOKENS)),
+        ("metrics", metrics(BARE)),
+        (
+            "traces 10 %",
+            Features {
+                validation: false,
+                ..traces(OPERATED, Conduct::Answers)
+            },
+        ),
+        (
+            "all",
+            Features {
+                tokens: 1,
+                ..traces(OPERATED, Conduct::Answers)
+            },
+        ),
+    ];
+    let of = |mode| {
+        rows.map(|(name, features)| Case {
+            name,
+            mode,
+            deployment: Deployment::OneProcess,
+            part: if name == "off" {
+                Part::Off
+            } else {
+                Part::Shown
+            },
+            features,
+        })
+    };
+    modes.iter().flat_map(|mode| of(*mode)).collect()
+}
+
+/// `features` and metrics.
+fn metrics(features: Features) -> Features {
+    Features {
+        metrics: true,
+        ..features
+    }
+}
+
+/// As Shoal comes, with metrics and this share of the traces.
+fn traces(ratio: f64, collector: Conduct) -> Features {
+    Features {
+        traces: Some(Traces { ratio, collector }),
+        ..metrics(WITHOUT_TELEMETRY)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::{Part, features, telemetry};
+    use crate::mcp::Mode;
+
+    #[test]
+    fn every_case_has_one_beside_it_that_it_is_compared_with() {
+        let both = [Mode::Legacy, Mode::Modern];
+        for cases in [
+            telemetry(Mode::Legacy, true),
+            telemetry(Mode::Modern, false),
+            features(&both),
+        ] {
+            for case in &cases {
+                let is_beside = |it: &&super::Case| {
+                    it.part == Part::Off && (it.mode, it.deployment) == (case.mode, case.deployment)
+                };
+                assert_eq!(cases.iter().filter(is_beside).count(), 1, "{}", case.name);
+            }
+        }
+        assert_eq!(features(&both).len(), 2 * features(&both[..1]).len());
+    }
+
+    #[test]
+    fn no_two_cases_of_an_era_have_the_same_name() {
+        for cases in [telemetry(Mode::Legacy, true), features(&[Mode::Legacy])] {
+            let names: HashSet<&str> = cases.iter().map(|case| case.name).collect();
+            assert_eq!(names.len(), cases.len());
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The instructions of a call, counted by callgrind: the same in every run to about one in a hundred, however busy the
+//! machine is.
+//!
+//! What the kernel does is not counted, and one client calls at a time, so each call wakes the server up by itself.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use serde::Serialize;
+
+use super::case::{Case, Part};
+use super::proof;
+use super::token::Token;
+use crate::connection::Goodbye;
+use crate::drive;
+use crate::mcp::client::Client;
+use crate::mcp::{Mode, tools};
+use crate::servers::collector::Collector;
+use crate::servers::spawned::Spawned;
+use crate::target::Target;
+
+/// Calls that come first: what a server does once is no call's.
+const WARM_UP: u64 = 300;
+
+/// Calls that are counted.
+const CALLS: u64 = 1000;
+
+/// How long after the last call the last spans have left.
+const EXPORT: Duration = Duration::from_secs(5);
+
+const TEXT_BYTES: usize = 32;
+
+/// The finished count.
+#[derive(Debug, Serialize)]
+pub(super) struct Counts {
+    /// Calls of each case.
+    calls: u64,
+    rows: Vec<Counted>,
+}
+
+#[derive(Debug, Serialize)]
+struct Counted {
+    case: &'static str,
+    mode: Mode,
+    #[serde(skip)]
+    part: Part,
+    instructions_per_call: u64,
+    /// Above the case with nothing on; `None` without that.
+    more: Option<i64>,
+    times_off: Option<f64>,
+}
+
+/// Counts each of `cases`, which are all of one process.
+///
+/// # Errors
+///
+/// Where valgrind is missing, the server does not start or does not do what a case is about, and where a call is not
+/// answered rightly.
+pub(super) async fn count(
+    cases: &[Case],
+    shoal: &Path,
+    progress: impl Fn(&str),
+) -> anyhow::Result<Counts> {
+    let directory = Directory::new()?;
+    let mut rows: Vec<Counted> = Vec::new();
+    for case in cases {
+        progress(&format!("{} {}", case.mode.name(), case.name));
+        let instructions = of(case, shoal, &directory.0).await;
+        let instructions =
+            instructions.with_context(|| format!("case {} {}", case.mode.name(), case.name))?;
+        let is_off = |row: &&Counted| row.part == Part::Off && row.mode == case.mode;
+        let off = match case.part {
+            Part::Off => Some(instructions),
+            _ => (rows.iter().find(is_off)).map(|off| off.instructions_per_call),
+        };
+        rows.push(Counted {
+            case: case.name,
+            mode: case.mode,
+            part: case.part,
+            instructions_per_call: instructions,
+            more: off.map(|off| instructions.cast_signed() - off.cast_signed()),
+            times_off: off.map(|off| instructions as f64 / off as f64),
+        });
+    }
+    Ok(Counts { calls: CALLS, rows })
+}
+
+/// The instructions of one call of `case`.
+async fn of(case: &Case, shoal: &Path, directory: &Path) -> anyhow::Result<u64> {
+    let token = (case.features.tokens > 0).then(Token::new);
+    let collector = match &case.features.traces {
+        Some(traces) => Some(Collector::start(traces.collector, None)?),
+        None => None,
+    };
+    let endpoint = collector.as_ref().map(|it| it.endpoint.as_str());
+    let environment = case.environment(endpoint, token.as_ref());
+    let profile = directory.join("profile");
+    let mut output = OsString::from("--callgrind-out-file=");
+    output.push(&profile);
+    let mut command = Command::new("valgrind");
+    command
+        .args(["--quiet", "--tool=callgrind"])
+        .args([output.as_os_str(), shoal.as_os_str()]);
+    let server = Spawned::shoal_by(command, None, &environment)?;
+    proof::of(case, &server.url, Some(&server.admin), token.as_ref()).await?;
+    let mut target = Target::resolve(&server.url).await?;
+    target.authorization = token.as_ref().map(Token::header);
+    let mut client = Client::open(&target, case.mode, Goodbye::Finish).await?;
+    for call in 0..WARM_UP {
+        tools::echo(&mut client, "echo", &drive::text(0, call, TEXT_BYTES)).await?;
+    }
+    control("--zero", server.pid()).await?;
+    for call in WARM_UP..WARM_UP + CALLS {
+        tools::echo(&mut client, "echo", &drive::text(0, call, TEXT_BYTES)).await?;
+    }
+    if collector.is_some() {
+        tokio::time::sleep(EXPORT).await;
+    }
+    control("--dump", server.pid()).await?;
+    drop(server);
+    let dump = directory.join("profile.1");
+    let text = std::fs::read_to_string(&dump)
+        .with_context(|| format!("callgrind wrote no {}", dump.display()))?;
+    std::fs::remove_file(&dump)?;
+    let counted = counted(&text).context("callgrind counted nothing")?;
+    Ok(counted / CALLS)
+}
+
+/// The sum at the end of a callgrind profile.
+fn counted(profile: &str) -> Option<u64> {
+    let total = profile
+        .lines()
+        .find_map(|line| line.strip_prefix("totals: "));
+    total?.trim().parse().ok().filter(|total| *total > 0)
+}
+
+/// Tells the callgrind that process `pid` runs under to begin anew, or to write down what it has.
+async fn control(command: &str, pid: u32) -> anyhow::Result<()> {
+    let mut control = Command::new("callgrind_control");
+    control
+        .args([command, &pid.to_string()])
+        .stdout(Stdio::null());
+    // It blocks until the server has done so.
+    let ran = tokio::task::spawn_blocking(move || control.output()).await?;
+    let ran = ran.context("could not start callgrind_control, which comes with valgrind")?;
+    ensure!(
+        ran.status.success(),
+        "callgrind_control {command}: {}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
+    Ok(())
+}
+
+/// A directory for profiles, which goes with the value.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new() -> anyhow::Result<Self> {
+        let path = std::env::temp_dir().join(format!("loadtest-features-{}", std::process::id()));
+        std::fs::create_dir_all(&path)
+            .with_context(|| format!("could not make {}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // What is left is in the system's directory for what may be removed.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            out,
+            "echo of {TEXT_BYTES} bytes, one client, instructions of a call by callgrind, mean of {} calls",
+            self.calls
+        )?;
+        write!(
+            out,
+            "\n{:<6} {:<24} {:>12} {:>9} {:>6}",
+            "era", "case", "instructions", "more", "× off"
+        )?;
+        for row in &self.rows {
+            write!(
+                out,
+                "\n{:<6} {:<24} {:>12} {:>9} {:>6}",
+                row.mode.name(),
+                row.case,
+                row.instructions_per_call,
+                row.more.map_or("-".to_owned(), |more| more.to_string()),
+                row.times_off
+                    .map_or("-".to_owned(), |times| format!("{times:.2}")),
+            )?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counted;
+
+    #[test]
+    fn a_profile_ends_with_its_sum() {
+        let profile = "events: Ir\nsummary: 96692577\nfn=(1) main\n1 7\n\ntotals: 96693289\n";
+        assert_eq!(counted(profile), Some(96_693_289));
+        assert_eq!(counted("events: Ir\nsummary: 0\n"), None);
+        assert_eq!(counted("totals: 0\n"), None);
+    }
+}

@@ -1,0 +1,81 @@
+//! That a server does what its case is about: otherwise the case would measure nothing.
+
+use anyhow::{Context, bail, ensure};
+use http::HeaderValue;
+
+use super::case::Case;
+use super::token::Token;
+use super::turn;
+use crate::connection::Goodbye;
+use crate::failure::Failure;
+use crate::mcp::Mode;
+use crate::mcp::client::Client;
+use crate::target::Target;
+
+/// Arguments that the schema of `echo` does not allow.
+const WRONG_ARGUMENTS: &str = r#""name":"echo","arguments":{"text":7}"#;
+
+/// What Shoal says of them; without validation the tool refuses them in words of its own.
+const REFUSED_BY_SHOAL: &str = "Invalid arguments for tool";
+
+/// Checks the server at `url`; `admin` is its admin port, where it is a single process.
+///
+/// # Errors
+///
+/// Where something is not on that should be, or the other way round.
+pub(super) async fn of(
+    case: &Case,
+    url: &str,
+    admin: Option<&str>,
+    token: Option<&Token>,
+) -> anyhow::Result<()> {
+    let mut target = Target::resolve(url).await?;
+    if let Some(token) = token {
+        for stranger in [None, Some(Token::new().header())] {
+            target.authorization = stranger;
+            refuses(case.mode, &target).await?;
+        }
+        target.authorization = Some(token.header());
+    }
+    validates(case, &target).await?;
+    let Some(admin) = admin else {
+        return Ok(());
+    };
+    let counts = turn::metrics(admin.to_owned()).await.is_ok();
+    ensure!(
+        counts == case.features.metrics,
+        "the server has metrics, or has none, against its settings"
+    );
+    Ok(())
+}
+
+/// Expects that `target` turns its clients away for what they show, or do not.
+async fn refuses(mode: Mode, target: &Target) -> anyhow::Result<()> {
+    let entered = async {
+        let mut client = Client::open(target, mode, Goodbye::Finish).await?;
+        client.tools().await
+    };
+    match entered.await {
+        Err(Failure::Status { status: 401, .. }) => Ok(()),
+        Err(other) => Err(other).context("a client without the token was not answered with 401"),
+        Ok(_) => bail!("a client without the token was let in"),
+    }
+}
+
+/// Expects that arguments against the schema come from `target` with Shoal's words, or with the tool's.
+async fn validates(case: &Case, target: &Target) -> anyhow::Result<()> {
+    let mut client = Client::open(target, case.mode, Goodbye::Finish).await?;
+    let name = HeaderValue::from_static("echo");
+    let answer = client
+        .request("tools/call", Some(&name), WRONG_ARGUMENTS, |result| {
+            Ok(result.to_owned())
+        })
+        .await?;
+    client.end().await?;
+    let validated = answer.contains(REFUSED_BY_SHOAL);
+    ensure!(
+        validated == case.features.validation,
+        "wrong arguments were checked by the server, or were not, against its settings: {answer}"
+    );
+    Ok(())
+}
