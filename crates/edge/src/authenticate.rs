@@ -1,5 +1,8 @@
 //! Authenticators for small set-ups: nobody asks, or static bearer tokens.
 
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
 use shoal_ports::{AuthError, Authenticator, Principal};
@@ -36,13 +39,32 @@ pub struct InvalidToken {
     pub principal: String,
 }
 
-/// Knows callers by fixed bearer tokens.
+/// SHA-256 of a token. Two are compared in constant time.
+struct TokenDigest([u8; 32]);
+
+impl PartialEq for TokenDigest {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.ct_eq(&other.0).into()
+    }
+}
+
+impl Eq for TokenDigest {}
+
+impl Hash for TokenDigest {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write(&self.0);
+    }
+}
+
+/// Knows callers by fixed bearer tokens. However many there are, a request costs the same.
 pub struct StaticTokens {
-    entries: Vec<([u8; 32], Principal)>,
+    /// The keys of its hashes are random, so which entry a digest is compared with, and the time that takes, says
+    /// nothing about how close it came to one.
+    principals: HashMap<TokenDigest, Principal>,
 }
 
 impl StaticTokens {
-    /// Reads the entries.
+    /// Reads the entries. Of those with the same token, the last counts.
     ///
     /// # Errors
     /// [`InvalidToken`] names the first entry that is no SHA-256.
@@ -51,10 +73,10 @@ impl StaticTokens {
             let digest = from_hex(&token.sha256).ok_or_else(|| InvalidToken {
                 principal: token.principal.clone(),
             })?;
-            Ok((digest, Principal::new(token.principal)))
+            Ok((TokenDigest(digest), Principal::new(token.principal)))
         });
         Ok(Self {
-            entries: entries.collect::<Result<_, _>>()?,
+            principals: entries.collect::<Result<_, _>>()?,
         })
     }
 }
@@ -63,15 +85,9 @@ impl StaticTokens {
 impl Authenticator for StaticTokens {
     async fn authenticate(&self, bearer: Option<&str>) -> Result<Principal, AuthError> {
         let bearer = bearer.ok_or(AuthError::Missing)?;
-        let digest: [u8; 32] = Sha256::digest(bearer).into();
-        // Every entry is compared in full, so that time says nothing about which one came close.
-        let mut found = None;
-        for (known, principal) in &self.entries {
-            if bool::from(known.ct_eq(&digest)) {
-                found = Some(principal);
-            }
-        }
-        found.cloned().ok_or(AuthError::Invalid)
+        let digest = TokenDigest(Sha256::digest(bearer).into());
+        let principal = self.principals.get(&digest);
+        principal.cloned().ok_or(AuthError::Invalid)
     }
 }
 
@@ -90,6 +106,7 @@ fn from_hex(text: &str) -> Option<[u8; 32]> {
 
 #[cfg(test)]
 mod tests {
+    use sha2::{Digest as _, Sha256};
     use shoal_ports::{AuthError, Authenticator};
 
     use super::{StaticToken, StaticTokens};
@@ -113,6 +130,28 @@ mod tests {
         let refused = tokens.authenticate(Some("Secret")).await;
         assert_eq!(refused, Err(AuthError::Invalid));
         assert_eq!(tokens.authenticate(None).await, Err(AuthError::Missing));
+    }
+
+    #[tokio::test]
+    async fn of_many_tokens_each_names_its_own_principal() {
+        let hash = |text: &str| format!("{:x}", Sha256::digest(text));
+        let many =
+            (0..200).map(|number| token(&format!("p{number}"), &hash(&format!("t{number}"))));
+        // A token may change its principal, and a principal may have two.
+        let more = [token("other", &hash("t7")), token("p8", &hash("new"))];
+        let tokens = StaticTokens::new(many.chain(more)).unwrap();
+        for (shown, due) in [
+            ("t0", "p0"),
+            ("t199", "p199"),
+            ("t7", "other"),
+            ("t8", "p8"),
+            ("new", "p8"),
+        ] {
+            let principal = tokens.authenticate(Some(shown)).await.unwrap();
+            assert_eq!(principal.as_str(), due, "{shown}");
+        }
+        let refused = tokens.authenticate(Some("t200")).await;
+        assert_eq!(refused, Err(AuthError::Invalid));
     }
 
     #[test]

@@ -1,0 +1,33 @@
+//! Who a bearer token stands for: the digest of the token, and the search for it among those that are known.
+#![allow(missing_docs, reason = "the macros' functions are nobody's interface")]
+#![allow(clippy::unwrap_used, reason = "a failed step is the report")]
+
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use sha2::{Digest as _, Sha256};
+use shoal_edge::{StaticToken, StaticTokens};
+use shoal_ports::Authenticator as _;
+use tokio::runtime::Builder;
+
+/// A token of the length that a generated one has.
+fn token(number: usize) -> String {
+    format!("{number:064x}")
+}
+
+fn authenticate(criterion: &mut Criterion) {
+    let runtime = Builder::new_current_thread().build().unwrap();
+    let mut group = criterion.benchmark_group("bearer token");
+    for known in [1, 1000] {
+        let entries = (0..known).map(|number| StaticToken {
+            principal: format!("caller {number}"),
+            sha256: format!("{:x}", Sha256::digest(token(number))),
+        });
+        let tokens = StaticTokens::new(entries).unwrap();
+        let shown = token(known / 2);
+        let one = || runtime.block_on(tokens.authenticate(Some(&shown)));
+        assert_eq!(one().unwrap().as_str(), format!("caller {}", known / 2));
+        group.bench_function(BenchmarkId::new("of", known), |bencher| bencher.iter(one));
+    }
+}
+
+criterion_group!(benches, authenticate);
+criterion_main!(benches);
