@@ -1,5 +1,6 @@
-//! Reading a request's body, bounded in size and time.
+//! Reading a request's body, bounded in size and time, and large ones in what all of them take.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -9,57 +10,150 @@ use http_body::Body as _;
 use http_body_util::BodyExt;
 
 use crate::refusal::Refusal;
+use crate::room::{Held, Room, SMALL};
 
 /// By how much, at most, the space for a body exceeds what has come of it.
 const GROWTH: usize = 8;
 
-/// Reads the body. A small one, which arrives with its head, is not copied.
+/// The bounds of one body.
+#[derive(Clone, Copy)]
+pub(crate) struct Bounds<'a> {
+    /// How long it may be.
+    pub(crate) bytes: usize,
+    /// How long it may take.
+    pub(crate) within: Duration,
+    /// Where large ones find room.
+    pub(crate) room: &'a Arc<Room>,
+}
+
+/// Reads the body. A small one, which arrives with its head, is not copied; a large one comes with the room that it holds.
 pub(crate) async fn read(
     headers: &HeaderMap,
-    body: Body,
-    limit: usize,
-    within: Duration,
-) -> Result<Bytes, Refusal> {
+    mut body: Body,
+    bounds: Bounds<'_>,
+) -> Result<(Bytes, Option<Held>), Refusal> {
     let announced = headers
         .get(header::CONTENT_LENGTH)
         .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if announced.is_some_and(|length| length > limit as u64) {
-        return Err(Refusal::BodyTooLarge { limit });
+    if announced.is_some_and(|length| length > bounds.bytes as u64) {
+        return Err(Refusal::BodyTooLarge {
+            limit: bounds.bytes,
+        });
     }
     let announced = announced.and_then(|length| usize::try_from(length).ok());
-    match tokio::time::timeout(within, collect(body, limit, announced)).await {
-        Ok(read) => read,
-        Err(_) => Err(Refusal::BodyTooSlow { within }),
+    let reading = collect(&mut body, announced, bounds);
+    let refused = match reading.await {
+        Err(refused @ Refusal::NoRoom { .. }) => refused,
+        read => return read,
+    };
+    // A client that is still sending when the connection ends might not see the answer. One that asked whether to send has
+    // not begun.
+    if !headers.contains_key(header::EXPECT) {
+        let _ = tokio::time::timeout(bounds.within, discard(&mut body, bounds.bytes)).await;
+    }
+    Err(refused)
+}
+
+/// Takes room and reads. Until there is room, nothing is read.
+async fn collect(
+    body: &mut Body,
+    announced: Option<usize>,
+    bounds: Bounds<'_>,
+) -> Result<(Bytes, Option<Held>), Refusal> {
+    let mut reading = Reading {
+        announced,
+        held: None,
+        first: Bytes::new(),
+        more: None,
+    };
+    if let Some(length) = announced.filter(|&length| length > SMALL) {
+        reading.held = Some(bounds.room.take(length).await?);
+    }
+    match tokio::time::timeout(bounds.within, reading.read(body, bounds)).await {
+        Ok(read) => read?,
+        Err(_) => {
+            return Err(Refusal::BodyTooSlow {
+                within: bounds.within,
+            });
+        }
+    }
+    Ok(reading.end())
+}
+
+/// What has come of a body.
+struct Reading {
+    announced: Option<usize>,
+    held: Option<Held>,
+    first: Bytes,
+    /// All of it, once it is more than the first piece.
+    more: Option<BytesMut>,
+}
+
+impl Reading {
+    async fn read(&mut self, body: &mut Body, bounds: Bounds<'_>) -> Result<(), Refusal> {
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|_| Refusal::BodyBroken)?;
+            let Ok(data) = frame.into_data() else {
+                continue;
+            };
+            let length = self.length() + data.len();
+            if length > bounds.bytes {
+                return Err(Refusal::BodyTooLarge {
+                    limit: bounds.bytes,
+                });
+            }
+            if length > SMALL && self.held.is_none() {
+                // Nobody said how much will come: room for all that may, since holding some of it while waiting for more
+                // could block everybody.
+                self.held = Some(bounds.room.take(bounds.bytes).await?);
+            }
+            self.add(data, length);
+            if self.more.is_none() && body.is_end_stream() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn length(&self) -> usize {
+        self.more.as_ref().map_or(self.first.len(), BytesMut::len)
+    }
+
+    fn add(&mut self, data: Bytes, length: usize) {
+        if self.first.is_empty() && self.more.is_none() {
+            self.first = data;
+            return;
+        }
+        let all = self
+            .more
+            .get_or_insert_with(|| BytesMut::from(&self.first[..]));
+        // Growing copies what is there: few steps, and the last one to what was announced. Who announces much must have
+        // sent some of it.
+        if all.capacity() < length {
+            let room = self.announced.unwrap_or(0).min(length * GROWTH).max(length);
+            all.reserve(room - all.len());
+        }
+        all.extend_from_slice(&data);
+    }
+
+    /// The text, holding no more room than it needs.
+    fn end(self) -> (Bytes, Option<Held>) {
+        let text = self.more.map_or(self.first, BytesMut::freeze);
+        let mut held = self.held;
+        if let Some(held) = &mut held {
+            held.fit(text.len());
+        }
+        (text, held)
     }
 }
 
-async fn collect(mut body: Body, limit: usize, announced: Option<usize>) -> Result<Bytes, Refusal> {
-    let mut first = Bytes::new();
-    let mut more: Option<BytesMut> = None;
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| Refusal::BodyBroken)?;
-        let Ok(data) = frame.into_data() else {
-            continue;
-        };
-        let length = more.as_ref().map_or(first.len(), BytesMut::len) + data.len();
+/// Reads up to `limit` bytes and forgets them.
+async fn discard(body: &mut Body, limit: usize) {
+    let mut length = 0;
+    while let Some(Ok(frame)) = body.frame().await {
+        length += frame.data_ref().map_or(0, Bytes::len);
         if length > limit {
-            return Err(Refusal::BodyTooLarge { limit });
-        }
-        if first.is_empty() && more.is_none() {
-            first = data;
-            if body.is_end_stream() {
-                break;
-            }
-        } else {
-            let all = more.get_or_insert_with(|| BytesMut::from(&first[..]));
-            // Growing copies what is there: few steps, and the last one to what was announced. Who announces much must have
-            // sent some of it.
-            if all.capacity() < length {
-                let room = announced.unwrap_or(0).min(length * GROWTH).max(length);
-                all.reserve(room - all.len());
-            }
-            all.extend_from_slice(&data);
+            return;
         }
     }
-    Ok(more.map_or(first, BytesMut::freeze))
 }

@@ -39,6 +39,9 @@ pub struct HttpSsePaths {
 pub struct Limits {
     /// Bytes of one request's body (`413`).
     pub body_bytes: usize,
+    /// Bytes of all large bodies that this node holds (`503`), from reading the request until its answer is sent; bodies of
+    /// up to 16 KiB are not among them. Less than [`body_bytes`](Self::body_bytes) is as much as that.
+    pub bodies_in_flight_bytes: usize,
     /// Levels of objects and arrays within a body (`400`).
     pub nesting: usize,
     /// Header fields of one request (`431`).
@@ -62,6 +65,8 @@ pub struct Limits {
 pub struct Timing {
     /// How long a body may take to arrive (`408`).
     pub body: Duration,
+    /// How long a large body waits, unread, for others to make room (`503`).
+    pub body_room: Duration,
     /// How long a modern call may be silent before its answer becomes a stream.
     pub stream_after: Duration,
     /// How long a modern call may run.
@@ -118,6 +123,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             body_bytes: 4 << 20,
+            bodies_in_flight_bytes: 64 << 20,
             nesting: 64,
             header_count: 100,
             header_bytes: 32 << 10,
@@ -134,6 +140,7 @@ impl Default for Timing {
     fn default() -> Self {
         Self {
             body: Duration::from_secs(30),
+            body_room: Duration::from_secs(2),
             stream_after: Duration::from_secs(1),
             call_deadline: Duration::from_secs(300),
             keep_alive: Duration::from_secs(15),

@@ -14,6 +14,7 @@ use crate::config::EdgeConfig;
 use crate::load::Load;
 use crate::modern::Hub;
 use crate::recorder::Recorder;
+use crate::room::Room;
 use crate::{front, measure};
 
 /// An edge: what it needs, gathered by whoever wires the node.
@@ -48,6 +49,7 @@ pub(crate) struct EdgeState {
     pub(crate) config: EdgeConfig,
     pub(crate) drain: CancellationToken,
     pub(crate) load: Load,
+    pub(crate) room: Arc<Room>,
     pub(crate) recorder: Recorder,
     pub(crate) routes: Routes,
     /// What reports to the metrics, as long as there is an edge.
@@ -74,6 +76,11 @@ impl Edge {
             authenticator: self.authenticator,
             drain: self.drain,
             _counted: measure::observe(&self.load),
+            room: Room::new(
+                &self.config.limits,
+                self.config.timing.body_room,
+                self.load.clone(),
+            ),
             routes: Routes::of(&self.config),
             config: self.config,
             load: self.load,

@@ -90,7 +90,7 @@ async fn deliver(
     visit: &Visit<'_>,
     session: SessionId,
     body: Body,
-    permit: RequestPermit,
+    mut permit: RequestPermit,
 ) -> Result<Response, Refused> {
     let edge = visit.edge;
     let to = to(visit, session);
@@ -106,7 +106,7 @@ async fn deliver(
             if let Some(record) = &permit.record {
                 record.answered(&text);
             }
-            answer::json(StatusCode::OK, text)
+            answer::json(StatusCode::OK, edge.room.carry(permit.room.take(), text))
         }
         Delivered::Stream(stream) => {
             let frames = StreamFrames::of_post(stream, edge, permit.record.clone());

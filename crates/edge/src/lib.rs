@@ -33,6 +33,7 @@ mod names;
 mod post;
 mod recorder;
 mod refusal;
+mod room;
 mod sse;
 
 pub use authenticate::{InvalidToken, NoAuthentication, StaticToken, StaticTokens};

@@ -11,6 +11,7 @@ use shoal_telemetry::metrics::{QuotaOutcome, StreamKind, metrics};
 use crate::config::Limits;
 use crate::recorder::RequestRecord;
 use crate::refusal::Refusal;
+use crate::room::Held;
 
 /// The quota of streams that one principal may hold open, as metrics name it.
 pub(crate) const STREAMS_PER_PRINCIPAL: &str = "streams_per_principal";
@@ -28,6 +29,7 @@ pub struct Load(Arc<Counts>);
 #[derive(Debug, Default)]
 struct Counts {
     requests: AtomicUsize,
+    body_bytes: AtomicUsize,
     streams: AtomicUsize,
     open: [AtomicU64; KINDS.len()],
     streams_of: Mutex<HashMap<Principal, usize>>,
@@ -44,11 +46,25 @@ impl Load {
         self.0.streams.load(Ordering::Relaxed)
     }
 
+    /// Bytes held for large bodies: requests from before they are read until their answer is sent, and answers.
+    pub fn body_bytes(&self) -> usize {
+        self.0.body_bytes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn add_body_bytes(&self, bytes: usize) {
+        self.0.body_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn subtract_body_bytes(&self, bytes: usize) {
+        self.0.body_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
     pub(crate) fn admit_request(&self, limits: &Limits) -> Result<RequestPermit, Refusal> {
         let limit = limits.requests_in_flight;
         let permit = RequestPermit {
             counts: Arc::clone(&self.0),
             record: None,
+            room: None,
         };
         if self.0.requests.fetch_add(1, Ordering::Relaxed) < limit {
             Ok(permit)
@@ -107,6 +123,8 @@ pub(crate) struct RequestPermit {
     counts: Arc<Counts>,
     /// What is recorded of it, if it asks for something.
     pub(crate) record: Option<RequestRecord>,
+    /// What its body holds, if that is large.
+    pub(crate) room: Option<Held>,
 }
 
 impl Drop for RequestPermit {

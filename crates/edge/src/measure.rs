@@ -41,12 +41,14 @@ pub(crate) fn route(path: &str) -> &'static str {
 pub(crate) fn observe(load: &Load) -> Vec<Registration> {
     let all = metrics();
     all.known.add(NameKind::Quota, [STREAMS_PER_PRINCIPAL]);
-    let (active, streams) = (load.clone(), load.clone());
+    let (active, bodies, streams) = (load.clone(), load.clone(), load.clone());
     vec![
         all.http.observe_active(move || {
             let active = active.requests_in_flight() + active.open_streams();
             u64::try_from(active).unwrap_or(u64::MAX)
         }),
+        all.http
+            .observe_bodies(move || u64::try_from(bodies.body_bytes()).unwrap_or(u64::MAX)),
         all.streams.observe_open(move |report| {
             for (kind, open) in streams.open_by_kind() {
                 report(kind, open);

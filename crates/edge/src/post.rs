@@ -9,8 +9,10 @@ use shoal_protocol::{Body, Message, RequestId};
 use shoal_telemetry::metrics::{self, Direction, metrics};
 use shoal_telemetry::trace::InSpan as _;
 
+use crate::body::Bounds;
 use crate::era::{self, Selected, VersionHeader};
 use crate::front::Visit;
+use crate::load::RequestPermit;
 use crate::recorder::Posted;
 use crate::refusal::{Refusal, Refused};
 use crate::{body, legacy, media, modern};
@@ -25,7 +27,7 @@ pub(crate) async fn serve(mut visit: Visit<'_>, http_body: HttpBody) -> Result<R
     media::expect_both(headers)?;
     let version = VersionHeader::of(headers)?;
     let session = legacy::session_id(headers)?;
-    let text = read(&visit, http_body).await?;
+    let text = read(&visit, http_body, &mut permit).await?;
     let message = parse(&visit, &text)?;
     let id = request_id(&message);
     let head = visit.head;
@@ -53,11 +55,20 @@ pub(crate) async fn serve(mut visit: Visit<'_>, http_body: HttpBody) -> Result<R
     })
 }
 
-/// Reads the body within the limits.
-pub(crate) async fn read(visit: &Visit<'_>, http_body: HttpBody) -> Result<Bytes, Refusal> {
+/// Reads the body within the limits. Where it takes room, the permit holds that.
+pub(crate) async fn read(
+    visit: &Visit<'_>,
+    http_body: HttpBody,
+    permit: &mut RequestPermit,
+) -> Result<Bytes, Refusal> {
     let config = &visit.edge.config;
-    let limit = config.limits.body_bytes;
-    let text = body::read(&visit.head.headers, http_body, limit, config.timing.body).await?;
+    let bounds = Bounds {
+        bytes: config.limits.body_bytes,
+        within: config.timing.body,
+        room: &visit.edge.room,
+    };
+    let (text, room) = body::read(&visit.head.headers, http_body, bounds).await?;
+    permit.room = room;
     let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
     metrics()
         .http

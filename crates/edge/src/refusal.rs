@@ -32,6 +32,11 @@ pub(crate) enum Refusal {
     TooManyRequests { limit: usize },
     #[error("this node has {limit} streams open and takes no more; try again later")]
     TooManyStreams { limit: usize },
+    #[error(
+        "this node holds its limit of {limit} bytes of large bodies and takes no more of them; try \
+         again later, or send at most {small} bytes, for which there is always room"
+    )]
+    NoRoom { limit: usize, small: usize },
     #[error("too many streams: {limit} are open for this principal; close one or try again later")]
     TooManyStreamsOfPrincipal { limit: usize },
     #[error("the client must accept the answer; send Accept: {0}")]
@@ -79,7 +84,7 @@ impl Refusal {
             Self::HeadersTooLarge { .. } => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Self::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
-            Self::TooManyRequests { .. } | Self::TooManyStreams { .. } => {
+            Self::TooManyRequests { .. } | Self::TooManyStreams { .. } | Self::NoRoom { .. } => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
             Self::TooManyStreamsOfPrincipal { .. } => StatusCode::TOO_MANY_REQUESTS,
@@ -109,6 +114,7 @@ impl Refusal {
             }
             Self::TooManyRequests { .. }
             | Self::TooManyStreams { .. }
+            | Self::NoRoom { .. }
             | Self::TooManyStreamsOfPrincipal { .. } => code::OVERLOADED,
             Self::Gateway(error) => code_of(error),
             Self::ForeignHost(_)
@@ -136,6 +142,7 @@ impl Refusal {
         match self {
             Self::TooManyRequests { .. }
             | Self::TooManyStreams { .. }
+            | Self::NoRoom { .. }
             | Self::TooManyStreamsOfPrincipal { .. } => Some(SOON),
             Self::Gateway(error) => error.retry_after(),
             _ => None,

@@ -144,6 +144,7 @@ pub(crate) fn edge_config(settings: &Settings) -> EdgeConfig {
         allowed_origins: server.allowed_origins.clone(),
         limits: EdgeLimits {
             body_bytes: limits.body_bytes,
+            bodies_in_flight_bytes: limits.bodies_in_flight_bytes,
             nesting: limits.nesting,
             header_count: limits.headers,
             header_bytes: limits.header_bytes,
@@ -155,6 +156,7 @@ pub(crate) fn edge_config(settings: &Settings) -> EdgeConfig {
         },
         timing: Timing {
             body: server.body_timeout.get(),
+            body_room: Timing::default().body_room,
             stream_after: streams.grace.get(),
             call_deadline: calls.timeout.get(),
             keep_alive: streams.keep_alive.get(),

@@ -65,7 +65,7 @@ pub(crate) async fn deliver(
     let mut permit = edge.load.admit_request(&edge.config.limits)?;
     media::expect_json_body(&visit.head.headers)?;
     let session = session_of(visit.head.uri.query())?;
-    let text = post::read(&visit, http_body).await?;
+    let text = post::read(&visit, http_body, &mut permit).await?;
     let body = post::parse(&visit, &text)?;
     let id = post::request_id(&body);
     let posted = Posted::begin(&edge.recorder, began, visit.head, &body, Some(&session));

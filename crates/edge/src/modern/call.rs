@@ -19,10 +19,12 @@ use tokio::time::{Instant, timeout};
 
 use super::check::Checked;
 use super::run::{CallRun, Ending, Step};
+use crate::edge::EdgeState;
 use crate::front::Visit;
 use crate::load::RequestPermit;
 use crate::recorder::RequestRecord;
 use crate::refusal::status_of_outcome;
+use crate::room::Held;
 use crate::{answer, sse};
 
 /// When to come back after an overload that did not say.
@@ -34,7 +36,7 @@ pub(super) async fn serve(
     meta: RequestMeta,
     checked: Checked,
     request: Request,
-    permit: RequestPermit,
+    mut permit: RequestPermit,
 ) -> Response {
     let edge = visit.edge;
     let timing = &edge.config.timing;
@@ -49,7 +51,7 @@ pub(super) async fn serve(
             if let Some(record) = &permit.record {
                 record.ended(&ending.outcome);
             }
-            return complete(&id, &ending);
+            return complete(edge, &id, &ending, permit.room.take());
         }
         Ok(step) => Some(step),
         Err(_) => None,
@@ -101,8 +103,8 @@ fn call(
     (request.id, call)
 }
 
-fn complete(id: &RequestId, ending: &Ending) -> Response {
-    let text = text_of(id, &ending.outcome);
+fn complete(edge: &EdgeState, id: &RequestId, ending: &Ending, room: Option<Held>) -> Response {
+    let text = edge.room.carry(room, text_of(id, &ending.outcome));
     let Outcome::Error(error) = &ending.outcome else {
         return answer::json(StatusCode::OK, text);
     };

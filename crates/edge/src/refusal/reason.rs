@@ -13,7 +13,9 @@ impl Refusal {
             Self::ForeignHost(_) | Self::ForeignOrigin(_) => RefusalReason::Origin,
             Self::MethodNotAllowed { .. } => RefusalReason::NotServed,
             Self::Unauthenticated(_) => RefusalReason::Unauthenticated,
-            Self::TooManyRequests { .. } | Self::TooManyStreams { .. } => RefusalReason::Overloaded,
+            Self::TooManyRequests { .. } | Self::TooManyStreams { .. } | Self::NoRoom { .. } => {
+                RefusalReason::Overloaded
+            }
             Self::TooManyStreamsOfPrincipal { .. } => RefusalReason::Quota,
             Self::BodyTooLarge { .. } => RefusalReason::BodyTooLarge,
             Self::BodyTooSlow { .. } | Self::BodyBroken => RefusalReason::BodyBroken,

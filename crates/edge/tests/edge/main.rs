@@ -1,6 +1,7 @@
 //! An edge over real sockets, with fakes behind its seams.
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 
+mod crowded;
 mod dispatcher;
 mod drain;
 mod gateway;

@@ -21,6 +21,9 @@ pub struct Limits {
     pub header_bytes: usize,
     /// Bytes of one message from a client.
     pub body_bytes: usize,
+    /// Bytes of all messages over 16 KiB from clients that this node holds at once, each until its answer is sent; beyond it
+    /// they wait for a moment and are then refused. At least `body_bytes`.
+    pub bodies_in_flight_bytes: usize,
     /// Levels of nesting in one message from a client.
     pub nesting: usize,
     /// Streams that clients hold open on this node: GET, HTTP+SSE, `subscriptions/listen`.
@@ -56,6 +59,7 @@ impl Default for Limits {
             headers: edge.header_count,
             header_bytes: edge.header_bytes,
             body_bytes: edge.body_bytes,
+            bodies_in_flight_bytes: edge.bodies_in_flight_bytes,
             nesting: edge.nesting,
             streams: edge.streams,
             streams_per_principal: edge.streams_per_principal,

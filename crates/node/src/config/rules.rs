@@ -7,8 +7,8 @@ use super::{AuthMode, Role, Settings};
 /// Checks settings that go together, and what they name outside of the configuration.
 pub(super) fn check(settings: &Settings, layers: &Layers) -> Result<(), Error> {
     for rule in [
-        roles, cluster, tls, store, anonymous, tokens, console, path, positive, pools, logging,
-        telemetry,
+        roles, cluster, tls, store, anonymous, tokens, console, path, positive, bodies, pools,
+        logging, telemetry,
     ] {
         rule(settings).map_err(|broken| broken.into_error(layers))?;
     }
@@ -253,6 +253,23 @@ fn positive(settings: &Settings) -> Result<(), Broken> {
         Some((setting, _)) => Err(Broken::new(*setting, "must be longer than 0")),
         None => Ok(()),
     }
+}
+
+fn bodies(settings: &Settings) -> Result<(), Broken> {
+    let (one, all) = (
+        settings.limits.body_bytes,
+        settings.limits.bodies_in_flight_bytes,
+    );
+    if all >= one {
+        return Ok(());
+    }
+    Err(Broken::new(
+        "limits.bodies_in_flight_bytes",
+        format!(
+            "{all} is less than one message may have (limits.body_bytes = {one}), which would never find room: \
+             raise this, or lower that"
+        ),
+    ))
 }
 
 fn pools(settings: &Settings) -> Result<(), Broken> {

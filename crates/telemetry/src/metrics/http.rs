@@ -31,6 +31,8 @@ definitions! {
         ];
     ACTIVE = Kind::UpDownCounter, "http.server.active_requests", "{request}",
         "HTTP requests under way.", [];
+    BODIES = Kind::UpDownCounter, "shoal.http.bodies.size", "By",
+        "Bytes held for large bodies: requests until they are answered, and answers until they are sent.", [];
     BYTES = Kind::Counter, "shoal.http.io", "By",
         "Bytes of HTTP bodies and event streams.",
         [
@@ -118,6 +120,7 @@ pub struct HttpRequest<'a> {
 pub struct HttpMetrics {
     requests: Histogram,
     active: Observed,
+    bodies: Observed,
     bytes: Counter,
     events: Counter,
     refused: Counter,
@@ -128,6 +131,7 @@ impl HttpMetrics {
         Self {
             requests: factory.histogram(&REQUESTS),
             active: factory.observed(&ACTIVE),
+            bodies: factory.observed(&BODIES),
             bytes: factory.counter(&BYTES),
             events: factory.counter(&EVENTS),
             refused: factory.counter(&REFUSED),
@@ -151,6 +155,11 @@ impl HttpMetrics {
     /// How many requests are under way.
     pub fn observe_active(&self, read: impl Fn() -> u64 + Send + Sync + 'static) -> Registration {
         self.active.number(move || float(read()))
+    }
+
+    /// How many bytes large bodies hold.
+    pub fn observe_bodies(&self, read: impl Fn() -> u64 + Send + Sync + 'static) -> Registration {
+        self.bodies.number(move || float(read()))
     }
 
     /// Bytes went through.

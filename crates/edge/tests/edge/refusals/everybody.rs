@@ -7,10 +7,14 @@ use reqwest::Method;
 use serde_json::Value;
 use shoal_edge::{StaticToken, StaticTokens};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use super::page::{Page, compare};
 use super::ping;
 use crate::server::{Server, header};
+
+/// Bytes of a body that takes room.
+const LARGE: usize = 32 << 10;
 
 pub(super) async fn callers(page: &mut Page) {
     let server = Server::start().await;
@@ -57,6 +61,19 @@ pub(super) async fn limits(page: &mut Page) {
     page.check("too many streams on the node", full.listen())
         .await;
 
+    let crowded = Server::with(|config| {
+        config.limits.body_bytes = LARGE;
+        config.limits.bodies_in_flight_bytes = LARGE;
+        config.timing.body_room = Duration::ZERO;
+    })
+    .await;
+    let _all_of_it = announce_a_body(&crowded, LARGE).await;
+    while crowded.load.body_bytes() == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let late = crowded.post("x".repeat(LARGE));
+    page.check("no room for a large body", late).await;
+
     let server = Server::with(|config| {
         config.limits.body_bytes = 64;
         config.timing.body = Duration::from_millis(50);
@@ -74,13 +91,19 @@ pub(super) async fn limits(page: &mut Page) {
     compare(&row, status, &body);
 }
 
-async fn send_half_a_body(server: &Server) -> (u16, Value) {
-    let mut socket = tokio::net::TcpStream::connect(server.address)
-        .await
-        .unwrap();
-    let head = "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
-        accept: */*\r\ncontent-length: 60\r\n\r\n{";
+/// Sends the head of a POST, and one byte of the body that it announces.
+async fn announce_a_body(server: &Server, length: usize) -> TcpStream {
+    let mut socket = TcpStream::connect(server.address).await.unwrap();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+         accept: */*\r\ncontent-length: {length}\r\n\r\n{{"
+    );
     socket.write_all(head.as_bytes()).await.unwrap();
+    socket
+}
+
+async fn send_half_a_body(server: &Server) -> (u16, Value) {
+    let mut socket = announce_a_body(server, 60).await;
     let mut answer = String::new();
     while !answer.contains("}}") {
         let mut read = [0; 1024];

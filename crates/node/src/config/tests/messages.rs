@@ -116,6 +116,27 @@ fn roles_that_lack_something_are_told_what() {
 }
 
 #[test]
+fn one_message_must_fit_into_the_room_for_all() {
+    let small = operator().variable("SHOAL_LIMITS__BODIES_IN_FLIGHT_BYTES", "4194303");
+    says(
+        &small.refusal(),
+        &[
+            "SHOAL_LIMITS__BODIES_IN_FLIGHT_BYTES",
+            "4194303",
+            "limits.body_bytes = 4194304",
+            "raise",
+        ],
+    );
+    let fits = small.variable("SHOAL_LIMITS__BODY_BYTES", "4194303");
+    assert!(fits.load().is_ok());
+    let large = operator().variable("SHOAL_LIMITS__BODY_BYTES", "67108865");
+    says(
+        &large.refusal(),
+        &["limits.bodies_in_flight_bytes", "67108864", "67108865"],
+    );
+}
+
+#[test]
 fn cluster_addresses_are_checked() {
     let serve = |serve: Serve| operator().flags(serve.flags()).refusal();
     let anywhere = serve(Serve {

@@ -1,0 +1,197 @@
+//! Many large bodies at once: what they hold is bounded, everybody is answered, and small calls go on.
+
+use std::time::Duration;
+
+use reqwest::RequestBuilder;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+use crate::server::{Server, modern_headers, rpc, with_meta};
+
+/// Bytes of a large body: no more than a few fit.
+const LARGE: usize = 256 << 10;
+/// What all of them may hold.
+const LIMIT: usize = 4 * LARGE;
+/// Longer than any test takes, so that nothing depends on the machine's speed.
+const PATIENT: Duration = Duration::from_secs(60);
+
+async fn server(wait: Duration) -> Server {
+    Server::with(|config| {
+        config.limits.body_bytes = LARGE;
+        config.limits.bodies_in_flight_bytes = LIMIT;
+        config.timing.stream_after = PATIENT;
+        config.timing.body_room = wait;
+    })
+    .await
+}
+
+/// A modern call of a tool with a body of exactly `bytes`.
+fn large(tool: &str, bytes: usize) -> (String, Value) {
+    let params = |pad: &str| with_meta(json!({"name": tool, "arguments": {"pad": pad}}), json!({}));
+    let bare = rpc("tools/call", &params("")).to_string().len();
+    let params = params(&"x".repeat(bytes - bare));
+    (rpc("tools/call", &params).to_string(), params)
+}
+
+fn post(server: &Server, tool: &str, bytes: usize) -> RequestBuilder {
+    let (text, params) = large(tool, bytes);
+    server
+        .post(text)
+        .headers(modern_headers("tools/call", &params))
+}
+
+/// The head of a POST that announces `length` bytes.
+fn head(length: usize) -> String {
+    let (_, params) = large("echo", LARGE);
+    let mut head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: */*\r\n\
+         content-length: {length}\r\n"
+    );
+    for (name, value) in &modern_headers("tools/call", &params) {
+        head.push_str(&format!("{name}: {}\r\n", value.to_str().unwrap()));
+    }
+    head + "\r\n"
+}
+
+async fn until(mut reached: impl FnMut() -> bool) {
+    let reaching = async {
+        while !reached() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENT, reaching).await.unwrap();
+}
+
+#[tokio::test]
+async fn many_clients_hold_no_more_than_the_limit_and_all_are_answered_in_turn() {
+    let server = server(PATIENT).await;
+    let mut clients = JoinSet::new();
+    for _ in 0..12 {
+        clients.spawn(post(&server, "played", LARGE).send());
+    }
+    let mut answered = 0;
+    while answered < 12 {
+        // Four fit; they are with their tool, and the others wait.
+        let mut running = Vec::new();
+        for _ in 0..4 {
+            running.push(server.dispatcher.call().await);
+        }
+        assert_eq!(server.load.body_bytes(), LIMIT);
+        assert_eq!(server.dispatcher.calls.lock().len(), answered + 4);
+        // A small call neither waits nor takes any.
+        let small = server.tool("echo").send().await.unwrap();
+        assert_eq!(small.status(), 200);
+        server.dispatcher.calls.lock().pop();
+        assert_eq!(server.load.body_bytes(), LIMIT);
+        for mut call in running {
+            call.finish(r#"{"resultType":"complete"}"#).await;
+            let answer = clients.join_next().await.unwrap().unwrap().unwrap();
+            assert_eq!(answer.status(), 200);
+            answered += 1;
+        }
+    }
+    until(|| server.load.body_bytes() == 0).await;
+}
+
+#[tokio::test]
+async fn who_finds_no_room_in_time_is_told_and_the_rest_go_on() {
+    let server = server(Duration::from_millis(50)).await;
+    let mut first = JoinSet::new();
+    let mut running = Vec::new();
+    for _ in 0..4 {
+        first.spawn(post(&server, "played", LARGE).send());
+        running.push(server.dispatcher.call().await);
+    }
+    let mut late = JoinSet::new();
+    for _ in 0..4 {
+        late.spawn(post(&server, "echo", LARGE).send());
+    }
+    while let Some(answer) = late.join_next().await {
+        let answer = answer.unwrap().unwrap();
+        assert_eq!(answer.status(), 503);
+        assert_eq!(answer.headers()["retry-after"], "1");
+        let error: Value = serde_json::from_str(&answer.text().await.unwrap()).unwrap();
+        assert_eq!(error["error"]["code"], 50300);
+    }
+    assert_eq!(server.load.body_bytes(), LIMIT);
+    for call in &mut running {
+        call.finish(r#"{"resultType":"complete"}"#).await;
+    }
+    while let Some(answer) = first.join_next().await {
+        assert_eq!(answer.unwrap().unwrap().status(), 200);
+    }
+    until(|| server.load.body_bytes() == 0).await;
+    let again = post(&server, "echo", LARGE).send().await.unwrap();
+    assert_eq!(again.status(), 200);
+}
+
+#[tokio::test]
+async fn who_leaves_in_the_middle_of_a_body_gives_its_room_back() {
+    let server = server(PATIENT).await;
+    let mut sockets = Vec::new();
+    for _ in 0..4 {
+        let mut socket = TcpStream::connect(server.address).await.unwrap();
+        let half = head(LARGE) + &"x".repeat(LARGE / 2);
+        socket.write_all(half.as_bytes()).await.unwrap();
+        sockets.push(socket);
+    }
+    until(|| server.load.body_bytes() == LIMIT).await;
+    let waiting = tokio::spawn(post(&server, "echo", LARGE).send());
+    drop(sockets);
+    assert_eq!(waiting.await.unwrap().unwrap().status(), 200);
+    until(|| server.load.body_bytes() == 0).await;
+    assert_eq!(server.load.requests_in_flight(), 0);
+}
+
+#[tokio::test]
+async fn a_body_of_unknown_length_takes_room_for_the_longest_and_keeps_what_it_needs() {
+    let server = server(PATIENT).await;
+    let (text, params) = large("played", LARGE / 2);
+    let half = text.len() / 2;
+    let (send, parts) = tokio::sync::mpsc::channel::<String>(1);
+    let parts = futures::stream::unfold(parts, |mut parts| async move {
+        let part = parts.recv().await?;
+        Some((Ok::<_, std::io::Error>(part), parts))
+    });
+    let request = server
+        .post("")
+        .headers(modern_headers("tools/call", &params));
+    let sent = request.body(reqwest::Body::wrap_stream(parts)).send();
+    let answer = tokio::spawn(sent);
+    send.send(text[..half].to_owned()).await.unwrap();
+    until(|| server.load.body_bytes() == LARGE).await;
+    send.send(text[half..].to_owned()).await.unwrap();
+    drop(send);
+    let mut call = server.dispatcher.call().await;
+    assert_eq!(server.load.body_bytes(), LARGE / 2);
+    call.finish(r#"{"resultType":"complete"}"#).await;
+    assert_eq!(answer.await.unwrap().unwrap().status(), 200);
+    until(|| server.load.body_bytes() == 0).await;
+}
+
+#[tokio::test]
+async fn a_large_answer_holds_room_until_its_client_has_read_it() {
+    let server = server(PATIENT).await;
+    let mut socket = TcpStream::connect(server.address).await.unwrap();
+    let (text, _) = large("played", 1 << 10);
+    let request = head(text.len()).replace("mcp-name: echo", "mcp-name: played") + &text;
+    socket.write_all(request.as_bytes()).await.unwrap();
+    let mut call = server.dispatcher.call().await;
+    assert_eq!(server.load.body_bytes(), 0, "the request is small");
+    // More than the buffers of both sockets take.
+    let answer = 32 << 20;
+    let result = format!(r#"{{"pad":"{}"}}"#, "x".repeat(answer));
+    call.finish(result.leak()).await;
+    until(|| server.load.body_bytes() > answer).await;
+    let small = server.tool("echo").send().await.unwrap();
+    assert_eq!(small.status(), 200, "small calls go on");
+    let mut read = 0;
+    let mut buffer = vec![0; 1 << 20];
+    while read < answer {
+        assert!(server.load.body_bytes() > answer || read > 0);
+        read += socket.read(&mut buffer).await.unwrap();
+    }
+    until(|| server.load.body_bytes() == 0).await;
+}
