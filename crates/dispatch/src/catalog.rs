@@ -1,5 +1,6 @@
 //! The merged catalog of all pools: who has what, under which name.
 
+mod checker;
 mod compiled;
 mod conflict;
 mod facts;
@@ -17,7 +18,6 @@ use shoal_protocol::{Method, RawJson};
 pub(crate) use compiled::CompiledPool;
 pub use conflict::{Conflict, Degraded, ItemKind};
 pub(crate) use pages::Pages;
-pub(crate) use schema::problems;
 use template::UriTemplate;
 pub(crate) use tool::{Hints, Tool};
 

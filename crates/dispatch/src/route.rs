@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
 use shoal_ports::{CallFailure, CallOutcome};
 use shoal_protocol::{Era, Index, Method, RawJson, RawObject, Revision, RpcError};
 
-use crate::catalog::{OfferedTool, Tool, problems};
+use crate::catalog::{OfferedTool, Tool};
 use crate::pools::View;
 
 /// Where a call goes, with the parameters as its backend knows them.
@@ -126,14 +125,12 @@ fn tool<'v>(view: &'v View, check: Arguments, edit: &mut Edit) -> Result<&'v Off
     if arguments.as_ref().is_some_and(|given| !given.is_object()) {
         return Err(RpcError::invalid_params("arguments must be an object").into());
     }
-    if let (Arguments::Checked, Ok(validator)) = (check, &offered.tool.validator) {
-        let value: Value = match &arguments {
-            None => Value::Object(serde_json::Map::new()),
-            Some(arguments) => arguments.read().map_err(|error| {
-                RpcError::invalid_params(format!("arguments cannot be read: {error}"))
-            })?,
-        };
-        if let Some(problems) = problems(validator, &value) {
+    if let (Arguments::Checked, Ok(checker)) = (check, &offered.tool.checker) {
+        let given = arguments.unwrap_or(RawJson::from_static("{}"));
+        let problems = checker.problems(&given).map_err(|error| {
+            RpcError::invalid_params(format!("arguments cannot be read: {error}"))
+        })?;
+        if let Some(problems) = problems {
             return Err(Refused::Answer(execution_error(&format!(
                 "Invalid arguments for tool {name}: {problems}"
             ))));

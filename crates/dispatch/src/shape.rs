@@ -176,9 +176,5 @@ fn without_result_type(result: RawJson) -> RawJson {
     if SEARCH.find(result.as_bytes()).is_none() {
         return result;
     }
-    let mut object = RawObject::of(&result).unwrap_or_default();
-    match object.remove("resultType") {
-        Some(_) => object.to_json(),
-        None => result,
-    }
+    result.without("resultType")
 }

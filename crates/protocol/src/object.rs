@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 use crate::RawJson;
 use crate::depth::end_of_string;
@@ -76,6 +76,59 @@ impl RawJson {
         let name = |key: Range<usize>| serde_json::from_slice::<String>(&text[key]).ok();
         let mut seen = HashSet::new();
         !spans(text).all(|(key, _)| seen.insert(name(key)))
+    }
+}
+
+impl RawJson {
+    /// An object without a member; the same value when it has none of that name, or is no object. Where nobody else holds
+    /// the text, it is not copied.
+    #[must_use]
+    pub fn without(self, name: &str) -> Self {
+        let Some(cut) = with_comma(self.as_bytes(), name) else {
+            return self;
+        };
+        let text = match self.into_bytes().try_into_mut() {
+            Ok(mut text) => {
+                close(&mut text, cut);
+                text
+            }
+            Err(shared) => {
+                let mut text = BytesMut::with_capacity(shared.len() - cut.len());
+                text.put_slice(&shared[..cut.start]);
+                text.put_slice(&shared[cut.end..]);
+                text
+            }
+        };
+        Self::from_valid(text.freeze())
+    }
+}
+
+/// Where a member is, with the comma that goes with it.
+fn with_comma(text: &[u8], name: &str) -> Option<Range<usize>> {
+    let mut before = None;
+    let mut spans = spans(text);
+    while let Some((key, value)) = spans.next() {
+        if key_is(&text[key.clone()], name) {
+            return Some(match (before, spans.next()) {
+                (Some(before), _) => before..value.end,
+                (None, Some((next, _))) => key.start..next.start,
+                (None, None) => key.start..value.end,
+            });
+        }
+        before = Some(value.end);
+    }
+    None
+}
+
+/// Takes `cut` out, and moves what is shorter: what comes before it, or what comes after.
+fn close(text: &mut BytesMut, cut: Range<usize>) {
+    let left = text.len() - cut.len();
+    if cut.start < left - cut.start {
+        text.copy_within(..cut.start, cut.len());
+        text.advance(cut.len());
+    } else {
+        text.copy_within(cut.end.., cut.start);
+        text.truncate(left);
     }
 }
 
@@ -229,6 +282,38 @@ fn quoted(name: &str) -> Bytes {
 mod tests {
     use super::RawObject;
     use crate::RawJson;
+
+    #[test]
+    fn a_member_is_taken_out_wherever_it_is() {
+        for (text, left) in [
+            (r#"{"a":1}"#, "{}"),
+            (r#"{ "a" : 1 }"#, "{  }"),
+            (r#"{"a":1,"b":[2],"c":{"a":3}}"#, r#"{"b":[2],"c":{"a":3}}"#),
+            (r#"{"b":[2] , "a":1 ,"c":3}"#, r#"{"b":[2] ,"c":3}"#),
+            (r#"{"b":[2],"c":3, "\u0061":"}"}"#, r#"{"b":[2],"c":3}"#),
+            (r#"{"b":{"a":1}}"#, r#"{"b":{"a":1}}"#),
+            (r#"["a"]"#, r#"["a"]"#),
+        ] {
+            let shared = RawJson::from_static(text);
+            assert_eq!(shared.without("a").as_str(), left);
+            let alone = RawJson::from_valid(text.as_bytes().to_vec().into());
+            assert_eq!(alone.without("a").as_str(), left);
+        }
+    }
+
+    #[test]
+    fn a_text_that_nobody_else_holds_stays_where_it_is() {
+        let text = |at_front: bool| match at_front {
+            true => format!(r#"{{"a":1,"b":"{}"}}"#, "x".repeat(1000)),
+            false => format!(r#"{{"b":"{}","a":1}}"#, "x".repeat(1000)),
+        };
+        for at_front in [true, false] {
+            let json = RawJson::from_valid(text(at_front).into_bytes().into());
+            let from = json.as_bytes().as_ptr_range();
+            let left = json.without("a");
+            assert!(from.contains(&left.as_bytes().as_ptr()), "{at_front}");
+        }
+    }
 
     #[test]
     fn repeated_members_are_found_however_they_are_written() {

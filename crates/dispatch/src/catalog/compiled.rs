@@ -73,7 +73,7 @@ fn read_tool(pool: &str, raw: &RawJson) -> Option<Arc<Tool>> {
         tracing::warn!(pool, "a tool without a name was left out");
         return None;
     };
-    if let Err(error) = &tool.validator {
+    if let Err(error) = &tool.checker {
         tracing::warn!(pool, tool = tool.name, %error, "arguments of a tool are not validated");
     }
     if let Err(error) = &tool.headers {

@@ -116,7 +116,7 @@ impl Merge {
                 reason,
             });
         };
-        if let Err(error) = &tool.validator {
+        if let Err(error) = &tool.checker {
             degraded(format!("arguments are not validated: {error}"));
         }
         if let Err(error) = &tool.headers {

@@ -1,8 +1,8 @@
 //! One tool of a backend, read and compiled once.
 
-use jsonschema::Validator;
 use shoal_protocol::{InvalidParamHeader, ParamHeaders, RawJson, RawObject};
 
+use super::checker::Checker;
 use super::schema::{self, SchemaError};
 
 /// A tool as its backend described it, with what Shoal needs to know of it.
@@ -14,7 +14,7 @@ pub(crate) struct Tool {
     pub(crate) raw: RawJson,
     pub(crate) hints: Hints,
     /// Checks arguments; a tool whose schema cannot be used stays callable, unchecked.
-    pub(crate) validator: Result<Validator, SchemaError>,
+    pub(crate) checker: Result<Checker, SchemaError>,
     /// Arguments that are mirrored into headers; a tool with a broken annotation is left out of the
     /// lists of modern clients, which would have to drop it.
     pub(crate) headers: Result<ParamHeaders, InvalidParamHeader>,
@@ -56,8 +56,8 @@ impl Tool {
         let schema = object
             .get("inputSchema")
             .unwrap_or(RawJson::from_static("{}"));
-        let (validator, headers) = match schema::read(&schema) {
-            Ok(value) => (schema::compile(&value), ParamHeaders::of_schema(&value)),
+        let (checker, headers) = match schema::read(&schema) {
+            Ok(value) => (Checker::of(&value), ParamHeaders::of_schema(&value)),
             // Nothing of a schema beyond the limits is read.
             Err(error) => (Err(error), Ok(ParamHeaders::default())),
         };
@@ -65,7 +65,7 @@ impl Tool {
             name,
             raw: raw.clone(),
             hints: Hints::of(&object),
-            validator,
+            checker,
             headers,
         })
     }

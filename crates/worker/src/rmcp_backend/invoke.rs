@@ -17,6 +17,12 @@ use shoal_protocol::{Era, Method, RawJson, RpcError};
 use super::wire;
 use crate::CallContext;
 
+/// What a result has around the content that it shares with the parameters.
+const HEADROOM: usize = 128;
+
+/// Memory that a result may keep without using it.
+const SPARE: usize = 4 << 10;
+
 /// Runs a call. The handler's method is called directly: rmcp's own dispatch would refuse what does not
 /// fit the revision of the peer, and Shoal bridges the revisions elsewhere.
 pub(super) async fn invoke<H: ServerHandler>(
@@ -37,9 +43,9 @@ pub(super) async fn invoke<H: ServerHandler>(
             {
                 CallToolResponse::Complete(mut result) => {
                     leave_out_complete(&mut result.result_type, call);
-                    raw(&result)
+                    raw(&result, call)
                 }
-                CallToolResponse::InputRequired(result) => raw(&result),
+                CallToolResponse::InputRequired(result) => raw(&result, call),
                 // The client would ask Shoal for it, which keeps tasks of its own.
                 _ => Err(RpcError::internal(
                     "the tool answered with a task of its own, which cannot be followed through Shoal",
@@ -52,9 +58,9 @@ pub(super) async fn invoke<H: ServerHandler>(
             match read.map_err(wire::rpc_error)? {
                 ReadResourceResponse::Complete(mut result) => {
                     leave_out_complete(&mut result.result_type, call);
-                    raw(&result)
+                    raw(&result, call)
                 }
-                ReadResourceResponse::InputRequired(result) => raw(&result),
+                ReadResourceResponse::InputRequired(result) => raw(&result, call),
                 _ => Err(unknown_response(&call.method)),
             }
         }
@@ -64,16 +70,16 @@ pub(super) async fn invoke<H: ServerHandler>(
             match got.map_err(wire::rpc_error)? {
                 GetPromptResponse::Complete(mut result) => {
                     leave_out_complete(&mut result.result_type, call);
-                    raw(&result)
+                    raw(&result, call)
                 }
-                GetPromptResponse::InputRequired(result) => raw(&result),
+                GetPromptResponse::InputRequired(result) => raw(&result, call),
                 _ => Err(unknown_response(&call.method)),
             }
         }
         Method::Complete => {
             let (params, ctx) = prepare::<CompleteRequestParams>(call, context, ctx)?;
             let completed = handler.complete(params, ctx).await;
-            raw(&completed.map_err(wire::rpc_error)?)
+            raw(&completed.map_err(wire::rpc_error)?, call)
         }
         ref other => Err(RpcError::method_not_found(other.as_str())),
     }
@@ -114,9 +120,15 @@ fn leave_out_complete(result_type: &mut Option<ResultType>, call: &Call) {
     }
 }
 
-fn raw(result: &impl Serialize) -> Result<RawJson, RpcError> {
-    let text = serde_json::to_vec(result)
+/// Writes a result. Many are about as long as what they were made from, and then a long one is not copied as it grows.
+fn raw(result: &impl Serialize, call: &Call) -> Result<RawJson, RpcError> {
+    let given = call.params.as_ref().map_or(0, RawJson::len);
+    let mut text = Vec::with_capacity(given + HEADROOM);
+    serde_json::to_writer(&mut text, result)
         .map_err(|error| RpcError::internal(format!("the result is not JSON: {error}")))?;
+    if text.capacity() - text.len() > SPARE {
+        text.shrink_to_fit();
+    }
     Ok(RawJson::from_valid(text.into()))
 }
 
