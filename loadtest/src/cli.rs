@@ -107,6 +107,9 @@ pub(crate) struct ServeFloor {
     /// The address to listen on.
     #[arg(long, default_value = "127.0.0.1:0")]
     pub(crate) listen: SocketAddr,
+    /// End when standard input ends.
+    #[arg(long, hide = true)]
+    pub(crate) while_input: bool,
 }
 
 #[derive(Debug, Args)]
@@ -114,6 +117,9 @@ pub(crate) struct ServeRmcp {
     /// The address to listen on.
     #[arg(long, default_value = "127.0.0.1:0")]
     pub(crate) listen: SocketAddr,
+    /// End when standard input ends.
+    #[arg(long, hide = true)]
+    pub(crate) while_input: bool,
     /// Keep legacy sessions.
     #[arg(long, default_value_t = true, action = ArgAction::Set)]
     pub(crate) stateful: bool,

@@ -138,7 +138,7 @@ fn streams(server: &Server, arguments: &cli::Idle) -> Wanted {
 /// What an idle stream of bare axum takes, in KiB.
 async fn floor(arguments: &cli::Idle, progress: &impl Fn(&str)) -> anyhow::Result<f64> {
     progress("the floor first");
-    let server = Server::floor()?;
+    let server = Server::floor(arguments.streams)?;
     let wanted = Wanted {
         // It knows no listener but the GET.
         mode: Mode::Legacy,

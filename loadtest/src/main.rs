@@ -34,6 +34,7 @@ use clap::Parser;
 use cli::{Cli, Command};
 use servers::floor;
 use servers::peer;
+use servers::serve_while;
 use servers::spawned::{Environment, Spawned};
 use tokio::runtime::{Builder, Runtime};
 
@@ -54,7 +55,8 @@ fn execute(command: Command) -> anyhow::Result<bool> {
         Command::Run(arguments) => run(arguments),
         Command::Load(arguments) => load(&arguments),
         Command::ServeFloor(arguments) => {
-            runtime(None)?.block_on(floor::serve(arguments.listen))?;
+            let serving = floor::serve(arguments.listen);
+            runtime(None)?.block_on(serve_while(arguments.while_input, serving))?;
             Ok(true)
         }
         Command::ServeRmcp(arguments) => {
@@ -62,7 +64,8 @@ fn execute(command: Command) -> anyhow::Result<bool> {
                 stateful: arguments.stateful,
                 json: arguments.json,
             };
-            runtime(None)?.block_on(peer::serve(arguments.listen, options))?;
+            let serving = peer::serve(arguments.listen, options);
+            runtime(None)?.block_on(serve_while(arguments.while_input, serving))?;
             Ok(true)
         }
         Command::Table(arguments) => table(arguments),

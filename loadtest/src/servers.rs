@@ -7,6 +7,7 @@ pub(crate) mod get;
 pub(crate) mod peer;
 pub(crate) mod spawned;
 
+use std::io::Read as _;
 use std::net::SocketAddr;
 
 use anyhow::Context;
@@ -41,4 +42,28 @@ async fn serve(router: Router, listen: SocketAddr) -> anyhow::Result<()> {
     axum::serve(listener, router)
         .await
         .context("could not serve")
+}
+
+/// Serves, and with `input` only until standard input ends: when whoever started this process is gone, in whatever way.
+///
+/// # Errors
+///
+/// Those of `serving`.
+pub(crate) async fn serve_while(
+    input: bool,
+    serving: impl Future<Output = anyhow::Result<()>>,
+) -> anyhow::Result<()> {
+    if !input {
+        return serving.await;
+    }
+    let (ended, end) = tokio::sync::oneshot::channel::<()>();
+    // A thread of its own, since a read cannot be given up; it ends with the process.
+    std::thread::spawn(move || {
+        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        drop(ended);
+    });
+    tokio::select! {
+        served = serving => served,
+        _ = end => Ok(()),
+    }
 }

@@ -104,6 +104,23 @@ fn streams_of_the_floor_are_held_and_measured() {
 }
 
 #[test]
+fn a_server_of_this_program_ends_with_whoever_started_it() {
+    let mut server = Command::new(LOADTEST)
+        .args(["serve-floor", "--while-input"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = BufReader::new(server.stdout.take().unwrap());
+    let mut line = String::new();
+    output.read_line(&mut line).unwrap();
+    assert!(line.starts_with("listening on "), "{line}");
+    assert!(server.try_wait().unwrap().is_none());
+    drop(server.stdin.take());
+    assert!(server.wait().unwrap().success());
+}
+
+#[test]
 fn keep_alives_that_do_not_come_fail_the_run() {
     let floor = Floor::start();
     let mut command = idle();

@@ -13,11 +13,14 @@ use super::crowd::OTHER_FILES;
 use super::summary::{Said, Summary};
 use crate::mcp::Mode;
 
-/// Streams of one process: two work better than one with twice as many.
-const SHARE: usize = 10_000;
+/// Streams of one process, be it one of the crowd or of the floor: two work better than one with twice as many, which may
+/// not even open so many files.
+pub(super) const SHARE: usize = 10_000;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How long a process may take to open one more stream.
+/// How long nothing may happen while streams open.
 const STUCK: Duration = Duration::from_secs(60);
+/// How long opening may take for each stream, besides [`STUCK`]: far more than it does.
+const EACH: Duration = Duration::from_millis(20);
 
 /// What a crowd is to hold.
 #[derive(Debug, Clone)]
@@ -47,7 +50,7 @@ impl Crowd {
     ///
     /// # Errors
     ///
-    /// Where a process does not start, ends, or opens nothing for a minute.
+    /// Where a process does not start, ends, opens nothing for a minute, or does not come to an end with it.
     pub(super) async fn open(wanted: &Wanted, progress: &impl Fn(&str)) -> anyhow::Result<Self> {
         let limit = crate::files::raise_limit(SHARE as u64 + OTHER_FILES)?;
         let most = usize::try_from(limit.saturating_sub(OTHER_FILES)).unwrap_or(SHARE);
@@ -63,6 +66,8 @@ impl Crowd {
         }
         let what = if wanted.bare { "sessions" } else { "streams" };
         let (mut before, mut since) = (0, tokio::time::Instant::now());
+        let count = u32::try_from(wanted.count).unwrap_or(u32::MAX);
+        let latest = since + STUCK + EACH.saturating_mul(count);
         let mut said = since;
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
@@ -85,8 +90,13 @@ impl Crowd {
             }
             if settled > before {
                 (before, since) = (settled, tokio::time::Instant::now());
-            } else if since.elapsed() > STUCK {
-                bail!("only {settled} of {} {what} could be opened", wanted.count);
+            }
+            if since.elapsed() > STUCK || tokio::time::Instant::now() > latest {
+                bail!(
+                    "only {open} of {} {what} could be opened, and {failed} were lost; a server that may open too few \
+                     files (`ulimit -n`) does not take more",
+                    wanted.count
+                );
             }
             if said.elapsed() > Duration::from_secs(1) {
                 said = tokio::time::Instant::now();

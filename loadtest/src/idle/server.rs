@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::memory::{NamedProcess, Reading};
+use super::processes::SHARE;
 use crate::servers::cluster::member::Role;
 use crate::servers::cluster::{Cluster, Shape};
 use crate::servers::spawned::{Environment, Spawned};
@@ -22,6 +23,7 @@ pub(super) struct Server {
 enum Running {
     Elsewhere,
     One { _process: Spawned },
+    Floors { _processes: Vec<Spawned> },
     Several { _cluster: Cluster },
 }
 
@@ -40,14 +42,30 @@ impl Server {
         }
     }
 
-    /// Bare axum.
+    /// Bare axum, in as many processes as `streams` need.
     ///
     /// # Errors
     ///
-    /// Where it does not start.
-    pub(super) fn floor() -> anyhow::Result<Self> {
-        let process = Spawned::own(&["serve-floor"], None)?;
-        Ok(Self::one("floor", process))
+    /// Where one of them does not start.
+    pub(super) fn floor(streams: usize) -> anyhow::Result<Self> {
+        let started = (0..streams.div_ceil(SHARE).max(1))
+            .map(|_| Spawned::own(&["serve-floor"], None))
+            .collect::<anyhow::Result<Vec<Spawned>>>()?;
+        let named = started
+            .iter()
+            .zip(1..)
+            .map(|(process, number)| NamedProcess {
+                name: format!("floor-{number}"),
+                pid: process.pid(),
+            });
+        Ok(Self {
+            urls: started.iter().map(|process| process.url.clone()).collect(),
+            processes: named.collect(),
+            redis: None,
+            _running: Running::Floors {
+                _processes: started,
+            },
+        })
     }
 
     /// Shoal in one process.

@@ -30,7 +30,7 @@ pub(crate) struct Spawned {
 }
 
 impl Spawned {
-    /// Starts one of this program's own servers.
+    /// Starts one of this program's own servers, which ends when this process does, even if that is killed.
     ///
     /// # Errors
     ///
@@ -38,8 +38,10 @@ impl Spawned {
     pub(crate) fn own(arguments: &[&str], core: Option<usize>) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("could not find this program")?;
         let mut command = Command::new(program);
-        command.args(arguments).args(["--listen", "127.0.0.1:0"]);
-        Self::announcing(command, core)
+        command
+            .args(arguments)
+            .args(["--listen", "127.0.0.1:0", "--while-input"]);
+        Self::heard(command, core, Stdio::piped())
             .with_context(|| format!("the server {} did not start", arguments.join(" ")))
     }
 
@@ -48,12 +50,16 @@ impl Spawned {
     /// # Errors
     ///
     /// Where it cannot be started, ends before that, says something else, or nothing in time.
-    pub(crate) fn announcing(mut command: Command, core: Option<usize>) -> anyhow::Result<Self> {
+    pub(crate) fn announcing(command: Command, core: Option<usize>) -> anyhow::Result<Self> {
+        Self::heard(command, core, Stdio::null())
+    }
+
+    fn heard(mut command: Command, core: Option<usize>, input: Stdio) -> anyhow::Result<Self> {
         command.stdout(Stdio::piped());
         let mut server = Self {
             url: String::new(),
             admin: String::new(),
-            child: start(command, core)?,
+            child: start_reading(command, core, input)?,
         };
         let output = server.child.stdout.take().context("no output to read")?;
         let (sender, first) = mpsc::channel();
@@ -160,14 +166,18 @@ pub(crate) fn shoal_binary(named: Option<&Path>) -> anyhow::Result<PathBuf> {
 }
 
 /// Starts `command`, on `core` where one is given.
-pub(super) fn start(mut command: Command, core: Option<usize>) -> anyhow::Result<Child> {
+pub(super) fn start(command: Command, core: Option<usize>) -> anyhow::Result<Child> {
+    start_reading(command, core, Stdio::null())
+}
+
+fn start_reading(mut command: Command, core: Option<usize>, input: Stdio) -> anyhow::Result<Child> {
     let what = format!("could not start {}", command.get_program().display());
     // A thread of its own: what it starts inherits its affinity, and this one keeps its own.
     let starter = std::thread::spawn(move || {
         if let Some(core) = core {
             affinity::pin(core)?;
         }
-        command.stdin(Stdio::null()).spawn()
+        command.stdin(input).spawn()
     });
     let child = starter
         .join()
