@@ -161,7 +161,7 @@ fn judge(outcome: &mut Outcome, steady: &[Done], [killed, first_back, last_back]
         let name = format!("others' calls {when}");
         outcome.latencies.push(Distribution::of(&name, &calls));
         let p99 = ms(quantile(&calls, 0.99));
-        outcome.figure(&format!("others' p99 {when}"), p99, "ms", Better::Lower);
+        outcome.figure(format!("others' p99 {when}"), p99, "ms", Better::Lower);
         (!calls.is_empty()).then_some(p99)
     });
     let held = calm.zip(storm).map(|(calm, storm)| storm <= calm * FACTOR);

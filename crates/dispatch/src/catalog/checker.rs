@@ -69,9 +69,8 @@ fn takes_any_string(schema: &Value) -> bool {
         Value::Object(members) => members.iter().all(|(key, value)| {
             let elsewhere = || value.as_str().is_some_and(|to| !to.starts_with('#'));
             let refers = key.ends_with("Ref") || key == "$ref";
-            !ABOUT_CONTENT.contains(&key.as_str())
-                && !(refers && elsewhere())
-                && takes_any_string(value)
+            let asks = ABOUT_CONTENT.contains(&key.as_str()) || refers && elsewhere();
+            !asks && takes_any_string(value)
         }),
         Value::Array(items) => items.iter().all(takes_any_string),
         _ => true,
