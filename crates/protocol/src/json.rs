@@ -65,6 +65,13 @@ impl RawJson {
         self.0.clone()
     }
 
+    /// The same text by itself. A value that was cut out of a message keeps the whole of that in memory; one that outlives
+    /// it should not.
+    #[must_use]
+    pub fn detached(&self) -> Self {
+        Self(Bytes::copy_from_slice(&self.0))
+    }
+
     /// Reads the value into a type.
     ///
     /// # Errors

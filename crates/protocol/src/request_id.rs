@@ -4,7 +4,8 @@ use bytes::Bytes;
 
 use crate::RawJson;
 
-/// A JSON-RPC id: a string or an integer, echoed with the spelling and type it came with.
+/// A JSON-RPC id: a string or an integer, echoed with the spelling and type it came with. It is kept apart from its
+/// message, which may be large: an id lives on in the books of those who answer.
 ///
 /// Two ids are equal when they denote the same value: `"a"` equals `"\u0061"`, `1` differs from `"1"`.
 #[derive(Clone)]
@@ -30,14 +31,14 @@ impl RequestId {
                     None
                 };
                 Ok(Self {
-                    raw: json.to_bytes(),
+                    raw: json.detached().into_bytes(),
                     canonical,
                 })
             }
             Some(b'n') => Err("the id must not be null"),
             Some(b'-' | b'0'..=b'9') if text.bytes().all(|b| b == b'-' || b.is_ascii_digit()) => {
                 Ok(Self {
-                    raw: json.to_bytes(),
+                    raw: json.detached().into_bytes(),
                     canonical: None,
                 })
             }
@@ -125,11 +126,25 @@ impl<'de> serde::Deserialize<'de> for RequestId {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::RequestId;
     use crate::RawJson;
 
     fn id(text: &'static str) -> Result<RequestId, &'static str> {
         RequestId::from_json(&RawJson::from_static(text))
+    }
+
+    #[test]
+    fn an_id_does_not_keep_its_message() {
+        for (text, at) in [(r#"{"id":"a"}"#, 6..9), (r#"{"id":17}"#, 6..8)] {
+            let message = Bytes::from(text.as_bytes().to_vec());
+            let raw = RawJson::from_valid(message.slice(at.clone()));
+            let id = RequestId::from_json(&raw).unwrap();
+            drop(raw);
+            assert!(message.is_unique(), "{text}");
+            assert_eq!(id.as_bytes(), &text.as_bytes()[at]);
+        }
     }
 
     #[test]

@@ -64,6 +64,8 @@ pub(crate) fn handshake_of(request: &Request) -> Result<Handshake, RpcError> {
         params
             .get(name)
             .filter(RawJson::is_object)
+            // It is kept for as long as the session, and what came beside it is not.
+            .map(|declared| declared.detached())
             .ok_or_else(|| missing(&format!("params.{name} must be an object")))
     };
     Ok(Handshake {
@@ -71,4 +73,26 @@ pub(crate) fn handshake_of(request: &Request) -> Result<Handshake, RpcError> {
         client_info: object("clientInfo")?,
         capabilities: object("capabilities")?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use shoal_protocol::{Body, Message};
+
+    use super::handshake_of;
+
+    #[test]
+    fn what_a_client_declares_does_not_keep_its_message() {
+        let text = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",
+            "clientInfo":{"name":"n","version":"1"},"capabilities":{"roots":{}},"and":"more"}}"#;
+        let message = Bytes::from(text.as_bytes().to_vec());
+        let Ok(Body::Single(Message::Request(request))) = Body::parse(&message, 8) else {
+            panic!("it is a request");
+        };
+        let handshake = handshake_of(&request).unwrap();
+        drop(request);
+        assert!(message.is_unique());
+        assert_eq!(handshake.capabilities.as_str(), r#"{"roots":{}}"#);
+    }
 }

@@ -175,10 +175,11 @@ impl Drop for Lent<'_> {
 }
 
 impl Client {
+    /// Kept when the call has ended, hence apart from the message that it came in.
     fn of(caller: &Caller) -> Self {
         Self {
-            info: caller.client_info.clone(),
-            capabilities: caller.capabilities.clone(),
+            info: caller.client_info.as_ref().map(RawJson::detached),
+            capabilities: caller.capabilities.detached(),
         }
     }
 
@@ -194,5 +195,31 @@ impl Client {
         let capabilities: Option<ClientCapabilities> = self.capabilities.read().ok();
         InitializeRequestParams::new(capabilities.unwrap_or_default(), info)
             .with_protocol_version(ProtocolVersion::V_2025_11_25)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use shoal_ports::{Caller, Principal};
+    use shoal_protocol::{RawJson, Revision};
+
+    use super::Client;
+
+    #[test]
+    fn a_client_that_is_remembered_does_not_keep_its_message() {
+        let message = Bytes::from(br#"{"name":"n"}{}"#.to_vec());
+        let part = |at| RawJson::from_valid(message.slice(at));
+        let caller = Caller {
+            principal: Principal::anonymous(),
+            session: None,
+            revision: Revision::V2026_07_28,
+            client_info: Some(part(0..12)),
+            capabilities: part(12..14),
+        };
+        let client = Client::of(&caller);
+        assert!(client.is(&caller));
+        drop(caller);
+        assert!(message.is_unique());
     }
 }
