@@ -146,14 +146,16 @@ impl Reader {
         }
     }
 
-    /// When this session's client comes back. Many sessions listen, and none of them waits for an answer: they take their
-    /// time. Who has a call under way does wait, and there are fewer of those.
+    /// When the client of this stream comes back.
     fn jittered_retry(&self) -> Duration {
-        let config = &self.streams.config;
-        let spread = match self.cursor.stream {
-            StreamId::STANDALONE => config.retry_spread,
-            _ => config.retry.min(config.retry_spread),
-        };
-        retry_of(&self.streams.session, config.retry, spread)
+        let Streams {
+            session, config, ..
+        } = &*self.streams;
+        retry_of(
+            session,
+            self.cursor.stream,
+            config.retry,
+            config.retry_spread,
+        )
     }
 }

@@ -3,10 +3,23 @@
 use std::time::Duration;
 
 use shoal_ports::SessionId;
+use shoal_protocol::StreamId;
 
-/// When the client of a session comes back after its stream broke: after `retry` and its share of `spread`, by its id,
-/// so that no client is told now this, now that.
-pub(super) fn retry_of(session: &SessionId, retry: Duration, spread: Duration) -> Duration {
+/// When the client of a session comes back after a stream broke: after `retry` and its share of a time, by the session's
+/// id, so that no client is told now this, now that.
+///
+/// Many sessions listen, and none of them waits for an answer: they have all of `spread`. Who has a call under way does
+/// wait, and there are fewer of those: they come within twice `retry`.
+pub(super) fn retry_of(
+    session: &SessionId,
+    stream: StreamId,
+    retry: Duration,
+    spread: Duration,
+) -> Duration {
+    let spread = match stream {
+        StreamId::STANDALONE => spread,
+        _ => spread.min(retry),
+    };
     let share = session.as_str().bytes().fold(0u32, |sum, byte| {
         sum.wrapping_mul(31).wrapping_add(u32::from(byte))
     }) % 1000;
@@ -18,28 +31,35 @@ mod tests {
     use std::time::Duration;
 
     use shoal_ports::SessionId;
+    use shoal_protocol::StreamId;
 
     use super::retry_of;
 
     const RETRY: Duration = Duration::from_secs(1);
     const SPREAD: Duration = Duration::from_secs(4);
 
+    fn of(session: &SessionId, stream: StreamId) -> Duration {
+        retry_of(session, stream, RETRY, SPREAD)
+    }
+
     #[test]
-    fn clients_come_back_evenly_over_the_spread() {
-        let mut tenths = [0; 10];
-        for _ in 0..10_000 {
-            let back = retry_of(&SessionId::random(), RETRY, SPREAD);
-            let after = usize::try_from((back - RETRY).as_millis()).unwrap();
-            tenths[after / 400] += 1;
+    fn clients_come_back_evenly_over_the_time_that_their_stream_has() {
+        for (stream, spread) in [(StreamId::STANDALONE, SPREAD), (StreamId(1), RETRY)] {
+            let mut tenths = [0; 10];
+            for _ in 0..10_000 {
+                let after = of(&SessionId::random(), stream) - RETRY;
+                let tenth = after.as_millis() * 10 / spread.as_millis();
+                tenths[usize::try_from(tenth).unwrap()] += 1;
+            }
+            let even = |count: &u32| (800..1200).contains(count);
+            assert!(tenths.iter().all(even), "{stream}: {tenths:?}");
         }
-        let even = |count: &u32| (800..1200).contains(count);
-        assert!(tenths.iter().all(even), "{tenths:?}");
     }
 
     #[test]
     fn a_session_is_always_told_the_same() {
         let session = SessionId::random();
-        let told = retry_of(&session, RETRY, SPREAD);
-        assert_eq!(told, retry_of(&session, RETRY, SPREAD));
+        let told = of(&session, StreamId::STANDALONE);
+        assert_eq!(told, of(&session, StreamId::STANDALONE));
     }
 }

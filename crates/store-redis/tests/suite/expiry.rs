@@ -118,6 +118,26 @@ async fn a_touched_session_keeps_its_streams_and_an_untouched_one_goes() {
 }
 
 #[tokio::test]
+async fn a_session_that_calls_does_not_go() {
+    let server = Server::on_socket(&IN_MEMORY).await;
+    let (_, store) = connect(config(&server.url())).await;
+    let (id, epoch) = session(&store).await;
+    let idle = Duration::from_secs(2);
+    let record = Bytes::from_static(b"record");
+    store
+        .directory
+        .save(&id, epoch, record, idle)
+        .await
+        .unwrap();
+    // Half as long again as it would live, in steps of which few are an eighth stream.
+    for _ in 0..12 {
+        sleep(idle / 8).await;
+        begin(&store, &id, epoch).await;
+    }
+    assert!(store.directory.lookup(&id).await.unwrap().is_some());
+}
+
+#[tokio::test]
 async fn a_changed_idle_time_holds_for_the_streams_too() {
     let server = Server::on_socket(&IN_MEMORY).await;
     let (_, store) = connect(config(&server.url())).await;
