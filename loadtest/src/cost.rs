@@ -203,13 +203,7 @@ fn plan(
         // All calls count here, the first ones too.
         warmup: Duration::ZERO,
         duration,
-        call: drive::Call {
-            tool: tool.to_owned(),
-            argument: "text".to_owned(),
-            text_bytes: 32,
-            answer_prefix: String::new(),
-            progress: None,
-        },
+        call: drive::Call::echo(tool, 32),
         least_calls: 0,
         pids: Vec::new(),
     }

@@ -65,6 +65,19 @@ pub(crate) struct Call {
     pub(crate) progress: Option<Progress>,
 }
 
+impl Call {
+    /// A call of a tool that gives its `text` back.
+    pub(crate) fn echo(tool: &str, text_bytes: usize) -> Self {
+        Self {
+            tool: tool.to_owned(),
+            argument: "text".to_owned(),
+            text_bytes,
+            answer_prefix: String::new(),
+            progress: None,
+        }
+    }
+}
+
 /// Runs `plan`, calling `progress` with a line each second.
 ///
 /// # Errors

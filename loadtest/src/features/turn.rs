@@ -73,13 +73,7 @@ pub(super) async fn turn(
         sessions: options.sessions,
         warmup: options.warmup,
         duration: options.duration,
-        call: Call {
-            tool: "echo".to_owned(),
-            argument: "text".to_owned(),
-            text_bytes: 32,
-            answer_prefix: String::new(),
-            progress: None,
-        },
+        call: Call::echo("echo", 32),
         least_calls: 0,
         pids: server.pids(),
     };

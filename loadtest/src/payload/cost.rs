@@ -110,13 +110,7 @@ fn plan(options: &Payload, size: usize, mode: Mode, server: &Server) -> Plan {
         sessions: options.sessions,
         warmup: options.warmup,
         duration: options.duration,
-        call: Call {
-            tool: "echo".to_owned(),
-            argument: "text".to_owned(),
-            text_bytes: size,
-            answer_prefix: String::new(),
-            progress: None,
-        },
+        call: Call::echo("echo", size),
         least_calls: 0,
         pids,
     }

@@ -78,14 +78,11 @@ async fn measure(case: &Case, options: &Options, progress: impl Fn(&str)) -> any
         duration: options.duration,
         least_calls: LEAST_CALLS_OF_A_SESSION * options.sessions as u64,
         call: Call {
-            tool: case.tool.to_owned(),
-            argument: "text".to_owned(),
-            text_bytes: 32,
-            answer_prefix: String::new(),
             progress: match case.work {
                 Work::Echo => None,
                 Work::Job(progress) => Some(progress),
             },
+            ..Call::echo(case.tool, 32)
         },
         pids: server.pids(),
     };
