@@ -2,14 +2,22 @@
 
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use quick_cache::sync::Cache;
 use shoal_ports::{NodeId, SessionId};
 use tokio::time::Instant;
 
-/// The owners that are remembered: a bounded number, the least used forgotten first.
+/// How often, within the time that an owner is kept, those that are older are looked for.
+const LOOKS: u32 = 8;
+
+/// The owners that are remembered: a bounded number, the least used forgotten first, and none for longer than its session
+/// can live without being looked up again. Else a node through which sessions come and go would grow until the number is reached.
 pub(crate) struct OwnerCache {
     owners: Cache<SessionId, Remembered>,
     believed_for: Duration,
+    kept_for: Duration,
+    /// When those that are too old are next looked for.
+    next_look: Mutex<Instant>,
 }
 
 #[derive(Clone)]
@@ -19,10 +27,14 @@ struct Remembered {
 }
 
 impl OwnerCache {
-    pub(crate) fn new(capacity: usize, believed_for: Duration) -> Self {
+    /// At most `capacity` owners; each is believed for `believed_for`, and kept for `kept_for` more.
+    pub(crate) fn new(capacity: usize, believed_for: Duration, kept_for: Duration) -> Self {
+        let kept_for = believed_for.saturating_add(kept_for);
         Self {
             owners: Cache::new(capacity.max(1)),
             believed_for,
+            kept_for,
+            next_look: Mutex::new(Instant::now() + kept_for / LOOKS),
         }
     }
 
@@ -41,6 +53,18 @@ impl OwnerCache {
         let since = Instant::now();
         self.owners
             .insert(session.clone(), Remembered { owner, since });
+        self.forget_old(since);
+    }
+
+    /// Forgets what is too old, now and then; whoever inserts does it, since only then there is more to hold.
+    fn forget_old(&self, now: Instant) {
+        if let Some(mut next_look) = self.next_look.try_lock()
+            && *next_look <= now
+        {
+            *next_look = now + self.kept_for / LOOKS;
+            self.owners
+                .retain(|_, remembered| now.duration_since(remembered.since) < self.kept_for);
+        }
     }
 
     pub(crate) fn remove(&self, session: &SessionId) {
@@ -63,7 +87,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn owners_age_and_are_bounded() {
         let minute = Duration::from_secs(60);
-        let cache = OwnerCache::new(100, minute);
+        let cache = OwnerCache::new(100, minute, minute);
         let (session, node) = (SessionId::random(), NodeId::new("a"));
         cache.insert(&session, node.clone());
         assert_eq!(cache.fresh(&session), Some(node.clone()));
@@ -76,5 +100,18 @@ mod tests {
             cache.insert(&SessionId::random(), node.clone());
         }
         assert!(cache.len() <= 100);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn owners_of_sessions_that_must_be_gone_are_forgotten() {
+        let (believed, lives) = (Duration::from_secs(60), Duration::from_secs(100));
+        let cache = OwnerCache::new(100_000, believed, lives);
+        let node = NodeId::new("a");
+        for _ in 0..1_000 {
+            cache.insert(&SessionId::random(), node.clone());
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        // Those of the last 160 s, and what came since the last look.
+        assert!((160..=180).contains(&cache.len()), "{}", cache.len());
     }
 }

@@ -49,6 +49,9 @@ pub struct RoutingConfig {
     /// How long an owner is believed without being looked up; longer while the store is away. Default:
     /// 10 min.
     pub cached_for: Duration,
+    /// How long it is remembered after that, for while the store is away: as long as a session lives without
+    /// being used. Default: 30 min.
+    pub cached_idle: Duration,
     /// Nodes that are asked to open one session. Default: 3.
     pub open_attempts: usize,
     /// Events of a stream that wait here for their client. Default: 16.
@@ -67,6 +70,7 @@ impl Default for RoutingConfig {
             lookups_at_once: 64,
             cached_owners: 100_000,
             cached_for: Duration::from_secs(10 * 60),
+            cached_idle: Duration::from_secs(30 * 60),
             open_attempts: 3,
             stream_buffer: 16,
             retry_after: Duration::from_secs(1),

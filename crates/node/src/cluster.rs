@@ -223,12 +223,16 @@ pub(crate) fn routed(
     directory: Arc<dyn shoal_ports::Directory>,
     sessions: Option<&Sessions>,
 ) -> RoutedGateway {
+    let idle = settings.session.idle.get();
+    let usual = RoutingConfig::default();
     let config = RoutingConfig {
+        cached_for: usual.cached_for.min(idle),
+        cached_idle: idle,
         patience: settings.cluster.patience.get(),
         lookup_within: settings.redis.response_timeout.get(),
         stream_buffer: settings.streams.buffer,
         retry_after: settings.calls.retry_after.get(),
-        ..RoutingConfig::default()
+        ..usual
     };
     let local = sessions.map(|sessions| Arc::new(sessions.clone()) as Arc<dyn SessionGateway>);
     RoutedGateway::new(config, members.clone(), directory, local)
