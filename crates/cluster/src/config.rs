@@ -54,8 +54,6 @@ pub struct RoutingConfig {
     pub cached_idle: Duration,
     /// Nodes that are asked to open one session. Default: 3.
     pub open_attempts: usize,
-    /// Events of a stream that wait here for their client. Default: 16.
-    pub stream_buffer: usize,
     /// When refused callers come back. Default: 1 s.
     pub retry_after: Duration,
 }
@@ -72,7 +70,6 @@ impl Default for RoutingConfig {
             cached_for: Duration::from_secs(10 * 60),
             cached_idle: Duration::from_secs(30 * 60),
             open_attempts: 3,
-            stream_buffer: 16,
             retry_after: Duration::from_secs(1),
         }
     }

@@ -81,11 +81,7 @@ impl RoutedGateway {
     ) -> Self {
         let routes = Routes {
             lookups: Semaphore::new(config.lookups_at_once.max(1)),
-            cache: OwnerCache::new(
-                config.cached_owners,
-                config.cached_for,
-                config.cached_idle,
-            ),
+            cache: OwnerCache::new(config.cached_owners, config.cached_for, config.cached_idle),
             config,
             members,
             directory,

@@ -230,7 +230,6 @@ pub(crate) fn routed(
         cached_idle: idle,
         patience: settings.cluster.patience.get(),
         lookup_within: settings.redis.response_timeout.get(),
-        stream_buffer: settings.streams.buffer,
         retry_after: settings.calls.retry_after.get(),
         ..usual
     };

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use shoal_protocol::{Body, EventId, Request, Revision, RpcError};
 use shoal_telemetry::trace::TraceContext;
 
-use crate::{DeliveryId, Kind, NodeId, Principal, QuietReceiver, SessionId};
+use crate::{DeliveryId, Kind, NodeId, Principal, SessionId, StreamItems};
 
 /// The legacy sessions, wherever they live.
 ///
@@ -122,11 +122,11 @@ pub enum Delivered {
 }
 
 /// Events for one connection. Bounded: whoever does not read is cut off and resumes from the log.
-/// The channel's end is the connection's end; dropping it detaches the reader.
+/// The end of the items is the connection's end; dropping them detaches the reader.
 #[derive(Debug)]
 pub struct EventStream {
     /// What to write.
-    pub items: QuietReceiver<StreamItem>,
+    pub items: StreamItems,
     /// Where the reading begins: whoever loses the stream before its first item listens again from here.
     pub cursor: EventId,
 }

@@ -29,6 +29,7 @@ mod event_log;
 mod gateway;
 mod identity;
 mod inspector;
+mod items;
 mod journal;
 mod kind;
 mod membership;
@@ -59,6 +60,7 @@ pub use inspector::{
     NodeReport, Outcomes, PoolReport, SessionDetail, SessionReport, Step, StreamReport,
     WorkerReport, mark_of, quantile, shown,
 };
+pub use items::StreamItems;
 pub use journal::{Begin, Begun, Journal, JournalEntry, JournaledCall, RunningStream};
 pub use kind::{Kind, Retry};
 pub use membership::{Membership, NodeInfo};

@@ -18,7 +18,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use shoal_ports::{
     Append, Appended, CallProgress, Epoch, EventLog, EventStream, LogError, Page, SessionId,
-    StoreError, quiet_channel,
+    StoreError, StreamItem, quiet_channel,
 };
 use shoal_protocol::{EventId, StreamId};
 use shoal_telemetry::metrics::{self, ResumeOutcome, metrics};
@@ -295,6 +295,16 @@ impl Streams {
         prime: bool,
     ) -> Attachment {
         let (sender, items) = quiet_channel(self.config.reader_buffer);
+        if prime {
+            // Before there is a reader, so that it leaves together with what opens the stream. The last word that the
+            // client of an edge that dies will have had: a crowd must not come at once.
+            let prime = StreamItem::Prime {
+                id: cursor,
+                retry: self.retry_of(cursor.stream),
+            };
+            // A new channel has room.
+            let _ = sender.try_send(prime);
+        }
         let reader = Reader {
             streams: self.clone(),
             tail,
@@ -302,14 +312,23 @@ impl Streams {
             cursor,
             sender,
         };
-        let reading = tokio::spawn(reader.run(history, prime));
+        let reading = tokio::spawn(reader.run(history));
         Attachment {
-            stream: EventStream { items, cursor },
+            stream: EventStream {
+                items: items.into(),
+                cursor,
+            },
             generation,
             reading,
             orphaned: false,
             outcome: ResumeOutcome::Continued,
         }
+    }
+
+    /// When the client of a stream comes back.
+    fn retry_of(&self, stream: StreamId) -> Duration {
+        let config = &self.config;
+        retry::retry_of(&self.session, stream, config.retry, config.retry_spread)
     }
 
     /// Reads on in a stream, trying again while the store cannot be reached.

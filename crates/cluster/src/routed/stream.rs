@@ -1,13 +1,17 @@
 //! Streams that outlive the owner of their session.
 //!
-//! One task a stream forwards its items and remembers how far its client is. When the owner changes, or
-//! the way to it breaks, the task reads on at the new owner from there: events are kept in the log, and a
-//! reader gets exactly those after its cursor.
+//! Each passes on its items and remembers how far its client is. When the owner changes, or the way to it
+//! breaks, it reads on at the new owner from there: events are kept in the log, and a reader gets exactly
+//! those after its cursor. It works in the task that reads it.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use shoal_ports::{EventStream, QuietReceiver, QuietSender, SessionRef, StreamItem, quiet_channel};
+use futures::future::BoxFuture;
+use futures::{FutureExt as _, Stream};
+use shoal_ports::{EventStream, SessionRef, StreamItem, StreamItems};
 use shoal_protocol::EventId;
 use tokio::time::Instant;
 
@@ -23,96 +27,44 @@ struct Outliving {
     cursor: EventId,
     /// Whether the client has an id to come back with.
     primed: bool,
+    from: Source,
+    /// What is known of earlier moves. Apart: most streams never have one, and there are many.
+    moves: Option<Box<Moves>>,
 }
 
-/// Why forwarding from one owner ended.
-enum End {
+/// Where the items come from.
+enum Source {
+    Owner(StreamItems),
+    /// It is being found.
+    NextOwner(BoxFuture<'static, Option<StreamItems>>),
     /// The stream or its client is done.
-    Finished,
-    /// It goes on at the owner.
-    Moved,
+    Nobody,
+}
+
+/// When to look for the next owner at once.
+struct Moves {
+    backoff: Backoff,
+    /// Owners in a row that had hardly anything to say.
+    futile: u32,
+    /// When the last one was found, and where the client was then.
+    last: (Instant, EventId),
 }
 
 impl Routes {
     /// A stream like `stream` that goes on through changes of owner.
     pub(super) fn outlive(self: &Arc<Self>, to: &SessionRef, stream: EventStream) -> EventStream {
         let EventStream { items, cursor } = stream;
-        let (client, outer) = quiet_channel(self.config.stream_buffer);
         let outliving = Outliving {
             routes: Arc::clone(self),
             to: to.clone(),
             cursor,
             primed: false,
+            from: Source::Owner(items),
+            moves: None,
         };
-        tokio::spawn(outliving.run(items, client));
         EventStream {
-            items: outer,
+            items: StreamItems::polled(outliving),
             cursor,
-        }
-    }
-}
-
-impl Outliving {
-    async fn run(mut self, mut items: QuietReceiver<StreamItem>, client: QuietSender<StreamItem>) {
-        let config = &self.routes.config;
-        let mut backoff = Backoff::new(config.resolve_every, config.resolve_at_most);
-        let brief = config.resolve_at_most;
-        let mut futile = 0;
-        loop {
-            let (begun, before) = (Instant::now(), self.cursor);
-            match self.forward(&mut items, &client).await {
-                End::Finished => return,
-                End::Moved => {}
-            }
-            // The old reader is let go before there is a new one.
-            drop(items);
-            if before == self.cursor && begun.elapsed() < brief {
-                futile += 1;
-            } else {
-                futile = 0;
-                backoff.reset();
-            }
-            let pause = (futile > 1).then(|| backoff.pause());
-            let next = tokio::select! {
-                // Boxed: it is rare, and large, and the task of each stream would have room for it all the time.
-                next = Box::pin(self.reattach(pause)) => next,
-                () = client.closed() => return,
-            };
-            let Some(next) = next else { return };
-            items = next;
-        }
-    }
-
-    /// Forwards until the stream ends or moves, or the client has gone.
-    async fn forward(
-        &mut self,
-        items: &mut QuietReceiver<StreamItem>,
-        client: &QuietSender<StreamItem>,
-    ) -> End {
-        loop {
-            let item = tokio::select! {
-                item = items.recv() => item,
-                () = client.closed() => return End::Finished,
-            };
-            let Some(item) = item else {
-                return End::Finished;
-            };
-            let (id, is_last) = match &item {
-                StreamItem::Moved => return End::Moved,
-                // The client knows an id already, and a later one.
-                StreamItem::Prime { .. } if self.primed => continue,
-                StreamItem::Event { id, .. } | StreamItem::Prime { id, .. } => (Some(*id), false),
-                StreamItem::Passing { .. } => (None, false),
-                // The client is told to come back by itself.
-                StreamItem::Retry(_) => (None, true),
-            };
-            if client.send(item).await.is_err() || is_last {
-                return End::Finished;
-            }
-            if let Some(id) = id {
-                self.cursor = id;
-                self.primed = true;
-            }
         }
     }
 
@@ -120,26 +72,108 @@ impl Outliving {
     /// and when it comes back it is told why.
     /// Pauses first if the last attempts led nowhere: an owner may say `Moved` before others can see that
     /// it has let go.
-    async fn reattach(&self, pause: Option<Duration>) -> Option<QuietReceiver<StreamItem>> {
+    async fn reattach(
+        self: Arc<Self>,
+        to: SessionRef,
+        cursor: EventId,
+        pause: Option<Duration>,
+    ) -> Option<StreamItems> {
         let begun = Instant::now();
         if let Some(pause) = pause {
             tokio::time::sleep(pause).await;
         }
-        let tally = &self.routes.tally;
-        match self
-            .routes
-            .carry(&self.to, &Listen(Some(self.cursor)), true)
-            .await
-        {
+        match self.carry(&to, &Listen(Some(cursor)), true).await {
             Ok(stream) => {
-                tally.reattached.add();
-                tally.takeovers.record(begun.elapsed());
+                self.tally.reattached.add();
+                self.tally.takeovers.record(begun.elapsed());
                 Some(stream.items)
             }
             Err(error) => {
-                tally.lost_streams.add();
-                tracing::debug!(session = %self.to.session, %error, "a stream could not go on");
+                self.tally.lost_streams.add();
+                tracing::debug!(session = %to.session, %error, "a stream could not go on");
                 None
+            }
+        }
+    }
+}
+
+impl Outliving {
+    /// What the client gets of an item.
+    fn pass(&mut self, item: Option<StreamItem>) -> Option<StreamItem> {
+        match &item {
+            Some(StreamItem::Event { id, .. } | StreamItem::Prime { id, .. }) => {
+                self.cursor = *id;
+                self.primed = true;
+            }
+            Some(StreamItem::Passing { .. }) => {}
+            // The client is told to come back by itself.
+            Some(StreamItem::Retry(_) | StreamItem::Moved) | None => self.from = Source::Nobody,
+        }
+        item
+    }
+
+    fn look_for_next_owner(&mut self) {
+        // The old reader is let go before there is a new one.
+        self.from = Source::Nobody;
+        let config = &self.routes.config;
+        let pause = match &mut self.moves {
+            Some(moves) => moves.pause(self.cursor, config.resolve_at_most),
+            None => None,
+        };
+        let routes = Arc::clone(&self.routes);
+        let reattaching = routes.reattach(self.to.clone(), self.cursor, pause);
+        self.from = Source::NextOwner(reattaching.boxed());
+    }
+
+    fn found(&mut self, items: Option<StreamItems>) {
+        let found = (Instant::now(), self.cursor);
+        let config = &self.routes.config;
+        match &mut self.moves {
+            Some(moves) => moves.last = found,
+            None => {
+                self.moves = Some(Box::new(Moves {
+                    backoff: Backoff::new(config.resolve_every, config.resolve_at_most),
+                    futile: 0,
+                    last: found,
+                }));
+            }
+        }
+        self.from = items.map_or(Source::Nobody, Source::Owner);
+    }
+}
+
+impl Moves {
+    /// How long to wait before the next owner is looked for: not at all, unless several before were left
+    /// within `brief` and without anything of theirs.
+    fn pause(&mut self, cursor: EventId, brief: Duration) -> Option<Duration> {
+        let (found, before) = self.last;
+        if before == cursor && found.elapsed() < brief {
+            self.futile += 1;
+        } else {
+            self.futile = 0;
+            self.backoff.reset();
+        }
+        (self.futile > 1).then(|| self.backoff.pause())
+    }
+}
+
+impl Stream for Outliving {
+    type Item = StreamItem;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<StreamItem>> {
+        loop {
+            match &mut self.from {
+                Source::Owner(items) => match ready!(items.poll_recv(cx)) {
+                    Some(StreamItem::Moved) => self.look_for_next_owner(),
+                    // The client knows an id already, and a later one.
+                    Some(StreamItem::Prime { .. }) if self.primed => {}
+                    item => return Poll::Ready(self.pass(item)),
+                },
+                Source::NextOwner(finding) => {
+                    let items = ready!(finding.poll_unpin(cx));
+                    self.found(items);
+                }
+                Source::Nobody => return Poll::Ready(None),
             }
         }
     }

@@ -61,7 +61,7 @@ impl FakeGateway {
         let (sender, items) = quiet_channel(2);
         self.streams.send(sender).unwrap();
         EventStream {
-            items,
+            items: items.into(),
             cursor: id(0),
         }
     }

@@ -150,7 +150,7 @@ impl Link {
         let Some(asked) = asked else {
             return self.detach(number);
         };
-        let stream = stream::forward(Arc::clone(self), number, cursor, items);
+        let stream = stream::arriving(Arc::clone(self), number, cursor, items);
         let _ = asked.send(Reply::Stream(stream));
     }
 

@@ -1,8 +1,11 @@
 //! A stream in the hands of whoever listens.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
-use shoal_ports::{EventStream, QuietReceiver, StreamItem, quiet_channel};
+use futures::Stream;
+use shoal_ports::{EventStream, QuietReceiver, StreamItem, StreamItems};
 use shoal_protocol::EventId;
 
 use super::link::{Link, Passed};
@@ -11,54 +14,83 @@ use crate::link::credit::Taken;
 use crate::proto::node::v1::edge_frame::Frame;
 use crate::proto::types::v1::Credit;
 
-/// Items that may wait for the listener beside those that the credit allows.
-const WAITING: usize = 16;
+/// What arrives, as it is read: then, too, credit is granted. A stream that breaks off ends with
+/// [`StreamItem::Moved`]. Runs in the task that reads; one that leaves says so.
+struct Arriving {
+    link: Arc<Link>,
+    flight: u64,
+    items: QuietReceiver<Passed>,
+    taken: Taken,
+    over: bool,
+}
 
-/// Passes on what arrives, and grants credit as it is read. A stream that breaks off ends with
-/// [`StreamItem::Moved`].
-pub(super) fn forward(
+pub(super) fn arriving(
     link: Arc<Link>,
     flight: u64,
     cursor: EventId,
-    mut arriving: QuietReceiver<Passed>,
+    items: QuietReceiver<Passed>,
 ) -> EventStream {
-    let (sender, items) = quiet_channel(WAITING);
-    tokio::spawn(async move {
-        let mut taken = Taken::default();
-        loop {
-            let passed = tokio::select! {
-                passed = arriving.recv() => passed,
-                () = sender.closed() => return link.detach(flight),
-            };
-            let item = match passed {
+    let arriving = Arriving {
+        link,
+        flight,
+        items,
+        taken: Taken::default(),
+        over: false,
+    };
+    EventStream {
+        items: StreamItems::polled(arriving),
+        cursor,
+    }
+}
+
+impl Arriving {
+    fn grant(&mut self, cost: u64) {
+        if let Some(bytes) = self.taken.add(cost, self.link.config.credit) {
+            let flight = self.flight;
+            (self.link.outbox).push_now(Frame::Credit(Credit { flight, bytes }));
+        }
+    }
+
+    /// The stream goes on elsewhere, if anywhere.
+    fn broke(&mut self) -> Option<StreamItem> {
+        self.over = true;
+        Some(StreamItem::Moved)
+    }
+}
+
+impl Stream for Arriving {
+    type Item = StreamItem;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<StreamItem>> {
+        while !self.over {
+            let item = match ready!(self.items.poll_recv(cx)) {
                 Some(Passed::Item(item)) => item,
-                Some(Passed::End) => return,
-                None => {
-                    let _ = sender.send(StreamItem::Moved).await;
-                    return;
+                Some(Passed::End) => {
+                    self.over = true;
+                    break;
                 }
+                None => return Poll::Ready(self.broke()),
             };
-            let cost = item_cost(&item);
+            self.grant(item_cost(&item));
             match item_in(item) {
-                Ok(Some(item)) => {
-                    if sender.send(item).await.is_err() {
-                        return link.detach(flight);
-                    }
-                }
+                Ok(Some(item)) => return Poll::Ready(Some(item)),
                 Ok(None) => {}
                 Err(malformed) => {
                     // What follows might leave a gap: the listener begins again after its last id.
                     tracing::warn!(%malformed, "a stream of another node cannot be read");
-                    link.detach(flight);
-                    let _ = sender.send(StreamItem::Moved).await;
-                    return;
+                    self.link.detach(self.flight);
+                    return Poll::Ready(self.broke());
                 }
             }
-            if let Some(bytes) = taken.add(cost, link.config.credit) {
-                link.outbox
-                    .push_now(Frame::Credit(Credit { flight, bytes }));
-            }
         }
-    });
-    EventStream { items, cursor }
+        Poll::Ready(None)
+    }
+}
+
+impl Drop for Arriving {
+    fn drop(&mut self) {
+        if !self.over {
+            self.link.detach(self.flight);
+        }
+    }
 }

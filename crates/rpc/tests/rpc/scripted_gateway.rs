@@ -58,8 +58,10 @@ impl ScriptedGateway {
     /// Answers the next request with a stream, which the test feeds.
     pub(crate) fn will_stream(&self) -> QuietSender<StreamItem> {
         let (sender, items) = quiet_channel(10_000);
-        let cursor = event_id(0);
-        let stream = EventStream { items, cursor };
+        let stream = EventStream {
+            items: items.into(),
+            cursor: event_id(0),
+        };
         self.will(Answer::Delivered(Delivered::Stream(stream)));
         sender
     }

@@ -3,7 +3,6 @@
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use shoal_ports::{LoggedEvent, NobodyReceives, QuietSender, StreamItem, Unsent};
 use shoal_protocol::{EventId, StreamId};
@@ -11,7 +10,6 @@ use shoal_telemetry::metrics::metrics;
 use tokio::time::timeout;
 
 use super::Streams;
-use super::retry::retry_of;
 use super::tail::{Next, Tail};
 
 /// Reads a stream into a connection until either ends.
@@ -28,34 +26,26 @@ pub(super) struct Reader {
 struct Closed;
 
 impl Reader {
-    pub(super) async fn run(mut self, history: Vec<LoggedEvent>, prime: bool) {
+    pub(super) async fn run(mut self, history: Vec<LoggedEvent>) {
         let open = &self.streams.counters.open;
         open.fetch_add(1, Ordering::Relaxed);
         if let Some(tail) = &self.tail {
             tail.entered();
         }
         // An error only says that the connection is gone; the client resumes from the log.
-        let _ = self.read(history, prime).await;
+        let _ = self.read(history).await;
         if let Some(tail) = &self.tail {
             tail.left();
         }
         self.streams.counters.open.fetch_sub(1, Ordering::Relaxed);
     }
 
-    async fn read(&mut self, history: Vec<LoggedEvent>, prime: bool) -> Result<(), Closed> {
-        if prime {
-            // The last word that the client of an edge that dies will have had: a crowd must not come at once.
-            self.send(StreamItem::Prime {
-                id: self.cursor,
-                retry: self.jittered_retry(),
-            })
-            .await?;
-        }
+    async fn read(&mut self, history: Vec<LoggedEvent>) -> Result<(), Closed> {
         self.send_all(history).await?;
         let Some(tail) = self.tail.clone() else {
             return Box::pin(self.read_log_to_end()).await;
         };
-        let moved = self.streams.moved.clone();
+        let (streams, moved) = (self.streams.clone(), self.streams.moved.clone());
         let standalone = self.cursor.stream == StreamId::STANDALONE;
         loop {
             let mut changed = pin!(tail.changed());
@@ -84,7 +74,8 @@ impl Reader {
                         () = moved.cancelled() => return self.send(StreamItem::Moved).await,
                         // A call's stream stays: its answer is what draining waits for.
                         () = self.streams.draining.cancelled(), if standalone => {
-                            return self.send(StreamItem::Retry(self.jittered_retry())).await;
+                            let retry = streams.retry_of(self.cursor.stream);
+                            return self.send(StreamItem::Retry(retry)).await;
                         }
                     }
                 }
@@ -144,18 +135,5 @@ impl Reader {
                 Err(Closed)
             }
         }
-    }
-
-    /// When the client of this stream comes back.
-    fn jittered_retry(&self) -> Duration {
-        let Streams {
-            session, config, ..
-        } = &*self.streams;
-        retry_of(
-            session,
-            self.cursor.stream,
-            config.retry,
-            config.retry_spread,
-        )
     }
 }

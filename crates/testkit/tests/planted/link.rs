@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use shoal_cluster::{PeerGateways, Peers};
 use shoal_ports::{
-    Delivered, EventStream, GatewayError, NodeId, NodeInfo, OpenSession, Opened, Post,
-    QuietReceiver, QuietSender, SessionGateway, SessionRef, StreamItem, quiet_channel,
+    Delivered, EventStream, GatewayError, NodeId, NodeInfo, OpenSession, Opened, Post, QuietSender,
+    SessionGateway, SessionRef, StreamItem, StreamItems, quiet_channel,
 };
 use shoal_protocol::EventId;
 use shoal_session::Sessions;
@@ -72,17 +72,13 @@ impl Link {
         let (near, carried) = quiet_channel(1);
         tokio::spawn(forward(items, near, self.cut.clone()));
         EventStream {
-            items: carried,
+            items: carried.into(),
             cursor,
         }
     }
 }
 
-async fn forward(
-    mut items: QuietReceiver<StreamItem>,
-    near: QuietSender<StreamItem>,
-    cut: CancellationToken,
-) {
+async fn forward(mut items: StreamItems, near: QuietSender<StreamItem>, cut: CancellationToken) {
     loop {
         let item = tokio::select! {
             biased;

@@ -56,7 +56,10 @@ impl Log {
         let (sender, items) = quiet_channel(2);
         let length = self.length.subscribe();
         tokio::spawn(read(sender, cursor.sequence, length, moved, dead));
-        EventStream { items, cursor }
+        EventStream {
+            items: items.into(),
+            cursor,
+        }
     }
 
     pub(crate) fn id(sequence: u64) -> EventId {
