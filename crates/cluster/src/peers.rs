@@ -30,7 +30,7 @@ pub struct PeerGateways {
 pub(crate) struct Peer {
     /// None for this node itself.
     pub(crate) gateways: Option<PeerGateways>,
-    /// Sessions that this node has placed there since its last announcement.
+    /// Sessions that this node has placed there, or tried to, since its last announcement.
     pub(crate) placed: AtomicU64,
     /// When the way there failed last, in microseconds since `known_since`, plus one; 0 when it works.
     failed: AtomicU64,

@@ -3,6 +3,8 @@
 //! Two random choices spread sessions nearly as well as always taking the least loaded, and do not send
 //! everybody to the same node when the numbers are a little old.
 
+use std::cmp::Ordering;
+
 use rand::Rng;
 use rand::seq::IteratorRandom as _;
 use shoal_ports::NodeId;
@@ -21,15 +23,20 @@ pub(crate) fn choose<'a>(
         .filter(|node| node.takes_sessions() && may(node));
     let drawn = takers.choose_multiple(rng, 2);
     match drawn[..] {
-        [one, other] => Some(lighter(view.me(), one, other)),
+        [one, other] => Some(lighter(view.me(), one, other, rng)),
         [only] => Some(only),
         _ => None,
     }
 }
 
-fn lighter<'a>(me: &NodeId, one: &'a Node, other: &'a Node) -> &'a Node {
+fn lighter<'a>(me: &NodeId, one: &'a Node, other: &'a Node, rng: &mut impl Rng) -> &'a Node {
     let rank = |node: &Node| (node.load(), node.info().id != *me);
-    if rank(other) < rank(one) { other } else { one }
+    match rank(other).cmp(&rank(one)) {
+        Ordering::Less => other,
+        Ordering::Greater => one,
+        // Two are drawn in the order in which they stand, which is the same at every edge.
+        Ordering::Equal => [one, other][rng.random_range(0..2)],
+    }
 }
 
 #[cfg(test)]
@@ -78,6 +85,13 @@ mod tests {
         assert_eq!(counts(&equal).keys().collect::<Vec<_>>(), ["a"]);
         let busier = view("a", [loaded("a", 1), info("b")]);
         assert_eq!(counts(&busier).keys().collect::<Vec<_>>(), ["b"]);
+    }
+
+    #[test]
+    fn equals_get_the_same() {
+        let equal = view("e", [info("a"), info("b")]);
+        let counts = counts(&equal);
+        assert!(counts["a"] > 1300 && counts["b"] > 1300, "{counts:?}");
     }
 
     #[test]

@@ -20,10 +20,11 @@ impl Routes {
         let mut last = None;
         while tried.len() < self.config.open_attempts && full < FULL_NODES {
             let Some(way) = self.room(&tried) else { break };
+            // Before the answer: else a crowd that comes at once would all go to the same node.
+            way.placed();
             let error = match way.gateway.open(open.clone()).await {
                 Ok(opened) => {
                     way.worked();
-                    way.placed();
                     span.set(attributes::PEER_NODE, way.owner.as_str());
                     self.cache.insert(&opened.session, way.owner);
                     return Ok(opened);

@@ -37,7 +37,7 @@ impl Way {
         }
     }
 
-    /// Notes that a session was opened there.
+    /// Notes that a session is being opened there.
     pub(crate) fn placed(&self) {
         self.peer
             .placed

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures::future::join_all;
 use shoal_ports::{
     GatewayError, OpenSession, Principal, SessionGateway as _, SessionRef, SessionTransport,
 };
@@ -39,6 +40,16 @@ async fn sessions_spread_before_anybody_announces_them() {
         open(&edge).await.unwrap();
     }
     assert_eq!((a.opens(), b.opens()), (5, 5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn sessions_that_are_opened_at_once_spread_too() {
+    let town = Town::new();
+    let (a, b) = (town.node("a").await, town.node("b").await);
+    let edge = town.edge("e").await;
+    let opened = join_all((0..100).map(|_| open(&edge))).await;
+    assert!(opened.iter().all(Result::is_ok));
+    assert_eq!((a.opens(), b.opens()), (50, 50));
 }
 
 #[tokio::test(start_paused = true)]

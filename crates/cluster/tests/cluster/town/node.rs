@@ -194,6 +194,8 @@ impl ScriptedNode {
 impl SessionGateway for ScriptedNode {
     async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
         *self.opens.lock() += 1;
+        // As over a wire: others ask before this one is answered.
+        tokio::task::yield_now().await;
         let refused = self.refuses_to_open.lock().clone();
         if let Some(refusal) = refused {
             return Err(refusal);
