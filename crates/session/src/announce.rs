@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use dashmap::DashMap;
-use shoal_ports::{BusEvent, SessionId};
+use shoal_ports::{BusEvent, BusSubscription, ServerFacts, SessionId};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::sessions::Node;
@@ -46,10 +47,20 @@ impl Subscribers {
     }
 }
 
-/// Tells sessions what the bus and the catalog have to say, until `stop` fires.
-pub(crate) async fn announce(node: Arc<Node>, stop: CancellationToken) {
-    let mut bus = node.carrier.store.bus.subscribe();
-    let mut facts = node.carrier.dispatcher.facts();
+/// Tells sessions what the bus and the catalog have to say, from now on, until `stop` fires.
+pub(crate) fn announce(node: Arc<Node>, stop: CancellationToken) -> impl Future<Output = ()> {
+    // Not with the first poll: sessions may be opened before that.
+    let bus = node.carrier.store.bus.subscribe();
+    let facts = node.carrier.dispatcher.facts();
+    tell_all(node, bus, facts, stop)
+}
+
+async fn tell_all(
+    node: Arc<Node>,
+    mut bus: BusSubscription,
+    mut facts: watch::Receiver<Arc<ServerFacts>>,
+    stop: CancellationToken,
+) {
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
