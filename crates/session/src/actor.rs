@@ -1,6 +1,7 @@
 //! The actor of a session: feeds its state machine, one input at a time.
 //!
-//! `handle` never waits: effects run in the tasks that sent the input.
+//! `handle` never waits: effects run in the tasks that sent the input. There is an actor only while requests come;
+//! see [`Bed`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,6 +13,7 @@ use shoal_ports::{ServerFacts, shown};
 use shoal_protocol::{RawJson, RawObject, RequestId, Revision};
 use tokio::sync::watch;
 
+use crate::doze::Bed;
 use crate::state::{CallSlot, Effect, Input, SessionState};
 
 /// Characters of a client's name and version that operators see.
@@ -23,7 +25,7 @@ const MOST_ENDED: usize = 16;
 /// A session's actor.
 pub(crate) struct SessionActor;
 
-/// What the actor is told.
+/// What a session is told.
 pub(crate) enum SessionMsg {
     /// Apply an input and report the effect.
     Apply(Input, RpcReplyPort<Reply>),
@@ -39,16 +41,35 @@ pub(crate) enum SessionMsg {
     End(RpcReplyPort<Vec<Arc<CallSlot>>>),
 }
 
-/// The actor's answer to an input.
+impl SessionMsg {
+    /// Whether the client asks for something. All else is quickly done.
+    pub(crate) fn is_request(&self) -> bool {
+        matches!(self, Self::Apply(Input::Request(_), _))
+    }
+}
+
+/// What the actor is told.
+pub(crate) enum ActorMsg {
+    /// What the session is told.
+    Session(SessionMsg),
+    /// If no call runs and nothing comes after this, put the state to bed and go.
+    Doze {
+        bed: Arc<Bed>,
+        /// How many messages the actor was sent before.
+        after: u64,
+    },
+}
+
+/// The session's answer to an input.
 pub(crate) enum Reply {
     /// What follows.
     Effect(Effect),
-    /// The actor takes no inputs any more; find the session anew.
+    /// It takes no inputs any more; find the session anew.
     Closed,
 }
 
-/// The actor's state.
-pub(crate) struct ActorState {
+/// All that an actor knows, which is handed from one to the next.
+pub(crate) struct Mind {
     session: SessionState,
     facts: watch::Receiver<Arc<ServerFacts>>,
     shared: Arc<Shared>,
@@ -84,72 +105,94 @@ impl Shared {
     }
 }
 
-/// What an actor starts from.
-pub(crate) struct SessionArgs {
-    pub(crate) session: SessionState,
-    pub(crate) facts: watch::Receiver<Arc<ServerFacts>>,
-    pub(crate) shared: Arc<Shared>,
-}
-
 impl Actor for SessionActor {
-    type Msg = SessionMsg;
-    type State = ActorState;
-    type Arguments = SessionArgs;
+    type Msg = ActorMsg;
+    /// `None` once it has been put to bed; then nothing comes any more.
+    type State = Option<Box<Mind>>;
+    type Arguments = Box<Mind>;
 
     async fn pre_start(
         &self,
-        _myself: ActorRef<SessionMsg>,
-        args: SessionArgs,
-    ) -> Result<ActorState, ActorProcessingErr> {
-        let SessionArgs {
-            session,
-            facts,
-            shared,
-        } = args;
-        let mut state = ActorState {
-            session,
-            facts,
-            shared,
-            closed: false,
-        };
-        state.publish();
-        Ok(state)
+        _myself: ActorRef<ActorMsg>,
+        mind: Box<Mind>,
+    ) -> Result<Option<Box<Mind>>, ActorProcessingErr> {
+        Ok(Some(mind))
     }
 
     async fn handle(
         &self,
-        _myself: ActorRef<SessionMsg>,
-        message: SessionMsg,
-        state: &mut ActorState,
+        myself: ActorRef<ActorMsg>,
+        message: ActorMsg,
+        state: &mut Option<Box<Mind>>,
     ) -> Result<(), ActorProcessingErr> {
-        state.forget_ended();
-        // A reply nobody waits for any more is no error, and an error here would lose the session.
+        let Some(mind) = state else {
+            return Ok(());
+        };
         match message {
-            SessionMsg::Apply(input, reply) => {
-                let _ = reply.send(state.apply(input));
-            }
-            SessionMsg::Note(input) => {
-                state.apply(input);
-            }
-            SessionMsg::Tidy => {}
-            SessionMsg::Snapshot(reply) => {
-                let _ = reply.send(state.session.record().to_bytes());
-            }
-            SessionMsg::Passivate(reply) => {
-                let idle = !state.closed && state.session.is_idle();
-                state.closed |= idle;
-                let _ = reply.send(idle.then(|| state.session.record().to_bytes()));
-            }
-            SessionMsg::End(reply) => {
-                state.closed = true;
-                let _ = reply.send(state.session.slots());
+            ActorMsg::Session(message) => mind.handle(message),
+            ActorMsg::Doze { bed, after } => {
+                if mind.may_doze() && bed.lie_down(state, after) {
+                    myself.stop(None);
+                }
             }
         }
         Ok(())
     }
 }
 
-impl ActorState {
+impl Mind {
+    pub(crate) fn new(
+        session: SessionState,
+        facts: watch::Receiver<Arc<ServerFacts>>,
+        shared: Arc<Shared>,
+    ) -> Box<Self> {
+        let mut mind = Box::new(Self {
+            session,
+            facts,
+            shared,
+            closed: false,
+        });
+        mind.publish();
+        mind
+    }
+
+    /// What others may read of it.
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Does what the session is told. Never waits.
+    pub(crate) fn handle(&mut self, message: SessionMsg) {
+        self.forget_ended();
+        // A reply nobody waits for any more is no error, and an error here would lose the session.
+        match message {
+            SessionMsg::Apply(input, reply) => {
+                let _ = reply.send(self.apply(input));
+            }
+            SessionMsg::Note(input) => {
+                self.apply(input);
+            }
+            SessionMsg::Tidy => {}
+            SessionMsg::Snapshot(reply) => {
+                let _ = reply.send(self.session.record().to_bytes());
+            }
+            SessionMsg::Passivate(reply) => {
+                let idle = !self.closed && self.session.is_idle();
+                self.closed |= idle;
+                let _ = reply.send(idle.then(|| self.session.record().to_bytes()));
+            }
+            SessionMsg::End(reply) => {
+                self.closed = true;
+                let _ = reply.send(self.session.slots());
+            }
+        }
+    }
+
+    fn may_doze(&mut self) -> bool {
+        self.forget_ended();
+        self.session.in_flight() == 0
+    }
+
     fn apply(&mut self, input: Input) -> Reply {
         if self.closed {
             return Reply::Closed;

@@ -23,8 +23,11 @@ pub struct SessionConfig {
     pub state_keys: usize,
     /// How long a session lives without being used.
     pub idle: Duration,
-    /// How long a session without calls and streams keeps its actor.
+    /// How long a session without calls and streams stays in memory.
     pub passivate_after: Duration,
+    /// How long a session without requests keeps its actor, whether somebody listens or not; at most twice that.
+    /// Not zero.
+    pub doze_after: Duration,
     /// How often idle sessions are looked for.
     pub sweep_every: Duration,
     /// How long a request that is safe to repeat may take before its answer becomes a stream.
@@ -65,6 +68,7 @@ impl Default for SessionConfig {
             state_keys: 64,
             idle: Duration::from_secs(30 * 60),
             passivate_after: Duration::from_secs(30),
+            doze_after: Duration::from_secs(2),
             sweep_every: Duration::from_secs(5),
             grace: Duration::from_secs(1),
             call_timeout: Duration::from_secs(300),

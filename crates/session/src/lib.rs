@@ -10,6 +10,7 @@ mod announce;
 mod call;
 mod clock;
 mod config;
+mod doze;
 mod live;
 mod measure;
 mod record;

@@ -1,11 +1,9 @@
-//! A session that has an actor on this node.
+//! A session that this node has in memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use ractor::ActorRef;
-use ractor::rpc::CallResult;
 use shoal_ports::{
     Epoch, GatewayError, LogError, Principal, SessionId, SessionTransport, StoreError,
 };
@@ -14,11 +12,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::actor::{Reply, SessionMsg, Shared};
 use crate::config::SessionConfig;
+use crate::doze::Bed;
 use crate::sessions::About;
 use crate::state::{CallSlot, Effect, Input};
 use crate::streams::Streams;
 
-/// A session that has an actor on this node.
+/// A session that this node has in memory; it has an actor while requests come.
 pub(crate) struct LiveSession {
     pub(crate) id: SessionId,
     pub(crate) principal: Principal,
@@ -28,8 +27,8 @@ pub(crate) struct LiveSession {
     pub(crate) epoch: Epoch,
     pub(crate) streams: Arc<Streams>,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) actor: ActorRef<SessionMsg>,
-    /// Inputs that wait for the actor.
+    pub(crate) actor: Arc<Bed>,
+    /// Inputs that wait to be applied.
     pub(crate) waiting: AtomicUsize,
     /// When the session was last used, in milliseconds of the node's clock.
     pub(crate) last_used: AtomicU64,
@@ -41,7 +40,7 @@ pub(crate) struct LiveSession {
 
 /// Why an input was not applied.
 pub(crate) enum Unapplied {
-    /// The actor is gone; the session must be found anew.
+    /// The session is gone from here, and must be found anew.
     Closed,
     /// Too many inputs wait.
     Full,
@@ -73,7 +72,7 @@ impl LiveSession {
     /// noted only ever lightens the session.
     pub(crate) fn note(&self, input: Input) {
         // A session that is gone needs no notes.
-        let _ = self.actor.cast(SessionMsg::Note(input));
+        self.actor.send(SessionMsg::Note(input));
     }
 
     /// A request has been answered, or never will be: its id is free again.
@@ -82,7 +81,7 @@ impl LiveSession {
     pub(crate) fn ended(&self, request: &RequestId) {
         if self.shared.ended(request.clone()) {
             // A session that is gone needs no notes.
-            let _ = self.actor.cast(SessionMsg::Tidy);
+            self.actor.send(SessionMsg::Tidy);
         }
     }
 
@@ -117,9 +116,10 @@ impl LiveSession {
         &self,
         message: impl FnOnce(ractor::RpcReplyPort<T>) -> SessionMsg,
     ) -> Option<T> {
-        match self.actor.call(message, None).await {
-            Ok(CallResult::Success(reply)) => Some(reply),
-            _ => None,
+        let (reply, replied) = ractor::concurrency::oneshot();
+        match self.actor.send(message(reply.into())) {
+            true => replied.await.ok(),
+            false => None,
         }
     }
 

@@ -29,6 +29,7 @@ pub(crate) use taking_over::TakingOver;
 
 use crate::announce::announce;
 use crate::config::SessionConfig;
+use crate::doze;
 
 /// The sessions of this node; implements [`SessionGateway`]. Cheap to clone.
 #[derive(Clone)]
@@ -42,9 +43,9 @@ pub struct Sessions {
 /// Counts of a node's sessions and streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct SessionsStatus {
-    /// Sessions with an actor.
+    /// Sessions in memory.
     pub live: usize,
-    /// Sessions without one.
+    /// Passivated sessions, of which the store knows the rest.
     pub passive: usize,
     /// Requests in flight.
     pub in_flight: usize,
@@ -90,6 +91,8 @@ impl Sessions {
         let tasks = TaskTracker::new();
         tasks.spawn(announce(node.clone(), stop.clone()));
         tasks.spawn(sweep::sweep(node.clone(), stop.clone()));
+        let doze_after = node.config.doze_after;
+        tasks.spawn(doze::beat(node.up.clone(), doze_after, stop.clone()));
         let gauges = gauges::observe(&node).into();
         Self {
             node,
@@ -125,7 +128,7 @@ impl Sessions {
     /// Gives every session to whichever node is asked for it next: records are stored, connections are
     /// told that the session has moved, and running calls stay with their workers. New sessions and
     /// claims are refused with `Moved` from now on. Returns how many sessions were given up, and how long
-    /// that took; sessions without an actor follow when the node's lease ends.
+    /// that took; passivated sessions follow when the node's lease ends.
     pub async fn hand_over(&self) -> HandedOver {
         self.node.hand_over().await
     }

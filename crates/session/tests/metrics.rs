@@ -66,7 +66,7 @@ async fn sessions_are_counted_from_their_opening_to_their_end() {
     );
     says(r#"shoal_session_held{shoal_state="active"}"#, 1.0);
     says(r#"shoal_session_held{shoal_state="passive"}"#, 0.0);
-    says(r#"shoal_actor_alive{shoal_kind="session"}"#, 1.0);
+    says(r#"shoal_actor_alive{shoal_kind="session"}"#, 0.0);
     says(r#"shoal_actor_mailbox{shoal_kind="session"}"#, 0.0);
 
     // Two events of a call that runs on, and a reader who comes back for the second.
@@ -76,6 +76,7 @@ async fn sessions_are_counted_from_their_opening_to_their_end() {
         1.0,
     );
     says("shoal_journal_running", 1.0);
+    says(r#"shoal_actor_alive{shoal_kind="session"}"#, 1.0);
     let tool = bench.script.call("stream-long").await;
     tool.progress(1).await;
     let first = read(&mut stream, 1).await;

@@ -15,6 +15,9 @@ pub struct Session {
     /// How long a session without calls and streams stays in memory before it is written to the store
     /// and let go; its next message brings it back.
     pub passivate_after: Period,
+    /// How long a session keeps its actor (7 KiB) after its last request, at most twice that: the actor goes also
+    /// where a client still listens, and the next request gets the session a new one within microseconds.
+    pub doze_after: Period,
     /// How often idle sessions and ended streams are looked for.
     pub sweep_every: Period,
     /// The bytes of one value that tools keep in a session, at most. What they keep is part of the session's
@@ -32,6 +35,7 @@ impl Default for Session {
         Self {
             idle: session.idle.into(),
             passivate_after: session.passivate_after.into(),
+            doze_after: session.doze_after.into(),
             sweep_every: session.sweep_every.into(),
             state_value_bytes: session.state_value_bytes,
             state_bytes: session.state_bytes,

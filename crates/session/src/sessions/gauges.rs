@@ -15,7 +15,7 @@ pub(super) fn observe(node: &Arc<Node>) -> Vec<Registration> {
             report(SessionState::Passive, node.passive.len() as u64);
         })),
         all.actors.observe_alive(reading(node, |node, report| {
-            report(ActorKind::Session, node.live_count() as u64);
+            report(ActorKind::Session, node.actors() as u64);
         })),
         all.actors.observe_mailbox(reading(node, |node, report| {
             report(ActorKind::Session, node.waiting() as u64);

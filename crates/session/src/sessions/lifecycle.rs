@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use ractor::Actor;
 use shoal_ports::{
     Epoch, GatewayError, NewSession, OpenSession, Opened, SessionId, SessionRef, StoreError,
 };
@@ -14,8 +13,9 @@ use shoal_telemetry::metrics::{ClaimReason, EndReason, metrics};
 
 use super::Node;
 use super::node::Passive;
-use crate::actor::{SessionActor, SessionArgs, Shared};
+use crate::actor::{Mind, Shared};
 use crate::clock::unix_millis;
+use crate::doze::Bed;
 use crate::live::{LiveSession, store_failed};
 use crate::measure;
 use crate::record::Record;
@@ -69,7 +69,7 @@ impl Node {
         measure::claimed(ClaimReason::Created, &epoch);
         let epoch = epoch.map_err(|error| store_failed(&error, &self.config))?;
         let revision = state.revision();
-        self.spawn(session.clone(), state, epoch).await?;
+        self.make_live(session.clone(), state, epoch);
         metrics().sessions.created();
         Ok(Opened {
             session,
@@ -78,24 +78,17 @@ impl Node {
         })
     }
 
-    /// Gives a session that this node owns its actor.
-    pub(super) async fn spawn(
+    /// Takes a session that this node owns into memory. It has no actor before its first request.
+    pub(super) fn make_live(
         &self,
         id: SessionId,
         state: SessionState,
         epoch: Epoch,
-    ) -> Result<Arc<LiveSession>, GatewayError> {
+    ) -> Arc<LiveSession> {
         let shared = Arc::new(Shared::default());
         let (principal, transport) = (state.principal().clone(), state.transport());
         let opened_at = state.record().opened_at;
-        let args = SessionArgs {
-            session: state,
-            facts: self.carrier.dispatcher.facts(),
-            shared: shared.clone(),
-        };
-        let (actor, _) = Actor::spawn(None, SessionActor, args)
-            .await
-            .map_err(|error| GatewayError::Internal(format!("no session actor: {error}")))?;
+        let mind = Mind::new(state, self.carrier.dispatcher.facts(), shared.clone());
         let streams = Arc::new(Streams::new(
             id.clone(),
             epoch,
@@ -112,14 +105,14 @@ impl Node {
             epoch,
             streams,
             shared,
-            actor,
+            actor: Bed::new(mind, self.up.clone()),
             waiting: AtomicUsize::new(0),
             last_used: AtomicU64::new(self.now()),
             last_saved: AtomicU64::new(self.now()),
             saving: tokio::sync::Mutex::new(()),
         });
         self.insert_live(live.clone());
-        Ok(live)
+        live
     }
 
     /// Turns a session whose actor is gone into a passive one: the next message wakes it from its record.
@@ -157,7 +150,7 @@ impl Node {
         Ok(())
     }
 
-    /// Takes the actor of an idle session down; its record stays in the store, and the node its owner.
+    /// Lets go of an idle session; its record stays in the store, and the node its owner.
     pub(super) async fn passivate(&self, live: &Arc<LiveSession>) -> bool {
         let _alone = self.wake_lock(&live.id).lock().await;
         let Some(record) = live.passivate().await else {
@@ -172,7 +165,7 @@ impl Node {
             tracing::warn!(session = %live.id, %error, "could not store a session's record");
         }
         self.rebuild_later(live, kept);
-        live.actor.stop(None);
+        live.actor.stop();
         metrics().sessions.passivated();
         true
     }
@@ -189,7 +182,7 @@ impl Node {
                 live.streams.end();
                 self.release(&live, record).await;
                 self.remove_live(&live);
-                live.actor.stop(None);
+                live.actor.stop();
             }
         }
     }
@@ -236,7 +229,7 @@ impl Node {
         if let Err(error) = removed {
             tracing::warn!(session = %live.id, %error, "could not remove a session's record");
         }
-        live.actor.stop(None);
+        live.actor.stop();
         self.unreserve(&live.principal);
         self.unsubscribe_all(&live.id, subscriptions).await;
         self.carrier.dispatcher.end_session(&live.id).await;

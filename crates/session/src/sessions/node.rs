@@ -17,6 +17,7 @@ use super::SessionsStatus;
 use crate::announce::Subscribers;
 use crate::call::Carrier;
 use crate::config::SessionConfig;
+use crate::doze::Up;
 use crate::live::LiveSession;
 use crate::state::{Effect, Input, KeptLimits, Limits, News};
 use crate::streams::StreamCounters;
@@ -36,6 +37,8 @@ pub(crate) struct Node {
     pub(crate) handing_over: AtomicBool,
     pub(crate) moves: Moves,
     pub(crate) counters: Arc<StreamCounters>,
+    /// The sessions whose actors are up.
+    pub(crate) up: Arc<Up>,
     live: DashMap<SessionId, Arc<LiveSession>>,
     held: AtomicUsize,
     held_by: DashMap<Principal, usize>,
@@ -53,7 +56,7 @@ pub(crate) struct Moves {
     pub(crate) resumed_calls: AtomicUsize,
 }
 
-/// What is left on a node of a session without an actor; the rest is in the store. The node owns it still.
+/// What is left on a node of a passivated session; the rest is in the store. The node owns it still.
 pub(crate) struct Passive {
     pub(crate) principal: Principal,
     pub(crate) epoch: Epoch,
@@ -98,6 +101,7 @@ impl Node {
             handing_over: AtomicBool::new(false),
             moves: Moves::default(),
             counters: Arc::default(),
+            up: Arc::default(),
             live: DashMap::new(),
             held: AtomicUsize::new(0),
             held_by: DashMap::new(),
@@ -138,9 +142,15 @@ impl Node {
             .collect()
     }
 
-    /// Sessions that have an actor.
+    /// Sessions in memory.
     pub(crate) fn live_count(&self) -> usize {
         self.live.len()
+    }
+
+    /// Those of them that have an actor.
+    pub(crate) fn actors(&self) -> usize {
+        let up = |live: &LiveSession| live.actor.is_up();
+        self.live.iter().filter(|live| up(live.value())).count()
     }
 
     /// Inputs that wait for actors.
@@ -149,7 +159,7 @@ impl Node {
         self.live.iter().map(|live| waiting(live.value())).sum()
     }
 
-    /// Bytes of events that the log keeps for sessions that have an actor.
+    /// Bytes of events that the log keeps for sessions in memory.
     pub(crate) fn kept(&self) -> u64 {
         let kept = |live: &LiveSession| live.streams.kept();
         self.live.iter().map(|live| kept(live.value())).sum()

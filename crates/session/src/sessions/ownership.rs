@@ -78,7 +78,7 @@ impl Node {
             record.updated.extend(passive.updated);
         }
         let state = SessionState::new(to.session.clone(), record, self.limits());
-        self.spawn(to.session.clone(), state, claim.epoch).await
+        Ok(self.make_live(to.session.clone(), state, claim.epoch))
     }
 
     /// Gives up a sleeping session that somebody asks for; the others follow with the lease.
@@ -154,7 +154,7 @@ impl Node {
         }
         let mut state = SessionState::new(to.session.clone(), record, self.limits());
         let calls = enter(&mut state, running);
-        let live = self.spawn(to.session.clone(), state, claim.epoch).await?;
+        let live = self.make_live(to.session.clone(), state, claim.epoch);
         self.subscribe_again(&live, subscriptions);
         Ok((live, calls))
     }
@@ -209,7 +209,7 @@ impl Node {
         measure::ended(&live.about(), EndReason::Lost);
         let subscriptions = self.subscriptions(live).await;
         live.end().await;
-        live.actor.stop(None);
+        live.actor.stop();
         self.unreserve(&live.principal);
         self.unsubscribe_all(&live.id, subscriptions).await;
     }
@@ -280,7 +280,7 @@ impl Node {
         // Only now may readers look for the next owner.
         live.lose();
         self.remove_live(live);
-        live.actor.stop(None);
+        live.actor.stop();
         self.unreserve(&live.principal);
         self.unsubscribe_all(&live.id, subscriptions).await;
         self.moves.handed_over.fetch_add(1, Ordering::Relaxed);

@@ -17,7 +17,7 @@ definitions! {
         "Sessions that ended at this node.",
         [Attribute::one_of(REASON, EndReason::VALUES)];
     PASSIVATIONS = Kind::Counter, "shoal.session.passivations", "{session}",
-        "Idle sessions whose actor was put away.", [];
+        "Idle sessions that were let go of, with their record in the store.", [];
     CLAIMS = Kind::Counter, "shoal.session.claims", "{claim}",
         "Attempts to become a session's owner.",
         [
@@ -35,7 +35,7 @@ definitions! {
 labels! {
     /// What a session is doing.
     SessionState {
-        /// Its actor runs.
+        /// It is in memory; its actor runs while requests come.
         Active = "active",
         /// Its record waits in the store for the next message.
         Passive = "passive",
@@ -155,7 +155,7 @@ impl SessionMetrics {
         self.ended.add(1, || [label(REASON, reason.as_str())]);
     }
 
-    /// An idle session's actor was put away.
+    /// An idle session was let go of.
     pub fn passivated(&self) {
         self.passivations.add(1, || []);
     }

@@ -1,0 +1,166 @@
+//! Actors that are there only while requests come to their sessions.
+//!
+//! An actor takes some 7 KiB, most of it empty mailboxes. A session that nobody uses is passivated as a whole, but not
+//! while a client listens to it. So a session begins without an actor; its first request gets it one, and a while after
+//! the last ([`SessionConfig::doze_after`](crate::SessionConfig::doze_after)) what the actor knew is put to bed here,
+//! some hundred bytes. Nobody else sees a difference: only one holds the [`Mind`] at a time, and messages are handled
+//! once and in their order.
+
+mod beat;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use ractor::{ActorRef, ActorRuntime};
+
+use crate::actor::{ActorMsg, Mind, SessionActor, SessionMsg, Shared};
+
+pub(crate) use beat::{Up, beat};
+
+/// Where a session's state is: with an actor, or here.
+pub(crate) struct Bed {
+    place: Mutex<Place>,
+    up: Arc<Up>,
+}
+
+struct Place {
+    slot: Slot,
+    /// Whether it is in the list of those that are up.
+    listed: bool,
+}
+
+enum Slot {
+    Up(Caretaker),
+    Asleep(Box<Mind>),
+    /// The session is at its end here, or has panicked.
+    Gone,
+}
+
+/// The actor of a session that is up.
+struct Caretaker {
+    actor: ActorRef<ActorMsg>,
+    shared: Arc<Shared>,
+    /// How many messages it has been sent.
+    sent: u64,
+    /// How many they were at the last beat.
+    sent_before: u64,
+}
+
+impl Bed {
+    /// A session that has not been asked for anything. Its actor will be listed in `up`.
+    pub(crate) fn new(mind: Box<Mind>, up: Arc<Up>) -> Arc<Self> {
+        let place = Mutex::new(Place {
+            slot: Slot::Asleep(mind),
+            listed: false,
+        });
+        Arc::new(Self { place, up })
+    }
+
+    /// Tells the session something; whether there is somebody to handle it.
+    ///
+    /// Without an actor, a request gets one, and anything else is handled at once. To be called in a runtime.
+    pub(crate) fn send(self: &Arc<Self>, message: SessionMsg) -> bool {
+        let mut place = self.place.lock();
+        let Place { slot, listed } = &mut *place;
+        if let Slot::Asleep(mind) = slot {
+            if !message.is_request() {
+                let handled = handle(mind, message);
+                if !handled {
+                    *slot = Slot::Gone;
+                }
+                return handled;
+            }
+            slot.get_up();
+            if !std::mem::replace(listed, true) {
+                self.up.add(self.clone());
+            }
+        }
+        match slot {
+            Slot::Up(up) => {
+                up.sent += 1;
+                up.actor.cast(ActorMsg::Session(message)).is_ok()
+            }
+            Slot::Asleep(_) | Slot::Gone => false,
+        }
+    }
+
+    /// A beat has passed: an actor that was sent nothing since the last one, and has nothing to do, is asked to go.
+    /// Whether there still is one.
+    fn beat(self: &Arc<Self>) -> bool {
+        let mut place = self.place.lock();
+        let there = match &mut place.slot {
+            Slot::Up(up) if up.sent != up.sent_before => {
+                up.sent_before = up.sent;
+                true
+            }
+            Slot::Up(up) if up.shared.in_flight() > 0 || up.doze(self.clone()) => true,
+            Slot::Asleep(_) => false,
+            // Or its actor has panicked.
+            gone @ (Slot::Up(_) | Slot::Gone) => {
+                *gone = Slot::Gone;
+                false
+            }
+        };
+        place.listed = there;
+        there
+    }
+
+    /// Takes what the actor knows from it, unless it was sent something besides these messages; whether it did.
+    pub(crate) fn lie_down(&self, mind: &mut Option<Box<Mind>>, after: u64) -> bool {
+        let mut place = self.place.lock();
+        let last = matches!(&place.slot, Slot::Up(up) if up.sent == after);
+        match mind.take_if(|_| last) {
+            Some(mind) => {
+                place.slot = Slot::Asleep(mind);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Whether there is an actor.
+    pub(crate) fn is_up(&self) -> bool {
+        matches!(self.place.lock().slot, Slot::Up(_))
+    }
+
+    /// Ends the session here: nothing is handled any more.
+    pub(crate) fn stop(&self) {
+        let slot = std::mem::replace(&mut self.place.lock().slot, Slot::Gone);
+        if let Slot::Up(up) = slot {
+            up.actor.stop(None);
+        }
+    }
+}
+
+impl Slot {
+    fn get_up(&mut self) {
+        // Only a name that is taken could keep an actor from being spawned, and it has none.
+        if let Self::Asleep(mind) = std::mem::replace(self, Self::Gone) {
+            let shared = mind.shared().clone();
+            if let Ok((actor, _)) = ActorRuntime::spawn_instant(None, SessionActor, mind) {
+                *self = Self::Up(Caretaker {
+                    actor,
+                    shared,
+                    sent: 0,
+                    sent_before: 0,
+                });
+            }
+        }
+    }
+}
+
+impl Caretaker {
+    fn doze(&self, bed: Arc<Bed>) -> bool {
+        let after = self.sent;
+        self.actor.cast(ActorMsg::Doze { bed, after }).is_ok()
+    }
+}
+
+/// As with an actor, a panic costs no more than the session, which is rebuilt from its record; `false` for one.
+fn handle(mind: &mut Mind, message: SessionMsg) -> bool {
+    catch_unwind(AssertUnwindSafe(|| mind.handle(message))).is_ok()
+}
+
+#[cfg(test)]
+mod tests;
