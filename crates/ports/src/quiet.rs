@@ -47,6 +47,10 @@ struct State<T> {
 
 fn remember(wakers: &mut Vec<Waker>, cx: &Context<'_>) {
     if !wakers.iter().any(|known| known.will_wake(cx.waker())) {
+        if wakers.is_empty() {
+            // Mostly it stays the only one.
+            wakers.reserve_exact(1);
+        }
         wakers.push(cx.waker().clone());
     }
 }
@@ -85,6 +89,10 @@ impl<T> QuietSender<T> {
         }
         if state.waiting.len() >= state.capacity {
             return Err(Unsent::Full(value));
+        }
+        if state.waiting.capacity() == 0 {
+            // Most channels never hold a second one.
+            state.waiting.reserve_exact(1);
         }
         state.waiting.push_back(value);
         let reader = state.reader.take();
