@@ -66,9 +66,10 @@ impl Answering {
         }
     }
 
-    pub(super) async fn listening(self, listening: Option<Result<EventStream, GatewayError>>) {
+    pub(super) fn listening(self, listening: Option<Result<EventStream, GatewayError>>) {
         match listening {
-            Some(Ok(stream)) => self.stream(stream).await,
+            // In a task of its own, half as large: the one that asked has room for the question as long as it lasts.
+            Some(Ok(stream)) => drop(tokio::spawn(async move { self.stream(stream).await })),
             Some(Err(error)) => self.failed(error),
             None => {}
         }

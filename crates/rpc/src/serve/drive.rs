@@ -117,7 +117,7 @@ impl Drive {
                 let cursor = said.cursor.map(event_id_in);
                 tokio::spawn(async move {
                     let stream = answering.wait(gateway.listen(&to, cursor)).await;
-                    answering.listening(stream).await;
+                    answering.listening(stream);
                 });
             }
             Frame::Open(said) => {
