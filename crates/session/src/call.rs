@@ -137,7 +137,7 @@ impl Carrier {
     pub(crate) fn read_from(&self, live: &LiveSession, tail: &Arc<Tail>) -> Delivered {
         let prime = live.primes_streams();
         let attachment = live.streams.read_live(tail.clone(), tail.last(), prime);
-        Delivered::Stream(attachment.stream)
+        Delivered::Stream(attachment.start(()))
     }
 }
 

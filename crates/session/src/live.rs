@@ -8,7 +8,6 @@ use shoal_ports::{
     Epoch, GatewayError, LogError, Principal, SessionId, SessionTransport, StoreError,
 };
 use shoal_protocol::{RequestId, Revision};
-use tokio_util::sync::CancellationToken;
 
 use crate::actor::{Reply, SessionMsg, Shared};
 use crate::config::SessionConfig;
@@ -92,12 +91,12 @@ impl LiveSession {
 
     /// Whether this node has lost the session.
     pub(crate) fn is_lost(&self) -> bool {
-        self.streams.lost().is_cancelled()
+        self.streams.is_lost()
     }
 
-    /// Fires when this node loses the session.
-    pub(crate) fn lost(&self) -> CancellationToken {
-        self.streams.lost().clone()
+    /// Returns when this node loses the session. Cancellation safe.
+    pub(crate) async fn until_lost(&self) {
+        self.streams.until_lost().await;
     }
 
     pub(crate) async fn snapshot(&self) -> Option<Bytes> {

@@ -110,7 +110,7 @@ impl Sessions {
     /// Begins to drain: connections that read a standalone stream are told when to come back and closed,
     /// new ones too. Requests are still served, and calls end on the connections that wait for them.
     pub fn drain_streams(&self) {
-        self.node.draining.cancel();
+        self.node.drain_streams();
     }
 
     /// Waits until no request is in flight, at most until the deadline; returns how many are left.

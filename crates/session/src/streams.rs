@@ -5,6 +5,7 @@
 //! pulls: from the tail while it keeps up, from the log when it has fallen behind. So nothing is ever
 //! buffered for a reader beyond its connection's small channel, and a slow one delays nobody.
 
+mod fate;
 mod reader;
 mod retry;
 mod tail;
@@ -29,6 +30,7 @@ pub(crate) use tail::Tail;
 
 use crate::config::SessionConfig;
 use crate::measure;
+use fate::{Fate, Turn};
 use reader::Reader;
 
 /// Pauses between attempts to append while the store cannot be reached.
@@ -58,28 +60,34 @@ pub(crate) struct Streams {
     tails: Mutex<HashMap<StreamId, Arc<Tail>>>,
     /// Bytes that the log kept for the session at the last append.
     kept: AtomicU64,
-    /// Fires when the session ends.
-    ended: CancellationToken,
-    /// Fires when this node does not own the session any more: nothing is written from then on.
-    lost: CancellationToken,
-    /// Fires when readers shall go on elsewhere.
-    moved: CancellationToken,
-    /// Fires when the node drains.
+    fate: Fate,
+    /// Fires when the node drains; readers look at it when they are told to ([`Streams::look_up`]).
     draining: CancellationToken,
 }
 
-/// What a connection reads.
+/// What a connection reads, once it begins to.
 pub(crate) struct Attachment {
-    /// The connection's end.
-    pub(crate) stream: EventStream,
-    /// Which reader of its stream this is.
-    pub(crate) generation: u64,
-    /// Finishes when the connection is gone.
-    pub(crate) reading: tokio::task::JoinHandle<()>,
+    stream: EventStream,
+    reader: Reader,
+    /// What the log had when the connection came.
+    history: Vec<shoal_ports::LoggedEvent>,
     /// Whether the stream is not finished and yet nobody writes it here: somebody else may own the session.
     pub(crate) orphaned: bool,
     /// What there was to replay.
     pub(crate) outcome: ResumeOutcome,
+}
+
+impl Attachment {
+    /// Which reader of its stream this is.
+    pub(crate) fn generation(&self) -> u64 {
+        self.reader.generation
+    }
+
+    /// Begins to read. What is passed along is dropped when the connection is gone, however that comes about.
+    pub(crate) fn start(self, until_gone: impl Send + 'static) -> EventStream {
+        tokio::spawn(self.reader.run(self.history, until_gone));
+        self.stream
+    }
 }
 
 impl Streams {
@@ -99,9 +107,7 @@ impl Streams {
             counters,
             tails: Mutex::default(),
             kept: AtomicU64::new(0),
-            ended: CancellationToken::new(),
-            lost: CancellationToken::new(),
-            moved: CancellationToken::new(),
+            fate: Fate::default(),
             draining,
         }
     }
@@ -206,7 +212,7 @@ impl Streams {
     async fn write_surely(&self, append: Append, until: Instant) -> Result<Appended, LogError> {
         let mut pause = FIRST_PAUSE;
         loop {
-            if self.lost.is_cancelled() {
+            if self.is_lost() {
                 return Err(StoreError::Stale.into());
             }
             let appended = self.log.append(&self.session, self.epoch, append.clone());
@@ -214,8 +220,8 @@ impl Streams {
                 Err(LogError::Store(error)) if error.is_outage() && Instant::now() < until => {
                     tokio::select! {
                         () = tokio::time::sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
-                        () = self.lost.cancelled() => {}
-                        () = self.ended.cancelled() => return Err(StoreError::NotFound.into()),
+                        () = self.fate.until(Turn::LOST) => {}
+                        () = self.fate.until(Turn::ENDED) => return Err(StoreError::NotFound.into()),
                     }
                 }
                 Err(LogError::Store(StoreError::Stale)) => {
@@ -243,7 +249,7 @@ impl Streams {
         prime: bool,
     ) -> Attachment {
         let generation = tail.take_over();
-        self.spawn(Some(tail), generation, cursor, Vec::new(), prime)
+        self.attach(Some(tail), generation, cursor, Vec::new(), prime)
     }
 
     /// Attaches a connection to any stream, after `cursor`.
@@ -282,11 +288,11 @@ impl Streams {
         Ok(Attachment {
             orphaned,
             outcome,
-            ..self.spawn(live, generation, cursor, page.events, prime)
+            ..self.attach(live, generation, cursor, page.events, prime)
         })
     }
 
-    fn spawn(
+    fn attach(
         self: &Arc<Self>,
         tail: Option<Arc<Tail>>,
         generation: u64,
@@ -312,14 +318,13 @@ impl Streams {
             cursor,
             sender,
         };
-        let reading = tokio::spawn(reader.run(history));
         Attachment {
             stream: EventStream {
                 items: items.into(),
                 cursor,
             },
-            generation,
-            reading,
+            reader,
+            history,
             orphaned: false,
             outcome: ResumeOutcome::Continued,
         }
@@ -342,26 +347,37 @@ impl Streams {
             }
             tokio::select! {
                 () = tokio::time::sleep(LONGEST_PAUSE) => {}
-                () = self.ended.cancelled() => return page,
-                () = self.moved.cancelled() => return page,
+                () = self.fate.until(Turn::ENDED.or(Turn::MOVED)) => return page,
             }
         }
     }
 
     /// Stops writing: another node owns the session, or will. Readers go on until they are moved.
     pub(crate) fn stop_writing(&self) {
-        self.lost.cancel();
+        self.fate.befall(Turn::LOST);
     }
 
     /// Another node owns the session: nothing is written here any more, and readers go on there.
     pub(crate) fn lose(&self) {
-        self.lost.cancel();
-        self.moved.cancel();
+        self.fate.befall(Turn::LOST.or(Turn::MOVED));
+        self.look_up();
     }
 
-    /// Fires when this node stops writing.
-    pub(crate) fn lost(&self) -> &CancellationToken {
-        &self.lost
+    /// Whether this node has stopped writing.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.fate.is(Turn::LOST)
+    }
+
+    /// Returns when this node stops writing. Cancellation safe.
+    pub(crate) async fn until_lost(&self) {
+        self.fate.until(Turn::LOST).await;
+    }
+
+    /// Has readers look at what has become of the session and its node. Each has one thing to wait for, its tail.
+    pub(crate) fn look_up(&self) {
+        for tail in self.tails.lock().values() {
+            tail.look_up();
+        }
     }
 
     /// The streams that are being written, the standalone one first.
@@ -378,6 +394,7 @@ impl Streams {
 
     /// Cuts every connection: the session is over.
     pub(crate) fn end(&self) {
-        self.ended.cancel();
+        self.fate.befall(Turn::ENDED);
+        self.look_up();
     }
 }

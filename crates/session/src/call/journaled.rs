@@ -151,7 +151,7 @@ impl Carrier {
         }
         let prime = live.primes_streams();
         let attachment = self.resume_stream(live, beginning, prime).await?;
-        Ok(Delivered::Stream(attachment.stream))
+        Ok(Delivered::Stream(attachment.start(())))
     }
 
     /// Resumes a stream. One that has not finished and that nobody writes here is about to be written, or

@@ -30,14 +30,13 @@ impl Carrier {
             control,
             ..
         } = running;
-        let lost = in_flight.live.lost();
         let (mut next, mut seen) = (first, 0);
         loop {
             let mut event = match next.take() {
                 Some(event) => Some(event),
                 None => tokio::select! {
                     event = events.next() => event,
-                    () = lost.cancelled() => return,
+                    () = in_flight.live.until_lost() => return,
                 },
             };
             // Events that are due together go into the log together.

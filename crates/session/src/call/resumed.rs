@@ -46,11 +46,10 @@ impl Carrier {
         let mut in_flight =
             InFlight::new(live, entry.request, call, slot, names::SESSION_RESUME_CALL);
         in_flight.journaled(&self.running);
-        let lost = in_flight.live.lost();
         let resuming = self.dispatcher.resume(in_flight.call.clone(), seen);
         let resumed = tokio::select! {
             resumed = resuming => resumed,
-            () = lost.cancelled() => return,
+            () = in_flight.live.until_lost() => return,
         };
         measure::attached(&resumed);
         // This call no longer keeps the take-over waiting.

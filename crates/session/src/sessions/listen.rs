@@ -1,6 +1,7 @@
 //! GET: the standalone stream, and the resumption of any stream.
 
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 
 use shoal_ports::{EventStream, GatewayError, SessionRef};
 use shoal_protocol::{EventId, StreamId};
@@ -26,7 +27,7 @@ impl Node {
                 let attachment = self.resume(&live, cursor, to.trace.as_ref()).await?;
                 match cursor.stream {
                     StreamId::STANDALONE => Ok(self.attached(&live, attachment).await),
-                    _ => Ok(attachment.stream),
+                    _ => Ok(attachment.start(())),
                 }
             }
             None => {
@@ -82,23 +83,30 @@ impl Node {
         live: &Arc<LiveSession>,
         attachment: Attachment,
     ) -> EventStream {
-        let Attachment {
-            stream,
-            generation,
-            reading,
-            ..
-        } = attachment;
-        self.tell(live, Input::Listening(generation)).await;
-        let (node, live) = (Arc::downgrade(self), live.clone());
-        tokio::spawn(async move {
-            // A panic of the reader ends its connection like any other end.
-            let _ = reading.await;
-            live.note(Input::Left(generation));
-            if let Some(node) = node.upgrade() {
-                live.last_used
-                    .store(node.now(), std::sync::atomic::Ordering::Relaxed);
-            }
-        });
-        stream
+        let reader = attachment.generation();
+        // Before it is told, lest it waits for the end of a connection that goes while it is told.
+        let listener = Listener {
+            node: Arc::downgrade(self),
+            live: live.clone(),
+            reader,
+        };
+        self.tell(live, Input::Listening(reader)).await;
+        attachment.start(listener)
+    }
+}
+
+/// Somebody who listens to a session: it learns when this is dropped.
+struct Listener {
+    node: Weak<Node>,
+    live: Arc<LiveSession>,
+    reader: u64,
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.live.note(Input::Left(self.reader));
+        if let Some(node) = self.node.upgrade() {
+            self.live.last_used.store(node.now(), Ordering::Relaxed);
+        }
     }
 }

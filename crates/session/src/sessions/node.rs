@@ -142,6 +142,15 @@ impl Node {
             .collect()
     }
 
+    /// Connections that read a standalone stream end, and so do new ones.
+    pub(crate) fn drain_streams(&self) {
+        self.draining.cancel();
+        // Who comes later sees it by itself.
+        for live in self.all_live() {
+            live.streams.look_up();
+        }
+    }
+
     /// Sessions in memory.
     pub(crate) fn live_count(&self) -> usize {
         self.live.len()

@@ -10,6 +10,7 @@ use shoal_telemetry::metrics::metrics;
 use tokio::time::timeout;
 
 use super::Streams;
+use super::fate::Turn;
 use super::tail::{Next, Tail};
 
 /// Reads a stream into a connection until either ends.
@@ -26,27 +27,49 @@ pub(super) struct Reader {
 struct Closed;
 
 impl Reader {
-    pub(super) async fn run(mut self, history: Vec<LoggedEvent>) {
-        let open = &self.streams.counters.open;
-        open.fetch_add(1, Ordering::Relaxed);
-        if let Some(tail) = &self.tail {
-            tail.entered();
+    /// Reads until either ends. Of the many streams nearly all wait, so this is written for a small future: what
+    /// is rare is boxed, and the block has its parameters where they are instead of moving them.
+    pub(super) fn run(
+        mut self,
+        history: Vec<LoggedEvent>,
+        until_gone: impl Send,
+    ) -> impl Future<Output = ()> + Send {
+        async move {
+            let open = &self.streams.counters.open;
+            open.fetch_add(1, Ordering::Relaxed);
+            if let Some(tail) = &self.tail {
+                tail.entered();
+            }
+            // An error only says that the connection is gone; the client resumes from the log.
+            let caught_up = match &self.tail {
+                Some(_) if history.is_empty() => true,
+                _ => Box::pin(self.catch_up(history)).await.is_ok(),
+            };
+            if caught_up {
+                let _ = self.follow().await;
+            }
+            if let Some(tail) = &self.tail {
+                tail.left();
+            }
+            self.streams.counters.open.fetch_sub(1, Ordering::Relaxed);
+            drop(until_gone);
         }
-        // An error only says that the connection is gone; the client resumes from the log.
-        let _ = self.read(history).await;
-        if let Some(tail) = &self.tail {
-            tail.left();
-        }
-        self.streams.counters.open.fetch_sub(1, Ordering::Relaxed);
     }
 
-    async fn read(&mut self, history: Vec<LoggedEvent>) -> Result<(), Closed> {
+    /// Sends what there was when the connection came.
+    async fn catch_up(&mut self, history: Vec<LoggedEvent>) -> Result<(), Closed> {
         self.send_all(history).await?;
+        match self.tail {
+            Some(_) => Ok(()),
+            None => self.read_log_to_end().await,
+        }
+    }
+
+    /// Sends what is written from now on, if anything is.
+    async fn follow(&mut self) -> Result<(), Closed> {
         let Some(tail) = self.tail.clone() else {
-            return Box::pin(self.read_log_to_end()).await;
+            return Ok(());
         };
-        let (streams, moved) = (self.streams.clone(), self.streams.moved.clone());
-        let standalone = self.cursor.stream == StreamId::STANDALONE;
         loop {
             let mut changed = pin!(tail.changed());
             // Before the look, so that nothing that happens after it is missed.
@@ -67,20 +90,38 @@ impl Reader {
                 Next::Close(retry) => return self.send(StreamItem::Retry(retry)).await,
                 Next::Over => return Ok(()),
                 Next::Nothing => {
+                    if let Some(last) = self.last_words() {
+                        return match last {
+                            Some(item) => self.send(item).await,
+                            None => Ok(()),
+                        };
+                    }
                     tokio::select! {
                         () = changed => {}
                         () = self.sender.closed() => return Err(Closed),
-                        () = self.streams.ended.cancelled() => return Ok(()),
-                        () = moved.cancelled() => return self.send(StreamItem::Moved).await,
-                        // A call's stream stays: its answer is what draining waits for.
-                        () = self.streams.draining.cancelled(), if standalone => {
-                            let retry = streams.retry_of(self.cursor.stream);
-                            return self.send(StreamItem::Retry(retry)).await;
-                        }
                     }
                 }
             }
         }
+    }
+
+    /// Where the connection is to end with its session or node, what it is told, if anything.
+    fn last_words(&self) -> Option<Option<StreamItem>> {
+        let streams = &self.streams;
+        if streams.fate.is(Turn::ENDED) {
+            return Some(None);
+        }
+        if streams.fate.is(Turn::MOVED) {
+            return Some(Some(StreamItem::Moved));
+        }
+        // A call's stream stays: its answer is what draining waits for.
+        let standalone = self.cursor.stream == StreamId::STANDALONE;
+        if standalone && streams.draining.is_cancelled() {
+            return Some(Some(StreamItem::Retry(
+                streams.retry_of(self.cursor.stream),
+            )));
+        }
+        None
     }
 
     /// Reads a stream that nobody writes here: it has finished.
@@ -117,13 +158,15 @@ impl Reader {
     }
 
     async fn send(&self, item: StreamItem) -> Result<(), Closed> {
-        let item = match self.sender.try_send(item) {
-            Ok(()) => return Ok(()),
-            Err(Unsent::NobodyReceives(_)) => return Err(Closed),
-            Err(Unsent::Full(item)) => item,
-        };
-        // Boxed, like reading the log: both are rare, and the task of each idle reader would have room for them.
-        let sending = Box::pin(self.sender.send(item));
+        match self.sender.try_send(item) {
+            Ok(()) => Ok(()),
+            Err(Unsent::NobodyReceives(_)) => Err(Closed),
+            Err(Unsent::Full(item)) => Box::pin(self.send_to_slow(item)).await,
+        }
+    }
+
+    async fn send_to_slow(&self, item: StreamItem) -> Result<(), Closed> {
+        let sending = self.sender.send(item);
         match timeout(self.streams.config.reader_stall, sending).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(NobodyReceives)) => Err(Closed),

@@ -156,6 +156,11 @@ impl Tail {
         self.readers.fetch_sub(1, Ordering::Relaxed);
     }
 
+    /// Has the reader look again.
+    pub(super) fn look_up(&self) {
+        self.changed.notify_waiters();
+    }
+
     /// Returns at the next change after it was enabled.
     pub(super) fn changed(&self) -> Notified<'_> {
         self.changed.notified()

@@ -1,0 +1,79 @@
+//! What has become of a session here.
+
+use std::pin::pin;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use tokio::sync::Notify;
+
+/// What has become of a session here; it cannot be undone. Takes 40 bytes, where three tokens took 400.
+#[derive(Default)]
+pub(super) struct Fate {
+    befallen: AtomicU8,
+    changed: Notify,
+}
+
+/// What can become of it, or several of these.
+#[derive(Clone, Copy)]
+pub(super) struct Turn(u8);
+
+impl Turn {
+    /// The session has ended.
+    pub(super) const ENDED: Self = Self(1);
+    /// This node does not own it any more: nothing is written from then on.
+    pub(super) const LOST: Self = Self(2);
+    /// Readers shall go on elsewhere.
+    pub(super) const MOVED: Self = Self(4);
+
+    pub(super) const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl Fate {
+    pub(super) fn befall(&self, turn: Turn) {
+        self.befallen.fetch_or(turn.0, Ordering::SeqCst);
+        self.changed.notify_waiters();
+    }
+
+    /// Whether any of these has happened.
+    pub(super) fn is(&self, any: Turn) -> bool {
+        self.befallen.load(Ordering::SeqCst) & any.0 != 0
+    }
+
+    /// Returns when any of these has happened. Cancellation safe.
+    pub(super) async fn until(&self, any: Turn) {
+        loop {
+            let mut changed = pin!(self.changed.notified());
+            // Before the look, so that nothing that happens after it is missed.
+            changed.as_mut().enable();
+            if self.is(any) {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+    use futures::poll;
+
+    use super::{Fate, Turn};
+
+    #[tokio::test]
+    async fn each_turn_is_seen_by_who_waits_for_it_and_by_who_comes_later() {
+        let fate = Fate::default();
+        let mut moved = Box::pin(fate.until(Turn::MOVED));
+        let mut over = Box::pin(fate.until(Turn::MOVED.or(Turn::ENDED)));
+        assert!(poll!(&mut moved).is_pending() && poll!(&mut over).is_pending());
+        fate.befall(Turn::LOST);
+        assert!(poll!(&mut moved).is_pending() && poll!(&mut over).is_pending());
+        fate.befall(Turn::ENDED);
+        assert!(poll!(&mut moved).is_pending() && poll!(&mut over).is_ready());
+        fate.befall(Turn::MOVED);
+        assert!(poll!(&mut moved).is_ready());
+        assert!(fate.is(Turn::LOST) && fate.is(Turn::ENDED) && fate.is(Turn::MOVED));
+        assert_eq!(fate.until(Turn::LOST).now_or_never(), Some(()));
+    }
+}
