@@ -1,9 +1,11 @@
 //! One connection's reading of one stream.
 
+use std::future::ready;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use futures::future::Either;
 use shoal_ports::{LoggedEvent, NobodyReceives, QuietSender, StreamItem, Unsent};
 use shoal_protocol::{EventId, StreamId};
 use shoal_telemetry::metrics::metrics;
@@ -28,7 +30,11 @@ struct Closed;
 
 impl Reader {
     /// Reads until either ends. Of the many streams nearly all wait, so this is written for a small future: what
-    /// is rare is boxed, and the block has its parameters where they are instead of moving them.
+    /// is rare is boxed, and the parameters are in it once.
+    #[allow(
+        clippy::manual_async_fn,
+        reason = "an async fn keeps its parameters twice: 128 bytes more for each stream"
+    )]
     pub(super) fn run(
         mut self,
         history: Vec<LoggedEvent>,
@@ -157,11 +163,12 @@ impl Reader {
         Ok(())
     }
 
-    async fn send(&self, item: StreamItem) -> Result<(), Closed> {
+    /// Sends an item, at once if there is room for it. The future is small, without the item.
+    fn send(&self, item: StreamItem) -> impl Future<Output = Result<(), Closed>> + Send {
         match self.sender.try_send(item) {
-            Ok(()) => Ok(()),
-            Err(Unsent::NobodyReceives(_)) => Err(Closed),
-            Err(Unsent::Full(item)) => Box::pin(self.send_to_slow(item)).await,
+            Ok(()) => Either::Left(ready(Ok(()))),
+            Err(Unsent::NobodyReceives(_)) => Either::Left(ready(Err(Closed))),
+            Err(Unsent::Full(item)) => Either::Right(Box::pin(self.send_to_slow(item))),
         }
     }
 
