@@ -28,6 +28,8 @@ struct Outliving {
     /// Whether the client has an id to come back with.
     primed: bool,
     from: Source,
+    /// When this owner was found, and where the client was then.
+    found: (Instant, EventId),
     /// What is known of earlier moves. Apart: most streams never have one, and there are many.
     moves: Option<Box<Moves>>,
 }
@@ -44,10 +46,8 @@ enum Source {
 /// When to look for the next owner at once.
 struct Moves {
     backoff: Backoff,
-    /// Owners in a row that had hardly anything to say.
+    /// Owners in a row that had nothing to say and soon let go.
     futile: u32,
-    /// When the last one was found, and where the client was then.
-    last: (Instant, EventId),
 }
 
 impl Routes {
@@ -60,6 +60,7 @@ impl Routes {
             cursor,
             primed: false,
             from: Source::Owner(items),
+            found: (Instant::now(), cursor),
             moves: None,
         };
         EventStream {
@@ -116,38 +117,30 @@ impl Outliving {
         // The old reader is let go before there is a new one.
         self.from = Source::Nobody;
         let config = &self.routes.config;
-        let pause = match &mut self.moves {
-            Some(moves) => moves.pause(self.cursor, config.resolve_at_most),
-            None => None,
-        };
+        let (found, before) = self.found;
+        let futile = before == self.cursor && found.elapsed() < config.resolve_at_most;
+        let moves = self.moves.get_or_insert_with(|| {
+            Box::new(Moves {
+                backoff: Backoff::new(config.resolve_every, config.resolve_at_most),
+                futile: 0,
+            })
+        });
+        let pause = moves.pause(futile);
         let routes = Arc::clone(&self.routes);
         let reattaching = routes.reattach(self.to.clone(), self.cursor, pause);
         self.from = Source::NextOwner(reattaching.boxed());
     }
 
     fn found(&mut self, items: Option<StreamItems>) {
-        let found = (Instant::now(), self.cursor);
-        let config = &self.routes.config;
-        match &mut self.moves {
-            Some(moves) => moves.last = found,
-            None => {
-                self.moves = Some(Box::new(Moves {
-                    backoff: Backoff::new(config.resolve_every, config.resolve_at_most),
-                    futile: 0,
-                    last: found,
-                }));
-            }
-        }
+        self.found = (Instant::now(), self.cursor);
         self.from = items.map_or(Source::Nobody, Source::Owner);
     }
 }
 
 impl Moves {
-    /// How long to wait before the next owner is looked for: not at all, unless several before were left
-    /// within `brief` and without anything of theirs.
-    fn pause(&mut self, cursor: EventId, brief: Duration) -> Option<Duration> {
-        let (found, before) = self.last;
-        if before == cursor && found.elapsed() < brief {
+    /// How long to wait before the next owner is looked for: not at all, unless several before were `futile`.
+    fn pause(&mut self, futile: bool) -> Option<Duration> {
+        if futile {
             self.futile += 1;
         } else {
             self.futile = 0;
