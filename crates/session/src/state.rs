@@ -315,4 +315,4 @@ fn caller_of(session: &SessionId, record: &Record) -> Caller {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -8,40 +8,25 @@ use std::time::Duration;
 use bytes::Bytes;
 use ractor::RpcReplyPort;
 use ractor::concurrency::{OneshotReceiver, oneshot};
-use shoal_ports::{Principal, ServerFacts, SessionId, SessionTransport};
+use shoal_ports::{Principal, SessionId, SessionTransport};
 use shoal_protocol::{Method, RawJson, Request, RequestId};
 use tokio::sync::watch;
 
 use super::{Bed, Up};
 use crate::actor::{Mind, Reply, SessionMsg, Shared};
 use crate::record::Record;
-use crate::state::{Effect, Input, KeptLimits, Limits, SessionState, handshake_of};
+use crate::state::tests::{LIMITS, facts};
+use crate::state::{Effect, Input, SessionState, handshake_of};
 
 /// A session that nobody has asked for anything since it was opened.
 fn session(up: &Arc<Up>) -> (Arc<Bed>, Arc<Shared>) {
-    let limits = Limits {
-        calls: 3,
-        subscriptions: 2,
-        kept: KeptLimits {
-            value: 8,
-            total: 24,
-            keys: 3,
-        },
-        retry_after: Duration::from_secs(1),
-    };
-    let facts = ServerFacts {
-        server_info: RawJson::from_static(r#"{"name":"s","version":"1"}"#),
-        capabilities: RawJson::from_static("{}"),
-        instructions: None,
-        versions: [0; 3],
-    };
     let record = Record::new(Principal::anonymous(), SessionTransport::Streamable);
-    let mut state = SessionState::new(SessionId::random(), record, limits);
+    let mut state = SessionState::new(SessionId::random(), record, LIMITS);
     let params = r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}"#;
     let initialize = request(0, Method::Initialize, Some(RawJson::from_static(params)));
     assert!(handshake_of(&initialize).is_ok());
-    state.apply(Input::Request(initialize), &facts);
-    let (_, facts) = watch::channel(Arc::new(facts));
+    state.apply(Input::Request(initialize), &facts());
+    let (_, facts) = watch::channel(Arc::new(facts()));
     let shared = Arc::new(Shared::default());
     let mind = Mind::new(state, facts, shared.clone());
     (Bed::new(mind, up.clone()), shared)

@@ -12,7 +12,7 @@ use shoal_protocol::{
 use super::{Effect, Input, KeptLimits, Limits, SessionState};
 use crate::record::Record;
 
-pub(super) const LIMITS: Limits = Limits {
+pub(crate) const LIMITS: Limits = Limits {
     calls: 3,
     subscriptions: 2,
     kept: KeptLimits {
@@ -23,7 +23,7 @@ pub(super) const LIMITS: Limits = Limits {
     retry_after: std::time::Duration::from_secs(1),
 };
 
-pub(super) fn facts() -> ServerFacts {
+pub(crate) fn facts() -> ServerFacts {
     facts_at([0; 3])
 }
 
