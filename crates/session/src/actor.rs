@@ -1,7 +1,7 @@
 //! The actor of a session: feeds its state machine, one input at a time.
 //!
-//! `handle` never waits: effects run in the tasks that sent the input. There is an actor only while requests come;
-//! see [`Bed`].
+//! `handle` never waits: effects run in the tasks that sent the input. There is an actor only while several requests
+//! come at once; see [`Bed`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

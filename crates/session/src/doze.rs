@@ -1,7 +1,8 @@
-//! Actors that are there only while requests come to their sessions.
+//! Actors that are there only while several requests come to their sessions at once.
 //!
-//! An actor takes some 7 KiB, most of it empty mailboxes. A session that nobody uses is passivated as a whole, but not
-//! while a client listens to it. So a session begins without an actor; its first request gets it one, and a while after
+//! An actor takes some 7 KiB, most of it empty mailboxes, and the way through a mailbox and back is longer than what is
+//! done for a request. A session that nobody uses is passivated as a whole, but not while a client listens to it. So a
+//! session begins without an actor; the first request that comes while another one runs gets it one, and a while after
 //! the last ([`SessionConfig::doze_after`](crate::SessionConfig::doze_after)) what the actor knew is put to bed here,
 //! some hundred bytes. Nobody else sees a difference: only one holds the [`Mind`] at a time, and messages are handled
 //! once and in their order.
@@ -59,12 +60,14 @@ impl Bed {
 
     /// Tells the session something; whether there is somebody to handle it.
     ///
-    /// Without an actor, a request gets one, and anything else is handled at once. To be called in a runtime.
+    /// Without an actor, a request beside another one that runs gets the session one, and anything else is handled at
+    /// once. To be called in a runtime.
     pub(crate) fn send(self: &Arc<Self>, message: SessionMsg) -> bool {
         let mut place = self.place.lock();
         let Place { slot, listed } = &mut *place;
         if let Slot::Asleep(mind) = slot {
-            if !message.is_request() {
+            // Whoever asks for one thing at a time needs no mailbox.
+            if !message.is_request() || mind.shared().in_flight() == 0 {
                 let handled = handle(mind, message);
                 if !handled {
                     *slot = Slot::Gone;

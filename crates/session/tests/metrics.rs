@@ -76,6 +76,9 @@ async fn sessions_are_counted_from_their_opening_to_their_end() {
         1.0,
     );
     says("shoal_journal_running", 1.0);
+    says(r#"shoal_actor_alive{shoal_kind="session"}"#, 0.0);
+    let ping = r#"{"jsonrpc":"2.0","id":99,"method":"ping"}"#;
+    bench.json(&alice, ping).await;
     says(r#"shoal_actor_alive{shoal_kind="session"}"#, 1.0);
     let tool = bench.script.call("stream-long").await;
     tool.progress(1).await;

@@ -15,8 +15,8 @@ pub struct Session {
     /// How long a session without calls and streams stays in memory before it is written to the store
     /// and let go; its next message brings it back.
     pub passivate_after: Period,
-    /// How long a session keeps its actor (7 KiB) after its last request, at most twice that: the actor goes also
-    /// where a client still listens, and the next request gets the session a new one within microseconds.
+    /// How long a session that was asked for several things at once keeps its actor (7 KiB) after its last request, at
+    /// most twice that: the actor goes also where a client still listens, and a new one is there within microseconds.
     pub doze_after: Period,
     /// How often idle sessions and ended streams are looked for.
     pub sweep_every: Period,

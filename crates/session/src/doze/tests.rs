@@ -52,7 +52,22 @@ fn apply(bed: &Arc<Bed>, input: Input) -> OneshotReceiver<Reply> {
     ask(bed, |reply| SessionMsg::Apply(input, reply)).unwrap()
 }
 
-/// The client pings, which gets the session its actor.
+/// The client calls a tool.
+async fn call(bed: &Arc<Bed>, id: u64) {
+    let params = RawJson::from_static(r#"{"name":"t"}"#);
+    let run = Input::Request(request(id, Method::ToolsCall, Some(params)));
+    let run = apply(bed, run).await;
+    assert!(matches!(run, Ok(Reply::Effect(Effect::Run(_)))));
+}
+
+/// Gets the session its actor: the client asks for something beside a call, which ends then.
+async fn get_up(bed: &Arc<Bed>, shared: &Shared) {
+    call(bed, 9).await;
+    assert!(responds(ping(bed)).await);
+    shared.ended(RequestId::from_number(9));
+}
+
+/// The client pings.
 fn ping(bed: &Arc<Bed>) -> OneshotReceiver<Reply> {
     apply(bed, Input::Request(request(1, Method::Ping, None)))
 }
@@ -78,11 +93,14 @@ async fn asleep(up: &Up, bed: &Bed) {
 }
 
 #[tokio::test]
-async fn only_requests_need_an_actor() {
+async fn only_requests_beside_others_need_an_actor() {
     let up = Arc::default();
     let (bed, _) = session(&up);
     bed.send(SessionMsg::Note(Input::Listening(1)));
     assert!(passivated(&bed).await.is_none(), "somebody listens");
+    assert!(responds(ping(&bed)).await);
+    assert!(responds(ping(&bed)).await);
+    call(&bed, 2).await;
     assert!(!bed.is_up());
     assert!(responds(ping(&bed)).await);
     assert!(bed.is_up());
@@ -91,12 +109,12 @@ async fn only_requests_need_an_actor() {
 #[tokio::test]
 async fn what_an_actor_knew_is_known_without_it_and_to_the_next() {
     let up = Arc::default();
-    let (bed, _) = session(&up);
-    assert!(responds(ping(&bed)).await);
+    let (bed, shared) = session(&up);
+    get_up(&bed, &shared).await;
     bed.send(SessionMsg::Note(Input::Listening(1)));
     asleep(&up, &bed).await;
     assert!(passivated(&bed).await.is_none(), "somebody listens");
-    assert!(responds(ping(&bed)).await);
+    get_up(&bed, &shared).await;
     assert!(passivated(&bed).await.is_none(), "somebody listens");
     asleep(&up, &bed).await;
     bed.send(SessionMsg::Note(Input::Left(1)));
@@ -107,9 +125,9 @@ async fn what_an_actor_knew_is_known_without_it_and_to_the_next() {
 #[tokio::test]
 async fn an_actor_goes_only_when_a_whole_beat_brought_it_nothing() {
     let up = Arc::default();
-    let (bed, _) = session(&up);
+    let (bed, shared) = session(&up);
     // The test's thread is the only one: the actor runs when something is waited for.
-    assert!(responds(ping(&bed)).await);
+    get_up(&bed, &shared).await;
     for _ in 0..3 {
         assert!(bed.beat(), "used since the last beat");
         tokio::task::yield_now().await;
@@ -125,15 +143,13 @@ async fn an_actor_goes_only_when_a_whole_beat_brought_it_nothing() {
 async fn an_actor_stays_while_a_call_runs() {
     let up = Arc::default();
     let (bed, shared) = session(&up);
-    let params = RawJson::from_static(r#"{"name":"t"}"#);
-    let call = Input::Request(request(1, Method::ToolsCall, Some(params)));
-    let run = apply(&bed, call).await;
-    assert!(matches!(run, Ok(Reply::Effect(Effect::Run(_)))));
+    call(&bed, 2).await;
+    assert!(responds(ping(&bed)).await);
     for _ in 0..4 {
         up.beat().await;
         assert_eq!((bed.is_up(), up.len()), (true, 1));
     }
-    shared.ended(RequestId::from_number(1));
+    shared.ended(RequestId::from_number(2));
     asleep(&up, &bed).await;
     assert!(passivated(&bed).await.is_some(), "its end is not forgotten");
 }
@@ -141,8 +157,8 @@ async fn an_actor_stays_while_a_call_runs() {
 #[tokio::test]
 async fn what_comes_between_two_requests_to_go_is_handled() {
     let up = Arc::default();
-    let (bed, _) = session(&up);
-    assert!(responds(ping(&bed)).await);
+    let (bed, shared) = session(&up);
+    get_up(&bed, &shared).await;
     // None of this has reached the actor before the whole of it is sent.
     assert!(bed.beat() && bed.beat());
     let pong = ping(&bed);
@@ -154,7 +170,7 @@ async fn what_comes_between_two_requests_to_go_is_handled() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_lost_or_overtaken_by_falling_asleep() {
     let up = Arc::default();
-    let (bed, _) = session(&up);
+    let (bed, shared) = session(&up);
     let tiring = tokio::spawn({
         let up = up.clone();
         async move {
@@ -165,9 +181,9 @@ async fn nothing_is_lost_or_overtaken_by_falling_asleep() {
     });
     for reader in 0..2_000 {
         bed.send(SessionMsg::Note(Input::Listening(reader)));
-        assert!(responds(ping(&bed)).await);
+        get_up(&bed, &shared).await;
         bed.send(SessionMsg::Note(Input::Left(reader)));
-        assert!(responds(ping(&bed)).await);
+        get_up(&bed, &shared).await;
         assert!(up.len() <= 1);
     }
     tiring.abort();
@@ -177,31 +193,32 @@ async fn nothing_is_lost_or_overtaken_by_falling_asleep() {
 #[tokio::test]
 async fn beats_forget_who_needs_none() {
     let up = Arc::default();
-    let beds: Vec<_> = (0..10).map(|_| session(&up).0).collect();
-    for bed in &beds {
-        assert!(responds(ping(bed)).await);
-        assert!(responds(ping(bed)).await);
+    let sessions: Vec<_> = (0..10).map(|_| session(&up)).collect();
+    for (bed, shared) in &sessions {
+        get_up(bed, shared).await;
+        get_up(bed, shared).await;
     }
     assert_eq!(up.len(), 10, "each once");
-    for bed in &beds[..4] {
+    for (bed, _) in &sessions[..4] {
         bed.stop();
     }
     up.beat().await;
     assert_eq!(up.len(), 6);
-    for bed in &beds[4..] {
+    for (bed, _) in &sessions[4..] {
         asleep(&up, bed).await;
     }
     up.beat().await;
     assert_eq!(up.len(), 0);
-    assert!(responds(ping(&beds[9])).await);
+    let (bed, shared) = &sessions[9];
+    get_up(bed, shared).await;
     assert_eq!(up.len(), 1);
 }
 
 #[tokio::test]
 async fn who_was_stopped_does_not_wake() {
     let up = Arc::default();
-    let (awake, dozing) = (session(&up).0, session(&up).0);
-    assert!(responds(ping(&awake)).await);
+    let ((awake, shared), (dozing, _)) = (session(&up), session(&up));
+    get_up(&awake, &shared).await;
     for bed in [awake, dozing] {
         bed.stop();
         assert!(ask(&bed, SessionMsg::Snapshot).is_none());
@@ -219,8 +236,8 @@ async fn a_panic_ends_the_session_and_not_who_asked() {
         }
     }
     let up = Arc::default();
-    let (awake, dozing) = (session(&up).0, session(&up).0);
-    assert!(responds(ping(&awake)).await);
+    let ((awake, shared), (dozing, _)) = (session(&up), session(&up));
+    get_up(&awake, &shared).await;
     for bed in [awake, dozing] {
         let (reply, replied) = oneshot();
         let mut replied = Box::pin(replied);
