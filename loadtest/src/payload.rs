@@ -39,8 +39,9 @@ pub(crate) struct Payload {
     /// How often each case has its turn; 0 leaves the CPU time out.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
-    /// Clients that send the largest text at once, for the memory; a row for each number.
-    #[arg(long, value_delimiter = ',', default_values_t = [25, 50, 100, 200])]
+    /// Clients that send the largest text at once, for the memory; a row for each number. The last two must be more than
+    /// Shoal's limit on bodies has room for (`limits.body_room`), or nothing bounds them yet.
+    #[arg(long, value_delimiter = ',', default_values_t = [50, 200, 400, 800])]
     clients: Vec<usize>,
     /// Leave the cluster out, which needs `redis-server`.
     #[arg(long)]
