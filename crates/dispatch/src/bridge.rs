@@ -14,16 +14,17 @@ mod retry;
 
 use std::sync::Arc;
 
-use shoal_ports::{Answered, AskId, CallControl, CallEvent, CallEvents, CallOutcome, RunningCall};
-use shoal_protocol::Outcome;
+use shoal_ports::{CallControl, CallEvent, CallEvents, CallOutcome, RunningCall};
+use shoal_protocol::Method;
 
 pub(crate) use legacy::{LegacyBridge, Purpose};
 pub(crate) use modern::ModernBridge;
 pub(crate) use parking::ParkingLot;
 pub(crate) use request::Modern;
-pub(crate) use retry::{Continued, continued};
+pub(crate) use retry::{Continued, continued, may_continue};
 
 use crate::line::Line;
+use input::InputRequired;
 
 /// A call as its caller sees it.
 pub(crate) trait Bridge: Send + 'static {
@@ -48,18 +49,17 @@ pub(crate) fn running<B: Bridge>(line: Line, bridge: impl FnOnce(Line) -> B) -> 
     }
 }
 
+/// Whether a call that ended so at its worker has ended for its caller as well.
+pub(crate) fn is_complete(method: &Method, outcome: &CallOutcome) -> bool {
+    match outcome {
+        CallOutcome::Result(result) => matches!(InputRequired::read(method, result), Ok(None)),
+        CallOutcome::Error(_) => true,
+        // It may run again elsewhere.
+        CallOutcome::Failed(_) => false,
+    }
+}
+
 /// A call that the dispatcher answers itself.
 pub(crate) fn answered(outcome: CallOutcome) -> RunningCall {
-    struct Ended;
-    impl CallControl for Ended {
-        fn answer(&self, _: AskId, _: Outcome) -> Answered {
-            shoal_ports::answered(false)
-        }
-        fn cancel(&self, _: &str) {}
-    }
-    RunningCall {
-        events: CallEvents::finished(outcome),
-        control: Arc::new(Ended),
-        worker: None,
-    }
+    RunningCall::ended(outcome, None)
 }

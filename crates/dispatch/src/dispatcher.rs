@@ -76,7 +76,9 @@ impl Dispatcher for Dispatch {
         }
         let view = self.shared.view();
         // Only the place is wanted here; what is wrong with the call, its start will say.
-        let route = route(&view, Arguments::Trusted, Revision::LATEST, method, params).ok()?;
+        let members = params.map(RawJson::index);
+        let given = members.as_ref();
+        let route = route(&view, Arguments::Trusted, Revision::LATEST, method, given).ok()?;
         let affinity = &self.shared.config.pool(&route.pool).affinity;
         let wanted = Wanted {
             tool: route.tool.as_ref().map(|tool| tool.name.as_str()),
@@ -95,6 +97,10 @@ impl Dispatcher for Dispatch {
         let running = self.begin(&view, call).await?;
         let pool = self.counted(&running);
         Ok(place.follow(running, pool))
+    }
+
+    fn start_now(&self, call: &Call) -> Option<Result<RunningCall, CallFailure>> {
+        self.begin_now(call)
     }
 
     async fn resume(&self, call: Call, after: u64) -> Result<RunningCall, CallFailure> {
@@ -137,7 +143,7 @@ impl Dispatcher for Dispatch {
 
 impl Dispatch {
     /// The pool that a call is counted for, if anybody counts.
-    fn counted(&self, running: &RunningCall) -> Option<Arc<str>> {
+    pub(crate) fn counted(&self, running: &RunningCall) -> Option<Arc<str>> {
         let worker = running.worker.as_ref().filter(|_| metrics::enabled())?;
         let view = self.shared.view();
         // A worker that has left meanwhile took its pool's name along.
@@ -145,7 +151,8 @@ impl Dispatch {
     }
 
     async fn begin(&self, view: &View, call: Call) -> Result<RunningCall, CallFailure> {
-        if let Err(error) = check_members(call.params.as_ref()) {
+        let members = call.params.as_ref().map(RawJson::index);
+        if let Err(error) = check_members(members.as_ref()) {
             return Ok(answered(CallOutcome::Error(error)));
         }
         match call.caller.revision.era() {

@@ -8,6 +8,7 @@
 //! | checks, and the pool for a call | `route` |
 //! | the worker for a call: load, affinity, circuits | `pools` |
 //! | starting a call, and going on with it under another owner | `start` |
+//! | calls that end where they are begun | `now` |
 //! | what happens when a worker is lost | `line` |
 //! | callers and backends of different eras | `bridge` |
 //! | the result's form | `shape` |
@@ -21,6 +22,7 @@ mod durability;
 mod gauges;
 mod in_flight;
 mod line;
+mod now;
 mod pools;
 mod rounds;
 mod route;

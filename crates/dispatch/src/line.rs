@@ -59,12 +59,20 @@ impl Line {
     /// When no worker takes it.
     pub(crate) async fn start(shared: Arc<Shared>, mut origin: Origin) -> Result<Self, NotStarted> {
         match origin.offer(&shared).await {
-            Ok((running, member)) => {
-                let (call, position) = (origin.call.id, Position::default());
-                Ok(Self::new(shared, call, origin, running, member, position))
-            }
+            Ok((running, member)) => Ok(Self::started(shared, origin, running, member)),
             Err(failure) => Err(origin.into_not_started(failure)),
         }
+    }
+
+    /// Follows a call that a worker has just taken.
+    pub(crate) fn started(
+        shared: Arc<Shared>,
+        origin: Origin,
+        running: RunningCall,
+        member: Arc<Member>,
+    ) -> Self {
+        let (call, position) = (origin.call.id, Position::default());
+        Self::new(shared, call, origin, running, member, position)
     }
 
     /// Takes over a call that was attached to: the round of `position`, after what has been seen of it.

@@ -40,8 +40,8 @@ impl From<RpcError> for Refused {
 
 /// Refuses parameters with a repeated member: two parsers could each take another one, and what was
 /// checked here would not be what the backend reads.
-pub(crate) fn check_members(params: Option<&RawJson>) -> Result<(), RpcError> {
-    if params.is_some_and(RawJson::repeats_a_member) {
+pub(crate) fn check_members(params: Option<&Index<'_>>) -> Result<(), RpcError> {
+    if params.is_some_and(Index::repeats_a_member) {
         return Err(RpcError::invalid_params("params must not repeat a member"));
     }
     Ok(())
@@ -53,7 +53,7 @@ pub(crate) fn route(
     arguments: Arguments,
     revision: Revision,
     method: &Method,
-    params: Option<&RawJson>,
+    params: Option<&Index<'_>>,
 ) -> Result<Route, Refused> {
     if !view.catalog.supports(method) {
         return Err(absent(view, RpcError::method_not_found(method.as_str())));
@@ -194,14 +194,14 @@ fn completion(view: &View, edit: &mut Edit) -> Result<Arc<str>, Refused> {
 
 /// Parameters that are taken apart, and written anew, only if something changes.
 struct Edit<'a> {
-    given: Option<Index<'a>>,
+    given: Option<&'a Index<'a>>,
     changed: Option<RawObject>,
 }
 
 impl<'a> Edit<'a> {
-    fn of(given: Option<&'a RawJson>) -> Self {
+    fn of(given: Option<&'a Index<'a>>) -> Self {
         Self {
-            given: given.map(RawJson::index),
+            given,
             changed: None,
         }
     }
@@ -209,7 +209,7 @@ impl<'a> Edit<'a> {
     fn get(&self, name: &str) -> Option<RawJson> {
         match &self.changed {
             Some(changed) => changed.get(name),
-            None => self.given.as_ref()?.get(name),
+            None => self.given?.get(name),
         }
     }
 
@@ -220,11 +220,7 @@ impl<'a> Edit<'a> {
     }
 
     fn remove_all(&mut self, names: &[&str]) {
-        if self
-            .given
-            .as_ref()
-            .is_some_and(|given| given.has_any(names))
-        {
+        if self.given.is_some_and(|given| given.has_any(names)) {
             for name in names {
                 self.change().remove(name);
             }
@@ -236,7 +232,7 @@ impl<'a> Edit<'a> {
     }
 
     fn change(&mut self) -> &mut RawObject {
-        let given = self.given.as_ref().map(Index::whole);
+        let given = self.given.map(Index::whole);
         let take_apart = || given.and_then(RawObject::of).unwrap_or_default();
         self.changed.get_or_insert_with(take_apart)
     }

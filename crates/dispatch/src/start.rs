@@ -61,16 +61,7 @@ impl Dispatch {
         view: &View,
         mut call: Call,
     ) -> Result<RunningCall, CallFailure> {
-        let mut request = Modern {
-            shared: self.shared.clone(),
-            shaping: view.catalog.shaping.clone(),
-            method: call.method.clone(),
-            params: call.params.clone(),
-            caller: call.caller.clone(),
-            started: Instant::now(),
-            deadline: None,
-            retry: None,
-        };
+        let mut request = self.modern(view, &call);
         match continued(&self.shared, &call).await {
             Ok(None) => {}
             Ok(Some(Continued::Waiting(waiting))) => {
@@ -80,11 +71,7 @@ impl Dispatch {
             Ok(Some(Continued::Backend(params))) => call.params = Some(params),
             Err(error) => return Ok(answered(CallOutcome::Error(error))),
         }
-        if call.method.may_require_input() && can_be_asked(&call.caller.capabilities) {
-            // A parked call outlives its request: the worker's deadline must leave room for that.
-            request.deadline = Some(call.deadline);
-            call.deadline += self.shared.config.parking_time();
-        }
+        call.deadline = self.worker_deadline(&call);
         match self.line(view, call, self.arguments()).await? {
             Ok(line) => Ok(running(line, |line| ModernBridge::started(request, line))),
             Err(outcome) => {
@@ -196,7 +183,30 @@ impl Dispatch {
         running(line, |line| LegacyBridge::new(line, shaping, purpose))
     }
 
-    fn purpose(&self, call: &Call) -> Purpose {
+    /// The request of a modern call.
+    pub(crate) fn modern(&self, view: &View, call: &Call) -> Modern {
+        Modern {
+            shared: self.shared.clone(),
+            shaping: view.catalog.shaping.clone(),
+            method: call.method.clone(),
+            params: call.params.clone(),
+            caller: call.caller.clone(),
+            started: Instant::now(),
+            deadline: may_be_parked(call).then_some(call.deadline),
+            retry: None,
+        }
+    }
+
+    /// Until when a worker runs a call.
+    pub(crate) fn worker_deadline(&self, call: &Call) -> Instant {
+        match may_be_parked(call) {
+            // A parked call outlives its request: the worker's deadline must leave room for that.
+            true => call.deadline + self.shared.config.parking_time(),
+            false => call.deadline,
+        }
+    }
+
+    pub(crate) fn purpose(&self, call: &Call) -> Purpose {
         Purpose {
             method: call.method.clone(),
             caller: call.caller.clone(),
@@ -206,7 +216,7 @@ impl Dispatch {
         }
     }
 
-    fn arguments(&self) -> Arguments {
+    pub(crate) fn arguments(&self) -> Arguments {
         match self.shared.config.validate_arguments {
             true => Arguments::Checked,
             false => Arguments::Trusted,
@@ -232,8 +242,8 @@ impl Dispatch {
         arguments: Arguments,
     ) -> Result<Result<Line, CallOutcome>, NotStarted> {
         let revision = call.caller.revision;
-        let params = call.params.as_ref();
-        let route = match route(view, arguments, revision, &call.method, params) {
+        let params = call.params.as_ref().map(RawJson::index);
+        let route = match route(view, arguments, revision, &call.method, params.as_ref()) {
             Ok(route) => route,
             Err(Refused::Answer(outcome)) => return Ok(Err(outcome)),
             Err(Refused::NotReady(failure)) => {
@@ -251,8 +261,10 @@ impl Dispatch {
 
 /// The way of a call that runs already: what it calls may have left the catalog meanwhile.
 fn known_route(view: &View, call: &Call, pool: &Arc<str>) -> Route {
-    let (revision, params) = (call.caller.revision, call.params.as_ref());
-    route(view, Arguments::Trusted, revision, &call.method, params).unwrap_or_else(|_| Route {
+    let (revision, trusted) = (call.caller.revision, Arguments::Trusted);
+    let params = call.params.as_ref().map(RawJson::index);
+    let found = route(view, trusted, revision, &call.method, params.as_ref());
+    found.unwrap_or_else(|_| Route {
         pool: pool.clone(),
         params: call.params.clone(),
         tool: None,
@@ -261,6 +273,13 @@ fn known_route(view: &View, call: &Call, pool: &Arc<str>) -> Route {
 
 fn unknown(reason: String) -> CallFailure {
     CallFailure::OutcomeUnknown { reason }
+}
+
+/// Whether a call may have to wait for its client without a request of it.
+fn may_be_parked(call: &Call) -> bool {
+    call.caller.revision.era() == Era::Modern
+        && call.method.may_require_input()
+        && can_be_asked(&call.caller.capabilities)
 }
 
 /// Whether a client declared anything that a call could ask it for.

@@ -1,6 +1,6 @@
 //! A call on its way to a tool: what goes in, what comes back, and how to steer it meanwhile.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision, RpcError};
@@ -81,6 +81,29 @@ pub struct RunningCall {
     pub control: Arc<dyn CallControl>,
     /// The worker that runs it, to attach to it again; `None` for calls answered by the dispatcher.
     pub worker: Option<WorkerId>,
+}
+
+impl RunningCall {
+    /// A call that has ended already; there is nothing left to steer.
+    pub fn ended(outcome: CallOutcome, worker: Option<WorkerId>) -> Self {
+        static NOTHING: LazyLock<Arc<dyn CallControl>> = LazyLock::new(|| Arc::new(Nothing));
+        Self {
+            events: CallEvents::finished(outcome),
+            control: Arc::clone(&NOTHING),
+            worker,
+        }
+    }
+}
+
+/// What is left to steer of a call that has ended.
+struct Nothing;
+
+impl CallControl for Nothing {
+    fn answer(&self, _: AskId, _: Outcome) -> Answered {
+        answered(false)
+    }
+
+    fn cancel(&self, _: &str) {}
 }
 
 /// Something that a call sent.

@@ -39,6 +39,29 @@ impl CallEvents {
         }))))
     }
 
+    /// How the call ended, if it had ended before anybody could wait for it.
+    pub fn ended(&self) -> Option<&CallOutcome> {
+        match &self.0 {
+            Source::Ready(Some(event)) => match &event.kind {
+                CallEventKind::Finished(outcome) => Some(outcome),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Takes that end.
+    pub fn take_ended(&mut self) -> Option<CallOutcome> {
+        self.ended()?;
+        let Source::Ready(ready) = &mut self.0 else {
+            return None;
+        };
+        match ready.take().map(|event| event.kind) {
+            Some(CallEventKind::Finished(outcome)) => Some(outcome),
+            _ => None,
+        }
+    }
+
     /// The next event; `None` after `Finished`, or when the way to the worker broke before it;
     /// then always `None`.
     ///

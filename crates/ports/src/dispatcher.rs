@@ -51,6 +51,12 @@ pub trait Dispatcher: Send + Sync + 'static {
     /// Not cancellation safe once it has begun: if the future is dropped the call may or may not run.
     async fn start(&self, call: Call) -> Result<RunningCall, CallFailure>;
 
+    /// As [`start`](Self::start), where that takes no waiting: mostly, with a worker in this process. `None` where it
+    /// does, and then nothing has been done. To be called in a runtime.
+    fn start_now(&self, _call: &Call) -> Option<Result<RunningCall, CallFailure>> {
+        None
+    }
+
     /// Goes on with a call that an earlier owner of its session began, from after event `after`.
     ///
     /// A journaled call is attached to at its worker, which is waited for a moment if it is not there; a

@@ -69,4 +69,4 @@ pub use session_state::{
     STATE_KEY_BYTES, SessionState, StateDoor, StateRequest, no_session, not_kept, perhaps_kept,
 };
 pub use store::{Store, StoreError};
-pub use worker::{Announcement, Worker, WorkerLoad, WorkerSet};
+pub use worker::{Announcement, Worker, WorkerHere, WorkerLoad, WorkerSet};

@@ -37,6 +37,11 @@ pub trait Worker: Send + Sync + 'static {
     /// nothing was executed. `OutcomeUnknown` when the call may have run before.
     async fn start(&self, call: Call) -> Result<RunningCall, CallFailure>;
 
+    /// The worker itself, if it is in this process, and need not be waited for.
+    fn here(&self) -> Option<&dyn WorkerHere> {
+        None
+    }
+
     /// Attaches to a call from after event `after`. `trace` is the span of whoever attaches, which need not be of
     /// the trace that the call was started in.
     ///
@@ -60,6 +65,18 @@ pub trait Worker: Send + Sync + 'static {
 
     /// Tells the backend that a legacy session is over, so that it can let go of what it holds for it.
     async fn end_session(&self, session: &SessionId);
+}
+
+/// A worker in this process.
+pub trait WorkerHere {
+    /// As [`Worker::start`], without waiting. To be called in a runtime.
+    ///
+    /// The tool may have its first turn within this, until it waits for something, and a call that ends in it has
+    /// [ended](crate::CallEvents::ended) when this returns.
+    ///
+    /// # Errors
+    /// As [`Worker::start`]; a refusal does not count as one, since the call is started after it.
+    fn start_now(&self, call: Call) -> Result<RunningCall, CallFailure>;
 }
 
 /// Where workers come in and leave.

@@ -1,6 +1,6 @@
 //! The `_meta` of a request: progress token, per-request protocol fields, trace context.
 
-use crate::{LogLevel, RawJson, RawObject, RpcError};
+use crate::{Index, LogLevel, RawJson, RpcError};
 
 /// Opts into progress notifications.
 pub const PROGRESS_TOKEN: &str = "progressToken";
@@ -39,13 +39,12 @@ pub struct RequestMeta {
 impl RequestMeta {
     /// Reads the `_meta` member of `params`, if there is one.
     pub fn of(params: Option<&RawJson>) -> Self {
-        let meta = params
-            .and_then(|params| params.member("_meta"))
-            .and_then(|meta| RawObject::of(&meta));
-        meta.map(|meta| Self::of_object(&meta)).unwrap_or_default()
+        let meta = params.and_then(|params| params.member("_meta"));
+        let meta = meta.as_ref().map(RawJson::index);
+        meta.map(|meta| Self::of_members(&meta)).unwrap_or_default()
     }
 
-    fn of_object(meta: &RawObject) -> Self {
+    fn of_members(meta: &Index<'_>) -> Self {
         Self {
             progress_token: meta
                 .get(PROGRESS_TOKEN)

@@ -23,7 +23,7 @@ use shoal_ports::{
     AskId, Call, CallFailure, CallOutcome, Delivered, DeliveryId, Dispatcher, Durability,
     GatewayError, JournalEntry, RunningCall, SessionTransport, Store,
 };
-use shoal_protocol::{Method, Outcome, RequestId, Revision, error_response, response};
+use shoal_protocol::{EventId, Method, Outcome, RequestId, Revision, error_response, response};
 use shoal_telemetry::trace::{self, Span, TraceContext, attributes as key, names};
 use tokio::time::Instant;
 
@@ -105,7 +105,11 @@ impl Carrier {
         in_flight: InFlight,
         delivery: DeliveryId,
     ) -> Result<Delivered, GatewayError> {
-        let mut running = match self.dispatcher.start(in_flight.call.clone()).await {
+        let started = match self.dispatcher.start_now(&in_flight.call) {
+            Some(started) => started,
+            None => self.dispatcher.start(in_flight.call.clone()).await,
+        };
+        let mut running = match started {
             Ok(running) => running,
             Err(CallFailure::Overloaded {
                 reason,
@@ -118,6 +122,9 @@ impl Carrier {
             }
             Err(failure) => return Ok(in_flight.json(CallOutcome::Failed(failure))),
         };
+        if let Some(outcome) = running.events.take_ended() {
+            return Ok(in_flight.json(outcome));
+        }
         in_flight.slot.started(running.control.clone());
         let until = Instant::now() + self.config.grace;
         let first = match First::of(&mut running.events, until).await {
@@ -133,10 +140,15 @@ impl Carrier {
         Box::pin(self.become_stream(running, first, in_flight, delivery)).await
     }
 
-    /// The connection that asked reads the stream from where it stands.
-    pub(crate) fn read_from(&self, live: &LiveSession, tail: &Arc<Tail>) -> Delivered {
+    /// The connection that asked reads the stream on from there.
+    pub(crate) fn read_from(
+        &self,
+        live: &LiveSession,
+        tail: &Arc<Tail>,
+        from: EventId,
+    ) -> Delivered {
         let prime = live.primes_streams();
-        let attachment = live.streams.read_live(tail.clone(), tail.last(), prime);
+        let attachment = live.streams.read_live(tail.clone(), from, prime);
         Delivered::Stream(attachment.start(()))
     }
 }

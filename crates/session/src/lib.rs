@@ -11,6 +11,7 @@ mod call;
 mod clock;
 mod config;
 mod doze;
+mod here;
 mod live;
 mod measure;
 mod record;

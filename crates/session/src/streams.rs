@@ -29,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use tail::Tail;
 
 use crate::config::SessionConfig;
+use crate::here::here_or_spawned;
 use crate::measure;
 use fate::{Fate, Turn};
 use reader::Reader;
@@ -85,7 +86,14 @@ impl Attachment {
 
     /// Begins to read. What is passed along is dropped when the connection is gone, however that comes about.
     pub(crate) fn start(self, until_gone: impl Send + 'static) -> EventStream {
-        tokio::spawn(self.reader.run(self.history, until_gone));
+        self.reader.enter();
+        let all_there = (self.reader.tail.as_ref()).is_some_and(|tail| tail.is_finished());
+        let reading = self.reader.run(self.history, until_gone);
+        match all_there {
+            true => here_or_spawned(reading),
+            // One that waits takes less memory like this.
+            false => drop(tokio::spawn(reading)),
+        }
         self.stream
     }
 }

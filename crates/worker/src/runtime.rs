@@ -16,8 +16,8 @@ use std::sync::{Arc, Weak};
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Announcement, BusEvent, Call, CallFailure, CallId, RunningCall, SessionId, Worker, WorkerId,
-    WorkerLoad,
+    Announcement, BusEvent, Call, CallFailure, CallId, Durability, RunningCall, SessionId, Worker,
+    WorkerHere, WorkerId, WorkerLoad,
 };
 use shoal_protocol::RpcError;
 use shoal_telemetry::metrics::{ShedReason, metrics};
@@ -48,7 +48,8 @@ pub use config::PoolConfig;
 use gauges::Gauges;
 use ledger::{Entered, Ledger};
 use places::Places;
-use pool::{Pool, Work};
+use pool::{FirstTurn, Pool, Work};
+use record::CallRecord;
 
 /// A worker: one pool's share of one process.
 ///
@@ -75,6 +76,14 @@ pub struct WorkerRuntime {
     stopped: Mutex<Option<JoinHandle<()>>>,
     draining: AtomicBool,
     _gauges: Gauges,
+}
+
+/// A call that has begun, and whoever reads it first.
+struct BegunCall {
+    record: Arc<CallRecord>,
+    reader: u64,
+    /// Whether it was begun just now.
+    is_new: bool,
 }
 
 impl WorkerRuntime {
@@ -123,6 +132,50 @@ impl WorkerRuntime {
         }
     }
 
+    /// Has a call run, or finds it.
+    fn begin(&self, mut call: Call, first_turn: FirstTurn) -> Result<BegunCall, CallFailure> {
+        let admit = || match self.refusal() {
+            Some(failure) => Err(failure),
+            None => self.places.take().ok_or_else(|| CallFailure::Overloaded {
+                reason: format!("the queue of pool {} is full", self.config.pool),
+                retry_after: pool::RETRY_AFTER,
+            }),
+        };
+        let entered = match (first_turn, call.durability) {
+            (FirstTurn::Here, Durability::Repeatable) => self.ledger.enter_later(&call, admit)?,
+            _ => self.ledger.enter(&call, admit)?,
+        };
+        Ok(match entered {
+            Entered::Known(record) => {
+                self.attached(&record, call.trace.as_ref());
+                BegunCall {
+                    reader: record.attach(0),
+                    record,
+                    is_new: false,
+                }
+            }
+            Entered::New(record, place) => {
+                let reader = record.attach(0);
+                let span = self.runs(&call);
+                call.trace = span.context().cloned();
+                record.runs_in(call.trace.as_ref());
+                let work = Work::new(call, Arc::clone(&record), place, span);
+                self.pool.dispatch(work, first_turn);
+                BegunCall {
+                    record,
+                    reader,
+                    is_new: true,
+                }
+            }
+        })
+    }
+
+    /// Lets a call be read by whoever began it, and be attached to.
+    fn follow(&self, begun: BegunCall) -> RunningCall {
+        self.ledger.keep(&begun.record);
+        client::follow(begun.record, begun.reader, &self.id)
+    }
+
     /// The span of a call, from its admission to its end.
     fn runs(&self, call: &Call) -> Span {
         trace::server(names::WORKER_RUN)
@@ -137,7 +190,7 @@ impl WorkerRuntime {
     }
 
     /// Tells of somebody who takes a running call over, in the trace of that one.
-    fn attached(&self, record: &record::CallRecord, trace: Option<&TraceContext>) {
+    fn attached(&self, record: &CallRecord, trace: Option<&TraceContext>) {
         trace::server(names::WORKER_ATTACH)
             .parent(trace)
             .link(record.runs())
@@ -191,29 +244,15 @@ impl Worker for WorkerRuntime {
         self.places.load()
     }
 
-    async fn start(&self, mut call: Call) -> Result<RunningCall, CallFailure> {
-        let entered = self.ledger.enter(&call, || match self.refusal() {
-            Some(failure) => Err(failure),
-            None => self.places.take().ok_or_else(|| CallFailure::Overloaded {
-                reason: format!("the queue of pool {} is full", self.config.pool),
-                retry_after: pool::RETRY_AFTER,
-            }),
-        });
-        let entered = entered.inspect_err(|failure| self.refused(failure))?;
-        Ok(match entered {
-            Entered::Known(record) => {
-                self.attached(&record, call.trace.as_ref());
-                client::attach(record, 0, &self.id)
-            }
-            Entered::New(record, place) => {
-                let running = client::attach(Arc::clone(&record), 0, &self.id);
-                let span = self.runs(&call);
-                call.trace = span.context().cloned();
-                record.runs_in(call.trace.as_ref());
-                self.pool.dispatch(Work::new(call, record, place, span));
-                running
-            }
-        })
+    async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {
+        // Whoever brings calls over a link brings all of them.
+        let begun = self.begin(call, FirstTurn::InActor);
+        let begun = begun.inspect_err(|failure| self.refused(failure))?;
+        Ok(self.follow(begun))
+    }
+
+    fn here(&self) -> Option<&dyn WorkerHere> {
+        Some(self)
     }
 
     async fn attach(
@@ -243,6 +282,17 @@ impl Worker for WorkerRuntime {
 
     async fn end_session(&self, session: &SessionId) {
         self.backend.end_session(session).await;
+    }
+}
+
+impl WorkerHere for WorkerRuntime {
+    fn start_now(&self, call: Call) -> Result<RunningCall, CallFailure> {
+        let begun = self.begin(call, FirstTurn::Here)?;
+        // Whoever gets the end from here has it, and nobody else asks for that of a call that is safe to repeat.
+        if let Some(outcome) = begun.record.ended().filter(|_| begun.is_new) {
+            return Ok(RunningCall::ended(outcome, Some(self.id.clone())));
+        }
+        Ok(self.follow(begun))
     }
 }
 

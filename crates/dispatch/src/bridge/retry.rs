@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use shoal_ports::{Call, CallControl as _, Durability, RunningCall};
 use shoal_protocol::{
-    Continuation, Outcome, RawJson, RawObject, RequestDigest, RequestMeta, RpcError,
+    Continuation, Index, Method, Outcome, RawJson, RawObject, RequestDigest, RequestMeta, RpcError,
 };
 use tokio::time::Instant;
 
@@ -32,6 +32,12 @@ pub(crate) struct Waiting {
     responses: RawObject,
 }
 
+/// Whether a modern call may go on with something, as far as can be said at a glance.
+pub(crate) fn may_continue(method: &Method, params: Option<&Index<'_>>) -> bool {
+    let goes_on = |params: &Index<'_>| params.has_any(&["requestState", "inputResponses"]);
+    method.may_require_input() && params.is_some_and(goes_on)
+}
+
 /// Opens the `requestState` of a modern call; `None` when it has none. A call that was parked on another
 /// node is gone on with at its worker.
 ///
@@ -41,7 +47,8 @@ pub(crate) async fn continued(
     shared: &Arc<Shared>,
     call: &Call,
 ) -> Result<Option<Continued>, RpcError> {
-    if !call.method.may_require_input() {
+    let params = call.params.as_ref().map(RawJson::index);
+    if !may_continue(&call.method, params.as_ref()) {
         return Ok(None);
     }
     let Some(params) = call.params.as_ref().and_then(RawObject::of) else {

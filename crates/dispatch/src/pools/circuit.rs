@@ -57,7 +57,7 @@ impl Circuit {
 
     /// What it lets through now.
     pub(crate) fn state(&self, now: Instant) -> CircuitState {
-        if !self.troubled.load(Ordering::Acquire) {
+        if self.is_well() {
             return CircuitState::Closed;
         }
         match self.state.lock().open_until {
@@ -67,10 +67,15 @@ impl Circuit {
         }
     }
 
+    /// Whether nothing is held against the worker.
+    pub(crate) fn is_well(&self) -> bool {
+        !self.troubled.load(Ordering::Acquire)
+    }
+
     /// Lets a call through, or does not. The trial of a half-open circuit counts for as long as the circuit
     /// was open: if nothing is heard of it, there is another one.
     pub(crate) fn enter(&self, now: Instant) -> bool {
-        if !self.troubled.load(Ordering::Acquire) {
+        if self.is_well() {
             return true;
         }
         let mut state = self.state.lock();
@@ -106,7 +111,7 @@ impl Circuit {
     }
 
     fn succeeded(&self) -> Option<CircuitState> {
-        if !self.troubled.load(Ordering::Acquire) {
+        if self.is_well() {
             return None;
         }
         let mut state = self.state.lock();

@@ -9,7 +9,8 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use shoal_ports::{
     Announcement, Answered, AskId, BusEvent, Call, CallControl, CallEvents, CallFailure, CallId,
-    PoolCatalog, RunningCall, SessionId, Worker, WorkerId, WorkerLoad, answered,
+    CallOutcome, PoolCatalog, RunningCall, SessionId, Worker, WorkerHere, WorkerId, WorkerLoad,
+    answered,
 };
 use shoal_protocol::{Outcome, RpcError};
 use shoal_telemetry::trace::TraceContext;
@@ -19,12 +20,14 @@ pub(crate) use crate::script::Script;
 
 type Tool = Arc<dyn Fn(Call, Script) -> BoxFuture<'static, ()> + Send + Sync>;
 type Attach = Arc<dyn Fn(CallId, u64, Script) -> BoxFuture<'static, bool> + Send + Sync>;
+type Here = Arc<dyn Fn(&Call) -> Option<CallOutcome> + Send + Sync>;
 
 /// A worker behind the trait; what it did can be read off it.
 pub(crate) struct FakeWorker {
     announcement: watch::Sender<Announcement>,
     news: broadcast::Sender<BusEvent>,
     tool: Tool,
+    here: Option<Here>,
     attach: Option<Attach>,
     still_open: Option<AskId>,
     refusals: Mutex<VecDeque<CallFailure>>,
@@ -63,6 +66,7 @@ impl FakeWorker {
             tool: Arc::new(|_, mut script| {
                 Box::pin(async move { script.result(r#"{"content":[]}"#).await })
             }),
+            here: None,
             attach: None,
             still_open: None,
             refusals: Mutex::default(),
@@ -90,6 +94,15 @@ impl FakeWorker {
         F: Future<Output = ()> + Send + 'static,
     {
         self.tool = Arc::new(move |call, script| Box::pin(tool(call, script)));
+        self
+    }
+
+    /// It is in this process, and a call that is begun without waiting ends so, or runs its tool.
+    pub(crate) fn here(
+        mut self,
+        ends: impl Fn(&Call) -> Option<CallOutcome> + Send + Sync + 'static,
+    ) -> Self {
+        self.here = Some(Arc::new(ends));
         self
     }
 
@@ -155,6 +168,17 @@ impl FakeWorker {
         self.announcement.borrow().worker.clone()
     }
 
+    fn take(&self, call: &Call) -> Result<(), CallFailure> {
+        self.started.lock().push(call.clone());
+        self.refusals.lock().pop_front().map_or(Ok(()), Err)
+    }
+
+    fn run(&self, call: Call) -> RunningCall {
+        let (running, script) = self.running(0);
+        tokio::spawn((self.tool)(call, script));
+        running
+    }
+
     fn running(&self, after: u64) -> (RunningCall, Script) {
         let (events, receiver) = mpsc::channel(16);
         let (answers, answered) = mpsc::unbounded_channel();
@@ -196,13 +220,12 @@ impl Worker for FakeWorker {
     }
 
     async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {
-        self.started.lock().push(call.clone());
-        if let Some(failure) = self.refusals.lock().pop_front() {
-            return Err(failure);
-        }
-        let (running, script) = self.running(0);
-        tokio::spawn((self.tool)(call, script));
-        Ok(running)
+        self.take(&call)?;
+        Ok(self.run(call))
+    }
+
+    fn here(&self) -> Option<&dyn WorkerHere> {
+        self.here.as_ref().map(|_| self as _)
     }
 
     async fn attach(
@@ -237,6 +260,16 @@ impl Worker for FakeWorker {
 
     async fn end_session(&self, session: &SessionId) {
         self.ended.lock().push(session.clone());
+    }
+}
+
+impl WorkerHere for FakeWorker {
+    fn start_now(&self, call: Call) -> Result<RunningCall, CallFailure> {
+        self.take(&call)?;
+        Ok(match self.here.as_ref().and_then(|ends| ends(&call)) {
+            Some(outcome) => RunningCall::ended(outcome, Some(self.id())),
+            None => self.run(call),
+        })
     }
 }
 

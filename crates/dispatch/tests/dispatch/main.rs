@@ -14,6 +14,7 @@ mod lingering;
 mod lists;
 mod mending;
 mod modern_bridge;
+mod now;
 mod parking;
 mod parking_elsewhere;
 mod repeating;

@@ -42,19 +42,21 @@ pub(super) async fn serve(
     let timing = &edge.config.timing;
     let (id, call) = call(visit, meta, checked, request);
     let mut run = CallRun::new(Arc::clone(&edge.dispatcher), call);
-    let step = timeout(
-        timing.stream_after,
-        std::future::poll_fn(|cx| run.poll_step(cx)),
-    );
-    let first = match step.await {
-        Ok(Step::Ended(ending)) => {
+    let first = match run.ended() {
+        Some(ending) => Some(Step::Ended(ending)),
+        None => {
+            let step = std::future::poll_fn(|cx| run.poll_step(cx));
+            timeout(timing.stream_after, step).await.ok()
+        }
+    };
+    let first = match first {
+        Some(Step::Ended(ending)) => {
             if let Some(record) = &permit.record {
                 record.ended(&ending.outcome);
             }
             return complete(edge, &id, &ending, permit.room.take());
         }
-        Ok(step) => Some(step),
-        Err(_) => None,
+        first => first,
     };
     let frames = CallFrames {
         id,

@@ -19,6 +19,7 @@ pub(super) struct CallRun(State);
 enum State {
     Starting(Pin<Box<dyn Future<Output = Result<RunningCall, CallFailure>> + Send>>),
     Running(RunningCall),
+    Failed(CallFailure),
     Ended,
 }
 
@@ -42,9 +43,21 @@ pub(super) struct Ending {
 
 impl CallRun {
     pub(super) fn new(dispatcher: Arc<dyn Dispatcher>, call: Call) -> Self {
-        Self(State::Starting(Box::pin(async move {
-            dispatcher.start(call).await
-        })))
+        Self(match dispatcher.start_now(&call) {
+            Some(Ok(running)) => State::Running(running),
+            Some(Err(failure)) => State::Failed(failure),
+            None => State::Starting(Box::pin(async move { dispatcher.start(call).await })),
+        })
+    }
+
+    /// How the call has ended, if it has by now and that is all there is to say of it. Nothing else follows then.
+    pub(super) fn ended(&mut self) -> Option<Ending> {
+        let State::Running(running) = &mut self.0 else {
+            return None;
+        };
+        let outcome = running.events.take_ended()?;
+        self.0 = State::Ended;
+        Some(Ending::of(outcome))
     }
 
     /// The next step. Not to be polled after `Ended`.
@@ -74,6 +87,11 @@ impl CallRun {
                         None => return self.end(lost()),
                     }
                 }
+                State::Failed(_) => {
+                    if let State::Failed(failure) = std::mem::replace(&mut self.0, State::Ended) {
+                        return self.end(CallOutcome::Failed(failure));
+                    }
+                }
                 State::Ended => return self.end(lost()),
             }
         }
@@ -81,14 +99,20 @@ impl CallRun {
 
     fn end(&mut self, outcome: CallOutcome) -> Poll<Step> {
         self.0 = State::Ended;
+        Poll::Ready(Step::Ended(Ending::of(outcome)))
+    }
+}
+
+impl Ending {
+    fn of(outcome: CallOutcome) -> Self {
         let retry_after = match &outcome {
             CallOutcome::Failed(CallFailure::Overloaded { retry_after, .. }) => Some(*retry_after),
             _ => None,
         };
-        Poll::Ready(Step::Ended(Ending {
+        Self {
             outcome: outcome.into_outcome(),
             retry_after,
-        }))
+        }
     }
 }
 
@@ -119,7 +143,7 @@ impl Drop for CallRun {
                     });
                 }
             }
-            State::Ended => {}
+            State::Failed(_) | State::Ended => {}
         }
     }
 }

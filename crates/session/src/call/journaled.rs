@@ -1,9 +1,11 @@
 //! Calls that are journaled before they are dispatched, and streams that open late.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::poll;
 use shoal_ports::{
     Begin, Begun, CallEvent, CallFailure, CallOutcome, Delivered, DeliveryId, GatewayError,
     LogError, Retry, RunningCall, SessionTransport, StoreError, WorkerId,
@@ -14,6 +16,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 use super::{Carrier, InFlight};
+use crate::here::here_or_spawned;
 use crate::live::{LiveSession, log_failed, store_failed};
 use crate::measure;
 use crate::streams::{Attachment, Tail};
@@ -40,7 +43,7 @@ impl Waiting {
 impl Carrier {
     /// Journals calls that are answered on one stream, and runs them; `answers` go on the stream before.
     ///
-    /// Begins in a task of its own: whatever becomes of the caller, what was journaled is also run.
+    /// What has to wait does so in a task of its own: whatever becomes of the caller, what was journaled is also run.
     pub(crate) async fn carry_journaled(
         self: &Arc<Self>,
         calls: Vec<InFlight>,
@@ -48,7 +51,7 @@ impl Carrier {
         delivery: DeliveryId,
     ) -> Result<Delivered, GatewayError> {
         let (opened, opening) = oneshot::channel();
-        tokio::spawn(self.clone().begin_and_run(calls, answers, delivery, opened));
+        here_or_spawned(self.clone().begin_and_run(calls, answers, delivery, opened));
         opening.await.unwrap_or_else(|_| Err(died()))
     }
 
@@ -69,11 +72,24 @@ impl Carrier {
             Some(begun) => begun,
             None => return,
         };
-        let delivered = match live.transport {
-            SessionTransport::Streamable => self.read_from(&live, &tail),
+        let open = |from| match live.transport {
+            SessionTransport::Streamable => self.read_from(&live, &tail, from),
             SessionTransport::SingleStream => Delivered::Accepted,
         };
-        let _ = opened.send(Ok(delivered));
+        let beginning = tail.last();
+        if let ([], [_]) = (&answers[..], &calls[..])
+            && let Some(call) = calls.pop()
+        {
+            let mut run = pin!(self.run(call, &tail));
+            // An answer that needs no waiting is written by now, and leaves together with what opens the stream.
+            let ended = poll!(&mut run).is_ready();
+            let _ = opened.send(Ok(open(beginning)));
+            if !ended {
+                run.await;
+            }
+            return;
+        }
+        let _ = opened.send(Ok(open(beginning)));
         if !answers.is_empty()
             && let Err(error) = live.streams.append(&tail, answers, None).await
         {
@@ -246,8 +262,15 @@ impl Carrier {
     pub(super) async fn run(&self, mut in_flight: InFlight, tail: &Tail) {
         let mut tried: Vec<WorkerId> = Vec::new();
         let failure = loop {
-            match self.dispatcher.start(in_flight.call.clone()).await {
-                Ok(running) => {
+            let started = match self.dispatcher.start_now(&in_flight.call) {
+                Some(started) => started,
+                None => self.dispatcher.start(in_flight.call.clone()).await,
+            };
+            match started {
+                Ok(mut running) => {
+                    if let Some(outcome) = running.events.take_ended() {
+                        return self.finish(Vec::new(), outcome, 1, &in_flight, tail).await;
+                    }
                     in_flight.started(&running);
                     return self.pump(running, None, &in_flight, tail).await;
                 }
@@ -310,7 +333,7 @@ impl Carrier {
             let calls = std::slice::from_ref(&in_flight);
             match carrier.begin(&live, calls, delivery, opened).await {
                 Some((tail, opened)) => {
-                    let _ = opened.send(Ok(carrier.read_from(&live, &tail)));
+                    let _ = opened.send(Ok(carrier.read_from(&live, &tail, tail.last())));
                     carrier.pump(running, first, &in_flight, &tail).await;
                 }
                 None => {

@@ -29,6 +29,14 @@ pub(super) struct Reader {
 struct Closed;
 
 impl Reader {
+    /// Counts as reading, until [`run`](Self::run) has ended.
+    pub(super) fn enter(&self) {
+        self.streams.counters.open.fetch_add(1, Ordering::Relaxed);
+        if let Some(tail) = &self.tail {
+            tail.entered();
+        }
+    }
+
     /// Reads until either ends. Of the many streams nearly all wait, so this is written for a small future: what
     /// is rare is boxed, and the parameters are in it once.
     #[allow(
@@ -41,11 +49,6 @@ impl Reader {
         until_gone: impl Send,
     ) -> impl Future<Output = ()> + Send {
         async move {
-            let open = &self.streams.counters.open;
-            open.fetch_add(1, Ordering::Relaxed);
-            if let Some(tail) = &self.tail {
-                tail.entered();
-            }
             // An error only says that the connection is gone; the client resumes from the log.
             let caught_up = match &self.tail {
                 Some(_) if history.is_empty() => true,

@@ -82,6 +82,11 @@ impl Tail {
         self.state.lock().last
     }
 
+    /// Whether its last event has been written.
+    pub(super) fn is_finished(&self) -> bool {
+        self.state.lock().finished
+    }
+
     /// Waits for the right to append.
     pub(super) async fn turn(&self) -> MutexGuard<'_, ()> {
         self.writing.lock().await

@@ -16,6 +16,11 @@ use super::record::CallRecord;
 /// Attaches to a call from after event `after`.
 pub(super) fn attach(record: Arc<CallRecord>, after: u64, worker: &WorkerId) -> RunningCall {
     let number = record.attach(after);
+    follow(record, number, worker)
+}
+
+/// What the reader of this number, which has read nothing yet, sees of a call.
+pub(super) fn follow(record: Arc<CallRecord>, number: u64, worker: &WorkerId) -> RunningCall {
     RunningCall {
         events: CallEvents::from_stream(Reader {
             record: Arc::clone(&record),

@@ -89,10 +89,36 @@ impl Ledger {
                     });
                 }
                 let admission = admit()?;
-                let record = CallRecord::new(call, Arc::downgrade(self));
+                let record = CallRecord::new(call, Arc::downgrade(self), true);
                 vacant.insert(Arc::clone(&record));
                 Ok(Entered::New(record, admission))
             }
+        }
+    }
+
+    /// As [`enter`](Self::enter), of a call that is safe to repeat; but nobody finds a new one before it is
+    /// [kept](Self::keep). If it ends before that, there is no need to enter it at all.
+    ///
+    /// # Errors
+    /// What `admit` says.
+    pub(super) fn enter_later<T>(
+        self: &Arc<Self>,
+        call: &Call,
+        admit: impl FnOnce() -> Result<T, CallFailure>,
+    ) -> Result<Entered<T>, CallFailure> {
+        if let Some(known) = self.find(call.id) {
+            return Ok(Entered::Known(known));
+        }
+        let admission = admit()?;
+        let record = CallRecord::new(call, Arc::downgrade(self), false);
+        Ok(Entered::New(record, admission))
+    }
+
+    /// Lets a call be found that was to be entered later, if it was.
+    pub(super) fn keep(&self, record: &Arc<CallRecord>) {
+        if !record.is_kept() {
+            self.calls.insert(record.id, Arc::clone(record));
+            record.kept();
         }
     }
 

@@ -1,8 +1,9 @@
 //! The actor pool: one actor for each call that can run at once, and a queue of those that wait for one.
 //!
-//! A call goes straight to an actor that has nothing to do: one message. An actor that ends a call takes the next
-//! from the queue by itself: none. (ractor's factory does the same with three messages through an actor of its own,
-//! which was a tenth of the instructions of a small echo call in one process.)
+//! A call goes straight to an actor that has nothing to do: one message. Or it has its [first turn](turn) where it comes
+//! from, on that actor's place, and goes to the actor when it has to wait: one message, or none. An actor that ends a
+//! call takes the next from the queue by itself: none. (ractor's factory does the same with three messages through an
+//! actor of its own, which was a tenth of the instructions of a small echo call in one process.)
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,12 +19,14 @@ use crate::backend::Backend;
 
 mod actor;
 mod queue;
+mod turn;
 mod work;
 
 pub(super) use work::Work;
 
-use actor::PoolActor;
+use actor::{Job, PoolActor};
 use queue::{Queue, Waiting};
+use turn::{LongTurns, Turn};
 use work::Parcel;
 
 /// When an overloaded pool may be tried again. A pool that is full now is seldom empty sooner, and
@@ -37,19 +40,32 @@ pub(super) struct Pool(Arc<Shared>);
 /// What the pool's actors share.
 struct Shared {
     name: Arc<str>,
+    backend: Arc<dyn Backend>,
+    /// How long a call may go on after it was told to stop.
+    grace: Duration,
     /// How long a call may wait.
     queue_age: Duration,
+    long_turns: LongTurns,
     state: Mutex<State>,
 }
 
 struct State {
     /// Actors that have nothing to do; the one that had something last is used first.
-    idle: Vec<ActorRef<Parcel>>,
+    idle: Vec<ActorRef<Job>>,
     /// Empty while there are idle ones.
     queue: Queue,
     /// Every actor of the pool.
-    all: Vec<ActorRef<Parcel>>,
+    all: Vec<ActorRef<Job>>,
     closing: Closing,
+}
+
+/// Where a call is run until it waits for the first time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum FirstTurn {
+    /// In the task that brings it, if an actor is free: for who has nothing else to do meanwhile.
+    Here,
+    /// In an actor.
+    InActor,
 }
 
 /// What the pool still does.
@@ -71,6 +87,9 @@ impl Pool {
     ) -> (Self, JoinHandle<()>) {
         let shared = Arc::new(Shared {
             name: Arc::clone(&config.pool),
+            backend,
+            grace: config.cancel_grace,
+            long_turns: LongTurns::default(),
             queue_age: config.queue_age,
             state: Mutex::new(State {
                 idle: Vec::new(),
@@ -83,8 +102,6 @@ impl Pool {
         for _ in 0..config.concurrency.max(1) {
             let actor = PoolActor {
                 shared: Arc::clone(&shared),
-                backend: Arc::clone(&backend),
-                grace: config.cancel_grace,
             };
             let (actor, end) = Actor::spawn(None, actor, ())
                 .await
@@ -100,8 +117,9 @@ impl Pool {
         (Self(shared), ended)
     }
 
-    /// Has the call run, after those that wait; it waits no longer than the pool's limit or its deadline.
-    pub(super) fn dispatch(&self, work: Work) {
+    /// Has the call run, after those that wait; it waits no longer than the pool's limit or its deadline. It may have
+    /// ended when this returns.
+    pub(super) fn dispatch(&self, work: Work, first_turn: FirstTurn) {
         let mut state = self.0.state.lock();
         if state.closing != Closing::No {
             drop(state);
@@ -116,8 +134,17 @@ impl Pool {
             return;
         };
         drop(state);
-        // An actor that was killed hands the work back, and dropping it ends the call.
-        drop(actor.cast(Box::new(work)));
+        let job = match first_turn {
+            FirstTurn::Here => match turn::first(work, &self.0) {
+                Turn::Ended => self.0.next(&actor).map(Job::Waits),
+                Turn::Goes(job) => Some(job),
+            },
+            FirstTurn::InActor => Some(Job::Waits(Box::new(work))),
+        };
+        if let Some(job) = job {
+            // An actor that was killed hands the job back, and dropping it ends the call.
+            drop(actor.cast(job));
+        }
     }
 
     /// Runs what has been accepted and nothing new, then stops the pool.
@@ -157,7 +184,7 @@ impl Pool {
 
 impl Shared {
     /// What `actor`, which has nothing to do, does next; with nothing it is idle from now on.
-    fn next(&self, actor: &ActorRef<Parcel>) -> Option<Parcel> {
+    fn next(&self, actor: &ActorRef<Job>) -> Option<Parcel> {
         let mut expired = Vec::new();
         let mut state = self.state.lock();
         let next = state.queue.pop(&mut expired);

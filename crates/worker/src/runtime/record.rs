@@ -52,6 +52,8 @@ struct Line {
     asked: u64,
     /// Only to name the call in the log while it runs.
     params: Option<RawJson>,
+    /// Whether the ledger has the call, and must hear when it may be forgotten.
+    kept: bool,
 }
 
 /// Whoever reads the events now. A later reader takes over: the earlier one is most likely half of a
@@ -86,7 +88,8 @@ impl CallRecord {
         self.span.get()
     }
 
-    pub(super) fn new(call: &Call, ledger: Weak<Ledger>) -> Arc<Self> {
+    /// A call, and whether the ledger has it.
+    pub(super) fn new(call: &Call, ledger: Weak<Ledger>, kept: bool) -> Arc<Self> {
         Arc::new(Self {
             id: call.id,
             caller: Arc::clone(&call.caller),
@@ -100,11 +103,17 @@ impl CallRecord {
             ledger,
             line: Mutex::new(Line {
                 params: call.params.clone(),
+                kept,
                 ..Line::default()
             }),
             room: Notify::new(),
             state_turn: tokio::sync::Mutex::new(()),
         })
+    }
+
+    /// Whether the ledger has the call.
+    pub(super) fn is_kept(&self) -> bool {
+        self.line.lock().kept
     }
 
     /// Whether the call has ended.
@@ -235,17 +244,34 @@ impl CallRecord {
         let asks = std::mem::take(&mut line.asks);
         line.params = None;
         let waker = line.reader.as_mut().and_then(|reader| reader.waker.take());
-        // One that is safe to repeat and said nothing but its result is gone once it is delivered.
-        let passing = self.is_passing(&line) && line.reader.is_some();
+        let retire = line.kept && !self.is_delivered_and_gone(&line);
         let bytes = line.events.bytes();
         drop(line);
         drop(asks);
         self.room.notify_waiters();
-        if !passing {
+        if retire {
             self.retire(bytes);
         }
         wake(waker);
         true
+    }
+
+    /// The ledger has the call now, which may have ended meanwhile.
+    pub(super) fn kept(&self) {
+        let mut line = self.line.lock();
+        line.kept = true;
+        let retire = line.events.has_ended() && !self.is_delivered_and_gone(&line);
+        let bytes = line.events.bytes();
+        drop(line);
+        if retire {
+            self.retire(bytes);
+        }
+    }
+
+    /// Whether a call that has ended is gone once its reader has its end: one that is safe to repeat and said nothing
+    /// but its result.
+    fn is_delivered_and_gone(&self, line: &Line) -> bool {
+        self.is_passing(line) && line.reader.is_some()
     }
 
     /// Ends the call because of `failure`, and tells the tool to stop.
@@ -253,6 +279,15 @@ impl CallRecord {
         let ended = self.finish(CallOutcome::Failed(failure));
         self.cancelled.cancel();
         ended
+    }
+
+    /// How the call has ended, if that is all there is to read of it.
+    pub(super) fn ended(&self) -> Option<CallOutcome> {
+        let line = self.line.lock();
+        match line.events.next_after(0).map(|event| &event.kind) {
+            Some(CallEventKind::Finished(outcome)) => Some(outcome.clone()),
+            _ => None,
+        }
     }
 
     /// Whether the call is not kept once its end has been read.

@@ -2,6 +2,7 @@
 
 mod attaching;
 mod ending;
+mod first_turn;
 mod overload;
 pub(super) mod script;
 mod shutting_down;

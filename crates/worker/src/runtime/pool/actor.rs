@@ -1,48 +1,49 @@
 //! One of the pool's actors: runs one call at a time.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
 
-use futures::FutureExt as _;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use super::Shared;
-use super::work::Parcel;
-use crate::backend::Backend;
+use super::work::{Parcel, Running};
 
 /// One of the pool's actors.
 pub(super) struct PoolActor {
     pub(super) shared: Arc<Shared>,
-    pub(super) backend: Arc<dyn Backend>,
-    pub(super) grace: Duration,
+}
+
+/// What an actor is given to do.
+pub(super) enum Job {
+    /// A call that has not begun.
+    Waits(Parcel),
+    /// A call that has had its first turn.
+    Begun(Running),
 }
 
 impl Actor for PoolActor {
-    type Msg = Parcel;
+    type Msg = Job;
     type State = ();
     type Arguments = ();
 
-    async fn pre_start(&self, _myself: ActorRef<Parcel>, (): ()) -> Result<(), ActorProcessingErr> {
+    async fn pre_start(&self, _myself: ActorRef<Job>, (): ()) -> Result<(), ActorProcessingErr> {
         Ok(())
     }
 
     // Never an error: the actor would end, and the pool be smaller by one.
     async fn handle(
         &self,
-        myself: ActorRef<Parcel>,
-        work: Parcel,
+        myself: ActorRef<Job>,
+        job: Job,
         (): &mut (),
     ) -> Result<(), ActorProcessingErr> {
-        let mut next = Some(work);
-        while let Some(work) = next {
-            let ran = work.run(&self.shared.name, &*self.backend, self.grace);
-            // A tool that panics has been caught before; this is the runtime's own.
-            if AssertUnwindSafe(ran).catch_unwind().await.is_err() {
-                tracing::error!(pool = %self.shared.name, "a call was lost to a defect of the worker");
-            }
-            drop(work);
-            next = self.shared.next(&myself);
+        let mut next = Some(job);
+        while let Some(job) = next {
+            let running = match job {
+                Job::Waits(work) => work.run(Arc::clone(&self.shared)),
+                Job::Begun(running) => running,
+            };
+            running.await;
+            next = self.shared.next(&myself).map(Job::Waits);
         }
         Ok(())
     }

@@ -1,15 +1,17 @@
 //! A call on its way through the pool.
 
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
+use futures::FutureExt as _;
 use shoal_ports::{Call, CallFailure, CallOutcome};
 use shoal_telemetry::metrics::{self, QueueOutcome, metrics};
 use shoal_telemetry::trace::{InSpan as _, Span};
 use tokio::time::Instant;
 
-use super::waited;
-use crate::backend::Backend;
+use super::turn::Target;
+use super::{Shared, waited};
 use crate::runtime::execute::{execute, is_late};
 use crate::runtime::measure::Measure;
 use crate::runtime::places::Place;
@@ -17,6 +19,9 @@ use crate::runtime::record::CallRecord;
 
 /// Boxed, because it goes from hand to hand.
 pub(super) type Parcel = Box<Work>;
+
+/// A call that runs; dropping it ends the call.
+pub(super) type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A call on its way through the pool. Dropping it ends the call, whatever happened to it.
 pub(in crate::runtime) struct Work {
@@ -47,8 +52,32 @@ impl Work {
         self.call.deadline
     }
 
-    /// Runs the call, unless it has ended while it waited.
-    pub(super) async fn run(&self, pool: &str, backend: &dyn Backend, grace: Duration) {
+    /// When the call was admitted.
+    pub(super) fn admitted(&self) -> Instant {
+        self.record.admitted
+    }
+
+    /// What the call is of.
+    pub(super) fn target(&self) -> Target {
+        Target {
+            method: self.call.method.clone(),
+            params: self.call.params.clone(),
+        }
+    }
+
+    /// Runs the call, unless it has ended while it waited. It has ended when this has.
+    pub(super) fn run(self, pool: Arc<Shared>) -> Running {
+        Box::pin(async move {
+            let ran = AssertUnwindSafe(self.run_in(&pool)).catch_unwind();
+            // A tool that panics has been caught before; this is the runtime's own.
+            if ran.await.is_err() {
+                tracing::error!(pool = %pool.name, "a call was lost to a defect of the worker");
+            }
+        })
+    }
+
+    async fn run_in(&self, shared: &Shared) {
+        let pool = &shared.name;
         if is_late(&self.call) {
             self.waited(pool, QueueOutcome::Deadline);
             self.fail(waited("its deadline"));
@@ -56,6 +85,7 @@ impl Work {
             self.waited(pool, QueueOutcome::Dispatched);
             let _running = self.place.run();
             let measure = Measure::begin(pool, &self.call);
+            let (backend, grace) = (&*shared.backend, shared.grace);
             let running = execute(&self.call, &self.record, backend, grace, &measure);
             running.in_span(&self.span).await;
         } else {

@@ -1,0 +1,192 @@
+//! The first turn of a call: what it does before it waits for anything.
+//!
+//! Many tools never wait. Handing such a call to an actor, and its end back, is more than the rest of its way through
+//! the pool, so it has its first turn in the task that brought it. What is left of it then, if anything, is the actor's.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use shoal_protocol::{Method, RawJson};
+use tokio::time::Instant;
+
+use super::Shared;
+use super::actor::Job;
+use super::work::Work;
+
+/// A turn of this length keeps whoever else is served by the same task from getting on.
+const LONG: Duration = Duration::from_millis(5);
+/// What a long turn counts against a tool, in short turns. One may be the machine's fault.
+const WEIGHT: u32 = 8;
+/// From here on a tool works in its actor only.
+const TOO_MUCH: u32 = 2 * WEIGHT;
+/// After this time it is tried again.
+const FORGIVEN: Duration = Duration::from_secs(60);
+
+/// Tools are forgotten beyond so many.
+const MOST: usize = 1000;
+
+/// What has become of a call in its first turn.
+pub(super) enum Turn {
+    /// It has ended.
+    Ended,
+    /// It goes to its actor.
+    Goes(Job),
+}
+
+/// Gives a call its first turn, unless it is one of a tool that takes long ones.
+pub(super) fn first(work: Work, shared: &Arc<Shared>) -> Turn {
+    let long_turns = &shared.long_turns;
+    let (began, target) = (work.admitted(), work.target());
+    if long_turns.forbid(&target) {
+        return Turn::Goes(Job::Waits(Box::new(work)));
+    }
+    let mut running = work.run(Arc::clone(shared));
+    // The actor's own turn follows, with a waker of its own: whatever happens in between, it looks again.
+    let polled = running
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()));
+    long_turns.took(began.elapsed(), &target);
+    match polled {
+        Poll::Ready(()) => Turn::Ended,
+        Poll::Pending => Turn::Goes(Job::Begun(running)),
+    }
+}
+
+/// What a call is of, as far as its turns go: its tool, its prompt, its resource.
+pub(super) struct Target {
+    pub(super) method: Method,
+    pub(super) params: Option<RawJson>,
+}
+
+impl Target {
+    fn name(&self) -> String {
+        let named = self.method.named();
+        let name = named.and_then(|member| self.params.as_ref()?.member(member.as_str())?.string());
+        name.unwrap_or_else(|| self.method.as_str().to_owned())
+    }
+}
+
+/// The tools that have taken long turns lately. Nearly always there are none, and nothing is looked up.
+#[derive(Default)]
+pub(super) struct LongTurns {
+    any: AtomicBool,
+    tools: Mutex<HashMap<String, Taken>>,
+}
+
+/// What counts against a tool.
+struct Taken {
+    weight: u32,
+    /// When it took its last long turn.
+    last: Instant,
+}
+
+impl LongTurns {
+    /// Whether a call has to have its first turn in an actor.
+    fn forbid(&self, target: &Target) -> bool {
+        if !self.any.load(Ordering::Relaxed) {
+            return false;
+        }
+        let name = target.name();
+        let mut tools = self.tools.lock();
+        match tools.get(&name) {
+            Some(taken) if taken.last.elapsed() >= FORGIVEN => {
+                tools.remove(&name);
+                self.any.store(!tools.is_empty(), Ordering::Relaxed);
+                false
+            }
+            Some(taken) => taken.weight >= TOO_MUCH,
+            None => false,
+        }
+    }
+
+    /// A first turn took so long.
+    fn took(&self, time: Duration, target: &Target) {
+        let long = time >= LONG;
+        if !long && !self.any.load(Ordering::Relaxed) {
+            return;
+        }
+        let name = target.name();
+        let mut tools = self.tools.lock();
+        if long {
+            if tools.len() >= MOST {
+                tools.clear();
+            }
+            let taken = tools.entry(name).or_insert_with(Taken::nothing);
+            taken.weight += WEIGHT;
+            taken.last = Instant::now();
+        } else if let Some(taken) = tools.get_mut(&name) {
+            taken.weight -= 1;
+            if taken.weight == 0 {
+                tools.remove(&name);
+            }
+        }
+        self.any.store(!tools.is_empty(), Ordering::Relaxed);
+    }
+}
+
+impl Taken {
+    fn nothing() -> Self {
+        Self {
+            weight: 0,
+            last: Instant::now(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use shoal_protocol::{Method, RawJson};
+
+    use super::{FORGIVEN, LONG, LongTurns, MOST, Target, WEIGHT};
+
+    const SHORT: Duration = Duration::ZERO;
+
+    fn tool(name: &str) -> Target {
+        Target {
+            method: Method::ToolsCall,
+            params: Some(RawJson::of(&serde_json::json!({ "name": name }))),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_tool_that_takes_long_turns_goes_to_an_actor_for_a_while() {
+        let turns = LongTurns::default();
+        let (slow, quick) = (tool("slow"), tool("quick"));
+        turns.took(LONG, &slow);
+        assert!(!turns.forbid(&slow), "one may be the machine's fault");
+        turns.took(LONG, &slow);
+        assert!(turns.forbid(&slow) && !turns.forbid(&quick));
+        tokio::time::advance(FORGIVEN).await;
+        assert!(!turns.forbid(&slow));
+        assert!(turns.tools.lock().is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn short_turns_outweigh_a_long_one() {
+        let (turns, tool) = (LongTurns::default(), tool("mostly quick"));
+        for _ in 0..3 {
+            turns.took(LONG, &tool);
+            (0..WEIGHT).for_each(|_| turns.took(SHORT, &tool));
+            assert!(!turns.forbid(&tool) && turns.tools.lock().is_empty());
+        }
+        turns.took(LONG, &tool);
+        (1..WEIGHT).for_each(|_| turns.took(SHORT, &tool));
+        turns.took(LONG, &tool);
+        assert!(!turns.forbid(&tool));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn however_many_names_there_are_only_some_are_kept() {
+        let turns = LongTurns::default();
+        for number in 0..=MOST {
+            turns.took(LONG, &tool(&number.to_string()));
+        }
+        assert!(turns.tools.lock().len() <= MOST);
+    }
+}
