@@ -17,15 +17,14 @@ use super::Shared;
 use super::actor::Job;
 use super::work::Work;
 
-/// A turn of this length keeps whoever else is served by the same task from getting on.
-const LONG: Duration = Duration::from_millis(5);
+/// A turn of this length keeps its caller from noticing what else happens to the call.
+const LONG: Duration = Duration::from_millis(25);
 /// What a long turn counts against a tool, in short turns. One may be the machine's fault.
 const WEIGHT: u32 = 8;
 /// From here on a tool works in its actor only.
 const TOO_MUCH: u32 = 2 * WEIGHT;
 /// After this time it is tried again.
 const FORGIVEN: Duration = Duration::from_secs(60);
-
 /// Tools are forgotten beyond so many.
 const MOST: usize = 1000;
 
