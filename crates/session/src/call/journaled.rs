@@ -16,7 +16,6 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 use super::{Carrier, InFlight};
-use crate::here::here_or_spawned;
 use crate::live::{LiveSession, log_failed, store_failed};
 use crate::measure;
 use crate::streams::{Attachment, Tail};
@@ -43,7 +42,7 @@ impl Waiting {
 impl Carrier {
     /// Journals calls that are answered on one stream, and runs them; `answers` go on the stream before.
     ///
-    /// What has to wait does so in a task of its own: whatever becomes of the caller, what was journaled is also run.
+    /// Begins in a task of its own: whatever becomes of the caller, what was journaled is also run.
     pub(crate) async fn carry_journaled(
         self: &Arc<Self>,
         calls: Vec<InFlight>,
@@ -51,7 +50,7 @@ impl Carrier {
         delivery: DeliveryId,
     ) -> Result<Delivered, GatewayError> {
         let (opened, opening) = oneshot::channel();
-        here_or_spawned(self.clone().begin_and_run(calls, answers, delivery, opened));
+        tokio::spawn(self.clone().begin_and_run(calls, answers, delivery, opened));
         opening.await.unwrap_or_else(|_| Err(died()))
     }
 
