@@ -1,4 +1,4 @@
-//! A message through a session: found, applied by its actor, answered. Nothing is dispatched or stored.
+//! A message through a session: found, applied, answered. Nothing is dispatched or stored.
 #![allow(missing_docs, reason = "the macros' functions are nobody's interface")]
 
 #[path = "../tests/support/mod.rs"]
@@ -29,6 +29,10 @@ fn actor(criterion: &mut Criterion) {
         let answer = runtime.block_on(bench.sessions.deliver(&session, post));
         assert!(matches!(answer, Ok(Delivered::Json(_))), "{answer:?}");
     };
+    ping();
+    criterion.bench_function("request by itself", |bencher| bencher.iter(ping));
+    // Beside a call that runs, a request goes through an actor.
+    let _running = runtime.block_on(bench.stream(&session, 1, "stream"));
     ping();
     criterion.bench_function("actor hop", |bencher| bencher.iter(ping));
 }
