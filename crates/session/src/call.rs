@@ -105,11 +105,7 @@ impl Carrier {
         in_flight: InFlight,
         delivery: DeliveryId,
     ) -> Result<Delivered, GatewayError> {
-        let started = match self.dispatcher.start_now(&in_flight.call) {
-            Some(started) => started,
-            None => self.dispatcher.start(in_flight.call.clone()).await,
-        };
-        let mut running = match started {
+        let mut running = match self.start(&in_flight.call).await {
             Ok(running) => running,
             Err(CallFailure::Overloaded {
                 reason,
@@ -138,6 +134,14 @@ impl Carrier {
             First::Silence => None,
         };
         Box::pin(self.become_stream(running, first, in_flight, delivery)).await
+    }
+
+    /// Starts a call, without waiting where that can be.
+    async fn start(&self, call: &Call) -> Result<RunningCall, CallFailure> {
+        match self.dispatcher.start_now(call) {
+            Some(started) => started,
+            None => self.dispatcher.start(call.clone()).await,
+        }
     }
 
     /// The connection that asked reads the stream on from there.

@@ -261,11 +261,7 @@ impl Carrier {
     pub(super) async fn run(&self, mut in_flight: InFlight, tail: &Tail) {
         let mut tried: Vec<WorkerId> = Vec::new();
         let failure = loop {
-            let started = match self.dispatcher.start_now(&in_flight.call) {
-                Some(started) => started,
-                None => self.dispatcher.start(in_flight.call.clone()).await,
-            };
-            match started {
+            match self.start(&in_flight.call).await {
                 Ok(mut running) => {
                     if let Some(outcome) = running.events.take_ended() {
                         return self.finish(Vec::new(), outcome, 1, &in_flight, tail).await;
