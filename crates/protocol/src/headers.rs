@@ -75,24 +75,43 @@ pub fn encode_value(value: &str) -> String {
     }
 }
 
-/// Checks a mirrored header against the body.
+/// Checks a mirrored header that may be encoded (`Mcp-Name`, `Mcp-Param-*`) against the body.
 ///
 /// # Errors
 /// When the header is missing, malformed, or says something else than the body.
 pub fn expect_equal(name: &str, header: Option<&[u8]>, body: &str) -> Result<(), HeaderMismatch> {
-    let header = header.ok_or_else(|| HeaderMismatch(format!("the header {name} is missing")))?;
-    let EncodedValue(value) = decode_value(name, header)?;
-    if value == body {
+    let EncodedValue(value) = decode_value(name, there(name, header)?)?;
+    same(name, &value, body)
+}
+
+/// Checks a mirrored header that is never encoded (`Mcp-Method`, `MCP-Protocol-Version`) against the body: whoever
+/// filters on the way reads it as it stands.
+///
+/// # Errors
+/// When the header is missing, or says something else than the body.
+pub fn expect_plain(name: &str, header: Option<&[u8]>, body: &str) -> Result<(), HeaderMismatch> {
+    let header = there(name, header)?;
+    let text = std::str::from_utf8(header)
+        .map_err(|_| HeaderMismatch(format!("{name} holds more than ASCII")))?;
+    same(name, text, body)
+}
+
+fn there<'h>(name: &str, header: Option<&'h [u8]>) -> Result<&'h [u8], HeaderMismatch> {
+    header.ok_or_else(|| HeaderMismatch(format!("the header {name} is missing")))
+}
+
+fn same(name: &str, header: &str, body: &str) -> Result<(), HeaderMismatch> {
+    if header == body {
         return Ok(());
     }
     Err(HeaderMismatch(format!(
-        "{name} says {value:?}, the body says {body:?}"
+        "{name} says {header:?}, the body says {body:?}"
     )))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{EncodedValue, decode_value, encode_value, expect_equal};
+    use super::{EncodedValue, decode_value, encode_value, expect_equal, expect_plain};
 
     #[test]
     fn values_survive_encoding() {
@@ -130,5 +149,20 @@ mod tests {
         let error = expect_equal("Mcp-Name", Some(b"foo"), "bar").unwrap_err();
         assert!(error.to_string().contains("\"foo\"") && error.to_string().contains("\"bar\""));
         assert!(expect_equal("Mcp-Name", None, "bar").is_err());
+    }
+
+    #[test]
+    fn only_some_headers_may_be_encoded() {
+        let encoded = encode_value("=?base64?literal?=");
+        for name in ["Mcp-Name", "Mcp-Param-Region"] {
+            assert!(expect_equal(name, Some(encoded.as_bytes()), "=?base64?literal?=").is_ok());
+        }
+        let method = b"=?base64?dG9vbHMvY2FsbA==?=";
+        let error = expect_plain("Mcp-Method", Some(method), "tools/call").unwrap_err();
+        assert!(error.to_string().contains("=?base64?"), "{error}");
+        assert!(expect_plain("Mcp-Method", Some(b"tools/call"), "tools/call").is_ok());
+        assert!(expect_plain("Mcp-Method", None, "tools/call").is_err());
+        // No text at all is equal to what is no text.
+        assert!(expect_plain("Mcp-Method", Some(b"\xff"), "\u{fffd}").is_err());
     }
 }

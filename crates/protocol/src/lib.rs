@@ -31,7 +31,7 @@ pub use error::{RpcError, code};
 pub use event_id::{EventId, InvalidEventId, StreamId};
 pub use headers::{
     EncodedValue, HeaderMismatch, LAST_EVENT_ID, MCP_METHOD, MCP_NAME, MCP_PARAM_PREFIX,
-    MCP_PROTOCOL_VERSION, MCP_SESSION_ID, decode_value, encode_value, expect_equal,
+    MCP_PROTOCOL_VERSION, MCP_SESSION_ID, decode_value, encode_value, expect_equal, expect_plain,
 };
 pub use index::Index;
 pub use json::RawJson;

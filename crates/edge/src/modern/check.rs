@@ -4,7 +4,7 @@ use http::{HeaderMap, HeaderName};
 use shoal_ports::{Dispatcher, LogFilter};
 use shoal_protocol::{
     CLIENT_CAPABILITIES, Era, HeaderMismatch, MCP_PARAM_PREFIX, Method, PROTOCOL_VERSION, RawJson,
-    Request, RequestMeta, Revision, RpcError, code, expect_equal, members,
+    Request, RequestMeta, Revision, RpcError, code, expect_equal, expect_plain, members,
 };
 
 use crate::era::VersionHeader;
@@ -35,7 +35,7 @@ pub(super) fn request(
         .clone()
         .ok_or_else(|| missing(CLIENT_CAPABILITIES, "an object, {} if there are none"))?;
     let method = request.method.as_str();
-    expect_equal("Mcp-Method", only(headers, &names::METHOD)?, method)?;
+    expect_plain("Mcp-Method", only(headers, &names::METHOD)?, method)?;
     if !request.method.is_request_of(revision) {
         return Err(RpcError::method_not_found(method));
     }
@@ -77,7 +77,7 @@ fn protocol_version(header: VersionHeader<'_>, meta: &RequestMeta) -> Result<Rev
         .as_deref()
         .ok_or_else(|| missing(PROTOCOL_VERSION, "a string such as \"2026-07-28\""))?;
     let header = header.as_str().map(str::as_bytes);
-    expect_equal("MCP-Protocol-Version", header, body)?;
+    expect_plain("MCP-Protocol-Version", header, body)?;
     match body.parse::<Revision>() {
         Ok(revision) if revision.era() == Era::Modern => Ok(revision),
         Ok(_) => Err(unsupported(

@@ -128,11 +128,21 @@ pub(super) async fn mirrored(page: &mut Page) {
             version,
             &[(version, "2025-11-25")],
         ),
+        (
+            "MCP-Protocol-Version in Base64",
+            version,
+            &[(version, "=?base64?MjAyNi0wNy0yOA==?=")],
+        ),
         ("no Mcp-Method", method, &[]),
         (
             "Mcp-Method unlike the method",
             method,
             &[(method, "TOOLS/CALL")],
+        ),
+        (
+            "Mcp-Method in Base64",
+            method,
+            &[(method, "=?base64?dG9vbHMvY2FsbA==?=")],
         ),
         ("no Mcp-Name", name, &[]),
         ("Mcp-Name unlike the name", name, &[(name, "other")]),
@@ -145,6 +155,12 @@ pub(super) async fn mirrored(page: &mut Page) {
     ] {
         page.check_id(what, send("echo", without, with)).await;
     }
+    let encoded = send("echo", name, &[(name, "=?base64?ZWNobw==?=")]);
+    assert_eq!(
+        encoded.send().await.unwrap().status(),
+        200,
+        "Mcp-Name may be"
+    );
     // Refused before the body is read, so without its id.
     let twice = send("echo", "", &[(version, "2025-11-25")]);
     page.check("MCP-Protocol-Version twice", twice).await;
