@@ -1,7 +1,7 @@
 //! Which era a posted message belongs to (2026-07-28, Versioning, Backward Compatibility).
 
 use http::HeaderMap;
-use shoal_protocol::{Body, Era, Message, Method, RawJson, RequestMeta, Revision, RpcError, code};
+use shoal_protocol::{Body, Era, Message, Method, RawJson, RequestMeta, Revision};
 
 use crate::names;
 use crate::refusal::Refusal;
@@ -26,23 +26,15 @@ pub(crate) enum Selected {
 }
 
 impl<'a> VersionHeader<'a> {
-    pub(crate) fn of(headers: &'a HeaderMap) -> Result<Self, Refusal> {
-        let mut values = headers.get_all(&names::PROTOCOL_VERSION).iter();
-        let Some(value) = values.next() else {
-            return Ok(Self::Absent);
+    pub(crate) fn of(headers: &'a HeaderMap) -> Self {
+        let Some(value) = headers.get(&names::PROTOCOL_VERSION) else {
+            return Self::Absent;
         };
-        // Two copies could be read differently by two hops.
-        if values.next().is_some() {
-            return Err(Refusal::Modern(RpcError::new(
-                code::HEADER_MISMATCH,
-                "header mismatch: MCP-Protocol-Version is there twice; send it once",
-            )));
-        }
         let text = value.to_str().unwrap_or("(not ASCII)");
-        Ok(match text.parse() {
+        match text.parse() {
             Ok(revision) => Self::Known(revision),
             Err(_) => Self::Unknown(text),
-        })
+        }
     }
 
     pub(crate) fn as_str(&self) -> Option<&'a str> {
@@ -123,7 +115,7 @@ mod tests {
             headers.insert("mcp-protocol-version", header.parse().unwrap());
         }
         let body = Body::parse(&Bytes::from_static(body.as_bytes()), 64).unwrap();
-        match select(VersionHeader::of(&headers).unwrap(), session, &body) {
+        match select(VersionHeader::of(&headers), session, &body) {
             Ok(Selected::Modern(_)) => "modern",
             Ok(Selected::Legacy) => "legacy",
             Err(_) => "refused",
@@ -166,13 +158,5 @@ mod tests {
                 "{header:?} {session} {body}"
             );
         }
-    }
-
-    #[test]
-    fn a_doubled_version_header_is_refused() {
-        let mut headers = HeaderMap::new();
-        headers.append("mcp-protocol-version", "2026-07-28".parse().unwrap());
-        headers.append("mcp-protocol-version", "2025-11-25".parse().unwrap());
-        assert!(VersionHeader::of(&headers).is_err());
     }
 }

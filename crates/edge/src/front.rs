@@ -16,7 +16,7 @@ use crate::config::Limits;
 use crate::edge::EdgeState;
 use crate::legacy::{self, http_sse};
 use crate::refusal::{Refusal, Refused};
-use crate::{answer, cors, measure, post};
+use crate::{answer, cors, header_check, measure, post};
 
 /// A request whose caller is known and welcome.
 pub(crate) struct Visit<'a> {
@@ -99,7 +99,8 @@ async fn serve(edge: &Arc<EdgeState>, endpoint: Endpoint, request: Request) -> R
     let began = Instant::now();
     let (head, body) = request.into_parts();
     let mut response;
-    match edge.access.check(&head) {
+    let welcome = header_check::expect_unambiguous(&head).and_then(|()| edge.access.check(&head));
+    match welcome {
         Ok(origin) => {
             response = match enter(edge, endpoint, &head, body).await {
                 Ok(response) => response,

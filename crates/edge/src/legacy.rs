@@ -145,7 +145,7 @@ pub(crate) async fn close(visit: &Visit<'_>) -> Result<Response, Refused> {
 /// The session of a request without a body. The modern era has only POST.
 fn addressed(visit: &Visit<'_>) -> Result<SessionId, Refusal> {
     let headers = &visit.head.headers;
-    let version = VersionHeader::of(headers)?;
+    let version = VersionHeader::of(headers);
     if version.is_modern() {
         return Err(Refusal::MethodNotAllowed {
             allow: "POST, OPTIONS",

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`Edge`] (`edge.rs`) | the parts of an edge, and the router over them |
 //! | `front.rs` | what every request passes first: host, origin, limits, who is calling |
+//! | `header_check.rs` | headers that two readers could understand differently |
 //! | `post.rs`, `era.rs` | a posted message, and which era it belongs to |
 //! | `modern.rs`, `modern/` | 2026-07-28: calls, `server/discover`, `subscriptions/listen` |
 //! | `legacy.rs`, `legacy/` | sessions over Streamable HTTP, and HTTP+SSE of 2024-11-05 |
@@ -24,6 +25,7 @@ mod cors;
 mod edge;
 mod era;
 mod front;
+mod header_check;
 mod legacy;
 mod load;
 mod measure;

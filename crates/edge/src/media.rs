@@ -1,6 +1,6 @@
 //! Content negotiation: what a client sends, and what it can read.
 
-use http::{HeaderMap, header};
+use http::{HeaderMap, HeaderValue, header};
 
 use crate::refusal::Refusal;
 
@@ -49,12 +49,18 @@ pub(crate) fn expect_json_body(headers: &HeaderMap) -> Result<(), Refusal> {
             content_type.chars().take(128).collect(),
         ));
     }
-    match headers.get(header::CONTENT_ENCODING) {
-        Some(encoding) if !encoding.as_bytes().eq_ignore_ascii_case(b"identity") => {
-            Err(Refusal::EncodedBody)
-        }
-        _ => Ok(()),
+    let encodings = headers.get_all(header::CONTENT_ENCODING).iter();
+    match encodings.map(HeaderValue::as_bytes).all(is_identity) {
+        true => Ok(()),
+        false => Err(Refusal::EncodedBody),
     }
+}
+
+/// Whether every encoding of the list is none.
+fn is_identity(encodings: &[u8]) -> bool {
+    encodings
+        .split(|&byte| byte == b',')
+        .all(|encoding| encoding.trim_ascii().eq_ignore_ascii_case(b"identity"))
 }
 
 impl Accepted {

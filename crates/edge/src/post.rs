@@ -25,7 +25,7 @@ pub(crate) async fn serve(mut visit: Visit<'_>, http_body: HttpBody) -> Result<R
     let mut permit = edge.load.admit_request(&edge.config.limits)?;
     media::expect_json_body(headers)?;
     media::expect_both(headers)?;
-    let version = VersionHeader::of(headers)?;
+    let version = VersionHeader::of(headers);
     let session = legacy::session_id(headers)?;
     let text = read(&visit, http_body, &mut permit).await?;
     let message = parse(&visit, &text)?;

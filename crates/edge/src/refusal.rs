@@ -6,7 +6,7 @@ mod reason;
 
 use std::time::Duration;
 
-use http::StatusCode;
+use http::{HeaderName, StatusCode};
 use shoal_ports::{AuthError, GatewayError, Kind};
 use shoal_protocol::{InvalidEventId, InvalidMessage, RequestId, Revision, RpcError, code};
 
@@ -18,6 +18,14 @@ const SOON: Duration = Duration::from_secs(1);
 /// Why a request was refused. The text says what was wrong and what to do.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
+    #[error("the header host is missing")]
+    HostMissing,
+    #[error("the header host and the authority of the request's target must name the same host")]
+    HostUnlikeAuthority,
+    #[error("the header {0} is there twice; send it once")]
+    HeaderTwice(HeaderName),
+    #[error("header mismatch: {0} is there twice; send it once")]
+    MirroredTwice(HeaderName),
     #[error("the host {0:?} is not served here; an operator may add it to the allowed hosts")]
     ForeignHost(String),
     #[error("the origin {0:?} may not call; an operator may add it to the allowed origins")]
@@ -92,7 +100,11 @@ impl Refusal {
             Self::UnsupportedMediaType(_) | Self::EncodedBody => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::BodyTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyTooSlow { .. } => StatusCode::REQUEST_TIMEOUT,
-            Self::BodyBroken
+            Self::HostMissing
+            | Self::HostUnlikeAuthority
+            | Self::HeaderTwice(_)
+            | Self::MirroredTwice(_)
+            | Self::BodyBroken
             | Self::Message(_)
             | Self::SessionMissing
             | Self::SessionParameterMissing
@@ -117,7 +129,11 @@ impl Refusal {
             | Self::NoRoom { .. }
             | Self::TooManyStreamsOfPrincipal { .. } => code::OVERLOADED,
             Self::Gateway(error) => code_of(error),
-            Self::ForeignHost(_)
+            Self::MirroredTwice(_) => code::HEADER_MISMATCH,
+            Self::HostMissing
+            | Self::HostUnlikeAuthority
+            | Self::HeaderTwice(_)
+            | Self::ForeignHost(_)
             | Self::ForeignOrigin(_)
             | Self::HeadersTooLarge { .. }
             | Self::MethodNotAllowed { .. }

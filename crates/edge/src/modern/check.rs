@@ -1,10 +1,10 @@
 //! Checks of a modern request before anything runs: `_meta`, mirrored headers, the method.
 
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use shoal_ports::{Dispatcher, LogFilter};
 use shoal_protocol::{
-    CLIENT_CAPABILITIES, Era, HeaderMismatch, MCP_PARAM_PREFIX, Method, PROTOCOL_VERSION, RawJson,
-    Request, RequestMeta, Revision, RpcError, code, expect_equal, expect_plain, members,
+    CLIENT_CAPABILITIES, Era, MCP_PARAM_PREFIX, Method, PROTOCOL_VERSION, RawJson, Request,
+    RequestMeta, Revision, RpcError, code, expect_equal, expect_plain, members,
 };
 
 use crate::era::VersionHeader;
@@ -35,7 +35,7 @@ pub(super) fn request(
         .clone()
         .ok_or_else(|| missing(CLIENT_CAPABILITIES, "an object, {} if there are none"))?;
     let method = request.method.as_str();
-    expect_plain("Mcp-Method", only(headers, &names::METHOD)?, method)?;
+    expect_plain("Mcp-Method", sent(headers, &names::METHOD), method)?;
     if !request.method.is_request_of(revision) {
         return Err(RpcError::method_not_found(method));
     }
@@ -43,7 +43,7 @@ pub(super) fn request(
     if let Some(named) = request.method.named() {
         // A request without the parameter is refused further on, in the words of its method.
         if let Some(name) = member(params, named.as_str()) {
-            expect_equal("Mcp-Name", only(headers, &names::NAME)?, &name)?;
+            expect_equal("Mcp-Name", sent(headers, &names::NAME), &name)?;
         }
     }
     if request.method == Method::ToolsCall {
@@ -108,16 +108,8 @@ pub(super) fn supported_versions() -> [&'static str; Revision::ALL.len()] {
     versions
 }
 
-/// The header, if it is there once: two copies could be read differently by two hops.
-fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h [u8]>, HeaderMismatch> {
-    let mut values = headers.get_all(name).iter();
-    let first = values.next();
-    if values.next().is_some() {
-        return Err(HeaderMismatch(format!(
-            "{name} is there twice; send it once"
-        )));
-    }
-    Ok(first.map(|value| value.as_bytes()))
+fn sent<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h [u8]> {
+    headers.get(name).map(HeaderValue::as_bytes)
 }
 
 /// The value of `Mcp-Param-{name}`.

@@ -24,7 +24,11 @@ impl Refusal {
                 RefusalReason::Revision
             }
             Self::Modern(error) if error.code == code::HEADER_MISMATCH => RefusalReason::Headers,
-            Self::HeadersTooLarge { .. }
+            Self::HostMissing
+            | Self::HostUnlikeAuthority
+            | Self::HeaderTwice(_)
+            | Self::MirroredTwice(_)
+            | Self::HeadersTooLarge { .. }
             | Self::NotAcceptable(_)
             | Self::UnsupportedMediaType(_)
             | Self::EncodedBody

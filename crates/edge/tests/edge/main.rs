@@ -9,6 +9,7 @@ mod http_sse;
 mod legacy;
 mod listen;
 mod modern;
+mod raw;
 mod recorded;
 mod refusals;
 mod server;

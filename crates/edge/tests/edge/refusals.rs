@@ -1,6 +1,7 @@
 //! Every row of `docs/errors.md` that an edge answers, sent over a real socket.
 
 mod everybody;
+mod headers;
 mod legacy;
 mod modern;
 mod page;
@@ -15,6 +16,9 @@ use crate::server::{Server, rpc};
 async fn every_row_is_answered_as_the_page_says() {
     let mut page = Page::new();
     everybody::callers(&mut page).await;
+    headers::ambiguous(&mut page).await;
+    headers::hosts(&mut page).await;
+    headers::encodings(&mut page).await;
     everybody::limits(&mut page).await;
     everybody::malformed(&mut page).await;
     legacy::requests(&mut page).await;

@@ -146,7 +146,6 @@ pub(super) async fn mirrored(page: &mut Page) {
         ),
         ("no Mcp-Name", name, &[]),
         ("Mcp-Name unlike the name", name, &[(name, "other")]),
-        ("Mcp-Name twice", "", &[(name, "echo")]),
         (
             "Mcp-Name that does not decode",
             name,
@@ -161,9 +160,6 @@ pub(super) async fn mirrored(page: &mut Page) {
         200,
         "Mcp-Name may be"
     );
-    // Refused before the body is read, so without its id.
-    let twice = send("echo", "", &[(version, "2025-11-25")]);
-    page.check("MCP-Protocol-Version twice", twice).await;
     let regional = send("regional", "", &[]);
     page.check_id("Mcp-Param header unlike the argument", regional)
         .await;
