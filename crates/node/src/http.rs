@@ -5,6 +5,9 @@
 
 mod connection;
 mod ending;
+mod framing;
+mod refusal;
+mod stream;
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,10 +1,14 @@
 //! Serves one connection in the protocol that its first bytes speak.
 
 use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::extract::ConnectInfo;
 use axum::{Extension, Router};
+use futures::future::{Either, ready};
 use hyper::server::conn::{http1, http2};
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -14,7 +18,9 @@ use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 use super::HttpLimits;
-use super::ending::Ending;
+use super::ending::{Ending, Idling};
+use super::refusal::HeadLimits;
+use super::stream::WatchedStream;
 
 /// What an HTTP/2 client sends first.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -32,6 +38,7 @@ pub(super) struct Protocols {
     http2: http2::Builder<TokioExecutor>,
     router: Router,
     header_timeout: Duration,
+    head: HeadLimits,
 }
 
 impl Protocols {
@@ -54,6 +61,7 @@ impl Protocols {
             http2,
             router,
             header_timeout: limits.header_timeout,
+            head: HeadLimits::of(limits),
         }
     }
 
@@ -82,16 +90,39 @@ impl Protocols {
             let connection = self.http2.serve_connection(TokioIo::new(stream), service);
             ending.watch_http2(Box::pin(connection).as_mut()).await
         } else {
-            let requests = idling.requests();
-            let service = service_fn(|request| requests.answer(service.call(request)));
-            let connection = self.http1.serve_connection(TokioIo::new(stream), service);
-            ending
-                .watch_http1(Box::pin(connection).as_mut(), &requests)
-                .await
+            self.serve_http1(stream, service, idling, &ending).await
         };
         if let Err(error) = ended {
             tracing::debug!(%error, "a connection broke");
         }
+    }
+
+    async fn serve_http1(
+        &self,
+        stream: TcpStream,
+        service: TowerToHyperService<Router>,
+        idling: Idling,
+        ending: &Ending,
+    ) -> hyper::Result<()> {
+        let (stream, seen) = WatchedStream::new(stream, self.head);
+        let requests = idling.requests(Arc::clone(&seen));
+        let number = AtomicU64::new(0);
+        let service = service_fn(|request| {
+            let refusal = seen.refusal(number.fetch_add(1, Ordering::Relaxed));
+            requests.answer(match refusal {
+                Some(refusal) => Either::Left(ready(Ok(refusal.response()))),
+                None => Either::Right(service.call(request)),
+            })
+        });
+        let connection = self.http1.serve_connection(TokioIo::new(stream), service);
+        let mut connection = Box::pin(connection);
+        let ended = ending.watch_http1(connection.as_mut(), &requests).await;
+        let stream = Pin::into_inner(connection).into_parts().io.into_inner();
+        tokio::select! {
+            () = stream.linger(&ended) => {}
+            () = ending.closing() => {}
+        }
+        ended
     }
 }
 

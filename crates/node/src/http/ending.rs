@@ -15,6 +15,8 @@ use hyper_util::server::graceful::GracefulConnection;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use super::stream::Seen;
+
 /// The end of a server, as its connections see it. Clones are the same end.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ending(Arc<Shared>);
@@ -122,10 +124,11 @@ pub(super) struct Idling(Ending);
 
 impl Idling {
     /// The requests of the connection, from now on.
-    pub(super) fn requests(self) -> Requests {
+    pub(super) fn requests(self, seen: Arc<Seen>) -> Requests {
         Requests(Arc::new(OneConnection {
             open: AtomicUsize::new(0),
             idling: self,
+            seen,
         }))
     }
 }
@@ -144,6 +147,7 @@ pub(super) struct Requests(Arc<OneConnection>);
 struct OneConnection {
     open: AtomicUsize,
     idling: Idling,
+    seen: Arc<Seen>,
 }
 
 impl Requests {
@@ -152,14 +156,14 @@ impl Requests {
     }
 
     /// Counts a request until its answer is dropped. While the server drains, the answer says that it is the
-    /// connection's last.
+    /// connection's last, as does one that comes before all of the request is there: nobody waits for the rest.
     pub(super) async fn answer<B, E>(
         &self,
         answer: impl Future<Output = Result<Response<B>, E>>,
     ) -> Result<Response<Answer<B>>, E> {
         let open = Open::new(self.clone());
         let mut response = answer.await?;
-        if self.0.idling.0.0.draining.is_cancelled() {
+        if self.0.idling.0.0.draining.is_cancelled() || self.0.seen.is_amid() {
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(header::CONNECTION, close);
         }

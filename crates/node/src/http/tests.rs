@@ -1,5 +1,7 @@
 //! Bounds and the end of a server, over real sockets.
 
+mod refusals;
+
 use std::time::Duration;
 
 use axum::Router;

@@ -18,10 +18,15 @@ pub(super) struct Row {
     message: String,
 }
 
+/// Its rows are answered, and tested, where connections are served.
+const NOT_OF_THE_EDGE: &str = "Refused by the HTTP server\n";
+
 /// The rows of every table whose columns are what, HTTP, code and message.
 fn rows() -> Vec<Row> {
     let mut rows = Vec::new();
-    for line in PAGE.lines() {
+    let sections = PAGE.split("\n## ");
+    let sections = sections.filter(|section| !section.starts_with(NOT_OF_THE_EDGE));
+    for line in sections.flat_map(str::lines) {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
         let [what, status, code, message] = cells[..] else {
             continue;

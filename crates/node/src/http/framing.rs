@@ -1,0 +1,236 @@
+//! Where the requests of an HTTP/1.1 connection begin and end, and which of them others could read differently.
+//!
+//! hyper takes lines that end in LF alone, and a length beside a transfer coding or a second time; what it makes of them
+//! no longer shows it. A proxy that understands such a request in another way can be made to pass one request on as
+//! two. So the bytes are looked at on their way to hyper, which parses them as ever.
+
+use memchr::memchr;
+
+/// How much of a line is looked at: more than the names and values that matter have.
+const KEPT: usize = 256;
+const LENGTH: &[u8] = b"content-length";
+const CODING: &[u8] = b"transfer-encoding";
+
+/// Why a request is not to be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// A line of the head ends in LF alone.
+    BareLineFeed,
+    /// `Content-Length` and `Transfer-Encoding`.
+    LengthAndCoding,
+    LengthTwice,
+    CodingTwice,
+    /// A transfer coding besides `chunked`.
+    UnknownCoding,
+    /// The request follows a body whose end is in doubt.
+    Unclear,
+}
+
+/// What comes next on a connection.
+#[derive(Debug, Default)]
+pub(super) struct Framing {
+    next: Next,
+    head: Head,
+    /// Heads that have ended.
+    heads: u64,
+    line: Line,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum Next {
+    /// A line of a head.
+    #[default]
+    Head,
+    /// So many bytes of a body.
+    Body(u64),
+    /// The line in front of a chunk.
+    Size,
+    /// So many bytes of a chunk, with the end of its last line.
+    Chunk(u64),
+    /// A line after the last chunk.
+    Trailer,
+    /// Nobody knows.
+    Unclear,
+}
+
+/// What the lines of a head say so far.
+#[derive(Debug, Default)]
+struct Head {
+    begun: bool,
+    bare: bool,
+    length: Option<u64>,
+    lengths: usize,
+    codings: usize,
+    unknown_coding: bool,
+}
+
+/// The beginning of a line whose end has not come.
+#[derive(Debug, Default)]
+struct Line {
+    kept: Vec<u8>,
+    last: Option<u8>,
+}
+
+impl Framing {
+    /// Looks at the next bytes of the connection. Of a fault it says in which request it is, counted from 0.
+    pub(super) fn read(&mut self, mut bytes: &[u8]) -> Option<(u64, Fault)> {
+        while !bytes.is_empty() {
+            bytes = match self.next {
+                Next::Unclear => return None,
+                Next::Body(left) => self.skip(bytes, left, Next::Body, Next::Head),
+                Next::Chunk(left) => self.skip(bytes, left, Next::Chunk, Next::Size),
+                Next::Head | Next::Size | Next::Trailer => {
+                    let Some(end) = memchr(b'\n', bytes) else {
+                        self.line.keep(bytes);
+                        return None;
+                    };
+                    let at = self.heads;
+                    if let Some(fault) = self.line(&bytes[..end]) {
+                        self.next = Next::Unclear;
+                        return Some((at, fault));
+                    }
+                    &bytes[end + 1..]
+                }
+            };
+        }
+        None
+    }
+
+    /// Whether a request has begun and not ended.
+    pub(super) fn is_amid(&self) -> bool {
+        !matches!(self.next, Next::Head) || self.head.begun || self.line.last.is_some()
+    }
+
+    fn skip<'b>(
+        &mut self,
+        bytes: &'b [u8],
+        left: u64,
+        same: fn(u64) -> Next,
+        then: Next,
+    ) -> &'b [u8] {
+        let skipped = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
+        self.next = match left - skipped as u64 {
+            0 => then,
+            left => same(left),
+        };
+        &bytes[skipped..]
+    }
+
+    /// Takes a line whose end, without its LF, is this.
+    fn line(&mut self, end: &[u8]) -> Option<Fault> {
+        if self.line.last.is_none() {
+            let kept = &end[..end.len().min(KEPT)];
+            return self.whole_line(kept, end.last() == Some(&b'\r'));
+        }
+        self.line.keep(end);
+        let mut line = std::mem::take(&mut self.line);
+        let fault = self.whole_line(&line.kept, line.last == Some(b'\r'));
+        line.kept.clear();
+        self.line.kept = line.kept;
+        fault
+    }
+
+    fn whole_line(&mut self, line: &[u8], whole_end: bool) -> Option<Fault> {
+        let is_empty = line.is_empty() || line == b"\r";
+        match self.next {
+            Next::Head => {
+                self.head.bare |= !whole_end;
+                if !is_empty {
+                    self.head.line(line);
+                } else if self.head.begun {
+                    return self.end_head();
+                }
+                None
+            }
+            Next::Size => match chunk_size(line).filter(|_| whole_end) {
+                Some(0) => self.then(Next::Trailer),
+                // With the end of the line that follows it.
+                Some(size) => self.then(Next::Chunk(size.saturating_add(2))),
+                None => Some(Fault::Unclear),
+            },
+            Next::Trailer if !whole_end => Some(Fault::Unclear),
+            Next::Trailer if is_empty => self.then(Next::Head),
+            Next::Trailer | Next::Body(_) | Next::Chunk(_) | Next::Unclear => None,
+        }
+    }
+
+    fn then(&mut self, next: Next) -> Option<Fault> {
+        self.next = next;
+        None
+    }
+
+    fn end_head(&mut self) -> Option<Fault> {
+        let head = std::mem::take(&mut self.head);
+        let fault = head.fault();
+        self.heads += 1;
+        self.next = match head.length {
+            _ if head.codings > 0 => Next::Size,
+            Some(length) if length > 0 => Next::Body(length),
+            _ => Next::Head,
+        };
+        fault
+    }
+}
+
+impl Head {
+    fn line(&mut self, line: &[u8]) {
+        if !self.begun {
+            // The request line.
+            self.begun = true;
+            return;
+        }
+        let Some(colon) = memchr(b':', line) else {
+            return;
+        };
+        let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
+        if name.eq_ignore_ascii_case(LENGTH) {
+            self.lengths += 1;
+            self.length = std::str::from_utf8(value)
+                .ok()
+                .and_then(|value| value.parse().ok());
+        } else if name.eq_ignore_ascii_case(CODING) {
+            self.codings += 1;
+            self.unknown_coding |= !value.eq_ignore_ascii_case(b"chunked");
+        }
+    }
+
+    fn fault(&self) -> Option<Fault> {
+        match self {
+            Self { bare: true, .. } => Some(Fault::BareLineFeed),
+            Self {
+                lengths, codings, ..
+            } if *lengths > 0 && *codings > 0 => Some(Fault::LengthAndCoding),
+            Self { lengths: 2.., .. } => Some(Fault::LengthTwice),
+            Self { codings: 2.., .. } => Some(Fault::CodingTwice),
+            Self {
+                unknown_coding: true,
+                ..
+            } => Some(Fault::UnknownCoding),
+            // hyper refuses what is no number, and what is one in a line longer than any other has.
+            Self {
+                lengths: 1,
+                length: None,
+                ..
+            } => Some(Fault::Unclear),
+            _ => None,
+        }
+    }
+}
+
+impl Line {
+    fn keep(&mut self, bytes: &[u8]) {
+        let room = KEPT.saturating_sub(self.kept.len());
+        self.kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
+        self.last = bytes.last().copied().or(self.last);
+    }
+}
+
+/// The size that the line in front of a chunk names.
+fn chunk_size(line: &[u8]) -> Option<u64> {
+    let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit());
+    let digits = std::str::from_utf8(&line[..digits.count()]).ok()?;
+    u64::from_str_radix(digits, 16).ok()
+}
+
+#[cfg(test)]
+mod tests;

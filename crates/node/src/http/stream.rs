@@ -1,0 +1,178 @@
+//! The socket of an HTTP/1.1 connection, with an eye on what passes.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::{Buf as _, Bytes};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::framing::{Fault, Framing};
+use super::refusal::{HeadLimits, Refusal};
+
+/// How long, and how much, a client may go on sending after an answer that did not wait for all of its request. Closed under
+/// it, the connection would be reset, and the answer lost on its way.
+const LINGER: Duration = Duration::from_secs(5);
+const LINGER_BYTES: usize = 32 << 20;
+const LINGER_BUFFER: usize = 8 << 10;
+
+/// A socket that hyper reads requests from.
+#[derive(Debug)]
+pub(super) struct WatchedStream {
+    stream: TcpStream,
+    framing: Framing,
+    seen: Arc<Seen>,
+    limits: HeadLimits,
+    /// What is written instead of hyper's own refusal, which has no body.
+    refusal: Option<Bytes>,
+    ended: bool,
+}
+
+/// What has been seen of a connection's requests.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    fault: OnceLock<(u64, Fault)>,
+    amid: AtomicBool,
+}
+
+impl Seen {
+    /// Why the request of this number, counted from 0, is refused.
+    pub(super) fn refusal(&self, request: u64) -> Option<Refusal> {
+        let (at, fault) = self.fault.get()?;
+        (request >= *at).then_some(Refusal::Fault(*fault))
+    }
+
+    /// Whether a request has not arrived to its end.
+    pub(super) fn is_amid(&self) -> bool {
+        self.amid.load(Ordering::Relaxed)
+    }
+}
+
+impl WatchedStream {
+    pub(super) fn new(stream: TcpStream, limits: HeadLimits) -> (Self, Arc<Seen>) {
+        let seen = Arc::<Seen>::default();
+        let watched = Self {
+            stream,
+            framing: Framing::default(),
+            seen: Arc::clone(&seen),
+            limits,
+            refusal: None,
+            ended: false,
+        };
+        (watched, seen)
+    }
+
+    /// Takes what the client has still to send, so that it comes to read its answer.
+    pub(super) async fn linger(mut self, ended: &hyper::Result<()>) {
+        // After hyper's own refusal nobody knows where the request would end.
+        let unclear = self.refusal.is_some();
+        let answered = unclear || ended.is_ok() && self.framing.is_amid();
+        if self.ended || !answered {
+            return;
+        }
+        let _ = timeout(LINGER, async {
+            self.stream.shutdown().await?;
+            let mut scrap = vec![0; LINGER_BUFFER];
+            let mut taken = 0;
+            while (unclear || self.framing.is_amid()) && taken < LINGER_BYTES {
+                let length = self.stream.read(&mut scrap).await?;
+                if length == 0 {
+                    break;
+                }
+                self.framing.read(&scrap[..length]);
+                taken += length;
+            }
+            io::Result::Ok(())
+        })
+        .await;
+    }
+
+    /// Writes what replaces hyper's refusal.
+    fn poll_refusal(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while let Some(refusal) = self.refusal.as_mut().filter(|refusal| !refusal.is_empty()) {
+            let written = ready!(Pin::new(&mut self.stream).poll_write(cx, refusal))?;
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            refusal.advance(written);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Whether hyper is about to write a refusal of its own, which is kept instead.
+    fn replaces(&mut self, written: &[u8]) -> bool {
+        let refusal = Refusal::of_hyper(written, self.limits);
+        self.refusal = refusal.map(Refusal::wire).or(self.refusal.take());
+        refusal.is_some()
+    }
+}
+
+impl AsyncRead for WatchedStream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let before = into.filled().len();
+        ready!(Pin::new(&mut this.stream).poll_read(cx, into))?;
+        let bytes = &into.filled()[before..];
+        this.ended |= bytes.is_empty();
+        if let Some(fault) = this.framing.read(bytes) {
+            let _ = this.seen.fault.set(fault);
+        }
+        this.seen
+            .amid
+            .store(this.framing.is_amid(), Ordering::Relaxed);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for WatchedStream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        if this.replaces(bytes) {
+            return Poll::Ready(Ok(bytes.len()));
+        }
+        Pin::new(&mut this.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        if let [head] = slices
+            && this.replaces(head)
+        {
+            return Poll::Ready(Ok(head.len()));
+        }
+        Pin::new(&mut this.stream).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        ready!(this.poll_refusal(cx))?;
+        Pin::new(&mut this.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        ready!(this.poll_refusal(cx))?;
+        Pin::new(&mut this.stream).poll_shutdown(cx)
+    }
+}
