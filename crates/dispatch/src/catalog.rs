@@ -1,10 +1,12 @@
 //! The merged catalog of all pools: who has what, under which name.
 
+mod budget;
 mod checker;
 mod compiled;
 mod conflict;
 mod facts;
 mod merge;
+mod metered;
 mod pages;
 mod schema;
 mod template;
@@ -15,6 +17,8 @@ use std::sync::Arc;
 
 use shoal_protocol::{Method, RawJson};
 
+pub(crate) use budget::Budget;
+pub(crate) use checker::Verdict;
 pub(crate) use compiled::CompiledPool;
 pub use conflict::{Conflict, Degraded, ItemKind};
 pub(crate) use pages::Pages;

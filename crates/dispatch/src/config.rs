@@ -34,6 +34,9 @@ pub struct Config {
     /// Whether arguments are checked against a tool's `inputSchema` before a worker sees them.
     /// Default: true.
     pub validate_arguments: bool,
+    /// How many steps the check of one call's arguments may take; a call that needs more is refused. A step is about
+    /// one look at one value. Default: 10000000.
+    pub validation_steps: u64,
     /// How many workers a call is offered to before it fails. Default: 3.
     pub start_attempts: usize,
     /// For how many milliseconds a call whose worker is not connected waits for it to come back, where it
@@ -149,6 +152,7 @@ impl Default for Config {
             read_cache_scope: CacheScope::Private,
             announce_after_ms: 0,
             validate_arguments: true,
+            validation_steps: 10_000_000,
             start_attempts: 3,
             reconnect_wait_ms: 5_000,
             circuit_failures: 5,

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | what there is, from all pools | `catalog` |
 //! | checks, and the pool for a call | `route` |
+//! | checks that take long | `checking` |
 //! | the worker for a call: load, affinity, circuits | `pools` |
 //! | starting a call, and going on with it under another owner | `start` |
 //! | calls that end where they are begun | `now` |
@@ -15,6 +16,7 @@
 
 mod bridge;
 mod catalog;
+mod checking;
 mod config;
 mod dispatch;
 mod dispatcher;

@@ -46,7 +46,7 @@ impl Dispatch {
                 let outcome = shaping.outcome(era, &call.method, outcome);
                 return Some(Ok(answered(outcome)));
             }
-            Err(Refused::NotReady(_)) => return None,
+            Err(Refused::NotReady(_) | Refused::Unchecked(_)) => return None,
         };
         let member = self.place(&view, call, &route)?;
         let placed = Call {

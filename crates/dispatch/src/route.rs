@@ -6,6 +6,7 @@ use shoal_ports::{CallFailure, CallOutcome};
 use shoal_protocol::{Era, Index, Method, RawJson, RawObject, Revision, RpcError};
 
 use crate::catalog::{OfferedTool, Tool};
+use crate::checking::Check;
 use crate::pools::View;
 
 /// Where a call goes, with the parameters as its backend knows them.
@@ -30,6 +31,8 @@ pub(crate) enum Refused {
     Answer(CallOutcome),
     /// The server is not ready to tell.
     NotReady(CallFailure),
+    /// Not yet: to check its arguments takes long.
+    Unchecked(Check),
 }
 
 impl From<RpcError> for Refused {
@@ -125,31 +128,19 @@ fn tool<'v>(view: &'v View, check: Arguments, edit: &mut Edit) -> Result<&'v Off
     if arguments.as_ref().is_some_and(|given| !given.is_object()) {
         return Err(RpcError::invalid_params("arguments must be an object").into());
     }
-    if let (Arguments::Checked, Ok(checker)) = (check, &offered.tool.checker) {
-        let given = arguments.unwrap_or(RawJson::from_static("{}"));
-        let problems = checker.problems(&given).map_err(|error| {
-            RpcError::invalid_params(format!("arguments cannot be read: {error}"))
-        })?;
-        if let Some(problems) = problems {
-            return Err(Refused::Answer(execution_error(&format!(
-                "Invalid arguments for tool {name}: {problems}"
-            ))));
+    edit.rename(&name, &offered.tool.name);
+    if check == Arguments::Checked {
+        let check = Check {
+            tool: Arc::clone(&offered.tool),
+            name,
+            arguments: arguments.unwrap_or(RawJson::from_static("{}")),
+        };
+        match check.at_once() {
+            Some(checked) => checked.map_err(Refused::Answer)?,
+            None => return Err(Refused::Unchecked(check)),
         }
     }
-    edit.rename(&name, &offered.tool.name);
     Ok(offered)
-}
-
-/// An error that the model can act on (SEP-1303).
-fn execution_error(text: &str) -> CallOutcome {
-    let text = RawJson::of(text);
-    CallOutcome::Result(RawJson::from_valid(
-        format!(
-            r#"{{"content":[{{"type":"text","text":{}}}],"isError":true}}"#,
-            text.as_str()
-        )
-        .into(),
-    ))
 }
 
 fn completion(view: &View, edit: &mut Edit) -> Result<Arc<str>, Refused> {

@@ -11,6 +11,7 @@ use tokio::task::AbortHandle;
 
 use crate::bridge::ParkingLot;
 use crate::catalog::Catalog;
+use crate::checking::Checking;
 use crate::config::Config;
 use crate::gauges::{self, Gauges};
 use crate::in_flight::InFlight;
@@ -30,6 +31,7 @@ pub(crate) struct Shared {
     /// What they are to be told.
     newest: Arc<Mutex<Arc<ServerFacts>>>,
     pub(crate) lot: Arc<ParkingLot>,
+    pub(crate) checking: Arc<Checking>,
     pub(crate) subscriptions: Subscriptions,
     pub(crate) in_flight: Arc<InFlight>,
     view: RwLock<Arc<View>>,
@@ -53,6 +55,7 @@ impl Shared {
         let view = View::empty(catalog);
         Self {
             lot: ParkingLot::new(&config),
+            checking: Checking::new(config.validation_steps),
             config,
             keys,
             bus,

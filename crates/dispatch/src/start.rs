@@ -243,16 +243,31 @@ impl Dispatch {
     ) -> Result<Result<Line, CallOutcome>, NotStarted> {
         let revision = call.caller.revision;
         let params = call.params.as_ref().map(RawJson::index);
-        let route = match route(view, arguments, revision, &call.method, params.as_ref()) {
+        let (method, params) = (&call.method, params.as_ref());
+        let mut routed = route(view, arguments, revision, method, params);
+        if let Err(Refused::Unchecked(check)) = routed {
+            let checked = self.shared.checking.run(check, &call.caller.principal);
+            routed = match checked.await {
+                Ok(Ok(())) => route(view, Arguments::Trusted, revision, method, params),
+                Ok(Err(outcome)) => Err(Refused::Answer(outcome)),
+                Err(failure) => Err(Refused::NotReady(failure)),
+            };
+        }
+        let route = match routed {
             Ok(route) => route,
             Err(Refused::Answer(outcome)) => return Ok(Err(outcome)),
             Err(Refused::NotReady(failure)) => {
+                let reason = match failure {
+                    CallFailure::Overloaded { .. } => ShedReason::QueueFull,
+                    _ => ShedReason::NoWorker,
+                };
                 return Err(NotStarted {
                     failure,
                     pool: Arc::default(),
-                    reason: ShedReason::NoWorker,
+                    reason,
                 });
             }
+            Err(Refused::Unchecked(_)) => unreachable!("they have been checked"),
         };
         let origin = Origin::new(call, route, &self.shared);
         Line::start(self.shared.clone(), origin).await.map(Ok)

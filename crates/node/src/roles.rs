@@ -36,6 +36,7 @@ pub(crate) fn dispatch(settings: &Settings, news: Arc<dyn Bus>) -> anyhow::Resul
             false => millis(catalog.announce_after.get()),
         },
         validate_arguments: catalog.validate_arguments,
+        validation_steps: catalog.validation_steps,
         start_attempts: calls.attempts,
         reconnect_wait_ms: millis(settings.cluster.rejoin.get()),
         circuit_failures: calls.circuit_failures,

@@ -1,11 +1,12 @@
 //! The check of a tool's arguments, which does not read long strings that the schema does not ask about.
 
-use jsonschema::Validator;
 use memchr::{memchr, memchr2};
 use serde_json::Value;
 use shoal_protocol::RawJson;
 
-use super::schema::{self, SchemaError};
+use super::budget::{Budget, within};
+use super::metered::MeteredNode;
+use super::schema::{self, Compiled, SchemaError, bounded};
 
 /// Bytes of a string that is worth leaving out.
 const LONG: usize = 4 << 10;
@@ -24,10 +25,29 @@ const ABOUT_CONTENT: &[&str] = &[
     "uniqueItems",
 ];
 
+/// More problems than a model can mend at once only cost tokens.
+const MAX_PROBLEMS: usize = 5;
+const MAX_PROBLEM_CHARS: usize = 300;
+/// How many steps go into saying what is wrong, which can take far longer than finding that something is.
+const PROBLEM_STEPS: u64 = 200_000;
+/// What a look at a string costs where a pattern may backtrack: the clock is soon looked at.
+const BACKTRACKING: u64 = 100;
+
+/// What a check finds.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Nothing is wrong.
+    Valid,
+    /// What is, for a model to mend.
+    Invalid(String),
+    /// The budget was too small to tell.
+    TooComplex,
+}
+
 /// Checks the arguments of one tool against its schema.
 #[derive(Debug)]
 pub(crate) struct Checker {
-    validator: Validator,
+    compiled: Compiled,
     /// Whether every string is as good as any other to the schema.
     any_string: bool,
 }
@@ -39,27 +59,77 @@ impl Checker {
     /// Why it cannot be used.
     pub(crate) fn of(schema: &Value) -> Result<Self, SchemaError> {
         Ok(Self {
-            validator: schema::compile(schema)?,
+            compiled: schema::compile(schema)?,
             any_string: takes_any_string(schema),
         })
     }
 
-    /// What is wrong with the arguments, for a model to mend; `None` when nothing is.
+    /// Checks arguments, as far as the budget goes.
     ///
     /// # Errors
     /// The parser's, where they cannot be read.
-    pub(crate) fn problems(
+    pub(crate) fn check(
         &self,
         arguments: &RawJson,
-    ) -> Result<Option<String>, serde_json::Error> {
+        budget: Budget,
+    ) -> Result<Verdict, serde_json::Error> {
         if self.any_string
             && let Some(outline) = outline(arguments.as_bytes())
-            && self.validator.is_valid(&serde_json::from_slice(&outline)?)
+            && self.is_valid(&serde_json::from_slice(&outline)?, budget) == Some(true)
         {
-            return Ok(None);
+            return Ok(Verdict::Valid);
         }
-        // What is wrong is told with the strings in it.
-        Ok(schema::problems(&self.validator, &arguments.read()?))
+        let arguments = arguments.read()?;
+        Ok(match self.is_valid(&arguments, budget) {
+            Some(true) => Verdict::Valid,
+            // What is wrong is told with the strings in it.
+            Some(false) => Verdict::Invalid(self.problems(&arguments, budget)),
+            None => Verdict::TooComplex,
+        })
+    }
+
+    fn is_valid(&self, arguments: &Value, budget: Budget) -> Option<bool> {
+        within(budget, self.string_cost(), || {
+            self.compiled.validator.is_valid(MeteredNode(arguments))
+        })
+    }
+
+    /// What is wrong with arguments that are not valid.
+    fn problems(&self, arguments: &Value, budget: Budget) -> String {
+        let budget = Budget {
+            steps: budget.steps.min(PROBLEM_STEPS),
+            ..budget
+        };
+        let told = within(budget, self.string_cost(), || {
+            let mut errors = self.compiled.validator.iter_errors(MeteredNode(arguments));
+            let mut problems: Vec<String> = errors
+                .by_ref()
+                .take(MAX_PROBLEMS)
+                .map(|error| {
+                    let path = error.instance_path().as_str();
+                    let place = if path.is_empty() { "arguments" } else { path };
+                    format!(
+                        "{place}: {}",
+                        bounded(&error.to_string(), MAX_PROBLEM_CHARS)
+                    )
+                })
+                .collect();
+            if errors.next().is_some() {
+                problems.push("and more".to_owned());
+            }
+            problems.join("; ")
+        });
+        told.unwrap_or_else(|| {
+            "arguments: they do not match the tool's inputSchema, in too many ways to list them"
+                .to_owned()
+        })
+    }
+
+    fn string_cost(&self) -> u64 {
+        match self.compiled.backtracks {
+            true => BACKTRACKING,
+            false => 0,
+        }
     }
 }
 
@@ -119,10 +189,27 @@ fn is_name(rest: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use serde_json::{Value, json};
     use shoal_protocol::RawJson;
 
-    use super::{Checker, LONG, outline, takes_any_string};
+    use super::{Budget, Checker, LONG, Verdict, outline, takes_any_string};
+
+    const BUDGET: Budget = Budget {
+        steps: 1_000_000,
+        stack: 1 << 20,
+        time: Duration::from_secs(60),
+    };
+
+    /// What is wrong with arguments.
+    fn problems(checker: &Checker, arguments: &Value) -> Option<String> {
+        match checker.check(&RawJson::of(arguments), BUDGET).unwrap() {
+            Verdict::Valid => None,
+            Verdict::Invalid(problems) => Some(problems),
+            Verdict::TooComplex => panic!("too complex"),
+        }
+    }
 
     fn long() -> String {
         "x".repeat(LONG)
@@ -192,17 +279,44 @@ mod tests {
         ] {
             let schema = json!({"type": "object", "properties": {"a": schema}, "required": ["a"]});
             let checker = Checker::of(&schema).unwrap();
-            let problems = checker
-                .problems(&RawJson::of(&json!({"a": value})))
-                .unwrap();
-            assert_eq!(problems.is_none(), good, "{schema}: {problems:?}");
-            if let Some(problems) = problems {
-                assert!(problems.contains("xxx"), "{problems}");
+            let found = problems(&checker, &json!({"a": value}));
+            assert_eq!(found.is_none(), good, "{schema}: {found:?}");
+            if let Some(found) = found {
+                assert!(found.contains("xxx"), "{found}");
             }
-            let missing = checker
-                .problems(&RawJson::of(&json!({"b": long()})))
-                .unwrap();
+            let missing = problems(&checker, &json!({"b": long()}));
             assert!(missing.unwrap().contains("\"a\" is a required property"));
         }
+    }
+
+    #[test]
+    fn problems_name_the_path_and_what_was_expected() {
+        let schema = json!({"type":"object","required":["b"],
+            "properties":{"a":{"type":"array","items":{"type":"integer"}}}});
+        let checker = Checker::of(&schema).unwrap();
+        let text = problems(&checker, &json!({"a":[1,"x"]})).unwrap();
+        assert!(text.contains("/a/1") && text.contains("integer"), "{text}");
+        assert!(text.contains("\"b\" is a required property"), "{text}");
+        assert_eq!(problems(&checker, &json!({"a":[1],"b":0})), None);
+    }
+
+    #[test]
+    fn problems_are_few_and_short() {
+        let checker =
+            Checker::of(&json!({"type":"object","additionalProperties":{"type":"null"}})).unwrap();
+        let many: Value = (0..50)
+            .map(|n| (format!("k{n}"), json!("x".repeat(10_000))))
+            .collect::<serde_json::Map<_, _>>()
+            .into();
+        let text = problems(&checker, &many).unwrap();
+        assert!(text.len() < 2_500 && text.ends_with("and more"));
+    }
+
+    #[test]
+    fn the_declared_draft_is_honoured() {
+        let draft7 = json!({"$schema":"http://json-schema.org/draft-07/schema#",
+            "properties":{"a":{"items":[{"type":"string"}]}}});
+        let checker = Checker::of(&draft7).unwrap();
+        assert!(problems(&checker, &json!({"a":[1]})).is_some());
     }
 }

@@ -1,8 +1,12 @@
-//! Argument validation against a tool's `inputSchema`, with bounded schemas and no network.
+//! Reading and compiling a tool's `inputSchema`, with bounds and without network.
 
-use jsonschema::{PatternOptions, Validator};
+use std::sync::Arc;
+
+use jsonschema::{PatternOptions, Retrieve, ValidationOptions, Validator};
 use serde_json::Value;
 use shoal_protocol::{RawJson, nesting_within};
+
+use super::metered::Metered;
 
 const MAX_SCHEMA_BYTES: usize = 256 * 1024;
 const MAX_SCHEMA_NESTING: usize = 64;
@@ -10,9 +14,30 @@ const MAX_SUBSCHEMAS: usize = 2000;
 /// A pattern that backtracks more than this on one string is attacking, not matching.
 const MAX_REGEX_STEPS: usize = 100_000;
 const MAX_REGEX_BYTES: usize = 1 << 20;
-/// More problems than a model can mend at once only cost tokens.
-const MAX_PROBLEMS: usize = 5;
-const MAX_PROBLEM_CHARS: usize = 300;
+const MAX_ERROR_CHARS: usize = 300;
+
+/// Keywords under which the validator goes on with the same value: there it may branch without a look at it.
+const IN_PLACE: &[&str] = &[
+    "$dynamicRef",
+    "$recursiveRef",
+    "$ref",
+    "allOf",
+    "anyOf",
+    "if",
+    "not",
+    "oneOf",
+];
+/// Keywords whose members are schemas, under names of any kind.
+const NAMED: &[&str] = &[
+    "$defs",
+    "definitions",
+    "dependencies",
+    "dependentSchemas",
+    "patternProperties",
+    "properties",
+];
+/// Keywords whose values are no schemas, whatever they look like.
+const VALUES: &[&str] = &["const", "default", "enum", "examples"];
 
 /// Why a schema is not used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,6 +52,14 @@ pub(crate) enum SchemaError {
     Unreadable(String),
     #[error("the schema does not compile: {0}")]
     Invalid(String),
+}
+
+/// A schema that can be validated against.
+#[derive(Debug)]
+pub(super) struct Compiled {
+    pub(super) validator: Validator<Metered>,
+    /// Whether a pattern may take long on a short string.
+    pub(super) backtracks: bool,
 }
 
 /// Reads a schema within the limits.
@@ -49,50 +82,97 @@ pub(crate) fn read(schema: &RawJson) -> Result<Value, SchemaError> {
 
 /// Compiles a schema: 2020-12 unless `$schema` says otherwise; a `$ref` that leaves the document is
 /// an error.
-pub(crate) fn compile(schema: &Value) -> Result<Validator, SchemaError> {
-    jsonschema::options()
-        .offline()
-        .with_pattern_options(
-            PatternOptions::fancy_regex()
-                .backtrack_limit(MAX_REGEX_STEPS)
-                .size_limit(MAX_REGEX_BYTES),
-        )
-        .build(schema)
-        .map_err(|error| SchemaError::Invalid(bounded(&error.to_string())))
-}
-
-/// What is wrong with the arguments, for a model to mend; `None` when nothing is.
-pub(crate) fn problems(validator: &Validator, arguments: &Value) -> Option<String> {
-    if validator.is_valid(arguments) {
-        return None;
+pub(super) fn compile(schema: &Value) -> Result<Compiled, SchemaError> {
+    let schema = looking(schema);
+    // What needs no backtracking does not get it.
+    let linear =
+        options().with_pattern_options(PatternOptions::regex().size_limit(MAX_REGEX_BYTES));
+    if let Ok(validator) = linear.build(&schema) {
+        return Ok(Compiled {
+            validator,
+            backtracks: false,
+        });
     }
-    let mut errors = validator.iter_errors(arguments);
-    let mut problems: Vec<String> = errors
-        .by_ref()
-        .take(MAX_PROBLEMS)
-        .map(|error| {
-            let path = error.instance_path().as_str();
-            let place = if path.is_empty() { "arguments" } else { path };
-            format!("{place}: {}", bounded(&error.to_string()))
+    let patterns = PatternOptions::fancy_regex()
+        .backtrack_limit(MAX_REGEX_STEPS)
+        .size_limit(MAX_REGEX_BYTES);
+    let built = options().with_pattern_options(patterns).build(&schema);
+    built
+        .map(|validator| Compiled {
+            validator,
+            backtracks: true,
         })
-        .collect();
-    if errors.next().is_some() {
-        problems.push("and more".to_owned());
-    }
-    Some(problems.join("; "))
+        .map_err(|error| SchemaError::Invalid(bounded(&error.to_string(), MAX_ERROR_CHARS)))
 }
 
-/// Every subschema is an object, so the objects bound the subschemas.
+fn options<'a>() -> ValidationOptions<'a, Arc<dyn Retrieve>, Metered> {
+    ValidationOptions::default().offline()
+}
+
+/// The schema with a keyword that looks at the value wherever the validator might branch without one, so that it
+/// [pays](super::budget) for each branch. What refers to nothing has no more branches than it is long.
+fn looking(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    if refers(&schema) {
+        look(&mut schema);
+    }
+    schema
+}
+
+fn look(schema: &mut Value) {
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(look),
+        Value::Object(members) => {
+            for (keyword, value) in members.iter_mut() {
+                match value {
+                    Value::Object(named) if NAMED.contains(&keyword.as_str()) => {
+                        named.values_mut().for_each(look);
+                    }
+                    _ if VALUES.contains(&keyword.as_str()) => {}
+                    _ => look(value),
+                }
+            }
+            if IN_PLACE
+                .iter()
+                .any(|keyword| members.contains_key(*keyword))
+            {
+                // True of everything, and the first to be asked.
+                members.entry("minProperties").or_insert(Value::from(0));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn refers(schema: &Value) -> bool {
+    match schema {
+        Value::Array(items) => items.iter().any(refers),
+        Value::Object(members) => members
+            .iter()
+            .any(|(key, value)| key.ends_with("Ref") || key == "$ref" || refers(value)),
+        _ => false,
+    }
+}
+
+/// Every subschema is an object, or a boolean, of which there may be many in an array only.
 fn objects_in(value: &Value) -> usize {
     match value {
         Value::Object(members) => 1 + members.values().map(objects_in).sum::<usize>(),
-        Value::Array(items) => items.iter().map(objects_in).sum(),
+        Value::Array(items) => items.iter().map(in_array).sum(),
         _ => 0,
     }
 }
 
-fn bounded(text: &str) -> String {
-    match text.char_indices().nth(MAX_PROBLEM_CHARS) {
+fn in_array(item: &Value) -> usize {
+    match item {
+        Value::Bool(_) => 1,
+        other => objects_in(other),
+    }
+}
+
+/// The first so many characters of a text.
+pub(super) fn bounded(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
@@ -100,33 +180,10 @@ fn bounded(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
     use shoal_protocol::RawJson;
 
-    use super::{SchemaError, compile, problems, read};
-
-    #[test]
-    fn problems_name_the_path_and_what_was_expected() {
-        let schema = json!({"type":"object","required":["b"],
-            "properties":{"a":{"type":"array","items":{"type":"integer"}}}});
-        let validator = compile(&schema).unwrap();
-        let text = problems(&validator, &json!({"a":[1,"x"]})).unwrap();
-        assert!(text.contains("/a/1") && text.contains("integer"), "{text}");
-        assert!(text.contains("\"b\" is a required property"), "{text}");
-        assert_eq!(problems(&validator, &json!({"a":[1],"b":0})), None);
-    }
-
-    #[test]
-    fn problems_are_few_and_short() {
-        let validator =
-            compile(&json!({"type":"object","additionalProperties":{"type":"null"}})).unwrap();
-        let many: Value = (0..50)
-            .map(|n| (format!("k{n}"), json!("x".repeat(10_000))))
-            .collect::<serde_json::Map<_, _>>()
-            .into();
-        let text = problems(&validator, &many).unwrap();
-        assert!(text.len() < 2_500 && text.ends_with("and more"));
-    }
+    use super::{SchemaError, compile, looking, read};
 
     #[test]
     fn a_schema_beyond_the_limits_is_refused() {
@@ -162,11 +219,34 @@ mod tests {
     }
 
     #[test]
-    fn the_declared_draft_is_honoured() {
-        let draft7 = json!({"$schema":"http://json-schema.org/draft-07/schema#",
-            "properties":{"a":{"items":[{"type":"string"}]}}});
-        let validator = compile(&draft7).unwrap();
-        assert!(problems(&validator, &json!({"a":[1]})).is_some());
+    fn branches_are_looked_at_and_nothing_else_changes() {
+        let branches = json!({
+            "properties": {"not": {"$ref": "#/$defs/a"}, "if": {"const": {"anyOf": []}}},
+            "$defs": {"a": {"anyOf": [true, {"type": "string"}]}, "minProperties": {"not": {}}}
+        });
+        let looked = json!({
+            "properties": {"not": {"$ref": "#/$defs/a", "minProperties": 0}, "if": {"const": {"anyOf": []}}},
+            "$defs": {
+                "a": {"anyOf": [true, {"type": "string"}], "minProperties": 0},
+                "minProperties": {"not": {}, "minProperties": 0}
+            }
+        });
+        assert_eq!(looking(&branches), looked);
+        let alone = json!({"anyOf": [{"not": {}}], "items": {"oneOf": [true, false]}});
+        assert_eq!(looking(&alone), alone);
+    }
+
+    #[test]
+    fn only_patterns_that_need_it_backtrack() {
+        for (pattern, backtracks) in [
+            ("^(a+)+$", false),
+            ("^\\d{4}-\\d{2}$", false),
+            ("^(?!x).*$", true),
+        ] {
+            let compiled = compile(&json!({"pattern": pattern})).unwrap();
+            assert_eq!(compiled.backtracks, backtracks, "{pattern}");
+        }
+        assert!(compile(&json!({"pattern": "("})).is_err());
         assert!(compile(&json!({"type":"nonsense"})).is_err());
     }
 }

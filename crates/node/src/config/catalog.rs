@@ -38,6 +38,9 @@ pub struct Catalog {
     pub read_cache_scope: CacheScope,
     /// Checks arguments against a tool's `inputSchema` before a worker sees them.
     pub validate_arguments: bool,
+    /// How many steps the check of one call's arguments may take; a call whose arguments need more is refused. A step is
+    /// about one look at one value. What takes more than 20,000 is checked on threads of its own.
+    pub validation_steps: u64,
 }
 
 /// What the server calls itself.
@@ -83,6 +86,7 @@ impl Default for Catalog {
             read_ttl: Duration::from_millis(dispatch.read_ttl_ms).into(),
             read_cache_scope: dispatch.read_cache_scope.into(),
             validate_arguments: dispatch.validate_arguments,
+            validation_steps: dispatch.validation_steps,
         }
     }
 }

@@ -1,0 +1,190 @@
+//! What one validation may take, and the way out of one that takes more.
+//!
+//! The validator walks a schema and an instance by itself and cannot be told to stop, so it is left as a panic would
+//! leave it: whatever it looks at [charges](charge), and the charge that cannot be paid unwinds to [`within`]. The
+//! validator keeps nothing from one run to the next that this could break.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::{Duration, Instant};
+
+/// After so many steps the clock is looked at: a step is short, but for a pattern that backtracks.
+const CLOCK: u64 = 1024;
+
+/// What a validation may take. The steps decide; the time is for what they do not measure.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Budget {
+    /// Looks at a value, about.
+    pub(crate) steps: u64,
+    /// Bytes of the stack.
+    pub(crate) stack: usize,
+    pub(crate) time: Duration,
+}
+
+/// What a validation that runs on this thread has left.
+#[derive(Clone, Copy)]
+struct Left {
+    steps: u64,
+    top: usize,
+    stack: usize,
+    until: Option<Instant>,
+    string: u64,
+}
+
+/// Nothing is validated.
+const UNMETERED: Left = Left {
+    steps: u64::MAX,
+    top: 0,
+    stack: usize::MAX,
+    until: None,
+    string: 0,
+};
+
+thread_local! {
+    static LEFT: Cell<Left> = const { Cell::new(UNMETERED) };
+}
+
+/// The charge that could not be paid.
+struct Exhausted;
+
+/// Puts the meter back, however a validation ends.
+struct Restore(Left);
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        LEFT.set(self.0);
+    }
+}
+
+/// Validates within the budget; each look at a string costs `string` steps more. `None` where the budget was too small.
+pub(super) fn within<T>(budget: Budget, string: u64, validate: impl FnOnce() -> T) -> Option<T> {
+    let left = Left {
+        steps: budget.steps,
+        top: here(),
+        stack: budget.stack,
+        until: Some(Instant::now() + budget.time),
+        string,
+    };
+    let _restore = Restore(LEFT.replace(left));
+    match catch_unwind(AssertUnwindSafe(validate)) {
+        Ok(done) => Some(done),
+        Err(panic) if panic.is::<Exhausted>() => None,
+        Err(panic) => resume_unwind(panic),
+    }
+}
+
+/// Pays for so many steps, or ends the validation.
+#[inline]
+pub(super) fn charge(steps: u64) {
+    let left = LEFT.get();
+    let after = left.steps.checked_sub(steps);
+    let too_deep = left.top.abs_diff(here()) > left.stack && left.until.is_some();
+    match after {
+        Some(after) if !too_deep => {
+            LEFT.set(Left {
+                steps: after,
+                ..left
+            });
+            if left.steps / CLOCK != after / CLOCK {
+                look_at_clock(left.until);
+            }
+        }
+        _ => exhausted(),
+    }
+}
+
+/// Pays for a look at a string.
+#[inline]
+pub(super) fn charge_string(string: &str) {
+    charge(1 + LEFT.get().string + string.len() as u64 / 64);
+}
+
+#[cold]
+fn look_at_clock(until: Option<Instant>) {
+    if until.is_some_and(|until| Instant::now() > until) {
+        exhausted();
+    }
+}
+
+// Not `panic!`: nothing is wrong that a hook would have to report.
+#[cold]
+fn exhausted() -> ! {
+    resume_unwind(Box::new(Exhausted))
+}
+
+/// About where the stack ends by now.
+#[inline]
+fn here() -> usize {
+    let local = 0_u8;
+    std::ptr::from_ref(&local).addr()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{Budget, charge, within};
+
+    const BUDGET: Budget = Budget {
+        steps: 10_000,
+        stack: 256 << 10,
+        time: Duration::from_secs(60),
+    };
+
+    #[test]
+    fn what_is_charged_is_bounded_and_the_meter_is_put_back() {
+        assert_eq!(
+            within(BUDGET, 0, || (0..10_000).for_each(|_| charge(1))),
+            Some(())
+        );
+        assert_eq!(
+            within(BUDGET, 0, || (0..10_001).for_each(|_| charge(1))),
+            None
+        );
+        let inner = within(BUDGET, 0, || {
+            charge(6_000);
+            (within(BUDGET, 0, || charge(20_000)), charge(4_000))
+        });
+        assert_eq!(inner, Some((None, ())));
+        charge(1_000_000);
+    }
+
+    #[test]
+    fn time_and_stack_are_bounded() {
+        let no_time = Budget {
+            time: Duration::ZERO,
+            steps: u64::MAX,
+            ..BUDGET
+        };
+        assert_eq!(
+            within(no_time, 0, || loop {
+                charge(1)
+            }),
+            None::<()>
+        );
+        fn deeper(level: u64) -> u64 {
+            charge(1);
+            match level {
+                u64::MAX => 0,
+                _ => std::hint::black_box(deeper(level + 1)) + level,
+            }
+        }
+        assert_eq!(
+            within(
+                Budget {
+                    steps: u64::MAX,
+                    ..BUDGET
+                },
+                0,
+                || deeper(0)
+            ),
+            None
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "a defect")]
+    fn another_panic_goes_on() {
+        within(BUDGET, 0, || panic!("a defect"));
+    }
+}

@@ -1,0 +1,201 @@
+//! Checks of arguments that take long: on blocking threads, few at a time, with a share for each principal.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use shoal_ports::{CallFailure, CallOutcome, Principal};
+use shoal_protocol::{RawJson, RpcError};
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+
+use crate::catalog::{Budget, Tool, Verdict};
+
+/// What a check may take where the call is: about as long as the rest of its way.
+const AT_ONCE: Budget = Budget {
+    steps: 20_000,
+    stack: 256 << 10,
+    time: Duration::from_millis(20),
+};
+/// What a check may take of a blocking thread besides its steps.
+const STACK: usize = 1 << 20;
+const TIME: Duration = Duration::from_secs(5);
+/// Checks that run or wait: more are refused, of one principal sooner.
+const MOST: usize = 64;
+const MOST_OF_PRINCIPAL: usize = 16;
+/// When a refused call may come again.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// Arguments that wait to be checked.
+pub(crate) struct Check {
+    pub(crate) tool: Arc<Tool>,
+    /// As the client calls it.
+    pub(crate) name: String,
+    pub(crate) arguments: RawJson,
+}
+
+/// The node's room for checks that take long.
+pub(crate) struct Checking {
+    /// What such a check may take.
+    budget: Budget,
+    threads: Arc<Semaphore>,
+    under_way: Mutex<UnderWay>,
+}
+
+#[derive(Default)]
+struct UnderWay {
+    all: usize,
+    by_principal: HashMap<Principal, usize>,
+}
+
+/// A check's room, until it is done or nobody waits for its turn any more.
+struct Room {
+    checking: Arc<Checking>,
+    principal: Principal,
+}
+
+impl Check {
+    /// Checks as far as is quick; `None` where it takes longer than that.
+    pub(crate) fn at_once(&self) -> Option<Result<(), CallOutcome>> {
+        match self.run(AT_ONCE) {
+            Ok(Verdict::TooComplex) => None,
+            verdict => Some(self.answer(verdict)),
+        }
+    }
+
+    fn run(&self, budget: Budget) -> Result<Verdict, serde_json::Error> {
+        match &self.tool.checker {
+            Ok(checker) => checker.check(&self.arguments, budget),
+            Err(_) => Ok(Verdict::Valid),
+        }
+    }
+
+    fn answer(&self, verdict: Result<Verdict, serde_json::Error>) -> Result<(), CallOutcome> {
+        let name = &self.name;
+        let problems = match verdict {
+            Ok(Verdict::Valid) => return Ok(()),
+            Ok(Verdict::Invalid(problems)) => problems,
+            Ok(Verdict::TooComplex) => {
+                "they are too complex to validate against the tool's inputSchema; send simpler ones"
+                    .to_owned()
+            }
+            Err(error) => {
+                let message = format!("arguments cannot be read: {error}");
+                return Err(CallOutcome::Error(RpcError::invalid_params(message)));
+            }
+        };
+        Err(execution_error(&format!(
+            "Invalid arguments for tool {name}: {problems}"
+        )))
+    }
+}
+
+impl Checking {
+    pub(crate) fn new(steps: u64) -> Arc<Self> {
+        let threads = available_parallelism().map_or(1, |cores| (cores.get() / 2).max(1));
+        Arc::new(Self {
+            budget: Budget {
+                steps,
+                stack: STACK,
+                time: TIME,
+            },
+            threads: Arc::new(Semaphore::new(threads)),
+            under_way: Mutex::default(),
+        })
+    }
+
+    /// Checks arguments on a blocking thread. The inner error is the answer to a call that is at fault itself.
+    ///
+    /// # Errors
+    /// When too many wait for that.
+    pub(crate) async fn run(
+        self: &Arc<Self>,
+        check: Check,
+        principal: &Principal,
+    ) -> Result<Result<(), CallOutcome>, CallFailure> {
+        let room = self
+            .enter(principal)
+            .ok_or_else(|| CallFailure::Overloaded {
+                reason: "too many arguments wait here that take long to validate".to_owned(),
+                retry_after: RETRY_AFTER,
+            })?;
+        let thread = Arc::clone(&self.threads).acquire_owned().await;
+        let thread = thread.expect("the semaphore is never closed");
+        let budget = self.budget;
+        let checked = spawn_blocking(move || {
+            // Both are given back when the check ends, whoever waits for it.
+            let _held = (thread, room);
+            check.answer(check.run(budget))
+        });
+        checked.await.map_err(|_| CallFailure::NotExecuted {
+            reason: "the arguments could not be validated".to_owned(),
+        })
+    }
+
+    fn enter(self: &Arc<Self>, principal: &Principal) -> Option<Room> {
+        let mut under_way = self.under_way.lock();
+        let own = under_way.by_principal.get(principal).copied().unwrap_or(0);
+        if under_way.all >= MOST || own >= MOST_OF_PRINCIPAL {
+            return None;
+        }
+        under_way.all += 1;
+        under_way.by_principal.insert(principal.clone(), own + 1);
+        Some(Room {
+            checking: Arc::clone(self),
+            principal: principal.clone(),
+        })
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        let mut under_way = self.checking.under_way.lock();
+        under_way.all -= 1;
+        if let Some(own) = under_way.by_principal.get_mut(&self.principal) {
+            *own -= 1;
+            if *own == 0 {
+                under_way.by_principal.remove(&self.principal);
+            }
+        }
+    }
+}
+
+/// An error that the model can act on (SEP-1303).
+fn execution_error(text: &str) -> CallOutcome {
+    let text = RawJson::of(text);
+    CallOutcome::Result(RawJson::from_valid(
+        format!(
+            r#"{{"content":[{{"type":"text","text":{}}}],"isError":true}}"#,
+            text.as_str()
+        )
+        .into(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use shoal_ports::Principal;
+
+    use super::{Checking, MOST, MOST_OF_PRINCIPAL};
+
+    #[test]
+    fn a_principal_has_a_share_and_gives_it_back() {
+        let checking = Checking::new(1);
+        let enter = |name: &str| checking.enter(&Principal::new(name));
+        let mallory: Vec<_> = (0..MOST_OF_PRINCIPAL)
+            .map(|_| enter("mallory").unwrap())
+            .collect();
+        assert!(enter("mallory").is_none());
+        let others: Vec<_> = (MOST_OF_PRINCIPAL..MOST)
+            .map(|at| enter(&format!("principal {at}")).unwrap())
+            .collect();
+        assert!(enter("alice").is_none());
+        drop(mallory);
+        assert!(enter("alice").is_some());
+        drop(others);
+        let under_way = checking.under_way.lock();
+        assert!(under_way.all == 0 && under_way.by_principal.is_empty());
+    }
+}
