@@ -25,7 +25,9 @@ pub trait SessionGateway: Send + Sync + 'static {
     /// Hands over what a client posted.
     ///
     /// If the returned future is dropped, requests that were accepted run on: for a legacy client a
-    /// broken connection is no cancellation.
+    /// broken connection is no cancellation. One that was not accepted by then never begins, and its id is free; what else
+    /// the body changes is changed whole, or not at all. The answer to a request that is safe to repeat, and of which
+    /// the client has no stream, may be lost.
     async fn deliver(&self, to: &SessionRef, post: Post) -> Result<Delivered, GatewayError>;
 
     /// Opens the standalone stream (`cursor` none: a new connection takes over from the one before,
@@ -39,7 +41,10 @@ pub trait SessionGateway: Send + Sync + 'static {
         cursor: Option<EventId>,
     ) -> Result<EventStream, GatewayError>;
 
-    /// Ends the session and everything in it. A second call answers `NotFound`.
+    /// Ends the session and everything in it: calls that run are told to stop, and answered with an error that says why on
+    /// the streams where somebody reads. A second call answers `NotFound`.
+    ///
+    /// If the returned future is dropped the session ends all the same, or nothing has happened to it.
     async fn close(&self, to: &SessionRef) -> Result<(), GatewayError>;
 }
 

@@ -4,31 +4,27 @@
 //! come at once; see [`Bed`].
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use parking_lot::Mutex;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use shoal_ports::{ServerFacts, shown};
-use shoal_protocol::{RawJson, RawObject, RequestId, Revision};
+use shoal_protocol::{RawJson, RawObject, Revision};
 use tokio::sync::watch;
 
 use crate::doze::Bed;
-use crate::state::{CallSlot, Effect, Input, SessionState};
+use crate::live::MailboxPlace;
+use crate::state::{Admitted, CallSlot, Effect, Input, SessionState};
 
 /// Characters of a client's name and version that operators see.
 const LONGEST_CLIENT: usize = 96;
-
-/// So many ended requests are kept for an actor that is told nothing else: each keeps what its call was.
-const MOST_ENDED: usize = 16;
 
 /// A session's actor.
 pub(crate) struct SessionActor;
 
 /// What a session is told.
 pub(crate) enum SessionMsg {
-    /// Apply an input and report the effect.
-    Apply(Input, RpcReplyPort<Reply>),
+    /// Apply an input and report the effect. Its place is free once that is done, whoever waits for it.
+    Apply(Input, Option<MailboxPlace>, RpcReplyPort<Reply>),
     /// Apply an input whose effect is known to be nothing to act on.
     Note(Input),
     /// Forget the requests that have ended.
@@ -44,7 +40,7 @@ pub(crate) enum SessionMsg {
 impl SessionMsg {
     /// Whether the client asks for something. All else is quickly done.
     pub(crate) fn is_request(&self) -> bool {
-        matches!(self, Self::Apply(Input::Request(_), _))
+        matches!(self, Self::Apply(Input::Request(_), ..))
     }
 }
 
@@ -77,12 +73,9 @@ pub(crate) struct Mind {
 }
 
 /// What others may read without asking the actor.
-#[derive(Default)]
 pub(crate) struct Shared {
-    /// Requests in flight, as the actor knows them.
-    known: AtomicUsize,
-    /// Those of them that have ended meanwhile.
-    ended: Mutex<Vec<RequestId>>,
+    /// The requests in flight.
+    admitted: Arc<Admitted>,
     /// The negotiated revision.
     pub(crate) revision: std::sync::OnceLock<Revision>,
     /// Name and version of the client, as operators see them.
@@ -92,16 +85,12 @@ pub(crate) struct Shared {
 impl Shared {
     /// Requests in flight.
     pub(crate) fn in_flight(&self) -> usize {
-        let ended = self.ended.lock();
-        let known = self.known.load(Ordering::Relaxed);
-        known.saturating_sub(ended.len())
+        self.admitted.count()
     }
 
-    /// Notes that a request has ended; true where the actor should be told so now.
-    pub(crate) fn ended(&self, request: RequestId) -> bool {
-        let mut ended = self.ended.lock();
-        ended.push(request);
-        ended.len() == MOST_ENDED
+    /// Calls that are not over, their answers included.
+    pub(crate) fn held(&self) -> usize {
+        self.admitted.held()
     }
 }
 
@@ -144,8 +133,12 @@ impl Mind {
     pub(crate) fn new(
         session: SessionState,
         facts: watch::Receiver<Arc<ServerFacts>>,
-        shared: Arc<Shared>,
     ) -> Box<Self> {
+        let shared = Arc::new(Shared {
+            admitted: session.admitted().clone(),
+            revision: std::sync::OnceLock::new(),
+            client: std::sync::OnceLock::new(),
+        });
         let mut mind = Box::new(Self {
             session,
             facts,
@@ -163,25 +156,29 @@ impl Mind {
 
     /// Does what the session is told. Never waits.
     pub(crate) fn handle(&mut self, message: SessionMsg) {
-        self.forget_ended();
         // A reply nobody waits for any more is no error, and an error here would lose the session.
         match message {
-            SessionMsg::Apply(input, reply) => {
-                let _ = reply.send(self.apply(input));
+            SessionMsg::Apply(input, place, reply) => {
+                let applied = self.apply(input);
+                drop(place);
+                let _ = reply.send(applied);
             }
             SessionMsg::Note(input) => {
                 self.apply(input);
             }
-            SessionMsg::Tidy => {}
+            SessionMsg::Tidy => self.session.forget_ended(),
             SessionMsg::Snapshot(reply) => {
+                self.session.forget_ended();
                 let _ = reply.send(self.session.record().to_bytes());
             }
             SessionMsg::Passivate(reply) => {
+                self.session.forget_ended();
                 let idle = !self.closed && self.session.is_idle();
                 self.closed |= idle;
                 let _ = reply.send(idle.then(|| self.session.record().to_bytes()));
             }
             SessionMsg::End(reply) => {
+                self.session.forget_ended();
                 self.closed = true;
                 let _ = reply.send(self.session.slots());
             }
@@ -189,8 +186,8 @@ impl Mind {
     }
 
     fn may_doze(&mut self) -> bool {
-        self.forget_ended();
-        self.session.in_flight() == 0
+        self.session.forget_ended();
+        self.shared.in_flight() == 0
     }
 
     fn apply(&mut self, input: Input) -> Reply {
@@ -203,19 +200,7 @@ impl Mind {
         Reply::Effect(effect)
     }
 
-    fn forget_ended(&mut self) {
-        // Under the lock, so that nobody counts one that has ended as in flight, or counts its end twice.
-        let mut ended = self.shared.ended.lock();
-        for request in ended.drain(..) {
-            self.session.ended(&request);
-        }
-        let in_flight = self.session.in_flight();
-        self.shared.known.store(in_flight, Ordering::Relaxed);
-    }
-
     fn publish(&mut self) {
-        let in_flight = self.session.in_flight();
-        self.shared.known.store(in_flight, Ordering::Relaxed);
         if self.shared.revision.get().is_none()
             && let Some(revision) = self.session.revision()
         {
@@ -234,24 +219,4 @@ fn client_name(info: &RawJson) -> Arc<str> {
     let name = member("name").unwrap_or_default();
     let version = member("version").unwrap_or_default();
     shown(format!("{name} {version}").trim(), LONGEST_CLIENT).into()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::Ordering;
-
-    use shoal_protocol::RequestId;
-
-    use super::{MOST_ENDED, Shared};
-
-    #[test]
-    fn what_has_ended_is_not_in_flight_and_the_actor_is_told_when_much_has() {
-        let shared = Shared::default();
-        shared.known.store(MOST_ENDED + 1, Ordering::Relaxed);
-        for number in 1..=MOST_ENDED {
-            let tell = shared.ended(RequestId::from_number(number as u64));
-            assert_eq!(tell, number == MOST_ENDED, "{number}");
-            assert_eq!(shared.in_flight(), MOST_ENDED + 1 - number);
-        }
-    }
 }

@@ -25,11 +25,19 @@ impl Subscribers {
             .insert(session.clone());
     }
 
-    pub(crate) fn remove(&self, uri: &str, session: &SessionId) {
+    /// Takes a session out; whether it was there.
+    pub(crate) fn remove(&self, uri: &str, session: &SessionId) -> bool {
+        let mut was_there = false;
         self.by_uri.remove_if_mut(uri, |_, sessions| {
-            sessions.remove(session);
+            was_there = sessions.remove(session);
             sessions.is_empty()
         });
+        was_there
+    }
+
+    /// How many subscriptions there are.
+    pub(crate) fn count(&self) -> usize {
+        self.by_uri.iter().map(|sessions| sessions.len()).sum()
     }
 
     fn of(&self, uri: &str) -> Vec<SessionId> {

@@ -11,7 +11,7 @@ mod pump;
 mod resumed;
 mod start;
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 
 use keeping::First;
@@ -30,7 +30,7 @@ use tokio::time::Instant;
 use crate::config::SessionConfig;
 use crate::live::LiveSession;
 use crate::measure::Journaled;
-use crate::state::{AdmittedCall, CallSlot, question_id};
+use crate::state::{Admission, AdmittedCall, CallSlot, question_id};
 use crate::streams::Tail;
 
 /// What a call needs of its node.
@@ -45,7 +45,7 @@ pub(crate) struct Carrier {
 /// An admitted call; frees its request's id when it is over, however it ends.
 pub(crate) struct InFlight {
     live: Arc<LiveSession>,
-    request: RequestId,
+    admission: Admission,
     call: Call,
     slot: Arc<CallSlot>,
     /// The span of whoever brought it: the parent at every owner, since one that is killed never tells of its own
@@ -53,7 +53,6 @@ pub(crate) struct InFlight {
     brought: Option<TraceContext>,
     span: Span,
     journaled: OnceLock<Journaled>,
-    ended: AtomicBool,
 }
 
 impl Drop for InFlight {
@@ -88,7 +87,7 @@ impl Carrier {
         trace: Option<&TraceContext>,
     ) -> InFlight {
         let AdmittedCall {
-            request,
+            admission,
             call,
             slot,
         } = admitted;
@@ -97,7 +96,7 @@ impl Carrier {
             .durability(&call.method, call.params.as_ref());
         let deadline = Instant::now() + self.config.call_timeout;
         let call = call.into_call(durability, deadline, trace.cloned());
-        InFlight::new(live.clone(), request, call, slot, names::SESSION_CALL)
+        InFlight::new(live.clone(), admission, call, slot, names::SESSION_CALL)
     }
 
     async fn carry_repeatable(
@@ -161,7 +160,7 @@ impl InFlight {
     /// A call whose span, of this name, lasts until its answer.
     fn new(
         live: Arc<LiveSession>,
-        request: RequestId,
+        admission: Admission,
         mut call: Call,
         slot: Arc<CallSlot>,
         name: &'static str,
@@ -178,32 +177,43 @@ impl InFlight {
         call.trace = span.context().cloned();
         Self {
             live,
-            request,
+            admission,
             call,
             slot,
             brought,
             span,
             journaled: OnceLock::new(),
-            ended: AtomicBool::new(false),
         }
     }
 
     /// Frees the request's id. Only once: a client may use it again after the answer.
     fn end(&self) {
-        if !self.ended.swap(true, Ordering::Relaxed) {
+        if let Some(tell) = self.admission.release() {
             let why = match self.live.is_lost() {
                 true => "moved",
                 false => "unanswered",
             };
             self.slot.leave(why);
-            self.live.ended(&self.request);
+            if tell {
+                self.live.tidy();
+            }
         }
     }
 
+    fn request(&self) -> &RequestId {
+        self.admission.request()
+    }
+
     fn answer(&self, outcome: CallOutcome) -> Bytes {
+        // It was stopped with its session, and not by its client, which may wait for an answer.
+        let stopped = matches!(outcome, CallOutcome::Failed(CallFailure::Cancelled));
+        let outcome = match stopped && self.live.streams.is_ending() {
+            true => pump::session_ended(),
+            false => outcome,
+        };
         match outcome.into_outcome() {
-            Outcome::Result(result) => response(&self.request, &result),
-            Outcome::Error(error) => error_response(&self.request, &error),
+            Outcome::Result(result) => response(self.request(), &result),
+            Outcome::Error(error) => error_response(self.request(), &error),
         }
     }
 
@@ -214,7 +224,7 @@ impl InFlight {
     fn entry(&self) -> JournalEntry {
         JournalEntry {
             call: self.call.id,
-            request: self.request.clone(),
+            request: self.request().clone(),
             worker: self.call.worker.clone(),
             start: start::of(&self.call, self.brought.as_ref()),
         }

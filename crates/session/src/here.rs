@@ -1,7 +1,9 @@
-//! Futures that often need not wait.
+//! Futures that often need not wait, and those that must not be dropped half-way.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Waker};
+
+use shoal_ports::GatewayError;
 
 /// Runs a future here as far as it gets without waiting, and what is left of it in a task of its own: a task is dearer
 /// than what many of them do. To be called in a runtime. As with a task, a panic stays within.
@@ -13,6 +15,14 @@ pub(crate) fn here_or_spawned(future: impl Future<Output = ()> + Send + 'static)
     if polled.is_ok_and(|polled| polled.is_pending()) {
         tokio::spawn(future);
     }
+}
+
+/// Does what must not stay half done in a task of its own, which ends whatever becomes of whoever waits for it here.
+pub(crate) async fn in_task<T: Send + 'static>(
+    work: impl Future<Output = Result<T, GatewayError>> + Send + 'static,
+) -> Result<T, GatewayError> {
+    let worked = tokio::spawn(work).await;
+    worked.unwrap_or_else(|error| Err(GatewayError::Internal(error.to_string())))
 }
 
 #[cfg(test)]

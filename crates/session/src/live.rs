@@ -7,7 +7,7 @@ use bytes::Bytes;
 use shoal_ports::{
     Epoch, GatewayError, LogError, Principal, SessionId, SessionTransport, StoreError,
 };
-use shoal_protocol::{RequestId, Revision};
+use shoal_protocol::Revision;
 
 use crate::actor::{Reply, SessionMsg, Shared};
 use crate::config::SessionConfig;
@@ -28,11 +28,14 @@ pub(crate) struct LiveSession {
     pub(crate) shared: Arc<Shared>,
     pub(crate) actor: Arc<Bed>,
     /// Inputs that wait to be applied.
-    pub(crate) waiting: AtomicUsize,
+    pub(crate) waiting: Arc<AtomicUsize>,
     /// When the session was last used, in milliseconds of the node's clock.
     pub(crate) last_used: AtomicU64,
     /// When its record was last stored, likewise.
     pub(crate) last_saved: AtomicU64,
+    /// Held by who changes more than calls (the record, subscriptions), from the message to the end of what follows from
+    /// it: in a task that ends, so that no half of it is left when nobody waits, and in one order.
+    pub(crate) changing: Arc<tokio::sync::Mutex<()>>,
     /// One save at a time, so that the newest record is the last one stored.
     pub(crate) saving: tokio::sync::Mutex<()>,
 }
@@ -48,20 +51,32 @@ pub(crate) enum Unapplied {
 impl LiveSession {
     /// Applies an input to the session.
     ///
-    /// If the future is dropped, the input may or may not be applied.
+    /// If the future is dropped, the input may or may not be applied. A call that was admitted has ended then; for
+    /// whatever else changes the session, see [`changing`](Self::changing).
     pub(crate) async fn apply(
         &self,
         input: Input,
         config: &SessionConfig,
     ) -> Result<Effect, Unapplied> {
-        let _place = Place::take(&self.waiting, config.mailbox).ok_or(Unapplied::Full)?;
-        self.apply_own(input).await
+        let place = MailboxPlace::take(&self.waiting, config.mailbox).ok_or(Unapplied::Full)?;
+        self.ask_for(input, Some(place)).await
     }
 
     /// Applies an input of the node's own, however much waits: the node has one at a time, and what it has
     /// to tell must not be lost to a client that sends too much.
     pub(crate) async fn apply_own(&self, input: Input) -> Result<Effect, Unapplied> {
-        match self.ask(|reply| SessionMsg::Apply(input, reply)).await {
+        self.ask_for(input, None).await
+    }
+
+    async fn ask_for(
+        &self,
+        input: Input,
+        place: Option<MailboxPlace>,
+    ) -> Result<Effect, Unapplied> {
+        match self
+            .ask(|reply| SessionMsg::Apply(input, place, reply))
+            .await
+        {
             Some(Reply::Effect(effect)) => Ok(effect),
             Some(Reply::Closed) | None => Err(Unapplied::Closed),
         }
@@ -74,14 +89,11 @@ impl LiveSession {
         self.actor.send(SessionMsg::Note(input));
     }
 
-    /// A request has been answered, or never will be: its id is free again.
-    ///
-    /// The actor learns of it with whatever it is told next, rather than being woken for every call's end.
-    pub(crate) fn ended(&self, request: &RequestId) {
-        if self.shared.ended(request.clone()) {
-            // A session that is gone needs no notes.
-            self.actor.send(SessionMsg::Tidy);
-        }
+    /// Much has ended that the state machine does not know of: it learns of it with whatever it is told next, rather
+    /// than being woken for every call's end.
+    pub(crate) fn tidy(&self) {
+        // A session that is gone needs no notes.
+        self.actor.send(SessionMsg::Tidy);
     }
 
     /// Another node owns the session, or nobody knows: nothing is written here any more.
@@ -94,9 +106,9 @@ impl LiveSession {
         self.streams.is_lost()
     }
 
-    /// Returns when this node loses the session. Cancellation safe.
-    pub(crate) async fn until_lost(&self) {
-        self.streams.until_lost().await;
+    /// Returns when the session ends, or this node loses it. Cancellation safe.
+    pub(crate) async fn until_over(&self) {
+        self.streams.until_over().await;
     }
 
     pub(crate) async fn snapshot(&self) -> Option<Bytes> {
@@ -143,18 +155,18 @@ impl LiveSession {
     }
 }
 
-/// A place in a bounded mailbox.
-struct Place<'a>(&'a AtomicUsize);
+/// A place in a bounded mailbox, for as long as an input lies there: also when nobody waits for it any more.
+pub(crate) struct MailboxPlace(Arc<AtomicUsize>);
 
-impl<'a> Place<'a> {
-    fn take(waiting: &'a AtomicUsize, limit: usize) -> Option<Self> {
-        let place = Self(waiting);
+impl MailboxPlace {
+    fn take(waiting: &Arc<AtomicUsize>, limit: usize) -> Option<Self> {
+        let place = Self(waiting.clone());
         // On refusal `place` is dropped, which takes the count back.
         (waiting.fetch_add(1, Ordering::Relaxed) < limit).then_some(place)
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for MailboxPlace {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

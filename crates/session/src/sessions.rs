@@ -8,6 +8,7 @@ mod listen;
 mod node;
 mod ownership;
 mod repeated;
+mod subscribe;
 mod sweep;
 mod taking_over;
 
@@ -49,6 +50,14 @@ pub struct SessionsStatus {
     pub passive: usize,
     /// Requests in flight.
     pub in_flight: usize,
+    /// Journaled calls that have not ended, here at least.
+    pub journaled: usize,
+    /// Messages that wait in mailboxes.
+    pub waiting: usize,
+    /// Subscriptions to resources, each session's counted.
+    pub subscriptions: usize,
+    /// Places of sessions that are taken: those of the live and the passivated ones, and of those being opened.
+    pub reserved: usize,
     /// Connections that read a stream.
     pub streams: usize,
     /// Streams resumed since the start.

@@ -2,6 +2,7 @@
 //!
 //! No I/O, no clock, no randomness but call ids; every rule that a property test can check is here.
 
+mod admission;
 mod answers;
 mod handshake;
 mod kept;
@@ -24,6 +25,7 @@ use shoal_protocol::{
 use shoal_telemetry::trace::TraceContext;
 use tokio::time::Instant;
 
+pub(crate) use admission::{Admission, Admitted};
 pub(crate) use answers::question_id;
 pub(crate) use handshake::handshake_of;
 pub(crate) use kept::{Change, Kept, KeptLimits, kept};
@@ -41,6 +43,8 @@ pub(crate) struct SessionState {
     /// The client as calls see it; replaced by `initialize`.
     caller: Arc<Caller>,
     calls: HashMap<RequestId, Arc<CallSlot>>,
+    /// The same, for everybody; what has ended is told by it.
+    admitted: Arc<Admitted>,
     /// Which reader of the standalone stream there is, if any.
     listener: Option<u64>,
     /// The list versions that the client was last told of, in passing or by the log: it may not have heard,
@@ -85,6 +89,8 @@ pub(crate) enum Input {
     ListsChanged,
     /// These list versions were announced in the log.
     Announced([u64; 3]),
+    /// The updates of these resources could not be announced.
+    Unannounced(Vec<String>),
     /// A connection reads the standalone stream, as this reader of it.
     Listening(u64),
     /// This reader of the standalone stream is gone.
@@ -136,11 +142,11 @@ pub(crate) enum Effect {
     Running,
 }
 
-/// A request that may run.
+/// A request that may run. One that is dropped has ended.
 #[derive(Debug)]
 pub(crate) struct AdmittedCall {
     /// The client's request.
-    pub(crate) request: RequestId,
+    pub(crate) admission: Admission,
     /// The call, without deadline and durability, which its driver knows.
     pub(crate) call: CallDraft,
     /// Where its control will be found.
@@ -198,6 +204,7 @@ impl SessionState {
             record,
             caller,
             calls: HashMap::new(),
+            admitted: Arc::default(),
             listener: None,
             told,
         }
@@ -205,6 +212,23 @@ impl SessionState {
 
     /// The rules: one input, one effect. `facts` is what the server says of itself now.
     pub(crate) fn apply(&mut self, input: Input, facts: &ServerFacts) -> Effect {
+        self.forget_ended();
+        let effect = self.follow(input, facts);
+        self.admitted.known(self.calls.len());
+        effect
+    }
+
+    /// What has ended since the last input is in flight no more.
+    pub(crate) fn forget_ended(&mut self) {
+        let (calls, kept) = (&mut self.calls, &mut self.record.kept);
+        self.admitted.forget_ended(|ended| {
+            let ended = ended.filter_map(|request| calls.remove(&request));
+            ended.for_each(|slot| kept.forget(slot.call()));
+            calls.len()
+        });
+    }
+
+    fn follow(&mut self, input: Input, facts: &ServerFacts) -> Effect {
         match input {
             Input::Request(request) => {
                 let list = updates::list_of(&request);
@@ -233,6 +257,10 @@ impl SessionState {
                 self.announced(versions);
                 Effect::None
             }
+            Input::Unannounced(resources) => {
+                self.unannounced(resources);
+                Effect::None
+            }
             Input::Listening(reader) => self.listening(reader, facts),
             Input::Left(reader) => {
                 self.left(reader);
@@ -259,9 +287,9 @@ impl SessionState {
         self.calls.is_empty() && self.listener.is_none()
     }
 
-    /// Requests in flight.
-    pub(crate) fn in_flight(&self) -> usize {
-        self.calls.len()
+    /// The requests in flight, for everybody.
+    pub(crate) fn admitted(&self) -> &Arc<Admitted> {
+        &self.admitted
     }
 
     /// The running calls, for the session's end.
@@ -270,10 +298,15 @@ impl SessionState {
     }
 
     /// Takes in a call that an earlier owner began.
-    pub(crate) fn take_over(&mut self, request: RequestId, call: CallId) -> Arc<CallSlot> {
+    pub(crate) fn take_over(
+        &mut self,
+        request: RequestId,
+        call: CallId,
+    ) -> (Admission, Arc<CallSlot>) {
         let slot = Arc::new(CallSlot::new(call));
-        self.calls.insert(request, slot.clone());
-        slot
+        self.calls.insert(request.clone(), slot.clone());
+        self.admitted.known(self.calls.len());
+        (Admission::new(request, &self.admitted), slot)
     }
 
     /// The client as calls see it.

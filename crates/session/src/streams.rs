@@ -376,9 +376,20 @@ impl Streams {
         self.fate.is(Turn::LOST)
     }
 
-    /// Returns when this node stops writing. Cancellation safe.
-    pub(crate) async fn until_lost(&self) {
-        self.fate.until(Turn::LOST).await;
+    /// The session is about to end: who waits for something in it stops.
+    pub(crate) fn begin_end(&self) {
+        self.fate.befall(Turn::ENDING);
+    }
+
+    /// Whether the session has ended or is about to.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.fate.is(Turn::ENDING.or(Turn::ENDED))
+    }
+
+    /// Returns when the session ends, or this node stops writing. Cancellation safe.
+    pub(crate) async fn until_over(&self) {
+        let over = Turn::ENDING.or(Turn::ENDED).or(Turn::LOST);
+        self.fate.until(over).await;
     }
 
     /// Has readers look at what has become of the session and its node. Each has one thing to wait for, its tail.

@@ -102,7 +102,8 @@ async fn an_operator_ends_a_session_with_what_runs_in_it() {
         .unwrap()
         .clone();
     assert!(reason.unwrap().contains("operator"));
-    assert!(read_all(&mut stream).await.events.is_empty());
+    let told = read_all(&mut stream).await.texts;
+    assert!(told.len() == 1 && told[0].contains("50410"), "{told:?}");
     let gone = bench.sessions.deliver(&alice, post(&call(2, "echo"))).await;
     assert_eq!(gone.err(), Some(GatewayError::NotFound));
     assert!(!bench.sessions.end(&alice.session).await, "only once");

@@ -145,10 +145,19 @@ async fn closing_ends_calls_and_streams_for_good() {
     let mut call_stream = bench.stream(&alice, 1, "stream").await;
     let mut standalone = bench.sessions.listen(&alice, None).await.unwrap();
     let tool = bench.script.call("stream").await;
+    tool.progress(1).await;
     bench.sessions.close(&alice).await.unwrap();
     assert!(tool.cancelled.borrow().is_some());
-    read_all(&mut call_stream).await;
-    read_all(&mut standalone).await;
+    let told = read_all(&mut call_stream).await;
+    let [progress, answer] = &told.texts[..] else {
+        panic!("one answer: {told:?}");
+    };
+    assert!(progress.contains(r#""progress":1"#), "{told:?}");
+    assert!(
+        answer.contains(r#""id":1,"#) && answer.contains("50410"),
+        "{told:?}"
+    );
+    assert!(read_all(&mut standalone).await.texts.is_empty());
     assert_eq!(
         bench.sessions.close(&alice).await,
         Err(GatewayError::NotFound)
@@ -157,6 +166,67 @@ async fn closing_ends_calls_and_streams_for_good() {
         bench.sessions.listen(&alice, None).await.err(),
         Some(GatewayError::NotFound)
     );
+}
+
+/// Each call that runs when its session ends is answered once, however it travels and wherever it is.
+#[tokio::test]
+async fn every_call_of_a_session_that_ends_is_answered() {
+    let bench = Bench::new(SessionConfig::default());
+    let alice = bench.open("alice", "2025-03-26").await;
+    let (sessions, to) = (bench.sessions.clone(), alice.clone());
+    // Its answer would be JSON.
+    let quick = tokio::spawn(async move { sessions.deliver(&to, post(&call(1, "quick"))).await });
+    let quick_tool = bench.script.call("quick").await;
+    let batch = format!("[{},{}]", call(2, "stream-2"), call(3, "stream-3"));
+    let Delivered::Stream(mut together) = bench.post(&alice, &batch).await else {
+        panic!("a stream")
+    };
+    for name in ["stream-2", "stream-3"] {
+        bench.script.call(name).await;
+    }
+    let (sessions, to) = (bench.sessions.clone(), alice.clone());
+    let closing = tokio::spawn(async move { sessions.close(&to).await });
+    // As a worker does for a call that is cancelled.
+    within(quick_tool.cancelled.subscribe().changed())
+        .await
+        .unwrap();
+    let cancelled = shoal_ports::CallOutcome::Failed(shoal_ports::CallFailure::Cancelled);
+    let finished = shoal_ports::CallEventKind::Finished(cancelled);
+    quick_tool.send(finished).await;
+    within(closing).await.unwrap().unwrap();
+    let Ok(Delivered::Json(answer)) = within(quick).await.unwrap() else {
+        panic!("JSON")
+    };
+    assert!(String::from_utf8_lossy(&answer).contains("50410"));
+    let told = read_all(&mut together).await;
+    assert_eq!(told.texts.len(), 2, "{told:?}");
+    for id in [r#""id":2,"#, r#""id":3,"#] {
+        let answers = told.texts.iter().filter(|text| text.contains(id));
+        assert_eq!(answers.filter(|text| text.contains("50410")).count(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_client_of_one_stream_is_answered_when_its_session_ends() {
+    let bench = Bench::new(SessionConfig::default());
+    let open = OpenSession {
+        transport: SessionTransport::SingleStream,
+        ..support::initialize("alice", "2024-11-05")
+    };
+    let principal = open.principal.clone();
+    let session = bench.sessions.open(open).await.unwrap().session;
+    let to = SessionRef {
+        session,
+        principal,
+        trace: None,
+    };
+    let mut stream = bench.sessions.listen(&to, None).await.unwrap();
+    bench.post(&to, &call(1, "stream")).await;
+    bench.script.call("stream").await;
+    bench.sessions.close(&to).await.unwrap();
+    let told = read_all(&mut stream).await;
+    assert_eq!(told.texts.len(), 1, "{told:?}");
+    assert!(told.texts[0].contains("50410"), "{told:?}");
 }
 
 #[tokio::test]

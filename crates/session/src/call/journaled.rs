@@ -261,7 +261,10 @@ impl Carrier {
     pub(super) async fn run(&self, mut in_flight: InFlight, tail: &Tail) {
         let mut tried: Vec<WorkerId> = Vec::new();
         let failure = loop {
-            match self.start(&in_flight.call).await {
+            let Some(started) = self.start_in_session(&in_flight, tail).await else {
+                return;
+            };
+            match started {
                 Ok(mut running) => {
                     if let Some(outcome) = running.events.take_ended() {
                         return self.finish(Vec::new(), outcome, 1, &in_flight, tail).await;
@@ -286,6 +289,28 @@ impl Carrier {
             }
         };
         self.finish_failed(failure, &in_flight, tail).await;
+    }
+
+    /// Starts a call; `None` when its session is over before it has started.
+    async fn start_in_session(
+        &self,
+        in_flight: &InFlight,
+        tail: &Tail,
+    ) -> Option<Result<RunningCall, CallFailure>> {
+        let mut starting = pin!(self.start(&in_flight.call));
+        tokio::select! {
+            biased;
+            started = &mut starting => return Some(started),
+            () = in_flight.live.until_over() => {}
+        }
+        self.end_with_session(0, in_flight, tail).await;
+        // Nobody else could tell it to stop; that of a session that is lost is found by the next owner.
+        if let Ok(running) = starting.await
+            && !in_flight.live.is_lost()
+        {
+            running.control.cancel("its session has ended");
+        }
+        None
     }
 
     async fn finish_failed(&self, failure: CallFailure, in_flight: &InFlight, tail: &Tail) {

@@ -78,7 +78,7 @@ impl Carrier {
             return None;
         }
         let input = Input::StateAsked {
-            request: in_flight.request.clone(),
+            request: in_flight.request().clone(),
             asked,
         };
         let (record, change) = match live.apply(input, &self.config).await {

@@ -36,7 +36,9 @@ impl Carrier {
                 Some(event) => Some(event),
                 None => tokio::select! {
                     event = events.next() => event,
-                    () = in_flight.live.until_lost() => return,
+                    () = in_flight.live.until_over() => {
+                        return self.end_with_session(seen, in_flight, tail).await;
+                    }
                 },
             };
             // Events that are due together go into the log together.
@@ -93,7 +95,7 @@ impl Carrier {
                 params,
             } => {
                 let mut asking = in_flight.asking(ask, &method);
-                let request = in_flight.request.clone();
+                let request = in_flight.request().clone();
                 let input = Input::Asked {
                     request,
                     ask,
@@ -160,6 +162,16 @@ impl Carrier {
         }
     }
 
+    /// The session ends, and the call is answered without waiting for it; or this node has lost it, and the call is the next
+    /// owner's.
+    pub(super) async fn end_with_session(&self, seen: u64, in_flight: &InFlight, tail: &Tail) {
+        if !in_flight.live.is_lost() {
+            let outcome = session_ended();
+            self.finish(Vec::new(), outcome, seen, in_flight, tail)
+                .await;
+        }
+    }
+
     /// Appends the answer, with what is due before it, and closes the call's journal entry.
     pub(super) async fn finish(
         &self,
@@ -185,18 +197,26 @@ impl Carrier {
                 code::OVERLOADED,
                 format!("the call has ended, but its result could not be kept: {limit}"),
             );
-            let answer = error_response(&in_flight.request, &error);
+            let answer = error_response(in_flight.request(), &error);
             written = streams.append(tail, vec![answer], Some(end)).await;
         }
         match written {
             Ok(()) | Err(LogError::Store(StoreError::Stale)) => {}
             Err(error) => {
-                tracing::warn!(session = %in_flight.live.id, request = %in_flight.request, %error,
+                tracing::warn!(session = %in_flight.live.id, request = %in_flight.request(), %error,
                     "could not append an answer");
                 streams.abandon(tail);
             }
         }
     }
+}
+
+/// The answer to a call whose session ends.
+pub(super) fn session_ended() -> CallOutcome {
+    CallOutcome::Error(RpcError::new(
+        code::GONE,
+        "the session was ended while the call ran; the call was told to stop",
+    ))
 }
 
 /// The span of writing events down.

@@ -9,12 +9,13 @@ use super::{Carrier, InFlight, start};
 use crate::live::LiveSession;
 use crate::measure;
 use crate::sessions::TakingOver;
-use crate::state::CallSlot;
+use crate::state::{Admission, CallSlot};
 use crate::streams::Tail;
 
 /// A journaled call on its way to a new owner.
 pub(crate) struct TakenOver {
     pub(crate) journaled: JournaledCall,
+    pub(crate) admission: Admission,
     pub(crate) caller: Arc<Caller>,
     pub(crate) slot: Arc<CallSlot>,
 }
@@ -30,6 +31,7 @@ impl Carrier {
     ) {
         let TakenOver {
             journaled,
+            admission,
             caller,
             slot,
         } = taken_over;
@@ -43,13 +45,14 @@ impl Carrier {
                 return;
             }
         };
-        let mut in_flight =
-            InFlight::new(live, entry.request, call, slot, names::SESSION_RESUME_CALL);
+        let mut in_flight = InFlight::new(live, admission, call, slot, names::SESSION_RESUME_CALL);
         in_flight.journaled(&self.running);
         let resuming = self.dispatcher.resume(in_flight.call.clone(), seen);
         let resumed = tokio::select! {
             resumed = resuming => resumed,
-            () = in_flight.live.until_lost() => return,
+            () = in_flight.live.until_over() => {
+                return self.end_with_session(seen, &in_flight, &tail).await;
+            }
         };
         measure::attached(&resumed);
         // This call no longer keeps the take-over waiting.

@@ -13,13 +13,13 @@ use shoal_protocol::{Method, RawJson, Request, RequestId};
 use tokio::sync::watch;
 
 use super::{Bed, Up};
-use crate::actor::{Mind, Reply, SessionMsg, Shared};
+use crate::actor::{Mind, Reply, SessionMsg};
 use crate::record::Record;
 use crate::state::tests::{LIMITS, facts};
-use crate::state::{Effect, Input, SessionState, handshake_of};
+use crate::state::{AdmittedCall, Effect, Input, SessionState, handshake_of};
 
 /// A session that nobody has asked for anything since it was opened.
-fn session(up: &Arc<Up>) -> (Arc<Bed>, Arc<Shared>) {
+fn session(up: &Arc<Up>) -> Arc<Bed> {
     let record = Record::new(Principal::anonymous(), SessionTransport::Streamable);
     let mut state = SessionState::new(SessionId::random(), record, LIMITS);
     let params = r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}"#;
@@ -27,9 +27,8 @@ fn session(up: &Arc<Up>) -> (Arc<Bed>, Arc<Shared>) {
     assert!(handshake_of(&initialize).is_ok());
     state.apply(Input::Request(initialize), &facts());
     let (_, facts) = watch::channel(Arc::new(facts()));
-    let shared = Arc::new(Shared::default());
-    let mind = Mind::new(state, facts, shared.clone());
-    (Bed::new(mind, up.clone()), shared)
+    let mind = Mind::new(state, facts);
+    Bed::new(mind, up.clone())
 }
 
 fn request(id: u64, method: Method, params: Option<RawJson>) -> Request {
@@ -49,22 +48,23 @@ fn ask<T: Send + 'static>(
 }
 
 fn apply(bed: &Arc<Bed>, input: Input) -> OneshotReceiver<Reply> {
-    ask(bed, |reply| SessionMsg::Apply(input, reply)).unwrap()
+    ask(bed, |reply| SessionMsg::Apply(input, None, reply)).unwrap()
 }
 
 /// The client calls a tool.
-async fn call(bed: &Arc<Bed>, id: u64) {
+async fn call(bed: &Arc<Bed>, id: u64) -> Box<AdmittedCall> {
     let params = RawJson::from_static(r#"{"name":"t"}"#);
     let run = Input::Request(request(id, Method::ToolsCall, Some(params)));
-    let run = apply(bed, run).await;
-    assert!(matches!(run, Ok(Reply::Effect(Effect::Run(_)))));
+    match apply(bed, run).await {
+        Ok(Reply::Effect(Effect::Run(admitted))) => admitted,
+        _ => panic!("it is admitted"),
+    }
 }
 
 /// Gets the session its actor: the client asks for something beside a call, which ends then.
-async fn get_up(bed: &Arc<Bed>, shared: &Shared) {
-    call(bed, 9).await;
+async fn get_up(bed: &Arc<Bed>) {
+    let _running = call(bed, 9).await;
     assert!(responds(ping(bed)).await);
-    shared.ended(RequestId::from_number(9));
 }
 
 /// The client pings.
@@ -95,12 +95,12 @@ async fn asleep(up: &Up, bed: &Bed) {
 #[tokio::test]
 async fn only_requests_beside_others_need_an_actor() {
     let up = Arc::default();
-    let (bed, _) = session(&up);
+    let bed = session(&up);
     bed.send(SessionMsg::Note(Input::Listening(1)));
     assert!(passivated(&bed).await.is_none(), "somebody listens");
     assert!(responds(ping(&bed)).await);
     assert!(responds(ping(&bed)).await);
-    call(&bed, 2).await;
+    let _running = call(&bed, 2).await;
     assert!(!bed.is_up());
     assert!(responds(ping(&bed)).await);
     assert!(bed.is_up());
@@ -109,12 +109,12 @@ async fn only_requests_beside_others_need_an_actor() {
 #[tokio::test]
 async fn what_an_actor_knew_is_known_without_it_and_to_the_next() {
     let up = Arc::default();
-    let (bed, shared) = session(&up);
-    get_up(&bed, &shared).await;
+    let bed = session(&up);
+    get_up(&bed).await;
     bed.send(SessionMsg::Note(Input::Listening(1)));
     asleep(&up, &bed).await;
     assert!(passivated(&bed).await.is_none(), "somebody listens");
-    get_up(&bed, &shared).await;
+    get_up(&bed).await;
     assert!(passivated(&bed).await.is_none(), "somebody listens");
     asleep(&up, &bed).await;
     bed.send(SessionMsg::Note(Input::Left(1)));
@@ -125,9 +125,9 @@ async fn what_an_actor_knew_is_known_without_it_and_to_the_next() {
 #[tokio::test]
 async fn an_actor_goes_only_when_a_whole_beat_brought_it_nothing() {
     let up = Arc::default();
-    let (bed, shared) = session(&up);
+    let bed = session(&up);
     // The test's thread is the only one: the actor runs when something is waited for.
-    get_up(&bed, &shared).await;
+    get_up(&bed).await;
     for _ in 0..3 {
         assert!(bed.beat(), "used since the last beat");
         tokio::task::yield_now().await;
@@ -142,14 +142,14 @@ async fn an_actor_goes_only_when_a_whole_beat_brought_it_nothing() {
 #[tokio::test]
 async fn an_actor_stays_while_a_call_runs() {
     let up = Arc::default();
-    let (bed, shared) = session(&up);
-    call(&bed, 2).await;
+    let bed = session(&up);
+    let running = call(&bed, 2).await;
     assert!(responds(ping(&bed)).await);
     for _ in 0..4 {
         up.beat().await;
         assert_eq!((bed.is_up(), up.len()), (true, 1));
     }
-    shared.ended(RequestId::from_number(2));
+    drop(running);
     asleep(&up, &bed).await;
     assert!(passivated(&bed).await.is_some(), "its end is not forgotten");
 }
@@ -157,8 +157,8 @@ async fn an_actor_stays_while_a_call_runs() {
 #[tokio::test]
 async fn what_comes_between_two_requests_to_go_is_handled() {
     let up = Arc::default();
-    let (bed, shared) = session(&up);
-    get_up(&bed, &shared).await;
+    let bed = session(&up);
+    get_up(&bed).await;
     // None of this has reached the actor before the whole of it is sent.
     assert!(bed.beat() && bed.beat());
     let pong = ping(&bed);
@@ -170,7 +170,7 @@ async fn what_comes_between_two_requests_to_go_is_handled() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_lost_or_overtaken_by_falling_asleep() {
     let up = Arc::default();
-    let (bed, shared) = session(&up);
+    let bed = session(&up);
     let tiring = tokio::spawn({
         let up = up.clone();
         async move {
@@ -181,9 +181,9 @@ async fn nothing_is_lost_or_overtaken_by_falling_asleep() {
     });
     for reader in 0..2_000 {
         bed.send(SessionMsg::Note(Input::Listening(reader)));
-        get_up(&bed, &shared).await;
+        get_up(&bed).await;
         bed.send(SessionMsg::Note(Input::Left(reader)));
-        get_up(&bed, &shared).await;
+        get_up(&bed).await;
         assert!(up.len() <= 1);
     }
     tiring.abort();
@@ -194,31 +194,31 @@ async fn nothing_is_lost_or_overtaken_by_falling_asleep() {
 async fn beats_forget_who_needs_none() {
     let up = Arc::default();
     let sessions: Vec<_> = (0..10).map(|_| session(&up)).collect();
-    for (bed, shared) in &sessions {
-        get_up(bed, shared).await;
-        get_up(bed, shared).await;
+    for bed in &sessions {
+        get_up(bed).await;
+        get_up(bed).await;
     }
     assert_eq!(up.len(), 10, "each once");
-    for (bed, _) in &sessions[..4] {
+    for bed in &sessions[..4] {
         bed.stop();
     }
     up.beat().await;
     assert_eq!(up.len(), 6);
-    for (bed, _) in &sessions[4..] {
+    for bed in &sessions[4..] {
         asleep(&up, bed).await;
     }
     up.beat().await;
     assert_eq!(up.len(), 0);
-    let (bed, shared) = &sessions[9];
-    get_up(bed, shared).await;
+    let bed = &sessions[9];
+    get_up(bed).await;
     assert_eq!(up.len(), 1);
 }
 
 #[tokio::test]
 async fn who_was_stopped_does_not_wake() {
     let up = Arc::default();
-    let ((awake, shared), (dozing, _)) = (session(&up), session(&up));
-    get_up(&awake, &shared).await;
+    let (awake, dozing) = (session(&up), session(&up));
+    get_up(&awake).await;
     for bed in [awake, dozing] {
         bed.stop();
         assert!(ask(&bed, SessionMsg::Snapshot).is_none());
@@ -236,8 +236,8 @@ async fn a_panic_ends_the_session_and_not_who_asked() {
         }
     }
     let up = Arc::default();
-    let ((awake, shared), (dozing, _)) = (session(&up), session(&up));
-    get_up(&awake, &shared).await;
+    let (awake, dozing) = (session(&up), session(&up));
+    get_up(&awake).await;
     for bed in [awake, dozing] {
         let (reply, replied) = oneshot();
         let mut replied = Box::pin(replied);

@@ -1,17 +1,19 @@
 //! POST: what a client sends is applied to its session, and the effects are carried out.
 
+mod batch;
+mod changing;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
-use shoal_ports::{CallFailure, Delivered, DeliveryId, GatewayError, Post, SessionRef, StoreError};
-use shoal_protocol::{
-    Body, InvalidMessage, Message, Method, RequestId, RpcError, batch, error_response,
-    error_response_without_id,
-};
+use shoal_ports::{Delivered, DeliveryId, GatewayError, Post, SessionRef};
+use shoal_protocol::{Body, Message, Method};
 use shoal_telemetry::metrics::{ActorKind, metrics};
 use shoal_telemetry::trace::{self, TraceContext, attributes as key, names};
 
 use super::Node;
+use changing::changes;
+
 use crate::live::{LiveSession, Unapplied, log_failed, store_failed};
 use crate::state::{Effect, Input, empty_result};
 
@@ -31,6 +33,9 @@ impl Node {
             return Ok(found);
         }
         match post.body {
+            Body::Single(message) if changes(&message) => {
+                Box::pin(self.deliver_change(to, message, post.delivery)).await
+            }
             Body::Single(message) => {
                 let steers = match &message {
                     Message::Response(_) => true,
@@ -50,7 +55,7 @@ impl Node {
 
     /// Applies a message to its session, which may have to be woken for it.
     async fn apply(
-        &self,
+        self: &Arc<Self>,
         to: &SessionRef,
         message: Message,
     ) -> Result<(Arc<LiveSession>, Effect), GatewayError> {
@@ -68,19 +73,25 @@ impl Node {
             let live = self.find(to).await?;
             match live.apply(input(message.clone()), &self.config).await {
                 Ok(effect) => return Ok((live, effect)),
-                Err(Unapplied::Full) => {
-                    return Err(GatewayError::Overloaded {
-                        reason: "too many messages wait for the session".to_owned(),
-                        retry_after: self.config.retry_after,
-                    });
-                }
+                Err(Unapplied::Full) => return Err(self.mailbox_full()),
                 Err(Unapplied::Closed) => Box::pin(self.forget_dead(&live)).await,
             }
         }
-        Err(GatewayError::Unavailable {
+        Err(self.being_moved())
+    }
+
+    fn mailbox_full(&self) -> GatewayError {
+        GatewayError::Overloaded {
+            reason: "too many messages wait for the session".to_owned(),
+            retry_after: self.config.retry_after,
+        }
+    }
+
+    fn being_moved(&self) -> GatewayError {
+        GatewayError::Unavailable {
             reason: "it is being moved".to_owned(),
             retry_after: self.config.retry_after,
-        })
+        }
     }
 
     /// An actor that is gone without having been put to sleep or ended (it panicked): the session goes on
@@ -176,17 +187,10 @@ impl Node {
                 Ok(Some(response))
             }
             Effect::Subscribe { request, uri } => {
-                let (node, live) = (self.clone(), live.clone());
-                // In a task of its own: half a subscription would be counted for ever.
-                let subscribing = async move { node.subscribe(&live, request, uri).await };
-                let subscribed = tokio::spawn(subscribing).await;
-                subscribed
-                    .map_err(|error| GatewayError::Internal(error.to_string()))?
-                    .map(Some)
+                self.subscribe(live, &request, uri).await.map(Some)
             }
             Effect::Unsubscribe { request, uri } => {
-                self.subscribers.remove(&uri, &live.id);
-                self.carrier.dispatcher.unsubscribe(&uri).await;
+                self.unsubscribe(&live.id, &uri).await;
                 self.save(live).await.map_err(saved)?;
                 Ok(Some(empty_result(&request)))
             }
@@ -210,91 +214,6 @@ impl Node {
             | Effect::Pass(_) => Ok(None),
         }
     }
-
-    async fn subscribe(
-        &self,
-        live: &LiveSession,
-        request: RequestId,
-        uri: String,
-    ) -> Result<Bytes, GatewayError> {
-        self.subscribers.add(&uri, &live.id);
-        match self.carrier.dispatcher.subscribe(&uri).await {
-            Ok(()) => {
-                match self.save(live).await {
-                    Ok(()) => {}
-                    Err(StoreError::Stale) => return Err(GatewayError::Moved { owner: None }),
-                    Err(error) => {
-                        tracing::warn!(session = %live.id, %error, "could not store a subscription");
-                    }
-                }
-                Ok(empty_result(&request))
-            }
-            Err(error) => {
-                self.subscribers.remove(&uri, &live.id);
-                live.note(Input::SubscriptionFailed(uri));
-                Ok(error_response(&request, &error))
-            }
-        }
-    }
-
-    /// A batch (2025-03-26): the answers of its calls share one stream; without calls, one JSON array.
-    async fn deliver_batch(
-        self: &Arc<Self>,
-        to: &SessionRef,
-        members: Vec<Result<Message, InvalidMessage>>,
-        delivery: DeliveryId,
-    ) -> Result<Delivered, GatewayError> {
-        let live = self.find(to).await?;
-        if !live
-            .revision()
-            .is_some_and(shoal_protocol::Revision::allows_batches)
-        {
-            return Err(GatewayError::Rejected(RpcError::invalid_request(
-                "batches are part of protocol version 2025-03-26 only; send one message per request",
-            )));
-        }
-        let (mut answers, mut calls) = (Vec::new(), Vec::new());
-        for member in members {
-            match member {
-                Ok(message) => {
-                    let request = request_id(&message);
-                    match self.apply(to, message).await?.1 {
-                        Effect::Run(admitted) => calls.push(*admitted),
-                        Effect::Overloaded { retry_after } => {
-                            let reason = "the session has too many requests in flight".to_owned();
-                            let error = CallFailure::Overloaded {
-                                reason,
-                                retry_after,
-                            }
-                            .to_rpc();
-                            answers.extend(request.map(|id| error_response(&id, &error)));
-                        }
-                        effect => answers.extend(self.settle(&live, effect).await?),
-                    }
-                }
-                Err(InvalidMessage {
-                    id: Some(id),
-                    error,
-                }) => {
-                    answers.push(error_response(&id, &error));
-                }
-                Err(InvalidMessage { id: None, error }) => {
-                    answers.push(error_response_without_id(&error));
-                }
-            }
-        }
-        match (answers.is_empty(), calls.is_empty()) {
-            (true, true) => Ok(Delivered::Accepted),
-            (false, true) => self.respond(&live, batch(&answers)).await,
-            (_, false) => {
-                let calls = calls.into_iter();
-                let calls = calls.map(|call| self.carrier.prepare(&live, call, to.trace.as_ref()));
-                self.carrier
-                    .carry_journaled(calls.collect(), answers, delivery)
-                    .await
-            }
-        }
-    }
 }
 
 fn input(message: Message) -> Input {
@@ -302,12 +221,5 @@ fn input(message: Message) -> Input {
         Message::Request(request) => Input::Request(request),
         Message::Notification(notification) => Input::Notification(notification),
         Message::Response(response) => Input::Response(response),
-    }
-}
-
-fn request_id(message: &Message) -> Option<RequestId> {
-    match message {
-        Message::Request(request) => Some(request.id.clone()),
-        _ => None,
     }
 }

@@ -36,7 +36,7 @@ impl Sessions {
     }
 
     /// Ends a session for good, as its client could have; `false` when this node does not own it. Running
-    /// calls are told to stop.
+    /// calls are told to stop, and their clients that the session has ended.
     ///
     /// If the future is dropped the session ends all the same.
     pub async fn end(&self, session: &SessionId) -> bool {
@@ -122,7 +122,7 @@ impl Node {
         Some(detail)
     }
 
-    async fn end_for_operator(&self, session: &SessionId) -> bool {
+    async fn end_for_operator(self: &Arc<Self>, session: &SessionId) -> bool {
         let principal = match self.live(session) {
             Some(live) => Some(live.principal.clone()),
             None => self.passive.get(session).map(|it| it.principal.clone()),

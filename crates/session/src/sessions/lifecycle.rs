@@ -2,25 +2,33 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use shoal_ports::{
     Epoch, GatewayError, NewSession, OpenSession, Opened, SessionId, SessionRef, StoreError,
 };
-use shoal_protocol::RpcError;
+use shoal_protocol::{RpcError, StreamId};
 use shoal_telemetry::metrics::{ClaimReason, EndReason, metrics};
+use tokio::time::{Instant, sleep};
 
 use super::Node;
 use super::node::Passive;
-use crate::actor::{Mind, Shared};
+use crate::actor::Mind;
 use crate::clock::unix_millis;
 use crate::doze::Bed;
+use crate::here::in_task;
 use crate::live::{LiveSession, store_failed};
 use crate::measure;
 use crate::record::Record;
 use crate::state::{Effect, Input, SessionState, handshake_of};
-use crate::streams::Streams;
+use crate::streams::{Streams, Tail};
+
+/// How long the end of a session waits for the answers to its calls to be written and read.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
+/// How often it looks.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 impl Node {
     pub(crate) async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
@@ -30,13 +38,10 @@ impl Node {
         if let Some(initialize) = &open.initialize {
             handshake_of(initialize).map_err(GatewayError::Rejected)?;
         }
-        self.reserve(&open.principal)?;
-        let principal = open.principal.clone();
-        let opened = self.open_reserved(open).await;
-        if opened.is_err() {
-            self.unreserve(&principal);
-        }
-        opened
+        let reserved = self.reserve(&open.principal)?;
+        let opened = self.open_reserved(open).await?;
+        reserved.keep();
+        Ok(opened)
     }
 
     async fn open_reserved(&self, open: OpenSession) -> Result<Opened, GatewayError> {
@@ -85,10 +90,10 @@ impl Node {
         state: SessionState,
         epoch: Epoch,
     ) -> Arc<LiveSession> {
-        let shared = Arc::new(Shared::default());
         let (principal, transport) = (state.principal().clone(), state.transport());
         let opened_at = state.record().opened_at;
-        let mind = Mind::new(state, self.carrier.dispatcher.facts(), shared.clone());
+        let mind = Mind::new(state, self.carrier.dispatcher.facts());
+        let shared = mind.shared().clone();
         let streams = Arc::new(Streams::new(
             id.clone(),
             epoch,
@@ -106,9 +111,10 @@ impl Node {
             streams,
             shared,
             actor: Bed::new(mind, self.up.clone()),
-            waiting: AtomicUsize::new(0),
+            waiting: Arc::default(),
             last_used: AtomicU64::new(self.now()),
             last_saved: AtomicU64::new(self.now()),
+            changing: Arc::default(),
             saving: tokio::sync::Mutex::new(()),
         });
         self.insert_live(live.clone());
@@ -153,6 +159,10 @@ impl Node {
     /// Lets go of an idle session; its record stays in the store, and the node its owner.
     pub(super) async fn passivate(&self, live: &Arc<LiveSession>) -> bool {
         let _alone = self.wake_lock(&live.id).lock().await;
+        // Somebody who changes it is something that goes on.
+        let Ok(_turn) = live.changing.try_lock() else {
+            return false;
+        };
         let Some(record) = live.passivate().await else {
             return false;
         };
@@ -200,23 +210,32 @@ impl Node {
         true
     }
 
-    pub(crate) async fn close(&self, to: &SessionRef) -> Result<(), GatewayError> {
+    pub(crate) async fn close(self: &Arc<Self>, to: &SessionRef) -> Result<(), GatewayError> {
         let live = self.find(to).await?;
-        let _alone = self.wake_lock(&live.id).lock().await;
-        if self.live(&live.id).is_none() {
-            return Err(GatewayError::NotFound);
-        }
-        let told = "the session was ended by its client";
-        self.end(&live, EndReason::Deleted, told).await;
-        Ok(())
+        let alone = self.wake_lock(&live.id).clone().lock_owned().await;
+        let node = self.clone();
+        // A session that is half ended would take no messages, and its calls would run on.
+        in_task(async move {
+            let _alone = alone;
+            if node.live(&live.id).is_none() {
+                return Err(GatewayError::NotFound);
+            }
+            let told = "the session was ended by its client";
+            node.end(&live, EndReason::Deleted, told).await;
+            Ok(())
+        })
+        .await
     }
 
     /// Ends a live session for good; its calls are told why.
     pub(super) async fn end(&self, live: &Arc<LiveSession>, why: EndReason, told: &str) {
-        let subscriptions = self.subscriptions(live).await;
+        let written = live.streams.open();
+        // Before the calls are told: their answers say that the session has ended.
+        live.streams.begin_end();
         for slot in live.end().await {
             slot.cancel(told);
         }
+        answered(live, &written).await;
         live.streams.end();
         self.remove_live(live);
         measure::ended(&live.about(), why);
@@ -229,25 +248,19 @@ impl Node {
         if let Err(error) = removed {
             tracing::warn!(session = %live.id, %error, "could not remove a session's record");
         }
-        live.actor.stop();
         self.unreserve(&live.principal);
-        self.unsubscribe_all(&live.id, subscriptions).await;
+        self.unsubscribe_all(live).await;
+        live.actor.stop();
         self.carrier.dispatcher.end_session(&live.id).await;
     }
+}
 
-    /// Takes back the subscriptions of a session that is no longer this node's.
-    pub(super) async fn unsubscribe_all(&self, session: &SessionId, uris: BTreeSet<String>) {
-        for uri in uris {
-            self.subscribers.remove(&uri, session);
-            self.carrier.dispatcher.unsubscribe(&uri).await;
-        }
-    }
-
-    pub(super) async fn subscriptions(&self, live: &LiveSession) -> BTreeSet<String> {
-        let record = live.snapshot().await;
-        record
-            .and_then(|record| Record::from_bytes(&record).ok())
-            .map(|record| record.subscriptions)
-            .unwrap_or_default()
+/// Waits until the calls of a session that ends have been answered, and whoever reads their streams has the answers; not for
+/// long.
+async fn answered(live: &LiveSession, written: &[Arc<Tail>]) {
+    let until = Instant::now() + ANSWERED_WITHIN;
+    let read = |tail: &Arc<Tail>| tail.stream() != StreamId::STANDALONE && tail.is_read();
+    while (live.shared.held() > 0 || written.iter().any(read)) && Instant::now() < until {
+        sleep(LOOK_EVERY).await;
     }
 }

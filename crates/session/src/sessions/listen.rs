@@ -90,7 +90,10 @@ impl Node {
             live: live.clone(),
             reader,
         };
-        self.tell(live, Input::Listening(reader)).await;
+        // In a task of its own: what the session has to tell is taken from it, and belongs into the log.
+        let (node, told) = (self.clone(), live.clone());
+        let telling = async move { node.tell(&told, Input::Listening(reader)).await };
+        let _ = tokio::spawn(telling).await;
         attachment.start(listener)
     }
 }

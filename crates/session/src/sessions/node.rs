@@ -42,7 +42,7 @@ pub(crate) struct Node {
     live: DashMap<SessionId, Arc<LiveSession>>,
     held: AtomicUsize,
     held_by: DashMap<Principal, usize>,
-    wake_locks: Vec<tokio::sync::Mutex<()>>,
+    wake_locks: Vec<Arc<tokio::sync::Mutex<()>>>,
     started: Instant,
 }
 
@@ -78,6 +78,32 @@ pub(crate) struct About {
     pub(crate) opened_at: Option<u64>,
 }
 
+/// The place of a session that is being opened or taken over: given back when this is dropped, unless there is one then.
+pub(crate) struct Reserved<'a> {
+    node: &'a Node,
+    principal: Option<Principal>,
+}
+
+impl<'a> Reserved<'a> {
+    fn of(node: &'a Node, principal: &Principal) -> Self {
+        let principal = Some(principal.clone());
+        Self { node, principal }
+    }
+
+    /// The session is there, and the place its own until it is [counted out](Node::unreserve).
+    pub(crate) fn keep(mut self) {
+        self.principal = None;
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        if let Some(principal) = &self.principal {
+            self.node.unreserve(principal);
+        }
+    }
+}
+
 impl Node {
     pub(crate) fn new(
         config: SessionConfig,
@@ -105,9 +131,7 @@ impl Node {
             live: DashMap::new(),
             held: AtomicUsize::new(0),
             held_by: DashMap::new(),
-            wake_locks: (0..WAKE_LOCKS)
-                .map(|_| tokio::sync::Mutex::new(()))
-                .collect(),
+            wake_locks: (0..WAKE_LOCKS).map(|_| Arc::default()).collect(),
             started: Instant::now(),
         }
     }
@@ -192,7 +216,7 @@ impl Node {
         live.is_lost().then_some(live)
     }
 
-    pub(crate) fn wake_lock(&self, session: &SessionId) -> &tokio::sync::Mutex<()> {
+    pub(crate) fn wake_lock(&self, session: &SessionId) -> &Arc<tokio::sync::Mutex<()>> {
         let hash = session.as_str().bytes().fold(0usize, |hash, byte| {
             hash.wrapping_mul(31).wrapping_add(usize::from(byte))
         });
@@ -200,7 +224,7 @@ impl Node {
     }
 
     /// Counts a new session in, unless a cap is reached.
-    pub(crate) fn reserve(&self, principal: &Principal) -> Result<(), GatewayError> {
+    pub(crate) fn reserve(&self, principal: &Principal) -> Result<Reserved<'_>, GatewayError> {
         let retry_after = self.config.retry_after;
         let limit = self.config.sessions_per_node;
         if self.held.fetch_add(1, Ordering::Relaxed) >= limit {
@@ -215,11 +239,15 @@ impl Node {
             return Err(GatewayError::TooManySessionsOfPrincipal { limit, retry_after });
         }
         *held += 1;
-        Ok(())
+        drop(held);
+        Ok(Reserved::of(self, principal))
     }
 
     /// Counts a session in that comes from another node: it has been let in there.
-    pub(crate) fn reserve_taken_over(&self, principal: &Principal) -> Result<(), GatewayError> {
+    pub(crate) fn reserve_taken_over(
+        &self,
+        principal: &Principal,
+    ) -> Result<Reserved<'_>, GatewayError> {
         let retry_after = self.config.retry_after;
         let limit = self.config.sessions_per_node;
         if self.held.fetch_add(1, Ordering::Relaxed) >= limit {
@@ -227,7 +255,7 @@ impl Node {
             return Err(GatewayError::TooManySessions { limit, retry_after });
         }
         *self.held_by.entry(principal.clone()).or_default() += 1;
-        Ok(())
+        Ok(Reserved::of(self, principal))
     }
 
     /// Counts a session out.
@@ -245,6 +273,10 @@ impl Node {
             live: self.live.len(),
             passive: self.passive.len(),
             in_flight: self.live.iter().map(|live| live.shared.in_flight()).sum(),
+            journaled: load(&self.carrier.running),
+            waiting: self.waiting(),
+            subscriptions: self.subscribers.count(),
+            reserved: load(&self.held),
             streams: load(&self.counters.open),
             resumed: load(&self.counters.resumed),
             history_gone: load(&self.counters.gone),
@@ -270,6 +302,7 @@ impl Node {
             lists,
             versions,
             resources,
+            updated,
         } = news;
         let appended = match live.streams.standalone().await {
             Ok(tail) => {
@@ -283,14 +316,18 @@ impl Node {
             Ok(()) => {}
             Err(error) => {
                 tracing::warn!(session = %live.id, %error, "could not announce a change");
-                // The client hears of the lists at least now; that they are not in the log is remembered.
+                // The client hears of the lists at least now; what is not in the log is remembered.
+                live.note(Input::Unannounced(updated));
                 live.streams.pass(lists);
             }
         }
     }
 
     /// Finds a session, waking it if need be. One in other hands does not exist.
-    pub(crate) async fn find(&self, to: &SessionRef) -> Result<Arc<LiveSession>, GatewayError> {
+    pub(crate) async fn find(
+        self: &Arc<Self>,
+        to: &SessionRef,
+    ) -> Result<Arc<LiveSession>, GatewayError> {
         let live = match self.live(&to.session) {
             Some(live) => live,
             None => Box::pin(self.wake(to)).await?,

@@ -1,6 +1,5 @@
 //! Sessions that come from other nodes, and go to them.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -13,6 +12,7 @@ use tokio::time::Instant;
 
 use super::{About, HandedOver, Node, TakingOver};
 use crate::call::{TakenOver, brought_by};
+use crate::here::in_task;
 use crate::live::{LiveSession, log_failed, store_failed};
 use crate::measure;
 use crate::record::Record;
@@ -29,11 +29,27 @@ impl Node {
     ///
     /// # Errors
     /// `Moved` when another node owns it, or this one takes none.
-    pub(super) async fn wake(&self, to: &SessionRef) -> Result<Arc<LiveSession>, GatewayError> {
-        let _alone = self.wake_lock(&to.session).lock().await;
+    pub(super) async fn wake(
+        self: &Arc<Self>,
+        to: &SessionRef,
+    ) -> Result<Arc<LiveSession>, GatewayError> {
+        let alone = self.wake_lock(&to.session).clone().lock_owned().await;
         if let Some(live) = self.live(&to.session) {
             return Ok(live);
         }
+        let (node, to) = (self.clone(), to.clone());
+        // What was claimed must go on here, also where whoever asked for it goes away.
+        in_task(async move {
+            let _alone = alone;
+            node.wake_alone(&to).await
+        })
+        .await
+    }
+
+    async fn wake_alone(
+        self: &Arc<Self>,
+        to: &SessionRef,
+    ) -> Result<Arc<LiveSession>, GatewayError> {
         if let Some(lost) = self.lost(&to.session) {
             self.clear_lost(&lost).await;
         }
@@ -104,7 +120,10 @@ impl Node {
     }
 
     /// Makes this node the owner of a session that another one held, with the calls that run in it.
-    async fn take_over(&self, to: &SessionRef) -> Result<Arc<LiveSession>, GatewayError> {
+    async fn take_over(
+        self: &Arc<Self>,
+        to: &SessionRef,
+    ) -> Result<Arc<LiveSession>, GatewayError> {
         let directory = &self.carrier.store.directory;
         let placed = directory.lookup(&to.session).await;
         let placed = placed.map_err(|error| store_failed(&error, &self.config))?;
@@ -118,9 +137,11 @@ impl Node {
         }
         let mut taking_over = TakingOver::begin(to);
         let failed = |error: &GatewayError| taking_over.failed(error);
-        self.reserve_taken_over(&to.principal).inspect_err(failed)?;
+        let reserved = self.reserve_taken_over(&to.principal);
+        let reserved = reserved.inspect_err(failed)?;
         match self.claim_and_enter(to, &mut taking_over).await {
             Ok((live, calls)) => {
+                reserved.keep();
                 self.moves.taken_over.fetch_add(1, Ordering::Relaxed);
                 tracing::debug!(session = %live.id, epoch = live.epoch.0, "took a session over");
                 self.resume_all(&live, calls, taking_over);
@@ -128,14 +149,13 @@ impl Node {
             }
             Err(error) => {
                 taking_over.failed(&error);
-                self.unreserve(&to.principal);
                 Err(error)
             }
         }
     }
 
     async fn claim_and_enter(
-        &self,
+        self: &Arc<Self>,
         to: &SessionRef,
         taking_over: &mut TakingOver,
     ) -> Result<(Arc<LiveSession>, Calls), GatewayError> {
@@ -182,24 +202,6 @@ impl Node {
         claim.map_err(|error| store_failed(&error, &self.config))
     }
 
-    /// Subscribes at the backends for a session that came from another node.
-    fn subscribe_again(&self, live: &Arc<LiveSession>, subscriptions: BTreeSet<String>) {
-        if subscriptions.is_empty() {
-            return;
-        }
-        for uri in &subscriptions {
-            self.subscribers.add(uri, &live.id);
-        }
-        let (dispatcher, session) = (self.carrier.dispatcher.clone(), live.id.clone());
-        tokio::spawn(async move {
-            for uri in subscriptions {
-                if let Err(error) = dispatcher.subscribe(&uri).await {
-                    tracing::warn!(%session, %uri, %error, "could not renew a subscription");
-                }
-            }
-        });
-    }
-
     /// Removes what is left of a session that another node owns now.
     async fn clear_lost(&self, live: &Arc<LiveSession>) {
         if !self.remove_live(live) {
@@ -207,11 +209,10 @@ impl Node {
         }
         self.moves.lost.fetch_add(1, Ordering::Relaxed);
         measure::ended(&live.about(), EndReason::Lost);
-        let subscriptions = self.subscriptions(live).await;
         live.end().await;
-        live.actor.stop();
         self.unreserve(&live.principal);
-        self.unsubscribe_all(&live.id, subscriptions).await;
+        self.unsubscribe_all(live).await;
+        live.actor.stop();
     }
 
     /// Drops what is left of a sleeping session that another node owns now, or nobody.
@@ -224,7 +225,7 @@ impl Node {
     async fn drop_passive(&self, session: &SessionId) -> Option<About> {
         let (_, passive) = self.passive.remove(session)?;
         self.unreserve(&passive.principal);
-        self.unsubscribe_all(session, passive.subscriptions).await;
+        self.unsubscribe_from(session, passive.subscriptions).await;
         Some(passive.about)
     }
 
@@ -264,14 +265,16 @@ impl Node {
         }
         // First the calls stop appending; what they send from now on waits at their workers.
         live.streams.stop_writing();
+        // What is half changed is changed whole, or taken back.
+        let changing = live.changing.lock().await;
         // What a call is having kept goes into the record; the rest is asked of the next owner.
         let _turn = live.saving.lock().await;
         live.end().await;
+        drop(changing);
         let Some(record) = live.snapshot().await else {
             metrics().sessions.handed_over(HandOverOutcome::Failed);
             return false;
         };
-        let subscriptions = self.subscriptions(live).await;
         let released = match self.release(live, record).await {
             true => HandOverOutcome::Released,
             false => HandOverOutcome::Failed,
@@ -280,9 +283,9 @@ impl Node {
         // Only now may readers look for the next owner.
         live.lose();
         self.remove_live(live);
-        live.actor.stop();
         self.unreserve(&live.principal);
-        self.unsubscribe_all(&live.id, subscriptions).await;
+        self.unsubscribe_all(live).await;
+        live.actor.stop();
         self.moves.handed_over.fetch_add(1, Ordering::Relaxed);
         true
     }
@@ -326,10 +329,15 @@ type Calls = Vec<(EventId, Vec<TakenOver>)>;
 
 /// Enters running calls into the state.
 fn enter(state: &mut SessionState, running: Vec<RunningStream>) -> Calls {
-    let enter_one = |state: &mut SessionState, journaled: shoal_ports::JournaledCall| TakenOver {
-        slot: state.take_over(journaled.entry.request.clone(), journaled.entry.call),
-        caller: state.caller().clone(),
-        journaled,
+    let enter_one = |state: &mut SessionState, journaled: shoal_ports::JournaledCall| {
+        let entry = &journaled.entry;
+        let (admission, slot) = state.take_over(entry.request.clone(), entry.call);
+        TakenOver {
+            caller: state.caller().clone(),
+            journaled,
+            admission,
+            slot,
+        }
     };
     running
         .into_iter()

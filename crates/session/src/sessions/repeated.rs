@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use shoal_ports::{CallFailure, Delivered, Durability, GatewayError, Post, SessionRef};
-use shoal_protocol::{Body, Message, RequestId, error_response};
+use shoal_protocol::{Body, Message, RequestId, batch, error_response};
 use tokio::time::{Instant, sleep};
 
 use super::Node;
@@ -48,12 +49,29 @@ impl Node {
                 return Ok(Some(Delivered::Accepted));
             }
             if Instant::now() >= until {
-                return Err(GatewayError::Unavailable {
-                    reason: "the request has been delivered before and still runs".to_owned(),
-                    retry_after: self.config.retry_after,
-                });
+                return Ok(Some(Delivered::Json(self.took_too_long(&post.body))));
             }
             sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// The answer to requests whose first delivery still goes on when no call may take longer: whoever asks again is told
+    /// for good.
+    fn took_too_long(&self, body: &Body) -> Bytes {
+        let failure = match self.must_not_repeat(body) {
+            true => CallFailure::OutcomeUnknown {
+                reason: "the request has been delivered before and still runs".to_owned(),
+            },
+            false => CallFailure::DeadlineExceeded {
+                limit: self.config.call_timeout,
+            },
+        };
+        let error = failure.to_rpc();
+        let requests = requests_of(body);
+        let answers = requests.iter().map(|id| error_response(id, &error));
+        match body {
+            Body::Single(_) => answers.last().unwrap_or_default(),
+            Body::Batch(_) => batch(&Vec::from_iter(answers)),
         }
     }
 

@@ -24,7 +24,7 @@ pub(super) async fn sweep(node: Arc<Node>, stop: CancellationToken) {
 }
 
 impl Node {
-    async fn sweep(&self) {
+    async fn sweep(self: &Arc<Self>) {
         self.clear_all_lost().await;
         let now = self.now();
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
@@ -63,7 +63,7 @@ impl Node {
         }
     }
 
-    async fn expire(&self, session: &SessionRef) {
+    async fn expire(self: &Arc<Self>, session: &SessionRef) {
         match self.wake(session).await {
             Ok(live) => {
                 let told = "the session was idle for too long";

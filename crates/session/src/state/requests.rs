@@ -8,7 +8,7 @@ use shoal_protocol::{
     error_response, response,
 };
 
-use super::{AdmittedCall, CallDraft, CallSlot, Effect, SessionState};
+use super::{Admission, AdmittedCall, CallDraft, CallSlot, Effect, SessionState};
 
 impl SessionState {
     pub(super) fn request(&mut self, request: Request, facts: &ServerFacts) -> Effect {
@@ -57,6 +57,7 @@ impl SessionState {
         let id = CallId::generate();
         let slot = Arc::new(CallSlot::new(id));
         self.calls.insert(request.id.clone(), slot.clone());
+        let admission = Admission::new(request.id, &self.admitted);
         let call = CallDraft {
             id,
             method: request.method,
@@ -65,7 +66,7 @@ impl SessionState {
             log: LogFilter::AtLeast(self.record.log_level),
         };
         Effect::Run(Box::new(AdmittedCall {
-            request: request.id,
+            admission,
             call,
             slot,
         }))
@@ -165,13 +166,6 @@ impl SessionState {
             // The rest changes nothing here: `initialized` only says what the client may do next, and
             // roots are asked for anew by whoever needs them.
             _ => Effect::None,
-        }
-    }
-
-    /// A request has its answer, or will never have one.
-    pub(crate) fn ended(&mut self, request: &RequestId) {
-        if let Some(slot) = self.calls.remove(request) {
-            self.record.kept.forget(slot.call());
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The rules, one by one, and a property test of the promises that the state machine keeps.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -9,7 +9,7 @@ use shoal_protocol::{
     LogLevel, Message, Method, Notification, Outcome, RawJson, Request, RequestId, Response,
 };
 
-use super::{Effect, Input, KeptLimits, Limits, SessionState};
+use super::{Admission, Effect, Input, KeptLimits, Limits, SessionState};
 use crate::record::Record;
 
 pub(crate) const LIMITS: Limits = Limits {
@@ -108,9 +108,10 @@ fn nothing_but_ping_works_before_initialize() {
 fn a_duplicate_id_in_flight_is_refused_and_free_again_after_the_answer() {
     let mut session = ready();
     let call = || request(7, Method::ToolsCall, "{}");
-    assert!(matches!(session.apply(call(), &facts()), Effect::Run(_)));
+    let running = session.apply(call(), &facts());
+    assert!(matches!(running, Effect::Run(_)));
     assert_eq!(error_of(&session.apply(call(), &facts())), -32600);
-    session.ended(&RequestId::from_number(7));
+    drop(running);
     assert!(matches!(session.apply(call(), &facts()), Effect::Run(_)));
 }
 
@@ -227,7 +228,8 @@ fn a_record_survives_storage() {
 /// What a client, its calls and the server may do, in any order.
 #[derive(Clone, Debug)]
 enum Step {
-    Request(u64, u8),
+    /// An id and a method, and whether anybody waits for what follows.
+    Request(u64, u8, bool),
     End(u64),
     Ask(u64),
     Answer(u64),
@@ -239,7 +241,11 @@ enum Step {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
-        (0..6u64, 0..9u8).prop_map(|(id, method)| Step::Request(id, method)),
+        (0..6u64, 0..9u8, 0..4u8).prop_map(|(id, method, waited)| Step::Request(
+            id,
+            method,
+            waited > 0
+        )),
         (0..6u64).prop_map(Step::End),
         (0..6u64).prop_map(Step::Ask),
         (0..12u64).prop_map(Step::Answer),
@@ -286,7 +292,8 @@ fn promises_hold_whatever_happens() {
 
 fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
     let mut session = ready();
-    let mut in_flight: HashSet<u64> = HashSet::new();
+    // Who was admitted, with whoever runs it.
+    let mut in_flight: HashMap<u64, Admission> = HashMap::new();
     // Names of requests to the client: which call asked, what the call named it, whether the call runs.
     let mut asked: Vec<(RequestId, u64, u64, bool)> = Vec::new();
     // What the client knows for good, and what it was told on its connection.
@@ -294,7 +301,7 @@ fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
     let (mut reader, mut listening) = (0, false);
     for step in steps {
         match step {
-            Step::Request(id, method) => {
+            Step::Request(id, method, waited) => {
                 let method = METHODS
                     .get(usize::from(method))
                     .cloned()
@@ -306,10 +313,14 @@ fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
                 };
                 let lists_tools = method == Method::ToolsList;
                 match session.apply(request(id, method, uri), &facts_at([current; 3])) {
-                    Effect::Run(_) => {
-                        prop_assert!(in_flight.insert(id), "admitted twice");
+                    Effect::Run(call) => {
+                        prop_assert!(!in_flight.contains_key(&id), "admitted twice");
                         if lists_tools {
                             known[0] = current;
+                        }
+                        // What nobody waited for has ended.
+                        if waited {
+                            in_flight.insert(id, call.admission);
                         }
                     }
                     Effect::Respond(_)
@@ -321,7 +332,6 @@ fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
                 }
             }
             Step::End(id) => {
-                session.ended(&RequestId::from_number(id));
                 in_flight.remove(&id);
                 for (_, call, _, runs) in &mut asked {
                     *runs &= *call != id;
@@ -337,7 +347,7 @@ fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
                 };
                 match session.apply(input, &facts()) {
                     Effect::Ask(text) => {
-                        prop_assert!(in_flight.contains(&id));
+                        prop_assert!(in_flight.contains_key(&id));
                         let Message::Request(sent) = Message::parse(&text).unwrap() else {
                             return Err(TestCaseError::fail("not a request"));
                         };
@@ -345,7 +355,7 @@ fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
                         prop_assert!(!used, "an id used twice");
                         asked.push((sent.id, id, ask, true));
                     }
-                    Effect::AskRefused => prop_assert!(!in_flight.contains(&id)),
+                    Effect::AskRefused => prop_assert!(!in_flight.contains_key(&id)),
                     other => prop_assert!(false, "{other:?}"),
                 }
             }
@@ -371,7 +381,7 @@ fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
                 let effect = session.apply(Input::Notification(input), &facts());
                 prop_assert_eq!(
                     matches!(effect, Effect::Cancel { .. }),
-                    in_flight.contains(&id)
+                    in_flight.contains_key(&id)
                 );
             }
             Step::Update(resource) => {
@@ -417,8 +427,9 @@ fn check(steps: Vec<Step>) -> Result<(), TestCaseError> {
                 listening = false;
             }
         }
-        prop_assert_eq!(session.in_flight(), in_flight.len());
-        prop_assert!(session.in_flight() <= LIMITS.calls);
+        prop_assert_eq!(session.admitted().count(), in_flight.len());
+        prop_assert_eq!(session.admitted().held(), in_flight.len());
+        prop_assert!(in_flight.len() <= LIMITS.calls);
         prop_assert!(session.record().subscriptions.len() <= LIMITS.subscriptions);
     }
     Ok(())

@@ -28,6 +28,8 @@ pub(crate) struct News {
     pub(crate) versions: [u64; 3],
     /// Subscribed resources that changed.
     pub(crate) resources: Vec<Bytes>,
+    /// Their URIs.
+    pub(crate) updated: Vec<String>,
 }
 
 impl SessionState {
@@ -39,6 +41,7 @@ impl SessionState {
             let update = notification(Method::ResourceUpdated.as_str(), Some(params));
             return Effect::Announce(News {
                 resources: vec![update],
+                updated: vec![uri],
                 ..News::default()
             });
         }
@@ -68,17 +71,18 @@ impl SessionState {
             return Effect::None;
         }
         self.told = facts.versions;
-        let updated = std::mem::take(&mut self.record.updated);
+        let updated = Vec::from_iter(std::mem::take(&mut self.record.updated));
         let news = News {
             lists: changed(self.record.announced, facts.versions),
             versions: facts.versions,
             resources: updated
-                .into_iter()
+                .iter()
                 .map(|uri| {
                     let params = RawJson::of(&serde_json::json!({ "uri": uri }));
                     notification(Method::ResourceUpdated.as_str(), Some(&params))
                 })
                 .collect(),
+            updated,
         };
         if news.lists.is_empty() && news.resources.is_empty() {
             Effect::None
@@ -97,6 +101,15 @@ impl SessionState {
     /// The client has been told of these versions by events of the log.
     pub(super) fn announced(&mut self, versions: [u64; 3]) {
         self.record.announced = versions;
+    }
+
+    /// The client has not been told that these resources changed: it is when it listens again.
+    pub(super) fn unannounced(&mut self, resources: Vec<String>) {
+        let subscriptions = &self.record.subscriptions;
+        let wanted = resources
+            .into_iter()
+            .filter(|uri| subscriptions.contains(uri));
+        self.record.updated.extend(wanted);
     }
 
     /// The client is about to get this list as it is now, or to learn that it does not.

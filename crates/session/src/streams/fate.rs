@@ -23,6 +23,8 @@ impl Turn {
     pub(super) const LOST: Self = Self(2);
     /// Readers shall go on elsewhere.
     pub(super) const MOVED: Self = Self(4);
+    /// The session is about to end: its calls are answered, and then it has.
+    pub(super) const ENDING: Self = Self(8);
 
     pub(super) const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)

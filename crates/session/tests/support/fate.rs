@@ -1,4 +1,4 @@
-//! A directory whose saves fail as the test says.
+//! A directory whose saves fail as the test says, and that takes a turn for each step, as one over a network.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use shoal_ports::{Claim, Directory, Epoch, NewSession, NodeId, Placement, SessionId, StoreError};
+use tokio::task::yield_now;
 
 /// What becomes of a save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,14 +38,17 @@ impl Directory for Fated {
     }
 
     async fn create(&self, new: NewSession) -> Result<Epoch, StoreError> {
+        yield_now().await;
         self.inner.create(new).await
     }
 
     async fn lookup(&self, session: &SessionId) -> Result<Option<Placement>, StoreError> {
+        yield_now().await;
         self.inner.lookup(session).await
     }
 
     async fn claim(&self, session: &SessionId, node: &NodeId) -> Result<Claim, StoreError> {
+        yield_now().await;
         self.inner.claim(session, node).await
     }
 
@@ -71,6 +75,7 @@ impl Directory for Fated {
                 Fate::Full => return Err(StoreError::Full("the test says so")),
             }
         }
+        yield_now().await;
         self.inner.save(session, epoch, record, idle).await
     }
 
@@ -85,6 +90,7 @@ impl Directory for Fated {
     }
 
     async fn remove(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
+        yield_now().await;
         self.inner.remove(session, epoch).await
     }
 

@@ -36,6 +36,10 @@ pub struct Script {
     arrived: watch::Sender<usize>,
     /// Calls that were started and not answered at once.
     pub started: std::sync::atomic::AtomicUsize,
+    /// How often each tool was started.
+    pub starts: DashMap<String, usize>,
+    /// How often each resource is subscribed to at the backend.
+    pub subscribed: DashMap<String, i64>,
 }
 
 /// A call in the hands of a test.
@@ -114,6 +118,11 @@ impl Driven {
         self.events.lock().take();
     }
 
+    /// Whether it has not ended, and somebody may read what it sends.
+    pub fn runs(&self) -> bool {
+        self.events.lock().is_some()
+    }
+
     pub fn break_off(&self) {
         self.events.lock().take();
     }
@@ -146,6 +155,8 @@ impl Script {
             calls: DashMap::new(),
             arrived: watch::Sender::new(0),
             started: 0.into(),
+            starts: DashMap::new(),
+            subscribed: DashMap::new(),
         })
     }
 
@@ -216,6 +227,7 @@ impl Dispatcher for Script {
             answers: parking_lot::Mutex::default(),
             cancelled: watch::Sender::new(None),
         });
+        *self.starts.entry(name.clone()).or_default() += 1;
         let running = driven.attach(0).await;
         if name == "echo" {
             driven.finish(r#"{"content":[],"n":1.0}"#).await;
@@ -249,14 +261,21 @@ impl Dispatcher for Script {
     }
 
     async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
+        // As a backend that is asked over a link.
+        tokio::task::yield_now().await;
         if uri.starts_with("bad") {
-            Err(RpcError::invalid_params("no such resource"))
-        } else {
-            Ok(())
+            return Err(RpcError::invalid_params("no such resource"));
         }
+        *self.subscribed.entry(uri.to_owned()).or_default() += 1;
+        tokio::task::yield_now().await;
+        Ok(())
     }
 
-    async fn unsubscribe(&self, _: &str) {}
+    async fn unsubscribe(&self, uri: &str) {
+        tokio::task::yield_now().await;
+        *self.subscribed.entry(uri.to_owned()).or_default() -= 1;
+        tokio::task::yield_now().await;
+    }
 
     async fn end_session(&self, _: &SessionId) {}
 }
@@ -304,19 +323,8 @@ impl Bench {
     }
 
     pub async fn open(&self, principal: &str, version: &str) -> SessionRef {
-        let principal = Principal::new(principal);
-        let Message::Request(initialize) = Message::parse(&text(&format!(
-            r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"{version}","capabilities":{{"roots":{{}}}},"clientInfo":{{"name":"c","version":"1"}}}}}}"#
-        )))
-        .unwrap() else {
-            panic!()
-        };
-        let open = OpenSession {
-            principal: principal.clone(),
-            transport: SessionTransport::Streamable,
-            initialize: Some(initialize),
-            trace: None,
-        };
+        let open = initialize(principal, version);
+        let principal = open.principal.clone();
         let opened = self.sessions.open(open).await.unwrap();
         SessionRef {
             session: opened.session,
@@ -324,7 +332,6 @@ impl Bench {
             trace: None,
         }
     }
-
     pub async fn post(&self, to: &SessionRef, json: &str) -> Delivered {
         self.sessions.deliver(to, post(json)).await.unwrap()
     }
@@ -345,6 +352,22 @@ impl Bench {
             Delivered::Json(text) => String::from_utf8(text.to_vec()).unwrap(),
             other => panic!("expected JSON, got {other:?}"),
         }
+    }
+}
+
+/// The opening of a session of this principal.
+pub fn initialize(principal: &str, version: &str) -> OpenSession {
+    let Message::Request(initialize) = Message::parse(&text(&format!(
+        r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"{version}","capabilities":{{"roots":{{}}}},"clientInfo":{{"name":"c","version":"1"}}}}}}"#
+    )))
+    .unwrap() else {
+        panic!()
+    };
+    OpenSession {
+        principal: Principal::new(principal),
+        transport: SessionTransport::Streamable,
+        initialize: Some(initialize),
+        trace: None,
     }
 }
 

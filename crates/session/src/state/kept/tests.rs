@@ -11,7 +11,7 @@ use shoal_protocol::{Outcome, RawJson, RequestId, RpcError, code};
 use super::super::tests::{LIMITS, facts, ready, request};
 use super::{Effect, SessionState};
 use crate::record::Record;
-use crate::state::Input;
+use crate::state::{Admission, Input};
 
 fn ask(session: &mut SessionState, call: u64, asked: StateRequest) -> Effect {
     let request = RequestId::from_number(call);
@@ -53,25 +53,28 @@ fn error(outcome: Outcome) -> RpcError {
     }
 }
 
-fn with_calls(calls: u64) -> SessionState {
+/// A session in which calls run for as long as their admissions are kept.
+fn with_calls(calls: u64) -> (SessionState, Vec<Admission>) {
     let mut session = ready();
-    for call in 0..calls {
-        start(&mut session, call, &facts());
-    }
-    session
+    let calls = (0..calls).map(|call| start(&mut session, call, &facts()));
+    let calls = calls.collect();
+    (session, calls)
 }
 
-fn start(session: &mut SessionState, call: u64, facts: &ServerFacts) {
+fn start(session: &mut SessionState, call: u64, facts: &ServerFacts) -> Admission {
     let started = session.apply(
         request(call, shoal_protocol::Method::ToolsCall, "{}"),
         facts,
     );
-    assert!(matches!(started, Effect::Run(_)), "{started:?}");
+    match started {
+        Effect::Run(call) => call.admission,
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
 fn values_are_read_written_listed_and_removed() {
-    let mut session = with_calls(2);
+    let (mut session, _calls) = with_calls(2);
     assert_eq!(text(carry_out(&mut session, 0, get("a"))), "{}");
     assert_eq!(text(carry_out(&mut session, 0, set("b", "2"))), "{}");
     assert_eq!(text(carry_out(&mut session, 1, set("a", "1"))), "{}");
@@ -85,7 +88,7 @@ fn values_are_read_written_listed_and_removed() {
 
 #[test]
 fn a_writing_counts_only_once_it_is_stored() {
-    let mut session = with_calls(1);
+    let (mut session, _calls) = with_calls(1);
     let Effect::Keep { record, change } = ask(&mut session, 0, set("a", "1")) else {
         panic!()
     };
@@ -96,7 +99,7 @@ fn a_writing_counts_only_once_it_is_stored() {
 
 #[test]
 fn limits_are_kept_and_named() {
-    let mut session = with_calls(1);
+    let (mut session, _calls) = with_calls(1);
     let long = error(carry_out(&mut session, 0, set("a", "1234567")));
     assert_eq!(long.code, code::INVALID_PARAMS);
     assert!(long.message.contains("9 bytes"), "{long}");
@@ -119,7 +122,7 @@ fn limits_are_kept_and_named() {
 
 #[test]
 fn lowered_limits_let_values_shrink() {
-    let mut session = with_calls(1);
+    let (mut session, _calls) = with_calls(1);
     for key in ["a", "b"] {
         carry_out(&mut session, 0, set(key, "123456"));
     }
@@ -130,9 +133,9 @@ fn lowered_limits_let_values_shrink() {
 
 #[test]
 fn a_call_that_has_ended_keeps_nothing() {
-    let mut session = with_calls(1);
+    let (mut session, calls) = with_calls(1);
     carry_out(&mut session, 0, set("a", "1"));
-    session.ended(&RequestId::from_number(0));
+    drop(calls);
     error(carry_out(&mut session, 0, set("a", "2")));
     assert!(session.record().kept.done.is_empty());
 }
@@ -192,26 +195,31 @@ struct Kept {
     session: SessionState,
     stored: Bytes,
     calls: BTreeMap<u64, CallId>,
+    _running: Vec<Admission>,
 }
 
 impl Kept {
     fn new() -> Self {
-        let session = with_calls(3);
+        let (session, running) = with_calls(3);
         let slots = session.calls.iter();
         let calls = slots.map(|(id, slot)| (id.number().unwrap(), slot.call()));
         Self {
             calls: calls.collect(),
             stored: session.record().to_bytes(),
             session,
+            _running: running,
         }
     }
 
     fn lose_owner(&mut self) {
         let record = Record::from_bytes(&self.stored).unwrap();
         let mut next = SessionState::new(SessionId::random(), record, LIMITS);
-        for (request, call) in &self.calls {
-            next.take_over(RequestId::from_number(*request), *call);
-        }
+        let calls = self.calls.iter();
+        let running = calls.map(|(request, call)| {
+            let (admission, _) = next.take_over(RequestId::from_number(*request), *call);
+            admission
+        });
+        self._running = running.collect();
         self.session = next;
     }
 

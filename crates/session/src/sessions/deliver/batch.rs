@@ -1,0 +1,112 @@
+//! Batches (2025-03-26).
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use shoal_ports::{CallFailure, Delivered, DeliveryId, GatewayError, SessionRef};
+use shoal_protocol::{
+    InvalidMessage, Message, RequestId, Revision, RpcError, batch, error_response,
+    error_response_without_id,
+};
+
+use super::super::Node;
+use super::input;
+use crate::live::{LiveSession, Unapplied};
+use crate::state::{AdmittedCall, Effect};
+
+/// A batch of which all but the calls is done.
+struct Begun {
+    live: Arc<LiveSession>,
+    answers: Vec<Bytes>,
+    calls: Vec<AdmittedCall>,
+}
+
+impl Node {
+    /// The answers of its calls share one stream; without calls, one JSON array.
+    pub(super) async fn deliver_batch(
+        self: &Arc<Self>,
+        to: &SessionRef,
+        members: Vec<Result<Message, InvalidMessage>>,
+        delivery: DeliveryId,
+    ) -> Result<Delivered, GatewayError> {
+        let members = Arc::new(members);
+        let Begun {
+            live,
+            answers,
+            calls,
+        } = self
+            .in_turn(to, |node, live| node.begin_batch(live, members.clone()))
+            .await?;
+        match (answers.is_empty(), calls.is_empty()) {
+            (true, true) => Ok(Delivered::Accepted),
+            (false, true) => self.respond(&live, batch(&answers)).await,
+            (_, false) => {
+                let calls = calls.into_iter();
+                let calls = calls.map(|call| self.carrier.prepare(&live, call, to.trace.as_ref()));
+                self.carrier
+                    .carry_journaled(calls.collect(), answers, delivery)
+                    .await
+            }
+        }
+    }
+
+    /// Applies the members of a batch, and carries out all but its calls. Calls that were admitted have ended if a later
+    /// member fails.
+    async fn begin_batch(
+        self: Arc<Self>,
+        live: Arc<LiveSession>,
+        members: Arc<Vec<Result<Message, InvalidMessage>>>,
+    ) -> Result<Result<Begun, GatewayError>, Unapplied> {
+        let allowed = live.revision().is_some_and(Revision::allows_batches);
+        if !allowed {
+            return Ok(Err(GatewayError::Rejected(RpcError::invalid_request(
+                "batches are part of protocol version 2025-03-26 only; send one message per request",
+            ))));
+        }
+        let (mut answers, mut calls) = (Vec::new(), Vec::new());
+        for member in members.iter() {
+            match member {
+                Ok(message) => {
+                    let request = request_id(message);
+                    match live.apply(input(message.clone()), &self.config).await? {
+                        Effect::Run(admitted) => calls.push(*admitted),
+                        Effect::Overloaded { retry_after } => {
+                            let reason = "the session has too many requests in flight".to_owned();
+                            let error = CallFailure::Overloaded {
+                                reason,
+                                retry_after,
+                            }
+                            .to_rpc();
+                            answers.extend(request.map(|id| error_response(&id, &error)));
+                        }
+                        effect => match self.settle(&live, effect).await {
+                            Ok(answer) => answers.extend(answer),
+                            Err(error) => return Ok(Err(error)),
+                        },
+                    }
+                }
+                Err(InvalidMessage {
+                    id: Some(id),
+                    error,
+                }) => {
+                    answers.push(error_response(id, error));
+                }
+                Err(InvalidMessage { id: None, error }) => {
+                    answers.push(error_response_without_id(error));
+                }
+            }
+        }
+        Ok(Ok(Begun {
+            live,
+            answers,
+            calls,
+        }))
+    }
+}
+
+fn request_id(message: &Message) -> Option<RequestId> {
+    match message {
+        Message::Request(request) => Some(request.id.clone()),
+        _ => None,
+    }
+}

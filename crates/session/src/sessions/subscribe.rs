@@ -1,0 +1,120 @@
+//! Subscriptions: in a session's record, among those who are told, and at the backend. The three change together, under the
+//! session's turn (`changing`).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use shoal_ports::{CallFailure, GatewayError, SessionId, StoreError};
+use shoal_protocol::{RequestId, RpcError, error_response};
+use tokio::time::{sleep, timeout};
+
+use super::Node;
+use crate::live::LiveSession;
+use crate::record::Record;
+use crate::state::{Input, empty_result};
+
+/// How long a backend is waited for that is told that nobody wants to hear of a resource any more.
+const UNSUBSCRIBED_WITHIN: Duration = Duration::from_secs(5);
+
+impl Node {
+    /// Subscribes at the backend for a session whose record says so already. It waits for the backend no longer than a call
+    /// may take, nor than the session is there: whoever ends it waits for this.
+    pub(super) async fn subscribe(
+        &self,
+        live: &LiveSession,
+        request: &RequestId,
+        uri: String,
+    ) -> Result<Bytes, GatewayError> {
+        // Before the backend knows, so that nothing that it says is missed.
+        self.subscribers.add(&uri, &live.id);
+        let limit = self.config.call_timeout;
+        let granted = tokio::select! {
+            granted = self.carrier.dispatcher.subscribe(&uri) => Ok(granted),
+            () = live.until_over() => Err(GatewayError::Moved { owner: None }),
+            () = sleep(limit) => Ok(Err(CallFailure::DeadlineExceeded { limit }.to_rpc())),
+        };
+        if !matches!(granted, Ok(Ok(()))) {
+            self.subscribers.remove(&uri, &live.id);
+            live.note(Input::SubscriptionFailed(uri));
+            return granted.map(|granted: Result<(), RpcError>| match granted {
+                Ok(()) => empty_result(request),
+                Err(error) => error_response(request, &error),
+            });
+        }
+        match self.save(live).await {
+            Err(StoreError::Stale) => return Err(GatewayError::Moved { owner: None }),
+            Err(error) => {
+                tracing::warn!(session = %live.id, %error, "could not store a subscription");
+            }
+            Ok(()) => {}
+        }
+        Ok(empty_result(request))
+    }
+
+    /// Takes a subscription back, where there is one.
+    pub(super) async fn unsubscribe(&self, session: &SessionId, uri: &str) {
+        if self.subscribers.remove(uri, session) {
+            let unsubscribed = self.carrier.dispatcher.unsubscribe(uri);
+            if timeout(UNSUBSCRIBED_WITHIN, unsubscribed).await.is_err() {
+                tracing::warn!(%session, %uri, "a backend does not let itself be unsubscribed from");
+            }
+        }
+    }
+
+    /// Takes back all subscriptions of a session that takes no messages any more, or is not this node's.
+    pub(super) async fn unsubscribe_all(&self, live: &LiveSession) {
+        // Who subscribes just now sees that the session is over.
+        let _turn = live.changing.lock().await;
+        self.unsubscribe_from(&live.id, self.subscriptions(live).await)
+            .await;
+    }
+
+    pub(super) async fn unsubscribe_from(&self, session: &SessionId, uris: BTreeSet<String>) {
+        for uri in uris {
+            self.unsubscribe(session, &uri).await;
+        }
+    }
+
+    async fn subscriptions(&self, live: &LiveSession) -> BTreeSet<String> {
+        let record = live.snapshot().await;
+        record
+            .and_then(|record| Record::from_bytes(&record).ok())
+            .map(|record| record.subscriptions)
+            .unwrap_or_default()
+    }
+
+    /// Subscribes at the backends for a session that came from another node.
+    pub(super) fn subscribe_again(
+        self: &Arc<Self>,
+        live: &Arc<LiveSession>,
+        subscriptions: BTreeSet<String>,
+    ) {
+        if subscriptions.is_empty() {
+            return;
+        }
+        for uri in &subscriptions {
+            self.subscribers.add(uri, &live.id);
+        }
+        // Nobody else has a new session's turn.
+        let turn = live.changing.clone().try_lock_owned();
+        let (node, live) = (self.clone(), live.clone());
+        tokio::spawn(async move {
+            let _turn = turn;
+            for uri in subscriptions {
+                let renewed = tokio::select! {
+                    renewed = node.carrier.dispatcher.subscribe(&uri) => renewed,
+                    () = live.until_over() => {
+                        node.subscribers.remove(&uri, &live.id);
+                        continue;
+                    }
+                };
+                if let Err(error) = renewed {
+                    node.subscribers.remove(&uri, &live.id);
+                    tracing::warn!(session = %live.id, %uri, %error, "could not renew a subscription");
+                }
+            }
+        });
+    }
+}
