@@ -7,6 +7,7 @@
 mod counters;
 mod deed;
 mod fault;
+mod held;
 mod inject;
 mod load;
 mod pauses;
@@ -49,8 +50,13 @@ pub struct Options {
     pub settle: Duration,
     /// How long a node owns its sessions without renewing its lease.
     pub lease: Duration,
+    /// How long a connection between two members may be silent before it counts as broken. Shorter than the lease, so that
+    /// it matters which of the two a fault exceeds.
+    pub silence: Duration,
     /// Clients, each with a session.
     pub sessions: usize,
+    /// Clients of 2026-07-28.
+    pub modern: usize,
     /// How long a client thinks between two calls, at most.
     pub thinking: Duration,
     /// Edges.
@@ -73,8 +79,10 @@ impl Default for Options {
             time: Duration::from_secs(60),
             peace: Duration::from_secs(3),
             settle: Duration::from_secs(60),
-            lease: Duration::from_secs(2),
+            lease: Duration::from_secs(3),
+            silence: Duration::from_millis(1500),
             sessions: 200,
+            modern: 50,
             thinking: Duration::from_millis(1500),
             edges: 3,
             session_nodes: 3,
@@ -115,6 +123,7 @@ pub async fn run(options: &Options) -> anyhow::Result<Report> {
         verdict.find(None, Violation::Misbehaved, format!("{error:#}"));
     }
     look_at(cluster.members(), &mut verdict).await;
+    held::check(&cluster, options.settle, &mut verdict).await;
     let report = Report {
         options: options.clone(),
         took,
@@ -145,8 +154,7 @@ async fn start(options: &Options) -> anyhow::Result<Cluster> {
     if options.one_process {
         builder = builder.one_process();
     } else {
-        // Shorter than the longer faults, so that they are noticed; long enough for a busy machine.
-        let silence = format!("{}ms", options.lease.as_millis());
+        let silence = format!("{}ms", options.silence.as_millis());
         builder = builder.setting("cluster.silence", &silence);
     }
     for (name, value) in &options.settings {

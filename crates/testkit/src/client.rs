@@ -6,6 +6,7 @@
 //! request whose connection broke before any event id came only if the tool is safe to repeat.
 
 mod call;
+mod modern;
 mod reply;
 mod session;
 mod standalone;
@@ -18,6 +19,7 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
+pub use self::modern::ModernClient;
 pub(crate) use self::reply::reply_to;
 use self::session::Session;
 use self::wire::Wire;
@@ -51,13 +53,21 @@ struct Shared {
     replies: std::sync::Mutex<JoinSet<()>>,
 }
 
-/// When a client drops a call's connection on purpose, and for how long it stays away.
+/// How a client drops a call's connection on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Leave {
-    /// After how many events.
-    pub after: usize,
-    /// For how long. The call may be over when the client comes back.
-    pub away: Duration,
+pub enum Leave {
+    /// It drops the stream, and comes back to it.
+    Return {
+        /// After how many events.
+        after: usize,
+        /// For how long it stays away. The call may be over when it comes back.
+        away: Duration,
+    },
+    /// It gives the call up before anything has come, as a client does whose own time is over.
+    HangUp {
+        /// After how long. What is answered sooner is read to its end.
+        after: Duration,
+    },
 }
 
 /// How a call ended for its client.

@@ -1,4 +1,4 @@
-//! A TCP proxy that can be cut, made a black hole, slowed down and healed.
+//! A TCP proxy that can be cut, made a black hole in one direction or both, slowed down and healed.
 
 mod relay;
 
@@ -24,8 +24,28 @@ pub enum Fault {
     /// They stay open and carry nothing either way; new ones are accepted into the same silence. What was
     /// under way arrives when the fault is healed, as after a break in the network.
     BlackHole,
+    /// The same in this direction alone: one side hears the other, and is not heard.
+    OneWayHole(Direction),
     /// Every piece that passes waits this long.
     Delay(Duration),
+    /// No more than so many bytes pass in a second, in each direction of each connection.
+    Throttle(u32),
+}
+
+/// Which way bytes go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From whoever dialled.
+    Up,
+    /// To whoever dialled.
+    Down,
+}
+
+impl Fault {
+    /// Whether nothing passes in this direction.
+    fn swallows(self, direction: Direction) -> bool {
+        self == Self::BlackHole || self == Self::OneWayHole(direction)
+    }
 }
 
 /// Who dials, by the addresses that the connection comes from and goes to; faults can be set for some of them
@@ -75,6 +95,7 @@ impl FaultProxy {
             class: String::new(),
             faults: proxy.faults.subscribe(),
             disturbed: proxy.disturbed.clone(),
+            direction: Direction::Up,
         };
         let accept = accept(listener, upstream, classify, link);
         let closed = proxy.closed.clone();

@@ -19,7 +19,8 @@ async fn survives(fault: Fault) {
         time: Duration::from_secs(6),
         peace: Duration::from_secs(1),
         sessions: 20,
-        thinking: Duration::from_millis(600),
+        modern: 8,
+        thinking: Duration::from_millis(800),
         ..Options::default()
     };
     let report = run(&options).await.unwrap();
@@ -30,6 +31,8 @@ async fn survives(fault: Fault) {
         Fault::CutEdgeSession,
         Fault::CutSessionWorker,
         Fault::CutRedis,
+        Fault::OneWay,
+        Fault::Slow,
     ];
     if cuts.contains(&fault) {
         assert!(report.disturbed > 0, "nothing was cut: {report}");
@@ -43,6 +46,7 @@ async fn without_faults_every_call_has_its_result() {
         time: Duration::from_secs(2),
         peace: Duration::from_millis(200),
         sessions: 20,
+        modern: 8,
         thinking: Duration::from_millis(300),
         one_process: true,
         ..Options::default()
@@ -50,7 +54,8 @@ async fn without_faults_every_call_has_its_result() {
     let report = run(&options).await.unwrap();
     assert!(report.is_clean(), "{report}");
     let counts = &report.verdict.counts;
-    assert_eq!(counts.calls, counts.results, "{report}");
+    assert_eq!(counts.calls, counts.results + counts.hung_up, "{report}");
+    assert!(counts.hung_up > 0, "{report}");
     assert!(counts.resumes > 0, "{report}");
 }
 
@@ -67,10 +72,17 @@ survives! {
     killed_edges: Edge,
     killed_session_nodes: Session,
     killed_workers: Worker,
+    two_roles_killed_at_once: TwoRoles,
     paused_session_nodes: Pause,
+    session_nodes_paused_within_their_lease: ShortPause,
+    paused_edges: PauseEdge,
+    paused_workers: PauseWorker,
+    a_paused_redis: PauseRedis,
     cuts_between_edges_and_sessions: CutEdgeSession,
     cuts_between_sessions_and_workers: CutSessionWorker,
     cuts_to_redis: CutRedis,
+    holes_in_one_direction: OneWay,
+    slow_connections: Slow,
     a_restarted_redis: RedisRestart,
     lost_data: RedisWipe,
     a_rollout: Rolling,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use shoal_testkit::fault_proxy::{Fault, FaultProxy};
+use shoal_testkit::fault_proxy::{Direction, Fault, FaultProxy};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy, split};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
@@ -99,6 +99,32 @@ async fn a_black_hole_is_silent_and_loses_nothing() {
     proxy.heal();
     hears(&mut before, "b").await;
     hears(&mut during, "c").await;
+}
+
+#[tokio::test]
+async fn a_hole_in_one_direction_swallows_what_goes_there() {
+    for direction in [Direction::Up, Direction::Down] {
+        let proxy = FaultProxy::start(echo().await).await.unwrap();
+        let mut stream = TcpStream::connect(proxy.address()).await.unwrap();
+        says(&mut stream, "a").await;
+        hears(&mut stream, "a").await;
+        proxy.set(Fault::OneWayHole(direction));
+        says(&mut stream, "b").await;
+        hears_nothing(&mut stream).await;
+        proxy.heal();
+        hears(&mut stream, "b").await;
+    }
+}
+
+#[tokio::test]
+async fn a_throttle_loses_nothing() {
+    let proxy = FaultProxy::start(echo().await).await.unwrap();
+    proxy.set(Fault::Throttle(2000));
+    let mut stream = TcpStream::connect(proxy.address()).await.unwrap();
+    let text = "0123456789".repeat(20);
+    says(&mut stream, &text).await;
+    hears(&mut stream, &text).await;
+    assert!(proxy.disturbed() >= 2);
 }
 
 #[tokio::test]

@@ -14,8 +14,9 @@ use shoal_testkit::chaos::{self, Fault, Options};
 /// the one beside this program.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// What fails: none, edge, session, worker, pause, cut-edge-session, cut-session-worker, cut-redis,
-    /// redis-restart, redis-wipe, rolling, mixed; several, separated by commas; or all, each in turn.
+    /// What fails: none, edge, session, worker, two-roles, pause, short-pause, pause-edge, pause-worker, pause-redis,
+    /// cut-edge-session, cut-session-worker, cut-redis, one-way, slow, redis-restart, redis-wipe, rolling, mixed; several,
+    /// separated by commas; or all, each in turn.
     #[arg(long, default_value = "all")]
     fault: String,
     /// For how long things fail, for each kind.
@@ -24,6 +25,9 @@ struct Arguments {
     /// Clients, each with a session.
     #[arg(long, default_value_t = 200)]
     sessions: usize,
+    /// Clients of 2026-07-28.
+    #[arg(long, default_value_t = 50)]
+    modern: usize,
     /// Fixes every decision; drawn unless given.
     #[arg(long)]
     seed: Option<u64>,
@@ -37,8 +41,11 @@ struct Arguments {
     #[arg(long, default_value_t = 2)]
     workers: usize,
     /// How long a node owns its sessions without renewing its lease, in milliseconds.
-    #[arg(long, default_value_t = 2000)]
+    #[arg(long, default_value_t = 3000)]
     lease_ms: u64,
+    /// How long a connection between two members may be silent before it counts as broken, in milliseconds.
+    #[arg(long, default_value_t = 1500)]
+    silence_ms: u64,
     /// How long open requests may take once nothing fails any more, in seconds.
     #[arg(long, default_value_t = 60)]
     settle: u64,
@@ -80,7 +87,9 @@ impl Arguments {
             time: Duration::from_secs(self.seconds),
             settle: Duration::from_secs(self.settle),
             lease: Duration::from_millis(self.lease_ms),
+            silence: Duration::from_millis(self.silence_ms),
             sessions: self.sessions,
+            modern: self.modern,
             thinking: Duration::from_millis(self.thinking_ms),
             edges: self.edges,
             session_nodes: self.sessions_nodes,

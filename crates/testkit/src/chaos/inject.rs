@@ -5,14 +5,14 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use rand::Rng as _;
 use rand::rngs::StdRng;
-use rand::seq::IndexedRandom as _;
+use rand::seq::{IndexedRandom as _, SliceRandom as _};
 use tokio::time::{Instant, sleep};
 
 use super::deed::{Deed, Injected};
 use super::{Fault, Options};
 use crate::check::Outage;
 use crate::cluster::{Cluster, Member, Role};
-use crate::fault_proxy;
+use crate::fault_proxy::{self, Direction};
 use crate::process::SOON;
 use crate::redis::{Data, Redis};
 
@@ -106,10 +106,32 @@ impl<'a> Injector<'a> {
             Fault::Edge => self.kill(&cluster.edges()).await?,
             Fault::Session => self.kill(&cluster.sessions()).await?,
             Fault::Worker => self.kill(&cluster.workers()).await?,
-            Fault::Pause => self.pause(&cluster.sessions()).await?,
+            Fault::TwoRoles => return self.kill_two().await,
+            // Longer than the lease, most of the time.
+            Fault::Pause => {
+                let time = self.about(self.options.lease.mul_f64(1.5));
+                self.pause(&cluster.sessions(), time).await?
+            }
+            Fault::ShortPause => {
+                let noticed = self.options.silence.mul_f64(1.1);
+                let held = self.options.lease.saturating_sub(noticed).mul_f64(0.8);
+                let time = noticed + held.mul_f64(self.dice.random());
+                self.pause(&cluster.sessions(), time).await?
+            }
+            Fault::PauseEdge => {
+                let time = self.about(self.options.lease);
+                self.pause(&cluster.edges(), time).await?
+            }
+            Fault::PauseWorker => {
+                let time = self.about(self.options.lease);
+                self.pause(&cluster.workers(), time).await?
+            }
+            Fault::PauseRedis => self.pause_redis().await?,
             Fault::CutEdgeSession => self.cut(&cluster.sessions(), &cluster.edges()).await?,
             Fault::CutSessionWorker => self.cut(&cluster.workers(), &cluster.sessions()).await?,
             Fault::CutRedis => self.cut_redis().await?,
+            Fault::OneWay => self.one_way().await?,
+            Fault::Slow => self.slow().await?,
             Fault::RedisRestart => self.restart_redis(Data::Kept).await?,
             Fault::RedisWipe => self.restart_redis(Data::Lost).await?,
             Fault::Rolling => self.roll().await?,
@@ -132,14 +154,99 @@ impl<'a> Injector<'a> {
         Ok(Deed::Killed(member.name().to_owned()))
     }
 
-    async fn pause(&mut self, members: &[&Member]) -> anyhow::Result<Deed> {
+    /// Kills one member each of two roles, before anybody can have noticed that the other one is gone.
+    async fn kill_two(&mut self) -> anyhow::Result<()> {
+        let from = self.began.elapsed();
+        let cluster = self.cluster;
+        let mut roles = [cluster.edges(), cluster.sessions(), cluster.workers()];
+        roles.shuffle(&mut self.dice);
+        let [one, other, _] = roles;
+        let killed = [self.one_of(&one)?, self.one_of(&other)?];
+        for member in killed {
+            member.kill().await?;
+        }
+        self.wait_about(Duration::from_secs(1)).await;
+        for member in killed {
+            member.start_again().await?;
+        }
+        for member in killed {
+            member.wait_until_ready(SOON).await?;
+        }
+        let until = self.began.elapsed();
+        self.injected.extend(killed.map(|member| Injected {
+            deed: Deed::Killed(member.name().to_owned()),
+            from,
+            until,
+        }));
+        Ok(())
+    }
+
+    async fn pause(&mut self, members: &[&Member], time: Duration) -> anyhow::Result<Deed> {
         let member = self.one_of(members)?;
         member.pause().await?;
-        // Longer than the lease, most of the time.
-        self.wait_about(self.options.lease.mul_f64(1.5)).await;
+        sleep(time).await;
         member.resume().await?;
         member.wait_until_ready(SOON).await?;
         Ok(Deed::Paused(member.name().to_owned()))
+    }
+
+    async fn pause_redis(&mut self) -> anyhow::Result<Deed> {
+        let redis = self.redis()?;
+        redis.pause().await?;
+        self.wait_about(self.options.lease).await;
+        redis.resume().await?;
+        Ok(Deed::Paused("redis".to_owned()))
+    }
+
+    /// One member hears another one and is not heard by it, or the other way round.
+    async fn one_way(&mut self) -> anyhow::Result<Deed> {
+        let (one, other) = self.two_that_talk()?;
+        let direction = match self.dice.random_bool(0.5) {
+            true => Direction::Up,
+            false => Direction::Down,
+        };
+        (self.cluster).between(one, other, fault_proxy::Fault::OneWayHole(direction));
+        self.wait_about(self.options.lease).await;
+        self.cluster.heal();
+        let (one, other) = (one.name(), other.name());
+        let deed = format!("{direction:?} is silent between {one} and {other}");
+        Ok(Deed::Cut(deed))
+    }
+
+    /// Between two members, or one and Redis, everything is late or little passes.
+    async fn slow(&mut self) -> anyhow::Result<Deed> {
+        let fault = match self.dice.random_bool(0.5) {
+            true => {
+                let late = self.dice.random_range(20..300);
+                fault_proxy::Fault::Delay(Duration::from_millis(late))
+            }
+            false => fault_proxy::Fault::Throttle(self.dice.random_range(10_000..100_000)),
+        };
+        let (one, other) = self.two_that_talk()?;
+        let between = match self.dice.random_bool(0.5) {
+            true => {
+                self.cluster.between(one, other, fault);
+                format!("{} and {}", one.name(), other.name())
+            }
+            false => {
+                self.cluster.to_redis(other, fault);
+                format!("{} and Redis", other.name())
+            }
+        };
+        self.wait_about(self.options.lease).await;
+        self.cluster.heal();
+        Ok(Deed::Cut(format!("{fault:?} between {between}")))
+    }
+
+    /// Two members that have a connection; the second one uses Redis.
+    fn two_that_talk(&mut self) -> anyhow::Result<(&'a Member, &'a Member)> {
+        let cluster = self.cluster;
+        let (ones, others) = match self.dice.random_range(0..3) {
+            0 => (cluster.edges(), cluster.sessions()),
+            1 => (cluster.workers(), cluster.sessions()),
+            _ => (cluster.workers(), cluster.edges()),
+        };
+        Ok((self.one_of(&ones)?, self.one_of(&others)?))
     }
 
     /// Cuts one member off from all others of a kind, or from one of them.
@@ -228,7 +335,11 @@ impl<'a> Injector<'a> {
     }
 
     async fn wait_about(&mut self, time: Duration) {
-        sleep(time.mul_f64(self.dice.random_range(0.5..2.0))).await;
+        sleep(self.about(time)).await;
+    }
+
+    fn about(&mut self, time: Duration) -> Duration {
+        time.mul_f64(self.dice.random_range(0.5..2.0))
     }
 }
 

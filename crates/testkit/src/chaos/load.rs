@@ -11,12 +11,16 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::Options;
-use crate::client::{Client, Leave};
+use crate::client::{Client, Leave, ModernClient};
 use crate::cluster::Cluster;
-use crate::history::{History, Recorder, Step, Tool, Work};
+use crate::history::{History, Recorder, Step, Tool};
 
-/// Calls that a client has open at once, at most.
-const LANES: usize = 2;
+/// Calls that a client has open at once, at most: several in one session, so that they meet there.
+const LANES: usize = 4;
+
+/// How soon a client hangs up that does not wait for its answer, in microseconds: before the request has arrived, while it
+/// is admitted, journaled or run, and after.
+const HANGS_UP_US: std::ops::Range<f64> = 500.0..20_000.0;
 
 /// One client in so many reads its standalone stream.
 const LISTENS: usize = 3;
@@ -30,6 +34,7 @@ const ASK_AGAIN: Duration = Duration::from_millis(200);
 /// Clients at work.
 pub(super) struct Load {
     clients: Vec<Client>,
+    modern: Vec<ModernClient>,
     lanes: JoinSet<()>,
     _listeners: Vec<AbortOnDropHandle<()>>,
     enough: CancellationToken,
@@ -59,10 +64,23 @@ impl Load {
                 lanes.spawn(lane.run());
             }
         }
+        let modern = (options.sessions..options.sessions + options.modern)
+            .map(|number| ModernClient::new(cluster.url(), Recorder::new(number, began)))
+            .collect::<anyhow::Result<Vec<_>>>()?;
+        for client in &modern {
+            let lane = ModernLane {
+                client: client.clone(),
+                dice: StdRng::seed_from_u64(dice.random()),
+                thinking: options.thinking,
+                enough: enough.clone(),
+            };
+            lanes.spawn(lane.run());
+        }
         let listeners = clients.iter().step_by(LISTENS).map(listen);
         Ok(Self {
             _listeners: listeners.map(AbortOnDropHandle::new).collect(),
             clients,
+            modern,
             lanes,
             enough,
         })
@@ -78,7 +96,10 @@ impl Load {
         })
         .await;
         self.lanes.abort_all();
-        self.clients.iter().map(Client::history).collect()
+        let legacy = self.clients.iter().map(Client::history);
+        legacy
+            .chain(self.modern.iter().map(ModernClient::history))
+            .collect()
     }
 }
 
@@ -121,38 +142,71 @@ impl Lane {
                 () = sleep(thinking) => {}
                 () = self.enough.cancelled() => return,
             }
-            let work = self.work();
-            let leave = self.leave();
+            let (tool, steps, ms) = what_to_call(&mut self.dice);
+            let leave = self.leave(tool);
+            let work = self.client.work(tool, steps, ms);
             self.client.call(work, leave).await;
         }
     }
 
-    fn leave(&mut self) -> Option<Leave> {
-        let leaves = self.dice.random_bool(0.1);
-        leaves.then(|| Leave {
-            after: self.dice.random_range(1..6),
-            away: LONGEST_AWAY.mul_f64(self.dice.random()),
-        })
+    fn leave(&mut self, tool: Tool) -> Option<Leave> {
+        if self.dice.random_bool(0.1) {
+            return Some(Leave::Return {
+                after: self.dice.random_range(1..6),
+                away: LONGEST_AWAY.mul_f64(self.dice.random()),
+            });
+        }
+        let after = hang_up(&mut self.dice, tool)?;
+        Some(Leave::HangUp { after })
     }
+}
 
-    fn work(&mut self) -> Work {
-        let dice = &mut self.dice;
-        let (tool, steps, ms) = match dice.random_range(0..100) {
-            0..35 => (Tool::Echo, 0, 0),
-            35..55 => (Tool::Record, 0, dice.random_range(0..300)),
-            55..70 => (
-                Tool::Steps,
-                dice.random_range(2..12),
-                dice.random_range(20..200),
-            ),
-            70..88 => (
-                Tool::StepsOnce,
-                dice.random_range(2..12),
-                dice.random_range(20..200),
-            ),
-            88..94 => (Tool::Ask, 0, 0),
-            _ => (Tool::Long, 0, dice.random_range(1500..4000)),
-        };
-        self.client.work(tool, steps, ms)
+/// Calls of one client of 2026-07-28, one after the other.
+struct ModernLane {
+    client: ModernClient,
+    dice: StdRng,
+    thinking: Duration,
+    enough: CancellationToken,
+}
+
+impl ModernLane {
+    async fn run(mut self) {
+        loop {
+            let thinking = self.thinking.mul_f64(self.dice.random());
+            tokio::select! {
+                () = sleep(thinking) => {}
+                () = self.enough.cancelled() => return,
+            }
+            let (tool, steps, ms) = what_to_call(&mut self.dice);
+            let hang_up = hang_up(&mut self.dice, tool);
+            let work = self.client.work(tool, steps, ms);
+            self.client.call(work, hang_up).await;
+        }
+    }
+}
+
+/// When a client hangs up, if it does. Nobody would answer what a tool asks then.
+fn hang_up(dice: &mut StdRng, tool: Tool) -> Option<Duration> {
+    let hangs_up = tool != Tool::Ask && dice.random_bool(0.12);
+    hangs_up.then(|| Duration::from_secs_f64(dice.random_range(HANGS_UP_US) / 1e6))
+}
+
+/// A tool, how many steps it takes, and the milliseconds of each.
+fn what_to_call(dice: &mut StdRng) -> (Tool, u32, u64) {
+    match dice.random_range(0..100) {
+        0..35 => (Tool::Echo, 0, 0),
+        35..55 => (Tool::Record, 0, dice.random_range(0..300)),
+        55..70 => (
+            Tool::Steps,
+            dice.random_range(2..12),
+            dice.random_range(20..200),
+        ),
+        70..88 => (
+            Tool::StepsOnce,
+            dice.random_range(2..12),
+            dice.random_range(20..200),
+        ),
+        88..94 => (Tool::Ask, 0, 0),
+        _ => (Tool::Long, 0, dice.random_range(1500..4000)),
     }
 }

@@ -91,6 +91,7 @@ impl fmt::Display for Report {
             fault,
             seed,
             sessions,
+            modern,
             edges,
             session_nodes,
             workers,
@@ -100,7 +101,7 @@ impl fmt::Display for Report {
         let (name, times) = (fault.name(), self.injected.len());
         writeln!(
             out,
-            "{name}: {times} faults in {} s ({} connections disturbed), {sessions} sessions, {edges} edges, {session_nodes} session nodes, {workers} workers, seed {seed}",
+            "{name}: {times} faults in {} s ({} connections disturbed), {sessions} sessions, {modern} modern clients, {edges} edges, {session_nodes} session nodes, {workers} workers, seed {seed}",
             self.took.as_secs(),
             self.disturbed
         )?;
@@ -126,8 +127,8 @@ impl fmt::Display for Report {
         )?;
         writeln!(
             out,
-            "  broken streams {}, left on purpose {}, resumed {}; events {}, executions {}",
-            counts.breaks, counts.left, counts.resumes, counts.events, counts.executions
+            "  broken streams {}, left on purpose {} ({} hung up), resumed {}; events {}, executions {}",
+            counts.breaks, counts.left, counts.hung_up, counts.resumes, counts.events, counts.executions
         )?;
         self.take_overs(out)?;
         self.violations(out)
@@ -169,6 +170,7 @@ impl Report {
             (Violation::OutOfOrder, "out of order"),
             (Violation::ExecutedTwice, "at-most-once violations"),
             (Violation::Forgotten, "forced re-initialisations"),
+            (Violation::Held, "still held"),
         ];
         let mut other = verdict.findings.len();
         write!(out, "  ")?;

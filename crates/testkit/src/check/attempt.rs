@@ -22,6 +22,8 @@ pub(super) struct Attempt {
 pub(super) enum Unanswered {
     /// Nothing is known of it.
     Open,
+    /// Its client gave it up before anything had come.
+    HungUp,
     /// Its connection broke.
     Broken { tag: String, at: Duration },
     /// It was refused, with a time to come back.
@@ -65,6 +67,11 @@ impl Attempt {
                     self.end = Unanswered::Refused;
                 }
             }
+            Step::Ended {
+                how: Ended::Willingly,
+                answered: false,
+                ..
+            } => self.end = Unanswered::HungUp,
             Step::Ended { how, tag, .. } if *how != Ended::Willingly => {
                 self.end = Unanswered::Broken {
                     tag: tag.clone(),

@@ -19,6 +19,8 @@ enum Fate {
     Error(i64, String),
     /// Its outcome was lost with its edge.
     LostWithEdge,
+    /// Its client did not wait for it.
+    HungUp,
     /// Its session was forgotten, which is another finding.
     Forgotten,
     /// It was not answered and nothing excuses that.
@@ -98,6 +100,7 @@ impl CallRecord {
         }
         match &last.end {
             Unanswered::Forgotten => Fate::Forgotten,
+            Unanswered::HungUp => Fate::HungUp,
             Unanswered::Broken { tag, at } if !last.has_id => {
                 let killed = rules.edge_was_killed(tag, last.sent, *at);
                 if killed && !self.work.tool.is_safe_to_repeat() {
@@ -141,6 +144,7 @@ impl CallRecord {
                 }
             }
             Fate::LostWithEdge => counts.lost_with_edge += 1,
+            Fate::HungUp => counts.hung_up += 1,
             Fate::Forgotten => {}
             Fate::Lost(why) => findings.find(Violation::Lost, self.told(why)),
         }

@@ -28,6 +28,8 @@ pub enum Violation {
     UnexpectedError,
     /// A member of the cluster did not do as it was told: it did not end in order, or not come back.
     Misbehaved,
+    /// When nobody asks for anything any more, something is still held for a request.
+    Held,
 }
 
 /// A violation, with what a person needs to look into it.
@@ -58,6 +60,8 @@ pub struct Counts {
     pub refused: BTreeMap<u16, u64>,
     /// Calls whose outcome was lost with the edge that had them, before there was a way back.
     pub lost_with_edge: u64,
+    /// Calls that their clients gave up before anything had come.
+    pub hung_up: u64,
     /// Events received.
     pub events: u64,
     /// Connections that ended before the answer, not by the client's will.

@@ -102,7 +102,15 @@ impl Attempt<'_> {
             work: self.call.work.clone(),
         });
         let message = self.message();
-        let Exchange { tag, outcome } = shared.wire.post(Some(&self.session.id), &message).await;
+        let posted = shared.wire.post(Some(&self.session.id), &message);
+        let exchange = match self.call.leave {
+            Some(Leave::HangUp { after }) => timeout(after, posted).await.ok(),
+            _ => Some(posted.await),
+        };
+        let Some(Exchange { tag, outcome }) = exchange else {
+            shared.ended(self.channel, Ended::Willingly, "", false, "hung up");
+            return Became::Over(End::GivenUp);
+        };
         match outcome {
             Outcome::Broken(cause) => {
                 shared.ended(self.channel, Ended::Broken, &tag, false, &cause);
@@ -179,10 +187,13 @@ impl Attempt<'_> {
                 Some(Err(error)) => return Reading::Ended(Ended::Broken, describe(&error)),
                 None => return Reading::Ended(Ended::Orderly, "before the answer".to_owned()),
             }
-            let leave = self.call.leave.filter(|leave| self.events >= leave.after);
-            if let (Some(leave), false, true) = (leave, self.left, self.cursor.is_some()) {
+            if let Some(Leave::Return { after, away }) = self.call.leave
+                && self.events >= after
+                && !self.left
+                && self.cursor.is_some()
+            {
                 self.left = true;
-                self.away = leave.away;
+                self.away = away;
                 return Reading::Ended(Ended::Willingly, "left".to_owned());
             }
         }

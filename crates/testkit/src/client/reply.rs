@@ -13,7 +13,7 @@ use super::{PAUSE, Shared};
 use crate::history::{Channel, Ended, Message, Step};
 
 /// How long the user of this client thinks about a question: up to a second, by what is asked.
-fn thinking(question: &str) -> Duration {
+pub(super) fn thinking(question: &str) -> Duration {
     let sum: u64 = question.bytes().map(|byte| u64::from(byte) * 97).sum();
     Duration::from_millis(sum % 1000)
 }

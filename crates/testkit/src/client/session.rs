@@ -72,12 +72,7 @@ impl Shared {
 
     /// Writes down a refusal.
     pub(super) fn refused(&self, channel: Channel, refusal: &Refusal) {
-        self.recorder.note(Step::Refused {
-            channel,
-            status: refusal.status.as_u16(),
-            code: refusal.code,
-            message: refusal.message.clone(),
-        });
+        self.recorder.note(refusal.step(channel));
     }
 
     async fn try_open(&self) -> Option<String> {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use sse_stream::{Sse, SseStream};
 
 use super::{KEEP_IDLE, LONGEST_PAUSE};
-use crate::history::Answer;
+use crate::history::{Answer, Channel, Step};
 use crate::round_robin::TAG;
 
 /// The revision that this client speaks.
@@ -98,6 +98,20 @@ impl Wire {
         self.send(request, session).await
     }
 
+    /// Posts a call of a tool in 2026-07-28.
+    pub(super) async fn post_modern(&self, tool: &str, message: &Value) -> Exchange {
+        let request = self
+            .http
+            .post(&self.url)
+            .header(header::ACCEPT, "application/json, text/event-stream")
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(VERSION, super::modern::REVISION)
+            .header("mcp-method", "tools/call")
+            .header("mcp-name", tool)
+            .body(message.to_string());
+        self.send(request, None).await
+    }
+
     /// Opens a stream.
     pub(super) async fn get(&self, session: &str, after: Option<&str>) -> Exchange {
         let mut request = self.http.get(&self.url);
@@ -161,6 +175,16 @@ impl Refusal {
             code,
             message,
             retry_after: seconds.map(Duration::from_secs),
+        }
+    }
+
+    /// What the history says of it.
+    pub(super) fn step(&self, channel: Channel) -> Step {
+        Step::Refused {
+            channel,
+            status: self.status.as_u16(),
+            code: self.code,
+            message: self.message.clone(),
         }
     }
 

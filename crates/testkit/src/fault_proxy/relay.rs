@@ -4,18 +4,20 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
-use super::{Fault, Faults};
+use super::{Direction, Fault, Faults};
 
 const PIECE: usize = 64 * 1024;
 
-/// The faults that hold for one connection.
+/// The faults that hold for one connection, in one direction of it.
 #[derive(Clone)]
 pub(super) struct Link {
+    pub(super) direction: Direction,
     pub(super) class: String,
     pub(super) faults: watch::Receiver<Faults>,
     pub(super) disturbed: Arc<AtomicU64>,
@@ -28,16 +30,28 @@ impl Link {
         self.disturbed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns when a piece may pass.
-    async fn pass(&mut self) {
-        if self.faults.borrow().of(&self.class) == Fault::BlackHole {
+    /// The same connection, the other way.
+    fn back(mut self) -> Self {
+        self.direction = Direction::Down;
+        self
+    }
+
+    /// Returns when a piece of so many bytes may pass.
+    async fn pass(&mut self, length: usize) {
+        let direction = self.direction;
+        let passes = move |fault: Fault| !fault.swallows(direction);
+        if !passes(self.faults.borrow().of(&self.class)) {
             self.disturbed.fetch_add(1, Ordering::Relaxed);
         }
-        if let Fault::Delay(time) = self.until(|fault| fault != Fault::BlackHole).await {
-            tokio::time::sleep(time).await;
-            // The connection may have gone silent meanwhile.
-            self.until(|fault| fault != Fault::BlackHole).await;
-        }
+        let slow = match self.until(passes).await {
+            Fault::Delay(time) => time,
+            Fault::Throttle(rate) => Duration::from_secs_f64(length as f64 / f64::from(rate.max(1))),
+            _ => return,
+        };
+        self.disturbed.fetch_add(1, Ordering::Relaxed);
+        tokio::time::sleep(slow).await;
+        // The connection may have gone silent meanwhile.
+        self.until(passes).await;
     }
 
     async fn until(&mut self, wanted: impl Fn(Fault) -> bool) -> Fault {
@@ -63,14 +77,14 @@ pub(super) async fn carry(
     upstream: SocketAddr,
     mut link: Link,
 ) -> io::Result<()> {
-    link.pass().await;
+    link.pass(0).await;
     let mut server = TcpStream::connect(upstream).await?;
     server.set_nodelay(true)?;
     let (mut from_client, mut to_client) = client.split();
     let (mut from_server, mut to_server) = server.split();
     let carried = tokio::try_join!(
         pump(&mut from_client, &mut to_server, link.clone()),
-        pump(&mut from_server, &mut to_client, link),
+        pump(&mut from_server, &mut to_client, link.back()),
     );
     if carried.is_err() {
         let _ = server.set_zero_linger();
@@ -86,7 +100,7 @@ async fn pump(
     let mut piece = vec![0; PIECE];
     loop {
         let length = from.read(&mut piece).await?;
-        link.pass().await;
+        link.pass(length).await;
         if length == 0 {
             return to.shutdown().await;
         }

@@ -39,7 +39,7 @@ async fn call(client: Client) {
         for tool in [Tool::Echo, Tool::Record, Tool::Ask, Tool::Steps] {
             client.call(client.work(tool, 3, 20), None).await;
         }
-        let leave = Leave {
+        let leave = Leave::Return {
             after: 2,
             away: Duration::from_millis(100),
         };

@@ -1,0 +1,266 @@
+//! A client of 2026-07-28 that writes down everything it does and sees, in the words of the legacy one.
+//!
+//! It has no session and no way back into a stream: a request whose connection breaks is over, and is repeated only if its
+//! tool is safe to repeat. What a tool asks comes as a result, and is answered by sending the request again. All requests of
+//! a call stand in the history under the first one's id.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use serde_json::{Value, json};
+use tokio::time::{sleep, timeout};
+
+use super::reply::{reply_to, thinking};
+use super::wire::{Exchange, Outcome, Wire, describe};
+use super::{End, PAUSE};
+use crate::history::{Channel, Ended, History, Message, Recorder, Step, Tool, Work};
+
+/// The revision that this client speaks.
+pub(super) const REVISION: &str = "2026-07-28";
+
+/// A client without a session. Clones share its history.
+#[derive(Clone, Debug)]
+pub struct ModernClient {
+    shared: Arc<ModernShared>,
+}
+
+#[derive(Debug)]
+struct ModernShared {
+    wire: Wire,
+    recorder: Recorder,
+    calls: AtomicU64,
+    requests: AtomicU64,
+}
+
+/// What became of a request.
+enum Became {
+    Over(End),
+    /// It is as if it had not been sent: again, after a pause.
+    Nothing(Duration),
+    /// The tool asks its user this, under this key; its state goes back with the answer.
+    Asks(Question),
+}
+
+/// What a tool asks.
+struct Question {
+    key: String,
+    text: String,
+    state: Value,
+}
+
+impl ModernClient {
+    /// A client of the server at `url`.
+    ///
+    /// # Errors
+    /// When no HTTP client can be built.
+    pub fn new(url: &str, recorder: Recorder) -> anyhow::Result<Self> {
+        Ok(Self {
+            shared: Arc::new(ModernShared {
+                wire: Wire::to(url, recorder.history().client)?,
+                recorder,
+                calls: AtomicU64::new(1),
+                requests: AtomicU64::new(1),
+            }),
+        })
+    }
+
+    /// A call to make, with a nonce of its own.
+    #[must_use]
+    pub fn work(&self, tool: Tool, steps: u32, ms: u64) -> Work {
+        let call = self.shared.calls.fetch_add(1, Ordering::Relaxed);
+        let client = self.shared.wire.client();
+        Work {
+            call,
+            tool,
+            nonce: format!("nonce-{client}-{call}"),
+            steps,
+            ms,
+        }
+    }
+
+    /// Makes a call, in as many requests as it takes; with `hang_up`, only for so long before something comes.
+    pub async fn call(&self, work: Work, hang_up: Option<Duration>) -> End {
+        loop {
+            let first = self.next_request();
+            self.shared.recorder.note(Step::Sent {
+                request: first,
+                session: String::new(),
+                work: work.clone(),
+            });
+            let request = Request {
+                shared: &self.shared,
+                work: &work,
+                first,
+                hang_up,
+            };
+            match request.run().await {
+                Became::Nothing(pause) => sleep(pause).await,
+                Became::Over(end) => return end,
+                Became::Asks(_) => unreachable!("a question is answered before the request is over"),
+            }
+        }
+    }
+
+    /// What it did and saw until now.
+    #[must_use]
+    pub fn history(&self) -> History {
+        self.shared.recorder.history()
+    }
+
+    fn next_request(&self) -> u64 {
+        self.shared.requests.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// A call from its first request to its answer.
+struct Request<'a> {
+    shared: &'a ModernShared,
+    work: &'a Work,
+    first: u64,
+    hang_up: Option<Duration>,
+}
+
+impl Request<'_> {
+    /// Sends the request, and sends it again with the answer for as long as the tool asks.
+    async fn run(&self) -> Became {
+        let (mut id, mut input) = (self.first, None);
+        loop {
+            match self.round(id, input.as_ref()).await {
+                Became::Asks(question) => {
+                    sleep(thinking(&question.text)).await;
+                    let content = json!({ "text": reply_to(&question.text) });
+                    let answers =
+                        json!({ question.key: { "action": "accept", "content": content } });
+                    input = Some((answers, question.state));
+                    id = self.shared.requests.fetch_add(1, Ordering::Relaxed);
+                }
+                // What the tool was asked to do has begun: only this round may be sent again.
+                Became::Nothing(pause) if input.is_some() => sleep(pause).await,
+                became => return became,
+            }
+        }
+    }
+
+    async fn round(&self, id: u64, input: Option<&(Value, Value)>) -> Became {
+        let message = self.message(id, input);
+        let posted = (self.shared.wire).post_modern(self.work.tool.name(), &message);
+        let exchange = match self.hang_up {
+            Some(after) => timeout(after, posted).await.ok(),
+            None => Some(posted.await),
+        };
+        let Some(Exchange { tag, outcome }) = exchange else {
+            self.ended(Ended::Willingly, "", "hung up");
+            return Became::Over(End::GivenUp);
+        };
+        match outcome {
+            Outcome::Broken(cause) => self.broke(&tag, &cause),
+            Outcome::Refused(refusal) => {
+                self.shared.recorder.note(refusal.step(self.channel()));
+                match refusal.passes_after() {
+                    Some(pause) => Became::Nothing(pause),
+                    None => Became::Over(End::GivenUp),
+                }
+            }
+            Outcome::Accepted => {
+                self.ended(Ended::Orderly, &tag, "an empty answer");
+                Became::Over(End::GivenUp)
+            }
+            Outcome::Json { body, .. } => (self.received(id, &body))
+                .unwrap_or_else(|| self.broke(&tag, "a body that is no answer")),
+            Outcome::Stream(mut events) => loop {
+                match events.next().await {
+                    Some(Ok(event)) => {
+                        let data = event.data.filter(|data| !data.is_empty());
+                        let became = data.and_then(|data| self.received(id, &data));
+                        if let Some(became) = became {
+                            return became;
+                        }
+                    }
+                    Some(Err(error)) => return self.broke(&tag, &describe(&error)),
+                    None => return self.broke(&tag, "before the answer"),
+                }
+            },
+        }
+    }
+
+    fn message(&self, id: u64, input: Option<&(Value, Value)>) -> Value {
+        let mut params = json!({
+            "name": self.work.tool.name(),
+            "arguments": self.work.arguments(),
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": REVISION,
+                "io.modelcontextprotocol/clientCapabilities": { "elicitation": { "form": {} } },
+                "progressToken": self.first,
+            },
+        });
+        if let Some((answers, state)) = input {
+            params["inputResponses"] = answers.clone();
+            params["requestState"] = state.clone();
+        }
+        json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
+    }
+
+    /// Takes a message in; what it makes of the request, if it is over.
+    fn received(&self, id: u64, data: &str) -> Option<Became> {
+        let mut message: Value = serde_json::from_str(data).unwrap_or_default();
+        let question = question(&message["result"]);
+        if message.get("id") == Some(&json!(id)) && message.get("method").is_none() {
+            message["id"] = json!(self.first);
+        }
+        let message = match &question {
+            Some(question) => Message::Question {
+                id: json!(question.key),
+                text: question.text.clone(),
+            },
+            None => Message::read(&message.to_string()),
+        };
+        let answers =
+            matches!(&message, Message::Response { request, .. } if *request == self.first);
+        self.shared.recorder.note(Step::Received {
+            channel: self.channel(),
+            id: None,
+            message,
+        });
+        match question {
+            Some(question) => Some(Became::Asks(question)),
+            None => answers.then_some(Became::Over(End::Answered)),
+        }
+    }
+
+    fn broke(&self, tag: &str, cause: &str) -> Became {
+        self.ended(Ended::Broken, tag, cause);
+        match self.work.tool.is_safe_to_repeat() {
+            true => Became::Nothing(PAUSE),
+            false => Became::Over(End::GivenUp),
+        }
+    }
+
+    fn ended(&self, how: Ended, tag: &str, cause: &str) {
+        self.shared.recorder.note(Step::Ended {
+            channel: self.channel(),
+            how,
+            tag: tag.to_owned(),
+            answered: false,
+            cause: cause.to_owned(),
+        });
+    }
+
+    fn channel(&self) -> Channel {
+        Channel::Request(self.first)
+    }
+}
+
+/// What a result asks, if it is no final one.
+fn question(result: &Value) -> Option<Question> {
+    if result["resultType"] != "input_required" {
+        return None;
+    }
+    let (key, asked) = result["inputRequests"].as_object()?.iter().next()?;
+    Some(Question {
+        key: key.clone(),
+        text: asked["params"]["message"].as_str()?.to_owned(),
+        state: result["requestState"].clone(),
+    })
+}
