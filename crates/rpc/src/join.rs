@@ -7,6 +7,7 @@
 //! | `drive` | what arrives on a link, and what the worker has to say by itself |
 //! | `seat` | what is kept for a node, whatever becomes of the link to it |
 //! | `flight` | one reader of one call |
+//! | `readers` | the readers of a flight whose node is reached by two links |
 //! | `chores` | what is done beside calls: subscriptions, answers, ends of sessions |
 //!
 //! One task drives a link with all its calls: looking at a call costs less than waking a task for it.
@@ -15,6 +16,7 @@ mod chores;
 mod connect;
 mod drive;
 mod flight;
+mod readers;
 mod run;
 mod seat;
 mod subscriptions;
@@ -27,6 +29,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::LinkConfig;
+use readers::AllReaders;
 use run::Runner;
 use subscriptions::Subscriptions;
 
@@ -42,6 +45,7 @@ struct Joining {
     /// Tells this runtime from one that had the same name before.
     incarnation: u64,
     subscriptions: Subscriptions,
+    readers: AllReaders,
 }
 
 impl Joining {
@@ -58,6 +62,7 @@ impl JoiningWorker {
                 worker,
                 incarnation: rand::random(),
                 subscriptions: Subscriptions::default(),
+                readers: AllReaders::default(),
             }),
         }
     }

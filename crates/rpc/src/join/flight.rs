@@ -7,11 +7,12 @@ use std::task::{Context, Poll, Waker};
 use futures::Stream as _;
 use futures::future::BoxFuture;
 use shoal_ports::{
-    Answered, AskId, CallControl, CallEvent, CallEvents, CallFailure, RunningCall, answered,
+    Answered, AskId, CallControl, CallEvent, CallEvents, CallFailure, CallId, RunningCall, answered,
 };
 use shoal_protocol::Outcome;
 use shoal_telemetry::metrics::{LinkKind, metrics};
 
+use super::readers::Readers;
 use crate::link::ready::Bell;
 
 /// Answers whose fates are remembered; a node waits for fewer acknowledgements at a time.
@@ -20,7 +21,11 @@ const FATES: usize = 256;
 /// One reader of one call.
 pub(super) struct Flight {
     stage: Stage,
+    call: CallId,
     control: Option<Arc<dyn CallControl>>,
+    readers: Arc<Readers>,
+    /// The turn among its readers in which the node asked for this one.
+    turn: u64,
     cancelled: Option<String>,
     /// The requests that were answered, and whether they were open, once that is known. A node that lost
     /// the acknowledgement sends its answer again.
@@ -68,10 +73,20 @@ pub(super) enum Step {
 }
 
 impl Flight {
-    pub(super) fn new(opening: Opening, after: u64, credit: i64, bell: Arc<Bell>) -> Self {
+    pub(super) fn new(
+        call: CallId,
+        opening: Opening,
+        after: u64,
+        credit: i64,
+        bell: Arc<Bell>,
+        readers: Arc<Readers>,
+    ) -> Self {
         Self {
             stage: Stage::Starting(opening),
+            call,
             control: None,
+            turn: readers.turn(),
+            readers,
             cancelled: None,
             answered: Vec::new(),
             held: Vec::new(),
@@ -126,6 +141,7 @@ impl Flight {
         if let Some(reason) = &self.cancelled {
             running.control.cancel(reason);
         }
+        self.readers.read_by(&running.control);
         self.control = Some(running.control);
         self.stage = if self.reading {
             Stage::Reading(running.events)
@@ -134,10 +150,31 @@ impl Flight {
         };
     }
 
-    /// Whether another reader has the call now.
+    /// Whether another reader has the call now, which is not this flight's own.
     pub(super) fn is_replaced(&self) -> bool {
+        self.readers.are_replaced()
+    }
+
+    /// Whether this flight has another link to the same node, or had, and reads the call by that.
+    fn is_read_elsewhere(&self) -> bool {
         let control = self.control.as_ref();
-        control.is_some_and(|control| control.is_replaced())
+        control.is_some_and(|control| control.is_replaced()) && !self.is_replaced()
+    }
+
+    /// The call to attach to again, and after which event, where its events ended here because the same flight was read
+    /// by another link meanwhile.
+    pub(super) fn goes_on(&self) -> Option<(CallId, u64)> {
+        // The node goes on with the link by which it asked last; the other one breaks, or has.
+        let asked_last = self.readers.is_turn(self.turn);
+        (asked_last && self.reading && self.is_read_elsewhere()).then_some((self.call, self.last))
+    }
+
+    /// Reads the call once more, by what `opening` yields.
+    pub(super) fn reopen(&mut self, opening: Opening) {
+        self.stage = Stage::Starting(opening);
+        // It is not heard any more once the call is attached to anew.
+        self.control = None;
+        self.ring();
     }
 
     /// Whether the node is to be told now that the call runs: nothing else was said for so long that it `is
@@ -248,15 +285,15 @@ impl Flight {
     ) -> bool {
         self.credit = credit;
         self.parked = false;
-        if self.last != after {
-            if self.is_taken_over() {
+        let elsewhere = self.is_read_elsewhere();
+        if self.last != after || elsewhere {
+            if !elsewhere && self.is_taken_over() {
                 return false;
             }
-            self.stage = Stage::Starting(opening());
-            // It is not heard any more once the call is attached to anew.
-            self.control = None;
+            self.reopen(opening());
             self.last = after;
         }
+        self.turn = self.readers.turn();
         self.spoken = false;
         self.late = false;
         self.ring();

@@ -98,6 +98,7 @@ impl Runner {
         } = connected;
         let node = NodeId::new(welcome.node.clone());
         tracing::info!(worker = %self.joining.id(), %node, address = self.address, "a worker joined a node");
+        let of_node = welcome.memory;
         let now = Some((welcome.node, welcome.memory));
         if *memory == now {
             seat.keep(&welcome.flights);
@@ -112,7 +113,7 @@ impl Runner {
             node: Some(node),
             last_error: None,
         });
-        seat.link(Arc::clone(&outbox), &peer);
+        seat.link(Arc::clone(&outbox), &peer, of_node);
         let up = Up::new(LinkKind::Worker);
         let drive = Drive::new(
             seat,

@@ -40,6 +40,8 @@ pub(super) struct Seat {
     credit: i64,
     /// The version that the present link speaks; 0 before the first.
     version: u32,
+    /// Names what the node remembers of this worker.
+    memory: u64,
     flights: HashMap<u64, Flight>,
     /// Flights of which nothing was said, and when it should be.
     quiet: VecDeque<(Instant, u64)>,
@@ -59,6 +61,7 @@ impl Seat {
             outbox: None,
             credit: 0,
             version: 0,
+            memory: 0,
             flights: HashMap::new(),
             quiet: VecDeque::new(),
             fates: VecDeque::new(),
@@ -71,8 +74,9 @@ impl Seat {
     }
 
     /// Goes on with a new link.
-    pub(super) fn link(&mut self, outbox: Arc<Outbox<WorkerFrame>>, peer: &Peer) {
+    pub(super) fn link(&mut self, outbox: Arc<Outbox<WorkerFrame>>, peer: &Peer, memory: u64) {
         self.outbox = Some(outbox);
+        self.memory = memory;
         self.credit = peer.credit;
         self.version = peer.version;
     }
@@ -111,24 +115,23 @@ impl Seat {
             self.refuse(number, CallFailure::NotExecuted { reason });
             return;
         }
-        let worker = self.worker();
+        let (worker, id) = (self.worker(), call.id);
         let opening = move || -> Opening { Box::pin(async move { worker.start(call).await }) };
-        self.open(number, 0, opening, accept);
+        self.open(number, id, 0, opening, accept);
     }
 
     /// Attaches to a call; a known flight goes on from there.
     pub(super) fn attach(&mut self, number: u64, said: Attaching, accept: Instant) {
         let worker = self.worker();
         let Attaching { call, after, trace } = said;
-        let opening = move || -> Opening {
-            Box::pin(async move { worker.attach(call, after, trace.as_ref()).await })
-        };
-        self.open(number, after, opening, accept);
+        let opening = move || attaching(worker, call, after, trace);
+        self.open(number, call, after, opening, accept);
     }
 
     fn open(
         &mut self,
         number: u64,
+        call: CallId,
         after: u64,
         opening: impl FnOnce() -> Opening,
         accept: Instant,
@@ -140,11 +143,26 @@ impl Seat {
             }
         } else {
             let bell = self.ready.bell(number);
-            let flight = Flight::new(opening(), after, self.credit, bell);
+            let readers = self.joining.readers.of(self.memory, number);
+            let flight = Flight::new(call, opening(), after, self.credit, bell, readers);
             flight.ring();
             self.flights.insert(number, flight);
         }
         self.quiet.push_back((accept, number));
+    }
+
+    /// Goes on with a flight whose events ended only because it was read by another link to the same node; `false` where
+    /// they ended otherwise.
+    fn goes_on(&mut self, number: u64) -> bool {
+        let worker = self.worker();
+        let flight = self.flights.get_mut(&number);
+        let Some((flight, (call, after))) =
+            flight.and_then(|flight| flight.goes_on().map(|from| (flight, from)))
+        else {
+            return false;
+        };
+        flight.reopen(attaching(worker, call, after, None));
+        true
     }
 
     /// A flight that is open.
@@ -257,4 +275,14 @@ impl Seat {
             None => Ok(()),
         }
     }
+}
+
+/// Attaches to a call.
+fn attaching(
+    worker: Arc<dyn Worker>,
+    call: CallId,
+    after: u64,
+    trace: Option<TraceContext>,
+) -> Opening {
+    Box::pin(async move { worker.attach(call, after, trace.as_ref()).await })
 }

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use shoal_ports::{AskId, CallFailure};
+use shoal_ports::{AskId, CallFailure, Worker as _};
 use shoal_protocol::{Outcome, RawJson};
+use shoal_rpc::WorkerJoin;
 
 use crate::probe::{journaled, next, repeatable, rest};
 use crate::scripted_worker::{Plan, ScriptedWorker};
-use crate::setting::{Pair, until, within};
+use crate::setting::{Pair, config, until, within};
 
 #[tokio::test]
 async fn a_call_goes_on_where_it_was() {
@@ -185,6 +186,47 @@ async fn what_was_cancelled_and_dropped_while_the_worker_was_away_is_cancelled()
         drop(running);
         pair.proxy.unblock();
         assert_eq!(record.cancelled().await, "nobody waits");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_worker_that_reaches_its_node_by_two_addresses_does_not_replace_its_own_reader() {
+    within(async {
+        let pair = Pair::new(ScriptedWorker::running("w")).await;
+        let call = journaled();
+        let id = call.id;
+        let mut running = pair.remote.start(call).await.unwrap();
+        let record = pair.worker.call(id).await;
+        record.progress(1);
+        next(&mut running).await.unwrap();
+        for last in [2, 4] {
+            // The link breaks, and while it is dialled again, another address leads to the same node.
+            pair.proxy.block();
+            pair.seen(false).await;
+            let other = WorkerJoin::start(&pair.joining, &pair.node.address.to_string(), config());
+            pair.seen(true).await;
+            record.progress(last);
+            assert_eq!(next(&mut running).await.unwrap().0, last as u64);
+            other.stop();
+            pair.seen(false).await;
+            pair.proxy.unblock();
+            pair.seen(true).await;
+            record.progress(last + 1);
+            let came = next(&mut running).await;
+            assert!(
+                came.is_some(),
+                "replaced: {}",
+                running.control.is_replaced()
+            );
+        }
+        // Another node's reader is not disturbed.
+        pair.proxy.block();
+        pair.seen(false).await;
+        let _other = pair.worker.attach(id, 5, None).await.unwrap();
+        pair.proxy.unblock();
+        assert_eq!(next(&mut running).await, None);
+        assert!(running.control.is_replaced());
     })
     .await;
 }

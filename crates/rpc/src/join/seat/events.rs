@@ -30,6 +30,7 @@ impl Seat {
                 Step::Wait => return self.accept_late(number),
                 Step::Event(event) => self.event(number, event),
                 Step::Refused(failure) => return self.refuse(number, failure),
+                Step::Ended if self.goes_on(number) => return,
                 Step::Ended => return self.lost(number),
             }
         }
