@@ -41,7 +41,7 @@ dependencies() {
 }
 
 # Every test counts by itself. Some put stdio servers written in Python behind Shoal, one types in the curl
-# call that Shoal prints, and one has a Prometheus scrape a cluster.
+# call that Shoal prints, one has a Prometheus scrape a cluster, and one starts members whose clocks are wrong.
 cargo_tests() {
     local name="unit: tests" status=0 passed failed ignored began=$SECONDS log
     if ! have python; then
@@ -58,6 +58,10 @@ cargo_tests() {
     fi
     if ! have prometheus; then
         fail "$name" "$(needs prometheus)"
+        return
+    fi
+    if ! have faketime; then
+        fail "$name" "$(needs faketime)"
         return
     fi
     log=$(log_of "$name")

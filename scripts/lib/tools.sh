@@ -52,6 +52,7 @@ needs() {
         chromium) echo "needs Chromium: apt-get install chromium" ;;
         redis) echo "needs redis-server 7.0 or later, with redis-sentinel: apt-get install redis-server redis-sentinel" ;;
         prometheus) echo "needs prometheus and promtool: apt-get install prometheus" ;;
+        faketime) echo "needs libfaketime: apt-get install libfaketime" ;;
         rust) echo "needs Rust: https://rustup.rs" ;;
     esac
 }
@@ -132,6 +133,16 @@ find_prometheus() {
     # Without what it recommends, which would begin to watch this machine.
     prometheus_works || apt_install prometheus || true
     prometheus_works
+}
+
+faketime_works() {
+    compgen -G '/usr/lib*/*/faketime/libfaketimeMT.so.1' >/dev/null ||
+        compgen -G '/usr/lib*/faketime/libfaketimeMT.so.1' >/dev/null
+}
+
+find_faketime() {
+    faketime_works || apt_install libfaketime || true
+    faketime_works
 }
 
 find_chromium() {

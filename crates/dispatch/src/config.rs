@@ -55,6 +55,9 @@ pub struct Config {
     /// How long a call waits for a modern client's answers, in seconds; also how long a `requestState`
     /// is valid. Default: 600.
     pub parking_time_secs: u64,
+    /// By how many seconds the clocks of two nodes may differ without a `requestState` that one of them sealed expiring
+    /// too early at the other. Default: 300.
+    pub clock_skew_secs: u64,
     /// How many calls may wait for answers on this node. Default: 10000.
     pub max_parked: usize,
     /// How many calls of one principal may wait for answers on this node. Default: 1000.
@@ -160,6 +163,7 @@ impl Default for Config {
             circuit_open_max_ms: 30_000,
             max_rounds: 16,
             parking_time_secs: 600,
+            clock_skew_secs: 300,
             max_parked: 10_000,
             max_parked_per_principal: 1_000,
             pools: BTreeMap::new(),

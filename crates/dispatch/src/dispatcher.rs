@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use futures::future::join_all;
 use serde_json::Value;
 use shoal_ports::{
-    Call, CallFailure, CallOutcome, Dispatcher, Durability, RunningCall, ServerFacts, SessionId,
-    WorkerId,
+    Binding, Call, CallFailure, CallOutcome, Dispatcher, Durability, RunningCall, ServerFacts,
+    SessionId, WorkerId,
 };
 use shoal_protocol::{Era, Method, RawJson, Revision, RpcError, code};
 use shoal_telemetry::metrics;
@@ -70,7 +70,7 @@ impl Dispatcher for Dispatch {
         params: Option<&RawJson>,
         session: Option<&SessionId>,
         tried: &[WorkerId],
-    ) -> Option<WorkerId> {
+    ) -> Option<Binding> {
         if tried.len() >= self.shared.config.start_attempts.max(1) {
             return None;
         }
@@ -85,7 +85,10 @@ impl Dispatcher for Dispatch {
             key: AffinityKey::of(affinity, params, session, None),
         };
         let member = view.choose(&route.pool, &wanted, tried).ok()?;
-        Some(member.id.clone())
+        Some(Binding {
+            worker: member.id.clone(),
+            ledger: member.worker.ledger(),
+        })
     }
 
     async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {

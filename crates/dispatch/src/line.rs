@@ -230,6 +230,8 @@ impl Line {
                         && !self.steering.is_cancelled() =>
                 {
                     tokio::time::sleep(retry_after).await;
+                    // Its refusal is final: it is bound anew.
+                    self.origin.call.ledger = self.member.worker.ledger();
                 }
                 Err(failure) if self.is_repeatable() => return Err(failure),
                 Err(failure) => {

@@ -51,6 +51,10 @@ impl Dispatch {
         let member = self.place(&view, call, &route)?;
         let placed = Call {
             params: route.params.take(),
+            ledger: match call.worker {
+                Some(_) => call.ledger,
+                None => member.worker.ledger(),
+            },
             deadline: self.worker_deadline(call),
             ..call.clone()
         };

@@ -9,7 +9,7 @@ mod rollout;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use shoal_ports::{CallFailure, Worker, WorkerId};
+use shoal_ports::{CallFailure, LedgerNumber, Worker, WorkerId};
 use shoal_telemetry::metrics::ShedReason;
 use tokio::time::Instant;
 
@@ -125,6 +125,11 @@ impl View {
     /// A worker by its id, ready or not.
     pub(crate) fn member(&self, id: &WorkerId) -> Option<&Arc<Member>> {
         self.by_id.get(id)
+    }
+
+    /// How far the ledger of a worker is.
+    pub(crate) fn ledger(&self, id: &WorkerId) -> Option<LedgerNumber> {
+        self.member(id)?.worker.ledger()
     }
 
     /// Every worker.

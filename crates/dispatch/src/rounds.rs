@@ -55,7 +55,7 @@ pub(crate) fn round_id(call: CallId, round: u32) -> CallId {
         .chain_update(round.to_be_bytes())
         .finalize();
     let mut bytes = *call.as_bytes();
-    // The time stays: a worker tells by it whether it may have forgotten the call.
+    // The time stays: by it a worker of an older release tells whether it may have forgotten the call.
     bytes[6..].copy_from_slice(&hash[..10]);
     bytes[6] = 0x70 | bytes[6] & 0x0f;
     bytes[8] = 0x80 | bytes[8] & 0x3f;

@@ -142,13 +142,14 @@ impl Dispatch {
     /// worker refuses it. A full queue is waited for.
     async fn start_at(
         &self,
-        call: Call,
+        mut call: Call,
         worker: &WorkerId,
         until: Instant,
     ) -> Result<RunningCall, CallFailure> {
         loop {
             let view = self.shared.view();
-            let begun = self.begin_line(&view, call.clone(), Arguments::Trusted);
+            let begun =
+                self.begin_line(&view, call.clone(), Arguments::Trusted, Origin::repeats);
             let refused = match begun.await {
                 Ok(Ok(line)) => return Ok(self.running_legacy(&view, &call, line)),
                 Ok(Err(outcome)) => {
@@ -166,6 +167,8 @@ impl Dispatch {
                 {
                     (metrics().pools).retried(&refused.pool, RetryReason::Busy);
                     tokio::time::sleep(retry_after).await;
+                    // Its refusal is final: it is bound anew.
+                    call.ledger = self.shared.view().ledger(worker);
                 }
                 // An earlier owner's own start may still be on its way there: that nothing was executed is
                 // not for certain.
@@ -230,16 +233,19 @@ impl Dispatch {
         call: Call,
         arguments: Arguments,
     ) -> Result<Result<Line, CallOutcome>, CallFailure> {
-        let begun = self.begin_line(view, call, arguments).await;
+        let begun = self.begin_line(view, call, arguments, |origin| origin);
+        let begun = begun.await;
         begun.map_err(NotStarted::give_up)
     }
 
-    /// As [`line`](Self::line), for who may try again: what fails does not count as turned away yet.
+    /// As [`line`](Self::line), for who may try again, by what `origin` makes of the call: what fails does not count as
+    /// turned away yet.
     async fn begin_line(
         &self,
         view: &View,
         call: Call,
         arguments: Arguments,
+        origin: impl FnOnce(Origin) -> Origin,
     ) -> Result<Result<Line, CallOutcome>, NotStarted> {
         let revision = call.caller.revision;
         let params = call.params.as_ref().map(RawJson::index);
@@ -269,7 +275,7 @@ impl Dispatch {
             }
             Err(Refused::Unchecked(_)) => unreachable!("they have been checked"),
         };
-        let origin = Origin::new(call, route, &self.shared);
+        let origin = origin(Origin::new(call, route, &self.shared));
         Line::start(self.shared.clone(), origin).await.map(Ok)
     }
 }

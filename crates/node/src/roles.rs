@@ -44,6 +44,7 @@ pub(crate) fn dispatch(settings: &Settings, news: Arc<dyn Bus>) -> anyhow::Resul
         circuit_open_max_ms: millis(calls.circuit_open_max.get()),
         max_rounds: calls.input_rounds,
         parking_time_secs: calls.input_timeout.get().as_secs().max(1),
+        clock_skew_secs: calls.clock_skew.get().as_secs(),
         max_parked: calls.waiting,
         max_parked_per_principal: calls.waiting_per_principal,
         pools: settings

@@ -38,6 +38,7 @@ async fn journaled_call(store: &Store, session: &SessionId, epoch: Epoch, answer
             call,
             request: RequestId::from_json(&RawJson::from_static("7")).expect("a number is an id"),
             worker: None,
+            ledger: None,
             start: RawJson::from_static("{}"),
         }],
     };

@@ -8,7 +8,8 @@ use shoal_telemetry::trace::TraceContext;
 use tokio::time::Instant;
 
 use crate::{
-    CallEvents, CallId, Durability, Kind, Principal, Retry, SessionId, StateRequest, WorkerId,
+    CallEvents, CallId, Durability, Kind, LedgerNumber, Principal, Retry, SessionId, StateRequest,
+    WorkerId,
 };
 
 /// A request for a worker (`tools/call`, `resources/read`, `prompts/get`, `completion/complete`), or
@@ -37,6 +38,9 @@ pub struct Call {
     /// The only worker that may run it: a journaled call is bound to the worker that its journal names.
     /// `None` leaves the choice to the dispatcher.
     pub worker: Option<WorkerId>,
+    /// The number of its worker's ledger under which it was bound. `None` where nobody knew one: then the worker
+    /// remembers what it took, but no refusal of it is final.
+    pub ledger: Option<LedgerNumber>,
 }
 
 /// The client behind a call.

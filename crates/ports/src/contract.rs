@@ -16,8 +16,8 @@ use bytes::Bytes;
 use shoal_protocol::{EventId, RawJson, RequestId};
 
 use crate::{
-    Append, Begin, Begun, CallId, CallProgress, DeliveryId, Epoch, JournalEntry, NewSession,
-    NodeId, Principal, SessionId, Store, WorkerId,
+    Append, Begin, Begun, CallId, CallProgress, DeliveryId, Epoch, JournalEntry, LedgerNumber,
+    NewSession, NodeId, Principal, SessionId, Store, WorkerId,
 };
 
 /// Runs every suite; `store` makes a fresh one each time, whose finished streams are kept for at least
@@ -83,6 +83,10 @@ fn entry(request: u64) -> JournalEntry {
         call: CallId::generate(),
         request: RequestId::from_number(request),
         worker: Some(WorkerId::new("w")),
+        ledger: Some(LedgerNumber {
+            incarnation: u64::MAX,
+            number: 7,
+        }),
         start: RawJson::from_static(r#"{"method":"tools/call"}"#),
     }
 }

@@ -6,7 +6,9 @@ use async_trait::async_trait;
 use shoal_protocol::{Method, RawJson, RpcError};
 use tokio::sync::watch;
 
-use crate::{Call, CallFailure, Durability, RunningCall, ServerFacts, SessionId, WorkerId};
+use crate::{
+    Binding, Call, CallFailure, Durability, RunningCall, ServerFacts, SessionId, WorkerId,
+};
 
 /// Finds the pool for a call, checks the call against the catalog, and runs it on a worker.
 ///
@@ -35,7 +37,8 @@ pub trait Dispatcher: Send + Sync + 'static {
         header: &dyn Fn(&str) -> Option<Vec<u8>>,
     ) -> Result<(), RpcError>;
 
-    /// The worker that would run this call now, so that the journal can name it before it is started;
+    /// The worker that would run this call now, and its ledger's number, so that the journal can name both before it is
+    /// started;
     /// `None` when the call needs none (a list, an unknown tool) or none is there. `tried` are out.
     fn choose(
         &self,
@@ -43,7 +46,7 @@ pub trait Dispatcher: Send + Sync + 'static {
         params: Option<&RawJson>,
         session: Option<&SessionId>,
         tried: &[WorkerId],
-    ) -> Option<WorkerId>;
+    ) -> Option<Binding>;
 
     /// Runs a call: the four backend methods and the four list methods. Starting an id that is known
     /// to its worker attaches to it. A call with a [`worker`](Call::worker) runs there or not at all.

@@ -3,7 +3,9 @@
 use async_trait::async_trait;
 use shoal_protocol::{EventId, RawJson, RequestId, StreamId};
 
-use crate::{CallId, DeliveryId, Epoch, LogError, SessionId, StoreError, WorkerId};
+use crate::{
+    Binding, CallId, DeliveryId, Epoch, LedgerNumber, LogError, SessionId, StoreError, WorkerId,
+};
 
 /// The running calls of every session that must not be repeated or lost.
 ///
@@ -32,7 +34,7 @@ pub trait Journal: Send + Sync + 'static {
         session: &SessionId,
         epoch: Epoch,
         call: CallId,
-        worker: &WorkerId,
+        binding: &Binding,
     ) -> Result<(), StoreError>;
 
     /// The streams with calls that were begun and have not ended, oldest first; for their owner only.
@@ -110,6 +112,10 @@ pub struct JournalEntry {
     pub request: RequestId,
     /// Where it runs, or will.
     pub worker: Option<WorkerId>,
+    /// The number of that worker's ledger under which the call was bound; not known of an entry that an older release
+    /// wrote, nor of a worker that announces none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<LedgerNumber>,
     /// What is needed to start it, as the session wrote it.
     pub start: RawJson,
 }

@@ -16,6 +16,7 @@
 //! [`contract`] holds one test suite for each storage seam; every engine runs it.
 
 mod authenticator;
+mod binding;
 mod bus;
 mod call;
 mod call_events;
@@ -40,6 +41,7 @@ mod store;
 mod worker;
 
 pub use authenticator::{AuthError, Authenticator};
+pub use binding::{Binding, LedgerNumber};
 pub use bus::{Bus, BusEvent, BusSubscription, Lagged};
 pub use call::{
     Answered, AskId, Call, CallControl, CallEvent, CallEventKind, CallFailure, CallOutcome, Caller,

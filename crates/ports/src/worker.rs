@@ -7,7 +7,10 @@ use shoal_protocol::RpcError;
 use shoal_telemetry::trace::TraceContext;
 use tokio::sync::{broadcast, watch};
 
-use crate::{BusEvent, Call, CallFailure, CallId, PoolCatalog, RunningCall, SessionId, WorkerId};
+use crate::{
+    BusEvent, Call, CallFailure, CallId, LedgerNumber, PoolCatalog, RunningCall, SessionId,
+    WorkerId,
+};
 
 /// A worker as the dispatcher sees it.
 ///
@@ -26,11 +29,17 @@ pub trait Worker: Send + Sync + 'static {
     /// How busy it is now.
     fn load(&self) -> WorkerLoad;
 
+    /// How far its ledger is, for whoever binds a journaled call to it; `None` where it keeps no numbers. What is
+    /// known here may be behind, never ahead.
+    fn ledger(&self) -> Option<LedgerNumber> {
+        None
+    }
+
     /// Runs a call; a known id attaches from the beginning.
     ///
-    /// A worker remembers the journaled calls that it has begun for longer than their results. When it has
-    /// to forget some, it remembers the newest of those: a journaled call that is not known and not
-    /// newer is refused, since it may have run here.
+    /// A worker remembers for the last numbers of its [ledger](Self::ledger) which journaled calls it took and which it
+    /// refused: a call that it took is not run again, and a refusal is final for the number that the call was bound
+    /// under. A call that was bound under a number of which it may have forgotten something is not run.
     ///
     /// # Errors
     /// `Overloaded` when its queue is full, `NotExecuted` when it cannot run anything now; in both cases

@@ -62,6 +62,7 @@ impl Steps {
             call: CallId::generate(),
             request: RequestId::from_number(1),
             worker: None,
+            ledger: None,
             start: RawJson::from_static("{}"),
         };
         let call = entry.call;

@@ -57,10 +57,11 @@ impl Joining {
 impl JoiningWorker {
     /// Prepares a worker for being linked.
     pub fn new(worker: Arc<dyn Worker>) -> Self {
+        let ledger = worker.ledger();
         Self {
             joining: Arc::new(Joining {
                 worker,
-                incarnation: rand::random(),
+                incarnation: ledger.map_or_else(rand::random, |ledger| ledger.incarnation),
                 subscriptions: Subscriptions::default(),
                 readers: AllReaders::default(),
             }),

@@ -20,7 +20,7 @@ pub(crate) use start::brought_by;
 
 use bytes::Bytes;
 use shoal_ports::{
-    AskId, Call, CallFailure, CallOutcome, Delivered, DeliveryId, Dispatcher, Durability,
+    AskId, Binding, Call, CallFailure, CallOutcome, Delivered, DeliveryId, Dispatcher, Durability,
     GatewayError, JournalEntry, RunningCall, SessionTransport, Store,
 };
 use shoal_protocol::{EventId, Method, Outcome, RequestId, Revision, error_response, response};
@@ -226,8 +226,15 @@ impl InFlight {
             call: self.call.id,
             request: self.request().clone(),
             worker: self.call.worker.clone(),
+            ledger: self.call.ledger,
             start: start::of(&self.call, self.brought.as_ref()),
         }
+    }
+
+    /// Binds the call to the only worker that may run it.
+    fn bind(&mut self, binding: Binding) {
+        self.call.worker = Some(binding.worker);
+        self.call.ledger = binding.ledger;
     }
 
     /// The call is in the journal.

@@ -184,6 +184,7 @@ impl CallDraft {
             durability,
             trace,
             worker: None,
+            ledger: None,
         }
     }
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use async_trait::async_trait;
 use bytes::Bytes;
 use shoal_ports::{
-    Begin, Begun, CallId, DeliveryId, Epoch, Journal, JournalEntry, JournaledCall, LogError,
-    RunningStream, SessionId, StoreError, WorkerId,
+    Begin, Begun, Binding, CallId, DeliveryId, Epoch, Journal, JournalEntry, JournaledCall,
+    LogError, RunningStream, SessionId, StoreError, WorkerId,
 };
 use shoal_protocol::{EventId, StreamId};
 
@@ -68,14 +68,16 @@ impl Journal for RedisStore {
         session: &SessionId,
         epoch: Epoch,
         call: CallId,
-        worker: &WorkerId,
+        binding: &Binding,
     ) -> Result<(), StoreError> {
         let key = self.inner.keys.session(session)?;
+        let ledger = serde_json::to_vec(&binding.ledger).map_err(|_| unexpected())?;
         let rebound = self.inner.run(&SCRIPTS.rebind, &key, |command| {
             command
                 .arg(epoch.0)
                 .arg(call.to_string())
-                .arg(worker.as_str());
+                .arg(binding.worker.as_str())
+                .arg(ledger);
         });
         plain_step(rebound.await?).map(drop)
     }
@@ -176,6 +178,10 @@ fn open_calls(known: &HashMap<Bytes, Bytes>) -> Result<Vec<RunningStream>, Store
         if let Some(worker) = find(format!("w{}", entry.call)) {
             let worker = std::str::from_utf8(worker).map_err(|_| unexpected())?;
             entry.worker = Some(WorkerId::new(worker));
+        }
+        // Of the worker that it was bound to since.
+        if let Some(ledger) = find(format!("g{}", entry.call)) {
+            entry.ledger = serde_json::from_slice(ledger).map_err(|_| unexpected())?;
         }
         let seen = find(format!("q{}", entry.call)).map_or(Ok(0), |seen| number(seen))?;
         let calls = streams.entry(number(stream)?).or_default();

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use bytes::Bytes;
 use shoal_ports::{
-    Append, Appended, Begin, Begun, Bus, BusEvent, BusSubscription, CallId, Claim, DeliveryId,
-    Directory, Epoch, EventLog, Journal, LogError, Membership, NewSession, NodeId, NodeInfo, Page,
-    Placement, RunningStream, SessionId, Store, StoreError, WorkerId,
+    Append, Appended, Begin, Begun, Binding, Bus, BusEvent, BusSubscription, CallId, Claim,
+    DeliveryId, Directory, Epoch, EventLog, Journal, LogError, Membership, NewSession, NodeId,
+    NodeInfo, Page, Placement, RunningStream, SessionId, Store, StoreError,
 };
 use shoal_protocol::{EventId, StreamId};
 use shoal_telemetry::metrics::{StoreOutcome, metrics};
@@ -192,11 +192,11 @@ impl Journal for Measured {
         session: &SessionId,
         epoch: Epoch,
         call: CallId,
-        worker: &WorkerId,
+        binding: &Binding,
     ) -> Result<(), StoreError> {
         measured(
             "journal.rebind",
-            Journal::rebind(&self.0, session, epoch, call, worker),
+            Journal::rebind(&self.0, session, epoch, call, binding),
         )
         .await
     }

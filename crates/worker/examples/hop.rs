@@ -118,6 +118,7 @@ async fn call(worker: &dyn Worker, caller: &Arc<Caller>) {
         durability: Durability::Repeatable,
         trace: None,
         worker: None,
+        ledger: None,
     };
     let mut running = worker.start(call).await.expect("there is room");
     let event = running.events.next().await.expect("the call ends");

@@ -7,7 +7,7 @@
 //! | `execute` | one call's deadline, cancellation and panics |
 //! | `record` | one call's events, questions and reader |
 //! | `ledger` | which calls can be attached to |
-//! | `begun` | which calls must not run again |
+//! | `remembered` | which calls must not run again, by the ledger's numbers |
 //! | `gauges`, `measure` | what metrics are told |
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,8 +16,8 @@ use std::sync::{Arc, Weak};
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Announcement, BusEvent, Call, CallFailure, CallId, Durability, RunningCall, SessionId, Worker,
-    WorkerHere, WorkerId, WorkerLoad,
+    Announcement, BusEvent, Call, CallFailure, CallId, Durability, LedgerNumber, RunningCall,
+    SessionId, Worker, WorkerHere, WorkerId, WorkerLoad,
 };
 use shoal_protocol::RpcError;
 use shoal_telemetry::metrics::{ShedReason, metrics};
@@ -27,7 +27,6 @@ use tokio::task::JoinHandle;
 
 use crate::backend::{Backend, BackendState};
 
-mod begun;
 mod client;
 mod config;
 mod event_buffer;
@@ -39,6 +38,7 @@ mod measure;
 mod places;
 mod pool;
 mod record;
+mod remembered;
 mod shutdown;
 #[cfg(test)]
 mod tests;
@@ -60,8 +60,8 @@ use record::CallRecord;
 ///   sent nothing but its end, and was read to that end.
 /// * A later reader takes over the steering too: what the control of an earlier one is told has no effect.
 /// * The id of a journaled call that has run is remembered for [`PoolConfig::call_memory`] after its result
-///   is gone. Journaled calls that may have run here, and those made before the worker was started (by whose
-///   name an earlier process may have run them), are refused with `OutcomeUnknown`.
+///   is gone, and so is the refusal of one that was refused. Journaled calls that may have run here are refused with
+///   `OutcomeUnknown`: by the number of the worker's ledger under which they were bound, never by a clock.
 /// * A deadline and a cancellation end the call at once; its tool then has
 ///   [`PoolConfig::cancel_grace`] before it is dropped, and keeps its place in the pool until then.
 pub struct WorkerRuntime {
@@ -242,6 +242,10 @@ impl Worker for WorkerRuntime {
 
     fn load(&self) -> WorkerLoad {
         self.places.load()
+    }
+
+    fn ledger(&self) -> Option<LedgerNumber> {
+        Some(self.ledger.number())
     }
 
     async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {

@@ -87,6 +87,7 @@ fn call() -> Call {
         durability: Durability::Repeatable,
         trace: None,
         worker: None,
+        ledger: None,
     }
 }
 

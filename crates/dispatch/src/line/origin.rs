@@ -27,6 +27,8 @@ pub(crate) struct Origin {
     /// The call at the worker that has it now.
     attempt: Span,
     attempts: i64,
+    /// Whether an earlier owner of the call's session may have started it.
+    repetition: bool,
     pub(super) tally: Tally,
 }
 
@@ -51,8 +53,15 @@ impl Origin {
             tried: Vec::new(),
             attempt: Span::none(),
             attempts: 0,
+            repetition: false,
             tally: Tally::default(),
         }
+    }
+
+    /// An earlier owner of the call's session may have started it.
+    pub(crate) fn repeats(mut self) -> Self {
+        self.repetition = true;
+        self
     }
 
     /// Offers the call to the worker that it is bound to, or to several until one takes it, up to the
@@ -111,9 +120,15 @@ impl Origin {
         mut member: Arc<Member>,
     ) -> Result<(RunningCall, Arc<Member>), CallFailure> {
         let until = Instant::now() + shared.config.reconnect_wait();
+        // The same for each attempt: by it the worker knows whether it can still tell one from the other.
+        let ledger = match self.call.worker {
+            Some(_) => self.call.ledger,
+            None => member.worker.ledger(),
+        };
         loop {
             self.tries(&member);
             let mut call = self.call.clone();
+            call.ledger = ledger;
             call.trace = self.attempt(&member.id);
             let failure = match member.worker.start(call).await {
                 Ok(running) => {
@@ -125,8 +140,9 @@ impl Origin {
             self.failed(&failure, &member);
             let unknown = matches!(failure, CallFailure::OutcomeUnknown { .. });
             let reachable = member.is_reachable();
-            // What a worker says of a call that it may have run before is no failure of its own.
-            if !(unknown && reachable && self.call.worker.is_some()) {
+            // What a worker says of a call that it may have run before is no failure of its own, unless nobody can
+            // have started that before: one that says so of every call must not look idle.
+            if !(unknown && reachable && self.repetition) {
                 self.circuit(&member, member.circuit.refused(&failure));
             }
             if !unknown || reachable || self.is_repeatable() {

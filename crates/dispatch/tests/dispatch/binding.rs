@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use shoal_ports::{CallFailure, Dispatcher as _, WorkerId};
+use shoal_ports::{CallFailure, Dispatcher as _, LedgerNumber, WorkerId};
 use shoal_protocol::{Method, RawJson};
 
 use crate::fake_worker::FakeWorker;
@@ -84,7 +84,7 @@ async fn the_worker_that_is_chosen_is_one_that_was_not_tried() {
     };
     assert!(choose(Method::ToolsCall, &[]).is_some());
     let second = choose(Method::ToolsCall, &["w1"]);
-    assert_eq!(second, Some(WorkerId::new("w2")));
+    assert_eq!(second.unwrap().worker, WorkerId::new("w2"));
     assert_eq!(choose(Method::ToolsCall, &["w1", "w2"]), None);
     assert_eq!(choose(Method::ToolsList, &[]), None);
     let unknown = RawJson::from_static(r#"{"name":"other"}"#);
@@ -102,11 +102,79 @@ async fn attempts_to_choose_are_bounded() {
     }
     let params = RawJson::from_static(r#"{"name":"t"}"#);
     let mut tried = Vec::new();
-    while let Some(id) = setting
-        .dispatch
-        .choose(&Method::ToolsCall, Some(&params), None, &tried)
+    while let Some(binding) =
+        setting
+            .dispatch
+            .choose(&Method::ToolsCall, Some(&params), None, &tried)
     {
-        tried.push(id);
+        tried.push(binding.worker);
     }
     assert_eq!(tried.len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_binding_keeps_the_number_that_was_known_when_it_was_made() {
+    let number = |number| {
+        Some(LedgerNumber {
+            incarnation: 9,
+            number,
+        })
+    };
+    let setting = setting();
+    let worker = setting.add(worker("w1"));
+    *worker.ledger.lock() = number(4);
+    let params = RawJson::from_static(r#"{"name":"t"}"#);
+    let bound = setting
+        .dispatch
+        .choose(&Method::ToolsCall, Some(&params), None, &[]);
+    assert_eq!(bound.unwrap().ledger, number(4));
+    // One that was bound elsewhere keeps its number, or none.
+    for ledger in [number(2), None] {
+        let mut call = legacy("t", json!({})).at("w1");
+        call.ledger = ledger;
+        setting.result(call).await;
+        assert_eq!(worker.started.lock().last().unwrap().ledger, ledger);
+    }
+    // One that nobody has bound is bound now.
+    setting.result(legacy("t", json!({}))).await;
+    assert_eq!(worker.started.lock().last().unwrap().ledger, number(4));
+    // A second attempt belongs to the same binding.
+    let unknown = CallFailure::OutcomeUnknown { reason: "?".into() };
+    worker.refuse(unknown);
+    worker.connect(false);
+    let away = worker.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        *away.ledger.lock() = number(5);
+        away.connect(true);
+    });
+    let mut call = legacy("t", json!({})).at("w1");
+    call.ledger = number(3);
+    setting.result(call).await;
+    let started = worker.started.lock();
+    let numbers: Vec<_> = started.iter().skip(3).map(|call| call.ledger).collect();
+    assert_eq!(numbers, [number(3), number(3)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_waits_for_a_full_worker_binds_anew() {
+    let setting = setting();
+    let full = CallFailure::Overloaded {
+        reason: "full".into(),
+        retry_after: Duration::from_secs(1),
+    };
+    let worker = setting.add(worker("w1").refusing(full));
+    let number = |number| {
+        Some(LedgerNumber {
+            incarnation: 9,
+            number,
+        })
+    };
+    *worker.ledger.lock() = number(7);
+    let mut call = legacy("t", json!({})).at("w1");
+    call.ledger = number(3);
+    setting.dispatch.resume(call, 0).await.unwrap();
+    let started = worker.started.lock();
+    let numbers: Vec<_> = started.iter().map(|call| call.ledger).collect();
+    assert_eq!(numbers, [number(3), number(7)]);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use shoal_dispatch::CircuitState;
-use shoal_ports::{CallFailure, CallOutcome};
+use shoal_ports::{CallFailure, CallOutcome, Dispatcher as _};
 use shoal_protocol::RpcError;
 
 use crate::fake_worker::FakeWorker;
@@ -98,6 +98,26 @@ async fn errors_of_tools_and_full_queues_open_nothing() {
         };
         first.refuse(full.clone());
         assert_eq!(setting.failure(legacy("t", json!({}))).await, full);
+    }
+    assert_eq!(circuit(&setting), CircuitState::Closed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_says_of_every_call_that_it_may_have_run_is_left_alone() {
+    let setting = setting();
+    let first = setting.add(worker("w1"));
+    for _ in 0..5 {
+        first.refuse(unknown());
+        setting.failure(legacy("t", json!({})).at("w1")).await;
+    }
+    assert_eq!(circuit(&setting), CircuitState::Open);
+    // Of calls that an earlier owner may have begun, it is the right answer.
+    let setting = crate::setting::setting();
+    let first = setting.add(worker("w1"));
+    for _ in 0..9 {
+        first.refuse(unknown());
+        let resumed = setting.dispatch.resume(legacy("t", json!({})).at("w1"), 0);
+        assert!(resumed.await.is_err());
     }
     assert_eq!(circuit(&setting), CircuitState::Closed);
 }

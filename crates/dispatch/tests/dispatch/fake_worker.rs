@@ -9,8 +9,8 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use shoal_ports::{
     Announcement, Answered, AskId, BusEvent, Call, CallControl, CallEvents, CallFailure, CallId,
-    CallOutcome, PoolCatalog, RunningCall, SessionId, Worker, WorkerHere, WorkerId, WorkerLoad,
-    answered,
+    CallOutcome, LedgerNumber, PoolCatalog, RunningCall, SessionId, Worker, WorkerHere, WorkerId,
+    WorkerLoad, answered,
 };
 use shoal_protocol::{Outcome, RpcError};
 use shoal_telemetry::trace::TraceContext;
@@ -34,6 +34,7 @@ pub(crate) struct FakeWorker {
     /// Whether somebody else reads its calls.
     pub(crate) replaced: Arc<AtomicBool>,
     pub(crate) load: Mutex<WorkerLoad>,
+    pub(crate) ledger: Mutex<Option<LedgerNumber>>,
     pub(crate) started: Mutex<Vec<Call>>,
     pub(crate) attached: AtomicUsize,
     /// Where each attachment began.
@@ -76,6 +77,7 @@ impl FakeWorker {
                 queued: 0,
                 capacity: 8,
             }),
+            ledger: Mutex::default(),
             started: Mutex::default(),
             attached: AtomicUsize::new(0),
             attachments: Mutex::default(),
@@ -217,6 +219,10 @@ impl Worker for FakeWorker {
 
     fn load(&self) -> WorkerLoad {
         *self.load.lock()
+    }
+
+    fn ledger(&self) -> Option<LedgerNumber> {
+        *self.ledger.lock()
     }
 
     async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {

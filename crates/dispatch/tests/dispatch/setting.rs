@@ -147,6 +147,7 @@ pub(crate) fn call(revision: Revision, method: Method, params: Value) -> Call {
         durability: Durability::Journaled,
         trace: None,
         worker: None,
+        ledger: None,
     }
 }
 

@@ -101,6 +101,7 @@ fn call(
             TraceContext::parse(parent, meta.tracestate.as_deref())
         }),
         worker: None,
+        ledger: None,
     };
     (request.id, call)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Answered, AskId, Call, CallControl, CallEvent, CallEventKind, CallEvents, CallFailure,
+    Answered, AskId, Binding, Call, CallControl, CallEvent, CallEventKind, CallEvents, CallFailure,
     CallOutcome, Dispatcher, Durability, RunningCall, ServerFacts, SessionId, WorkerId, answered,
 };
 use shoal_protocol::{HeaderMismatch, Method, Outcome, RawJson, RawObject, RpcError, code};
@@ -211,7 +211,7 @@ impl Dispatcher for FakeDispatcher {
         _: Option<&RawJson>,
         _: Option<&SessionId>,
         _: &[WorkerId],
-    ) -> Option<WorkerId> {
+    ) -> Option<Binding> {
         unreachable!("an edge journals nothing")
     }
 

@@ -28,6 +28,9 @@ pub struct Calls {
     pub circuit_open_max: Period,
     /// How long a call waits for a modern client's answers; as long is its `requestState` valid.
     pub input_timeout: Period,
+    /// By how much the clocks of two nodes may differ without a `requestState` that one of them sealed expiring too early at
+    /// the other.
+    pub clock_skew: Period,
     /// Calls that may wait for modern clients' answers on this node.
     pub waiting: usize,
     /// The same for one principal.
@@ -49,6 +52,7 @@ impl Default for Calls {
             circuit_open: Duration::from_millis(dispatch.circuit_open_ms).into(),
             circuit_open_max: Duration::from_millis(dispatch.circuit_open_max_ms).into(),
             input_timeout: Duration::from_secs(dispatch.parking_time_secs).into(),
+            clock_skew: Duration::from_secs(dispatch.clock_skew_secs).into(),
             waiting: dispatch.max_parked,
             waiting_per_principal: dispatch.max_parked_per_principal,
             input_rounds: dispatch.max_rounds,

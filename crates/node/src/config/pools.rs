@@ -50,7 +50,7 @@ pub struct Pool {
     /// How long the id of a journaled call is remembered, so that it is never run again.
     #[serde(default = "default::call_memory")]
     pub call_memory: Period,
-    /// Ids remembered at most. A journaled call that is older than the newest one forgotten is refused.
+    /// Ids remembered at most. A journaled call that was bound to the worker before the oldest of them came is not run.
     #[serde(default = "default::remembered_calls")]
     pub remembered_calls: usize,
     /// How long the result of a journaled call is kept for a session that moves to another node.

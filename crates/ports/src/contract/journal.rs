@@ -8,8 +8,8 @@ use shoal_protocol::{EventId, StreamId};
 
 use super::{append, begin, ending, entry, node, session};
 use crate::{
-    Append, Begin, Begun, CallProgress, DeliveryId, JournaledCall, LogError, RunningStream, Store,
-    StoreError, WorkerId,
+    Append, Begin, Begun, Binding, CallProgress, DeliveryId, JournaledCall, LedgerNumber, LogError,
+    RunningStream, Store, StoreError, WorkerId,
 };
 
 fn at(id: EventId, sequence: u64) -> EventId {
@@ -159,13 +159,31 @@ pub(super) async fn rebound_calls(store: &Store) {
     let (id, epoch) = session(store).await;
     let entry = entry(1);
     let begun = begin(store, &id, epoch, vec![entry.clone()]).await;
-    let other = WorkerId::new("other");
+    let other = Binding {
+        worker: WorkerId::new("other"),
+        ledger: Some(LedgerNumber {
+            incarnation: u64::MAX - 1,
+            number: 3,
+        }),
+    };
     let rebound = store.journal.rebind(&id, epoch, entry.call, &other).await;
     rebound.unwrap();
     let running = store.journal.running(&id, epoch).await.unwrap();
-    assert_eq!(running[0].calls[0].entry.worker, Some(other.clone()));
+    assert_eq!(running[0].calls[0].entry.worker, Some(other.worker.clone()));
+    assert_eq!(running[0].calls[0].entry.ledger, other.ledger);
     assert_eq!(running[0].calls[0].entry.start, entry.start);
     assert_eq!(running[0].last, begun);
+
+    // A worker without numbers.
+    let plain = Binding {
+        worker: WorkerId::new("plain"),
+        ledger: None,
+    };
+    let rebound = store.journal.rebind(&id, epoch, entry.call, &plain).await;
+    rebound.unwrap();
+    let running = store.journal.running(&id, epoch).await.unwrap();
+    assert_eq!(running[0].calls[0].entry.worker, Some(plain.worker));
+    assert_eq!(running[0].calls[0].entry.ledger, None);
 
     store.directory.end_lease(&node("a")).await.unwrap();
     store.directory.claim(&id, &node("b")).await.unwrap();

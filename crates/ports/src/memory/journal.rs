@@ -7,8 +7,8 @@ use super::MemoryStore;
 use super::data::{SessionData, StreamData};
 use super::event_log::NO_STREAM;
 use crate::{
-    Begin, Begun, CallId, DeliveryId, Epoch, Journal, JournaledCall, LogError, RunningStream,
-    SessionId, StoreError, WorkerId,
+    Begin, Begun, Binding, CallId, DeliveryId, Epoch, Journal, JournaledCall, LogError,
+    RunningStream, SessionId, StoreError,
 };
 
 #[async_trait]
@@ -52,11 +52,12 @@ impl Journal for MemoryStore {
         session: &SessionId,
         epoch: Epoch,
         call: CallId,
-        worker: &WorkerId,
+        binding: &Binding,
     ) -> Result<(), StoreError> {
         self.data.with_owner(session, epoch, |data| {
             if let Some(journaled) = calls(data).find(|known| known.entry.call == call) {
-                journaled.entry.worker = Some(worker.clone());
+                journaled.entry.worker = Some(binding.worker.clone());
+                journaled.entry.ledger = binding.ledger;
             }
             Ok(())
         })

@@ -155,5 +155,6 @@ pub(crate) fn call() -> Call {
         durability: Durability::Repeatable,
         trace: None,
         worker: None,
+        ledger: None,
     }
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use shoal_ports::{Call, CallId, Caller, Durability, LogFilter, Principal, SessionId, WorkerId};
+use shoal_ports::{
+    Call, CallId, Caller, Durability, LedgerNumber, LogFilter, Principal, SessionId, WorkerId,
+};
 use shoal_protocol::{LogLevel, Method, RawJson, Revision};
 use shoal_telemetry::trace::TraceContext;
 use tokio::time::Instant;
@@ -26,6 +28,10 @@ pub(crate) fn call_out(call: &Call, now: Instant) -> wire::Call {
         traceparent: call.trace.as_ref().map(TraceContext::to_traceparent),
         tracestate: trace_state(call),
         worker: call.worker.as_ref().map(ToString::to_string),
+        ledger: call.ledger.map(|ledger| wire::Ledger {
+            incarnation: ledger.incarnation,
+            number: ledger.number,
+        }),
     }
 }
 
@@ -46,6 +52,10 @@ pub(crate) fn call_in(call: wire::Call, now: Instant) -> Result<Call, Malformed>
         durability: durability_in(call.durability),
         trace,
         worker: call.worker.map(WorkerId::new),
+        ledger: call.ledger.map(|ledger| LedgerNumber {
+            incarnation: ledger.incarnation,
+            number: ledger.number,
+        }),
     })
 }
 

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use shoal_ports::{Announcement, PoolCatalog, RawObjectOrEmpty, WorkerId, WorkerLoad};
+use shoal_ports::{
+    Announcement, LedgerNumber, PoolCatalog, RawObjectOrEmpty, WorkerId, WorkerLoad,
+};
 use shoal_protocol::RawJson;
 
 use super::{checked, count};
@@ -83,9 +85,10 @@ fn list_in(items: Vec<Bytes>, what: &'static str) -> Result<Vec<RawJson>, Malfor
         .collect()
 }
 
-/// How busy a worker is.
-pub(crate) fn load_out(load: WorkerLoad) -> wire::Load {
+/// How busy a worker is, and how far its ledger.
+pub(crate) fn load_out(load: WorkerLoad, ledger: Option<LedgerNumber>) -> wire::Load {
     wire::Load {
+        ledger: ledger.map(|ledger| ledger.number),
         running: load.running as u64,
         queued: load.queued as u64,
         capacity: load.capacity as u64,

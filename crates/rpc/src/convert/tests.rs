@@ -93,7 +93,7 @@ proptest! {
     fn loads_and_nodes(counts: [u32; 3], id in text(), flags: [bool; 3], more: (u64, u64)) {
         let [running, queued, capacity] = counts.map(|count| count as usize);
         let load = WorkerLoad { running, queued, capacity };
-        assert_eq!(load_in(through(&load_out(load))), load);
+        assert_eq!(load_in(through(&load_out(load, None))), load);
         let [session, edge, draining] = flags;
         let info = NodeInfo {
             address: format!("{id}:1"),

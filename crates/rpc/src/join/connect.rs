@@ -41,6 +41,7 @@ pub(super) async fn connect(
         worker: joining.id().to_string(),
         incarnation: joining.incarnation,
         limits: Some(versions::limits(config)),
+        ledger: joining.worker.ledger().map(|ledger| ledger.number),
     };
     let connecting = async {
         let channel = dial::connect(address, config).await?;

@@ -5,7 +5,7 @@ mod telling;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use shoal_ports::{Announcement, AskId, BusEvent, NodeInfo, SessionId, WorkerLoad};
+use shoal_ports::{Announcement, AskId, BusEvent, LedgerNumber, NodeInfo, SessionId, WorkerLoad};
 use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, Interval, MissedTickBehavior, Sleep, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -39,7 +39,7 @@ pub(super) struct Drive<'a> {
     news: broadcast::Receiver<BusEvent>,
     has_news: bool,
     ticks: Interval,
-    reported: Option<WorkerLoad>,
+    reported: Option<(WorkerLoad, Option<LedgerNumber>)>,
     /// Due when the next silent flight is to be accepted. Kept, because a timer costs more than a call may.
     accept: Pin<Box<Sleep>>,
     accepting: bool,

@@ -109,7 +109,10 @@ impl Drive {
                 }
             }
             Frame::AnswerTaken(said) => self.home.answer_taken(said),
-            Frame::Load(load) => self.home.gauge.report(load_in(load)),
+            Frame::Load(load) => {
+                self.home.counts(load.ledger);
+                self.home.gauge.report(load_in(load));
+            }
             Frame::Subscribed(said) => {
                 let outcome = said.error.map_or(Ok(()), |error| Err(error_in(error)));
                 self.home.subscribed(said.request, outcome);

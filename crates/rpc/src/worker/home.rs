@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use shoal_ports::{Announcement, AskId, BusEvent, CallFailure, SessionId, WorkerId, WorkerLoad};
+use shoal_ports::{
+    Announcement, AskId, BusEvent, CallFailure, LedgerNumber, SessionId, WorkerId, WorkerLoad,
+};
 use shoal_protocol::{Outcome, RpcError};
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
@@ -35,6 +37,8 @@ pub(super) struct Home {
     pub(super) announcement: watch::Sender<Announcement>,
     pub(super) news: broadcast::Sender<BusEvent>,
     pub(super) gauge: Gauge,
+    /// How far its ledger is, as it has said; `None` where it keeps no numbers.
+    ledger: Mutex<Option<u64>>,
     /// Names this memory to the worker.
     memory: u64,
     table: Mutex<Table>,
@@ -85,6 +89,7 @@ impl Home {
             announcement: watch::Sender::new(nothing),
             news: broadcast::Sender::new(NEWS),
             gauge: Gauge::default(),
+            ledger: Mutex::default(),
             memory: rand::random(),
             table: Mutex::new(Table {
                 way: Way::Down,
@@ -105,6 +110,20 @@ impl Home {
             Way::Up(_) => self.gauge.read(),
             _ => WorkerLoad::default(),
         }
+    }
+
+    /// How far its ledger is, as far as this node has heard.
+    pub(super) fn ledger(&self) -> Option<LedgerNumber> {
+        let number = (*self.ledger.lock())?;
+        Some(LedgerNumber {
+            incarnation: self.incarnation,
+            number,
+        })
+    }
+
+    /// It says how far its ledger is.
+    pub(super) fn counts(&self, number: Option<u64>) {
+        *self.ledger.lock() = number;
     }
 
     /// Whether it may still come back.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use shoal_ports::{
-    Announcement, BusEvent, Call, CallFailure, CallId, RunningCall, SessionId, Worker, WorkerLoad,
+    Announcement, BusEvent, Call, CallFailure, CallId, LedgerNumber, RunningCall, SessionId,
+    Worker, WorkerLoad,
 };
 use shoal_protocol::RpcError;
 use shoal_telemetry::trace::TraceContext;
@@ -45,6 +46,10 @@ impl Worker for RemoteWorker {
 
     fn load(&self) -> WorkerLoad {
         self.home.load()
+    }
+
+    fn ledger(&self) -> Option<LedgerNumber> {
+        self.home.ledger()
     }
 
     async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {

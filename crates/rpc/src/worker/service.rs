@@ -72,6 +72,7 @@ impl WorkerLink for WorkerService {
             replaced: CancellationToken::new(),
             closing: shared.closing.clone(),
         };
+        drive.home.counts(hello.ledger);
         let link = drive.home.join(&drive.outbox, &drive.replaced, welcome);
         drive.link = link.ok_or_else(|| Status::unavailable("the worker was just given up"))?;
         tokio::spawn(Arc::clone(shared).run(drive));

@@ -40,6 +40,7 @@ fn call(durability: Durability) -> Call {
         durability,
         trace: None,
         worker: None,
+        ledger: None,
     }
 }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::poll;
 use shoal_ports::{
-    Begin, Begun, CallEvent, CallFailure, CallOutcome, Delivered, DeliveryId, GatewayError,
-    LogError, Retry, RunningCall, SessionTransport, StoreError, WorkerId,
+    Begin, Begun, Binding, CallEvent, CallFailure, CallOutcome, Delivered, DeliveryId,
+    GatewayError, LogError, Retry, RunningCall, SessionTransport, StoreError, WorkerId,
 };
 use shoal_protocol::{EventId, StreamId};
 use shoal_telemetry::trace::{self, names};
@@ -65,7 +65,9 @@ impl Carrier {
             return;
         };
         for call in &mut calls {
-            call.call.worker = self.choose(call, &[]);
+            if let Some(binding) = self.choose(call, &[]) {
+                call.bind(binding);
+            }
         }
         let (tail, opened) = match self.begin(&live, &calls, delivery, opened).await {
             Some(begun) => begun,
@@ -274,6 +276,7 @@ impl Carrier {
                 }
                 Err(failure) if failure.retry() == Retry::Safe => {
                     tried.extend(in_flight.call.worker.take());
+                    in_flight.call.ledger = None;
                     if tried.is_empty() || tried.len() >= self.config.start_attempts {
                         break failure;
                     }
@@ -283,7 +286,7 @@ impl Carrier {
                     if !self.rebind(&in_flight, &next).await {
                         break failure;
                     }
-                    in_flight.call.worker = Some(next);
+                    in_flight.bind(next);
                 }
                 Err(failure) => break failure,
             }
@@ -318,17 +321,17 @@ impl Carrier {
         self.finish(Vec::new(), outcome, 0, in_flight, tail).await;
     }
 
-    fn choose(&self, in_flight: &InFlight, tried: &[WorkerId]) -> Option<WorkerId> {
+    fn choose(&self, in_flight: &InFlight, tried: &[WorkerId]) -> Option<Binding> {
         let call = &in_flight.call;
         let session = Some(&in_flight.live.id);
         self.dispatcher
             .choose(&call.method, call.params.as_ref(), session, tried)
     }
 
-    async fn rebind(&self, in_flight: &InFlight, worker: &WorkerId) -> bool {
+    async fn rebind(&self, in_flight: &InFlight, binding: &Binding) -> bool {
         let (live, call) = (&in_flight.live, in_flight.call.id);
         let journal = &self.store.journal;
-        let rebound = journal.rebind(&live.id, live.epoch, call, worker).await;
+        let rebound = journal.rebind(&live.id, live.epoch, call, binding).await;
         if let Err(error) = &rebound {
             tracing::warn!(session = %live.id, %call, %error, "could not journal another worker");
         }

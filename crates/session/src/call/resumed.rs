@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_ports::{CallOutcome, Caller, JournaledCall};
+use shoal_ports::{Call, CallOutcome, Caller, JournaledCall};
 use shoal_telemetry::trace::names;
 
 use super::{Carrier, InFlight, start};
@@ -36,8 +36,13 @@ impl Carrier {
             slot,
         } = taken_over;
         let (entry, seen) = (journaled.entry, journaled.seen);
-        let call = match start::read(&entry.start, entry.call, caller, entry.worker) {
-            Ok(call) => call,
+        let longest = self.config.call_timeout;
+        let call = match start::read(&entry.start, entry.call, caller, longest) {
+            Ok(call) => Call {
+                worker: entry.worker,
+                ledger: entry.ledger,
+                ..call
+            },
             Err(error) => {
                 // Written by a release that this one cannot read: the call is left to one that can.
                 tracing::error!(session = %live.id, call = %entry.call, %error,

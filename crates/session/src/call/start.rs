@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use shoal_ports::{Call, CallId, Caller, Durability, LogFilter, WorkerId};
+use shoal_ports::{Call, CallId, Caller, Durability, LogFilter};
 use shoal_protocol::{LogLevel, Method, RawJson, RequestMeta};
 use shoal_telemetry::trace::TraceContext;
 use tokio::time::Instant;
@@ -21,7 +21,11 @@ struct Start {
     params: Option<RawJson>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     log: Option<LogLevel>,
-    /// Milliseconds since 1970. Another node's clock may differ; the deadline moves by as much.
+    /// The milliseconds that it was given when it was journaled. A new owner gives it as many again: how much of them
+    /// has passed, only two machines' clocks together could tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    timeout: Option<u64>,
+    /// Milliseconds since 1970, for releases that do not read `timeout`.
     deadline: u64,
     #[serde(default)]
     repeatable: bool,
@@ -42,6 +46,7 @@ pub(super) fn of(call: &Call, trace: Option<&TraceContext>) -> RawJson {
             LogFilter::Off => None,
             LogFilter::AtLeast(level) => Some(level),
         },
+        timeout: Some(millis(left)),
         deadline: unix_millis().saturating_add(millis(left)),
         repeatable: call.durability == Durability::Repeatable,
         traceparent: trace.map(TraceContext::to_traceparent),
@@ -49,7 +54,7 @@ pub(super) fn of(call: &Call, trace: Option<&TraceContext>) -> RawJson {
     })
 }
 
-/// The call again.
+/// The call again, bound to nobody; it gets no more time than `longest`.
 ///
 /// # Errors
 /// When the entry was written by an incompatible version.
@@ -57,10 +62,14 @@ pub(super) fn read(
     start: &RawJson,
     id: CallId,
     caller: Arc<Caller>,
-    worker: Option<WorkerId>,
+    longest: Duration,
 ) -> Result<Call, serde_json::Error> {
     let start: Start = start.read()?;
-    let left = Duration::from_millis(start.deadline.saturating_sub(unix_millis()));
+    let timeout = match start.timeout {
+        Some(timeout) => Duration::from_millis(timeout).min(longest),
+        // By an older release: nobody knows when it began.
+        None => longest,
+    };
     let meta = RequestMeta::of(start.params.as_ref());
     let trace = start.brought();
     Ok(Call {
@@ -70,14 +79,15 @@ pub(super) fn read(
         caller,
         progress_token: meta.progress_token,
         log: start.log.map_or(LogFilter::Off, LogFilter::AtLeast),
-        deadline: Instant::now() + left.max(LEAST_TIME),
+        deadline: Instant::now() + timeout.max(LEAST_TIME),
         durability: if start.repeatable {
             Durability::Repeatable
         } else {
             Durability::Journaled
         },
         trace,
-        worker,
+        worker: None,
+        ledger: None,
     })
 }
 

@@ -18,8 +18,8 @@ use bytes::Bytes;
 use dashmap::DashMap;
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
-    Answered, AskId, Call, CallControl, CallEvent, CallEventKind, CallEvents, CallFailure, CallId,
-    CallOutcome, Delivered, Dispatcher, Durability, EventStream, NodeId, OpenSession, Post,
+    Answered, AskId, Binding, Call, CallControl, CallEvent, CallEventKind, CallEvents, CallFailure,
+    CallId, CallOutcome, Delivered, Dispatcher, Durability, EventStream, NodeId, OpenSession, Post,
     Principal, RunningCall, ServerFacts, SessionGateway, SessionId, SessionRef, SessionTransport,
     StreamItem, WorkerId, answered,
 };
@@ -246,8 +246,12 @@ impl Dispatcher for Script {
         _: Option<&RawJson>,
         _: Option<&SessionId>,
         tried: &[WorkerId],
-    ) -> Option<WorkerId> {
-        tried.is_empty().then(|| WorkerId::new("w"))
+    ) -> Option<Binding> {
+        let worker = WorkerId::new("w");
+        tried.is_empty().then_some(Binding {
+            worker,
+            ledger: None,
+        })
     }
 
     async fn resume(&self, call: Call, after: u64) -> Result<RunningCall, CallFailure> {

@@ -67,7 +67,7 @@ line.bytes = line.bytes + more
 trim(line, log, n, stream, stream.last - most_events)
 
 if open and ended then
-  redis.call('HDEL', S, 'j' .. call, 'w' .. call, 'q' .. call)
+  redis.call('HDEL', S, 'j' .. call, 'w' .. call, 'q' .. call, 'g' .. call)
   stream.open = stream.open - 1
 elseif open then
   set(line, 'q' .. call, int(seen))

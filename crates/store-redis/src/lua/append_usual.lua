@@ -10,7 +10,7 @@ if #ARGV == 10 and ARGV[9] == '1' and ARGV[3] == '0' and ARGV[2] ~= '0' then
       local events, till = S .. ':' .. log .. ':' .. n, int(now() + retention)
       redis.call('RPUSH', events, event)
       redis.call('PEXPIRE', events, retention)
-      redis.call('HDEL', S, 'j' .. call, 'w' .. call, 'q' .. call)
+      redis.call('HDEL', S, 'j' .. call, 'w' .. call, 'q' .. call, 'g' .. call)
       redis.call('HSET', S, 't', int(tail + 1), 'f' .. tail, n .. ':' .. till, 'b', int(bytes),
         's' .. n, '1:0:' .. #event .. ':0:' .. till .. ':' .. string.sub(stream, 11))
       return { log, 1, 1, bytes }

@@ -9,6 +9,7 @@
 --   d<delivery>        the stream that was opened for it
 --   f<k>               a place in the line: "<n>:<until>"
 --   j<call>            an open call: "<n>:<entry>"     w<call> its worker  q<call> its last event seen
+--   g<call> the number of the ledger of the worker that it was bound to since it was begun
 -- The events of stream n are the list KEYS[1]:<l>:<n>: the first is the one after the last that was trimmed.
 -- A Redis Stream would take 4 KB for the first event, and most streams have no second one.
 --

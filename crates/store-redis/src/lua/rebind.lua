@@ -1,7 +1,7 @@
--- Says which worker a call is about to be started on.
--- ARGV: epoch, call, worker.
+-- Says which worker a call is about to be started on, and under which number of its ledger.
+-- ARGV: epoch, call, worker, ledger.
 -- Returns OK, also when the call is not open; MISSING or STALE.
-local epoch, call, worker = unpack(ARGV)
+local epoch, call, worker, ledger = unpack(ARGV)
 local known = redis.call('HMGET', S, 'e', 'j' .. call)
 if not known[1] then
   return MISSING
@@ -10,6 +10,6 @@ if known[1] ~= epoch then
   return STALE
 end
 if known[2] then
-  redis.call('HSET', S, 'w' .. call, worker)
+  redis.call('HSET', S, 'w' .. call, worker, 'g' .. call, ledger)
 end
 return OK

@@ -55,7 +55,7 @@ async fn a_claim_fences_every_write_of_the_former_owner() {
     assert_eq!(directory.save(&id, old, record(), idle).await, stale);
     assert_eq!(directory.release(&id, old, record(), idle).await, stale);
     assert_eq!(directory.remove(&id, old).await, stale);
-    let worker = shoal_ports::WorkerId::new("x");
+    let worker = crate::fixture::binding("x");
     assert_eq!(journal.rebind(&id, old, call, &worker).await, stale);
     let late = crate::fixture::opening(&crate::fixture::entry());
     assert_eq!(journal.begin(&id, old, late).await, Err(log_stale.clone()));

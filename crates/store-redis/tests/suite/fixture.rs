@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use shoal_ports::{
-    Append, Begin, CallId, CallProgress, DeliveryId, Epoch, JournalEntry, NewSession, NodeId,
-    Principal, SessionId, Store, StoreError, WorkerId,
+    Append, Begin, Binding, CallId, CallProgress, DeliveryId, Epoch, JournalEntry, NewSession,
+    NodeId, Principal, SessionId, Store, StoreError, WorkerId,
 };
 use shoal_protocol::{EventId, RawJson, RequestId};
 use shoal_store_redis::{RedisConfig, RedisStore};
@@ -70,11 +70,19 @@ pub(crate) async fn session(store: &Store) -> (SessionId, Epoch) {
     (id, epoch)
 }
 
+pub(crate) fn binding(worker: &str) -> Binding {
+    Binding {
+        worker: WorkerId::new(worker),
+        ledger: None,
+    }
+}
+
 pub(crate) fn entry() -> JournalEntry {
     JournalEntry {
         call: CallId::generate(),
         request: RequestId::from_number(1),
         worker: Some(WorkerId::new("w")),
+        ledger: None,
         start: RawJson::from_static(r#"{"method":"tools/call"}"#),
     }
 }

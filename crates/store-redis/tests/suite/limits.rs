@@ -48,7 +48,7 @@ async fn a_full_redis_admits_nothing_and_ends_what_it_admitted() {
         .save(&id, epoch, record.clone(), LONG)
         .await
         .unwrap();
-    let worker = shoal_ports::WorkerId::new("x");
+    let worker = crate::fixture::binding("x");
     journal
         .rebind(&id, epoch, open.call, &worker)
         .await

@@ -82,7 +82,7 @@ async fn steps_of_the_journal() {
     let end = ending(later, &[b"2"], call.call);
     let ended = store.log.append(&id, epoch, end.clone()).await.unwrap();
     assert_eq!(store.log.append(&id, epoch, end).await.unwrap(), ended);
-    let other = shoal_ports::WorkerId::new("other");
+    let other = crate::fixture::binding("other");
     for _ in 0..2 {
         journal.rebind(&id, epoch, call.call, &other).await.unwrap();
     }

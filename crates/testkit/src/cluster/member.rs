@@ -96,8 +96,13 @@ impl Member {
 
     /// Changes a setting, by its name in the configuration file, for the next start.
     pub fn set(&self, name: &str, value: &str) {
+        self.variable(&variable(name), value);
+    }
+
+    /// Changes a variable of its environment for the next start.
+    pub fn variable(&self, name: &str, value: &str) {
         let mut settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
-        settings.push((variable(name), value.to_owned()));
+        settings.push((name.to_owned(), value.to_owned()));
     }
 
     /// Its process number, while it runs.

@@ -6,6 +6,7 @@
 )]
 
 mod client;
+mod clocks;
 mod console;
 mod drain;
 mod edge;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use shoal_ports::{
-    Call, CallFailure, CallId, Dispatcher, Durability, RunningCall, ServerFacts, SessionId,
-    WorkerId,
+    Binding, Call, CallFailure, CallId, Dispatcher, Durability, RunningCall, ServerFacts,
+    SessionId, WorkerId,
 };
 use shoal_protocol::{Method, RawJson, RpcError};
 use tokio::sync::watch;
@@ -62,7 +62,7 @@ impl Dispatcher for Resuming {
         params: Option<&RawJson>,
         session: Option<&SessionId>,
         tried: &[WorkerId],
-    ) -> Option<WorkerId> {
+    ) -> Option<Binding> {
         self.inner.choose(method, params, session, tried)
     }
 

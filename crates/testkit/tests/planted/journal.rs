@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use shoal_ports::{
-    Begin, Begun, CallId, DeliveryId, Epoch, Journal, LogError, RunningStream, SessionId,
-    StoreError, WorkerId,
+    Begin, Begun, Binding, CallId, DeliveryId, Epoch, Journal, LogError, RunningStream, SessionId,
+    StoreError,
 };
 use shoal_protocol::EventId;
 
@@ -44,9 +44,9 @@ impl Journal for Forgetful {
         session: &SessionId,
         epoch: Epoch,
         call: CallId,
-        worker: &WorkerId,
+        binding: &Binding,
     ) -> Result<(), StoreError> {
-        self.inner.rebind(session, epoch, call, worker).await
+        self.inner.rebind(session, epoch, call, binding).await
     }
 
     async fn running(

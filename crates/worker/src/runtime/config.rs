@@ -24,9 +24,9 @@ pub struct PoolConfig {
     /// How long the id of a journaled call that has run is remembered after its result is gone, so that it
     /// is never run again; at least ten times `result_retention`.
     pub call_memory: Duration,
-    /// How many such ids are remembered at most. Journaled calls that are older than the newest one forgotten
-    /// are refused, so this bounds how long a call may be on its way: at 1000 journaled calls a second,
-    /// 100 000 are 100 seconds.
+    /// How many such ids, and those of refused calls, are remembered at most. A journaled call that was bound to the
+    /// worker before the oldest of them was entered is not run, so this bounds how long one may be on its way: at 1000
+    /// journaled calls a second, 100 000 are 100 seconds.
     pub remembered_calls: usize,
     /// How long a call may go on after it was told to stop, before it is dropped.
     pub cancel_grace: Duration,

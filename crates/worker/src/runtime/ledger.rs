@@ -1,18 +1,18 @@
 //! The calls that can be attached to: those that run, and for a bounded time those that have ended; and
-//! for longer the ids of those that must not run again.
+//! for longer the ids of those that were taken or refused.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use dashmap::{DashMap, Entry};
 use parking_lot::Mutex;
-use shoal_ports::{Call, CallFailure, CallId, Durability};
+use shoal_ports::{Call, CallFailure, CallId, Durability, LedgerNumber};
 use tokio::time::Instant;
 
-use super::begun::Begun;
 use super::config::PoolConfig;
 use super::record::CallRecord;
+use super::remembered::Remembered;
 
 /// How often expired calls are looked for. Coarse, because a call that stays a little longer harms
 /// nobody.
@@ -21,7 +21,7 @@ const SWEEP: Duration = Duration::from_secs(1);
 pub(super) struct Ledger {
     calls: DashMap<CallId, Arc<CallRecord>>,
     retired: Mutex<Retired>,
-    begun: Mutex<Begun>,
+    remembered: Mutex<Remembered>,
     retention: Duration,
     most_calls: usize,
     most_bytes: usize,
@@ -51,27 +51,32 @@ pub(super) enum Entered<T> {
 impl Ledger {
     /// An empty ledger, swept until it is dropped.
     pub(super) fn start(config: &PoolConfig) -> Arc<Self> {
-        let ledger = Self::new(config, SystemTime::now());
+        let ledger = Self::new(config);
         tokio::spawn(sweep(Arc::downgrade(&ledger)));
         ledger
     }
 
-    /// An empty ledger that nothing sweeps; journaled calls made before `since` are refused.
-    fn new(config: &PoolConfig, since: SystemTime) -> Arc<Self> {
+    /// An empty ledger that nothing sweeps.
+    fn new(config: &PoolConfig) -> Arc<Self> {
         Arc::new(Self {
             calls: DashMap::new(),
             retired: Mutex::default(),
-            begun: Mutex::new(Begun::new(config, since)),
+            remembered: Mutex::new(Remembered::new(config)),
             retention: config.result_retention,
             most_calls: config.retained_results,
             most_bytes: config.retained_bytes,
         })
     }
 
+    /// How far it is, for whoever binds a call to this worker.
+    pub(super) fn number(&self) -> LedgerNumber {
+        self.remembered.lock().number()
+    }
+
     /// Enters a call, if `admit` lets it in, or finds it.
     ///
     /// # Errors
-    /// `OutcomeUnknown` for a journaled call that may have run here before; what `admit` says.
+    /// `OutcomeUnknown` for a journaled call that may have run here before; what `admit` says, or has said.
     pub(super) fn enter<T>(
         self: &Arc<Self>,
         call: &Call,
@@ -82,13 +87,17 @@ impl Ledger {
             Entry::Vacant(vacant) => {
                 // Under the entry's lock, and a call is remembered before it is forgotten: there is no moment
                 // at which it is neither.
-                if call.durability == Durability::Journaled && self.may_have_run(call.id) {
-                    return Err(CallFailure::OutcomeUnknown {
-                        reason: "its worker may have run it before, and its result is gone"
-                            .to_owned(),
-                    });
+                let journaled = call.durability == Durability::Journaled;
+                if journaled {
+                    self.remembered.lock().check(call.id, call.ledger)?;
                 }
-                let admission = admit()?;
+                let admission = admit().inspect_err(|failure| {
+                    // Final for this binding, so that whoever hears it may bind the call elsewhere.
+                    if journaled {
+                        let mut remembered = self.remembered.lock();
+                        remembered.refused(call.id, failure.clone(), Instant::now());
+                    }
+                })?;
                 let record = CallRecord::new(call, Arc::downgrade(self), true);
                 vacant.insert(Arc::clone(&record));
                 Ok(Entered::New(record, admission))
@@ -152,16 +161,21 @@ impl Ledger {
         self.forget_all(surplus);
     }
 
-    /// Forgets a call, but for its id where it must not run again.
+    /// Forgets a call, but for its id where that says whether it may run again.
     pub(super) fn forget(&self, id: CallId) {
-        if self.find(id).is_some_and(|record| record.is_spent()) {
-            self.begun.lock().remember(id, Instant::now());
+        if let Some(record) = self.find(id) {
+            let now = Instant::now();
+            match record.is_spent() {
+                true => self.remembered.lock().taken(id, now),
+                // It was given back without having run.
+                false => {
+                    if let Some(failure) = record.refused() {
+                        self.remembered.lock().refused(id, failure, now);
+                    }
+                }
+            }
         }
         self.calls.remove(&id);
-    }
-
-    fn may_have_run(&self, id: CallId) -> bool {
-        self.begun.lock().may_have_run(id)
     }
 
     fn forget_expired(&self, now: Instant) {
@@ -172,7 +186,7 @@ impl Ledger {
         }
         drop(retired);
         self.forget_all(expired);
-        self.begun.lock().expire(now);
+        self.remembered.lock().pass(now);
     }
 
     fn forget_all(&self, ids: Vec<CallId>) {

@@ -144,6 +144,16 @@ impl CallRecord {
         self.durability == Durability::Journaled && run
     }
 
+    /// Why a call that must not be repeated was given back without having run.
+    pub(super) fn refused(&self) -> Option<CallFailure> {
+        match self.ended() {
+            Some(CallOutcome::Failed(failure)) if self.durability == Durability::Journaled => {
+                Some(failure)
+            }
+            _ => None,
+        }
+    }
+
     /// What a client has to know when the call ends without its tool.
     pub(super) fn lost(&self, reason: &str) -> CallFailure {
         let reason = reason.to_owned();

@@ -7,8 +7,8 @@ use proptest::prelude::{Just, Strategy, any};
 use proptest::{collection, option, prop_oneof};
 use shoal_ports::{
     AskId, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Caller, Durability,
-    GatewayError, LogFilter, NodeId, PoolCatalog, Principal, RawObjectOrEmpty, SessionId,
-    StateRequest, StreamItem, WorkerId,
+    GatewayError, LedgerNumber, LogFilter, NodeId, PoolCatalog, Principal, RawObjectOrEmpty,
+    SessionId, StateRequest, StreamItem, WorkerId,
 };
 use shoal_protocol::{
     Body, EventId, InvalidMessage, LogLevel, Message, Method, Notification, Outcome, RawJson,
@@ -158,10 +158,10 @@ pub(super) fn call(now: Instant) -> impl Strategy<Value = Call> {
         millis(),
         any::<bool>(),
         trace(),
-        option::of(text()),
+        (option::of(text()), option::of(any::<(u64, u64)>())),
     );
     (what, how).prop_map(
-        move |((id, method, params, caller), (token, log, left, repeatable, trace, worker))| Call {
+        move |((id, method, params, caller), (token, log, left, repeatable, trace, bound))| Call {
             id: CallId::from_bytes(id),
             method,
             params,
@@ -175,7 +175,11 @@ pub(super) fn call(now: Instant) -> impl Strategy<Value = Call> {
                 Durability::Journaled
             },
             trace,
-            worker: worker.map(WorkerId::new),
+            worker: bound.0.map(WorkerId::new),
+            ledger: bound.1.map(|(incarnation, number)| LedgerNumber {
+                incarnation,
+                number,
+            }),
         },
     )
 }

@@ -27,11 +27,13 @@ impl Drive<'_> {
         }
     }
 
-    /// Says how busy the worker is, if that has changed.
+    /// Says how busy the worker is and how far its ledger, if that has changed.
     pub(super) fn report(&mut self) {
-        let load = self.seat.joining.worker.load();
-        if self.reported.replace(load) != Some(load) {
-            self.outbox.push_now(WorkerKind::Load(load_out(load)));
+        let worker = &self.seat.joining.worker;
+        let (load, ledger) = (worker.load(), worker.ledger());
+        if self.reported.replace((load, ledger)) != Some((load, ledger)) {
+            self.outbox
+                .push_now(WorkerKind::Load(load_out(load, ledger)));
         }
     }
 

@@ -75,6 +75,7 @@ impl<H: ServerHandler> Client<H> {
             durability: Durability::Journaled,
             trace: None,
             worker: None,
+            ledger: None,
         }
     }
 

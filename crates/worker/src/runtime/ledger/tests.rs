@@ -1,10 +1,10 @@
 //! No history of starts, ends and evictions runs a journaled call twice.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use proptest::prelude::*;
-use shoal_ports::{Call, CallId, CallOutcome, WorkerId};
+use shoal_ports::{Call, CallFailure, CallOutcome, LedgerNumber, WorkerId};
 use shoal_protocol::RawJson;
 use tokio::time::Instant;
 
@@ -48,6 +48,8 @@ fn step() -> impl Strategy<Value = Step> {
 struct History {
     ledger: Arc<Ledger>,
     calls: Vec<Call>,
+    /// Those whose binder has heard that they were not run.
+    refused: Vec<bool>,
     /// What waits in the queue or runs, for each call.
     queued: Vec<Vec<Arc<CallRecord>>>,
     runs: Vec<usize>,
@@ -55,7 +57,7 @@ struct History {
 }
 
 impl History {
-    fn new(retained: usize, remembered: usize, restarted: bool) -> Self {
+    fn new(retained: usize, remembered: usize, restarted: bool, numbered: bool) -> Self {
         let config = PoolConfig {
             result_retention: Duration::from_secs(60),
             retained_results: retained,
@@ -64,14 +66,20 @@ impl History {
             ..PoolConfig::new("p")
         };
         let calls: Vec<Call> = (0..CALLS).map(|_| call()).collect();
-        let since = match restarted {
-            // Later than every call: an earlier process may have run them.
-            true => SystemTime::now() + Duration::from_secs(1),
-            false => SystemTime::UNIX_EPOCH,
+        let ledger = Ledger::new(&config);
+        let mut bound = ledger.number();
+        if restarted {
+            // An earlier process of this worker's name may have run them.
+            bound.incarnation ^= 1;
+        }
+        let bind = |call: Call| Call {
+            ledger: numbered.then_some(bound),
+            ..call
         };
         Self {
-            ledger: Ledger::new(&config, since),
-            calls,
+            ledger,
+            calls: calls.into_iter().map(bind).collect(),
+            refused: vec![false; CALLS],
             queued: vec![Vec::new(); CALLS],
             runs: vec![0; CALLS],
             now: Instant::now(),
@@ -81,12 +89,15 @@ impl History {
     fn step(&mut self, step: &Step) {
         match *step {
             Step::Start { call, admitted } => {
-                let refused = || shoal_ports::CallFailure::NotExecuted {
+                let refused = || CallFailure::NotExecuted {
                     reason: "no".to_owned(),
                 };
                 let admit = || admitted.then_some(()).ok_or_else(refused);
-                if let Ok(Entered::New(record, ())) = self.ledger.enter(&self.calls[call], admit) {
-                    self.queued[call].push(record);
+                match self.ledger.enter(&self.calls[call], admit) {
+                    Ok(Entered::New(record, ())) => self.queued[call].push(record),
+                    Ok(Entered::Known(_)) => {}
+                    Err(CallFailure::NotExecuted { .. }) => self.refused[call] = true,
+                    Err(_) => {}
                 }
             }
             Step::Begin(call) => {
@@ -124,12 +135,17 @@ proptest! {
         retained in 0_usize..4,
         remembered in 0_usize..4,
         restarted in prop::bool::weighted(0.1),
+        numbered in prop::bool::weighted(0.8),
         steps in prop::collection::vec(step(), 1..200),
     ) {
-        let mut history = History::new(retained, remembered, restarted);
+        let restarted = restarted && numbered;
+        let mut history = History::new(retained, remembered, restarted, numbered);
         for step in &steps {
             history.step(step);
             prop_assert!(history.runs.iter().all(|runs| *runs <= usize::from(!restarted)), "{step:?}");
+            let mut ends = history.refused.iter().zip(&history.runs);
+            // Whoever was refused may have run the call elsewhere.
+            prop_assert!(!numbered || ends.all(|(refused, runs)| !refused || *runs == 0), "{step:?}");
         }
     }
 }
@@ -140,7 +156,7 @@ fn a_repeatable_call_leaves_no_trace() {
         retained_results: 0,
         ..PoolConfig::new("p")
     };
-    let ledger = Ledger::new(&config, SystemTime::UNIX_EPOCH);
+    let ledger = Ledger::new(&config);
     let call = repeatable();
     for _ in 0..2 {
         let entered = ledger.enter(&call, || Ok(()));
@@ -150,5 +166,12 @@ fn a_repeatable_call_leaves_no_trace() {
         assert!(record.begin());
         record.finish(CallOutcome::Result(RawJson::from_static("{}")));
     }
-    assert!(!ledger.may_have_run(call.id) && !ledger.may_have_run(CallId::generate()));
+    let (before, present) = (
+        LedgerNumber {
+            number: 0,
+            ..ledger.number()
+        },
+        ledger.number(),
+    );
+    assert_eq!(before, present, "nothing was remembered");
 }

@@ -219,20 +219,79 @@ async fn journaled_call_does_not_run_again_when_its_result_is_gone() {
 }
 
 #[tokio::test]
-async fn journaled_call_from_before_the_worker_is_not_run() {
+async fn journaled_call_that_was_bound_to_an_earlier_process_is_not_run() {
     let script = Script::quick();
-    let early = call();
-    tokio::time::sleep(Duration::from_millis(2)).await;
+    let earlier = script.worker(small()).await.ledger();
     let worker = script.worker(small()).await;
-    let refused = worker.start(early).await.err();
+    let bound = Call {
+        ledger: earlier,
+        ..call()
+    };
+    let refused = worker.start(bound).await.err();
     assert!(matches!(refused, Some(CallFailure::OutcomeUnknown { .. })));
+    assert_eq!(script.runs(), 0);
     let repeatable = Call {
         durability: shoal_ports::Durability::Repeatable,
         id: CallId::from_bytes([0; 16]),
+        ledger: earlier,
         ..call()
     };
     outcome(&mut worker.start(repeatable).await.unwrap()).await;
     assert_eq!(script.runs(), 1);
+}
+
+#[tokio::test]
+async fn refusal_of_a_journaled_call_is_final_for_its_binding() {
+    let script = Script::obedient();
+    let worker = script.worker(small()).await;
+    let mut busy = worker.start(call()).await.unwrap();
+    until(|| script.runs() == 1).await;
+    let bound = Call {
+        ledger: worker.ledger(),
+        ..call()
+    };
+    let refused = worker.start(bound.clone()).await.err();
+    assert!(matches!(refused, Some(CallFailure::Overloaded { .. })));
+    busy.control.cancel("make room");
+    outcome(&mut busy).await;
+    until(|| worker.load().running == 0 && worker.load().queued == 0).await;
+    // A start that was late must not run now: its sender may have bound the call elsewhere.
+    assert_eq!(worker.start(bound.clone()).await.err(), refused);
+    // Whoever binds it anew, under a later number, is heard.
+    until(|| worker.ledger() != bound.ledger).await;
+    let anew = Call {
+        ledger: worker.ledger(),
+        ..bound
+    };
+    drop(worker.start(anew).await.unwrap());
+    until(|| script.runs() == 2).await;
+}
+
+#[tokio::test]
+async fn no_clock_decides_whether_a_call_runs() {
+    let script = Script::quick();
+    let worker = script.worker(small()).await;
+    // The clock of the node that made the id may be wrong in either direction.
+    for seconds in [-3600_i64, -5, 5, 3600] {
+        let call = Call {
+            id: id_made(seconds),
+            ledger: worker.ledger(),
+            ..call()
+        };
+        let mut running = worker.start(call).await.expect("it runs");
+        assert!(is_done(&outcome(&mut running).await));
+        until(|| worker.load().running == 0 && worker.load().queued == 0).await;
+    }
+    assert_eq!(script.runs(), 4);
+}
+
+/// The id of a call that a node made whose clock is ahead by so many seconds.
+fn id_made(ahead: i64) -> CallId {
+    let id = CallId::generate();
+    let millis = id.made_at().saturating_add_signed(ahead * 1000);
+    let mut bytes = *id.as_bytes();
+    bytes[..6].copy_from_slice(&millis.to_be_bytes()[2..]);
+    CallId::from_bytes(bytes)
 }
 
 #[tokio::test]

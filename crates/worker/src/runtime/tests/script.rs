@@ -131,6 +131,7 @@ pub(in crate::runtime) fn call() -> Call {
         durability: Durability::Journaled,
         trace: None,
         worker: None,
+        ledger: None,
     }
 }
 

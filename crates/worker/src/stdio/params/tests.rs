@@ -23,6 +23,7 @@ fn call(params: Option<&'static str>) -> Call {
         deadline: tokio::time::Instant::now(),
         trace: None,
         worker: None,
+        ledger: None,
         durability: Durability::Journaled,
     }
 }

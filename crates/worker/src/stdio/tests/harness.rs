@@ -283,6 +283,7 @@ impl Client {
             deadline: tokio::time::Instant::now() + PATIENCE,
             trace: None,
             worker: None,
+            ledger: None,
             durability: Durability::Journaled,
         }
     }

@@ -1,0 +1,85 @@
+//! Members whose clocks are wrong, one role after the other.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::json;
+use shoal_testkit::cluster::{Cluster, Member};
+
+use crate::client::{Client, text_of};
+use crate::{small, start};
+
+const ORDERLY: Duration = Duration::from_secs(30);
+
+/// Where Debian's and others' libfaketime is.
+const LIBRARIES: [&str; 4] = [
+    "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
+    "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
+    "/usr/lib64/faketime/libfaketimeMT.so.1",
+    "/usr/lib/faketime/libfaketimeMT.so.1",
+];
+
+/// Starts a member again whose clock is ahead by so many seconds.
+async fn shift(member: &Member, library: &str, seconds: i64) {
+    member.terminate(ORDERLY).await.unwrap();
+    member.variable("LD_PRELOAD", library);
+    member.variable("FAKETIME", &format!("{seconds:+}"));
+    // Only the time of day is wrong: what a process measures by itself is not.
+    member.variable("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+    member.start_again().await.unwrap();
+}
+
+/// Calls a tool that must not be repeated, as a client without a session.
+async fn modern(cluster: &Cluster, nonce: &str) -> String {
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "steps_once",
+        "arguments": { "nonce": nonce, "count": 2, "ms": 1 },
+        "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {}
+        }
+    } });
+    let post = reqwest::Client::new()
+        .post(cluster.url())
+        .header("accept", "application/json, text/event-stream")
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", "tools/call")
+        .header("mcp-name", "steps_once")
+        .timeout(ORDERLY);
+    post.json(&call).send().await.unwrap().text().await.unwrap()
+}
+
+#[tokio::test]
+async fn no_clock_decides_what_becomes_of_a_call() {
+    let library = LIBRARIES.into_iter().find(|path| Path::new(path).exists());
+    let library = library.expect("libfaketime is installed (Debian: libfaketime)");
+    let cluster = start(small().edges(1)).await;
+    let client = Client::open(cluster.url()).await;
+    let (mut id, mut calls) = (1, 0);
+    for seconds in [5, -5, 3600, -3600] {
+        for members in [cluster.edges(), cluster.sessions(), cluster.workers()] {
+            for member in &members {
+                shift(member, library, seconds).await;
+            }
+            let role = members[0].name();
+            // Until all have found one another again.
+            client.echo_patiently(id).await;
+            let nonce = format!("once-{id}");
+            let arguments = json!({ "nonce": nonce, "count": 2, "ms": 1 });
+            let mut events = client.stream(id + 1, "steps_once", &arguments).await;
+            let rest = events.rest().await;
+            let answer = rest.last().unwrap();
+            assert_eq!(text_of(answer), nonce, "{role} by {seconds} s: {answer}");
+            let nonce = format!("modern-{id}");
+            let answer = modern(&cluster, &nonce).await;
+            assert!(answer.contains(&nonce), "{role} by {seconds} s: {answer}");
+            id += 2;
+            calls += 2;
+        }
+    }
+    let ledger = std::fs::read_to_string(cluster.ledger()).unwrap();
+    let once = ledger
+        .lines()
+        .filter(|line| line.contains("once-") || line.contains("modern-"));
+    assert_eq!(once.count(), calls, "executed once: {ledger}");
+}

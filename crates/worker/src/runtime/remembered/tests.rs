@@ -1,0 +1,115 @@
+//! What a ledger answers under which number.
+
+use std::time::Duration;
+
+use shoal_ports::{CallFailure, CallId, LedgerNumber};
+use tokio::time::Instant;
+
+use super::Remembered;
+use crate::PoolConfig;
+
+fn remembered(most: usize) -> Remembered {
+    Remembered::new(&PoolConfig {
+        remembered_calls: most,
+        ..PoolConfig::new("p")
+    })
+}
+
+fn full() -> CallFailure {
+    CallFailure::Overloaded {
+        reason: "full".into(),
+        retry_after: Duration::from_secs(1),
+    }
+}
+
+fn is_unknown(checked: Result<(), CallFailure>) -> bool {
+    matches!(checked, Err(CallFailure::OutcomeUnknown { .. }))
+}
+
+#[test]
+fn a_refusal_holds_for_its_number_and_a_later_binding_is_asked_anew() {
+    let (mut ledger, id, now) = (remembered(100), CallId::generate(), Instant::now());
+    let bound = Some(ledger.number());
+    assert!(ledger.check(id, bound).is_ok());
+    ledger.refused(id, full(), now);
+    assert_eq!(ledger.check(id, bound), Err(full()));
+    // A later number, as whoever binds anew knows it.
+    ledger.pass(now + Duration::from_secs(1));
+    let anew = Some(ledger.number());
+    assert_eq!(ledger.check(id, bound), Err(full()));
+    assert!(ledger.check(id, anew).is_ok());
+    ledger.refused(id, full(), now + Duration::from_secs(1));
+    assert_eq!(ledger.check(id, anew), Err(full()));
+}
+
+#[test]
+fn what_was_taken_is_not_run_again_under_any_number() {
+    let (mut ledger, now) = (remembered(2), Instant::now());
+    let ids: [CallId; 4] = std::array::from_fn(|_| CallId::generate());
+    let bound = Some(ledger.number());
+    for id in [ids[2], ids[0], ids[1]] {
+        ledger.taken(id, now);
+        assert!(is_unknown(ledger.check(id, bound)));
+    }
+    // The first that was remembered is forgotten, and so is what its number said.
+    assert!(is_unknown(ledger.check(ids[2], bound)));
+    assert!(is_unknown(ledger.check(ids[3], bound)));
+    assert!(ledger.check(ids[3], Some(ledger.number())).is_ok());
+    assert!(ledger.entries <= 2 && ledger.fates.len() <= 2);
+}
+
+#[test]
+fn another_incarnation_and_numbers_to_come_are_not_known() {
+    let ledger = remembered(10);
+    let LedgerNumber {
+        incarnation,
+        number,
+    } = ledger.number();
+    let check = |incarnation, number| {
+        let bound = LedgerNumber {
+            incarnation,
+            number,
+        };
+        ledger.check(CallId::generate(), Some(bound))
+    };
+    assert!(check(incarnation, number).is_ok());
+    assert!(is_unknown(check(incarnation, number + 1)));
+    assert!(is_unknown(check(incarnation ^ 1, number)));
+}
+
+#[test]
+fn a_number_in_which_nothing_happens_does_not_pass() {
+    let (mut ledger, now) = (remembered(10), Instant::now());
+    let bound = ledger.number();
+    ledger.pass(now + Duration::from_secs(24 * 3600));
+    assert_eq!(ledger.number(), bound);
+    assert!(ledger.check(CallId::generate(), Some(bound)).is_ok());
+}
+
+#[test]
+fn time_is_at_least_ten_times_that_of_results() {
+    let config = PoolConfig {
+        call_memory: Duration::ZERO,
+        ..PoolConfig::new("p")
+    };
+    let mut ledger = Remembered::new(&config);
+    let (id, now, bound) = (CallId::generate(), Instant::now(), ledger.number());
+    ledger.taken(id, now);
+    ledger.pass(now + config.result_retention * 9);
+    assert_eq!(ledger.fates.len(), 1);
+    ledger.pass(now + config.result_retention * 10);
+    assert!(ledger.fates.is_empty() && is_unknown(ledger.check(id, Some(bound))));
+}
+
+#[test]
+fn calls_without_a_number_never_run_twice_either() {
+    let (mut ledger, now) = (remembered(1), Instant::now());
+    let ids: [CallId; 3] = std::array::from_fn(|_| CallId::generate());
+    ledger.taken(ids[1], now);
+    ledger.taken(ids[0], now);
+    let run = ids.map(|id| ledger.check(id, None).is_ok());
+    assert_eq!(run, [false, false, true]);
+    // They are asked anew after a refusal.
+    ledger.refused(ids[2], full(), now);
+    assert!(ledger.check(ids[2], None).is_ok());
+}
