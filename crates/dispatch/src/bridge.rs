@@ -17,6 +17,7 @@ use std::sync::Arc;
 use shoal_ports::{CallControl, CallEvent, CallEvents, CallOutcome, RunningCall};
 use shoal_protocol::Method;
 
+pub(crate) use input::Given;
 pub(crate) use legacy::{LegacyBridge, Purpose};
 pub(crate) use modern::ModernBridge;
 pub(crate) use parking::ParkingLot;

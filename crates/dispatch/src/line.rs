@@ -1,5 +1,6 @@
 //! The way to the worker that runs a call: which one it is, and what happens when it breaks.
 
+mod again;
 mod mend;
 mod origin;
 mod shown;
@@ -16,6 +17,7 @@ use shoal_ports::{
 use shoal_protocol::RawJson;
 use tokio::time::Instant;
 
+use mend::Unmended;
 pub(crate) use mend::{NotFound, Sought, attach};
 pub(crate) use origin::Origin;
 use shown::Shown;
@@ -28,6 +30,19 @@ use crate::steering::Steering;
 
 /// Events that are kept for a call that waits without a caller; beyond them its worker keeps them.
 const KEPT_AHEAD: usize = 64;
+
+/// Somebody else reads the call now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Superseded;
+
+impl Superseded {
+    /// What the client of a request is told that shares its call with a later one.
+    pub(crate) fn failure(self) -> CallFailure {
+        CallFailure::OutcomeUnknown {
+            reason: "another request goes on with it".to_owned(),
+        }
+    }
+}
 
 /// A running call that ends in exactly one `Finished`, whatever happens to its worker.
 ///
@@ -50,6 +65,8 @@ pub(crate) struct Line {
     attached_at: Instant,
     /// How often the way broke since there was an event, or it held for a while.
     breaks: u32,
+    /// How often the round was run, as far as is known here.
+    runs: usize,
 }
 
 impl Line {
@@ -111,6 +128,7 @@ impl Line {
             shown: Shown::default(),
             attached_at: Instant::now(),
             breaks: 0,
+            runs: 1,
         }
     }
 
@@ -151,28 +169,34 @@ impl Line {
     }
 
     /// The next event; `Finished` is the last. Not cancellation safe while a worker is replaced.
-    pub(crate) async fn next(&mut self) -> CallEventKind {
+    ///
+    /// # Errors
+    /// When somebody else goes on with the call: that is no outcome of it.
+    pub(crate) async fn next(&mut self) -> Result<CallEventKind, Superseded> {
         loop {
             let Some(event) = self.read().await else {
                 match self.mend().await {
                     Ok(()) => continue,
-                    Err(failure) => return CallEventKind::Finished(CallOutcome::Failed(failure)),
+                    Err(Unmended::Superseded) => return Err(Superseded),
+                    Err(Unmended::Failed(failure)) => return Ok(finished(failure)),
                 }
             };
-            let kind = self.note(event);
+            let mut kind = self.note(event);
             if let CallEventKind::Finished(CallOutcome::Failed(failure)) = &kind
                 && self.may_repeat_after(failure)
             {
-                self.origin.failed(failure, &self.member);
-                if self.again().await.is_ok() {
-                    continue;
+                let failure = failure.clone();
+                self.origin.failed(&failure, &self.member);
+                match self.again_after(failure).await {
+                    Ok(()) => continue,
+                    Err(failure) => kind = finished(failure),
                 }
             }
             if let CallEventKind::Finished(CallOutcome::Failed(failure)) = &kind {
                 self.origin.turned_away(failure);
             }
             if let Some(kind) = self.shown.pass(kind) {
-                return kind;
+                return Ok(kind);
             }
         }
     }
@@ -221,6 +245,7 @@ impl Line {
         self.origin.tried.clear();
         self.position = Position { round, seen: 0 };
         self.shown = Shown::default();
+        self.runs = 0;
         loop {
             match self.place().await {
                 Ok(()) => return Ok(()),
@@ -277,18 +302,10 @@ impl Line {
         }
     }
 
-    /// Runs the call again, on a worker that has not had it.
-    async fn again(&mut self) -> Result<(), CallFailure> {
-        self.origin.tried.push(self.member.id.clone());
-        self.place().await?;
-        self.position.seen = 0;
-        self.shown.runs_again();
-        Ok(())
-    }
-
     /// Offers the call to workers.
     async fn place(&mut self) -> Result<(), CallFailure> {
         let (running, member) = self.origin.offer(&self.shared).await?;
+        self.runs += 1;
         self.steering.restarted(running.control);
         self.take_over(running.events, member);
         Ok(())
@@ -306,6 +323,10 @@ impl Line {
             reason: format!("the way to its worker {} broke", self.member.id),
         }
     }
+}
+
+fn finished(failure: CallFailure) -> CallEventKind {
+    CallEventKind::Finished(CallOutcome::Failed(failure))
 }
 
 impl Drop for Line {

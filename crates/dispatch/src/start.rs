@@ -9,7 +9,7 @@ use shoal_telemetry::trace::{self, attributes as key, names};
 use tokio::time::Instant;
 
 use crate::bridge::{
-    Continued, LegacyBridge, Modern, ModernBridge, Purpose, answered, continued, running,
+    Continued, Given, LegacyBridge, Modern, ModernBridge, Purpose, answered, continued, running,
 };
 use crate::dispatch::Dispatch;
 use crate::line::{Line, NotFound, NotStarted, Origin, Sought, attach};
@@ -62,6 +62,7 @@ impl Dispatch {
         mut call: Call,
     ) -> Result<RunningCall, CallFailure> {
         let mut request = self.modern(view, &call);
+        let mut given = Given::default();
         match continued(&self.shared, &call).await {
             Ok(None) => {}
             Ok(Some(Continued::Waiting(waiting))) => {
@@ -69,11 +70,17 @@ impl Dispatch {
                 return Ok(waiting.wake(request));
             }
             Ok(Some(Continued::Backend(params))) => call.params = Some(params),
-            Err(error) => return Ok(answered(CallOutcome::Error(error))),
+            Ok(Some(Continued::Again(again))) => {
+                call.params = Some(again.params);
+                given = again.given;
+            }
+            Err(outcome) => return Ok(answered(outcome)),
         }
         call.deadline = self.worker_deadline(&call);
         match self.line(view, call, self.arguments()).await? {
-            Ok(line) => Ok(running(line, |line| ModernBridge::started(request, line))),
+            Ok(line) => Ok(running(line, |line| {
+                ModernBridge::again(request, line, given)
+            })),
             Err(outcome) => {
                 let shaping = &request.shaping;
                 let outcome = shaping.outcome(Era::Modern, &request.method, outcome);
@@ -117,6 +124,10 @@ impl Dispatch {
             Ok((running, member)) => {
                 let view = self.shared.view();
                 let route = known_route(&view, &call, &member.pool);
+                if !journaled {
+                    // It may run elsewhere when this worker is lost too.
+                    call.worker = None;
+                }
                 let mut origin = Origin::new(call.clone(), route, &self.shared);
                 origin.attempted(span);
                 let shared = self.shared.clone();
@@ -148,8 +159,7 @@ impl Dispatch {
     ) -> Result<RunningCall, CallFailure> {
         loop {
             let view = self.shared.view();
-            let begun =
-                self.begin_line(&view, call.clone(), Arguments::Trusted, Origin::repeats);
+            let begun = self.begin_line(&view, call.clone(), Arguments::Trusted, Origin::repeats);
             let refused = match begun.await {
                 Ok(Ok(line)) => return Ok(self.running_legacy(&view, &call, line)),
                 Ok(Err(outcome)) => {

@@ -103,6 +103,13 @@ impl Steering {
         self.state.lock().cancelled.is_some()
     }
 
+    /// Returns once the caller has cancelled the call. Cancellation safe.
+    pub(crate) async fn cancelled(&self) {
+        while !self.is_cancelled() {
+            self.changed.notified().await;
+        }
+    }
+
     /// Ends this caller's hold on the call and gives it to a next one, unless the caller has cancelled.
     pub(crate) fn hand_over(&self) -> Option<Arc<Self>> {
         let mut state = self.state.lock();

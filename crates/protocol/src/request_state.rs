@@ -1,7 +1,10 @@
 //! `requestState`: what a multi round-trip request carries through the client, sealed.
 //!
 //! The client is an attacker here (2026-07-28, MRTR, Server Requirements): the state is encrypted
-//! and authenticated, bound to its principal and to the request that it continues, and expires.
+//! and authenticated, bound to its principal and to the request that it continues, and expires: a call that waits does
+//! so by itself, and a backend's own state at a time that one node's clock has set and another one's may pass.
+
+use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -26,7 +29,7 @@ const MAX_SEALED_BYTES: usize = 1 << 20;
 pub struct RequestState {
     /// Whom it was given to.
     pub principal: String,
-    /// End of validity, seconds since the Unix epoch.
+    /// End of validity, seconds since the Unix epoch on the clock of the node that sealed it.
     pub expires_at: u64,
     /// The request that it continues.
     pub digest: RequestDigest,
@@ -41,6 +44,10 @@ pub enum Continuation {
     Parked {
         /// The call.
         call: String,
+        /// What it has asked, by the keys of its questions: digests, so that an answer is given to no other question
+        /// where the call has to be run again. Empty where an older release sealed it.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        asked: BTreeMap<String, RequestDigest>,
     },
     /// The backend keeps its own state and is called again with it.
     Backend {
@@ -209,7 +216,8 @@ impl KeyRing {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// Opens a state and checks that it belongs here.
+    /// Opens a state and checks that it belongs here. `now_unix` is the earliest time that it may be where the state was
+    /// sealed: another node's clock may have been ahead of this one's.
     ///
     /// # Errors
     /// [`RefusedState`]; nothing of a refused state is used.
@@ -227,8 +235,14 @@ impl KeyRing {
         if state.digest != *digest {
             return Err(RefusedState::OtherRequest);
         }
-        if state.expires_at <= now_unix {
-            return Err(RefusedState::Expired);
+        match state.continuation {
+            // Its call waits for as long as its worker lets it, and no clock has to say so.
+            Continuation::Parked { .. } => {}
+            Continuation::Backend { .. } => {
+                if state.expires_at <= now_unix {
+                    return Err(RefusedState::Expired);
+                }
+            }
         }
         Ok(state.continuation)
     }

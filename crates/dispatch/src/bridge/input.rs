@@ -1,9 +1,10 @@
 //! Reading and writing `InputRequiredResult` (2026-07-28, Multi Round-Trip Requests).
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
-use shoal_protocol::{Method, RawJson, RawObject, RpcError};
+use shoal_protocol::{Method, RawJson, RawObject, RequestDigest, RpcError};
 
 /// What a backend returned instead of a result.
 #[derive(Debug)]
@@ -22,6 +23,29 @@ pub(super) struct InputRequest {
     pub(super) key: String,
     pub(super) method: Method,
     pub(super) params: Option<RawJson>,
+}
+
+/// Answers that a client has sent for questions which are about to be read again.
+#[derive(Default)]
+pub(crate) struct Given {
+    /// By the questions' keys.
+    pub(super) answers: RawObject,
+    /// The questions that they were given to, where the call is run again and may ask others.
+    pub(super) to: Option<BTreeMap<String, RequestDigest>>,
+}
+
+impl Given {
+    /// The answer to a question, if there is one.
+    pub(super) fn take(&mut self, question: &InputRequest) -> Option<RawJson> {
+        if let Some(asked) = &self.to
+            && asked.get(&question.key) != Some(&question.digest())
+        {
+            return None;
+        }
+        self.answers
+            .remove(&question.key)
+            .filter(RawJson::is_object)
+    }
 }
 
 impl InputRequired {
@@ -85,6 +109,11 @@ impl InputRequest {
             method: Method::from_name(&request.get("method")?.string()?),
             params: request.get("params"),
         })
+    }
+
+    /// Tells it from another question under the same key.
+    pub(super) fn digest(&self) -> RequestDigest {
+        RequestDigest::of(&self.method, self.params.as_ref())
     }
 
     fn to_json(&self) -> RawJson {

@@ -185,7 +185,11 @@ impl Bridge for LegacyBridge {
                     }
                 }
                 Phase::Running => {
-                    let kind = self.line.next().await;
+                    let Ok(kind) = self.line.next().await else {
+                        // Whoever owns the session finds out who goes on with it.
+                        self.phase = Phase::Ended;
+                        return None;
+                    };
                     if let Some(kind) = self.pass(kind) {
                         return Some(event(self.line.position(), kind));
                     }

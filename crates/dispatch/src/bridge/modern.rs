@@ -6,10 +6,10 @@ use std::time::Duration;
 use shoal_ports::{
     CallControl as _, CallEvent, CallEventKind, CallFailure, CallOutcome, no_session,
 };
-use shoal_protocol::{Outcome, RawJson, RawObject};
+use shoal_protocol::Outcome;
 
 use super::Bridge;
-use super::input::InputRequest;
+use super::input::{Given, InputRequest};
 use super::parking::Question;
 use super::request::Modern;
 use crate::line::Line;
@@ -26,20 +26,13 @@ pub(crate) struct ModernBridge {
     queue: VecDeque<CallEventKind>,
     /// Questions that were put and not yet answered.
     questions: Vec<Question>,
-    /// Answers, by the questions' keys, that the client has sent for questions which are about to be read
-    /// again.
-    given: RawObject,
+    given: Given,
     /// The worker's number of the last event.
     seen: u64,
 }
 
 impl ModernBridge {
-    pub(super) fn new(
-        request: Modern,
-        line: Line,
-        questions: Vec<Question>,
-        given: RawObject,
-    ) -> Self {
+    pub(super) fn new(request: Modern, line: Line, questions: Vec<Question>, given: Given) -> Self {
         Self {
             request,
             line: Some(line),
@@ -52,7 +45,12 @@ impl ModernBridge {
 
     /// A call that has just been started.
     pub(crate) fn started(request: Modern, line: Line) -> Self {
-        Self::new(request, line, Vec::new(), RawObject::default())
+        Self::again(request, line, Given::default())
+    }
+
+    /// A call that was run again because it was lost while it waited for these answers.
+    pub(crate) fn again(request: Modern, line: Line, given: Given) -> Self {
+        Self::new(request, line, Vec::new(), given)
     }
 
     /// Takes an event of the worker: what goes to the caller, if anything does now.
@@ -70,8 +68,7 @@ impl ModernBridge {
                     params,
                 };
                 let line = self.line.as_ref()?;
-                let answer = self.given.remove(&request.key).filter(RawJson::is_object);
-                match answer {
+                match self.given.take(&request) {
                     // What was not open any more has not come again.
                     Some(answer) => drop(line.steering.answer(ask, Outcome::Result(answer))),
                     None => self.questions.push(Question {
@@ -156,7 +153,10 @@ impl ModernBridge {
                     .map_err(|_| deadline - self.request.started),
             };
             let kind = match kind {
-                Ok(kind) => kind,
+                Ok(Ok(kind)) => kind,
+                Ok(Err(superseded)) => {
+                    CallEventKind::Finished(CallOutcome::Failed(superseded.failure()))
+                }
                 Err(limit) => {
                     line.steering.cancel("its deadline passed");
                     self.line = None;

@@ -72,12 +72,16 @@ impl Modern {
         let (repeatable, steering) = (line.is_repeatable(), line.steering.clone());
         let parked = Parked { line, questions };
         let call = parked.locator().to_string();
+        let asked = requests
+            .iter()
+            .map(|request| (request.key.clone(), request.digest()));
+        let asked = asked.collect();
         let principal = self.caller.principal.clone();
         if let Err(full) = self.shared.lot.park(principal, parked) {
             steering.cancel("there was no place to wait for its client");
             return CallOutcome::Failed(full_failure(&full, repeatable));
         }
-        let sealed = self.seal(Continuation::Parked { call });
+        let sealed = self.seal(Continuation::Parked { call, asked });
         let result = CallOutcome::Result(input_required(&requests, &sealed));
         self.shaping.outcome(Era::Modern, &self.method, result)
     }

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use shoal_ports::{Call, CallControl as _, Durability, RunningCall};
+use shoal_ports::{Call, CallControl as _, CallFailure, CallOutcome, Durability, RunningCall};
 use shoal_protocol::{
-    Continuation, Index, Method, Outcome, RawJson, RawObject, RequestDigest, RequestMeta, RpcError,
+    Continuation, Index, Method, Outcome, RawJson, RawObject, RefusedState, RequestDigest,
+    RequestMeta, RpcError,
 };
 use tokio::time::Instant;
 
-use super::input::with_round;
+use super::input::{Given, with_round};
 use super::parking::{Locator, Parked};
 use super::request::{RetryStream, unix_now};
 use super::{Modern, ModernBridge, running};
@@ -23,6 +24,15 @@ pub(crate) enum Continued {
     Waiting(Box<Waiting>),
     /// The backend is called again with these parameters.
     Backend(RawJson),
+    /// The call that waited is lost, and is safe to repeat: it is run again.
+    Again(Again),
+}
+
+/// A call that is run again, with the answers to what it had asked.
+pub(crate) struct Again {
+    /// What it was begun with.
+    pub(crate) params: RawJson,
+    pub(crate) given: Given,
 }
 
 /// A call that its client's retry has woken.
@@ -42,11 +52,12 @@ pub(crate) fn may_continue(method: &Method, params: Option<&Index<'_>>) -> bool 
 /// node is gone on with at its worker.
 ///
 /// # Errors
-/// -32602 when the state does not verify, whatever the reason, or its call does not wait any more.
+/// -32602 when the state does not verify, whatever the reason. When its call does not wait any more, that of one that must
+/// not be repeated is `OutcomeUnknown`: it has run up to its question.
 pub(crate) async fn continued(
     shared: &Arc<Shared>,
     call: &Call,
-) -> Result<Option<Continued>, RpcError> {
+) -> Result<Option<Continued>, CallOutcome> {
     let params = call.params.as_ref().map(RawJson::index);
     if !may_continue(&call.method, params.as_ref()) {
         return Ok(None);
@@ -56,30 +67,40 @@ pub(crate) async fn continued(
     };
     let responses = params.get("inputResponses");
     if responses.as_ref().is_some_and(|given| !given.is_object()) {
-        return Err(RpcError::invalid_params("inputResponses must be an object"));
+        let malformed = RpcError::invalid_params("inputResponses must be an object");
+        return Err(CallOutcome::Error(malformed));
     }
     let Some(state) = params.get("requestState") else {
         return Ok(None);
     };
-    let place = match open(shared, call, &state)? {
+    let (place, asked) = match open(shared, call, &state).map_err(CallOutcome::Error)? {
         Continuation::Backend { state } => {
             let params = with_round(call.params.as_ref(), responses, state.as_deref());
             return Ok(Some(Continued::Backend(params)));
         }
-        Continuation::Parked { call } => call.parse::<Locator>().ok(),
+        Continuation::Parked { call, asked } => (call.parse::<Locator>().ok(), asked),
     };
     let parked = match place {
         Some(place) => find(shared, call, place).await,
         None => None,
     };
-    let (parked, seen) = parked.ok_or_else(|| {
-        RpcError::invalid_params(
-            "the call that this requestState continues is not waiting any more: \
-             send the request without it to begin anew",
-        )
-    })?;
-    let progress_token = RequestMeta::of(call.params.as_ref()).progress_token;
     let responses = responses.as_ref().and_then(RawObject::of);
+    let Some((parked, seen)) = parked else {
+        if call.durability == Durability::Journaled {
+            return Err(CallOutcome::Failed(CallFailure::OutcomeUnknown {
+                reason: "the call that this requestState continues is not waiting any more"
+                    .to_owned(),
+            }));
+        }
+        return Ok(Some(Continued::Again(Again {
+            params: with_round(call.params.as_ref(), None, None),
+            given: Given {
+                answers: responses.unwrap_or_default(),
+                to: Some(asked),
+            },
+        })));
+    };
+    let progress_token = RequestMeta::of(call.params.as_ref()).progress_token;
     Ok(Some(Continued::Waiting(Box::new(Waiting {
         parked,
         retry: RetryStream {
@@ -103,13 +124,17 @@ async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Park
         worker,
         ..
     } = place;
-    let now = Instant::now();
+    // One that can be run again need not be waited for.
+    let until = match call.durability {
+        Durability::Journaled => Instant::now() + shared.config.reconnect_wait(),
+        Durability::Repeatable => Instant::now(),
+    };
     let sought = Sought {
         call: place.call,
         after,
         trace: call.trace.as_ref(),
     };
-    let found = attach(shared, &worker, None, sought, now, || false).await;
+    let found = attach(shared, &worker, None, sought, until, || false).await;
     let (running, member) = found.ok()?;
     let call = Call {
         id: place.call,
@@ -138,12 +163,18 @@ fn open(shared: &Shared, call: &Call, state: &RawJson) -> Result<Continuation, R
     let principal = call.caller.principal.as_str();
     let digest = RequestDigest::of(&call.method, call.params.as_ref());
     let sealed = state.string().unwrap_or_default();
+    let earliest = unix_now().saturating_sub(shared.config.clock_skew_secs);
     shared
         .keys
-        .open(&sealed, principal, &digest, unix_now())
+        .open(&sealed, principal, &digest, earliest)
         .map_err(|refused| {
             tracing::warn!(call = %call.id, %principal, %refused, "a requestState was refused");
-            RpcError::invalid_params("requestState is not valid")
+            RpcError::invalid_params(match refused {
+                RefusedState::Expired => {
+                    "requestState has expired: the answers came too late; send the request without it to begin anew"
+                }
+                _ => "requestState is not valid",
+            })
         })
 }
 
@@ -171,8 +202,11 @@ impl Waiting {
             .collect();
         request.retry = Some(retry);
         let given = match waits_here {
-            true => RawObject::default(),
-            false => responses,
+            true => Given::default(),
+            false => Given {
+                answers: responses,
+                to: None,
+            },
         };
         running(line, |line| ModernBridge::new(request, line, open, given))
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_ports::{CallControl as _, CallFailure, CallId, RunningCall, WorkerId};
+use shoal_ports::{CallControl as _, CallFailure, CallId, Retry, RunningCall, WorkerId};
 use shoal_telemetry::metrics::{AttachOutcome, metrics};
 use shoal_telemetry::trace::TraceContext;
 use tokio::time::Instant;
@@ -24,14 +24,12 @@ impl Line {
     /// another one.
     ///
     /// # Errors
-    /// `Cancelled` for a call that its caller has cancelled and that cannot be told so; what the last worker
-    /// said for one that is safe to repeat; else `OutcomeUnknown`.
-    pub(super) async fn mend(&mut self) -> Result<(), CallFailure> {
+    /// `Superseded` when another reader has it; `Cancelled` for a call that its caller has cancelled and that cannot be
+    /// told so; what the last worker said for one that is safe to repeat; else `OutcomeUnknown`.
+    pub(super) async fn mend(&mut self) -> Result<(), Unmended> {
         if self.steering.is_replaced() {
-            // Attaching again would only take it back.
-            return Err(CallFailure::OutcomeUnknown {
-                reason: "another request goes on with it".to_owned(),
-            });
+            // Attaching again would only take it back: whether it may, only its caller can know.
+            return Err(Unmended::Superseded);
         }
         self.steering.broken();
         let lost = self.lost();
@@ -45,7 +43,7 @@ impl Line {
         }
         (self.origin).circuit(&self.member, self.member.circuit.failed());
         if self.steering.is_cancelled() {
-            return Err(CallFailure::Cancelled);
+            return Err(CallFailure::Cancelled.into());
         }
         if repeats {
             self.origin.broke();
@@ -56,9 +54,17 @@ impl Line {
             if self.reattach(self.shared.config.reconnect_wait()).await {
                 return Ok(());
             }
-            return self.again().await;
+            let refused = match self.again().await {
+                Ok(()) => return Ok(()),
+                Err(refused) => refused,
+            };
+            return Err(match refused.retry() {
+                Retry::Safe => refused,
+                _ => lost,
+            }
+            .into());
         }
-        Err(lost)
+        Err(lost.into())
     }
 
     /// Attaches to the call at its worker, which is waited for; whether that succeeded.
@@ -99,6 +105,20 @@ impl Line {
                 false
             }
         }
+    }
+}
+
+/// Why a way was not mended.
+pub(super) enum Unmended {
+    /// Another reader has the call.
+    Superseded,
+    /// The call is lost.
+    Failed(CallFailure),
+}
+
+impl From<CallFailure> for Unmended {
+    fn from(failure: CallFailure) -> Self {
+        Self::Failed(failure)
     }
 }
 

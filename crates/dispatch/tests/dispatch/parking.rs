@@ -179,9 +179,11 @@ async fn a_parked_call_is_its_callers_own_and_can_be_woken_once() {
         );
     }
     let mut woken = setting.dispatch.start(good.clone()).await.unwrap();
-    let error = setting.error(good).await;
-    assert_eq!(error.code, code::INVALID_PARAMS);
-    assert!(error.message.contains("not waiting any more"), "{error}");
+    let failure = setting.failure(good).await;
+    assert!(
+        matches!(&failure, CallFailure::OutcomeUnknown { reason } if reason.contains("not waiting any more")),
+        "{failure}"
+    );
     finish(&mut woken).await;
 }
 
@@ -199,8 +201,11 @@ async fn a_parked_call_that_nobody_wakes_is_cancelled() {
     assert!(cancelled.try_recv().is_err());
     assert_eq!(cancelled.recv().await.unwrap(), "no answer came in time");
     assert_eq!(setting.dispatch.status().parked, 0);
-    let error = setting.error(retry(&first, json!({"ask-1":{}}))).await;
-    assert_eq!(error.code, code::INVALID_PARAMS);
+    let failure = setting.failure(retry(&first, json!({"ask-1":{}}))).await;
+    assert!(
+        matches!(failure, CallFailure::OutcomeUnknown { .. }),
+        "{failure}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

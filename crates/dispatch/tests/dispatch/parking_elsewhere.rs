@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use shoal_ports::{Call, CallEventKind, Dispatcher as _};
-use shoal_protocol::{Method, code};
+use shoal_ports::{Call, CallEventKind, CallFailure, Dispatcher as _};
+use shoal_protocol::Method;
 use tokio::sync::Notify;
 
 use crate::fake_worker::FakeWorker;
@@ -136,12 +136,15 @@ async fn a_call_whose_worker_is_gone_or_has_forgotten_it_waits_no_more() {
             .remove_worker(&shoal_ports::WorkerId::new("w1"))
     );
     there.add(FakeWorker::new("w2", "a", tools(&["ask"])));
-    let gone = there.error(retry(&first, json!({"ask-1":{}}))).await;
+    let gone = there.failure(retry(&first, json!({"ask-1":{}}))).await;
     there.add(FakeWorker::new("w1", "a", tools(&["ask"])));
-    let forgotten = there.error(retry(&first, json!({"ask-1":{}}))).await;
-    for error in [gone, forgotten] {
-        assert_eq!(error.code, code::INVALID_PARAMS);
-        assert!(error.message.contains("not waiting any more"), "{error}");
+    let forgotten = there.failure(retry(&first, json!({"ask-1":{}}))).await;
+    for failure in [gone, forgotten] {
+        // It has run up to its question: beginning it anew is no advice to give.
+        let CallFailure::OutcomeUnknown { reason } = &failure else {
+            panic!("unexpected {failure:?}");
+        };
+        assert!(reason.contains("not waiting any more"), "{reason}");
     }
     let stolen = retry(&first, json!({"ask-1":{}})).from("mallory");
     assert_eq!(
@@ -173,5 +176,39 @@ async fn a_parked_call_that_ends_gives_its_result_to_the_retry() {
     assert_eq!(
         (before.len(), result(outcome)["content"].clone()),
         (1, json!([]))
+    );
+}
+
+/// Asks one thing, and says what it was told.
+fn asking_once(id: &str, question: &'static str) -> FakeWorker {
+    FakeWorker::new(id, "a", tools(&["ask"])).on_call(move |_, mut script| async move {
+        script.put(1, Method::Elicit, question).await;
+        let (_, answer) = script.answer().await;
+        let said = format!(r#"{{"content":[],"structuredContent":{answer}}}"#);
+        script.result(&said).await;
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_safe_to_repeat_runs_again_with_the_answers() {
+    let [here, there] = [setting(), setting()];
+    here.add(asking_once("w1", r#"{"message":"?"}"#));
+    let again = there.add(asking_once("w2", r#"{"message":"?"}"#));
+    let first = here.result(ask().repeatable()).await;
+    let answer = || retry(&first, json!({"ask-1":{"n":1}})).repeatable();
+    let done = there.result(answer()).await;
+    assert_eq!(done["structuredContent"], json!({"n":1}));
+    assert_eq!(again.calls(), 1);
+    assert!(again.last_params().get("requestState").is_none());
+    // An answer is for the question that it was given to.
+    let elsewhere = setting();
+    elsewhere.add(asking_once("w3", r#"{"message":"delete it?"}"#));
+    let asked = elsewhere.result(answer()).await;
+    assert_eq!(asked["resultType"], "input_required");
+    // Nobody is left to run it.
+    let nobody = setting().failure(answer()).await;
+    assert!(
+        matches!(nobody, CallFailure::NotExecuted { .. }),
+        "{nobody}"
     );
 }

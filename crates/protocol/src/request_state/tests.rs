@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use super::{Continuation, KeyRing, RefusedState, RequestDigest, RequestState, SealKey};
 use crate::{Method, RawJson};
 
@@ -28,6 +30,16 @@ fn opens_for_its_owner_and_request_until_it_expires() {
         ring.open(&sealed, "alice", &retry, 100),
         Err(RefusedState::Expired)
     );
+    // No clock says how long a call waits.
+    let parked = RequestState {
+        continuation: Continuation::Parked {
+            call: "c".into(),
+            asked: BTreeMap::new(),
+        },
+        ..state()
+    };
+    let sealed_parked = ring.seal(&parked);
+    assert!(ring.open(&sealed_parked, "alice", &retry, u64::MAX).is_ok());
     assert_eq!(
         ring.open(&sealed, "bob", &retry, 1),
         Err(RefusedState::OtherPrincipal)
