@@ -23,7 +23,9 @@ use shoal_ports::{
     AskId, Binding, Call, CallFailure, CallOutcome, Delivered, DeliveryId, Dispatcher, Durability,
     GatewayError, JournalEntry, RunningCall, SessionTransport, Store,
 };
-use shoal_protocol::{EventId, Method, Outcome, RequestId, Revision, error_response, response};
+use shoal_protocol::{
+    EventId, Method, Outcome, RawJson, RequestId, Revision, error_response, response,
+};
 use shoal_telemetry::trace::{self, Span, TraceContext, attributes as key, names};
 use tokio::time::Instant;
 
@@ -53,6 +55,11 @@ pub(crate) struct InFlight {
     brought: Option<TraceContext>,
     span: Span,
     journaled: OnceLock<Journaled>,
+    /// The worker's number of the last event that was in the log when this owner took the call over.
+    seen: u64,
+    /// The progress that the client had from the owners before. What a second run says of where an earlier one has been
+    /// is left out, since progress must increase (basic, Progress).
+    reached: Option<f64>,
 }
 
 impl Drop for InFlight {
@@ -183,6 +190,8 @@ impl InFlight {
             brought,
             span,
             journaled: OnceLock::new(),
+            seen: 0,
+            reached: None,
         }
     }
 
@@ -228,6 +237,19 @@ impl InFlight {
             worker: self.call.worker.clone(),
             ledger: self.call.ledger,
             start: start::of(&self.call, self.brought.as_ref()),
+        }
+    }
+
+    /// Whether a notification goes to the client.
+    fn passes(&self, method: &Method, params: Option<&RawJson>) -> bool {
+        match (self.reached, method) {
+            (Some(reached), Method::Progress) => {
+                let progress: Option<f64> = params
+                    .and_then(|params| params.member("progress"))
+                    .and_then(|progress| progress.read().ok());
+                progress.is_none_or(|progress| progress > reached)
+            }
+            _ => true,
         }
     }
 

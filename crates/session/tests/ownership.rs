@@ -14,7 +14,7 @@ use shoal_ports::{
     AskId, CallEventKind, Delivered, EventStream, GatewayError, NodeId, SessionGateway, SessionRef,
     Store,
 };
-use shoal_protocol::{Method, Outcome};
+use shoal_protocol::{Method, Outcome, RawJson};
 use shoal_session::{SessionConfig, Sessions};
 use support::{Bench, call, post, read, read_all, within};
 
@@ -380,4 +380,63 @@ async fn an_answer_that_nobody_waits_for_is_taken_by_the_owner() {
     let late = r#"{"jsonrpc":"2.0","id":"0123.1","result":{}}"#;
     let accepted = bench.sessions.deliver(&alice, post(late)).await;
     assert!(matches!(accepted, Ok(Delivered::Accepted)), "{accepted:?}");
+}
+
+#[tokio::test]
+async fn a_reader_that_was_replaced_asks_whose_the_call_is() {
+    let (bench, second) = two_nodes().await;
+    let alice = initialized(&bench).await;
+    let before = bench.stream(&alice, 1, "stream-long").await;
+    let tool = bench.script.call("stream-long").await;
+    lose_lease(&bench.store).await;
+    let mut after = second.listen(&alice, Some(before.cursor)).await.unwrap();
+    for n in 1..=3 {
+        tool.progress(n).await;
+        assert_eq!(read(&mut after, 1).await.events.len(), 1);
+        // The former owner has not heard yet that it is one, and reads the call again.
+        drop(tool.attach(n).await);
+    }
+    tool.finish(r#"{"content":[]}"#).await;
+    let rest = read_all(&mut after).await.events;
+    assert_eq!(rest.len(), 1);
+    assert!(rest[0].1.contains(r#""result""#), "{}", rest[0].1);
+}
+
+#[tokio::test]
+async fn progress_of_a_call_that_was_run_again_by_the_next_owner_never_falls() {
+    let (bench, second) = two_nodes().await;
+    let alice = initialized(&bench).await;
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"speaks","_meta":{"progressToken":"t"}}}"#;
+    let posting = tokio::spawn({
+        let (sessions, alice) = (bench.sessions.clone(), alice.clone());
+        async move { sessions.deliver(&alice, post(body)).await }
+    });
+    let steps = async |steps: std::ops::RangeInclusive<u64>| {
+        let tool = bench.script.call("speaks").await;
+        for step in steps {
+            let params = format!(r#"{{"progressToken":"t","progress":{step}}}"#);
+            tool.send(CallEventKind::Notification {
+                method: Method::Progress,
+                params: Some(RawJson::from_valid(params.into())),
+            })
+            .await;
+        }
+        tool
+    };
+    steps(1..=3).await;
+    let mut before = stream_of(posting.await.unwrap().unwrap());
+    let seen = read(&mut before, 3).await;
+    // Its owner is lost, and its worker too.
+    bench.script.begins_anew.store(true, Ordering::SeqCst);
+    bench.script.calls.clear();
+    lose_lease(&bench.store).await;
+    let mut after = second.listen(&alice, Some(seen.cursor())).await.unwrap();
+    steps(1..=5).await.finish("{}").await;
+    let rest = read_all(&mut after).await.events;
+    let said: Vec<_> = rest.iter().map(|(_, text)| text.as_str()).collect();
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert!(
+        said[0].contains(r#""progress":4"#) && said[1].contains(r#""progress":5"#),
+        "{said:?}"
+    );
 }

@@ -4,16 +4,20 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use shoal_ports::{
-    CallControl, CallEvent, CallEventKind, CallOutcome, CallProgress, LogError, RunningCall,
-    StoreError,
+    CallControl, CallEvent, CallEventKind, CallFailure, CallOutcome, CallProgress, LogError,
+    RunningCall, StoreError,
 };
 use shoal_protocol::{Outcome, RpcError, code, error_response, notification};
 use shoal_telemetry::trace::{self, Span, attributes as key, names};
 
 use super::gathering::Gathering;
+use super::journaled::AGAIN;
 use super::{Carrier, InFlight, lost_worker};
 use crate::state::{Effect, Input};
 use crate::streams::Tail;
+
+/// How often in a row a call's events may be taken by another reader: each time, that one asks the store too.
+const MOST_SUPERSEDED: u32 = 8;
 
 impl Carrier {
     /// Appends what the call sends until it ends, or its session gets another owner: then the call is
@@ -27,10 +31,12 @@ impl Carrier {
     ) {
         let RunningCall {
             mut events,
-            control,
+            mut control,
             ..
         } = running;
-        let (mut next, mut seen) = (first, 0);
+        let (mut next, mut seen) = (first, in_flight.seen);
+        // How often another reader took the call's events since there was one.
+        let mut superseded = 0;
         loop {
             let mut event = match next.take() {
                 Some(event) => Some(event),
@@ -44,10 +50,17 @@ impl Carrier {
             // Events that are due together go into the log together.
             let mut due = Vec::new();
             let mut gathering = Gathering::begin(self.config.reader_buffer);
+            let mut taken = false;
             let outcome = loop {
                 let Some(CallEvent { sequence, kind }) = event else {
+                    if control.is_replaced() && superseded < MOST_SUPERSEDED {
+                        superseded += 1;
+                        taken = true;
+                        break None;
+                    }
                     break Some(CallOutcome::Failed(lost_worker()));
                 };
+                superseded = 0;
                 if let CallEventKind::Finished(outcome) = kind {
                     break Some(outcome);
                 }
@@ -64,6 +77,19 @@ impl Carrier {
                 return self.finish(due, outcome, seen, in_flight, tail).await;
             }
             match self.append(due, seen, in_flight, tail).await {
+                Ok(()) if taken => match self.reclaim(in_flight, seen).await {
+                    Some(Ok(running)) => {
+                        in_flight.slot.started(running.control.clone());
+                        (events, control) = (running.events, running.control);
+                    }
+                    Some(Err(failure)) => {
+                        let outcome = CallOutcome::Failed(failure);
+                        return self
+                            .finish(Vec::new(), outcome, seen, in_flight, tail)
+                            .await;
+                    }
+                    None => return,
+                },
                 Ok(()) => {}
                 Err(LogError::Store(StoreError::Stale)) => return,
                 Err(error) => {
@@ -72,6 +98,36 @@ impl Carrier {
                     return;
                 }
             }
+        }
+    }
+
+    /// Goes on with a call whose events another reader took: a former owner of the session that does not know yet that
+    /// it is one, or the next one. That is no outcome; the store says whose the call is. `None` where the session, and
+    /// the call with it, is another node's.
+    async fn reclaim(
+        &self,
+        in_flight: &InFlight,
+        seen: u64,
+    ) -> Option<Result<RunningCall, CallFailure>> {
+        let live = &in_flight.live;
+        loop {
+            match self.check_ownership(live).await {
+                Ok(()) => break,
+                Err(_) if live.is_lost() => return None,
+                Err(error) => {
+                    tracing::debug!(session = %live.id, %error, "cannot ask whose a call is");
+                }
+            }
+            tokio::select! {
+                () = tokio::time::sleep(AGAIN) => {}
+                () = live.until_lost() => return None,
+            }
+        }
+        tracing::debug!(session = %live.id, call = %in_flight.call.id, "takes a call back");
+        let resuming = self.dispatcher.resume(in_flight.call.clone(), seen);
+        tokio::select! {
+            resumed = resuming => Some(resumed),
+            () = live.until_lost() => None,
         }
     }
 
@@ -87,6 +143,9 @@ impl Carrier {
     ) {
         match kind {
             CallEventKind::Notification { method, params } => {
+                if !in_flight.passes(&method, params.as_ref()) {
+                    return;
+                }
                 due.push(notification(method.as_str(), params.as_ref()));
             }
             CallEventKind::Ask {

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use shoal_ports::{Call, CallOutcome, Caller, JournaledCall};
+use shoal_ports::{Call, CallOutcome, Caller, Durability, JournaledCall, LoggedEvent};
+use shoal_protocol::{EventId, Method, PROGRESS_TOKEN, RawJson};
 use shoal_telemetry::trace::names;
 
 use super::{Carrier, InFlight, start};
@@ -11,6 +12,9 @@ use crate::measure;
 use crate::sessions::TakingOver;
 use crate::state::{Admission, CallSlot};
 use crate::streams::Tail;
+
+/// Events that are read back for the progress that a call has made.
+const LOOKED_BACK: usize = 64;
 
 /// A journaled call on its way to a new owner.
 pub(crate) struct TakenOver {
@@ -52,6 +56,10 @@ impl Carrier {
         };
         let mut in_flight = InFlight::new(live, admission, call, slot, names::SESSION_RESUME_CALL);
         in_flight.journaled(&self.running);
+        in_flight.seen = seen;
+        if in_flight.call.durability == Durability::Repeatable && seen > 0 {
+            in_flight.reached = self.progress_so_far(&in_flight, &tail).await;
+        }
         let resuming = self.dispatcher.resume(in_flight.call.clone(), seen);
         let resumed = tokio::select! {
             resumed = resuming => resumed,
@@ -76,4 +84,37 @@ impl Carrier {
             }
         }
     }
+
+    /// The progress of a call that its stream's log has, as far as the log goes back: one that is run again begins anew.
+    async fn progress_so_far(&self, in_flight: &InFlight, tail: &Tail) -> Option<f64> {
+        let token = in_flight.call.progress_token.as_ref()?;
+        let last = tail.last();
+        let cursor = EventId {
+            sequence: last.sequence.saturating_sub(LOOKED_BACK as u64),
+            ..last
+        };
+        let live = &in_flight.live;
+        let page = self.store.log.read(&live.id, cursor, LOOKED_BACK).await;
+        let page = page
+            .inspect_err(|error| {
+                tracing::debug!(session = %live.id, %error, "the progress of a call cannot be read");
+            })
+            .ok()?;
+        let said = page.events.iter().rev();
+        said.filter_map(|event| progress_under(token, event))
+            .reduce(f64::max)
+    }
+}
+
+/// What an event says of the progress under this token.
+fn progress_under(token: &RawJson, event: &LoggedEvent) -> Option<f64> {
+    let message = RawJson::parse_text(event.data.clone()).ok()?;
+    let named = message.member("method")?.string()?;
+    if Method::from_name(&named) != Method::Progress {
+        return None;
+    }
+    let params = message.member("params")?;
+    let own = params.member(PROGRESS_TOKEN)? == *token;
+    own.then(|| params.member("progress")?.read().ok())
+        .flatten()
 }

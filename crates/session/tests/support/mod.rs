@@ -11,6 +11,7 @@ pub mod counted;
 mod fate;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -34,6 +35,8 @@ pub struct Script {
     pub facts: watch::Sender<Arc<ServerFacts>>,
     pub calls: DashMap<String, Arc<Driven>>,
     arrived: watch::Sender<usize>,
+    /// Whether whoever goes on with a call finds nothing of it, and begins it anew.
+    pub begins_anew: std::sync::atomic::AtomicBool,
     /// Calls that were started and not answered at once.
     pub started: std::sync::atomic::AtomicUsize,
     /// How often each tool was started.
@@ -50,6 +53,28 @@ pub struct Driven {
     sent: parking_lot::Mutex<Vec<CallEvent>>,
     pub answers: parking_lot::Mutex<Vec<(AskId, Outcome)>>,
     pub cancelled: watch::Sender<Option<String>>,
+    /// How many have read it; the last one does.
+    readers: std::sync::atomic::AtomicU64,
+}
+
+/// The control of one reader of a call.
+struct Steer {
+    driven: Arc<Driven>,
+    number: u64,
+}
+
+impl CallControl for Steer {
+    fn answer(&self, ask: AskId, answer: Outcome) -> Answered {
+        self.driven.answer(ask, answer)
+    }
+
+    fn cancel(&self, reason: &str) {
+        self.driven.cancel(reason);
+    }
+
+    fn is_replaced(&self) -> bool {
+        self.driven.readers.load(SeqCst) != self.number
+    }
 }
 
 impl Driven {
@@ -66,7 +91,8 @@ impl Driven {
     }
 
     /// As a worker does for whoever attaches after an event.
-    async fn attach(self: &Arc<Self>, after: u64) -> RunningCall {
+    pub async fn attach(self: &Arc<Self>, after: u64) -> RunningCall {
+        let number = self.readers.fetch_add(1, SeqCst) + 1;
         let (sender, events) = mpsc::channel(64);
         let missed: Vec<_> = self
             .sent
@@ -83,7 +109,10 @@ impl Driven {
         *self.events.lock() = open.then_some(sender);
         RunningCall {
             events: CallEvents::from_channel(events),
-            control: self.clone(),
+            control: Arc::new(Steer {
+                driven: self.clone(),
+                number,
+            }),
             worker: Some(WorkerId::new("w")),
         }
     }
@@ -154,6 +183,7 @@ impl Script {
             facts: watch::Sender::new(Arc::new(facts)),
             calls: DashMap::new(),
             arrived: watch::Sender::new(0),
+            begins_anew: false.into(),
             started: 0.into(),
             starts: DashMap::new(),
             subscribed: DashMap::new(),
@@ -226,6 +256,7 @@ impl Dispatcher for Script {
             sent: parking_lot::Mutex::default(),
             answers: parking_lot::Mutex::default(),
             cancelled: watch::Sender::new(None),
+            readers: 0.into(),
         });
         *self.starts.entry(name.clone()).or_default() += 1;
         let running = driven.attach(0).await;
@@ -255,6 +286,10 @@ impl Dispatcher for Script {
     }
 
     async fn resume(&self, call: Call, after: u64) -> Result<RunningCall, CallFailure> {
+        if self.begins_anew.load(SeqCst) {
+            self.calls.remove(&tool(call.params.as_ref()));
+            return self.start(call).await;
+        }
         let known = self.calls.get(&tool(call.params.as_ref()));
         match known.map(|known| known.value().clone()) {
             Some(driven) if driven.id == call.id => Ok(driven.attach(after).await),
