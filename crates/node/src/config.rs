@@ -26,6 +26,7 @@ mod state_keys;
 mod stdio;
 mod streams;
 mod telemetry;
+mod warnings;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -58,6 +59,7 @@ pub use stdio::{Isolation, Stdio};
 pub use streams::Streams;
 pub use telemetry::{Logs, Metrics, OtlpProtocol, ParentSampling, Telemetry, ToolRatio, Traces};
 use toml::{Table, Value};
+pub use warnings::warnings;
 
 /// Everything that can be configured.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]

@@ -44,6 +44,9 @@ fn check(loaded: &Loaded) -> String {
     } else {
         text.push_str(&format!("  pools: {}\n", pools.join(", ")));
     }
+    for warning in config::warnings(&loaded.settings) {
+        text.push_str(&format!("  warning: {warning}\n"));
+    }
     text
 }
 

@@ -9,6 +9,7 @@
 //! | `roles.rs`, `storage.rs`, [`node`] | the parts of a node, and their wiring |
 //! | [`cluster`] | the other processes |
 //! | [`http`], [`admin`] | the sockets: clients, operators |
+//! | `descriptors.rs` | how many of them there can be |
 //! | `inspect.rs` | this node as the operators' console sees it |
 //! | [`stdio`] | a client on the standard streams |
 //! | `signals.rs`, `shutdown.rs`, [`exit`] | staying alive, and ending in order |
@@ -19,6 +20,7 @@ pub mod cli;
 pub mod cluster;
 pub mod config;
 pub mod config_command;
+mod descriptors;
 pub mod exit;
 pub mod http;
 mod inspect;

@@ -8,16 +8,14 @@ use shoal_ports::NodeId;
 
 use crate::admin::Console;
 use crate::cli::Serve;
-use crate::config::{
-    self, AdminToken, AuthMode, Backend, Environment, Loaded, Pool, Role, Settings,
-};
+use crate::config::{self, AdminToken, Backend, Environment, Loaded, Pool, Role, Settings};
 use crate::exit::Failure;
 use crate::http::{Bound, HttpLimits};
 use crate::node::Node;
 use crate::roles;
 use crate::shutdown::{Sockets, shut_down};
 use crate::signals::Signals;
-use crate::{admin, cluster};
+use crate::{admin, cluster, descriptors};
 
 /// Connections of the admin port: a supervisor, a scraper, a few people.
 const ADMIN_CONNECTIONS: usize = 64;
@@ -65,8 +63,9 @@ pub async fn run(loaded: Loaded, id: NodeId) -> Result<(), Failure> {
         pools = ?settings.pools.keys().collect::<Vec<_>>(),
         "starting"
     );
-    warn_of_anonymous(&settings);
-    warn_of_own_keys(&settings);
+    for warning in config::warnings(&settings) {
+        tracing::warn!("{warning}");
+    }
 
     // Before anything is bound: what is wrong with a certificate is wrong with the configuration.
     let tls = cluster::open_tls(&settings).map_err(Failure::usage)?;
@@ -120,22 +119,11 @@ fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<Bound> {
 fn http_limits(settings: &Settings) -> HttpLimits {
     let limits = &settings.limits;
     HttpLimits {
-        connections: limits.connections,
+        connections: descriptors::connections(settings, ADMIN_CONNECTIONS),
         requests_per_connection: limits.requests_per_connection,
         headers: limits.headers,
         header_bytes: limits.header_bytes,
         header_timeout: settings.server.header_timeout.get(),
-    }
-}
-
-fn warn_of_anonymous(settings: &Settings) {
-    let address = settings.server.listen;
-    if settings.auth.mode == AuthMode::None && !address.ip().is_loopback() {
-        tracing::warn!(
-            %address,
-            "NO AUTHENTICATION: everybody who reaches this address may call every tool \
-             (auth.allow_anonymous = true); set auth.mode = \"tokens\" to change that"
-        );
     }
 }
 
@@ -144,17 +132,6 @@ struct Addresses {
     clients: Option<SocketAddr>,
     cluster: Option<SocketAddr>,
     admin: SocketAddr,
-}
-
-/// What one edge seals another must open.
-fn warn_of_own_keys(settings: &Settings) {
-    let shared = !settings.node.store.is_memory();
-    if shared && settings.node.is(Role::Edge) && settings.state_keys.keys.is_empty() {
-        tracing::warn!(
-            "state_keys.keys is not set: a modern client's retry with input is only understood by the edge \
-             that asked for it; give all edges the same key"
-        );
-    }
 }
 
 /// Tells on standard output where the node serves: scripts and tests wait for these lines.

@@ -9,7 +9,8 @@ use shoal_session::SessionConfig;
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct Limits {
-    /// Connections open at once; more wait in the operating system's queue.
+    /// Connections open at once; more wait in the operating system's queue. Fewer, with a warning, where the process may
+    /// not open that many files besides those that it keeps for itself.
     pub connections: usize,
     /// Requests open at once on one HTTP/2 connection.
     pub requests_per_connection: u32,

@@ -148,6 +148,14 @@ impl Stdio {
         }
     }
 
+    /// How many processes there are at most.
+    pub(crate) fn most_processes(&self) -> usize {
+        match self.to_isolation() {
+            Shared::Worker { processes } => processes,
+            Shared::Session { max_processes, .. } => max_processes,
+        }
+    }
+
     fn to_isolation(&self) -> Shared {
         match self.isolation {
             Isolation::Shared => Shared::Worker {

@@ -5,6 +5,7 @@ mod messages;
 mod redaction;
 mod reference;
 mod telemetry;
+mod warnings;
 
 use std::path::PathBuf;
 

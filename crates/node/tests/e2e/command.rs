@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 
@@ -122,4 +122,43 @@ async fn the_version_is_printed() {
         version.stdout.trim(),
         concat!("shoal ", env!("CARGO_PKG_VERSION"))
     );
+}
+
+#[tokio::test]
+async fn what_is_dangerous_is_said_by_the_check_and_at_the_start() {
+    let file = std::env::temp_dir().join(format!("shoal-warned-{}.toml", std::process::id()));
+    let settings = "[cluster]\nlisten = '0.0.0.0:0'\nadvertise = 'localhost:1'\n[pools.demo]\nbackend = 'demo'\n";
+    std::fs::write(&file, settings).unwrap();
+    let file = file.to_str().unwrap();
+    let checked = output(&["config", "check", "--config", file], "").await;
+    assert_eq!(checked.code, 0, "{}", checked.stderr);
+    assert!(
+        checked.stdout.contains("warning: NO TLS BETWEEN PROCESSES"),
+        "{}",
+        checked.stdout
+    );
+    let arguments = [
+        "serve",
+        "--config",
+        file,
+        "--listen",
+        "127.0.0.1:0",
+        "--admin",
+        "127.0.0.1:0",
+    ];
+    let mut process = shoal(&arguments);
+    process.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = process.spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let said = async {
+        while let Some(line) = lines.next_line().await.unwrap() {
+            if line.contains("NO TLS BETWEEN PROCESSES") {
+                return;
+            }
+        }
+        panic!("nothing was said");
+    };
+    timeout(SOON, said).await.unwrap();
+    child.kill().await.unwrap();
+    std::fs::remove_file(file).unwrap();
 }

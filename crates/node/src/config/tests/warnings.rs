@@ -1,0 +1,53 @@
+//! What is dangerous without being wrong.
+
+use super::super::warnings;
+use super::operator;
+
+fn warned(file: &str) -> Vec<String> {
+    warnings(&operator().file(file).settings())
+}
+
+const TLS: &str = "[cluster.tls]\ncertificate = '/a'\nkey = '/b'\nauthority = '/c'\n";
+
+#[test]
+fn defaults_are_not_dangerous() {
+    assert_eq!(warned(""), Vec::<String>::new());
+}
+
+#[test]
+fn a_cluster_port_that_others_reach_wants_tls() {
+    let open = "[cluster]\nlisten = '0.0.0.0:7001'\nadvertise = 'a:7001'\n";
+    let [said] = &warned(open)[..] else {
+        panic!("{:?}", warned(open))
+    };
+    for part in [
+        "cluster.listen",
+        "0.0.0.0:7001",
+        "join as a worker",
+        "cluster.tls",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+    let half = format!("{open}{TLS}allow_plaintext = true\n");
+    assert!(warned(&half)[0].contains("cluster.tls.allow_plaintext"));
+    assert!(warned(&format!("{open}{TLS}")).is_empty());
+    assert!(warned("[cluster]\nlisten = '127.0.0.1:7001'\n").is_empty());
+}
+
+#[test]
+fn everybody_who_may_call_is_worth_a_warning() {
+    let open = "[server]\nlisten = '0.0.0.0:8080'\n[auth]\nallow_anonymous = true\n";
+    let said = warned(open);
+    assert!(
+        said[0].contains("server.listen") && said[0].contains("auth.mode"),
+        "{said:?}"
+    );
+    let worker = format!("{open}[node]\nroles = ['worker']\n[cluster]\njoin = ['a:1']\n");
+    assert!(warned(&worker).is_empty(), "nobody calls a worker");
+}
+
+#[test]
+fn edges_of_one_cluster_want_one_key() {
+    let shared = "[node]\nstore = 'redis://127.0.0.1'\n";
+    assert!(warned(shared)[0].contains("state_keys.keys"));
+}

@@ -1,0 +1,50 @@
+//! What can be used and is dangerous all the same: `config check` prints it, a serving process logs it.
+
+use super::{AuthMode, Role, Settings};
+
+/// What an operator should know of these settings, each in one line.
+pub fn warnings(settings: &Settings) -> Vec<String> {
+    [anonymous, own_keys, open_cluster]
+        .iter()
+        .filter_map(|rule| rule(settings))
+        .collect()
+}
+
+fn anonymous(settings: &Settings) -> Option<String> {
+    let address = settings.server.listen;
+    let open = settings.node.is(Role::Edge) && settings.auth.mode == AuthMode::None;
+    (open && !address.ip().is_loopback()).then(|| {
+        format!(
+            "NO AUTHENTICATION: everybody who reaches {address} (server.listen) may call every tool \
+             (auth.allow_anonymous = true); set auth.mode = \"tokens\" to change that"
+        )
+    })
+}
+
+/// What one edge seals another must open.
+fn own_keys(settings: &Settings) -> Option<String> {
+    let shared = !settings.node.store.is_memory();
+    let own = settings.node.is(Role::Edge) && settings.state_keys.keys.is_empty();
+    (shared && own).then(|| {
+        "state_keys.keys is not set: a modern client's retry with input is only understood by the edge that asked \
+         for it; give all edges the same key"
+            .to_owned()
+    })
+}
+
+/// Whoever can join is believed.
+fn open_cluster(settings: &Settings) -> Option<String> {
+    let address = settings.cluster.listen?;
+    let tls = settings.cluster.tls.files().ok().flatten();
+    let how = match tls {
+        Some(tls) if !tls.allow_plaintext => return None,
+        Some(_) => "cluster.tls.allow_plaintext = true; set it to false once every process has TLS",
+        None => "set cluster.tls, or listen where only this cluster's processes reach it",
+    };
+    (!address.ip().is_loopback()).then(|| {
+        format!(
+            "NO TLS BETWEEN PROCESSES: whoever reaches {address} (cluster.listen) can join as a worker, gets callers' \
+             requests and answers them as it likes, or can act as another node; {how}"
+        )
+    })
+}

@@ -1,0 +1,86 @@
+//! How many files the process may open, and how many of them its clients' connections may take.
+//!
+//! A connection is a file. Clients that take all there are would leave none for the probes of a supervisor, for Redis or for
+//! the other processes, and the node would be lost for want of an answer.
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+
+use crate::config::{Backend, Settings};
+
+/// Files that are open whatever is configured: standard streams, listeners, the runtime's own, telemetry, name lookups.
+const BASE: usize = 32;
+/// Connections to Redis and to the other processes of a cluster.
+const LINKS: usize = 64;
+/// Files of one child process: its three streams, and what watches it.
+const CHILD: usize = 4;
+/// However much is kept, clients have this share of all.
+const LEAST_SHARE: usize = 4;
+
+/// Raises the process's limit as far as it may, and returns how many client connections it leaves room for.
+///
+/// Warns where that is less than configured.
+pub(crate) fn connections(settings: &Settings, admin: usize) -> usize {
+    let configured = settings.limits.connections;
+    let Some(files) = raise() else {
+        return configured;
+    };
+    let kept = kept(settings, admin);
+    let taken = for_clients(configured, files, kept);
+    if taken < configured {
+        tracing::warn!(
+            "limits.connections is {configured}, but the process may open only {files} files: it takes {taken} \
+             connections and keeps the rest for the admin port, other processes and tools; raise the limit to {} \
+             (ulimit -n, LimitNOFILE), or lower limits.connections",
+            configured.saturating_add(kept)
+        );
+    }
+    taken
+}
+
+fn for_clients(configured: usize, files: usize, kept: usize) -> usize {
+    let room = files.saturating_sub(kept).max(files / LEAST_SHARE).max(1);
+    configured.min(room)
+}
+
+fn kept(settings: &Settings, admin: usize) -> usize {
+    let alone = settings.node.store.is_memory()
+        && settings.cluster.listen.is_none()
+        && settings.cluster.join.is_empty();
+    let links = if alone { 0 } else { LINKS };
+    let children = settings.pools.values().map(|pool| match &pool.backend {
+        Backend::Stdio(stdio) => stdio.most_processes() * CHILD,
+        Backend::Demo | Backend::Conformance => 0,
+    });
+    children.fold(BASE + links + admin, usize::saturating_add)
+}
+
+/// The limit after raising it; `None` where there is none, or nobody knows.
+fn raise() -> Option<usize> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
+    let raised = soft < hard && setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok();
+    let limit = if raised { hard } else { soft };
+    usize::try_from(limit).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::for_clients;
+
+    #[test]
+    fn clients_leave_what_is_kept() {
+        for (configured, files, kept, taken) in [
+            (100_000, 1 << 20, 96, 100_000),
+            (100_000, 1024, 96, 928),
+            (100, 1024, 96, 100),
+            (100_000, 128, 96, 32),
+            (100_000, 128, 400, 32),
+            (100_000, 1, 96, 1),
+        ] {
+            assert_eq!(
+                for_clients(configured, files, kept),
+                taken,
+                "{configured} {files}"
+            );
+        }
+    }
+}
