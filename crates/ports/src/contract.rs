@@ -35,6 +35,7 @@ where
     event_log::trimming(&store().await, events_per_stream).await;
     event_log::fencing(&store().await).await;
     event_log::concurrent_appends(&store().await).await;
+    event_log::cursors_of_other_sessions(&store().await).await;
     event_log::foreign_cursors(&store().await, &store().await).await;
     event_log::repeated_appends(&store().await).await;
     journal::entries(&store().await).await;

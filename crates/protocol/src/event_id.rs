@@ -19,11 +19,11 @@ impl std::fmt::Display for StreamId {
 
 /// An SSE event's id: unique within its session, and a cursor within its stream.
 ///
-/// On the wire `epoch-stream-sequence`, lower-case hexadecimal. The epoch names the incarnation of
-/// the log: a cursor of another epoch points into history that is gone.
+/// On the wire `epoch-stream-sequence`, lower-case hexadecimal. The epoch names the session's log and its
+/// incarnation, at random: a cursor of another epoch, be it another session's, points into history that is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EventId {
-    /// Incarnation of the log that numbered the event.
+    /// The log that numbered the event: that of one session, for as long as the store keeps it.
     pub epoch: u32,
     /// The stream.
     pub stream: StreamId,

@@ -229,6 +229,33 @@ async fn a_client_of_one_stream_is_answered_when_its_session_ends() {
     assert!(told.texts[0].contains("50410"), "{told:?}");
 }
 
+/// Streams are numbered alike in every session, so an id of one would be found in another.
+#[tokio::test]
+async fn an_event_id_of_another_session_is_refused() {
+    let bench = Bench::new(SessionConfig::default());
+    let alice = bench.open("alice", "2025-11-25").await;
+    let bob = bench.open("bob", "2025-11-25").await;
+    let mut cursors = Vec::new();
+    for (to, name) in [(&alice, "stream-a"), (&bob, "stream-b")] {
+        let mut stream = bench.stream(to, 1, name).await;
+        let tool = bench.script.call(name).await;
+        tool.progress(1).await;
+        let cursor = read(&mut stream, 1).await.cursor();
+        cursors.extend([
+            cursor,
+            bench.sessions.listen(to, None).await.unwrap().cursor,
+        ]);
+    }
+    for cursor in &cursors[..2] {
+        let foreign = bench.sessions.listen(&bob, Some(*cursor)).await.err();
+        let gone = matches!(foreign, Some(GatewayError::HistoryGone(_)));
+        assert!(gone, "{cursor}: {foreign:?}");
+    }
+    for cursor in &cursors[2..] {
+        bench.sessions.listen(&bob, Some(*cursor)).await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn caps_are_kept_and_given_back() {
     let bench = Bench::new(SessionConfig {

@@ -182,6 +182,28 @@ pub(super) async fn concurrent_appends(store: &Store) {
     }
 }
 
+/// Every session's streams are numbered from the beginning, and a cursor counts in its own session only.
+pub(super) async fn cursors_of_other_sessions(store: &Store) {
+    let (one, epoch) = session(store).await;
+    let (other, others_epoch) = session(store).await;
+    let ones = begin(store, &one, epoch, vec![entry(1)]).await;
+    let others = begin(store, &other, others_epoch, vec![entry(1)]).await;
+    assert_eq!(ones.stream, others.stream, "numbered alike");
+    let log = &store.log;
+    for (id, epoch, start) in [(&one, epoch, ones), (&other, others_epoch, others)] {
+        log.append(id, epoch, append(start, &["1"])).await.unwrap();
+    }
+    let standalone = log.last(&one, StreamId::STANDALONE).await.unwrap();
+    for cursor in [ones, at(ones, 1), standalone] {
+        let foreign = log.read(&other, cursor, 10).await;
+        assert!(
+            matches!(foreign, Err(LogError::Gone(_))),
+            "{cursor}: {foreign:?}"
+        );
+        log.read(&one, cursor, 10).await.unwrap();
+    }
+}
+
 pub(super) async fn foreign_cursors(store: &Store, restarted: &Store) {
     let (id, epoch) = session(store).await;
     let start = begin(store, &id, epoch, vec![entry(1)]).await;

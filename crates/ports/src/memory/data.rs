@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use dashmap::DashMap;
 use parking_lot::Mutex;
-use shoal_protocol::StreamId;
+use shoal_protocol::{EventId, StreamId};
 use tokio::time::Instant;
 
 use crate::{
@@ -45,8 +45,6 @@ impl Default for MemoryLimits {
 /// All data. Sessions are sharded; the lock of one session is held for one step only.
 pub(super) struct Data {
     pub(super) limits: MemoryLimits,
-    /// Names this incarnation in event ids.
-    pub(super) log_epoch: u32,
     pub(super) sessions: DashMap<SessionId, Arc<Mutex<SessionData>>>,
     pub(super) leases: DashMap<NodeId, Instant>,
     pub(super) nodes: DashMap<NodeId, (NodeInfo, Instant)>,
@@ -54,6 +52,8 @@ pub(super) struct Data {
 }
 
 pub(super) struct SessionData {
+    /// Names the session's log in event ids: those of another session, or of a store before this one, mean nothing in it.
+    pub(super) log: u32,
     pub(super) principal: Principal,
     pub(super) owner: Option<NodeId>,
     pub(super) epoch: Epoch,
@@ -78,6 +78,21 @@ pub(super) struct StreamData {
     pub(super) journal: Vec<JournaledCall>,
     /// What the stream was opened for.
     pub(super) delivery: Option<DeliveryId>,
+}
+
+impl SessionData {
+    /// A log's name, which no other has.
+    pub(super) fn new_log() -> u32 {
+        uuid::Uuid::new_v4().as_fields().0
+    }
+
+    pub(super) fn event_id(&self, stream: StreamId, sequence: u64) -> EventId {
+        EventId {
+            epoch: self.log,
+            stream,
+            sequence,
+        }
+    }
 }
 
 impl StreamData {
@@ -128,7 +143,6 @@ impl Data {
     pub(super) fn new(limits: MemoryLimits) -> Self {
         Self {
             limits,
-            log_epoch: uuid::Uuid::new_v4().as_fields().0,
             sessions: DashMap::new(),
             leases: DashMap::new(),
             nodes: DashMap::new(),

@@ -30,6 +30,7 @@ impl Directory for MemoryStore {
     async fn create(&self, new: NewSession) -> Result<Epoch, StoreError> {
         let epoch = Epoch(1);
         let data = SessionData {
+            log: SessionData::new_log(),
             principal: new.principal,
             owner: Some(new.owner),
             epoch,

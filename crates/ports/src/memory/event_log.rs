@@ -68,15 +68,7 @@ impl MemoryStore {
             data.deliveries.insert(delivery, id);
         }
         data.streams.insert(id, stream);
-        self.event_id(id, 0)
-    }
-
-    pub(super) fn event_id(&self, stream: StreamId, sequence: u64) -> EventId {
-        EventId {
-            epoch: self.data.log_epoch,
-            stream,
-            sequence,
-        }
+        data.event_id(id, 0)
     }
 }
 
@@ -91,24 +83,21 @@ impl EventLog for MemoryStore {
         let stream = append.stream;
         let appended = self.data.with_owner(session, epoch, |data| {
             let appended = self.data.append(data, append)?;
-            Ok((appended, data.bytes as u64))
+            Ok(appended.map(|(last, finished)| Appended {
+                last: data.event_id(stream, last),
+                finished,
+                kept: data.bytes as u64,
+            }))
         })?;
-        let (appended, kept) = appended;
-        let (last, finished) = appended.ok_or(LogError::Gone(NO_STREAM))?;
-        let last = self.event_id(stream, last);
-        Ok(Appended {
-            last,
-            finished,
-            kept,
-        })
+        appended.ok_or(LogError::Gone(NO_STREAM))
     }
 
     async fn last(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError> {
         let last = self.data.with(session, |data| {
-            Ok(data.streams.get(&stream).map(StreamData::last))
+            let last = data.streams.get(&stream).map(StreamData::last);
+            Ok(last.map(|last| data.event_id(stream, last)))
         })?;
-        let last = last.ok_or(LogError::Gone(NO_STREAM))?;
-        Ok(self.event_id(stream, last))
+        last.ok_or(LogError::Gone(NO_STREAM))
     }
 
     async fn read(
@@ -117,10 +106,10 @@ impl EventLog for MemoryStore {
         cursor: EventId,
         limit: usize,
     ) -> Result<Page, LogError> {
-        if cursor.epoch != self.data.log_epoch {
-            return Err(LogError::Gone(OTHER_EPOCH));
-        }
         self.data.with(session, |data| {
+            if cursor.epoch != data.log {
+                return Ok(Err(LogError::Gone(OTHER_EPOCH)));
+            }
             let Some(stream) = data.streams.get(&cursor.stream) else {
                 return Ok(Err(LogError::Gone(NO_STREAM)));
             };
@@ -138,9 +127,9 @@ impl EventLog for MemoryStore {
                 .skip(skip)
                 .take(limit)
                 .zip(cursor.sequence + 1..)
-                .map(|(data, sequence)| LoggedEvent {
-                    id: self.event_id(cursor.stream, sequence),
-                    data: data.clone(),
+                .map(|(event, sequence)| LoggedEvent {
+                    id: data.event_id(cursor.stream, sequence),
+                    data: event.clone(),
                 })
                 .collect();
             let reached = cursor.sequence + events.len() as u64 == stream.last();

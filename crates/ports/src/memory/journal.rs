@@ -22,7 +22,7 @@ impl Journal for MemoryStore {
         let begun = self.data.with_owner(session, epoch, |data| {
             let before = data.deliveries.get(&begin.delivery);
             if let (None, Some(id)) = (begin.stream, before) {
-                return Ok(Some(Begun::Before(self.event_id(*id, 0))));
+                return Ok(Some(Begun::Before(data.event_id(*id, 0))));
             }
             self.data.check_room()?;
             let calls = begin
@@ -42,7 +42,8 @@ impl Journal for MemoryStore {
                 return Ok(None);
             };
             stream.journal.extend(calls);
-            Ok(Some(Begun::Now(self.event_id(id, stream.last()))))
+            let last = stream.last();
+            Ok(Some(Begun::Now(data.event_id(id, last))))
         })?;
         begun.ok_or(LogError::Gone(NO_STREAM))
     }
@@ -74,7 +75,7 @@ impl Journal for MemoryStore {
                 .iter()
                 .filter(|(_, stream)| !stream.journal.is_empty())
                 .map(|(id, stream)| RunningStream {
-                    last: self.event_id(*id, stream.last()),
+                    last: data.event_id(*id, stream.last()),
                     calls: stream.journal.clone(),
                 });
             Ok(running.collect())
@@ -88,7 +89,7 @@ impl Journal for MemoryStore {
     ) -> Result<Option<EventId>, LogError> {
         Ok(self.data.with(session, |data| {
             let found = data.deliveries.get(&delivery);
-            Ok(found.map(|id| self.event_id(*id, 0)))
+            Ok(found.map(|id| data.event_id(*id, 0)))
         })?)
     }
 }
