@@ -114,7 +114,7 @@ async fn pump(mut lines: mpsc::Receiver<Line>, bridge: &Bridge, limit: usize) {
     while let Some(line) = lines.recv().await {
         match line {
             Line::Text(line) => bridge.take(line).await,
-            Line::TooLong => bridge.too_long(limit).await,
+            Line::TooLong(ends) => bridge.too_long(&ends, limit).await,
         }
     }
 }

@@ -6,6 +6,7 @@
 mod capabilities;
 mod compose;
 mod depth;
+mod ends;
 mod envelope;
 mod error;
 mod event_id;
@@ -26,6 +27,7 @@ pub use compose::{
     batch, error_response, error_response_without_id, notification, request, response,
 };
 pub use depth::nesting_within;
+pub use ends::{Ends, Spotted};
 pub use envelope::{Body, InvalidMessage, Message, Notification, Outcome, Request, Response};
 pub use error::{RpcError, code};
 pub use event_id::{EventId, InvalidEventId, StreamId};

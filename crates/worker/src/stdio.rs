@@ -3,8 +3,8 @@
 //! | file | its part |
 //! |---|---|
 //! | `config` | what an operator can say |
-//! | `child`, `process` | the operating system's side; the tasks around a process and its end |
-//! | `lines`, `oversize`, `outgoing` | bytes in, bytes out, bounded |
+//! | `child`, `family`, `process` | the operating system's side; all descendants; the tasks around a process and its end |
+//! | `lines`, `outgoing` | bytes in, bytes out, bounded |
 //! | `link`, `flights`, `router` | requests in flight; whom a message from the process concerns |
 //! | `binding`, `era`, `params` | for whom a process runs; the opening; a call's parameters |
 //! | `carry` | one call, from its queue to its outcome |
@@ -42,7 +42,6 @@ mod lines;
 mod link;
 mod lists;
 mod outgoing;
-mod oversize;
 mod params;
 mod placement;
 mod pool;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use shoal_protocol::{
-    Body, Era, Message, Method, Notification, Request, RequestMeta, Revision, RpcError, code,
-    error_response, error_response_without_id,
+    Body, Ends, Era, Message, Method, Notification, Request, RequestMeta, Revision, RpcError,
+    Spotted, code, error_response, error_response_without_id,
 };
 
 use super::console::Outbox;
@@ -63,13 +63,21 @@ impl Bridge {
         }
     }
 
-    /// Answers a line that was too long to be read.
-    pub(super) async fn too_long(&self, limit: usize) {
+    /// Answers a line that was too long to be read: its request, if it can be told which that is. An
+    /// answer of the client that is too long becomes an error, for which the server does not wait in vain.
+    pub(super) async fn too_long(&self, ends: &Ends, limit: usize) {
         let error = RpcError::new(
             code::INVALID_REQUEST,
             format!("a message is longer than {limit} bytes (limits.body_bytes)"),
         );
-        self.wire.deliver(error_response_without_id(&error)).await;
+        let answer = match ends.spot() {
+            Some(Spotted::Request(id)) => error_response(&id, &error),
+            Some(Spotted::Response(id)) => {
+                return self.legacy.answer(error_response(&id, &error)).await;
+            }
+            None => error_response_without_id(&error),
+        };
+        self.wire.deliver(answer).await;
     }
 
     /// Waits for the answers that are on their way, at most for `limit`, and ends the session.

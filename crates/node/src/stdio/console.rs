@@ -7,6 +7,7 @@ use std::io::{self, BufRead, Write};
 use std::thread::{self, JoinHandle};
 
 use bytes::{Bytes, BytesMut};
+use shoal_protocol::Ends;
 use tokio::sync::mpsc;
 
 /// Lines on their way in either direction. Enough to keep both sides busy, few enough to hold back
@@ -20,8 +21,8 @@ const READ_BUFFER: usize = 64 << 10;
 pub(super) enum Line {
     /// A line, without its end.
     Text(Bytes),
-    /// A line longer than allowed; it was skipped.
-    TooLong,
+    /// A line longer than allowed; only its ends were kept.
+    TooLong(Ends),
 }
 
 /// Reads lines of at most `limit` bytes until the input ends; then the channel closes.
@@ -53,7 +54,7 @@ where
 /// The next line that is not empty; `None` at the end of the input.
 fn next_line(input: &mut impl BufRead, limit: usize) -> io::Result<Option<Line>> {
     let mut line = BytesMut::new();
-    let mut too_long = false;
+    let mut too_long: Option<Ends> = None;
     loop {
         let chunk = match input.fill_buf() {
             Ok(chunk) => chunk,
@@ -62,12 +63,12 @@ fn next_line(input: &mut impl BufRead, limit: usize) -> io::Result<Option<Line>>
         };
         let end = memchr::memchr(b'\n', chunk);
         let piece = &chunk[..end.unwrap_or(chunk.len())];
-        if line.len() + piece.len() > limit {
-            too_long = true;
-            line.clear();
+        if too_long.is_none() && line.len() + piece.len() > limit {
+            too_long = Some(Ends::of(&std::mem::take(&mut line)));
         }
-        if !too_long {
-            line.extend_from_slice(piece);
+        match &mut too_long {
+            Some(ends) => ends.pass(piece),
+            None => line.extend_from_slice(piece),
         }
         let at_end = chunk.is_empty();
         let used = piece.len() + usize::from(end.is_some());
@@ -75,8 +76,8 @@ fn next_line(input: &mut impl BufRead, limit: usize) -> io::Result<Option<Line>>
         if end.is_none() && !at_end {
             continue;
         }
-        if too_long {
-            return Ok(Some(Line::TooLong));
+        if let Some(ends) = too_long {
+            return Ok(Some(Line::TooLong(ends)));
         }
         if !line.trim_ascii().is_empty() {
             return Ok(Some(Line::Text(line.freeze())));
@@ -165,7 +166,7 @@ mod tests {
 
     use bytes::Bytes;
 
-    use super::{Line, next_line, on_one_line};
+    use super::{Ends, Line, next_line, on_one_line};
 
     fn lines(input: &str, limit: usize) -> Vec<Line> {
         let mut input = std::io::BufReader::with_capacity(4, Cursor::new(input.to_owned()));
@@ -185,8 +186,9 @@ mod tests {
     #[test]
     fn a_line_that_is_too_long_is_skipped_and_told() {
         let ok = Line::Text(Bytes::from_static(b"ok"));
-        assert_eq!(lines("0123456789\nok\n", 8), [Line::TooLong, ok]);
-        assert_eq!(lines("0123456789", 8), [Line::TooLong]);
+        let long = || Line::TooLong(Ends::of(b"0123456789"));
+        assert_eq!(lines("0123456789\nok\n", 8), [long(), ok]);
+        assert_eq!(lines("0123456789", 8), [long()]);
     }
 
     #[test]

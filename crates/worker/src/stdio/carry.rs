@@ -69,6 +69,9 @@ fn settle(landing: Landing) -> CallOutcome {
         Landing::Answered(Outcome::Result(result)) => CallOutcome::Result(result),
         Landing::Answered(Outcome::Error(error)) => CallOutcome::Error(error),
         Landing::TooLarge => outcome_unknown("the server's answer was larger than a line may be"),
+        Landing::Unreadable(why) => {
+            outcome_unknown(&format!("the server's answer is no message: {why}"))
+        }
         Landing::Lost {
             written: true,
             reason,

@@ -130,7 +130,7 @@ async fn settle_legacy(link: &Arc<Link>, answer: Landing) -> Result<Greeting, St
     let result = match answer {
         Landing::Answered(Outcome::Result(result)) => result,
         Landing::Answered(Outcome::Error(error)) => return Err(StartError::Refused(error)),
-        Landing::TooLarge => return Err(StartError::Malformed),
+        Landing::TooLarge | Landing::Unreadable(_) => return Err(StartError::Malformed),
         Landing::Lost { reason, .. } => return Err(StartError::Ended { reason }),
     };
     let result = RawObject::of(&result).ok_or(StartError::Malformed)?;
@@ -171,7 +171,7 @@ fn judge(answer: Landing) -> Result<Verdict, StartError> {
             })
         }
         Landing::Answered(Outcome::Error(error)) => judge_error(&error),
-        Landing::TooLarge => Ok(Verdict::Legacy),
+        Landing::TooLarge | Landing::Unreadable(_) => Ok(Verdict::Legacy),
         Landing::Lost { reason, .. } => Err(StartError::Ended { reason }),
     }
 }

@@ -72,6 +72,9 @@ pub(super) enum RequestError {
 
 impl RequestError {
     /// The error for whoever caused the request.
+    /// The answer was no message.
+    #[error("the answer is no message: {0}")]
+    Unreadable(String),
     pub(super) fn into_rpc(self) -> RpcError {
         match self {
             Self::Rpc(error) => error,

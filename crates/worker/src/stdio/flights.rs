@@ -80,6 +80,8 @@ pub(super) enum Landing {
     Answered(Outcome),
     /// The process answered with a line that is too long.
     TooLarge,
+    /// The process answered with a line that is no message: why not.
+    Unreadable(String),
     /// The process ended.
     Lost {
         /// Whether the request had reached it.

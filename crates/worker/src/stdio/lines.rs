@@ -2,11 +2,9 @@
 
 use std::io;
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
+use shoal_protocol::Ends;
 use tokio_util::codec::Decoder;
-
-/// How much of an overlong line is kept, from either end.
-const KEPT: usize = 512;
 
 /// A line without its end.
 #[derive(Debug, PartialEq, Eq)]
@@ -14,12 +12,7 @@ pub(super) enum Line {
     /// All of it.
     Whole(Bytes),
     /// Only how an overlong line begins and ends.
-    TooLong {
-        /// Its first bytes.
-        head: Bytes,
-        /// Its last bytes.
-        tail: Bytes,
-    },
+    TooLong(Ends),
 }
 
 /// Decodes lines that end in `\n` or `\r\n`. An overlong line is skipped without being kept, so
@@ -27,13 +20,7 @@ pub(super) enum Line {
 pub(super) struct Lines {
     limit: usize,
     searched: usize,
-    overlong: Option<Overlong>,
-}
-
-#[derive(Default)]
-struct Overlong {
-    head: BytesMut,
-    tail: BytesMut,
+    overlong: Option<Ends>,
 }
 
 impl Lines {
@@ -52,24 +39,11 @@ impl Lines {
         }
         let mut overlong = match self.overlong.take() {
             Some(overlong) => overlong,
-            None if line.len() > self.limit => Overlong::default(),
+            None if line.len() > self.limit => Ends::default(),
             None => return Line::Whole(line.freeze()),
         };
-        overlong.skip(&line);
-        Line::TooLong {
-            head: overlong.head.freeze(),
-            tail: overlong.tail.freeze(),
-        }
-    }
-}
-
-impl Overlong {
-    fn skip(&mut self, part: &[u8]) {
-        let room = KEPT - self.head.len();
-        self.head.extend_from_slice(&part[..part.len().min(room)]);
-        self.tail
-            .extend_from_slice(&part[part.len().saturating_sub(KEPT)..]);
-        self.tail.advance(self.tail.len().saturating_sub(KEPT));
+        overlong.pass(&line);
+        Line::TooLong(overlong)
     }
 }
 
@@ -85,7 +59,7 @@ impl Decoder for Lines {
         }
         // One byte more than the limit may still be the `\r` of a line that fits.
         if text.len() > self.limit + 1 || self.overlong.is_some() {
-            self.overlong.get_or_insert_default().skip(text);
+            self.overlong.get_or_insert_default().pass(text);
             text.clear();
         }
         self.searched = text.len();
@@ -107,7 +81,7 @@ mod tests {
     use bytes::BytesMut;
     use tokio_util::codec::Decoder;
 
-    use super::{KEPT, Line, Lines};
+    use super::{Ends, Line, Lines};
 
     fn decode(limit: usize, parts: &[&str]) -> Vec<Line> {
         let mut lines = Lines::of_at_most(limit);
@@ -141,23 +115,18 @@ mod tests {
 
     #[test]
     fn an_overlong_line_is_skipped_and_the_next_one_read() {
-        let long = format!("begin{}end", "x".repeat(4 * KEPT));
-        for cut in [1, 5, KEPT, 3 * KEPT] {
+        let long = format!("begin{}end", "x".repeat(2000));
+        for cut in [1, 5, 500, 1500] {
             let (first, second) = long.split_at(cut);
             let found = decode(100, &[first, second, "\nnext\n"]);
-            assert_eq!(found.len(), 2, "cut at {cut}");
-            let Line::TooLong { head, tail } = &found[0] else {
-                panic!("{found:?}")
-            };
-            assert!(head.starts_with(b"beginx") && head.len() == KEPT);
-            assert!(tail.ends_with(b"xend") && tail.len() == KEPT);
-            assert_eq!(found[1], whole("next"));
+            let ends = Ends::of(long.as_bytes());
+            assert_eq!(found, [Line::TooLong(ends), whole("next")], "cut at {cut}");
         }
     }
 
     #[test]
     fn the_limit_itself_fits() {
         assert_eq!(decode(4, &["four\r\n"]), [whole("four")]);
-        assert!(matches!(decode(4, &["five!\n"])[0], Line::TooLong { .. }));
+        assert!(matches!(decode(4, &["five!\n"])[0], Line::TooLong(_)));
     }
 }

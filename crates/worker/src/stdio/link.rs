@@ -230,6 +230,7 @@ impl Ticket {
             Landing::Answered(Outcome::Result(result)) => Ok(result),
             Landing::Answered(Outcome::Error(error)) => Err(RequestError::Rpc(error)),
             Landing::TooLarge => Err(RequestError::TooLarge),
+            Landing::Unreadable(why) => Err(RequestError::Unreadable(why)),
             Landing::Lost { reason, .. } => Err(RequestError::Ended(reason)),
         }
     }

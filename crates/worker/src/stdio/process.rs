@@ -200,7 +200,7 @@ async fn report(stderr: impl AsyncRead + Unpin, pid: u32, command: String) {
     while let Some(Ok(line)) = lines.next().await {
         let text = match &line {
             Line::Whole(text) => String::from_utf8_lossy(text).into_owned(),
-            Line::TooLong { head, .. } => quote(head),
+            Line::TooLong(ends) => quote(ends.head()),
         };
         if !text.trim().is_empty() {
             tracing::info!(target: "shoal::stdio", pid, command, "{text}");

@@ -2,15 +2,14 @@
 
 use bytes::Bytes;
 use shoal_protocol::{
-    Body, Era, Message, Method, Notification, Outcome, PROGRESS_TOKEN, RawJson, RawObject, Request,
-    RequestId, Response, RpcError,
+    Body, Ends, Era, Message, Method, Notification, Outcome, PROGRESS_TOKEN, RawJson, RawObject,
+    Request, RequestId, Response, RpcError, Spotted,
 };
 
 use super::binding::Binding;
 use super::flights::{Association, Landing, Question};
 use super::lines::Line;
 use super::link::Link;
-use super::oversize::answered_id;
 use super::params;
 
 /// Deeper messages are no messages; as deep as the JSON readers behind it go.
@@ -38,14 +37,28 @@ impl Link {
                         }
                     }
                 }
-                Err(error) => self.complain(&error.to_string(), &text),
+                Err(error) => {
+                    self.complain(&error.to_string(), &text);
+                    self.end_unreadable(&Ends::of(&text), || {
+                        Landing::Unreadable(error.to_string())
+                    });
+                }
             },
-            Line::TooLong { head, tail } => {
-                let id = answered_id(&head, &tail);
-                if !id.is_some_and(|id| self.flights.land(id, Landing::TooLarge)) {
-                    self.complain("a line is too long", &head);
+            Line::TooLong(ends) => {
+                if !self.end_unreadable(&ends, || Landing::TooLarge) {
+                    self.complain("a line is too long", ends.head());
                 }
             }
+        }
+    }
+
+    /// Ends the request that a line answers which nobody can read. Returns whether that was possible.
+    fn end_unreadable(&self, ends: &Ends, landing: impl FnOnce() -> Landing) -> bool {
+        match ends.spot() {
+            Some(Spotted::Response(id)) => id
+                .number()
+                .is_some_and(|id| self.flights.land(id, landing())),
+            _ => false,
         }
     }
 

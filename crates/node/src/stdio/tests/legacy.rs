@@ -209,3 +209,25 @@ async fn initialize_may_be_answered_on_a_stream_that_stays_open() {
     let sent = client.sent(Method::POST);
     assert_eq!(sent[1]["mcp-protocol-version"], "2025-06-18");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_is_too_long_is_refused_under_its_own_id() {
+    let mut client = Client::opened([]).await;
+    let long = "x".repeat(2000);
+    let request = json!({ "jsonrpc": "2.0", "id": "a-1", "method": "tools/call", "params": long });
+    client.send_too_long(&request, 1000).await;
+    let refused = client.next().await;
+    assert_eq!(refused["id"], "a-1");
+    assert_eq!(refused["error"]["code"], -32600);
+    // An answer to the server's question: the server is told.
+    let answer = json!({ "jsonrpc": "2.0", "id": 5, "result": { "text": long } });
+    client.send_too_long(&answer, 1000).await;
+    let told = client.posted().pop().unwrap();
+    assert_eq!(
+        (&told["id"], &told["error"]["code"]),
+        (&json!(5), &json!(-32600))
+    );
+    // No telling what it was.
+    client.send_too_long(&json!([long]), 1000).await;
+    assert_eq!(client.next().await["id"], json!(null));
+}

@@ -10,6 +10,7 @@ use futures::StreamExt as _;
 use http::{HeaderMap, Method, Response};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use shoal_protocol::Ends;
 use tokio::sync::mpsc;
 
 use super::super::bridge::Bridge;
@@ -177,6 +178,12 @@ impl Client {
 
     pub(super) async fn send(&self, message: Value) {
         self.bridge.take(message.to_string().into()).await;
+    }
+
+    /// Sends what the bridge must not read as a whole.
+    pub(super) async fn send_too_long(&self, message: &Value, limit: usize) {
+        let ends = Ends::of(message.to_string().as_bytes());
+        self.bridge.too_long(&ends, limit).await;
     }
 
     /// The next message to the client.

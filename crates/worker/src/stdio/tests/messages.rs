@@ -244,3 +244,16 @@ async fn what_a_server_does_not_read_is_not_executed() {
     first.cancel();
     assert_eq!(failure(begun.await.unwrap()), CallFailure::Cancelled);
 }
+
+#[tokio::test]
+async fn an_answer_that_is_no_utf_8_ends_its_call_at_once() {
+    let running = Running::start(fixture("legacy.py", &[])).await;
+    let client = Client::named("a");
+    let outcome = running.call(&client, "not_utf8", json!({})).await;
+    let CallFailure::OutcomeUnknown { reason } = failure(outcome) else {
+        panic!("expected an honest end")
+    };
+    assert!(reason.contains("no message"), "{reason}");
+    let echoed = running.call(&client, "echo", json!({ "text": "x" })).await;
+    assert_eq!(text(&echoed), "x");
+}

@@ -1,0 +1,195 @@
+//! Telling what a line is that cannot be read as a whole: how it begins and ends.
+
+use crate::{RawJson, RequestId};
+
+/// How much of a line is kept, from either end.
+const KEPT: usize = 512;
+
+const VERSION_FIRST: &[u8] = br#""jsonrpc":"2.0","#;
+const VERSION_LAST: &[u8] = br#","jsonrpc":"2.0""#;
+
+/// How a line begins and ends that is too long to be kept, or is no JSON.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ends {
+    head: Vec<u8>,
+    tail: Vec<u8>,
+}
+
+/// What a line turns out to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Spotted {
+    /// A request of this id.
+    Request(RequestId),
+    /// The answer to a request of this id.
+    Response(RequestId),
+}
+
+impl Ends {
+    /// Of a whole line.
+    pub fn of(line: &[u8]) -> Self {
+        let mut ends = Self::default();
+        ends.pass(line);
+        ends
+    }
+
+    /// The next part of the line goes by.
+    pub fn pass(&mut self, part: &[u8]) {
+        let room = KEPT - self.head.len();
+        self.head.extend_from_slice(&part[..part.len().min(room)]);
+        self.tail
+            .extend_from_slice(&part[part.len().saturating_sub(KEPT)..]);
+        let surplus = self.tail.len().saturating_sub(KEPT);
+        self.tail.drain(..surplus);
+    }
+
+    /// How it begins.
+    pub fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// What the line is, if that can be told.
+    ///
+    /// Only where the spelling leaves no doubt: the envelope's own members right at the start
+    /// (`{"jsonrpc":"2.0","id":7,"result":`) or right at the end (`,"jsonrpc":"2.0","id":7}`), as the
+    /// official SDKs write them. Nothing inside parameters or a result can look like either, because
+    /// the first brace opens the message and the last one closes it.
+    pub fn spot(&self) -> Option<Spotted> {
+        let head = without_spaces(&self.head);
+        let tail = without_spaces(&self.tail);
+        let rest = head.strip_prefix(b"{")?;
+        let rest = rest.strip_prefix(VERSION_FIRST).unwrap_or(rest);
+        if let Some((id, rest)) = leading_id(rest) {
+            let rest = rest.strip_prefix(VERSION_FIRST).unwrap_or(rest);
+            return Some(kind(rest)?(read(id, &self.head)?));
+        }
+        let kind = kind(rest)?;
+        // Between the method and the parameters.
+        if let Some((id, _)) = after_method(rest).and_then(leading_id) {
+            return Some(kind(read(id, &self.head)?));
+        }
+        Some(kind(read(trailing_id(&tail)?, &self.tail)?))
+    }
+}
+
+fn without_spaces(text: &[u8]) -> Vec<u8> {
+    let kept = text.iter().filter(|byte| !byte.is_ascii_whitespace());
+    kept.copied().collect()
+}
+
+fn kind(rest: &[u8]) -> Option<fn(RequestId) -> Spotted> {
+    let begins = |members: [&[u8]; 2]| members.iter().any(|member| rest.starts_with(member));
+    if begins([br#""method":"#, br#""params":"#]) {
+        Some(Spotted::Request)
+    } else if begins([br#""result":"#, br#""error":"#]) {
+        Some(Spotted::Response)
+    } else {
+        None
+    }
+}
+
+/// What follows a method, and the version after it.
+fn after_method(rest: &[u8]) -> Option<&[u8]> {
+    let rest = rest.strip_prefix(br#""method":""#)?;
+    let end = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+    let rest = rest[end..].strip_prefix(br#"","#)?;
+    Some(rest.strip_prefix(VERSION_FIRST).unwrap_or(rest))
+}
+
+fn leading_id(rest: &[u8]) -> Option<(&[u8], &[u8])> {
+    let rest = rest.strip_prefix(br#""id":"#)?;
+    let (end, after) = match rest.strip_prefix(b"\"") {
+        Some(text) => {
+            let end = text.iter().position(|byte| *byte == b'"')? + 2;
+            (end, rest[end..].strip_prefix(b",")?)
+        }
+        None => {
+            let end = rest.iter().position(|byte| *byte == b',')?;
+            (end, &rest[end + 1..])
+        }
+    };
+    Some((&rest[..end], after))
+}
+
+fn trailing_id(tail: &[u8]) -> Option<&[u8]> {
+    const NAME: &[u8] = br#","id":"#;
+    let rest = tail.strip_suffix(b"}")?;
+    let rest = rest.strip_suffix(VERSION_LAST).unwrap_or(rest);
+    let at = memchr::memmem::rfind(rest, NAME)?;
+    Some(&rest[at + NAME.len()..])
+}
+
+/// An id that is spelled in a way that leaves no doubt, the same in the line itself.
+fn read(id: &[u8], line: &[u8]) -> Option<RequestId> {
+    let plain = match id {
+        [b'"', inner @ .., b'"'] => !inner.iter().any(|byte| matches!(byte, b'"' | b'\\')),
+        digits => !digits.is_empty() && digits.iter().all(u8::is_ascii_digit),
+    };
+    memchr::memmem::find(line, id).filter(|_| plain)?;
+    let value: serde_json::Value = serde_json::from_slice(id).ok()?;
+    RequestId::from_json(&RawJson::of(&value)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Ends, KEPT, Spotted};
+    use crate::RequestId;
+
+    fn spot(line: &str) -> Option<Spotted> {
+        let mut ends = Ends::default();
+        for part in line.as_bytes().chunks(7) {
+            ends.pass(part);
+        }
+        assert_eq!(ends, Ends::of(line.as_bytes()));
+        ends.spot()
+    }
+
+    #[test]
+    fn a_response_is_told_at_either_end() {
+        let long = "long ".repeat(300);
+        for line in [
+            format!(r#"{{"jsonrpc":"2.0","id":7,"result":{{"content":"{long}"}}}}"#),
+            format!(r#"{{"jsonrpc": "2.0", "id": 7, "result": {{"content": "{long}"}}}}"#),
+            format!(r#"{{"result":{{"content":"{long}"}},"jsonrpc":"2.0","id":7}}"#),
+            format!(r#"{{"error":{{"message":"{long}"}},"id":7,"jsonrpc":"2.0"}}"#),
+            r#"{"id":7,"jsonrpc":"2.0","error":{"code":1}}"#.to_owned(),
+        ] {
+            let seven = RequestId::from_number(7);
+            assert_eq!(spot(&line), Some(Spotted::Response(seven)), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_request_is_told_at_either_end() {
+        let long = "long ".repeat(300);
+        for line in [
+            format!(r#"{{"jsonrpc":"2.0","id":"a-1","method":"x","params":{{"y":"{long}"}}}}"#),
+            format!(r#"{{"jsonrpc":"2.0","method":"x","id":"a-1","params":{{"y":"{long}"}}}}"#),
+            format!(r#"{{"method":"x","jsonrpc":"2.0","id":"a-1","params":{{"y":"{long}"}}}}"#),
+            format!(r#"{{"method":"x","params":{{"y":"{long}"}},"jsonrpc":"2.0","id":"a-1"}}"#),
+            format!(r#"{{"method":"x","params":{{"y":"{long}"}},"id":"a-1","jsonrpc":"2.0"}}"#),
+        ] {
+            let id = RequestId::from_string("a-1");
+            assert_eq!(spot(&line), Some(Spotted::Request(id)), "{line}");
+        }
+    }
+
+    #[test]
+    fn an_id_that_is_in_doubt_is_not_taken() {
+        for line in [
+            r#"{"jsonrpc":"2.0","result":{"x":"long long long long","id":7},"id":1.5}"#,
+            r#"{"jsonrpc":"2.0","result":{"x":"long long long long long long","id":7}}"#,
+            r#"{"jsonrpc":"2.0","result":{"x":"long long long long","y":",\"id\":7"}}"#,
+            r#"{"method":"x","params":{"y":",\"id\":\"a"},"id":"a\"b"}"#,
+            r#"{"method":"x","params":{"id":"a"}}"#,
+            r#"{"id":"a b","method":"x","params":{}}"#,
+            r#"{"id":null,"method":"x","params":{}}"#,
+            r#"[{"jsonrpc":"2.0","id":7,"result":{}}]"#,
+            "garbage",
+            "",
+        ] {
+            assert_eq!(spot(line), None, "{line}");
+        }
+        let ends = Ends::of(&[b'x'; 3 * KEPT]);
+        assert_eq!((ends.head().len(), ends.tail.len()), (KEPT, KEPT));
+    }
+}
