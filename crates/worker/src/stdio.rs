@@ -38,6 +38,7 @@ mod era;
 mod error;
 mod flights;
 mod launcher;
+mod family;
 mod lines;
 mod link;
 mod lists;

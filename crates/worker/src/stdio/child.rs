@@ -7,10 +7,11 @@ use std::time::Duration;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 use super::config::StdioConfig;
+use super::family::{Group, Mark};
 
 /// Variables that every server gets: what programs need to find their files, speak the user's
 /// language and reach the network, as in the official SDKs' stdio clients.
-const INHERITED: [&str; 25] = [
+pub(super) const INHERITED: [&str; 25] = [
     "PATH",
     "HOME",
     "USER",
@@ -51,14 +52,11 @@ pub(super) struct Spawned {
     pub(super) stderr: ChildStderr,
 }
 
-/// A process and its descendants, which share a process group. Dropping it kills them all.
+/// A process and its descendants. Dropping it kills them all.
 pub(super) struct Family {
     child: Child,
     group: Group,
 }
-
-/// A process group, killed when dropped.
-struct Group(Option<u32>);
 
 /// Starts the command in a process group of its own, so that what it starts (`npx` runs the server
 /// in a grandchild) ends with it.
@@ -81,10 +79,12 @@ pub(super) fn spawn(config: &StdioConfig) -> io::Result<Spawned> {
     if let Some(cwd) = &config.cwd {
         command.current_dir(cwd);
     }
+    let mark = Mark::new();
+    command.env(mark.name(), mark.value());
     #[cfg(unix)]
     command.process_group(0);
     let mut child = command.spawn()?;
-    let group = Group(child.id());
+    let group = Group::new(child.id(), mark);
     let missing = || io::Error::other("a standard stream is missing");
     Ok(Spawned {
         stdin: child.stdin.take().ok_or_else(missing)?,
@@ -97,14 +97,17 @@ pub(super) fn spawn(config: &StdioConfig) -> io::Result<Spawned> {
 impl Family {
     /// The process id.
     pub(super) fn pid(&self) -> u32 {
-        self.group.0.unwrap_or_default()
+        self.group.leader().unwrap_or_default()
     }
 
     /// Waits until the process has ended by itself; then kills what it left behind.
     /// Cancellation safe.
     pub(super) async fn ended(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait().await;
-        self.group.end();
+        if let Some(last) = self.group.take() {
+            // It goes through all processes of the machine; and goes on where nobody waits for it.
+            let _ = tokio::task::spawn_blocking(move || drop(last)).await;
+        }
         status
     }
 
@@ -117,58 +120,8 @@ impl Family {
         if tokio::time::timeout(grace, self.ended()).await.is_ok() {
             return;
         }
-        self.group.end();
+        drop(self.group.take());
         // Where there are no groups, and to reap it.
         let _ = self.child.kill().await;
     }
-}
-
-impl Group {
-    /// Kills the group, once: its number may be somebody else's afterwards.
-    fn end(&mut self) {
-        if let Some(leader) = self.0.take() {
-            signal::kill(leader);
-        }
-    }
-
-    fn terminate(&self) {
-        if let Some(leader) = self.0 {
-            signal::terminate(leader);
-        }
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
-
-#[cfg(unix)]
-mod signal {
-    use nix::sys::signal::{Signal, killpg};
-    use nix::unistd::Pid;
-
-    pub(super) fn terminate(leader: u32) {
-        send(leader, Signal::SIGTERM);
-    }
-
-    pub(super) fn kill(leader: u32) {
-        send(leader, Signal::SIGKILL);
-    }
-
-    fn send(leader: u32, signal: Signal) {
-        let Ok(leader) = i32::try_from(leader) else {
-            return;
-        };
-        // It fails when nobody of the group is left, which is what is wanted.
-        let _ = killpg(Pid::from_raw(leader), signal);
-    }
-}
-
-#[cfg(not(unix))]
-mod signal {
-    pub(super) fn terminate(_leader: u32) {}
-
-    pub(super) fn kill(_leader: u32) {}
 }

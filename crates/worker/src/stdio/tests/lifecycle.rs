@@ -116,6 +116,23 @@ async fn a_server_that_dies_leaves_no_orphans() {
 }
 
 #[tokio::test]
+async fn who_has_left_the_process_group_ends_with_the_server() {
+    for dies in [false, true] {
+        let file = scratch("pid");
+        let flags = ["--detach", file.to_str().unwrap()];
+        let running = Running::start(fixture("legacy.py", &flags)).await;
+        let detached = read(&file).trim().to_owned();
+        assert!(is_running(&detached));
+        if dies {
+            running.call(&Client::named("a"), "die", json!({})).await;
+        } else {
+            running.0.shutdown().await;
+        }
+        eventually("the one that left is gone", || !is_running(&detached)).await;
+    }
+}
+
+#[tokio::test]
 async fn dropping_the_backend_ends_its_processes() {
     let file = scratch("pid");
     let running = Running::start(fixture("legacy.py", &["--spawn", file.to_str().unwrap()])).await;
