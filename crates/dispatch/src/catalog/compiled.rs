@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use shoal_ports::PoolCatalog;
-use shoal_protocol::{RawJson, RawObject};
+use shoal_protocol::RawJson;
 
+use super::conflict::ItemKind;
+use super::key;
 use super::template::UriTemplate;
 use super::tool::Tool;
 
@@ -19,33 +21,46 @@ pub(crate) struct CompiledPool {
     /// By URI.
     pub(crate) resources: Vec<(String, RawJson)>,
     pub(crate) templates: Vec<(UriTemplate, RawJson)>,
+    /// What is not served, by what it calls itself, and why not.
+    pub(crate) left_out: Vec<(String, String)>,
 }
 
 impl CompiledPool {
-    /// Reads a catalog and logs what is wrong with it; an item without its name is left out. A tool that
-    /// was there `before`, word for word, is not compiled again.
+    /// Reads a catalog and logs what is wrong with it; an item whose name or URI no client should see is
+    /// left out. A tool that was there `before`, word for word, is not compiled again.
     pub(crate) fn new(pool: &str, source: Arc<PoolCatalog>, before: Option<&Self>) -> Self {
         let known: HashMap<&[u8], &Arc<Tool>> = before
             .iter()
             .flat_map(|before| &before.tools)
             .map(|tool| (tool.raw.as_bytes(), tool))
             .collect();
-        let tools = source
-            .tools
-            .iter()
-            .filter_map(|raw| match known.get(raw.as_bytes()) {
+        let mut left_out = Vec::new();
+        let mut keyed = |kind, items: &[RawJson]| -> Vec<(String, RawJson)> {
+            let named = items.iter().filter_map(|raw| match key::of(kind, raw) {
+                Ok(key) => Some((key, raw.clone())),
+                Err(unfit) => {
+                    unfit.tell(pool, kind, &mut left_out);
+                    None
+                }
+            });
+            named.collect()
+        };
+        let tools = keyed(ItemKind::Tool, &source.tools)
+            .into_iter()
+            .filter_map(|(_, raw)| match known.get(raw.as_bytes()) {
                 Some(tool) => Some(Arc::clone(tool)),
-                None => read_tool(pool, raw),
+                None => read_tool(pool, &raw),
             })
             .collect();
         Self {
-            prompts: keyed(pool, "name", &source.prompts),
-            resources: keyed(pool, "uri", &source.resources),
-            templates: keyed(pool, "uriTemplate", &source.resource_templates)
+            prompts: keyed(ItemKind::Prompt, &source.prompts),
+            resources: keyed(ItemKind::Resource, &source.resources),
+            templates: keyed(ItemKind::ResourceTemplate, &source.resource_templates)
                 .into_iter()
                 .map(|(template, raw)| (UriTemplate::parse(&template), raw))
                 .collect(),
             tools,
+            left_out,
             source,
         }
     }
@@ -69,28 +84,19 @@ impl CompiledPool {
 }
 
 fn read_tool(pool: &str, raw: &RawJson) -> Option<Arc<Tool>> {
-    let Some(tool) = Tool::read(raw) else {
-        tracing::warn!(pool, "a tool without a name was left out");
-        return None;
-    };
+    let tool = Tool::read(raw)?;
     if let Err(error) = &tool.checker {
         tracing::warn!(pool, tool = tool.name, %error, "arguments of a tool are not validated");
     }
     if let Err(error) = &tool.headers {
         tracing::warn!(pool, tool = tool.name, %error, "a tool is hidden from modern clients");
     }
+    if tool.listed.is_some() {
+        tracing::warn!(
+            pool,
+            tool = tool.name,
+            "a tool is listed as taking any object: its inputSchema is not of type object"
+        );
+    }
     Some(Arc::new(tool))
-}
-
-fn keyed(pool: &str, key: &str, items: &[RawJson]) -> Vec<(String, RawJson)> {
-    items
-        .iter()
-        .filter_map(|raw| {
-            let name = RawObject::of(raw).and_then(|item| item.get(key)?.string());
-            if name.is_none() {
-                tracing::warn!(pool, key, "an item without its key was left out");
-            }
-            Some((name?, raw.clone()))
-        })
-        .collect()
 }

@@ -29,10 +29,10 @@ pub enum ItemKind {
     ResourceTemplate,
 }
 
-/// A tool that is served with a part of its description unused.
+/// A tool that is served with a part of its description unused, or something that is not served at all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Degraded {
-    /// Its name, as clients see it.
+    /// Its name, as clients see it or would see it; escaped if nobody should.
     pub tool: String,
     /// Its pool.
     pub pool: String,

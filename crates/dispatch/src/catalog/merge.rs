@@ -65,6 +65,13 @@ struct Merge {
 
 impl Merge {
     fn add(&mut self, pool: &Pool, prefix: &str) {
+        for (name, reason) in &pool.compiled.left_out {
+            self.degraded.push(Degraded {
+                tool: name.clone(),
+                pool: pool.name.to_string(),
+                reason: reason.clone(),
+            });
+        }
         for tool in &pool.compiled.tools {
             self.add_tool(pool, prefix, tool);
         }
@@ -123,7 +130,13 @@ impl Merge {
             degraded(format!("not listed to modern clients: {error}"));
             self.legacy_only.push(self.tool_items.len());
         }
-        self.tool_items.push(renamed(&tool.raw, prefix, &name));
+        if tool.listed.is_some() {
+            degraded(
+                "listed as taking any object: its inputSchema is not of type object".to_owned(),
+            );
+        }
+        let listed = tool.listed.as_ref().unwrap_or(&tool.raw);
+        self.tool_items.push(renamed(listed, prefix, &name));
         let offered = OfferedTool {
             pool: pool.name.clone(),
             tool: tool.clone(),

@@ -12,6 +12,8 @@ pub(crate) struct Tool {
     pub(crate) name: String,
     /// The `Tool` object.
     pub(crate) raw: RawJson,
+    /// How it is listed, where clients would refuse the whole list for what it says of its arguments.
+    pub(crate) listed: Option<RawJson>,
     pub(crate) hints: Hints,
     /// Checks arguments; a tool whose schema cannot be used stays callable, unchecked.
     pub(crate) checker: Result<Checker, SchemaError>,
@@ -53,9 +55,18 @@ impl Tool {
     pub(crate) fn read(raw: &RawJson) -> Option<Self> {
         let object = RawObject::of(raw)?;
         let name = object.get("name")?.string()?;
-        let schema = object
-            .get("inputSchema")
-            .unwrap_or(RawJson::from_static("{}"));
+        let given = object.get("inputSchema");
+        let takes_an_object = given.as_ref().is_some_and(|schema| {
+            let kind = RawObject::of(schema).and_then(|schema| schema.get("type")?.string());
+            kind.as_deref() == Some("object")
+        });
+        let listed = (!takes_an_object).then(|| {
+            let mut listed = object.clone();
+            let any = RawJson::from_static(r#"{"type":"object"}"#);
+            listed.set("inputSchema", any);
+            listed.to_json()
+        });
+        let schema = given.unwrap_or(RawJson::from_static("{}"));
         let (checker, headers) = match schema::read(&schema) {
             Ok(value) => (Checker::of(&value), ParamHeaders::of_schema(&value)),
             // Nothing of a schema beyond the limits is read.
@@ -64,6 +75,7 @@ impl Tool {
         Some(Self {
             name,
             raw: raw.clone(),
+            listed,
             hints: Hints::of(&object),
             checker,
             headers,

@@ -156,7 +156,50 @@ async fn a_tool_with_a_broken_header_annotation_is_hidden_from_modern_clients() 
         .await;
     let degraded = setting.dispatch.status().degraded;
     let tools: Vec<_> = degraded.iter().map(|d| d.tool.as_str()).collect();
-    assert_eq!(tools, ["hidden", "unchecked"]);
+    assert_eq!(tools, ["hidden", "unchecked", "unchecked"]);
+}
+
+#[tokio::test]
+async fn nothing_that_a_pool_lists_breaks_a_list() {
+    let setting = setting();
+    let mut catalog = tools(&["good"]);
+    catalog.tools.extend(items(json!([
+        {"name":"\u{1b}[2Jbad","inputSchema":{"type":"object"}}, {"name":""}, {"name":7}, 5,
+        {"name":"no_schema"}, {"name":"odd_schema","inputSchema":[]}])));
+    catalog.prompts = items(json!([{"name":"fine"}, {"name":"a\nb"}]));
+    catalog.resources = items(json!([{"uri":"a:b","name":"b"}, {"uri":"a:\u{0}","name":"nul"}]));
+    setting.add(FakeWorker::new("w1", "a", catalog));
+    let page = setting
+        .result(call(Revision::V2025_11_25, Method::ToolsList, json!({})))
+        .await;
+    let listed: Vec<_> = page["tools"].as_array().unwrap().iter().collect();
+    let names: Vec<_> = listed
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["good", "no_schema", "odd_schema"]);
+    assert!(
+        listed
+            .iter()
+            .all(|tool| tool["inputSchema"]["type"] == "object")
+    );
+    for (method, list) in [
+        (Method::PromptsList, "prompts"),
+        (Method::ResourcesList, "resources"),
+    ] {
+        let page = setting
+            .result(call(Revision::V2026_07_28, method, json!({})))
+            .await;
+        assert_eq!(page[list].as_array().unwrap().len(), 1, "{page}");
+    }
+    let degraded = setting.dispatch.status().degraded;
+    let told = |part: &str| degraded.iter().filter(|d| d.reason.contains(part)).count();
+    assert_eq!(
+        (told("is left out"), told("any object")),
+        (6, 2),
+        "{degraded:?}"
+    );
+    assert!(degraded.iter().any(|d| d.tool == r"\u{1b}[2Jbad"));
 }
 
 #[tokio::test]

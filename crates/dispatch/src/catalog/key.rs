@@ -1,0 +1,105 @@
+//! The names and URIs that clients are shown.
+
+use shoal_protocol::{RawJson, RawObject};
+
+use super::conflict::ItemKind;
+
+/// Characters of a tool's or prompt's name (2025-11-25 and later, Tools, Tool Names).
+const NAME_CHARACTERS: usize = 128;
+/// Bytes of a URI or a template.
+const URI_BYTES: usize = 8 * 1024;
+/// Items of one pool that are named in the status as left out.
+const TOLD: usize = 64;
+/// Characters of what is told of such an item.
+const SHOWN: usize = 64;
+
+/// Why an item is not served.
+#[derive(Debug)]
+pub(super) struct Unfit {
+    /// What it calls itself, in a form that can be shown.
+    shown: String,
+    reason: &'static str,
+}
+
+/// The name or URI of an item that is fit to be served.
+///
+/// The specification recommends fewer characters than this for tools. Only what harms others is refused:
+/// what a terminal or a log would obey, and what is so long that some clients refuse the whole list.
+pub(super) fn of(kind: ItemKind, item: &RawJson) -> Result<String, Unfit> {
+    let member = match kind {
+        ItemKind::Tool | ItemKind::Prompt => "name",
+        ItemKind::Resource => "uri",
+        ItemKind::ResourceTemplate => "uriTemplate",
+    };
+    let key = RawObject::of(item).and_then(|item| item.get(member)?.string());
+    let key = key.ok_or(Unfit {
+        shown: "?".to_owned(),
+        reason: "it has no name",
+    })?;
+    let is_long = match kind {
+        ItemKind::Tool | ItemKind::Prompt => key.chars().count() > NAME_CHARACTERS,
+        ItemKind::Resource | ItemKind::ResourceTemplate => key.len() > URI_BYTES,
+    };
+    let reason = if key.is_empty() {
+        "its name is empty"
+    } else if is_long {
+        "its name is too long"
+    } else if key.chars().any(is_obeyed) {
+        "its name has control characters"
+    } else {
+        return Ok(key);
+    };
+    let shown = key.chars().take(SHOWN).flat_map(char::escape_debug);
+    Err(Unfit {
+        shown: shown.collect(),
+        reason,
+    })
+}
+
+/// Whether a terminal, or whoever lays out text, does something at this character instead of showing it.
+fn is_obeyed(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+impl Unfit {
+    /// Logs it, and notes it for the status.
+    pub(super) fn tell(self, pool: &str, kind: ItemKind, left_out: &mut Vec<(String, String)>) {
+        let Self { shown, reason } = self;
+        tracing::warn!(pool, %kind, name = shown, reason, "an item was left out of the lists");
+        if left_out.len() < TOLD {
+            left_out.push((shown, format!("this {kind} is left out: {reason}")));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use shoal_protocol::RawJson;
+
+    use super::super::conflict::ItemKind;
+    use super::of;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_no_name() {
+        let tool = |name: &str| of(ItemKind::Tool, &RawJson::of(&json!({ "name": name })));
+        for name in ["a", "admin.tools/list", "größe", &"x".repeat(128)] {
+            assert_eq!(tool(name).unwrap(), name);
+        }
+        for name in [
+            "",
+            "\u{7}",
+            "a\nb",
+            "\u{1b}[2J",
+            "\u{202e}cod",
+            &"x".repeat(129),
+        ] {
+            let unfit = tool(name).unwrap_err();
+            assert!(!unfit.shown.chars().any(char::is_control), "{unfit:?}");
+        }
+        let uri = |uri: &str| of(ItemKind::Resource, &RawJson::of(&json!({ "uri": uri })));
+        assert!(uri(&"x".repeat(8192)).is_ok() && uri("a:\0").is_err());
+        assert!(of(ItemKind::Prompt, &RawJson::of(&json!(5))).is_err());
+    }
+}
