@@ -4,6 +4,7 @@ import { realpathSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 
+import { asking } from './asking.js';
 import { demo } from './demo.js';
 import { everything } from './everything.js';
 import { filesystem } from './filesystem.js';
@@ -34,6 +35,7 @@ export async function main(eras, connect) {
     if (connected) {
         session ??= await connect({ ...options, peer });
         const suites = {
+            asking,
             demo,
             everything: everything(options['own-process']),
             filesystem: filesystem(options.directory)
@@ -61,13 +63,13 @@ function readOptions(eras) {
     const usage = problem => {
         console.error(
             `${problem}\nusage: client.js (--url URL | -- COMMAND…) --era ${eras.join('|')} ` +
-                '[--expect demo|everything|filesystem] [--own-process] [--dir DIR] [--only CHECK]…'
+                '[--expect asking|demo|everything|filesystem] [--own-process] [--dir DIR] [--only CHECK]…'
         );
         process.exit(2);
     };
     if (Boolean(values.url) === positionals.length > 0) usage('give either --url or a command');
     if (!eras.includes(values.era)) usage(`this SDK does not speak the ${values.era} era`);
-    if (!['demo', 'everything', 'filesystem'].includes(values.expect)) usage('unknown --expect');
+    if (!['asking', 'demo', 'everything', 'filesystem'].includes(values.expect)) usage('unknown --expect');
     if (values.expect === 'filesystem' && !values.dir) usage('--expect filesystem needs --dir');
     return {
         ...values,

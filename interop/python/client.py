@@ -15,6 +15,7 @@ import anyio
 from mcp import Client, MCPDeprecationWarning, StdioServerParameters
 from mcp.client.sse import sse_client
 
+from asking_checks import AskingChecks
 from common import Checks
 from demo import DemoChecks
 from everything import EverythingChecks
@@ -23,6 +24,7 @@ from harness import Runner
 from peer import ROOTS, Peer
 
 CHECKS: dict[str, type[Checks]] = {
+    "asking": AskingChecks,
     "demo": DemoChecks,
     "everything": EverythingChecks,
     "filesystem": FilesystemChecks,

@@ -8,6 +8,7 @@ CLIENT_SECONDS=300
 language_of() {
     case $1 in
         python | go) echo "$1" ;;
+        fastmcp) echo python ;;
         rmcp) echo rust ;;
         *) echo node ;;
     esac
@@ -16,8 +17,11 @@ language_of() {
 # prepare CLIENT: installs or builds it
 prepare() {
     case $1 in
-        python) python_install ;;
-        go) attempt build-go "$INSTALL_SECONDS" go -C "$INTEROP/go" build -o "$TOOLS/interop-go" . ;;
+        python | fastmcp) python_install "$1" ;;
+        go)
+            attempt build-go "$INSTALL_SECONDS" go -C "$INTEROP/go" build -o "$TOOLS/interop-go" . &&
+                attempt build-asking-go "$INSTALL_SECONDS" go -C "$INTEROP/go" build -o "$TOOLS/asking-go" ./asking
+            ;;
         rmcp)
             attempt build-rmcp 3600 cargo build --locked --target-dir "$TOOLS/rmcp" \
                 --manifest-path "$INTEROP/rmcp/Cargo.toml"
@@ -35,6 +39,17 @@ command_of() {
         console) COMMAND=(node "$INTEROP/console/run.js") ;;
         conformance) COMMAND=(node "$INTEROP/conformance/run.js") ;;
         *) COMMAND=(node "$INTEROP/$1/client.js") ;;
+    esac
+}
+
+# asking_server_of SDK: sets COMMAND to the words that run its server that asks
+asking_server_of() {
+    case $1 in
+        python) COMMAND=("$TOOLS/python/bin/python" -B "$INTEROP/python/asking.py") ;;
+        fastmcp) COMMAND=("$TOOLS/fastmcp/bin/python" -B "$INTEROP/fastmcp/asking.py") ;;
+        servers) COMMAND=(node "$INTEROP/servers/asking.js") ;;
+        go) COMMAND=("$TOOLS/asking-go") ;;
+        rmcp) COMMAND=("$TOOLS/rmcp/debug/asking") ;;
     esac
 }
 

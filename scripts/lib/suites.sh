@@ -117,6 +117,7 @@ suite_interop() {
     against_demo
     against_everything
     against_filesystem
+    against_asking
 }
 
 against_demo() {
@@ -173,6 +174,31 @@ against_filesystem() {
         "$directory" || return 0
     each_era "$name" --expect filesystem --dir "$directory"
     stop_servers
+}
+
+# Servers that speak both eras, and whose tools ask in the way of either, on every SDK.
+against_asking() {
+    local sdk name client era arguments
+    for sdk in python fastmcp servers go rmcp; do
+        name="interop: asking server, ${sdk/servers/typescript}"
+        ready "$name" "$sdk" || continue
+        asking_server_of "$sdk"
+        arguments=$(printf ', "%s"' "${COMMAND[@]:1}")
+        # They ask for roots anew within each call.
+        cat >"$WORK/asking-$sdk.toml" <<-END
+			[pools.asking.backend.stdio]
+			command = "${COMMAND[0]}"
+			args = [${arguments#, }]
+			share_roots = true
+		END
+        start_server "asking-${sdk/servers/typescript}" --config "$WORK/asking-$sdk.toml" || continue
+        for client in python typescript; do
+            for era in legacy modern; do
+                client "$name, $client, $era" "$client" --url "$URL" --era "$era" --expect asking
+            done
+        done
+        stop_servers
+    done
 }
 
 # each_era NAME ARGUMENT…: the clients that know other servers than the demo

@@ -164,13 +164,13 @@ npm_install() {
     cp "$directory/package-lock.json" "$stamp"
 }
 
-# python_install: the Python client's environment
+# python_install PROGRAM: the environment of one of the Python programs
 python_install() {
-    local stamp=$TOOLS/python/requirements.txt
-    cmp -s "$INTEROP/python/requirements.txt" "$stamp" && return 0
-    rm -rf "$TOOLS/python"
-    attempt python-venv "$INSTALL_SECONDS" python3 -m venv "$TOOLS/python" || return 1
-    attempt pip-install "$INSTALL_SECONDS" "$TOOLS/python/bin/pip" install --quiet \
-        --disable-pip-version-check --requirement "$INTEROP/python/requirements.txt" || return 1
-    cp "$INTEROP/python/requirements.txt" "$stamp"
+    local home=$TOOLS/$1 requirements=$INTEROP/$1/requirements.txt
+    cmp -s "$requirements" "$home/requirements.txt" && return 0
+    rm -rf "$home"
+    attempt "$1-venv" "$INSTALL_SECONDS" python3 -m venv "$home" || return 1
+    attempt "pip-install-$1" "$INSTALL_SECONDS" "$home/bin/pip" install --quiet \
+        --disable-pip-version-check --requirement "$requirements" || return 1
+    cp "$requirements" "$home/requirements.txt"
 }

@@ -55,7 +55,7 @@ pub use server::Server;
 pub use session::Session;
 pub use shutdown::Shutdown;
 pub use state_keys::{StateKey, StateKeys};
-pub use stdio::{Isolation, Stdio};
+pub use stdio::{Era, Isolation, Stdio};
 pub use streams::Streams;
 pub use telemetry::{Logs, Metrics, OtlpProtocol, ParentSampling, Telemetry, ToolRatio, Traces};
 use toml::{Table, Value};

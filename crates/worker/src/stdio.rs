@@ -9,6 +9,7 @@
 //! | `binding`, `era`, `params` | for whom a process runs; the opening; a call's parameters |
 //! | `carry` | one call, from its queue to its outcome |
 //! | `placement`, `pool`, `sessions` | which process a call runs on |
+//! | `modern_side` | tools that ask in the modern way, of a server that speaks both eras |
 //! | `launcher`, `supervisor`, `backoff` | bringing processes up, again and again |
 //! | `lists`, `subscriptions` | what the server offers; what changes there |
 
@@ -23,6 +24,7 @@ use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
 
 use self::launcher::Launcher;
+use self::modern_side::ModernSide;
 use self::placement::Want;
 use self::pool::Pool;
 use self::sessions::Sessions;
@@ -36,12 +38,13 @@ mod child;
 mod config;
 mod era;
 mod error;
+mod family;
 mod flights;
 mod launcher;
-mod family;
 mod lines;
 mod link;
 mod lists;
+mod modern_side;
 mod outgoing;
 mod params;
 mod placement;
@@ -53,7 +56,7 @@ mod subscriptions;
 mod supervisor;
 mod throttle;
 
-pub use self::config::{Isolation, StdioConfig};
+pub use self::config::{EraChoice, Isolation, StdioConfig};
 
 /// An existing stdio MCP server of either era, as a backend.
 ///
@@ -72,6 +75,9 @@ pub use self::config::{Isolation, StdioConfig};
 ///
 /// A server that asks in the background, after the call is answered, is safe only in the latter.
 ///
+/// # Eras
+/// [`EraChoice`] says in which era a server that speaks both is spoken to.
+///
 /// # Outcomes
 /// When a process ends, calls that had been written to it end as `OutcomeUnknown`, others as
 /// `NotExecuted`. A cancelled call's process is told by `notifications/cancelled`.
@@ -79,6 +85,7 @@ pub struct StdioBackend {
     launcher: Arc<Launcher>,
     pool: Arc<Pool>,
     sessions: Option<Arc<Sessions>>,
+    modern_side: ModernSide,
     state: watch::Receiver<BackendState>,
     supervisor: Mutex<Option<JoinHandle<()>>>,
 }
@@ -109,6 +116,7 @@ impl StdioBackend {
         };
         let supervisor = Supervisor::new(launcher.clone(), pool.clone(), sender);
         Self {
+            modern_side: ModernSide::new(launcher.clone()),
             launcher,
             pool,
             sessions,
@@ -145,6 +153,37 @@ impl StdioBackend {
                 reason: "the server is shutting down".to_owned(),
             });
         }
+        if self.modern_side.takes(call) {
+            let answered = self.run_modern(call, context).await;
+            // It takes nothing more if the server has just turned out to be legacy only.
+            if answered.is_ok() || self.modern_side.takes(call) {
+                return answered;
+            }
+        }
+        let outcome = self.run_here(call, context).await?;
+        if self.modern_side.is_wanted_by(call, &outcome)
+            && let Ok(answered) = self.run_modern(call, context).await
+        {
+            self.modern_side.remember(call);
+            return Ok(answered);
+        }
+        Ok(outcome)
+    }
+
+    async fn run_modern(
+        &self,
+        call: &Call,
+        context: &CallContext,
+    ) -> Result<CallOutcome, CallFailure> {
+        let process = self.modern_side.process(context.cancelled()).await?;
+        Ok(carry::carry(&process.link, call, context, false).await)
+    }
+
+    async fn run_here(
+        &self,
+        call: &Call,
+        context: &CallContext,
+    ) -> Result<CallOutcome, CallFailure> {
         if let Some((sessions, session)) = self.own_process(call) {
             let hold = sessions.hold(&session, &call.caller, context.cancelled());
             let hold = hold.await?;
@@ -215,7 +254,7 @@ impl Backend for StdioBackend {
                 sessions.end_all().await;
             }
         };
-        tokio::join!(self.pool.close(), sessions);
+        tokio::join!(self.pool.close(), sessions, self.modern_side.close());
         let supervisor = self.supervisor.lock().take();
         if let Some(supervisor) = supervisor {
             // It fails only if the supervisor panicked, which tokio has reported.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shoal_worker::{Isolation as Shared, StdioConfig};
+use shoal_worker::{EraChoice, Isolation as Shared, StdioConfig};
 
 use super::{Period, Secret};
 
@@ -42,10 +42,16 @@ pub struct Stdio {
     /// each call: others keep the roots of one client for everybody.
     #[serde(default)]
     pub share_roots: bool,
+    /// In which era the server is spoken to: `"auto"`, `"legacy"` (2025-11-25 and before) or `"modern"`
+    /// (2026-07-28). `"auto"` is legacy where the server can be, since a server's requests to clients exist
+    /// only there, and modern for tools that ask by `InputRequiredResult`
+    /// ([backends](backends.md#servers-of-both-eras)).
+    #[serde(default)]
+    pub era: Era,
     /// How long a process may take to answer the handshake.
     #[serde(default = "default_start_timeout")]
     pub start_timeout: Period,
-    /// How long to wait for `server/discover` before the server counts as legacy.
+    /// How long a process may say nothing to `initialize` before it is sent `server/discover` too.
     #[serde(default = "default_probe_timeout")]
     pub probe_timeout: Period,
     /// How long a list or a subscription may take.
@@ -63,6 +69,19 @@ pub struct Stdio {
     /// The longest pause before a restart.
     #[serde(default = "default_max_restart_delay")]
     pub max_restart_delay: Period,
+}
+
+/// In which era a server is spoken to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Era {
+    /// Legacy if it can be, modern for what exists only there.
+    #[default]
+    Auto,
+    /// Up to 2025-11-25: `initialize`.
+    Legacy,
+    /// From 2026-07-28 on: `server/discover`.
+    Modern,
 }
 
 /// Who shares a process.
@@ -137,6 +156,11 @@ impl Stdio {
             cwd: self.cwd.clone(),
             isolation: self.to_isolation(),
             share_roots: self.share_roots,
+            era: match self.era {
+                Era::Auto => EraChoice::Auto,
+                Era::Legacy => EraChoice::Legacy,
+                Era::Modern => EraChoice::Modern,
+            },
             start_timeout: self.start_timeout.get(),
             probe_timeout: self.probe_timeout.get(),
             request_timeout: self.request_timeout.get(),

@@ -5,6 +5,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::child::INHERITED;
+
 /// How to run a stdio server. [`StdioConfig::new`] has the defaults.
 #[derive(Clone)]
 pub struct StdioConfig {
@@ -32,9 +34,11 @@ pub struct StdioConfig {
     /// servers that ask anew within each call. A session's own process is always told that its
     /// client has roots, if it has.
     pub share_roots: bool,
+    /// In which era the server is spoken to.
+    pub era: EraChoice,
     /// How long a process may take to answer the handshake.
     pub start_timeout: Duration,
-    /// How long to wait for `server/discover` before the server counts as legacy.
+    /// How long a process may say nothing to `initialize` before it is sent `server/discover` too.
     pub probe_timeout: Duration,
     /// How long a list or a subscription may take.
     pub request_timeout: Duration,
@@ -46,6 +50,20 @@ pub struct StdioConfig {
     pub restart_delay: Duration,
     /// The longest pause before a restart.
     pub max_restart_delay: Duration,
+}
+
+/// In which era a server is spoken to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EraChoice {
+    /// Legacy where the server can be, because requests of servers to clients exist only there; modern
+    /// if it speaks nothing else. Tools that ask by `InputRequiredResult`, which exists only in the
+    /// modern era, are called in a modern process of the same server.
+    #[default]
+    Auto,
+    /// Legacy (`initialize`) only.
+    Legacy,
+    /// Modern (`server/discover`) only.
+    Modern,
 }
 
 /// Which calls share a process.
@@ -108,6 +126,7 @@ impl StdioConfig {
             isolation: Isolation::default(),
             may_ask: true,
             share_roots: false,
+            era: EraChoice::Auto,
             start_timeout: Duration::from_secs(30),
             probe_timeout: Duration::from_secs(2),
             request_timeout: Duration::from_secs(30),
@@ -116,6 +135,15 @@ impl StdioConfig {
             restart_delay: Duration::from_millis(100),
             max_restart_delay: Duration::from_secs(30),
         }
+    }
+}
+
+impl StdioConfig {
+    /// Whether the server has this variable, set for it or passed on from Shoal's own environment.
+    pub fn passes_on(&self, name: &str) -> bool {
+        self.env.contains_key(name)
+            || self.inherit.iter().any(|other| other == name)
+            || INHERITED.contains(&name)
     }
 }
 

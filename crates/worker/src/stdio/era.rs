@@ -1,4 +1,4 @@
-//! The opening of a connection: finding out whether a process is modern or legacy.
+//! The opening of a connection, and finding out whether a process is modern or legacy.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,17 +63,13 @@ impl Greeting {
 /// How to open a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Opening {
-    /// With `server/discover`, and with `initialize` if that tells that the process is legacy or
-    /// nothing comes for this long (2026-07-28, stdio, Backward Compatibility).
-    Probe(Duration),
+    /// With `initialize`, and with `server/discover` if that is refused or nothing comes for this
+    /// long. A server that speaks both eras is legacy then: its requests to clients exist only there.
+    Either(Duration),
     /// With `initialize`.
     Legacy,
-}
-
-/// What the answer to the probe tells.
-enum Verdict {
-    Modern(Greeting),
-    Legacy,
+    /// With `server/discover`.
+    Modern,
 }
 
 /// Opens the connection. The caller bounds the time.
@@ -83,30 +79,44 @@ pub(super) async fn greet(link: &Arc<Link>, opening: Opening) -> Result<Greeting
             let answer = initialize(link).await?.landing().await;
             settle_legacy(link, answer).await
         }
-        Opening::Probe(patience) => probe(link, patience).await,
+        Opening::Modern => {
+            let answer = discover(link).await?.landing().await;
+            judge(answer)
+        }
+        Opening::Either(patience) => either(link, patience).await,
     }
 }
 
-async fn probe(link: &Arc<Link>, patience: Duration) -> Result<Greeting, StartError> {
-    let params = link.with_own_meta(RawObject::default());
-    let mut discover = open(link, Method::Discover, params).await?;
-    let early = tokio::time::timeout(patience, discover.landing()).await;
-    let mut early = early.ok().map(judge).transpose()?;
-    if let Some(Verdict::Modern(greeting)) = early.take_if(|v| matches!(v, Verdict::Modern(_))) {
-        return Ok(greeting);
-    }
+async fn either(link: &Arc<Link>, patience: Duration) -> Result<Greeting, StartError> {
     let mut initialize = initialize(link).await?;
+    let early = tokio::time::timeout(patience, initialize.landing()).await;
+    let waits = early.is_err();
+    let refused = match early {
+        Ok(Landing::Answered(Outcome::Error(error))) => Some(error),
+        Ok(answer) => return settle_legacy(link, answer).await,
+        Err(_) => None,
+    };
+    let mut discover = discover(link).await?;
     let answer = tokio::select! {
         biased;
-        // A slow starter (`npx` that downloads first) finds both openings waiting; if it is modern
-        // it answers the probe before it refuses `initialize`.
-        late = discover.landing(), if early.is_none() => match judge(late)? {
-            Verdict::Modern(greeting) => return Ok(greeting),
-            Verdict::Legacy => initialize.landing().await,
+        // A slow starter (`npx` that downloads first) finds both openings waiting; if it is legacy
+        // it answers `initialize` before it refuses the other.
+        late = initialize.landing(), if waits => match late {
+            Landing::Answered(Outcome::Error(_)) => discover.landing().await,
+            late => return settle_legacy(link, late).await,
         },
-        answer = initialize.landing() => answer,
+        answer = discover.landing() => answer,
     };
-    settle_legacy(link, answer).await
+    match (judge(answer), refused) {
+        // Both are refused: what it says to the older one is about the server, not about the method.
+        (Err(StartError::NotModern), Some(refused)) => Err(StartError::Refused(refused)),
+        // The answer to `initialize` may still come.
+        (Err(StartError::NotModern), None) if waits => {
+            let late = initialize.landing().await;
+            settle_legacy(link, late).await
+        }
+        (judged, _) => judged,
+    }
 }
 
 async fn open(link: &Arc<Link>, method: Method, params: RawJson) -> Result<Ticket, StartError> {
@@ -114,6 +124,11 @@ async fn open(link: &Arc<Link>, method: Method, params: RawJson) -> Result<Ticke
     opened
         .map(Ticket::never_cancelled)
         .map_err(|reason| StartError::Ended { reason })
+}
+
+async fn discover(link: &Arc<Link>) -> Result<Ticket, StartError> {
+    let params = link.with_own_meta(RawObject::default());
+    open(link, Method::Discover, params).await
 }
 
 async fn initialize(link: &Arc<Link>) -> Result<Ticket, StartError> {
@@ -154,66 +169,60 @@ async fn settle_legacy(link: &Arc<Link>, answer: Landing) -> Result<Greeting, St
     Ok(greeting)
 }
 
-fn judge(answer: Landing) -> Result<Verdict, StartError> {
-    match answer {
-        Landing::Answered(Outcome::Result(result)) => {
-            let Some(result) = RawObject::of(&result) else {
-                return Ok(Verdict::Legacy);
-            };
-            let Some(versions) = result.get("supportedVersions") else {
-                return Ok(Verdict::Legacy);
-            };
-            judge_versions(&versions, || {
-                let info = result
-                    .get("_meta")
-                    .and_then(|m| RawObject::of(&m)?.get(SERVER_INFO));
-                Greeting::of(Era::Modern, &result, info)
-            })
-        }
-        Landing::Answered(Outcome::Error(error)) => judge_error(&error),
-        Landing::TooLarge | Landing::Unreadable(_) => Ok(Verdict::Legacy),
-        Landing::Lost { reason, .. } => Err(StartError::Ended { reason }),
-    }
+/// What the answer to `server/discover` tells.
+fn judge(answer: Landing) -> Result<Greeting, StartError> {
+    let result = match answer {
+        Landing::Answered(Outcome::Result(result)) => result,
+        Landing::Answered(Outcome::Error(error)) => return Err(judge_error(error)),
+        Landing::Lost { reason, .. } => return Err(StartError::Ended { reason }),
+        Landing::TooLarge | Landing::Unreadable(_) => return Err(StartError::Malformed),
+    };
+    let result = RawObject::of(&result).ok_or(StartError::NotModern)?;
+    let versions = result
+        .get("supportedVersions")
+        .ok_or(StartError::NotModern)?;
+    judge_versions(&versions)?;
+    let info = result
+        .get("_meta")
+        .and_then(|meta| RawObject::of(&meta)?.get(SERVER_INFO));
+    Ok(Greeting::of(Era::Modern, &result, info))
 }
 
-/// An error that only a modern server sends is no reason to call it legacy; any other is.
-fn judge_error(error: &RpcError) -> Result<Verdict, StartError> {
+/// An error that only a modern server sends says what is wrong with it; any other, that it is legacy.
+fn judge_error(error: RpcError) -> StartError {
     let supported = error.data.as_ref().and_then(RawObject::of);
     let supported = supported.and_then(|data| data.get("supported"));
     match (error.code, supported) {
         (code::UNSUPPORTED_VERSION, Some(versions)) => {
-            // It has just refused the newest, so what it lists can only be reached by `initialize`.
-            let offered: Vec<String> = versions.read().unwrap_or_default();
-            if offered.iter().any(|version| legacy(version).is_some()) {
-                return Ok(Verdict::Legacy);
-            }
-            Err(StartError::Unsupported {
-                versions: offered.join(", "),
+            judge_versions(&versions).err().unwrap_or_else(|| {
+                // It has just refused the newest, so none that it lists is of any use.
+                unsupported(&versions)
             })
         }
-        (code::MISSING_CLIENT_CAPABILITY, _) => Err(StartError::Refused(error.clone())),
-        _ => Ok(Verdict::Legacy),
+        (code::MISSING_CLIENT_CAPABILITY, _) => StartError::Refused(error),
+        _ => StartError::NotModern,
     }
 }
 
-fn judge_versions(
-    versions: &RawJson,
-    greeting: impl FnOnce() -> Greeting,
-) -> Result<Verdict, StartError> {
+fn judge_versions(versions: &RawJson) -> Result<(), StartError> {
     let offered: Vec<String> = versions.read().unwrap_or_default();
     let speaks = |era: Era| {
         let mut known = offered.iter().filter_map(|v| v.parse::<Revision>().ok());
         known.any(|revision| revision.era() == era)
     };
     if speaks(Era::Modern) {
-        Ok(Verdict::Modern(greeting()))
+        Ok(())
     } else if speaks(Era::Legacy) {
-        Ok(Verdict::Legacy)
+        Err(StartError::NotModern)
     } else {
-        Err(StartError::Unsupported {
-            versions: offered.join(", "),
-        })
+        Err(unsupported(versions))
     }
+}
+
+fn unsupported(versions: &RawJson) -> StartError {
+    let offered: Vec<String> = versions.read().unwrap_or_default();
+    let versions = offered.join(", ");
+    StartError::Unsupported { versions }
 }
 
 fn legacy(version: &str) -> Option<Revision> {

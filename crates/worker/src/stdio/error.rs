@@ -32,6 +32,9 @@ pub(super) enum StartError {
         /// What it offered.
         versions: String,
     },
+    /// It was to be spoken to in the modern era, and does not know it.
+    #[error("it does not speak 2026-07-28 or later")]
+    NotModern,
     /// It answered the handshake with an error.
     #[error("it refused the handshake: {0}")]
     Refused(RpcError),
@@ -44,11 +47,15 @@ pub(super) enum StartError {
 }
 
 impl StartError {
-    /// Whether the probe with `server/discover` may be what upset the server.
-    pub(super) fn may_come_of_probing(&self) -> bool {
+    /// Whether an opening of the other era may be what upset the server.
+    pub(super) fn may_come_of_opening(&self) -> bool {
         matches!(
             self,
-            Self::Ended { .. } | Self::TimedOut | Self::Malformed | Self::Refused(_)
+            Self::Ended { .. }
+                | Self::TimedOut
+                | Self::NotModern
+                | Self::Malformed
+                | Self::Refused(_)
         )
     }
 }
@@ -65,6 +72,9 @@ pub(super) enum RequestError {
     /// The answer was longer than a line may be.
     #[error("the answer was too large")]
     TooLarge,
+    /// The answer was no message.
+    #[error("the answer is no message: {0}")]
+    Unreadable(String),
     /// The process ended first.
     #[error("{0}")]
     Ended(Arc<str>),
@@ -72,9 +82,6 @@ pub(super) enum RequestError {
 
 impl RequestError {
     /// The error for whoever caused the request.
-    /// The answer was no message.
-    #[error("the answer is no message: {0}")]
-    Unreadable(String),
     pub(super) fn into_rpc(self) -> RpcError {
         match self {
             Self::Rpc(error) => error,

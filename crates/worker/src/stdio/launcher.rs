@@ -5,11 +5,12 @@ use std::sync::atomic::AtomicU64;
 
 use parking_lot::Mutex;
 use shoal_protocol::Era;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::binding::Binding;
 use super::child;
-use super::config::StdioConfig;
+use super::config::{EraChoice, StdioConfig};
 use super::era::{self, Opening};
 use super::error::StartError;
 use super::process::Process;
@@ -23,8 +24,8 @@ pub(super) struct Launcher {
     pub(super) subscriptions: Arc<Subscriptions>,
     /// Fires when the backend shuts down.
     pub(super) closing: CancellationToken,
-    /// What the command turned out to be: its era is a property of the program, so that only the
-    /// first process has to be probed, and the one after a failure: programs are updated.
+    /// What the command turned out to be: its era is a property of the program, so that it has to
+    /// be found out only for the first process, and the one after a failure: programs are updated.
     known: Mutex<Known>,
     /// How often the process whose lists are the catalog was started anew.
     pub(super) restarts: AtomicU64,
@@ -34,6 +35,8 @@ pub(super) struct Launcher {
 struct Known {
     era: Option<Era>,
     failed_since: bool,
+    /// Whether the last opening that failed was a legacy one alone.
+    was_legacy: bool,
 }
 
 impl Launcher {
@@ -69,18 +72,28 @@ impl Launcher {
 
     async fn probe_and_launch(&self, binding: &Binding) -> Result<Arc<Process>, StartError> {
         let known = *self.known.lock();
-        let opening = match known.era.filter(|_| !known.failed_since) {
-            None => Opening::Probe(self.config.probe_timeout),
-            Some(Era::Modern) => Opening::Probe(self.config.start_timeout),
-            Some(Era::Legacy) => Opening::Legacy,
+        let patience = self.config.probe_timeout;
+        let opening = match (self.config.era, known.era.filter(|_| !known.failed_since)) {
+            (EraChoice::Legacy, _) | (EraChoice::Auto, Some(Era::Legacy)) => Opening::Legacy,
+            (EraChoice::Modern, _) | (EraChoice::Auto, Some(Era::Modern)) => Opening::Modern,
+            (EraChoice::Auto, None) => Opening::Either(patience),
         };
+        let began = Instant::now();
         let mut attempt = self.attempt(binding, opening).await;
         if let Err(error) = &attempt
-            && opening == Opening::Probe(self.config.probe_timeout)
-            && error.may_come_of_probing()
+            && opening == Opening::Either(patience)
+            && error.may_come_of_opening()
         {
-            tracing::debug!(target: "shoal::stdio", %error, "the probe failed; starting again without it");
-            attempt = self.attempt(binding, Opening::Legacy).await;
+            // What it was sent last is what may have upset it; or else, the next time, the other one.
+            let other = if began.elapsed() < patience || known.was_legacy {
+                Opening::Modern
+            } else {
+                Opening::Legacy
+            };
+            tracing::debug!(target: "shoal::stdio", %error, ?other, "the opening failed; starting again with one only");
+            // If that fails too, the first failure says more: it came of what both eras begin with.
+            attempt = self.attempt(binding, other).await.or(attempt);
+            self.known.lock().was_legacy = attempt.is_err() && other == Opening::Legacy;
         }
         let mut known = self.known.lock();
         known.failed_since = attempt.is_err();
@@ -89,6 +102,16 @@ impl Launcher {
         }
         drop(known);
         attempt
+    }
+
+    /// Starts a process that is spoken to in the modern era, whatever the others are.
+    pub(super) async fn launch_modern(&self) -> Result<Arc<Process>, StartError> {
+        let binding = Binding::shared(&self.config);
+        tokio::select! {
+            biased;
+            () = self.closing.cancelled() => Err(StartError::Closed),
+            launched = self.attempt(&binding, Opening::Modern) => launched,
+        }
     }
 
     async fn attempt(

@@ -1,13 +1,13 @@
 //! The opening, and modern servers.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
-use shoal_ports::BusEvent;
+use shoal_ports::{BusEvent, CallOutcome};
 use shoal_protocol::{Method, RawJson};
 
-use super::harness::{Client, Running, fixture, text};
-use crate::{Backend, Isolation};
+use super::harness::{Client, Running, Scratch, fixture, scratch, text};
+use crate::{Backend, EraChoice, Isolation, StdioConfig};
 
 #[tokio::test]
 async fn a_modern_server_gets_the_callers_own_metadata() {
@@ -34,7 +34,7 @@ async fn a_modern_server_gets_the_callers_own_metadata() {
 async fn what_a_modern_server_needs_is_its_result() {
     let running = Running::start(fixture("modern.py", &[])).await;
     let client = Client::modern("m", r#"{"elicitation":{}}"#);
-    let shoal_ports::CallOutcome::Result(result) =
+    let CallOutcome::Result(result) =
         running.call(&client, "confirm", json!({})).await
     else {
         panic!()
@@ -130,31 +130,119 @@ async fn a_server_of_unknown_versions_is_reported_and_not_taken_for_legacy() {
 }
 
 #[tokio::test]
-async fn a_legacy_server_that_never_answers_the_probe_is_opened_after_a_moment() {
-    let mut config = fixture("legacy.py", &["--silent-discover"]);
-    config.probe_timeout = Duration::from_millis(200);
-    let began = Instant::now();
-    let running = Running::start(config).await;
-    assert!(began.elapsed() >= Duration::from_millis(200));
-    assert_eq!(
-        text(
-            &running
-                .call(&Client::named("a"), "echo", json!({ "text": "x" }))
-                .await
-        ),
-        "x"
-    );
+async fn a_legacy_server_is_never_asked_to_be_modern() {
+    for flag in ["--silent-discover", "--die-on-discover"] {
+        let running = Running::start(fixture("legacy.py", &[flag])).await;
+        let client = Client::named("a");
+        let echoed = running.call(&client, "echo", json!({ "text": "x" })).await;
+        assert_eq!(text(&echoed), "x");
+        assert_eq!(running.0.restarts(), 0);
+    }
 }
 
 #[tokio::test]
-async fn a_legacy_server_that_dies_of_the_probe_is_started_again_without() {
-    let running = Running::start(fixture("legacy.py", &["--die-on-discover"])).await;
-    assert_eq!(
-        text(
-            &running
-                .call(&Client::named("a"), "echo", json!({ "text": "x" }))
-                .await
-        ),
-        "x"
-    );
+async fn a_modern_server_that_does_not_know_the_older_opening_is_reached_all_the_same() {
+    for flag in ["--silent-initialize", "--die-on-initialize"] {
+        let mut config = fixture("modern.py", &[flag]);
+        config.probe_timeout = Duration::from_millis(200);
+        let running = Running::start(config).await;
+        let catalog = running.catalog_where(|_| true).await;
+        assert_eq!(catalog.instructions.as_deref(), Some("Be brief."));
+    }
+}
+
+/// A server of both eras, and where it says what was started and run.
+fn dual() -> (StdioConfig, Scratch) {
+    let trace = scratch("dual");
+    let config = fixture("dual.py", &["--trace", trace.to_str().unwrap()]);
+    (config, trace)
+}
+
+fn traced(trace: &Scratch) -> Vec<String> {
+    let text = std::fs::read_to_string(&**trace).unwrap();
+    text.lines().map(str::to_owned).collect()
+}
+
+fn both() -> [Client; 2] {
+    let modern = Client::modern("m", r#"{"elicitation":{}}"#);
+    [Client::askable("a"), modern]
+}
+
+#[tokio::test]
+async fn a_server_of_both_eras_may_ask_by_requests() {
+    let (config, trace) = dual();
+    let running = Running::start(config).await;
+    for client in both() {
+        let answer = text(&running.call(&client, "greet", json!({})).await);
+        assert_eq!(answer["action"], "accept", "{answer}");
+        assert_eq!(client.asked().len(), 1);
+    }
+    assert_eq!(traced(&trace), ["legacy", "legacy greet", "legacy greet"]);
+}
+
+#[tokio::test]
+async fn a_server_of_both_eras_may_ask_by_results() {
+    for tool in ["greet_required", "greet_generic"] {
+        let (config, trace) = dual();
+        let running = Running::start(config).await;
+        for client in both() {
+            let CallOutcome::Result(result) = running.call(&client, tool, json!({})).await else {
+                panic!()
+            };
+            assert!(result.as_str().contains("input_required"), "{result:?}");
+            let call = client.call(json!({
+                "name": tool, "inputResponses": { "name": { "action": "accept" } },
+                "requestState": "asked",
+            }));
+            let echoed = text(&running.run(&client, &call).await);
+            assert_eq!(echoed, json!([{ "name": { "action": "accept" } }, "asked"]));
+        }
+        let (older, newer) = (format!("legacy {tool}"), format!("modern {tool}"));
+        let newer = newer.as_str();
+        // Tried once in the legacy way, and known from then on.
+        let expected = ["legacy", &older, "modern", newer, newer, newer, newer];
+        assert_eq!(traced(&trace), expected);
+    }
+}
+
+#[tokio::test]
+async fn whoever_cannot_be_asked_gets_what_the_legacy_process_says() {
+    let (config, trace) = dual();
+    let running = Running::start(config).await;
+    let outcome = running
+        .call(&Client::named("a"), "greet_required", json!({}))
+        .await;
+    assert!(matches!(outcome, CallOutcome::Error(_)), "{outcome:?}");
+    assert_eq!(traced(&trace), ["legacy", "legacy greet_required"]);
+}
+
+#[tokio::test]
+async fn an_era_can_be_chosen() {
+    for (era, works, fails) in [
+        (EraChoice::Legacy, "greet", "greet_required"),
+        (EraChoice::Modern, "greet_required", "greet"),
+    ] {
+        let (mut config, trace) = dual();
+        config.era = era;
+        let running = Running::start(config).await;
+        for client in both() {
+            let outcome = running.call(&client, works, json!({})).await;
+            assert!(matches!(outcome, CallOutcome::Result(_)), "{outcome:?}");
+            let outcome = running.call(&client, fails, json!({})).await;
+            assert!(matches!(outcome, CallOutcome::Error(_)), "{outcome:?}");
+        }
+        let starts = traced(&trace);
+        let starts = starts.iter().filter(|line| !line.contains(' '));
+        assert_eq!(starts.count(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_legacy_server_that_was_to_be_modern_is_reported() {
+    let mut config = fixture("legacy.py", &[]);
+    config.era = EraChoice::Modern;
+    let running = Running(crate::StdioBackend::start(config).into());
+    let told = |detail: &String| detail.contains("it does not speak 2026-07-28");
+    let state = running.state_where(|state| state.detail.as_ref().is_some_and(told));
+    assert!(state.await.catalog.is_none());
 }

@@ -67,7 +67,7 @@ async fn a_call_while_the_server_is_down_was_not_executed() {
 #[tokio::test]
 async fn failed_starts_are_repeated_until_one_succeeds() {
     let counter = scratch("starts");
-    // Each of the first two attempts fails twice: with and without the probe.
+    // Each of the first three attempts fails twice: with either opening, and with the modern one.
     let flags = ["--fail-starts", counter.to_str().unwrap(), "5"];
     let running = Running(StdioBackend::start(fixture("legacy.py", &flags)).into());
     let told = |detail: &String| detail.starts_with("restarting: ") && detail.contains("status: 7");
@@ -75,7 +75,7 @@ async fn failed_starts_are_repeated_until_one_succeeds() {
         .state_where(|state| state.detail.as_ref().is_some_and(told))
         .await;
     running.catalog_where(|_| true).await;
-    assert_eq!(read(&counter).len(), 6);
+    assert_eq!(read(&counter).len(), 7);
 }
 
 #[tokio::test]

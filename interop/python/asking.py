@@ -1,0 +1,74 @@
+"""A server on the official Python SDK whose tools ask mid-call, in every way that the SDK has."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Annotated
+
+import mcp_types as types
+from mcp import MCPDeprecationWarning
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context, Elicit, Resolve
+from pydantic import BaseModel
+
+# Sampling and roots are deprecated, not gone.
+warnings.simplefilter("ignore", MCPDeprecationWarning)
+server = MCPServer("asking-python", log_level="WARNING")
+
+
+class Guest(BaseModel):
+    name: str
+
+
+@server.tool(structured_output=False)
+async def echo(text: str) -> str:
+    """Gives the text back."""
+    return text
+
+
+@server.tool(structured_output=False)
+async def greet(ctx: Context) -> str:
+    """Asks for a name by a request of the server."""
+    answer = await ctx.elicit("Who are you?", Guest)
+    return f"hello {answer.data.name}" if answer.action == "accept" else f"nobody: {answer.action}"
+
+
+@server.tool(structured_output=False)
+async def summarize(text: str, ctx: Context) -> str:
+    """Samples from the client's model by a request of the server."""
+    message = types.SamplingMessage(role="user", content=types.TextContent(type="text", text=text))
+    answer = await ctx.session.create_message([message], max_tokens=100)
+    return f"summary: {answer.content.text}"
+
+
+@server.tool(structured_output=False)
+async def list_roots(ctx: Context) -> str:
+    """Lists the client's roots by a request of the server."""
+    return "\n".join(str(root.uri) for root in (await ctx.session.list_roots()).roots)
+
+
+async def the_guest() -> Elicit[Guest]:
+    return Elicit("Who are you?", Guest)
+
+
+@server.tool(structured_output=False)
+async def greet_resolved(guest: Annotated[Guest, Resolve(the_guest)]) -> str:
+    """Asks for a name in the way that its era has."""
+    return f"hello {guest.name}"
+
+
+@server.tool(structured_output=False)
+async def greet_required(ctx: Context) -> str | types.InputRequiredResult:
+    """Asks for a name by its result."""
+    answer = (ctx.input_responses or {}).get("name")
+    if answer is None:
+        schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+        form = types.ElicitRequestFormParams(message="Who are you?", requested_schema=schema)
+        return types.InputRequiredResult(
+            input_requests={"name": types.ElicitRequest(params=form)}, request_state="asked"
+        )
+    return f"hello {answer.content['name']}" if answer.action == "accept" else f"nobody: {answer.action}"
+
+
+if __name__ == "__main__":
+    server.run()

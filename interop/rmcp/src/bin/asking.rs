@@ -1,0 +1,134 @@
+//! A server on the official Rust SDK whose tools ask mid-call, in every way that the SDK has.
+#![expect(
+    deprecated,
+    reason = "sampling and roots remain part of every revision"
+)]
+
+use anyhow::Result;
+use rmcp::{
+    ErrorData, RoleServer, ServerHandler, ServiceError, ServiceExt,
+    handler::server::{router::tool::ToolRouter, tool::InputResponses, wrapper::Parameters},
+    model::{
+        CallToolResponse, CallToolResult, ContentBlock, CreateMessageRequestParams, ElicitRequest,
+        ElicitRequestParams, ElicitResult, ElicitationAction, InputRequest, InputRequiredResult,
+        SamplingMessage, SamplingMessageContentBlock, ServerCapabilities, ServerConfig,
+    },
+    schemars::{self, JsonSchema},
+    service::RequestContext,
+    tool, tool_handler, tool_router,
+    transport::stdio,
+};
+use serde::Deserialize;
+use serde_json::json;
+
+#[derive(Deserialize, JsonSchema)]
+struct Given {
+    text: String,
+}
+
+struct Asking {
+    tools: ToolRouter<Self>,
+}
+
+#[tool_router(router = tools)]
+impl Asking {
+    /// Gives the text back.
+    #[tool]
+    async fn echo(&self, Parameters(Given { text }): Parameters<Given>) -> String {
+        text
+    }
+
+    /// Asks for a name by a request of the server.
+    #[tool]
+    async fn greet(&self, ctx: RequestContext<RoleServer>) -> Result<String, ErrorData> {
+        let answer = ctx.peer.create_elicitation(form()?).await;
+        Ok(greeting(answer.map_err(refused)?))
+    }
+
+    /// Samples from the client's model by a request of the server.
+    #[tool]
+    async fn summarize(
+        &self,
+        Parameters(Given { text }): Parameters<Given>,
+        ctx: RequestContext<RoleServer>,
+    ) -> Result<String, ErrorData> {
+        let params = CreateMessageRequestParams::new(vec![SamplingMessage::user_text(text)], 100);
+        let answer = ctx.peer.create_message(params).await.map_err(refused)?;
+        let texts = answer.message.content.iter().filter_map(|block| match block {
+            SamplingMessageContentBlock::Text(text) => Some(text.text.as_str()),
+            _ => None,
+        });
+        Ok(format!("summary: {}", texts.collect::<String>()))
+    }
+
+    /// Lists the client's roots by a request of the server.
+    #[tool]
+    async fn list_roots(&self, ctx: RequestContext<RoleServer>) -> Result<String, ErrorData> {
+        let roots = ctx.peer.list_roots().await.map_err(refused)?.roots;
+        let uris: Vec<String> = roots.into_iter().map(|root| root.uri).collect();
+        Ok(uris.join("\n"))
+    }
+
+    /// Asks for a name by its result.
+    #[tool]
+    async fn greet_required(
+        &self,
+        InputResponses(responses): InputResponses,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let answer = responses.and_then(|mut responses| responses.remove("name"));
+        let answer = answer.and_then(|answer| serde_json::from_value(answer).ok());
+        if let Some(answer) = answer {
+            let text = ContentBlock::text(greeting(answer));
+            return Ok(CallToolResult::success(vec![text]).into());
+        }
+        let question = InputRequest::Elicitation(ElicitRequest::new(form()?));
+        let questions = [("name".to_owned(), question)].into();
+        Ok(InputRequiredResult::new(Some(questions), Some("asked".to_owned())).into())
+    }
+}
+
+fn form() -> Result<ElicitRequestParams, ErrorData> {
+    let schema = json!({
+        "type": "object", "properties": { "name": { "type": "string" } }, "required": ["name"],
+    });
+    Ok(ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message: "Who are you?".to_owned(),
+        requested_schema: serde_json::from_value(schema)
+            .map_err(|error| ErrorData::internal_error(error.to_string(), None))?,
+    })
+}
+
+fn greeting(answer: ElicitResult) -> String {
+    match answer.action {
+        ElicitationAction::Accept => {
+            let content = answer.content.unwrap_or_default();
+            format!("hello {}", content["name"].as_str().unwrap_or_default())
+        }
+        ElicitationAction::Decline => "nobody: decline".to_owned(),
+        _ => "nobody: cancel".to_owned(),
+    }
+}
+
+fn refused(error: ServiceError) -> ErrorData {
+    match error {
+        ServiceError::McpError(error) => error,
+        error => ErrorData::internal_error(error.to_string(), None),
+    }
+}
+
+#[tool_handler(router = self.tools)]
+impl ServerHandler for Asking {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let asking = Asking {
+        tools: Asking::tools(),
+    };
+    asking.serve(stdio()).await?.waiting().await?;
+    Ok(())
+}
