@@ -88,7 +88,7 @@ impl Carrier {
                             .finish(Vec::new(), outcome, seen, in_flight, tail)
                             .await;
                     }
-                    None => return,
+                    None => return self.end_with_session(seen, in_flight, tail).await,
                 },
                 Ok(()) => {}
                 Err(LogError::Store(StoreError::Stale)) => return,
@@ -102,8 +102,8 @@ impl Carrier {
     }
 
     /// Goes on with a call whose events another reader took: a former owner of the session that does not know yet that
-    /// it is one, or the next one. That is no outcome; the store says whose the call is. `None` where the session, and
-    /// the call with it, is another node's.
+    /// it is one, or the next one. That is no outcome; the store says whose the call is. `None` where the session is over
+    /// here: ended, or another node's, and the call with it.
     async fn reclaim(
         &self,
         in_flight: &InFlight,
@@ -120,14 +120,14 @@ impl Carrier {
             }
             tokio::select! {
                 () = tokio::time::sleep(AGAIN) => {}
-                () = live.until_lost() => return None,
+                () = live.until_over() => return None,
             }
         }
         tracing::debug!(session = %live.id, call = %in_flight.call.id, "takes a call back");
         let resuming = self.dispatcher.resume(in_flight.call.clone(), seen);
         tokio::select! {
             resumed = resuming => Some(resumed),
-            () = live.until_lost() => None,
+            () = live.until_over() => None,
         }
     }
 
