@@ -40,6 +40,22 @@ pub trait Directory: Send + Sync + 'static {
     /// `NotFound`; `Held` while another owner's lease lives, or when another claim was quicker.
     async fn claim(&self, session: &SessionId, node: &NodeId) -> Result<Claim, StoreError>;
 
+    /// Enters a claim again, with the record, after [`StoreError::Forgotten`].
+    ///
+    /// For engines that lose nothing there is nothing to do.
+    ///
+    /// # Errors
+    /// `Stale` when there is a newer claim; `NotFound`.
+    async fn restore(
+        &self,
+        _session: &SessionId,
+        _claim: Claim,
+        _owner: &NodeId,
+        _idle: Duration,
+    ) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Which of these sessions are still held under these epochs, in the same order.
     async fn held(&self, sessions: &[(SessionId, Epoch)]) -> Result<Vec<bool>, StoreError>;
 

@@ -21,8 +21,8 @@ pub trait EventLog: Send + Sync + 'static {
     /// Idempotent: an append that has been done already, whose reply was lost, succeeds and does nothing.
     ///
     /// # Errors
-    /// `Stale` for a former owner, or when `append.after` is not where the stream stands (somebody else
-    /// has written); `Full` at the session's or the store's limit. An append that ends a call is refused
+    /// `Stale` for a former owner, or when the stream stands after `append.after` (somebody else has written);
+    /// `Forgotten` when it does not reach that far, or is not there; `Full` at the session's or the store's limit. An append that ends a call is refused
     /// for its size by the session's limit alone, so that calls can end when the store is full.
     async fn append(
         &self,
@@ -119,7 +119,9 @@ impl LogError {
             Self::Store(StoreError::NotFound) => Kind::NotFound,
             Self::Store(StoreError::Full(_)) => Kind::Overloaded,
             Self::Store(StoreError::Stale | StoreError::Held) => Kind::Conflict,
-            Self::Store(StoreError::Unavailable(_) | StoreError::Away(_)) => Kind::Unavailable,
+            Self::Store(
+                StoreError::Forgotten | StoreError::Unavailable(_) | StoreError::Away(_),
+            ) => Kind::Unavailable,
         }
     }
 }

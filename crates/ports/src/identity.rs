@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use shoal_protocol::StreamId;
 use uuid::Uuid;
 
 macro_rules! name {
@@ -88,6 +89,13 @@ impl CallId {
     /// The id of these bytes.
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(Uuid::from_bytes(bytes))
+    }
+
+    /// A number for a stream that is opened for the call. It is of the id's random part, so that it comes by chance only
+    /// once again, whatever a store remembers.
+    pub fn stream(self) -> StreamId {
+        let [.., a, b, c, d] = *self.0.as_bytes();
+        StreamId(u32::from_be_bytes([a, b, c, d]).max(1))
     }
 
     /// When the id was made, in milliseconds since 1970, on the clock of the node that made it.

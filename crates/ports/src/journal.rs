@@ -1,6 +1,7 @@
 //! The seam that remembers which calls run, so that a new owner can resume them.
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use shoal_protocol::{EventId, RawJson, RequestId, StreamId};
 
 use crate::{
@@ -47,6 +48,22 @@ pub trait Journal: Send + Sync + 'static {
         epoch: Epoch,
     ) -> Result<Vec<RunningStream>, LogError>;
 
+    /// Enters an open stream and its calls again, after [`StoreError::Forgotten`]. What the store has kept of it stays,
+    /// but for events after which it has forgotten some: then the stream begins with the `newest`.
+    ///
+    /// For engines that lose nothing there is nothing to do.
+    ///
+    /// # Errors
+    /// `Stale` for a former owner; `Forgotten` if its claim is to be entered first.
+    async fn restore(
+        &self,
+        _session: &SessionId,
+        _epoch: Epoch,
+        _stream: OpenStream,
+    ) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Where the stream begins that was opened for a delivery, running or finished.
     async fn delivered(
         &self,
@@ -91,6 +108,19 @@ pub struct RunningStream {
     /// The id of its newest event.
     pub last: EventId,
     /// The calls, oldest first.
+    pub calls: Vec<JournaledCall>,
+}
+
+/// An open stream as its owner knows it.
+#[derive(Clone, Debug)]
+pub struct OpenStream {
+    /// The id of its newest event.
+    pub last: EventId,
+    /// Its newest events, as many as the owner has at hand, up to `last`; their ids differ in their sequence only.
+    pub newest: Vec<Bytes>,
+    /// What it was opened for, if that is known.
+    pub delivery: Option<DeliveryId>,
+    /// Its calls that have not ended.
     pub calls: Vec<JournaledCall>,
 }
 

@@ -63,7 +63,7 @@ pub use inspector::{
     WorkerReport, mark_of, quantile, shown,
 };
 pub use items::StreamItems;
-pub use journal::{Begin, Begun, Journal, JournalEntry, JournaledCall, RunningStream};
+pub use journal::{Begin, Begun, Journal, JournalEntry, JournaledCall, OpenStream, RunningStream};
 pub use kind::{Kind, Retry};
 pub use membership::{Membership, NodeInfo};
 pub use quiet::{NobodyReceives, QuietReceiver, QuietSender, Unsent, quiet_channel};

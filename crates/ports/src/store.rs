@@ -33,6 +33,11 @@ pub enum StoreError {
     /// The writer's epoch is not the newest: somebody else owns the session now.
     #[error("the session has a newer owner")]
     Stale,
+    /// The store has lost what the writer has written: it knows less than the session's owner, as after a failover
+    /// to a replica that had not got everything. The owner says it again ([`Directory::restore`],
+    /// [`Journal::restore`]).
+    #[error("the store has forgotten what was written")]
+    Forgotten,
     /// There is no such session.
     #[error("no such session")]
     NotFound,

@@ -20,8 +20,8 @@ pub(crate) use start::brought_by;
 
 use bytes::Bytes;
 use shoal_ports::{
-    AskId, Binding, Call, CallFailure, CallOutcome, Delivered, DeliveryId, Dispatcher, Durability,
-    GatewayError, JournalEntry, RunningCall, SessionTransport, Store,
+    AskId, Binding, Call, CallFailure, CallId, CallOutcome, Delivered, DeliveryId, Dispatcher,
+    Durability, GatewayError, JournalEntry, JournaledCall, RunningCall, SessionTransport, Store,
 };
 use shoal_protocol::{
     EventId, Method, Outcome, RawJson, RequestId, Revision, error_response, response,
@@ -60,6 +60,48 @@ pub(crate) struct InFlight {
     /// The progress that the client had from the owners before. What a second run says of where an earlier one has been
     /// is left out, since progress must increase (basic, Progress).
     reached: Option<f64>,
+}
+
+/// An open call, from which its journal entry can be written again.
+pub(crate) struct OpenCall {
+    call: Call,
+    request: RequestId,
+    brought: Option<TraceContext>,
+    seen: u64,
+}
+
+impl OpenCall {
+    pub(crate) fn id(&self) -> CallId {
+        self.call.id
+    }
+
+    /// More of what it has sent is in the log.
+    pub(crate) fn note(&mut self, seen: u64) {
+        self.seen = seen;
+    }
+
+    /// It is about to be started there.
+    pub(crate) fn rebind(&mut self, binding: Binding) {
+        self.call.ledger = binding.ledger;
+        self.call.worker = Some(binding.worker);
+    }
+
+    pub(crate) fn to_journal(&self) -> JournaledCall {
+        JournaledCall {
+            entry: entry_of(&self.call, &self.request, self.brought.as_ref()),
+            seen: self.seen,
+        }
+    }
+}
+
+fn entry_of(call: &Call, request: &RequestId, brought: Option<&TraceContext>) -> JournalEntry {
+    JournalEntry {
+        call: call.id,
+        request: request.clone(),
+        worker: call.worker.clone(),
+        ledger: call.ledger,
+        start: start::of(call, brought),
+    }
 }
 
 impl Drop for InFlight {
@@ -231,12 +273,16 @@ impl InFlight {
     }
 
     fn entry(&self) -> JournalEntry {
-        JournalEntry {
-            call: self.call.id,
+        entry_of(&self.call, self.request(), self.brought.as_ref())
+    }
+
+    /// The call as its stream knows it while it is open.
+    fn open_call(&self, seen: u64) -> OpenCall {
+        OpenCall {
+            call: self.call.clone(),
             request: self.request().clone(),
-            worker: self.call.worker.clone(),
-            ledger: self.call.ledger,
-            start: start::of(&self.call, self.brought.as_ref()),
+            brought: self.brought.clone(),
+            seen,
         }
     }
 

@@ -182,10 +182,12 @@ pub(crate) fn store_failed(error: &StoreError, config: &SessionConfig) -> Gatewa
             retry_after,
         },
         StoreError::Stale | StoreError::Held => GatewayError::Moved { owner: None },
-        StoreError::Unavailable(_) | StoreError::Away(_) => GatewayError::Unavailable {
-            reason: error.to_string(),
-            retry_after,
-        },
+        StoreError::Forgotten | StoreError::Unavailable(_) | StoreError::Away(_) => {
+            GatewayError::Unavailable {
+                reason: error.to_string(),
+                retry_after,
+            }
+        }
     }
 }
 

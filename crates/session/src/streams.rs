@@ -6,20 +6,21 @@
 //! buffered for a reader beyond its connection's small channel, and a slow one delays nobody.
 
 mod fate;
+mod forgotten;
 mod reader;
 mod retry;
 mod tail;
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Append, Appended, CallProgress, Epoch, EventLog, EventStream, LogError, Page, SessionId,
-    StoreError, StreamItem, quiet_channel,
+    Append, Appended, CallId, CallProgress, DeliveryId, Epoch, EventStream, LogError, NodeId, Page,
+    SessionId, Store, StoreError, StreamItem, WorkerId, quiet_channel,
 };
 use shoal_protocol::{EventId, StreamId};
 use shoal_telemetry::metrics::{self, ResumeOutcome, metrics};
@@ -30,6 +31,7 @@ pub(crate) use tail::Tail;
 
 use crate::config::SessionConfig;
 use crate::here::here_or_spawned;
+use crate::live::LiveSession;
 use crate::measure;
 use fate::{Fate, Turn};
 use reader::Reader;
@@ -37,6 +39,8 @@ use reader::Reader;
 /// Pauses between attempts to append while the store cannot be reached.
 const FIRST_PAUSE: Duration = Duration::from_millis(25);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// How often one append has its stream entered again.
+const MOST_RESTORED: u32 = 3;
 
 /// Counts over all streams of a node.
 #[derive(Debug, Default)]
@@ -55,7 +59,10 @@ pub(crate) struct StreamCounters {
 pub(crate) struct Streams {
     session: SessionId,
     epoch: Epoch,
-    log: Arc<dyn EventLog>,
+    owner: NodeId,
+    /// Whose they are; it goes when the session does.
+    live: Weak<LiveSession>,
+    store: Store,
     config: Arc<SessionConfig>,
     counters: Arc<StreamCounters>,
     tails: Mutex<HashMap<StreamId, Arc<Tail>>>,
@@ -100,9 +107,10 @@ impl Attachment {
 
 impl Streams {
     pub(crate) fn new(
-        session: SessionId,
-        epoch: Epoch,
-        log: Arc<dyn EventLog>,
+        (session, epoch): (SessionId, Epoch),
+        live: Weak<LiveSession>,
+        owner: NodeId,
+        store: Store,
         config: Arc<SessionConfig>,
         counters: Arc<StreamCounters>,
         draining: CancellationToken,
@@ -110,7 +118,9 @@ impl Streams {
         Self {
             session,
             epoch,
-            log,
+            owner,
+            live,
+            store,
             config,
             counters,
             tails: Mutex::default(),
@@ -120,9 +130,9 @@ impl Streams {
         }
     }
 
-    /// A stream of calls, which stands at `last` in the log.
-    pub(crate) fn begin(&self, last: EventId) -> Arc<Tail> {
-        let tail = Arc::new(Tail::new(last, self.config.tail_events));
+    /// A stream of calls, which stands at `last` in the log, and what it was opened for.
+    pub(crate) fn begin(&self, last: EventId, delivery: Option<DeliveryId>) -> Arc<Tail> {
+        let tail = Arc::new(Tail::new(last, delivery, self.config.tail_events));
         self.tails.lock().insert(last.stream, tail.clone());
         tail
     }
@@ -133,11 +143,11 @@ impl Streams {
         if let Some(tail) = self.tails.lock().get(&id) {
             return Ok(tail.clone());
         }
-        let last = self.log.last(&self.session, id).await?;
+        let last = self.store.log.last(&self.session, id).await?;
         let mut tails = self.tails.lock();
         let tail = tails
             .entry(id)
-            .or_insert_with(|| Arc::new(Tail::new(last, self.config.tail_events)));
+            .or_insert_with(|| Arc::new(Tail::new(last, None, self.config.tail_events)));
         Ok(tail.clone())
     }
 
@@ -187,6 +197,19 @@ impl Streams {
         self.kept.load(Ordering::Relaxed)
     }
 
+    /// Where the stream begins that was opened for a delivery, if it is open.
+    pub(crate) fn delivered(&self, delivery: DeliveryId) -> Option<EventId> {
+        let tails = self.tails.lock();
+        tails.values().find_map(|tail| tail.opened_for(delivery))
+    }
+
+    /// A call of one of the streams is about to be started on another worker.
+    pub(crate) fn rebound(&self, call: CallId, binding: &Binding) {
+        for tail in self.tails.lock().values() {
+            tail.rebound(call, binding);
+        }
+    }
+
     async fn write(
         &self,
         tail: &Tail,
@@ -206,25 +229,43 @@ impl Streams {
             progress,
         };
         let since = Instant::now();
-        let appended = self.write_surely(append, since + patience).await;
+        let appended = self.write_surely(tail, append, since + patience).await;
         measure::appended(since, size, &appended);
         let appended = appended?;
         self.kept.store(appended.kept, Ordering::Relaxed);
-        tail.extend(events, appended);
+        tail.extend(events, progress, appended);
         if appended.finished {
             self.tails.lock().remove(&tail.stream());
         }
         Ok(())
     }
 
-    async fn write_surely(&self, append: Append, until: Instant) -> Result<Appended, LogError> {
+    /// In the tail's turn.
+    async fn write_surely(
+        &self,
+        tail: &Tail,
+        append: Append,
+        until: Instant,
+    ) -> Result<Appended, LogError> {
         let mut pause = FIRST_PAUSE;
+        let mut restored = 0;
         loop {
             if self.is_lost() {
                 return Err(StoreError::Stale.into());
             }
-            let appended = self.log.append(&self.session, self.epoch, append.clone());
-            match appended.await {
+            let appended = self
+                .store
+                .log
+                .append(&self.session, self.epoch, append.clone());
+            let mut appended = appended.await;
+            if appended == Err(StoreError::Forgotten.into()) && restored < MOST_RESTORED {
+                restored += 1;
+                match self.restore(tail).await {
+                    Ok(()) => continue,
+                    Err(error) => appended = Err(error.into()),
+                }
+            }
+            match appended {
                 Err(LogError::Store(error)) if error.is_outage() && Instant::now() < until => {
                     tokio::select! {
                         () = tokio::time::sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
@@ -235,6 +276,11 @@ impl Streams {
                 Err(LogError::Store(StoreError::Stale)) => {
                     self.lose();
                     return Err(StoreError::Stale.into());
+                }
+                Err(LogError::Store(StoreError::NotFound)) => {
+                    // The store has no such session any more: whoever reads is to find that out.
+                    self.end();
+                    return Err(StoreError::NotFound.into());
                 }
                 appended => return appended,
             }
@@ -276,9 +322,18 @@ impl Streams {
         };
         // Read after looking for the tail: a stream without one must read as finished.
         let page = self
+            .store
             .log
             .read(&self.session, cursor, self.config.reader_buffer)
             .await;
+        let page = match (page, &live) {
+            // The store has lost what is at hand here.
+            (Err(LogError::Gone(_)), Some(tail)) if tail.goes_on_after(cursor) => Ok(Page {
+                events: Vec::new(),
+                finished: false,
+            }),
+            (page, _) => page,
+        };
         let page = page.inspect_err(|error| {
             if matches!(error, LogError::Gone(_)) {
                 self.counters.gone.fetch_add(1, Ordering::Relaxed);
@@ -348,7 +403,7 @@ impl Streams {
     async fn read_surely(&self, cursor: EventId, limit: usize) -> Result<Page, LogError> {
         let until = Instant::now() + self.config.store_patience;
         loop {
-            let page = self.log.read(&self.session, cursor, limit).await;
+            let page = self.store.log.read(&self.session, cursor, limit).await;
             let away = matches!(&page, Err(LogError::Store(error)) if error.is_outage());
             if !away || Instant::now() >= until {
                 return page;

@@ -18,6 +18,9 @@ use crate::store::{Inner, RedisStore, millis};
 /// Sessions whose epoch is asked for at one time.
 const ASKED_TOGETHER: usize = 128;
 
+/// How much chance there is in an epoch: a second's worth.
+const CHANCE: u32 = 1 << 20;
+
 #[async_trait]
 impl Directory for RedisStore {
     /// As the port says; a renewal whose reply was lost is not taken for a lease that lived on: what
@@ -93,7 +96,12 @@ impl Directory for RedisStore {
             }
         }
         let claimed = self.inner.run(&SCRIPTS.claim, &key, |command| {
-            command.arg(node.as_str()).arg(&*owner).arg(&*epoch);
+            let chance = rand::random_range(1..=CHANCE);
+            command
+                .arg(node.as_str())
+                .arg(&*owner)
+                .arg(&*epoch)
+                .arg(chance);
         });
         let mut claimed = plain_step(claimed.await?)?;
         Ok(Claim {
@@ -102,6 +110,25 @@ impl Directory for RedisStore {
         })
     }
 
+    async fn restore(
+        &self,
+        session: &SessionId,
+        claim: Claim,
+        owner: &NodeId,
+        idle: Duration,
+    ) -> Result<(), StoreError> {
+        let key = self.inner.keys.session(session)?;
+        let restored = self.inner.run(&SCRIPTS.restore_claim, &key, |command| {
+            command
+                .arg(claim.epoch.0)
+                .arg(owner.as_str())
+                .arg(&*claim.record)
+                .arg(millis(idle));
+        });
+        plain_step(restored.await?).map(drop)
+    }
+
+    /// As the port says; a claim that Redis has forgotten is held as long as there is none that is newer.
     async fn held(&self, sessions: &[(SessionId, Epoch)]) -> Result<Vec<bool>, StoreError> {
         let asked = sessions
             .iter()
@@ -163,8 +190,8 @@ impl Inner {
         let mut command = redis::cmd("HGET");
         command.arg(&key).arg(field::EPOCH);
         let found = optional(self.connections.ask(&key, command).await?)?;
-        let found = found.map(|found| number(&found)).transpose()?;
-        Ok(found == Some(epoch.0))
+        let found = found.map(|found| number::<u64>(&found)).transpose()?;
+        Ok(found.is_some_and(|newest| newest <= epoch.0))
     }
 
     async fn save(

@@ -58,20 +58,18 @@ impl EventLog for RedisStore {
 
     async fn last(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError> {
         let key = self.inner.keys.session(session)?;
-        let asked = [field::EPOCH, field::LOG, &field::stream(stream.0)];
+        let (stands, nonces) = (field::stream(stream.0), field::nonces(stream.0));
+        let asked = [field::EPOCH, field::LOG, &stands, &nonces];
         let mut found = parts(self.inner.fields(&key, &asked).await?)?;
         found.optional()?.ok_or(StoreError::NotFound)?;
-        let epoch = found.number()?;
+        let log = found.number()?;
         let sequence = match found.optional()? {
             Some(stands) => last_of(&stands)?,
             None if stream == StreamId::STANDALONE => 0,
             None => return Err(LogError::Gone(NO_STREAM)),
         };
-        Ok(EventId {
-            epoch,
-            stream,
-            sequence,
-        })
+        let nonces = Nonces::read(log, found.optional()?.as_deref())?;
+        Ok(nonces.id(stream, sequence))
     }
 
     async fn read(
@@ -90,17 +88,49 @@ impl EventLog for RedisStore {
         });
         let mut page = step(page.await?)?;
         let finished = page.number::<u8>()? == 1;
+        let nonces = Nonces::read(page.number()?, page.optional()?.as_deref())?;
         let events = page
             .rest()
             .zip(cursor.sequence + 1..)
             .map(|(data, sequence)| {
-                let id = EventId { sequence, ..cursor };
+                let id = nonces.id(cursor.stream, sequence);
                 data.map(|data| LoggedEvent { id, data })
             });
         Ok(Page {
             events: events.collect::<Result<_, _>>()?,
             finished,
         })
+    }
+}
+
+/// The nonces in the ids of a stream's events: that of the log, and after each of these places that of the claim under
+/// which they were numbered (`lua/common.lua`).
+pub(crate) struct Nonces {
+    log: u32,
+    after: Vec<(u64, u32)>,
+}
+
+impl Nonces {
+    pub(crate) fn read(log: u32, marks: Option<&[u8]>) -> Result<Self, StoreError> {
+        let marks = marks.unwrap_or_default().split(|byte| *byte == b',');
+        let after = marks.filter(|mark| !mark.is_empty()).map(|mark| {
+            let colon = mark.iter().position(|byte| *byte == b':');
+            let (place, nonce) = mark.split_at(colon.ok_or_else(unexpected)?);
+            Ok((number(place)?, number(&nonce[1..])?))
+        });
+        let after = after.collect::<Result<_, StoreError>>()?;
+        Ok(Self { log, after })
+    }
+
+    /// The id of the event at a place.
+    pub(crate) fn id(&self, stream: StreamId, sequence: u64) -> EventId {
+        let before = |(place, _): &&(u64, u32)| *place < sequence;
+        let nonce = self.after.iter().rev().find(before);
+        EventId {
+            epoch: nonce.map_or(self.log, |(_, nonce)| *nonce),
+            stream,
+            sequence,
+        }
     }
 }
 

@@ -1,16 +1,17 @@
 //! Running calls in Redis.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use shoal_ports::{
     Begin, Begun, Binding, CallId, DeliveryId, Epoch, Journal, JournalEntry, JournaledCall,
-    LogError, RunningStream, SessionId, StoreError, WorkerId,
+    LogError, OpenStream, RunningStream, SessionId, StoreError, WorkerId,
 };
 use shoal_protocol::{EventId, StreamId};
 
-use crate::event_log::last_of;
+use crate::event_log::{Nonces, last_of};
 use crate::keys::field;
 use crate::reply::{fields, number, parts, plain_step, step, unexpected};
 use crate::scripts::SCRIPTS;
@@ -26,15 +27,18 @@ impl Journal for RedisStore {
     ) -> Result<Begun, LogError> {
         let key = self.inner.keys.session(session)?;
         let first = begin.entries.first().map(|entry| entry.call);
+        // A number of chance: a Redis that lost its newest writes does not give one out again.
+        let (stream, opens) = match begin.stream {
+            Some(stream) => (stream, false),
+            None => (first.map_or(StreamId(1), CallId::stream), true),
+        };
         let entries = begin.entries.into_iter().map(taken_apart);
         let entries = entries.collect::<Result<Vec<_>, _>>()?;
         let begun = self.inner.run(&SCRIPTS.begin, &key, |command| {
-            command.arg(epoch.0);
-            match begin.stream {
-                Some(stream) => command.arg(stream.0),
-                None => command.arg(""),
-            };
             command
+                .arg(epoch.0)
+                .arg(stream.0)
+                .arg(u8::from(opens))
                 .arg(begin.delivery.to_string())
                 .arg(self.inner.limits.bytes_per_session);
             for (call, entry, worker) in &entries {
@@ -82,6 +86,42 @@ impl Journal for RedisStore {
         plain_step(rebound.await?).map(drop)
     }
 
+    async fn restore(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        stream: OpenStream,
+    ) -> Result<(), StoreError> {
+        let key = self.inner.keys.session(session)?;
+        let calls = stream
+            .calls
+            .into_iter()
+            .map(|JournaledCall { entry, seen }| {
+                let (call, entry, worker) = taken_apart(entry)?;
+                Ok((call, entry, worker, seen))
+            });
+        let calls = calls.collect::<Result<Vec<_>, StoreError>>()?;
+        let restored = self.inner.run(&SCRIPTS.restore_stream, &key, |command| {
+            let delivery = stream.delivery.map(|delivery| delivery.to_string());
+            command
+                .arg(epoch.0)
+                .arg(stream.last.stream.0)
+                .arg(stream.last.sequence)
+                .arg(stream.last.epoch)
+                .arg(delivery.unwrap_or_default())
+                .arg(calls.len());
+            for (call, entry, worker, seen) in &calls {
+                let worker = worker.as_ref().map_or("", WorkerId::as_str);
+                let call = call.to_string();
+                command.arg(call).arg(entry).arg(worker).arg(seen);
+            }
+            for event in &stream.newest {
+                command.arg(&**event);
+            }
+        });
+        plain_step(restored.await?).map(drop)
+    }
+
     async fn running(
         &self,
         session: &SessionId,
@@ -95,8 +135,10 @@ impl Journal for RedisStore {
             return Err(StoreError::NotFound.into());
         }
         let newest = known.get(field::EPOCH.as_bytes()).ok_or_else(unexpected)?;
-        if number::<u64>(newest)? != epoch.0 {
-            return Err(StoreError::Stale.into());
+        match number::<u64>(newest)?.cmp(&epoch.0) {
+            Ordering::Greater => return Err(StoreError::Stale.into()),
+            Ordering::Less => return Err(StoreError::Forgotten.into()),
+            Ordering::Equal => {}
         }
         Ok(open_calls(&known)?)
     }
@@ -191,12 +233,11 @@ fn open_calls(known: &HashMap<Bytes, Bytes>) -> Result<Vec<RunningStream>, Store
         // Ids sort by the time at which they were made.
         calls.sort_by_key(|call| call.entry.call);
         let stands = find(field::stream(stream)).ok_or_else(unexpected)?;
-        let last = EventId {
-            epoch: log,
-            stream: StreamId(stream),
-            sequence: last_of(stands)?,
-        };
+        let marks = find(field::nonces(stream)).map(|marks| &**marks);
+        let last = Nonces::read(log, marks)?.id(StreamId(stream), last_of(stands)?);
         Ok(RunningStream { last, calls })
     });
-    running.collect()
+    let mut running = running.collect::<Result<Vec<_>, StoreError>>()?;
+    running.sort_by_key(|stream| stream.calls.first().map(|call| call.entry.call));
+    Ok(running)
 }

@@ -65,6 +65,10 @@ pub(crate) mod field {
         format!("s{stream}")
     }
 
+    pub(crate) fn nonces(stream: u32) -> String {
+        format!("c{stream}")
+    }
+
     pub(crate) fn delivery(delivery: DeliveryId) -> String {
         format!("d{delivery}")
     }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use shoal_ports::{
     Append, Appended, Begin, Begun, Binding, Bus, BusEvent, BusSubscription, CallId, Claim,
     DeliveryId, Directory, Epoch, EventLog, Journal, LogError, Membership, NewSession, NodeId,
-    NodeInfo, Page, Placement, RunningStream, SessionId, Store, StoreError,
+    NodeInfo, OpenStream, Page, Placement, RunningStream, SessionId, Store, StoreError,
 };
 use shoal_protocol::{EventId, StreamId};
 use shoal_telemetry::metrics::{StoreOutcome, metrics};
@@ -92,6 +92,20 @@ impl Directory for Measured {
 
     async fn claim(&self, session: &SessionId, node: &NodeId) -> Result<Claim, StoreError> {
         measured("directory.claim", Directory::claim(&self.0, session, node)).await
+    }
+
+    async fn restore(
+        &self,
+        session: &SessionId,
+        claim: Claim,
+        owner: &NodeId,
+        idle: Duration,
+    ) -> Result<(), StoreError> {
+        measured(
+            "directory.restore",
+            Directory::restore(&self.0, session, claim, owner, idle),
+        )
+        .await
     }
 
     async fn held(&self, sessions: &[(SessionId, Epoch)]) -> Result<Vec<bool>, StoreError> {
@@ -197,6 +211,19 @@ impl Journal for Measured {
         measured(
             "journal.rebind",
             Journal::rebind(&self.0, session, epoch, call, binding),
+        )
+        .await
+    }
+
+    async fn restore(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        stream: OpenStream,
+    ) -> Result<(), StoreError> {
+        measured(
+            "journal.restore",
+            Journal::restore(&self.0, session, epoch, stream),
         )
         .await
     }

@@ -27,6 +27,7 @@ pub(crate) fn step(reply: Value) -> Result<Parts, LogError> {
         5 => LogError::Gone(NO_STREAM),
         6 => LogError::Gone(TRIMMED),
         7 => LogError::Gone(RESTARTED),
+        8 => StoreError::Forgotten.into(),
         _ => unexpected().into(),
     })
 }

@@ -35,12 +35,14 @@ impl Script {
 pub(crate) struct Scripts {
     pub(crate) create: Script,
     pub(crate) claim: Script,
+    pub(crate) restore_claim: Script,
     pub(crate) save: Script,
     pub(crate) remove: Script,
     pub(crate) append: Script,
     pub(crate) read: Script,
     pub(crate) begin: Script,
     pub(crate) rebind: Script,
+    pub(crate) restore_stream: Script,
     pub(crate) renew_lease: Script,
     pub(crate) announce: Script,
     pub(crate) nodes: Script,
@@ -71,7 +73,8 @@ macro_rules! lua {
 
 pub(crate) static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| Scripts {
     create: script(ADMITS, &[COMMON, lua!("create")]),
-    claim: script(SERVES, &[COMMON, lua!("claim")]),
+    claim: script(SERVES, &[COMMON, STREAMS, lua!("claim")]),
+    restore_claim: script(SERVES, &[COMMON, STREAMS, IDLE, lua!("restore_claim")]),
     save: script(SERVES, &[COMMON, STREAMS, IDLE, lua!("save")]),
     remove: script(SERVES, &[COMMON, STREAMS, lua!("remove")]),
     append: script(
@@ -84,6 +87,7 @@ pub(crate) static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| Scripts {
         &[COMMON, lua!("begin_usual"), STREAMS, IDLE, lua!("begin")],
     ),
     rebind: script(SERVES, &[COMMON, lua!("rebind")]),
+    restore_stream: script(SERVES, &[COMMON, STREAMS, lua!("restore_stream")]),
     renew_lease: script(SERVES, &[lua!("renew_lease")]),
     announce: script(SERVES, &[lua!("announce")]),
     nodes: script(SERVES, &[lua!("nodes")]),

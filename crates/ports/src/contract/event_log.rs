@@ -133,7 +133,7 @@ pub(super) async fn repeated_appends(store: &Store) {
         "another writer's events are not taken for one's own"
     );
     let ahead = log.append(&id, epoch, append(at(start, 7), &["x"])).await;
-    assert_eq!(ahead, Err(LogError::Store(StoreError::Stale)));
+    assert_eq!(ahead, Err(LogError::Store(StoreError::Forgotten)));
     let end = ending(at(start, 2), &["end"], entry.call);
     let first = log.append(&id, epoch, end.clone()).await.unwrap();
     let again = log.append(&id, epoch, end).await.unwrap();

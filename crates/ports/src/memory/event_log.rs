@@ -36,7 +36,10 @@ impl Data {
             return Ok(Some((last, finished)));
         }
         if last != after {
-            return Err(StoreError::Stale);
+            return Err(match last < after {
+                true => StoreError::Forgotten,
+                false => StoreError::Stale,
+            });
         }
         let ends = progress.is_some_and(|progress| progress.ended);
         self.reserve(data, events.iter().map(Bytes::len).sum(), ends)?;

@@ -25,6 +25,9 @@ pub(super) const AGAIN: Duration = Duration::from_millis(100);
 /// How long a stream that nobody writes is waited for: its call is being journaled, or taken over.
 const ORPHANED_FOR: Duration = Duration::from_secs(10);
 
+/// What a client is told of a stream whose end was lost.
+const FORGOTTEN: &str = "the store has lost the end of the stream";
+
 type Opened = oneshot::Sender<Result<Delivered, GatewayError>>;
 
 /// Whoever waits for the stream to open, until told.
@@ -132,11 +135,14 @@ impl Carrier {
             calls.iter().for_each(|call| call.journaled(&self.running));
         }
         let refused = match begun {
-            Ok(Begun::Now(id)) => match self.tail_of(live, id).await {
-                Ok(tail) => match waiting.0.take() {
-                    Some(opened) => return Some((tail, opened)),
-                    None => return self.take_back(calls, &tail).await,
-                },
+            Ok(Begun::Now(id)) => match self.tail_of(live, id, delivery).await {
+                Ok(tail) => {
+                    tail.enter(calls.iter().map(|call| call.open_call(0)));
+                    match waiting.0.take() {
+                        Some(opened) => return Some((tail, opened)),
+                        None => return self.take_back(calls, &tail).await,
+                    }
+                }
                 Err(error) => error,
             },
             Ok(Begun::Before(id)) => {
@@ -150,10 +156,15 @@ impl Carrier {
         None
     }
 
-    async fn tail_of(&self, live: &LiveSession, begun: EventId) -> Result<Arc<Tail>, LogError> {
+    async fn tail_of(
+        &self,
+        live: &LiveSession,
+        begun: EventId,
+        delivery: DeliveryId,
+    ) -> Result<Arc<Tail>, LogError> {
         match live.transport {
             SessionTransport::SingleStream => live.streams.standalone().await,
-            SessionTransport::Streamable => Ok(live.streams.begin(begun)),
+            SessionTransport::Streamable => Ok(live.streams.begin(begun, Some(delivery))),
         }
     }
 
@@ -186,10 +197,14 @@ impl Carrier {
         loop {
             let attachment = live.streams.resume(cursor, prime).await;
             let attachment = attachment.map_err(|error| log_failed(&error, &self.config))?;
-            if !attachment.orphaned || Instant::now() >= until {
+            if !attachment.orphaned {
                 return Ok(attachment);
             }
             self.check_ownership(live).await?;
+            if Instant::now() >= until {
+                // Its end is not in the log, and nobody will write it.
+                return Err(GatewayError::HistoryGone(FORGOTTEN.into()));
+            }
             sleep(AGAIN).await;
         }
     }
@@ -227,6 +242,10 @@ impl Carrier {
                 Err(LogError::Store(StoreError::Stale)) => {
                     live.lose();
                     return begun;
+                }
+                Err(LogError::Store(StoreError::Forgotten)) => {
+                    // What fails here is asked for again below.
+                    let _ = live.streams.restore_claim().await;
                 }
                 Err(LogError::Store(StoreError::Unavailable(_))) => doubtful = true,
                 Err(LogError::Store(StoreError::Away(_))) => {}
@@ -332,6 +351,7 @@ impl Carrier {
         let (live, call) = (&in_flight.live, in_flight.call.id);
         let journal = &self.store.journal;
         let rebound = journal.rebind(&live.id, live.epoch, call, binding).await;
+        live.streams.rebound(call, binding);
         if let Err(error) = &rebound {
             tracing::warn!(session = %live.id, %call, %error, "could not journal another worker");
         }

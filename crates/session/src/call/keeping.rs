@@ -108,11 +108,10 @@ impl Carrier {
     /// Stores a record, with some patience for a store that is away. Once a step was not confirmed, only a
     /// confirmed one tells what is stored.
     async fn save_surely(&self, live: &LiveSession, record: Bytes) -> Result<(), StoreError> {
-        let (directory, life) = (&self.store.directory, self.config.record_life());
         let until = Instant::now() + self.config.begin_patience;
         let mut doubt = None;
         loop {
-            let saved = directory.save(&live.id, live.epoch, record.clone(), life);
+            let saved = live.streams.save(record.clone());
             let error = match saved.await {
                 Err(error) if error.is_outage() => error,
                 settled => return settled,

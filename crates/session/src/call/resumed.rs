@@ -60,6 +60,7 @@ impl Carrier {
         if in_flight.call.durability == Durability::Repeatable && seen > 0 {
             in_flight.reached = self.progress_so_far(&in_flight, &tail).await;
         }
+        tail.enter([in_flight.open_call(seen)]);
         let resuming = self.dispatcher.resume(in_flight.call.clone(), seen);
         let resumed = tokio::select! {
             resumed = resuming => resumed,

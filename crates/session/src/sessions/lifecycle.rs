@@ -1,8 +1,8 @@
 //! Opening, putting to sleep and ending a session.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -94,21 +94,24 @@ impl Node {
         let opened_at = state.record().opened_at;
         let mind = Mind::new(state, self.carrier.dispatcher.facts());
         let shared = mind.shared().clone();
-        let streams = Arc::new(Streams::new(
-            id.clone(),
-            epoch,
-            self.carrier.store.log.clone(),
-            self.config.clone(),
-            self.counters.clone(),
-            self.draining.clone(),
-        ));
-        let live = Arc::new(LiveSession {
-            id,
+        let streams = |live: &Weak<LiveSession>| {
+            Arc::new(Streams::new(
+                (id.clone(), epoch),
+                live.clone(),
+                self.id.clone(),
+                self.carrier.store.clone(),
+                self.config.clone(),
+                self.counters.clone(),
+                self.draining.clone(),
+            ))
+        };
+        let live = Arc::new_cyclic(|live| LiveSession {
+            streams: streams(live),
+            id: id.clone(),
             principal,
             transport,
             opened_at,
             epoch,
-            streams,
             shared,
             actor: Bed::new(mind, self.up.clone()),
             waiting: Arc::default(),
@@ -144,10 +147,7 @@ impl Node {
         let Some(record) = live.snapshot().await else {
             return Ok(());
         };
-        let directory = &self.carrier.store.directory;
-        let saved = directory
-            .save(&live.id, live.epoch, record, self.config.record_life())
-            .await;
+        let saved = live.streams.save(record).await;
         if saved == Err(StoreError::Stale) {
             live.lose();
         }
@@ -167,10 +167,7 @@ impl Node {
             return false;
         };
         let kept = Record::from_bytes(&record).ok();
-        let directory = &self.carrier.store.directory;
-        let saved = directory
-            .save(&live.id, live.epoch, record, self.config.record_life())
-            .await;
+        let saved = live.streams.save(record).await;
         if let Err(error) = saved {
             tracing::warn!(session = %live.id, %error, "could not store a session's record");
         }
@@ -199,10 +196,7 @@ impl Node {
 
     /// Lets any node claim the session, with this record; whether the store has it.
     pub(super) async fn release(&self, live: &LiveSession, record: Bytes) -> bool {
-        let directory = &self.carrier.store.directory;
-        let released = directory
-            .release(&live.id, live.epoch, record, self.config.record_life())
-            .await;
+        let released = live.streams.release(record).await;
         if let Err(error) = released {
             tracing::warn!(session = %live.id, %error, "could not store a session's record");
             return false;

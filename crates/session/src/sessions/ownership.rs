@@ -185,7 +185,7 @@ impl Node {
         taking_over.done(live.epoch.0, running);
         let taking_over = Arc::new(taking_over);
         for (last, calls) in calls {
-            let tail = live.streams.begin(last);
+            let tail = live.streams.begin(last, None);
             for call in calls {
                 self.moves.resumed_calls.fetch_add(1, Ordering::Relaxed);
                 let (carrier, live, tail) = (self.carrier.clone(), live.clone(), tail.clone());

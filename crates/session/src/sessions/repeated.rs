@@ -34,8 +34,14 @@ impl Node {
         let single = Self::is_single_stream(&live);
         let until = Instant::now() + self.config.call_timeout;
         loop {
-            let journal = &self.carrier.store.journal;
-            let found = journal.delivered(&live.id, post.delivery).await;
+            // A store that has lost its newest writes does not know it.
+            let found = match live.streams.delivered(post.delivery) {
+                Some(beginning) => Ok(Some(beginning)),
+                None => {
+                    let journal = &self.carrier.store.journal;
+                    journal.delivered(&live.id, post.delivery).await
+                }
+            };
             if let Some(beginning) = found.map_err(|error| log_failed(&error, &self.config))? {
                 return self.carrier.read_again(&live, beginning).await.map(Some);
             }

@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use shoal_ports::{Appended, LoggedEvent};
+use shoal_ports::{Appended, CallId, CallProgress, DeliveryId, LoggedEvent, OpenStream, WorkerId};
 use shoal_protocol::{EventId, StreamId};
 use tokio::sync::futures::Notified;
 use tokio::sync::{MutexGuard, Notify};
+
+use crate::call::OpenCall;
 
 /// A stream that is being written.
 pub(crate) struct Tail {
@@ -17,6 +19,10 @@ pub(crate) struct Tail {
     /// Events kept at hand.
     capacity: usize,
     writing: tokio::sync::Mutex<()>,
+    /// What it was opened for, if that is known here.
+    delivery: Option<DeliveryId>,
+    /// Where it stood when it came here.
+    opened: EventId,
     state: Mutex<TailState>,
     changed: Notify,
     /// Connections that read it now: one, and for a moment the one before.
@@ -25,6 +31,8 @@ pub(crate) struct Tail {
 
 struct TailState {
     recent: VecDeque<LoggedEvent>,
+    /// The journaled calls that are answered on it and have not ended.
+    calls: Vec<OpenCall>,
     /// What the reader gets in passing, each after the event of this sequence. Never two alike, so there
     /// are as many as there are kinds.
     passing: VecDeque<(u64, Bytes)>,
@@ -54,13 +62,16 @@ pub(crate) enum Next {
 }
 
 impl Tail {
-    pub(super) fn new(last: EventId, capacity: usize) -> Self {
+    pub(super) fn new(last: EventId, delivery: Option<DeliveryId>, capacity: usize) -> Self {
         Self {
             stream: last.stream,
             capacity,
             writing: tokio::sync::Mutex::new(()),
+            delivery,
+            opened: last,
             state: Mutex::new(TailState {
                 recent: VecDeque::new(),
+                calls: Vec::new(),
                 passing: VecDeque::new(),
                 last,
                 finished: false,
@@ -92,10 +103,76 @@ impl Tail {
         self.writing.lock().await
     }
 
+    /// Calls are answered here, and in the journal.
+    pub(crate) fn enter(&self, calls: impl IntoIterator<Item = OpenCall>) {
+        self.state.lock().calls.extend(calls);
+    }
+
+    /// A call is about to be started on another worker.
+    pub(super) fn rebound(&self, call: CallId, worker: &WorkerId) {
+        let mut state = self.state.lock();
+        if let Some(open) = state.calls.iter_mut().find(|open| open.id() == call) {
+            open.rebind(worker.clone());
+        }
+    }
+
+    /// The stream as it is known here, for a store that has lost some of it. Only in one's turn.
+    pub(super) fn to_open_stream(&self) -> OpenStream {
+        let state = self.state.lock();
+        let last = state.last;
+        let newest = state.recent.iter().rev();
+        let newest = newest.take_while(|event| event.id.epoch == last.epoch);
+        let mut newest: Vec<_> = newest.map(|event| event.data.clone()).collect();
+        newest.reverse();
+        OpenStream {
+            last,
+            newest,
+            delivery: self.delivery,
+            calls: state.calls.iter().map(OpenCall::to_journal).collect(),
+        }
+    }
+
+    /// Whether it has all that comes after an id, which it has issued.
+    pub(super) fn goes_on_after(&self, cursor: EventId) -> bool {
+        let state = self.state.lock();
+        match cursor.sequence {
+            0 => (state.recent.front())
+                .map_or(state.last.sequence == 0, |event| event.id.sequence == 1),
+            _ => cursor == state.last || state.recent.iter().any(|event| event.id == cursor),
+        }
+    }
+
+    /// Where it begins, if it was opened for this delivery.
+    pub(super) fn opened_for(&self, delivery: DeliveryId) -> Option<EventId> {
+        let begins = || EventId {
+            sequence: 0,
+            ..self.opened
+        };
+        (self.delivery == Some(delivery)).then(begins)
+    }
+
     /// Takes over what the log has accepted.
-    pub(super) fn extend(&self, events: Vec<Bytes>, appended: Appended) {
+    pub(super) fn extend(
+        &self,
+        events: Vec<Bytes>,
+        progress: Option<CallProgress>,
+        appended: Appended,
+    ) {
         let Appended { last, finished, .. } = appended;
         let mut state = self.state.lock();
+        match progress {
+            Some(CallProgress {
+                call, ended: true, ..
+            }) => {
+                state.calls.retain(|open| open.id() != call);
+            }
+            Some(CallProgress { call, seen, .. }) => {
+                if let Some(open) = state.calls.iter_mut().find(|open| open.id() == call) {
+                    open.note(seen);
+                }
+            }
+            None => {}
+        }
         let first = last.sequence + 1 - events.len() as u64;
         for (data, sequence) in events.into_iter().zip(first..) {
             let id = EventId { sequence, ..last };
@@ -238,7 +315,7 @@ mod tests {
             finished: false,
             kept: 0,
         };
-        tail.extend(events, appended);
+        tail.extend(events, None, appended);
     }
 
     fn pass(tail: &Tail, news: &[&'static str]) {
@@ -266,7 +343,7 @@ mod tests {
 
     #[test]
     fn what_passes_keeps_its_place_among_events() {
-        let tail = Tail::new(at(0), 4);
+        let tail = Tail::new(at(0), None, 4);
         let reader = tail.take_over();
         append(&tail, 2);
         pass(&tail, &["a", "b"]);
@@ -288,7 +365,7 @@ mod tests {
 
     #[test]
     fn the_same_again_waits_in_the_later_place() {
-        let tail = Tail::new(at(0), 4);
+        let tail = Tail::new(at(0), None, 4);
         let reader = tail.take_over();
         pass(&tail, &["a", "b"]);
         append(&tail, 1);
@@ -300,7 +377,7 @@ mod tests {
 
     #[test]
     fn what_passes_is_for_the_reader_that_there_is() {
-        let tail = Tail::new(at(0), 4);
+        let tail = Tail::new(at(0), None, 4);
         let first = tail.take_over();
         pass(&tail, &["a"]);
         let second = tail.take_over();

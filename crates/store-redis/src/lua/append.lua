@@ -2,30 +2,30 @@
 -- admitted can end.
 -- ARGV: epoch, stream, after, most events a stream, most bytes a session, retention ms,
 --       call ('' for none), seen, '1' if it ended, events...
--- Returns {incarnation, last, finished}; MISSING, STALE, GONE, FULL.
+-- Returns {incarnation of the last event's id, last, finished, bytes}; MISSING, STALE, FORGOTTEN, FULL.
 local epoch, n, call, ended = ARGV[1], ARGV[2], ARGV[7], ARGV[9] == '1'
 local after, most_events, most_bytes = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local retention, seen, FIRST = tonumber(ARGV[6]), tonumber(ARGV[8]), 10
-local known = redis.call('HMGET', S, 'e', 'l', 'b', 'i', 'h', 't', 'm', 's' .. n, 'j' .. call, 'q' .. call)
-if not known[1] then
-  return MISSING
-end
-if known[1] ~= epoch then
-  return STALE
+local known = redis.call('HMGET', S, 'e', 'l', 'b', 'i', 'h', 't', 'm', 's' .. n, 'j' .. call, 'q' .. call,
+  'c' .. n)
+local refused = refusal(known[1], epoch)
+if refused then
+  return refused
 end
 local log, open = known[2], known[9]
+-- An owner writes only streams that are open, and these stay.
 if not known[8] and n ~= '0' then
-  return GONE
+  return FORGOTTEN
 end
 local stream = parse_stream(known[8])
 local count = #ARGV - FIRST + 1
 local noted = call == '' or not open or (not ended and tonumber(known[10] or 0) >= seen)
 if stream.last == after + count and noted then
   local bytes = tonumber(redis.call('HMGET', S, 'b')[1] or 0)
-  return { log, stream.last, stream.till > 0 and 1 or 0, bytes }
+  return { nonce_of(log, known[11], stream.last), stream.last, stream.till > 0 and 1 or 0, bytes }
 end
 if stream.last ~= after then
-  return STALE
+  return stream.last < after and FORGOTTEN or STALE
 end
 
 local line = parse_line(known[5], known[6], known[3])
@@ -77,4 +77,4 @@ if over then
 end
 save_stream(line, n, stream)
 save(line)
-return { log, stream.last, stream.till > 0 and 1 or 0, line.bytes }
+return { nonce_of(log, known[11], stream.last), stream.last, stream.till > 0 and 1 or 0, line.bytes }

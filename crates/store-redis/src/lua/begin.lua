@@ -1,28 +1,26 @@
 -- Journals calls with the stream that they are answered on. Refused by a Redis that is full.
--- ARGV: epoch, stream ('' opens one), delivery, most bytes a session, then for each call: call, entry,
---       worker ('' for none).
+-- ARGV: epoch, stream, '1' to open it, delivery, most bytes a session, then for each call: call, entry,
+--       worker ('' for none). A stream that is opened gets that number, or the next that is free.
 -- Returns {incarnation, stream, last, '1' if other calls were begun for the delivery before};
--- MISSING, STALE, GONE, FULL. A repetition finds it done.
-local epoch, n, delivery, most_bytes, FIRST = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), 5
+-- MISSING, STALE, FORGOTTEN, GONE, FULL. A repetition finds it done.
+local epoch, n, opens, delivery, most_bytes, FIRST = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4], tonumber(ARGV[5]), 6
 local calls = (#ARGV - FIRST + 1) / 3
 local known = redis.call('HMGET', S, 'e', 'l', 'b', 'i', 'h', 't', 'x', 'n', 's' .. n,
   'j' .. ARGV[FIRST], 'd' .. delivery)
-if not known[1] then
-  return MISSING
-end
-if known[1] ~= epoch then
-  return STALE
+local refused = refusal(known[1], epoch)
+if refused then
+  return refused
 end
 local log = known[2]
 if known[10] then
   local begun = string.match(known[10], '^%d+')
   return { log, tonumber(begun), parse_stream(redis.call('HGET', S, 's' .. begun)).last, 0 }
 end
-if n == '' and known[11] then
+if opens and known[11] then
   return { log, tonumber(known[11]), 0, 1 }
 end
-local stream = parse_stream(known[9])
-if n ~= '' and n ~= '0' and (not known[9] or stream.till > 0) then
+local stream = parse_stream(not opens and known[9])
+if not opens and n ~= '0' and (not known[9] or stream.till > 0) then
   return GONE
 end
 
@@ -39,10 +37,12 @@ if line.bytes >= most_bytes then
   return FULL
 end
 
-if n == '' then
-  n = known[8]
+if opens then
+  while redis.call('HEXISTS', S, 's' .. n) == 1 do
+    n = int(n % 4294967295 + 1)
+  end
   stream.delivery = delivery
-  set(line, 'n', int(n + 1))
+  set(line, 'n', int(known[8] + 1))
   set(line, 'd' .. delivery, n)
 end
 stream.open = stream.open + calls

@@ -1,11 +1,11 @@
 -- Makes a node the owner if nothing has changed since the claimer looked, who has seen that nobody holds
 -- the session: the lease that decides that lies in another slot of a cluster.
--- ARGV: node, owner seen ('' for none), epoch seen.
+-- ARGV: node, owner seen ('' for none), epoch seen, some chance (at least 1).
 -- Returns {epoch, record}; MISSING; HELD when another claim was quicker.
 --
--- An epoch is the time of its claim, in microseconds: a Redis that lost its last writes in a failover must
--- not give one out twice, for then two owners would pass the fence.
-local node, owner, epoch = unpack(ARGV)
+-- An epoch is the time of its claim, in microseconds, and a bit of chance: a Redis that lost its last writes in a
+-- failover must not give one out twice, whatever its clock, for then two owners would pass the fence.
+local node, owner, epoch, chance = unpack(ARGV)
 local known = redis.call('HMGET', S, 'e', 'o', 'r')
 if not known[1] then
   return MISSING
@@ -14,6 +14,21 @@ if known[1] ~= epoch or (known[2] or '') ~= owner then
   return HELD
 end
 local time = redis.call('TIME')
-local new = int(math.max(known[1] + 1, time[1] * 1000000 + time[2]))
-redis.call('HSET', S, 'e', new, 'o', node)
-return { new, known[3] }
+local new = math.max(known[1], time[1] * 1000000 + time[2]) + chance
+local changed = { 'e', int(new), 'o', node }
+-- Streams that go on get ids with a nonce of this claim: what the owner before has numbered may be lost, and such an id
+-- must not come again for something else. Later places than where a stream stands were lost with their events.
+local streams = { '0' }
+for _, field in ipairs(redis.call('HKEYS', S)) do
+  streams[#streams + 1] = string.match(field, '^s([1-9]%d*)$')
+end
+for _, n in ipairs(streams) do
+  local stands = redis.call('HMGET', S, 's' .. n, 'c' .. n)
+  local stream = parse_stream(stands[1])
+  if stream.till == 0 then
+    changed[#changed + 1] = 'c' .. n
+    changed[#changed + 1] = mark(stands[2], stream, new % 4294967296)
+  end
+end
+redis.call('HSET', S, unpack(changed))
+return { int(new), known[3] }

@@ -2,10 +2,11 @@
 --
 -- KEYS[1] is the session's hash. Its fields:
 --   e epoch            o owner, while one holds it     p principal         r record
---   i idle time, ms    l incarnation of the log        n next stream       b bytes of events
+--   i idle time, ms    l incarnation of the log        n streams begun     b bytes of events
 --   x when the idle time was restarted, ms       m "at:sequence", a mark in the standalone stream
 --   h, t               the line of finished streams: head and tail
 --   s<n>               a stream: "last:trimmed:bytes:open calls:until:delivery"; until is 0 while it runs
+--   c<n>               its ids: "place:nonce,..."; events after such a place have that nonce, those before the log's
 --   d<delivery>        the stream that was opened for it
 --   f<k>               a place in the line: "<n>:<until>"
 --   j<call>            an open call: "<n>:<entry>"     w<call> its worker  q<call> its last event seen
@@ -18,7 +19,7 @@ local S = KEYS[1]
 -- The idle time is restarted when this part of it has passed, so that few calls have to; and when so many streams have begun,
 -- it is looked which of those before them are over.
 local RESTARTED_WITHIN, LOOKED_FOR_EVERY = 8, 8
-local OK, STALE, MISSING, HELD, FULL, GONE, TRIMMED, RESTARTED = 0, 1, 2, 3, 4, 5, 6, 7
+local OK, STALE, MISSING, HELD, FULL, GONE, TRIMMED, RESTARTED, FORGOTTEN = 0, 1, 2, 3, 4, 5, 6, 7, 8
 
 -- Lua would write large numbers as 1e+15.
 local function int(number)
@@ -29,4 +30,16 @@ end
 local function now()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+-- Refuses a writer that is not the owner; nil if it is. Epochs only grow, unless Redis has lost its newest writes: a
+-- writer with a higher one has a claim that was forgotten, and says it again (restore_claim.lua).
+local function refusal(known, epoch)
+  if not known then
+    return MISSING
+  end
+  if known == epoch then
+    return nil
+  end
+  return tonumber(known) > tonumber(epoch) and STALE or FORGOTTEN
 end

@@ -1,12 +1,14 @@
 -- Reads a piece of a stream.
 -- ARGV: incarnation, stream, sequence read so far, most events.
--- Returns {finished and reached, event...}; MISSING, RESTARTED, GONE, TRIMMED.
-local log, n, after, limit = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local known = redis.call('HMGET', S, 'e', 'l', 's' .. n)
+-- Returns {finished and reached, incarnation of the log, nonces of its ids, event...}; MISSING, RESTARTED, GONE, TRIMMED.
+local nonce, n, after, limit = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local known = redis.call('HMGET', S, 'e', 'l', 's' .. n, 'c' .. n)
 if not known[1] then
   return MISSING
 end
-if known[2] ~= log then
+local log, marks = known[2], known[4] or ''
+-- It names the event at that place, or one that was there before Redis lost it.
+if nonce_of(log, marks, after) ~= nonce then
   return RESTARTED
 end
 if not known[3] and n ~= '0' then
@@ -19,7 +21,7 @@ end
 if after < stream.trimmed then
   return TRIMMED
 end
-local page, found = { 0 }, {}
+local page, found = { 0, log, marks }, {}
 if after < stream.last and limit > 0 then
   local key, first = events_of(log, n), after - stream.trimmed
   -- Not as many as there must be: somebody else has removed some, and the others have moved up.

@@ -1,13 +1,11 @@
 -- Replaces the record and restarts the idle time; gives the session up if asked to.
 -- ARGV: epoch, record, idle ms, '1' to release.
--- Returns OK, MISSING or STALE.
+-- Returns OK, MISSING, STALE or FORGOTTEN.
 local epoch, record, idle, release = unpack(ARGV)
 local known = redis.call('HMGET', S, 'e', 'l', 'i', 'x')
-if not known[1] then
-  return MISSING
-end
-if known[1] ~= epoch then
-  return STALE
+local refused = refusal(known[1], epoch)
+if refused then
+  return refused
 end
 redis.call('HSET', S, 'r', record)
 if release == '1' then

@@ -4,6 +4,17 @@ local function events_of(log, n)
   return S .. ':' .. log .. ':' .. n
 end
 
+-- The nonce in the id of the event at a place of a stream.
+local function nonce_of(log, marks, place)
+  local nonce = log
+  for at, of in string.gmatch(marks or '', '(%d+):(%d+)') do
+    if tonumber(at) < place then
+      nonce = of
+    end
+  end
+  return nonce
+end
+
 local function parse_stream(text)
   if not text then
     return { last = 0, trimmed = 0, bytes = 0, open = 0, till = 0, delivery = '' }
@@ -52,7 +63,7 @@ local function save_stream(line, n, stream)
 end
 
 local function forget_stream(line, log, n, stream)
-  redis.call('HDEL', S, 's' .. n, 'd' .. stream.delivery)
+  redis.call('HDEL', S, 's' .. n, 'c' .. n, 'd' .. stream.delivery)
   redis.call('UNLINK', events_of(log, n))
   line.bytes = line.bytes - stream.bytes
 end
@@ -118,4 +129,22 @@ end
 -- need not be restarted with every step (idle.lua).
 local function life_of_events(idle)
   return int(math.ceil(idle * 1.25) + 1000)
+end
+
+-- The nonces of a stream's ids, with one more for what comes after where it stands; without those of events that were
+-- trimmed, or were never there.
+local function mark(marks, stream, nonce)
+  local kept, before = {}, nil
+  for at, of in string.gmatch(marks or '', '(%d+):(%d+)') do
+    if tonumber(at) < stream.trimmed then
+      before = at .. ':' .. of
+    elseif tonumber(at) < stream.last then
+      kept[#kept + 1] = at .. ':' .. of
+    end
+  end
+  if before then
+    table.insert(kept, 1, before)
+  end
+  kept[#kept + 1] = string.format('%d:%d', stream.last, nonce)
+  return table.concat(kept, ',')
 end

@@ -13,6 +13,7 @@ impl Ending for StoreError {
     fn outcome(&self) -> StoreOutcome {
         match self {
             Self::Stale => StoreOutcome::Stale,
+            Self::Forgotten => StoreOutcome::Forgotten,
             Self::NotFound => StoreOutcome::NotFound,
             Self::Held => StoreOutcome::Held,
             Self::Full(_) => StoreOutcome::Full,

@@ -7,6 +7,7 @@ mod claims;
 mod cluster;
 mod expiry;
 mod fixture;
+mod forgotten;
 mod limits;
 mod measures;
 mod one_server;

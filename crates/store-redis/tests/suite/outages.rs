@@ -75,7 +75,7 @@ async fn a_restart_without_its_data_is_noticed() {
 
     let epoch = directory.create(new_session(&id, "a")).await.unwrap();
     let (again, _) = begin(&store, &id, epoch).await;
-    assert_eq!(again.stream, start.stream);
+    assert_ne!(again.stream, start.stream);
     store
         .log
         .append(&id, epoch, append(again, &[b"x"]))

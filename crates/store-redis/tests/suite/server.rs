@@ -143,6 +143,15 @@ impl Server {
         redis::from_redis_value(reply).unwrap()
     }
 
+    /// Puts a dumped key back.
+    pub(crate) async fn restore(&self, key: &str, life: i64, dump: &[u8]) {
+        let connection = self.admin.get_multiplexed_async_connection();
+        let mut connection = connection.await.unwrap();
+        let mut command = redis::cmd("RESTORE");
+        command.arg(key).arg(life).arg(dump);
+        command.exec_async(&mut connection).await.unwrap();
+    }
+
     /// Ends the server as a crash would.
     pub(crate) fn kill(&mut self) {
         let _ = self.child.kill();

@@ -32,7 +32,7 @@ async fn each_command_gets_its_own_reply() {
     for (at, appended) in join_all(appends).await.into_iter().enumerate() {
         match at % 2 {
             0 => assert_eq!(appended.map(|appended| appended.last.sequence), Ok(1)),
-            _ => assert_eq!(appended, Err(LogError::Store(StoreError::Stale))),
+            _ => assert_eq!(appended, Err(LogError::Store(StoreError::Forgotten))),
         }
     }
 

@@ -32,6 +32,8 @@ labels! {
         Done = "done",
         /// Another node owns what it would have written.
         Stale = "stale",
+        /// The store has lost what it was about.
+        Forgotten = "forgotten",
         /// There is no such thing.
         NotFound = "not_found",
         /// Somebody else holds it.

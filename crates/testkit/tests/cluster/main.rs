@@ -10,6 +10,7 @@ mod clocks;
 mod console;
 mod drain;
 mod edge;
+mod forgotten;
 mod lists;
 mod redis;
 mod session;

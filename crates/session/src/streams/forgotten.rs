@@ -1,0 +1,112 @@
+//! A store that has lost its newest writes is told them again, by the session's owner, who knows them.
+//!
+//! It is noticed by an append that finds less than was written, and by any write that finds an older claim. What has
+//! ended meanwhile is not known here any more: who asks for it is told so.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use shoal_ports::{Claim, StoreError};
+
+use super::Streams;
+use super::fate::Turn;
+use super::tail::Tail;
+
+impl Streams {
+    /// Enters the claim, the record and a stream again, and then the other streams that are open. In the tail's turn.
+    pub(super) async fn restore(&self, tail: &Tail) -> Result<(), StoreError> {
+        self.restore_claim().await?;
+        self.restore_stream(tail).await?;
+        let others = self.open().into_iter();
+        let others: Vec<_> = others
+            .filter(|other| other.stream() != tail.stream())
+            .collect();
+        if let Some(live) = self.live.upgrade()
+            && !others.is_empty()
+        {
+            let streams = live.streams.clone();
+            // In a task of its own: they have turns of their own, which may be taken.
+            tokio::spawn(async move { streams.restore_all(others).await });
+        }
+        Ok(())
+    }
+
+    /// Enters this node's claim again, with the record as it is now.
+    ///
+    /// # Errors
+    /// As the store says; `Stale` when the session has a newer owner, and readers go on there.
+    pub(crate) async fn restore_claim(&self) -> Result<(), StoreError> {
+        let live = self.live.upgrade().ok_or(StoreError::NotFound)?;
+        let _turn = live.saving.lock().await;
+        // A session that ends has none to enter.
+        let record = live.snapshot().await.ok_or(StoreError::NotFound)?;
+        self.enter_claim(record).await
+    }
+
+    /// Stores the session's record. The caller has the turn to save.
+    ///
+    /// # Errors
+    /// As the store says.
+    pub(crate) async fn save(&self, record: Bytes) -> Result<(), StoreError> {
+        let (directory, life) = (&self.store.directory, self.config.record_life());
+        let saved = directory.save(&self.session, self.epoch, record.clone(), life);
+        match saved.await {
+            Err(StoreError::Forgotten) => self.enter_claim(record).await,
+            saved => saved,
+        }
+    }
+
+    /// Gives the session up, with its last record. The caller has the turn to save.
+    ///
+    /// # Errors
+    /// As the store says.
+    pub(crate) async fn release(&self, record: Bytes) -> Result<(), StoreError> {
+        let (directory, life) = (&self.store.directory, self.config.record_life());
+        let release = || directory.release(&self.session, self.epoch, record.clone(), life);
+        match release().await {
+            Err(StoreError::Forgotten) => {
+                self.enter_claim(record.clone()).await?;
+                release().await
+            }
+            released => released,
+        }
+    }
+
+    async fn enter_claim(&self, record: Bytes) -> Result<(), StoreError> {
+        let claim = Claim {
+            epoch: self.epoch,
+            record,
+        };
+        let (directory, life) = (&self.store.directory, self.config.record_life());
+        let restored = directory.restore(&self.session, claim, &self.owner, life);
+        let restored = restored.await;
+        match &restored {
+            Ok(()) => {
+                tracing::warn!(session = %self.session, "the store has lost its newest writes; entered a session again");
+            }
+            Err(StoreError::Stale) => self.lose(),
+            Err(_) => {}
+        }
+        restored
+    }
+
+    async fn restore_stream(&self, tail: &Tail) -> Result<(), StoreError> {
+        let stream = tail.to_open_stream();
+        let journal = &self.store.journal;
+        journal.restore(&self.session, self.epoch, stream).await
+    }
+
+    /// Enters streams again, one after the other; one that fails is entered with its next append.
+    async fn restore_all(&self, tails: Vec<Arc<Tail>>) {
+        for tail in tails {
+            let _turn = tail.turn().await;
+            if self.fate.is(Turn::LOST.or(Turn::ENDED)) {
+                return;
+            }
+            let ended = tail.is_finished();
+            if !ended && let Err(error) = self.restore_stream(&tail).await {
+                tracing::debug!(session = %self.session, %error, "could not enter a stream again");
+            }
+        }
+    }
+}
