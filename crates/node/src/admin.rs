@@ -3,6 +3,7 @@
 mod access;
 mod answers;
 mod console;
+mod front;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use shoal_telemetry::metrics;
 use access::Access;
 pub use answers::{EdgeReport, Readiness, StatusReport, StoreReport};
 pub use console::Console;
+pub use front::Front;
 
 /// What operators can ask a node.
 pub trait Observed: Send + Sync + 'static {

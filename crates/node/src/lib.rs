@@ -30,6 +30,7 @@ mod roles;
 pub mod serve;
 mod shutdown;
 mod signals;
+pub mod starting;
 pub mod status_command;
 pub mod stdio;
 mod storage;

@@ -12,7 +12,7 @@ use shoal_cluster::{Fleet, Members, Peers, RoutedGateway, WorkerJoins};
 use shoal_dispatch::Dispatch;
 use shoal_edge::Edge;
 use shoal_ports::memory::MemoryBus;
-use shoal_ports::{Authenticator, Bus, Inspector, NodeId, SessionGateway, Store};
+use shoal_ports::{Authenticator, Bus, Inspector, NodeId, SessionGateway, Store, StoreError};
 use shoal_rpc::Tls;
 use shoal_session::Sessions;
 use shoal_telemetry::metrics::Registration;
@@ -24,7 +24,8 @@ use crate::cluster::{self, Listener};
 use crate::config::{Role, Settings};
 use crate::inspect::{self, LocalInspector};
 use crate::roles;
-use crate::storage::Storage;
+use crate::starting::Starting;
+use crate::storage::{self, Storage};
 
 /// A node whose parts run.
 pub struct Node {
@@ -53,18 +54,20 @@ pub(crate) struct Membership {
 
 impl Node {
     /// Builds the parts of the node `id`: store, dispatcher, workers, sessions, the links to other processes.
-    /// `cluster` is where those are listened for, and `tls` what is shown to them.
+    /// `cluster` is where those are listened for, and `tls` what is shown to them. Waits for a store that is away or takes
+    /// no writes, and says so in `starting`.
     ///
     /// # Errors
-    /// When a part cannot be built from its settings, or the store cannot be reached.
+    /// When a part cannot be built from its settings.
     pub async fn build(
         settings: Settings,
         id: NodeId,
         cluster: Option<cluster::Bound>,
         tls: Option<Tls>,
+        starting: &Starting,
     ) -> anyhow::Result<Self> {
         let links = cluster::link_config(&settings, tls);
-        let storage = Storage::open(&settings).await?;
+        let storage = Storage::open(&settings, starting).await?;
         // What workers report of resources reaches each node over its own links to them.
         let news: Arc<dyn Bus> = Arc::new(MemoryBus::default());
         let dispatch = roles::dispatch(&settings, news.clone())?;
@@ -77,7 +80,18 @@ impl Node {
             true => {
                 let peers = cluster::peers(&id, links.clone());
                 let news = news.clone();
-                Some(join(&settings, &id, address, &storage, &dispatch, news, peers).await?)
+                Some(
+                    join(
+                        (&settings, starting),
+                        &id,
+                        address,
+                        &storage,
+                        &dispatch,
+                        news,
+                        peers,
+                    )
+                    .await?,
+                )
             }
             false => None,
         };
@@ -145,7 +159,7 @@ fn gateway(membership: &Membership) -> Arc<dyn SessionGateway> {
 }
 
 async fn join(
-    settings: &Settings,
+    (settings, starting): (&Settings, &Starting),
     id: &NodeId,
     address: Option<String>,
     storage: &Storage,
@@ -155,9 +169,20 @@ async fn join(
 ) -> anyhow::Result<Membership> {
     let store = storage.store();
     let me = cluster::node_info(settings, id, address);
-    let members = Members::join(cluster::members_config(settings), me, &store, peers)
-        .await
-        .context("cannot take the node's place in the cluster")?;
+    let members = loop {
+        let config = cluster::members_config(settings);
+        match Members::join(config, me.clone(), &store, peers.clone()).await {
+            Ok(members) => break members,
+            // It answers, and cannot do its part: it loads, has no replica, has a former master's data.
+            Err(error) if error.is_outage() || matches!(error, StoreError::Full(_)) => {
+                starting.wait_for(storage::REDIS, &error.to_string()).await;
+            }
+            Err(error) => {
+                return Err(error).context("cannot take the node's place in the cluster");
+            }
+        }
+    };
+    starting.go_on();
     let sessions = settings.node.is(Role::Session).then(|| {
         let store = Store {
             bus: news,

@@ -2,11 +2,12 @@
 
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use shoal_ports::NodeId;
 
-use crate::admin::Console;
+use crate::admin::{Console, Front};
 use crate::cli::Serve;
 use crate::config::{self, AdminToken, Backend, Environment, Loaded, Pool, Role, Settings};
 use crate::exit::Failure;
@@ -15,6 +16,7 @@ use crate::node::Node;
 use crate::roles;
 use crate::shutdown::{Sockets, shut_down};
 use crate::signals::Signals;
+use crate::starting::Starting;
 use crate::{admin, cluster, descriptors};
 
 /// Connections of the admin port: a supervisor, a scraper, a few people.
@@ -77,7 +79,29 @@ pub async fn run(loaded: Loaded, id: NodeId) -> Result<(), Failure> {
     let others = settings.cluster.listen;
     let others = others.map(cluster::Bound::bind).transpose()?;
     let authenticator = roles::authenticator(&settings)?;
-    let node = Node::build(settings, id, others, tls).await?;
+    let limits = http_limits(&settings);
+    let starting = Arc::new(Starting::default());
+    let admin_address = operators.address();
+    let front = Front::new(
+        starting.clone(),
+        settings.server.admin,
+        &settings.server.admin_hosts,
+    );
+    let operators = operators.serve(
+        front.router(),
+        &HttpLimits {
+            connections: ADMIN_CONNECTIONS,
+            ..limits.clone()
+        },
+    );
+    let building = Node::build(settings, id, others, tls, &starting);
+    let node = tokio::select! {
+        node = building => node?,
+        signal = signals.next() => {
+            tracing::info!(signal, why = starting.why(), "ended before it could serve");
+            return Ok(());
+        }
+    };
 
     let server = &node.settings.server;
     let token = server.admin_token.as_ref().map(AdminToken::read);
@@ -85,22 +109,16 @@ pub async fn run(loaded: Loaded, id: NodeId) -> Result<(), Failure> {
     let (listen, hosts) = (server.admin, &server.admin_hosts);
     let console = Console::new(node.fleet.clone(), token, listen, hosts);
     let admin = admin::router(node.watch.clone(), Some(console), listen, hosts);
-    let limits = http_limits(&node.settings);
+    front.open(admin);
     let addresses = Addresses {
         clients: clients.as_ref().map(Bound::address),
         cluster: node.cluster_address(),
-        admin: operators.address(),
+        admin: admin_address,
     };
     let served = clients.zip(node.router(authenticator));
     let sockets = Sockets {
         clients: served.map(|(clients, router)| clients.serve(router, &limits)),
-        operators: operators.serve(
-            admin,
-            &HttpLimits {
-                connections: ADMIN_CONNECTIONS,
-                ..limits
-            },
-        ),
+        operators,
     };
     announce(&node.settings, &addresses)?;
 

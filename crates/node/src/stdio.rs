@@ -42,6 +42,7 @@ use crate::exit::Failure;
 use crate::node::Node;
 use crate::shutdown;
 use crate::signals::Signals;
+use crate::starting::Starting;
 use bridge::Bridge;
 use console::{Line, Outbox, read_lines, write_lines};
 use exchange::{Exchange, InProcess, Remote};
@@ -133,7 +134,7 @@ async fn server(
         return Ok((Arc::new(remote), None));
     }
     let path = settings.server.path.clone();
-    let node = Node::build(settings, id, None, None).await?;
+    let node = Node::build(settings, id, None, None, &Starting::default()).await?;
     // Whoever has this process's standard streams owns it.
     let router = node.router(Arc::new(NoAuthentication));
     let router = router.ok_or_else(|| {

@@ -1,20 +1,17 @@
 //! Where sessions, streams and journals are kept: in the process, or in Redis.
 
-use std::time::Duration;
-
 use anyhow::Context as _;
 use shoal_ports::Store;
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_store_redis::{ConnectError, RedisConfig, RedisStore};
 use shoal_telemetry::metrics::Registration;
-use tokio::time::{Instant, sleep};
 
 use crate::admin::StoreReport;
 use crate::config::{MEMORY, Settings};
+use crate::starting::Starting;
 
-/// How long a process that starts waits for Redis: they may start together.
-const PATIENCE: Duration = Duration::from_secs(30);
-const PAUSE: Duration = Duration::from_millis(500);
+/// What people call a store that is away.
+pub(crate) const REDIS: &str = "Redis";
 
 /// The store that the settings name.
 #[derive(Clone)]
@@ -26,11 +23,11 @@ pub(crate) enum Storage {
 }
 
 impl Storage {
-    /// Opens the store.
+    /// Opens the store; waits for a Redis that cannot be reached.
     ///
     /// # Errors
-    /// When Redis cannot be reached for half a minute, or its URL cannot be used.
-    pub(crate) async fn open(settings: &Settings) -> anyhow::Result<Self> {
+    /// When its URL cannot be used.
+    pub(crate) async fn open(settings: &Settings, starting: &Starting) -> anyhow::Result<Self> {
         let streams = &settings.streams;
         if settings.node.store.is_memory() {
             return Ok(Self::Memory(MemoryStore::new(MemoryLimits {
@@ -52,7 +49,7 @@ impl Storage {
             max_in_flight: redis.commands,
             ..RedisConfig::default()
         };
-        connect(config).await.map(Self::Redis)
+        connect(config, starting).await.map(Self::Redis)
     }
 
     /// The store behind all seams.
@@ -99,14 +96,10 @@ impl Storage {
     }
 }
 
-async fn connect(config: RedisConfig) -> anyhow::Result<RedisStore> {
-    let until = Instant::now() + PATIENCE;
+async fn connect(config: RedisConfig, starting: &Starting) -> anyhow::Result<RedisStore> {
     loop {
         match RedisStore::connect(config.clone()).await {
-            Err(ConnectError::Unreachable(why)) if Instant::now() < until => {
-                tracing::warn!(%why, "Redis cannot be reached yet");
-                sleep(PAUSE).await;
-            }
+            Err(ConnectError::Unreachable(why)) => starting.wait_for(REDIS, &why).await,
             connected => return connected.context("cannot open the store (node.store)"),
         }
     }

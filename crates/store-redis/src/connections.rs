@@ -17,6 +17,7 @@ use crate::error::{Damage, judge};
 use crate::link::Link;
 use crate::measure::LATE;
 use crate::meter::Meter;
+use crate::outage::Outage;
 use crate::scripts::Script;
 
 /// The connection that every port uses. When it breaks, a task of its own makes another; commands wait for
@@ -226,6 +227,7 @@ impl Shared {
 
     async fn keep(self: Arc<Self>) {
         let mut backoff = Backoff::new(self.longest_backoff);
+        let mut outage = Outage::new(self.dialler.place());
         let mut number = 0;
         loop {
             tokio::select! {
@@ -236,8 +238,7 @@ impl Shared {
                     continue;
                 }
             }
-            let place = self.dialler.place();
-            tracing::warn!(%place, "the connection to Redis is broken");
+            outage.failed("the connection is broken");
             if matches!(*self.state.borrow(), State::Down(_)) {
                 sleep(backoff.next()).await;
             } else {
@@ -247,7 +248,7 @@ impl Shared {
                 match self.dialler.dial().await {
                     Ok(link) => break link,
                     Err(why) => {
-                        tracing::debug!(%place, %why, "Redis cannot be reached");
+                        outage.failed(&why);
                         self.state.send_replace(State::Down(why.into()));
                         sleep(backoff.next()).await;
                     }
@@ -256,7 +257,7 @@ impl Shared {
             number += 1;
             self.meter.reconnected();
             metrics().store.reconnected();
-            tracing::info!(%place, "connected to Redis again");
+            outage.over();
             self.state.send_replace(State::Up { link, number });
         }
     }

@@ -21,6 +21,7 @@ mod link;
 mod measure;
 mod membership;
 mod meter;
+mod outage;
 mod reply;
 mod scripts;
 mod store;
@@ -29,6 +30,7 @@ mod target;
 pub use config::{RedisConfig, TlsConfig};
 pub use error::ConnectError;
 pub use meter::Latency;
+pub use outage::Outage;
 pub use store::{RedisStatus, RedisStore};
 
 /// Checks the URL of a store without connecting.

@@ -41,6 +41,16 @@ impl Readiness {
         }
     }
 
+    /// Of a process that is not a node yet, and why.
+    pub fn not_yet(why: String) -> Self {
+        Self {
+            status: "not ready",
+            reasons: vec![why],
+            conflicts: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
     /// Something that keeps the node from traffic.
     pub fn wait_for(&mut self, reason: &str) {
         self.reasons.push(reason.to_owned());

@@ -1,0 +1,64 @@
+//! The operators' port while the process starts: it says what that waits for, and then passes on to the node's router.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware;
+use axum::response::Response;
+use axum::routing::get;
+use http::StatusCode;
+use tower::ServiceExt as _;
+
+use super::access::Access;
+use super::{Readiness, answer, check, livez, nothing_here, numbers};
+use crate::starting::Starting;
+
+/// What the operators' port answers with.
+#[derive(Clone)]
+pub struct Front {
+    starting: Router,
+    node: Arc<OnceLock<Router>>,
+}
+
+impl Front {
+    /// Of a process that starts. `listen` and `hosts` say by which names it may be reached.
+    pub fn new(starting: Arc<Starting>, listen: SocketAddr, hosts: &[String]) -> Self {
+        let access = Arc::new(Access::new(listen, hosts));
+        let starting = Router::new()
+            .route("/livez", get(livez))
+            .route("/readyz", get(not_yet))
+            .route("/status", get(not_yet))
+            .route("/metrics", get(numbers))
+            .fallback(nothing_here)
+            .with_state(starting)
+            .layer(middleware::from_fn_with_state(access, check));
+        Self {
+            starting,
+            node: Arc::default(),
+        }
+    }
+
+    /// The router to serve.
+    pub fn router(&self) -> Router {
+        Router::new().fallback(pass_on).with_state(self.clone())
+    }
+
+    /// From now on the node itself answers.
+    pub fn open(&self, node: Router) {
+        // A process becomes one node.
+        let _ = self.node.set(node);
+    }
+}
+
+async fn pass_on(State(front): State<Front>, request: Request) -> Result<Response, Infallible> {
+    let router = front.node.get().unwrap_or(&front.starting);
+    router.clone().oneshot(request).await
+}
+
+async fn not_yet(State(starting): State<Arc<Starting>>) -> Response {
+    let readiness = Readiness::not_yet(starting.why());
+    answer(StatusCode::SERVICE_UNAVAILABLE, &readiness)
+}

@@ -1,0 +1,134 @@
+//! Tells of an outage when it begins, when it is over, and now and then in between, however often something fails.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How often an outage that lasts is told of again.
+const REMINDER: Duration = Duration::from_secs(30);
+/// What comes back for a shorter time has not been back.
+const LASTING: Duration = Duration::from_secs(1);
+
+/// One store, as its log has it.
+#[derive(Debug)]
+pub struct Outage {
+    place: String,
+    present: Option<Present>,
+}
+
+/// An outage, and for a moment the end of one.
+#[derive(Debug)]
+struct Present {
+    since: Instant,
+    told: Instant,
+    /// Failures that were not told of by themselves.
+    failures: u64,
+    over: Option<Instant>,
+}
+
+/// What there is to tell.
+#[derive(Debug, PartialEq, Eq)]
+enum Told {
+    Begins,
+    Lasts { failures: u64 },
+    Nothing,
+}
+
+impl Outage {
+    /// Of a store at a place; it is not away yet.
+    pub fn new(place: impl Into<String>) -> Self {
+        Self {
+            place: place.into(),
+            present: None,
+        }
+    }
+
+    /// It is away, or still is.
+    pub fn failed(&mut self, why: &str) {
+        let now = Instant::now();
+        match self.failed_at(now) {
+            Told::Begins => tracing::warn!(place = %self.place, %why, "Redis is away; trying on"),
+            Told::Lasts { failures } => {
+                let lasts = self.lasted(now);
+                tracing::warn!(place = %self.place, %why, failures, ?lasts, "Redis is still away; trying on");
+            }
+            Told::Nothing => {}
+        }
+    }
+
+    /// It is back, if it was away.
+    pub fn over(&mut self) {
+        let now = Instant::now();
+        let lasted = self.lasted(now);
+        let Some(present) = &mut self.present else {
+            return;
+        };
+        present.over = Some(now);
+        tracing::info!(place = %self.place, ?lasted, "Redis is back");
+    }
+
+    fn failed_at(&mut self, now: Instant) -> Told {
+        match &mut self.present {
+            Some(present) if present.over.is_none_or(|over| now < over + LASTING) => {
+                present.over = None;
+                present.failures += 1;
+                if now < present.told + REMINDER {
+                    return Told::Nothing;
+                }
+                present.told = now;
+                Told::Lasts {
+                    failures: std::mem::take(&mut present.failures),
+                }
+            }
+            _ => {
+                self.present = Some(Present {
+                    since: now,
+                    told: now,
+                    failures: 0,
+                    over: None,
+                });
+                Told::Begins
+            }
+        }
+    }
+
+    fn lasted(&self, now: Instant) -> Duration {
+        let since = self.present.as_ref().map_or(now, |present| present.since);
+        Duration::from_secs(now.saturating_duration_since(since).as_secs())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::{Instant, advance};
+
+    use super::{Outage, Told};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_long_outage_is_told_of_rarely() {
+        let mut outage = Outage::new("there");
+        let mut told = Vec::new();
+        for _ in 0..=240 {
+            told.push(outage.failed_at(Instant::now()));
+            advance(Duration::from_millis(500)).await;
+        }
+        told.retain(|told| *told != Told::Nothing);
+        let lasts = || Told::Lasts { failures: 60 };
+        assert_eq!(told, [Told::Begins, lasts(), lasts(), lasts(), lasts()]);
+        outage.over();
+        assert_eq!(
+            outage.failed_at(Instant::now()),
+            Told::Nothing,
+            "it was not back for long"
+        );
+        outage.over();
+        advance(Duration::from_secs(2)).await;
+        assert_eq!(
+            outage.failed_at(Instant::now()),
+            Told::Begins,
+            "another one"
+        );
+    }
+}
