@@ -17,6 +17,7 @@ pub mod process;
 pub mod programs;
 pub mod redis;
 pub mod redis_cluster;
+pub mod redis_sentinel;
 pub mod roll;
 pub mod round_robin;
 pub mod service;

@@ -15,6 +15,8 @@ use crate::directory::Directory;
 use crate::free_port;
 use crate::process::{Launch, Process, SOON};
 
+pub(crate) use wire::command;
+
 const PROGRAM: &str = "redis-server";
 
 /// Whether a restarted server still has what was written to it.

@@ -29,6 +29,7 @@ pub struct Builder {
     tls: bool,
     listen: SocketAddr,
     program: Option<PathBuf>,
+    store: Option<String>,
     settings: Vec<(String, String)>,
 }
 
@@ -44,6 +45,7 @@ impl Default for Builder {
             tls: false,
             listen: (Ipv4Addr::LOCALHOST, 0).into(),
             program: None,
+            store: None,
             settings: Vec::new(),
         }
         .setting(
@@ -125,6 +127,13 @@ impl Builder {
         self
     }
 
+    /// The URL of its store; a Redis of its own unless said. Fault proxies do not stand before this one.
+    #[must_use]
+    pub fn store(mut self, url: &str) -> Self {
+        self.store = Some(url.to_owned());
+        self
+    }
+
     /// The `shoal` binary; what [`programs::shoal`] finds unless said.
     #[must_use]
     pub fn program(mut self, path: impl Into<PathBuf>) -> Self {
@@ -143,7 +152,7 @@ impl Builder {
             Some(program) => program.clone(),
             None => programs::shoal()?,
         };
-        let redis = if self.one_process {
+        let redis = if self.one_process || self.store.is_some() {
             None
         } else {
             let redis = Redis::start_in(directory.clone(), "redis", &[]);
@@ -159,6 +168,7 @@ impl Builder {
             settings,
             tools: self.tools.arguments(&directory)?,
             redis: redis.as_ref().map(Redis::address),
+            store: self.store.clone(),
             fault_proxies: self.fault_proxies,
             dialers: Dialers::default(),
         };

@@ -19,6 +19,8 @@ pub(super) struct Plan {
     /// The arguments that say what tools there are, for those who run them.
     pub(super) tools: Vec<String>,
     pub(super) redis: Option<SocketAddr>,
+    /// The store, where it is not that.
+    pub(super) store: Option<String>,
     pub(super) fault_proxies: bool,
     pub(super) dialers: Dialers,
 }
@@ -70,6 +72,9 @@ impl Plan {
                 gates.redis = Some(gate);
             }
             launch = launch.arguments(["--store", &format!("redis://{redis}")]);
+        }
+        if let (true, Some(store)) = (role.has_cluster_listener(), &self.store) {
+            launch = launch.arguments(["--store", store]);
         }
         if !join.is_empty() {
             let addresses: Vec<String> = join.iter().map(SocketAddr::to_string).collect();

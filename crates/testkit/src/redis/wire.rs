@@ -11,7 +11,7 @@ use tokio::time::timeout;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Sends a command and returns its reply: a line or a string. Of an array only the head is read.
-pub(super) async fn command(address: SocketAddr, words: &[&str]) -> anyhow::Result<String> {
+pub(crate) async fn command(address: SocketAddr, words: &[&str]) -> anyhow::Result<String> {
     timeout(PATIENCE, exchange(address, words))
         .await
         .with_context(|| format!("no reply to {words:?}"))?

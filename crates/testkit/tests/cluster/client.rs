@@ -138,6 +138,21 @@ impl Client {
         Events::of(answer)
     }
 
+    /// Calls a tool that answers with a stream; refusals that say when to come back are borne.
+    pub(crate) async fn stream_patiently(&self, id: u64, tool: &str, arguments: &Value) -> Events {
+        let deadline = tokio::time::Instant::now() + SOON;
+        loop {
+            let answer = self.send(&self.call_of(id, tool, arguments)).await;
+            if answer.status() == 200 {
+                return Events::of(answer);
+            }
+            let (status, text) = (answer.status(), answer.text().await);
+            assert_eq!(status, 503, "{text:?}");
+            assert!(tokio::time::Instant::now() < deadline, "{text:?}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
     /// Resumes a stream after an id.
     pub(crate) async fn resume(&self, last_id: &str) -> Events {
         let get = self.http.get(&self.url).headers(headers());

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use shoal_testkit::cluster::Cluster;
 use shoal_testkit::redis::Redis;
+use shoal_testkit::redis_sentinel::{Newest, RedisSentinel};
 
 use crate::client::{Client, Events, progress_of, text_of, within};
 use crate::session::owner;
@@ -30,7 +31,7 @@ async fn forget(redis: &Redis) {
 
 async fn steps(client: &Client, id: u64, nonce: &str, count: u64, ms: u64) -> Events {
     let arguments = json!({ "nonce": nonce, "count": count, "ms": ms });
-    client.stream(id, "steps_once", &arguments).await
+    client.stream_patiently(id, "steps_once", &arguments).await
 }
 
 /// Everything that a stream said is of this call, and it ends with its answer.
@@ -61,14 +62,17 @@ fn executed(cluster: &Cluster) -> BTreeMap<String, usize> {
     deeds
 }
 
-#[tokio::test]
-async fn calls_do_not_mix_when_redis_forgets_its_newest_writes() {
-    let cluster = start(small()).await;
-    let redis = cluster.redis().unwrap();
+/// Calls that run, begin and end around a loss of Redis' newest writes: from `before` to `lose`, what is written is lost, or
+/// kept. Whatever becomes of it, each call gets its own events and its own answer.
+async fn nothing_mixes(
+    cluster: &Cluster,
+    before: impl Future<Output = ()>,
+    lose: impl Future<Output = ()>,
+) -> (Client, Events) {
     let client = Client::open(cluster.url()).await;
     let mut known = steps(&client, 1, "known", 50, 100).await;
     let mut heard = BTreeMap::from([(1, vec![known.next().await.unwrap()])]);
-    remember(redis).await;
+    before.await;
     // Their streams and journal entries are forgotten, and one of them has ended by then.
     let mut ended = steps(&client, 2, "ended", 2, 10).await;
     assert_own(&ended.rest().await, 2, "ended", 2);
@@ -79,8 +83,9 @@ async fn calls_do_not_mix_when_redis_forgets_its_newest_writes() {
         heard.insert(id, vec![events.next().await.unwrap()]);
         forgotten.push((id, nonce, events));
     }
-    heard.get_mut(&1).unwrap().push(known.next().await.unwrap());
-    forget(redis).await;
+    let more = known.next().await.unwrap();
+    heard.entry(1).or_default().push(more);
+    lose.await;
 
     // As many streams again are opened by a store that has forgotten those.
     let mut anew = Vec::new();
@@ -101,13 +106,48 @@ async fn calls_do_not_mix_when_redis_forgets_its_newest_writes() {
         assert_own(&messages, id, &nonce, 30);
     }
     assert_own(&all(1, known.rest().await), 1, "known", 50);
+    assert!(executed(cluster).values().all(|count| *count == 1));
+    (client, ended)
+}
+
+#[tokio::test]
+async fn calls_do_not_mix_when_redis_forgets_its_newest_writes() {
+    let cluster = start(small()).await;
+    let redis = cluster.redis().unwrap();
+    let (client, ended) = nothing_mixes(&cluster, remember(redis), forget(redis)).await;
     // Nobody is served what stands elsewhere under an id that was forgotten: the client is told.
     assert_eq!(client.resume_status(&ended.last_id).await, 400);
-    assert!(executed(&cluster).values().all(|count| *count == 1));
 
     // And the session goes on: at this owner, and at the next.
     owner(&cluster).await.kill().await.unwrap();
     client.echo_patiently(10).await;
     let mut last = within(steps(&client, 11, "last", 3, 10)).await;
     assert_own(&last.rest().await, 11, "last", 3);
+}
+
+async fn fails_over(newest: Newest) {
+    let redis = RedisSentinel::start().await.unwrap();
+    let cluster = start(small().store(&redis.url())).await;
+    let before = async {
+        if newest == Newest::Lost {
+            redis.cut_replica_off().await.unwrap();
+        }
+    };
+    let lose = async { redis.fail_over(newest).await.unwrap() };
+    let (client, ended) = nothing_mixes(&cluster, before, lose).await;
+    let expected = match newest {
+        Newest::Kept => 200,
+        Newest::Lost => 400,
+    };
+    assert_eq!(client.resume_status(&ended.last_id).await, expected);
+}
+
+#[tokio::test]
+async fn calls_do_not_mix_when_a_replica_that_lagged_behind_is_promoted() {
+    fails_over(Newest::Lost).await;
+}
+
+#[tokio::test]
+async fn calls_go_on_when_a_replica_that_has_everything_is_promoted() {
+    fails_over(Newest::Kept).await;
 }
