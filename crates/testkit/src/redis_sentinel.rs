@@ -117,6 +117,12 @@ impl RedisSentinel {
             let info = self.replica.command(&["INFO", "replication"]).await?;
             Ok(info.contains("role:master"))
         })
+        .await?;
+        let address = format!("address={}", self.replica.address());
+        self.until("the sentinel names the replica", async || {
+            let info = redis::command(self.sentinel, &["INFO", "sentinel"]).await?;
+            Ok(info.contains(&address))
+        })
         .await
     }
 

@@ -153,6 +153,41 @@ impl Client {
         }
     }
 
+    /// Everything that a call is answered with, whether as JSON or as a stream, which is resumed if it breaks.
+    pub(crate) async fn answered(&self, id: u64, tool: &str, arguments: &Value) -> Vec<Value> {
+        let answer = self.send(&self.call_of(id, tool, arguments)).await;
+        let kind = answer.headers().get("content-type");
+        let is_stream = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+        if !is_stream {
+            return vec![within(answer.json()).await.unwrap()];
+        }
+        let mut events = Events::of(answer);
+        let mut all = events.rest().await;
+        let is_answer = |message: &Value| message.get("method").is_none();
+        let deadline = tokio::time::Instant::now() + SOON;
+        while !all.last().is_some_and(is_answer) {
+            assert!(tokio::time::Instant::now() < deadline, "no answer: {all:?}");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            let last_id = std::mem::take(&mut events.last_id);
+            let get = self.http.get(&self.url).headers(headers());
+            let get = get.header("mcp-session-id", &self.session);
+            let again = within(get.header("last-event-id", &last_id).send()).await;
+            events = match again {
+                Ok(answer) if answer.status() == 200 => Events::of(answer),
+                Ok(answer) => {
+                    assert_eq!(answer.status(), 503, "{:?}", answer.text().await);
+                    events
+                }
+                Err(_) => events,
+            };
+            if events.last_id.is_empty() {
+                events.last_id = last_id;
+            }
+            all.extend(events.rest().await);
+        }
+        all
+    }
+
     /// Resumes a stream after an id.
     pub(crate) async fn resume(&self, last_id: &str) -> Events {
         let get = self.http.get(&self.url).headers(headers());

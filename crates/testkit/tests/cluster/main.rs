@@ -15,6 +15,7 @@ mod lists;
 mod redis;
 mod session;
 mod session_state;
+mod slow_redis;
 mod start;
 mod tls;
 mod trace;
