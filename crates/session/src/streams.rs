@@ -19,8 +19,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Append, Appended, CallId, CallProgress, DeliveryId, Epoch, EventStream, LogError, NodeId, Page,
-    SessionId, Store, StoreError, StreamItem, WorkerId, quiet_channel,
+    Append, Appended, Binding, CallId, CallProgress, DeliveryId, Epoch, EventStream, LogError,
+    NodeId, Page, SessionId, Store, StoreError, StreamItem, quiet_channel,
 };
 use shoal_protocol::{EventId, StreamId};
 use shoal_telemetry::metrics::{self, ResumeOutcome, metrics};

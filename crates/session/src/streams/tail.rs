@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use shoal_ports::{Appended, CallId, CallProgress, DeliveryId, LoggedEvent, OpenStream, WorkerId};
+use shoal_ports::{Appended, Binding, CallId, CallProgress, DeliveryId, LoggedEvent, OpenStream};
 use shoal_protocol::{EventId, StreamId};
 use tokio::sync::futures::Notified;
 use tokio::sync::{MutexGuard, Notify};
@@ -109,10 +109,10 @@ impl Tail {
     }
 
     /// A call is about to be started on another worker.
-    pub(super) fn rebound(&self, call: CallId, worker: &WorkerId) {
+    pub(super) fn rebound(&self, call: CallId, binding: &Binding) {
         let mut state = self.state.lock();
         if let Some(open) = state.calls.iter_mut().find(|open| open.id() == call) {
-            open.rebind(worker.clone());
+            open.rebind(binding.clone());
         }
     }
 

@@ -32,9 +32,7 @@ const KEYS: &str = "1000";
 pub(super) async fn check(cluster: &Cluster, within: Duration, verdict: &mut Verdict) {
     let deadline = Instant::now() + within;
     loop {
-        let held: Vec<String> = join_all(cluster.members().iter().map(held_by))
-            .await
-            .concat();
+        let held: Vec<String> = join_all(cluster.members().iter().map(held_by)).await.concat();
         if held.is_empty() {
             break;
         }
@@ -79,10 +77,7 @@ fn held_in(status: &Value) -> Vec<String> {
         count(path, status.pointer(path).unwrap_or(&Value::Null));
     }
     let pools = status["pools"].as_array().into_iter().flatten();
-    for worker in pools
-        .filter_map(|pool| pool["workers"].as_array())
-        .flatten()
-    {
+    for worker in pools.filter_map(|pool| pool["workers"].as_array()).flatten() {
         for what in ["running", "queued"] {
             count(&format!("{what} at {}", worker["id"]), &worker[what]);
         }

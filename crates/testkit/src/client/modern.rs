@@ -98,9 +98,7 @@ impl ModernClient {
             match request.run().await {
                 Became::Nothing(pause) => sleep(pause).await,
                 Became::Over(end) => return end,
-                Became::Asks(_) => {
-                    unreachable!("a question is answered before the request is over")
-                }
+                Became::Asks(_) => unreachable!("a question is answered before the request is over"),
             }
         }
     }
