@@ -43,7 +43,7 @@ impl Dispatch {
             Ok(route) => route,
             Err(Refused::Answer(outcome)) => {
                 let shaping = &view.catalog.shaping;
-                let outcome = shaping.outcome(era, &call.method, outcome);
+                let outcome = shaping.outcome(revision, &call.method, outcome);
                 return Some(Ok(answered(outcome)));
             }
             Err(Refused::NotReady(_) | Refused::Unchecked(_)) => return None,
@@ -101,8 +101,8 @@ impl Dispatch {
         };
         // A worker that answers is well, and where its circuit was open, it is closed by that.
         let _ = member.circuit.ended(&outcome);
-        let era = call.caller.revision.era();
-        let outcome = view.catalog.shaping.outcome(era, &call.method, outcome);
+        let shaping = &view.catalog.shaping;
+        let outcome = shaping.outcome(call.caller.revision, &call.method, outcome);
         if metrics::enabled() {
             let counted = outcome.counted();
             (metrics().pools).called(&member.pool, began.elapsed(), counted);

@@ -62,6 +62,8 @@ pub(crate) fn route(
         return Err(absent(view, RpcError::method_not_found(method.as_str())));
     }
     let mut edit = Edit::of(params);
+    // No server offers tasks here: a request that asks for one is run as any other.
+    edit.remove_all(&["task"]);
     if revision.era() == Era::Legacy {
         // Rounds are a matter between Shoal and the backend there; a state that comes from a legacy
         // client was sealed by nobody.

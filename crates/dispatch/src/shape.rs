@@ -5,11 +5,16 @@ use std::sync::LazyLock;
 use bytes::{BufMut, Bytes, BytesMut};
 use memchr::memmem::Finder;
 use shoal_ports::CallOutcome;
-use shoal_protocol::{Era, Method, RawJson, RawObject, SERVER_INFO, code, members};
+use shoal_protocol::{
+    Era, Method, RawJson, RawObject, Revision, RpcError, SERVER_INFO, code, members,
+};
 
 use crate::config::Config;
 
 const RESULT_TYPE: &[u8] = b"resultType";
+/// From 2026-07-28 on these codes are the specification's own, down to the last.
+const RESERVED_FIRST: i64 = -32_020;
+const RESERVED_LAST: i64 = -32_099;
 
 /// What is added to results for modern callers; one per catalog.
 #[derive(Debug)]
@@ -44,9 +49,14 @@ impl Shaping {
         }
     }
 
-    /// The outcome as a caller of `era` gets it.
-    pub(crate) fn outcome(&self, era: Era, method: &Method, outcome: CallOutcome) -> CallOutcome {
-        match (era, outcome) {
+    /// The outcome as a caller of `revision` gets it.
+    pub(crate) fn outcome(
+        &self,
+        revision: Revision,
+        method: &Method,
+        outcome: CallOutcome,
+    ) -> CallOutcome {
+        match (revision.era(), outcome) {
             (Era::Legacy, CallOutcome::Result(result)) => {
                 CallOutcome::Result(without_result_type(result))
             }
@@ -54,12 +64,7 @@ impl Shaping {
                 let hint = matches!(method, Method::ResourcesRead).then_some(&self.read);
                 CallOutcome::Result(self.modern(&result, hint))
             }
-            (Era::Modern, CallOutcome::Error(mut error))
-                if error.code == code::RESOURCE_NOT_FOUND =>
-            {
-                error.code = code::INVALID_PARAMS;
-                CallOutcome::Error(error)
-            }
+            (_, CallOutcome::Error(error)) => CallOutcome::Error(known_to(revision, error)),
             (_, outcome) => outcome,
         }
     }
@@ -123,6 +128,37 @@ impl Shaping {
         text.put_slice(&meta.as_bytes()[1..]);
         RawJson::from_valid(text.freeze())
     }
+}
+
+/// A backend's error with a code that means to a caller of `revision` what it means to the backend.
+fn known_to(revision: Revision, mut error: RpcError) -> RpcError {
+    let is_modern = revision.era() == Era::Modern;
+    match error.code {
+        code::RESOURCE_NOT_FOUND if is_modern => error.code = code::INVALID_PARAMS,
+        code::MISSING_CLIENT_CAPABILITY if is_modern => {}
+        // As whoever asks without the capability is told before 2026-07-28.
+        code::MISSING_CLIENT_CAPABILITY => error.code = code::INVALID_REQUEST,
+        code::URL_ELICITATION_REQUIRED if revision == Revision::V2025_11_25 => {}
+        // What only an edge may say of a request, and what no revision of the caller's era has.
+        code::HEADER_MISMATCH | code::UNSUPPORTED_VERSION | code::URL_ELICITATION_REQUIRED => {
+            error = foreign(error);
+        }
+        RESERVED_LAST..=RESERVED_FIRST if is_modern => error = foreign(error),
+        _ => {}
+    }
+    error
+}
+
+/// An internal error that holds what the backend said in its data.
+fn foreign(error: RpcError) -> RpcError {
+    let mut said = RawObject::default();
+    said.set("code", RawJson::of(&error.code));
+    if let Some(data) = error.data {
+        said.set("data", data);
+    }
+    let mut data = RawObject::default();
+    data.set("backendError", said.to_json());
+    RpcError::internal(error.message).with_data(data.to_json())
 }
 
 /// Where a member's value lies in the text that it was sliced from.

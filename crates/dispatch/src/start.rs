@@ -49,7 +49,7 @@ impl Dispatch {
                 LegacyBridge::new(line, shaping, purpose)
             })),
             Err(outcome) => {
-                let outcome = shaping.outcome(Era::Legacy, &purpose.method, outcome);
+                let outcome = shaping.outcome(purpose.caller.revision, &purpose.method, outcome);
                 Ok(answered(outcome))
             }
         }
@@ -83,7 +83,7 @@ impl Dispatch {
             })),
             Err(outcome) => {
                 let shaping = &request.shaping;
-                let outcome = shaping.outcome(Era::Modern, &request.method, outcome);
+                let outcome = shaping.outcome(request.caller.revision, &request.method, outcome);
                 Ok(answered(outcome))
             }
         }
@@ -163,10 +163,10 @@ impl Dispatch {
             let refused = match begun.await {
                 Ok(Ok(line)) => return Ok(self.running_legacy(&view, &call, line)),
                 Ok(Err(outcome)) => {
-                    let outcome = view
-                        .catalog
-                        .shaping
-                        .outcome(Era::Legacy, &call.method, outcome);
+                    let outcome =
+                        view.catalog
+                            .shaping
+                            .outcome(call.caller.revision, &call.method, outcome);
                     return Ok(answered(outcome));
                 }
                 Err(refused) => refused,

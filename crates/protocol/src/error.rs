@@ -22,6 +22,8 @@ pub mod code {
     pub const MISSING_CLIENT_CAPABILITY: i64 = -32021;
     /// Modern: the request's version is not spoken here.
     pub const UNSUPPORTED_VERSION: i64 = -32022;
+    /// 2025-11-25 only: the client has to send its user to a URL first.
+    pub const URL_ELICITATION_REQUIRED: i64 = -32042;
     /// Shoal: limits reached, nothing was executed; try again later. Outside JSON-RPC's reserved
     /// range, as the specification asks of codes that it does not define.
     pub const OVERLOADED: i64 = 50_300;

@@ -4,9 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use shoal_ports::{AskId, CallEvent, CallEventKind, CallFailure, CallOutcome, Caller};
-use shoal_protocol::{
-    ClientCapability, Era, Method, Outcome, RawJson, RawObject, RpcError, declares,
-};
+use shoal_protocol::{ClientCapability, Method, Outcome, RawJson, RawObject, RpcError, declares};
 use tokio::time::Instant;
 
 use super::Bridge;
@@ -87,17 +85,22 @@ impl LegacyBridge {
                 request,
             }),
             CallEventKind::Finished(CallOutcome::Result(result)) => self.finished(result),
-            CallEventKind::Finished(outcome) => Some(self.end(outcome)),
+            CallEventKind::Finished(outcome) => {
+                let Purpose { method, caller, .. } = &self.purpose;
+                let outcome = self.shaping.outcome(caller.revision, method, outcome);
+                Some(self.end(outcome))
+            }
             other => Some(other),
         }
     }
 
     fn finished(&mut self, result: RawJson) -> Option<CallEventKind> {
         let method = &self.purpose.method;
+        let revision = self.purpose.caller.revision;
         let outcome = match InputRequired::read(method, &result) {
             Ok(None) => {
                 let complete = CallOutcome::Result(result);
-                self.shaping.outcome(Era::Legacy, method, complete)
+                self.shaping.outcome(revision, method, complete)
             }
             Ok(Some(required)) => match self.open_round(required) {
                 Ok(()) => return None,

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use shoal_ports::{CallControl as _, CallEventKind, CallFailure, CallOutcome, Caller, LogFilter};
 use shoal_protocol::{
-    ClientCapability, Continuation, Era, Method, PROGRESS_TOKEN, RawJson, RawObject, RequestDigest,
+    ClientCapability, Continuation, Method, PROGRESS_TOKEN, RawJson, RawObject, RequestDigest,
     RequestState, RpcError, declares,
 };
 use tokio::time::Instant;
@@ -53,7 +53,8 @@ impl Modern {
             },
             other => other,
         };
-        self.shaping.outcome(Era::Modern, &self.method, outcome)
+        self.shaping
+            .outcome(self.caller.revision, &self.method, outcome)
     }
 
     fn seal_backend(&self, mut required: InputRequired) -> CallOutcome {
@@ -83,7 +84,8 @@ impl Modern {
         }
         let sealed = self.seal(Continuation::Parked { call, asked });
         let result = CallOutcome::Result(input_required(&requests, &sealed));
-        self.shaping.outcome(Era::Modern, &self.method, result)
+        self.shaping
+            .outcome(self.caller.revision, &self.method, result)
     }
 
     fn seal(&self, continuation: Continuation) -> String {

@@ -2,11 +2,14 @@
 
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use serde_json::{Value, json};
-use shoal_ports::{CallOutcome, PoolCatalog};
+use shoal_ports::{CallOutcome, Dispatcher as _, PoolCatalog};
 use shoal_protocol::{Method, RawJson, Revision, RpcError};
 
 use crate::fake_worker::FakeWorker;
-use crate::setting::{call, configured, items, legacy, modern, setting, tools};
+use crate::script::Script;
+use crate::setting::{
+    CallExt as _, call, configured, finish, items, legacy, modern, setting, tools,
+};
 
 const INFO: &str = "io.modelcontextprotocol/serverInfo";
 
@@ -76,6 +79,73 @@ async fn an_error_code_of_the_other_era_is_translated_for_modern_callers() {
         ));
         let call = call(revision, Method::ToolsCall, json!({"name":"t"}));
         assert_eq!(setting.error(call).await.code, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_code_that_is_not_the_backends_to_say_becomes_an_internal_error() {
+    const MODERN: Revision = Revision::V2026_07_28;
+    const LEGACY: Revision = Revision::V2025_11_25;
+    for (revision, sent, expected) in [
+        (MODERN, -32020, -32603),
+        (MODERN, -32021, -32021),
+        (MODERN, -32022, -32603),
+        (MODERN, -32023, -32603),
+        (MODERN, -32042, -32603),
+        (MODERN, -32099, -32603),
+        (MODERN, -32019, -32019),
+        (MODERN, -32100, -32100),
+        (LEGACY, -32020, -32603),
+        (LEGACY, -32021, -32600),
+        (LEGACY, -32022, -32603),
+        (LEGACY, -32023, -32023),
+        (LEGACY, -32042, -32042),
+        (Revision::V2025_06_18, -32042, -32603),
+        (Revision::V2024_11_05, -32042, -32603),
+    ] {
+        for here in [true, false] {
+            let said = RpcError::new(sent, "as I say").with_data(RawJson::from_static("[1]"));
+            let ended = said.clone();
+            let worker =
+                FakeWorker::new("w1", "a", tools(&["t"])).on_call(move |_, mut script: Script| {
+                    let said = said.clone();
+                    async move { script.outcome(CallOutcome::Error(said)).await }
+                });
+            let setting = setting();
+            setting.add(match here {
+                true => worker.here(move |_| Some(CallOutcome::Error(ended.clone()))),
+                false => worker,
+            });
+            let call = call(revision, Method::ToolsCall, json!({"name":"t"})).repeatable();
+            let outcome = match setting.dispatch.start_now(&call) {
+                Some(started) if here => finish(&mut started.unwrap()).await.1,
+                _ => setting.outcome(call).await,
+            };
+            let CallOutcome::Error(error) = outcome else {
+                panic!("no error: {outcome:?}");
+            };
+            assert_eq!(error.code, expected, "{revision} {sent}");
+            assert_eq!(error.message, "as I say");
+            let data: Value = error.data.unwrap().read().unwrap();
+            match expected {
+                -32603 => assert_eq!(data, json!({"backendError": {"code": sent, "data": [1]}})),
+                _ => assert_eq!(data, json!([1])),
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_backend_is_asked_for_a_task() {
+    for revision in [Revision::V2025_11_25, Revision::V2026_07_28] {
+        let setting = setting();
+        let worker = setting.add(FakeWorker::new("w1", "a", tools(&["t"])));
+        let params = json!({"name":"t","arguments":{"task":1},"task":{"ttl":60000}});
+        setting
+            .result(call(revision, Method::ToolsCall, params))
+            .await;
+        let passed = worker.last_params();
+        assert_eq!(passed, json!({"name":"t","arguments":{"task":1}}));
     }
 }
 
