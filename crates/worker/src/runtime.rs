@@ -2,8 +2,9 @@
 //!
 //! | | |
 //! |---|---|
-//! | `places` | admission: how many calls run and wait |
+//! | `places` | admission: how many calls run, wait, and ask |
 //! | `pool` | the actors that run them |
+//! | `seat` | a call's actor, which it leaves while it asks |
 //! | `execute` | one call's deadline, cancellation and panics |
 //! | `record` | one call's events, questions and reader |
 //! | `ledger` | which calls can be attached to |
@@ -39,6 +40,7 @@ mod places;
 mod pool;
 mod record;
 mod remembered;
+mod seat;
 mod shutdown;
 #[cfg(test)]
 mod tests;
@@ -47,7 +49,7 @@ pub use config::PoolConfig;
 
 use gauges::Gauges;
 use ledger::{Entered, Ledger};
-use places::Places;
+use places::{Place, Places};
 use pool::{FirstTurn, Pool, Work};
 use record::CallRecord;
 
@@ -89,14 +91,15 @@ struct BegunCall {
 impl WorkerRuntime {
     /// Starts a worker's actors for a backend that is running.
     pub async fn start(id: WorkerId, config: PoolConfig, backend: Arc<dyn Backend>) -> Arc<Self> {
-        let (pool, stopped) = Pool::start(&config, Arc::clone(&backend)).await;
+        let places = Places::new(&config);
+        let (pool, stopped) = Pool::start(&config, Arc::clone(&backend), Arc::clone(&places)).await;
         let mut state = backend.state();
         let announced = announcement_of(&id, &config.pool, &state.borrow_and_update());
         gauges::name(&announced);
         let runtime = Arc::new_cyclic(|own| Self {
             _gauges: Gauges::register(&config.pool, own),
             id,
-            places: Places::new(config.concurrency, config.queue),
+            places,
             ledger: Ledger::start(&config),
             config,
             state: state.clone(),
@@ -134,18 +137,14 @@ impl WorkerRuntime {
 
     /// Has a call run, or finds it.
     fn begin(&self, mut call: Call, first_turn: FirstTurn) -> Result<BegunCall, CallFailure> {
-        let admit = || match self.refusal() {
-            Some(failure) => Err(failure),
-            None => self.places.take().ok_or_else(|| CallFailure::Overloaded {
-                reason: format!("the queue of pool {} is full", self.config.pool),
-                retry_after: pool::RETRY_AFTER,
-            }),
-        };
-        let entered = match (first_turn, call.durability) {
-            (FirstTurn::Here, Durability::Repeatable) => self.ledger.enter_later(&call, admit)?,
-            _ => self.ledger.enter(&call, admit)?,
-        };
-        Ok(match entered {
+        let mut entered = self.enter(&call, first_turn);
+        // Not within the entering: what is displaced is in the same ledger.
+        if let Err(CallFailure::Overloaded { .. }) = entered
+            && self.pool.displace(&call)
+        {
+            entered = self.enter(&call, first_turn);
+        }
+        Ok(match entered? {
             Entered::Known(record) => {
                 self.attached(&record, call.trace.as_ref());
                 BegunCall {
@@ -168,6 +167,20 @@ impl WorkerRuntime {
                 }
             }
         })
+    }
+
+    fn enter(&self, call: &Call, first_turn: FirstTurn) -> Result<Entered<Place>, CallFailure> {
+        let admit = || match self.refusal() {
+            Some(failure) => Err(failure),
+            None => self.places.take().ok_or_else(|| CallFailure::Overloaded {
+                reason: format!("the queue of pool {} is full", self.config.pool),
+                retry_after: pool::RETRY_AFTER,
+            }),
+        };
+        match (first_turn, call.durability) {
+            (FirstTurn::Here, Durability::Repeatable) => self.ledger.enter_later(call, admit),
+            _ => self.ledger.enter(call, admit),
+        }
     }
 
     /// Lets a call be read by whoever began it, and be attached to.

@@ -16,9 +16,20 @@ pub struct Pool {
     /// Calls that run at once.
     #[serde(default = "default::concurrency")]
     pub concurrency: usize,
-    /// Calls that may wait for a place; more are refused at once.
+    /// Calls of one principal that run at once; 0 for as many as there are places. Without authentication all callers are
+    /// one principal.
+    #[serde(default = "default::concurrency_per_principal")]
+    pub concurrency_per_principal: usize,
+    /// Calls that may wait for a place; more are refused at once. Principals that wait have their turns one after the
+    /// other, and in a full queue whoever has most makes room for the others.
     #[serde(default = "default::queue")]
     pub queue: usize,
+    /// Calls that may wait for answers of their clients. They have no place meanwhile. What more calls ask is refused.
+    #[serde(default = "default::asking")]
+    pub asking: usize,
+    /// Calls of one principal that may.
+    #[serde(default = "default::asking_per_principal")]
+    pub asking_per_principal: usize,
     /// How long a call may wait for a place before it is refused.
     #[serde(default = "default::queue_age")]
     pub queue_age: Period,
@@ -116,6 +127,18 @@ mod default {
         worker().concurrency
     }
 
+    pub(super) fn concurrency_per_principal() -> usize {
+        worker().concurrency_per_principal
+    }
+
+    pub(super) fn asking() -> usize {
+        worker().asking
+    }
+
+    pub(super) fn asking_per_principal() -> usize {
+        worker().asking_per_principal
+    }
+
     pub(super) fn queue() -> usize {
         worker().queue
     }
@@ -159,7 +182,10 @@ impl Pool {
         Self {
             backend,
             concurrency: default::concurrency(),
+            concurrency_per_principal: default::concurrency_per_principal(),
             queue: default::queue(),
+            asking: default::asking(),
+            asking_per_principal: default::asking_per_principal(),
             queue_age: default::queue_age(),
             prefix: String::new(),
             durability: Durability::default(),
@@ -180,7 +206,10 @@ impl Pool {
     pub fn to_worker(&self, name: &str) -> Run {
         Run {
             concurrency: self.concurrency,
+            concurrency_per_principal: self.concurrency_per_principal,
             queue: self.queue,
+            asking: self.asking,
+            asking_per_principal: self.asking_per_principal,
             queue_age: self.queue_age.get(),
             result_retention: self.result_retention.get(),
             retained_results: self.retained_results,

@@ -10,8 +10,14 @@ pub struct PoolConfig {
     pub pool: Arc<str>,
     /// Calls that run at once.
     pub concurrency: usize,
+    /// Calls of one principal that run at once; 0 means as many as there are places.
+    pub concurrency_per_principal: usize,
     /// Calls that may wait for a place; more are refused.
     pub queue: usize,
+    /// Calls that may wait for answers of their clients. They have no place meanwhile. The questions of more are refused.
+    pub asking: usize,
+    /// Calls of one principal that may.
+    pub asking_per_principal: usize,
     /// How long a call may wait. One that waited longer is shed: its client has probably given up, and
     /// running it would only delay the next.
     pub queue_age: Duration,
@@ -38,7 +44,10 @@ impl PoolConfig {
         Self {
             pool: pool.into(),
             concurrency: 128,
+            concurrency_per_principal: 0,
             queue: 1024,
+            asking: 1024,
+            asking_per_principal: 256,
             queue_age: Duration::from_secs(5),
             result_retention: Duration::from_secs(60),
             retained_results: 10_000,

@@ -54,6 +54,10 @@ impl CallLine for CallRecord {
             method,
             params,
         };
+        let waits = match self.question() {
+            Ok(waits) => waits,
+            Err(refused) => return Outcome::Error(refused),
+        };
         let Some((ask, answered)) = self.open_ask(question, OPEN_ASKS) else {
             return Outcome::Error(if self.has_ended() {
                 ended()
@@ -64,7 +68,12 @@ impl CallLine for CallRecord {
             });
         };
         let _open = OpenAsk { record: self, ask };
-        answered.await.unwrap_or_else(|_| Outcome::Error(ended()))
+        let answer = answered.await;
+        // A tool whose call has ended meanwhile is only to hear that.
+        if answer.is_ok() {
+            waits.answered().await;
+        }
+        answer.unwrap_or_else(|_| Outcome::Error(ended()))
     }
 
     async fn state(&self, request: StateRequest) -> Outcome {

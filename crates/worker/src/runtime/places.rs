@@ -1,33 +1,55 @@
-//! Admission: how many calls a pool holds, and the guard that each of them holds.
+//! Admission: how many calls a pool holds, and how many of those wait for their clients.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use shoal_ports::WorkerLoad;
+use parking_lot::Mutex;
+use shoal_ports::{Principal, WorkerLoad};
+use shoal_protocol::{RpcError, code};
+
+use super::config::PoolConfig;
+
+/// When a question that was refused may be put again, about.
+const ASK_AGAIN: Duration = Duration::from_secs(10);
 
 /// The places of one pool: those where calls run, and those where they wait.
 ///
-/// Admission is decided here, in front of the queue (`pool/queue.rs`), which has no bound of its own.
+/// Admission is decided here, in front of the queue (`pool/queue.rs`), which has no bound of its own. A call that waits
+/// for its client has no place; there is another limit for those.
 pub(super) struct Places {
+    pool: Arc<str>,
     concurrency: usize,
     total: usize,
     taken: AtomicUsize,
     running: AtomicUsize,
+    most_asking: usize,
+    most_asking_of_principal: usize,
+    asking: Mutex<Asking>,
+}
+
+/// The calls that wait for their clients.
+#[derive(Default)]
+struct Asking {
+    all: usize,
+    by_principal: HashMap<Principal, usize>,
 }
 
 /// A call's place, from its admission until it is dropped.
 pub(super) struct Place(Arc<Places>);
 
-/// Counts a call as running.
-pub(super) struct Running<'a>(&'a Places);
-
 impl Places {
-    pub(super) fn new(concurrency: usize, queue: usize) -> Arc<Self> {
+    pub(super) fn new(config: &PoolConfig) -> Arc<Self> {
         Arc::new(Self {
-            concurrency,
-            total: concurrency.saturating_add(queue),
+            pool: Arc::clone(&config.pool),
+            concurrency: config.concurrency,
+            total: config.concurrency.saturating_add(config.queue),
             taken: AtomicUsize::new(0),
             running: AtomicUsize::new(0),
+            most_asking: config.asking,
+            most_asking_of_principal: config.asking_per_principal,
+            asking: Mutex::default(),
         })
     }
 
@@ -52,24 +74,67 @@ impl Places {
             capacity: self.concurrency,
         }
     }
-}
 
-impl Place {
-    /// The call has left the queue.
-    pub(super) fn run(&self) -> Running<'_> {
-        self.0.running.fetch_add(1, Ordering::Relaxed);
-        Running(&self.0)
+    /// A call has left the queue.
+    pub(super) fn run(&self) {
+        self.running.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A call runs no more.
+    pub(super) fn end(&self) {
+        self.running.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// A call that runs asks its client, and gives its place back meanwhile.
+    ///
+    /// # Errors
+    /// What its tool is told when too many do.
+    pub(super) fn ask(&self, principal: &Principal) -> Result<(), RpcError> {
+        let mut asking = self.asking.lock();
+        let own = asking.by_principal.get(principal).copied().unwrap_or(0);
+        if asking.all >= self.most_asking || own >= self.most_asking_of_principal {
+            let whose = match asking.all >= self.most_asking {
+                true => format!("{} calls of pool {}", asking.all, self.pool),
+                false => format!("{own} calls of this principal in pool {}", self.pool),
+            };
+            let seconds = ASK_AGAIN.as_secs();
+            return Err(RpcError::new(
+                code::OVERLOADED,
+                format!(
+                    "the client was not asked: {whose} wait for answers; try again in {seconds} s"
+                ),
+            ));
+        }
+        asking.all += 1;
+        asking.by_principal.insert(principal.clone(), own + 1);
+        drop(asking);
+        self.end();
+        self.taken.fetch_sub(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// A call that asked runs again. Its place may be one more than there are, for as long as others leave.
+    pub(super) fn go_on(&self, principal: &Principal) {
+        self.asked(principal);
+        self.run();
+    }
+
+    /// A call ends that still asks; its place is about to be dropped.
+    pub(super) fn asked(&self, principal: &Principal) {
+        self.taken.fetch_add(1, Ordering::Relaxed);
+        let mut asking = self.asking.lock();
+        asking.all -= 1;
+        if let Some(own) = asking.by_principal.get_mut(principal) {
+            *own -= 1;
+            if *own == 0 {
+                asking.by_principal.remove(principal);
+            }
+        }
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         self.0.taken.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-impl Drop for Running<'_> {
-    fn drop(&mut self) {
-        self.0.running.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -5,27 +5,37 @@
 //! call takes the next from the queue by itself: none. (ractor's factory does the same with three messages through an
 //! actor of its own, which was a tenth of the instructions of a small echo call in one process.)
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures::future::join_all;
 use parking_lot::Mutex;
 use ractor::{Actor, ActorRef};
-use shoal_ports::CallFailure;
+use shoal_ports::{Call, CallFailure, Principal};
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::config::PoolConfig;
+use super::places::Places;
+use super::record::CallRecord;
 use crate::backend::Backend;
 
 mod actor;
+mod lent;
 mod queue;
+mod shares;
 mod turn;
 mod work;
 
-pub(super) use work::Work;
+pub(super) use lent::Lent;
+pub(super) use work::{Running, Work};
 
 use actor::{Job, PoolActor};
 use queue::{Queue, Waiting};
+use shares::Shares;
 use turn::{LongTurns, Turn};
 use work::Parcel;
 
@@ -38,7 +48,8 @@ pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
 pub(super) struct Pool(Arc<Shared>);
 
 /// What the pool's actors share.
-struct Shared {
+pub(super) struct Shared {
+    pub(super) places: Arc<Places>,
     name: Arc<str>,
     backend: Arc<dyn Backend>,
     /// How long a call may go on after it was told to stop.
@@ -46,14 +57,21 @@ struct Shared {
     /// How long a call may wait.
     queue_age: Duration,
     long_turns: LongTurns,
+    /// The calls that have asked, which no actor runs any more.
+    asked: TaskTracker,
+    /// Ends those.
+    killed: CancellationToken,
     state: Mutex<State>,
 }
 
 struct State {
     /// Actors that have nothing to do; the one that had something last is used first.
     idle: Vec<ActorRef<Job>>,
-    /// Empty while there are idle ones.
+    /// Calls that go on after an answer, before any that has not begun.
+    returning: VecDeque<Weak<CallRecord>>,
+    /// While there are idle ones, only those wait here whose principals have their share.
     queue: Queue,
+    shares: Shares,
     /// Every actor of the pool.
     all: Vec<ActorRef<Job>>,
     closing: Closing,
@@ -84,16 +102,22 @@ impl Pool {
     pub(super) async fn start(
         config: &PoolConfig,
         backend: Arc<dyn Backend>,
+        places: Arc<Places>,
     ) -> (Self, JoinHandle<()>) {
         let shared = Arc::new(Shared {
+            places,
             name: Arc::clone(&config.pool),
             backend,
             grace: config.cancel_grace,
             long_turns: LongTurns::default(),
             queue_age: config.queue_age,
+            asked: TaskTracker::new(),
+            killed: CancellationToken::new(),
             state: Mutex::new(State {
                 idle: Vec::new(),
+                returning: VecDeque::new(),
                 queue: Queue::default(),
+                shares: Shares::new(config.concurrency_per_principal),
                 all: Vec::new(),
                 closing: Closing::No,
             }),
@@ -111,8 +135,12 @@ impl Pool {
             state.idle.push(actor.clone());
             state.all.push(actor);
         }
+        let asked = shared.asked.clone();
         let ended = tokio::spawn(async move {
             join_all(ends).await;
+            // Only actors add to these.
+            asked.close();
+            asked.wait().await;
         });
         (Self(shared), ended)
     }
@@ -126,17 +154,22 @@ impl Pool {
             work.shut_out(&self.0.name);
             return;
         }
-        let Some(actor) = state.idle.pop() else {
+        let may_run = state.shares.may_run(work.principal());
+        let Some(actor) = may_run.then(|| state.idle.pop()).flatten() else {
             let waiting = Waiting::new(Box::new(work), self.0.queue_age);
             if state.queue.push(waiting) {
                 tokio::spawn(sweep(Arc::clone(&self.0)));
             }
             return;
         };
+        state.shares.take(work.principal());
         drop(state);
         let job = match first_turn {
             FirstTurn::Here => match turn::first(work, &self.0) {
-                Turn::Ended => self.0.next(&actor).map(Job::Waits),
+                Turn::Ended(call) => {
+                    let next = self.0.next(&actor, &call.caller.principal);
+                    next.map(Job::Waits)
+                }
                 Turn::Goes(job) => Some(job),
             },
             FirstTurn::InActor => Some(Job::Waits(Box::new(work))),
@@ -145,6 +178,16 @@ impl Pool {
             // An actor that was killed hands the job back, and dropping it ends the call.
             drop(actor.cast(job));
         }
+    }
+
+    /// Makes room in a full queue for a call of a principal that has fewer there than another; whether it did.
+    pub(super) fn displace(&self, call: &Call) -> bool {
+        let (principal, continues) = (&call.caller.principal, work::continues(call));
+        let displaced = self.0.state.lock().queue.displace(principal, continues);
+        if let Some(displaced) = &displaced {
+            displaced.make_room(&self.0.name);
+        }
+        displaced.is_some()
     }
 
     /// Runs what has been accepted and nothing new, then stops the pool.
@@ -160,6 +203,7 @@ impl Pool {
     /// Stops the actors at once, whatever they run.
     pub(super) fn kill(&self) {
         self.stop();
+        self.0.killed.cancel();
         for actor in &self.0.state.lock().all {
             actor.kill();
         }
@@ -183,20 +227,75 @@ impl Pool {
 }
 
 impl Shared {
-    /// What `actor`, which has nothing to do, does next; with nothing it is idle from now on.
-    fn next(&self, actor: &ActorRef<Job>) -> Option<Parcel> {
-        let mut expired = Vec::new();
+    /// Runs a call on the actor whose task this is, until it ends or asks its client.
+    async fn run(&self, mut running: Running) -> Arc<CallRecord> {
+        let call = Arc::clone(&running.call);
+        if !poll_fn(|context| running.poll_on_actor(context)).await {
+            let killed = self.killed.clone();
+            self.asked.spawn(async move {
+                tokio::select! {
+                    biased;
+                    () = killed.cancelled() => {}
+                    () = running.future => {}
+                }
+            });
+        }
+        call
+    }
+
+    /// What `actor`, which has nothing to do any more for `left`, does next; with nothing it is idle from now on, or lent to
+    /// a call that goes on.
+    fn next(self: &Arc<Self>, actor: &ActorRef<Job>, left: &Principal) -> Option<Parcel> {
         let mut state = self.state.lock();
-        let next = state.queue.pop(&mut expired);
-        if next.is_none() {
-            match state.closing {
+        state.shares.leave(left);
+        while let Some(call) = state.returning.pop_front() {
+            let Some(call) = call.upgrade() else {
+                continue;
+            };
+            let principal = &call.caller.principal;
+            state.shares.take(principal);
+            drop(state);
+            let lent = Lent::new(self, actor, principal);
+            let Err(declined) = call.seat(Some(lent)) else {
+                return None;
+            };
+            if let Some(lent) = declined {
+                lent.forget();
+            }
+            state = self.state.lock();
+            state.shares.leave(principal);
+        }
+        let mut expired = Vec::new();
+        let State { queue, shares, .. } = &mut *state;
+        let next = queue.pop(shares, &mut expired);
+        match &next {
+            Some(work) => shares.take(work.principal()),
+            None => match state.closing {
                 Closing::No => state.idle.push(actor.clone()),
                 Closing::Draining | Closing::Stopped => actor.stop(None),
-            }
+            },
         }
         drop(state);
         self.shed(expired);
         next
+    }
+
+    /// Finds a seat for a call that goes on, now or when one is free.
+    pub(super) fn seat(self: &Arc<Self>, call: Arc<CallRecord>) {
+        let mut state = self.state.lock();
+        let lent = match (state.closing, state.idle.pop()) {
+            (_, Some(actor)) => {
+                let principal = &call.caller.principal;
+                state.shares.take(principal);
+                Some(Lent::new(self, &actor, principal))
+            }
+            (Closing::No, None) => return state.returning.push_back(Arc::downgrade(&call)),
+            // There may be no actor left to wait for.
+            (Closing::Draining | Closing::Stopped, None) => None,
+        };
+        drop(state);
+        // What is declined goes back by itself.
+        drop(call.seat(lent));
     }
 
     fn shed(&self, expired: Vec<Parcel>) {

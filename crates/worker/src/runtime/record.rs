@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::event_buffer::EventBuffer;
 use super::ledger::Ledger;
+use super::seat::Seat;
 
 mod readers;
 
@@ -39,6 +40,7 @@ pub(super) struct CallRecord {
     line: Mutex<Line>,
     /// Tells writers that the reader has taken something.
     room: Notify,
+    pub(super) seat: Seat,
     /// One request to the session at a time, so that their order is that of the tool.
     pub(super) state_turn: tokio::sync::Mutex<()>,
 }
@@ -107,6 +109,7 @@ impl CallRecord {
                 ..Line::default()
             }),
             room: Notify::new(),
+            seat: Seat::default(),
             state_turn: tokio::sync::Mutex::new(()),
         })
     }

@@ -1,9 +1,11 @@
 //! The runtime's promises, seen through the `Worker` trait.
 
+mod asking;
 mod attaching;
 mod ending;
 mod first_turn;
 mod overload;
 pub(super) mod script;
+mod sharing;
 mod shutting_down;
 mod talking;

@@ -42,8 +42,9 @@ impl Actor for PoolActor {
                 Job::Waits(work) => work.run(Arc::clone(&self.shared)),
                 Job::Begun(running) => running,
             };
-            running.await;
-            next = self.shared.next(&myself).map(Job::Waits);
+            let call = self.shared.run(running).await;
+            let next_of = self.shared.next(&myself, &call.caller.principal);
+            next = next_of.map(Job::Waits);
         }
         Ok(())
     }

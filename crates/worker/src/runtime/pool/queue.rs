@@ -1,10 +1,12 @@
-//! The calls that wait for an actor.
+//! The calls that wait for an actor: one principal's after the other's, in turn.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
+use shoal_ports::Principal;
 use tokio::time::Instant;
 
+use super::shares::Shares;
 use super::work::Parcel;
 
 /// How often calls are looked for that have waited too long. Those are late by half of it in the middle, which
@@ -25,10 +27,14 @@ impl Waiting {
     }
 }
 
-/// First come, first served. Admission bounds it (`places.rs`), which can refuse a call before it comes here.
+/// One principal's calls are served as they came; of several principals, each has its turn. Admission bounds it
+/// (`places.rs`), which can refuse a call before it comes here.
 #[derive(Default)]
 pub(super) struct Queue {
-    waiting: VecDeque<Waiting>,
+    /// No lane is empty.
+    lanes: HashMap<Principal, VecDeque<Waiting>>,
+    /// Whose turn it is: each principal that has a lane, once.
+    turns: VecDeque<Principal>,
     /// Somebody calls [`expire`](Self::expire) every now and then.
     swept: bool,
 }
@@ -36,23 +42,71 @@ pub(super) struct Queue {
 impl Queue {
     /// Has a call wait; true where the caller has to see to it that the queue is swept from now on.
     pub(super) fn push(&mut self, call: Waiting) -> bool {
-        self.waiting.push_back(call);
+        let principal = call.work.principal();
+        let lane = match self.lanes.get_mut(principal) {
+            Some(lane) => lane,
+            None => {
+                let principal = principal.clone();
+                self.turns.push_back(principal.clone());
+                self.lanes.entry(principal).or_default()
+            }
+        };
+        match call.work.continues() {
+            // It has been here before, and its client has answered since.
+            true => lane.push_front(call),
+            false => lane.push_back(call),
+        }
         !std::mem::replace(&mut self.swept, true)
     }
 
-    /// The next call; those before it that have waited too long go to `expired`.
-    pub(super) fn pop(&mut self, expired: &mut Vec<Parcel>) -> Option<Parcel> {
-        if self.waiting.is_empty() {
+    /// The next call of a principal that may have one more run; those before it that have waited too long go to
+    /// `expired`.
+    pub(super) fn pop(&mut self, shares: &Shares, expired: &mut Vec<Parcel>) -> Option<Parcel> {
+        if self.turns.is_empty() {
             return None;
         }
         let now = Instant::now();
-        while let Some(Waiting { work, until }) = self.waiting.pop_front() {
-            if until > now {
-                return Some(work);
+        for _ in 0..self.turns.len() {
+            let principal = self.turns.pop_front()?;
+            if !shares.may_run(&principal) {
+                self.turns.push_back(principal);
+                continue;
             }
-            expired.push(work);
+            let lane = self.lanes.get_mut(&principal)?;
+            let mut next = None;
+            while let Some(Waiting { work, until }) = lane.pop_front() {
+                if until > now {
+                    next = Some(work);
+                    break;
+                }
+                expired.push(work);
+            }
+            match lane.is_empty() {
+                true => drop(self.lanes.remove(&principal)),
+                false => self.turns.push_back(principal),
+            }
+            if next.is_some() {
+                return next;
+            }
         }
         None
+    }
+
+    /// Takes out the newest call of whoever has most, to make room for one more call of `principal`, unless that has as
+    /// many itself; for one that `continues`, whatever it has.
+    pub(super) fn displace(&mut self, principal: &Principal, continues: bool) -> Option<Parcel> {
+        let own = self.lanes.get(principal).map_or(0, VecDeque::len);
+        let (most, lane) = self.lanes.iter_mut().max_by_key(|(_, lane)| lane.len())?;
+        if lane.len() <= own + 1 && !continues {
+            return None;
+        }
+        let displaced = lane.pop_back()?.work;
+        if lane.is_empty() {
+            let most = most.clone();
+            self.lanes.remove(&most);
+            self.turns.retain(|turn| *turn != most);
+        }
+        Some(displaced)
     }
 
     /// Takes those out that have waited too long. One that finds nobody waiting is the last: then nobody sweeps any
@@ -60,14 +114,20 @@ impl Queue {
     pub(super) fn expire(&mut self) -> Vec<Parcel> {
         let now = Instant::now();
         let mut expired = Vec::new();
-        for _ in 0..self.waiting.len() {
-            match self.waiting.pop_front() {
-                Some(late) if late.until <= now => expired.push(late.work),
-                Some(waits) => self.waiting.push_back(waits),
-                None => break,
+        for lane in self.lanes.values_mut() {
+            for _ in 0..lane.len() {
+                match lane.pop_front() {
+                    Some(late) if late.until <= now => expired.push(late.work),
+                    Some(waits) => lane.push_back(waits),
+                    None => break,
+                }
             }
         }
-        self.swept = !self.waiting.is_empty();
+        if !expired.is_empty() {
+            self.lanes.retain(|_, lane| !lane.is_empty());
+            self.turns.retain(|turn| self.lanes.contains_key(turn));
+        }
+        self.swept = !self.lanes.is_empty();
         expired
     }
 
@@ -78,7 +138,8 @@ impl Queue {
 
     /// Takes all that wait.
     pub(super) fn take(&mut self) -> Vec<Parcel> {
-        let taken = std::mem::take(&mut self.waiting);
-        taken.into_iter().map(|waiting| waiting.work).collect()
+        self.turns.clear();
+        let taken = std::mem::take(&mut self.lanes).into_values().flatten();
+        taken.map(|waiting| waiting.work).collect()
     }
 }

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use super::Shared;
 use super::actor::Job;
 use super::work::Work;
+use crate::runtime::record::CallRecord;
 
 /// A turn of this length keeps its caller from noticing what else happens to the call.
 const LONG: Duration = Duration::from_millis(25);
@@ -31,7 +32,7 @@ const MOST: usize = 1000;
 /// What has become of a call in its first turn.
 pub(super) enum Turn {
     /// It has ended.
-    Ended,
+    Ended(Arc<CallRecord>),
     /// It goes to its actor.
     Goes(Job),
 }
@@ -46,11 +47,12 @@ pub(super) fn first(work: Work, shared: &Arc<Shared>) -> Turn {
     let mut running = work.run(Arc::clone(shared));
     // The actor's own turn follows, with a waker of its own: whatever happens in between, it looks again.
     let polled = running
+        .future
         .as_mut()
         .poll(&mut Context::from_waker(Waker::noop()));
     long_turns.took(began.elapsed(), &target);
     match polled {
-        Poll::Ready(()) => Turn::Ended,
+        Poll::Ready(()) => Turn::Ended(running.call),
         Poll::Pending => Turn::Goes(Job::Begun(running)),
     }
 }

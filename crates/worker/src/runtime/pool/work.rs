@@ -5,13 +5,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use futures::FutureExt as _;
-use shoal_ports::{Call, CallFailure, CallOutcome};
+use shoal_ports::{Call, CallFailure, CallOutcome, Principal};
 use shoal_telemetry::metrics::{self, QueueOutcome, metrics};
 use shoal_telemetry::trace::{InSpan as _, Span};
 use tokio::time::Instant;
 
 use super::turn::Target;
-use super::{Shared, waited};
+use super::{RETRY_AFTER, Shared, waited};
 use crate::runtime::execute::{execute, is_late};
 use crate::runtime::measure::Measure;
 use crate::runtime::places::Place;
@@ -21,13 +21,16 @@ use crate::runtime::record::CallRecord;
 pub(super) type Parcel = Box<Work>;
 
 /// A call that runs; dropping it ends the call.
-pub(super) type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub(in crate::runtime) struct Running {
+    pub(in crate::runtime) future: Pin<Box<dyn Future<Output = ()> + Send>>,
+    pub(in crate::runtime) call: Arc<CallRecord>,
+}
 
 /// A call on its way through the pool. Dropping it ends the call, whatever happened to it.
 pub(in crate::runtime) struct Work {
     call: Call,
     record: Arc<CallRecord>,
-    place: Place,
+    _place: Place,
     /// Ends with the call.
     span: Span,
 }
@@ -42,9 +45,19 @@ impl Work {
         Self {
             call,
             record,
-            place,
+            _place: place,
             span,
         }
+    }
+
+    /// Whose call it is.
+    pub(super) fn principal(&self) -> &Principal {
+        &self.call.caller.principal
+    }
+
+    /// Whether the call has been run before, up to what its client was asked.
+    pub(super) fn continues(&self) -> bool {
+        continues(&self.call)
     }
 
     /// When the call must have ended.
@@ -67,23 +80,25 @@ impl Work {
 
     /// Runs the call, unless it has ended while it waited. It has ended when this has.
     pub(super) fn run(self, pool: Arc<Shared>) -> Running {
-        Box::pin(async move {
+        let call = Arc::clone(&self.record);
+        let future = Box::pin(async move {
             let ran = AssertUnwindSafe(self.run_in(&pool)).catch_unwind();
             // A tool that panics has been caught before; this is the runtime's own.
             if ran.await.is_err() {
                 tracing::error!(pool = %pool.name, "a call was lost to a defect of the worker");
             }
-        })
+        });
+        Running { future, call }
     }
 
-    async fn run_in(&self, shared: &Shared) {
+    async fn run_in(&self, shared: &Arc<Shared>) {
         let pool = &shared.name;
         if is_late(&self.call) {
             self.waited(pool, QueueOutcome::Deadline);
             self.fail(waited("its deadline"));
         } else if self.record.begin() {
             self.waited(pool, QueueOutcome::Dispatched);
-            let _running = self.place.run();
+            let _seated = self.record.sit(shared);
             let measure = Measure::begin(pool, &self.call);
             let (backend, grace) = (&*shared.backend, shared.grace);
             let running = execute(&self.call, &self.record, backend, grace, &measure);
@@ -104,6 +119,15 @@ impl Work {
         tracing::debug!(call = %self.record.id, pool, "a call waited too long and was shed");
     }
 
+    /// Ends the call to make room for a principal that has fewer waiting.
+    pub(super) fn make_room(&self, pool: &str) {
+        self.waited(pool, QueueOutcome::Shed);
+        self.fail(CallFailure::Overloaded {
+            reason: format!("the queue of pool {pool} is full, and others have fewer calls in it"),
+            retry_after: RETRY_AFTER,
+        });
+    }
+
     /// Ends the call because the pool takes none any more.
     pub(super) fn shut_out(&self, pool: &str) {
         self.waited(pool, QueueOutcome::Shed);
@@ -122,6 +146,12 @@ impl Work {
     fn fail(&self, failure: CallFailure) {
         self.record.finish(CallOutcome::Failed(failure));
     }
+}
+
+/// Whether a call brings answers to what it asked when it was run before.
+pub(super) fn continues(call: &Call) -> bool {
+    let params = call.params.as_ref();
+    params.is_some_and(|params| params.member("inputResponses").is_some())
 }
 
 impl Drop for Work {

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use crate::{Backend, BackendState, CallContext, PoolConfig, WorkerRuntime};
 
-type Act = Box<dyn Fn(CallContext) -> BoxFuture<'static, CallOutcome> + Send + Sync>;
+type Act = Box<dyn Fn(Call, CallContext) -> BoxFuture<'static, CallOutcome> + Send + Sync>;
 
 /// A backend whose every call runs the same script.
 pub(super) struct Script {
@@ -34,8 +34,16 @@ impl Script {
         F: Fn(CallContext) -> R + Send + Sync + 'static,
         R: Future<Output = CallOutcome> + Send + 'static,
     {
+        Self::by_call(move |_, context| act(context))
+    }
+
+    pub(super) fn by_call<F, R>(act: F) -> Arc<Self>
+    where
+        F: Fn(Call, CallContext) -> R + Send + Sync + 'static,
+        R: Future<Output = CallOutcome> + Send + 'static,
+    {
         Arc::new(Self {
-            act: Box::new(move |context| act(context).boxed()),
+            act: Box::new(move |call, context| act(call, context).boxed()),
             runs: AtomicUsize::new(0),
             shut_down: AtomicUsize::new(0),
             state: watch::Sender::new(ready()),
@@ -75,9 +83,9 @@ impl Backend for Script {
         self.news.subscribe()
     }
 
-    async fn run(&self, _call: &Call, context: &CallContext) -> CallOutcome {
+    async fn run(&self, call: &Call, context: &CallContext) -> CallOutcome {
         self.runs.fetch_add(1, Ordering::SeqCst);
-        (self.act)(context.clone()).await
+        (self.act)(call.clone(), context.clone()).await
     }
 
     async fn subscribe(&self, _uri: &str) -> Result<(), RpcError> {
@@ -133,6 +141,23 @@ pub(in crate::runtime) fn call() -> Call {
         worker: None,
         ledger: None,
     }
+}
+
+/// A call of this principal for the tool of this name.
+pub(super) fn call_of(principal: &str, tool: &str) -> Call {
+    let mut call = call();
+    Arc::make_mut(&mut call.caller).principal = Principal::new(principal);
+    call.params = Some(RawJson::of(&serde_json::json!({ "name": tool })));
+    call
+}
+
+/// The name of the tool that is called.
+pub(super) fn tool(call: &Call) -> String {
+    let name = call
+        .params
+        .as_ref()
+        .and_then(|params| params.member("name")?.string());
+    name.expect("a tool is named")
 }
 
 /// A call that is safe to repeat.

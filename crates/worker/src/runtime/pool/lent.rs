@@ -1,0 +1,46 @@
+//! An actor that stands still while a call which it does not run has its seat.
+
+use std::sync::Arc;
+
+use ractor::ActorRef;
+use shoal_ports::Principal;
+
+use super::Shared;
+use super::actor::Job;
+
+/// An actor's seat. Dropping it gives the actor something else to do.
+pub(in crate::runtime) struct Lent(Option<Inner>);
+
+struct Inner {
+    pool: Arc<Shared>,
+    actor: ActorRef<Job>,
+    /// Whose share it is.
+    principal: Principal,
+}
+
+impl Lent {
+    pub(super) fn new(pool: &Arc<Shared>, actor: &ActorRef<Job>, principal: &Principal) -> Self {
+        Self(Some(Inner {
+            pool: Arc::clone(pool),
+            actor: actor.clone(),
+            principal: principal.clone(),
+        }))
+    }
+
+    /// Leaves the actor to whoever lent it.
+    pub(super) fn forget(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        let Some(lent) = self.0.take() else {
+            return;
+        };
+        if let Some(work) = lent.pool.next(&lent.actor, &lent.principal) {
+            // An actor that was killed hands the job back, and dropping it ends the call.
+            drop(lent.actor.cast(Job::Waits(work)));
+        }
+    }
+}
