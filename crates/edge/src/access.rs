@@ -4,11 +4,14 @@ use std::net::IpAddr;
 
 use http::request::Parts;
 use http::{HeaderValue, header};
+use shoal_protocol::shown;
 
 use crate::config::EdgeConfig;
 use crate::refusal::Refusal;
 
 const ANY: &str = "*";
+/// Characters of a header that are shown: enough to find it again.
+const EXCERPT: usize = 128;
 
 /// The operator's allow-lists.
 pub(crate) struct Access {
@@ -57,7 +60,7 @@ impl Access {
         if local || self.any_host || self.hosts.iter().any(listed) {
             Ok(local)
         } else {
-            Err(Refusal::ForeignHost(excerpt(host)))
+            Err(Refusal::ForeignHost(shown(host, EXCERPT)))
         }
     }
 
@@ -71,7 +74,7 @@ impl Access {
         if local || self.any_origin || self.origins.iter().any(listed) {
             Ok(())
         } else {
-            Err(Refusal::ForeignOrigin(excerpt(text)))
+            Err(Refusal::ForeignOrigin(shown(text, EXCERPT)))
         }
     }
 }
@@ -93,11 +96,6 @@ fn is_loopback(name: &str) -> bool {
         || address
             .parse::<IpAddr>()
             .is_ok_and(|address| address.is_loopback())
-}
-
-/// Enough of a header to find it again; a log line or an answer need not carry all of a hostile one.
-fn excerpt(text: &str) -> String {
-    text.chars().take(128).collect()
 }
 
 #[cfg(test)]

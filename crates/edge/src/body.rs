@@ -8,6 +8,7 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, header};
 use http_body::Body as _;
 use http_body_util::BodyExt;
+use shoal_ports::Principal;
 
 use crate::refusal::Refusal;
 use crate::room::{Held, Room, SMALL};
@@ -24,6 +25,8 @@ pub(crate) struct Bounds<'a> {
     pub(crate) within: Duration,
     /// Where large ones find room.
     pub(crate) room: &'a Arc<Room>,
+    /// Whose it is.
+    pub(crate) principal: &'a Principal,
 }
 
 /// Reads the body. A small one, which arrives with its head, is not copied; a large one comes with the room that it holds.
@@ -43,7 +46,7 @@ pub(crate) async fn read(
     let announced = announced.and_then(|length| usize::try_from(length).ok());
     let reading = collect(&mut body, announced, bounds);
     let refused = match reading.await {
-        Err(refused @ Refusal::NoRoom { .. }) => refused,
+        Err(refused @ (Refusal::NoRoom { .. } | Refusal::NoRoomOfPrincipal { .. })) => refused,
         read => return read,
     };
     // A client that is still sending when the connection ends might not see the answer. One that asked whether to send has
@@ -67,7 +70,7 @@ async fn collect(
         more: None,
     };
     if let Some(length) = announced.filter(|&length| length > SMALL) {
-        reading.held = Some(bounds.room.take(length).await?);
+        reading.held = Some(bounds.room.take(bounds.principal, length).await?);
     }
     match tokio::time::timeout(bounds.within, reading.read(body, bounds)).await {
         Ok(read) => read?,
@@ -105,7 +108,8 @@ impl Reading {
             if length > SMALL && self.held.is_none() {
                 // Nobody said how much will come: room for all that may, since holding some of it while waiting for more
                 // could block everybody.
-                self.held = Some(bounds.room.take(bounds.bytes).await?);
+                let room = bounds.room.take(bounds.principal, bounds.bytes);
+                self.held = Some(room.await?);
             }
             self.add(data, length);
             if self.more.is_none() && body.is_end_stream() {
@@ -141,7 +145,7 @@ impl Reading {
         let text = self.more.map_or(self.first, BytesMut::freeze);
         let mut held = self.held;
         if let Some(held) = &mut held {
-            held.fit(text.len());
+            held.shrink(text.len());
         }
         (text, held)
     }

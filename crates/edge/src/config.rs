@@ -39,9 +39,16 @@ pub struct HttpSsePaths {
 pub struct Limits {
     /// Bytes of one request's body (`413`).
     pub body_bytes: usize,
-    /// Bytes of all large bodies that this node holds (`503`), from reading the request until its answer is sent; bodies of
+    /// Bytes of all large requests that this node holds (`503`), from before they are read until they are answered; bodies of
     /// up to 16 KiB are not among them. Less than [`body_bytes`](Self::body_bytes) is as much as that.
     pub bodies_in_flight_bytes: usize,
+    /// The same for one principal (`429`); the anonymous principal is everybody and has no such bound.
+    pub bodies_in_flight_bytes_per_principal: usize,
+    /// Bytes of answers over 16 KiB that wait to be read by their clients (`503`). Where there is no room, what stands still is
+    /// given up first.
+    pub answers_waiting_bytes: usize,
+    /// The same for one principal (`429`); the anonymous principal is everybody and has no such bound.
+    pub answers_waiting_bytes_per_principal: usize,
     /// Levels of objects and arrays within a body (`400`).
     pub nesting: usize,
     /// Header fields of one request (`431`).
@@ -50,6 +57,8 @@ pub struct Limits {
     pub header_bytes: usize,
     /// POSTs under way on this node, streamed answers included (`503`).
     pub requests_in_flight: usize,
+    /// The same for one principal (`429`); the anonymous principal is everybody and has no such bound.
+    pub requests_per_principal: usize,
     /// Streams that clients hold open on this node: GET, HTTP+SSE, `subscriptions/listen` (`503`).
     pub streams: usize,
     /// The same for one principal (`429`); the anonymous principal is everybody and has no such bound.
@@ -124,10 +133,14 @@ impl Default for Limits {
         Self {
             body_bytes: 4 << 20,
             bodies_in_flight_bytes: 64 << 20,
+            bodies_in_flight_bytes_per_principal: 16 << 20,
+            answers_waiting_bytes: 256 << 20,
+            answers_waiting_bytes_per_principal: 64 << 20,
             nesting: 64,
             header_count: 100,
             header_bytes: 32 << 10,
             requests_in_flight: 16_384,
+            requests_per_principal: 4_096,
             streams: 65_536,
             streams_per_principal: 1_024,
             uris_per_listener: 256,

@@ -10,6 +10,7 @@ use shoal_telemetry::metrics::Registration;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Access;
+use crate::backlog::Backlog;
 use crate::config::EdgeConfig;
 use crate::load::Load;
 use crate::modern::Hub;
@@ -50,6 +51,7 @@ pub(crate) struct EdgeState {
     pub(crate) drain: CancellationToken,
     pub(crate) load: Load,
     pub(crate) room: Arc<Room>,
+    pub(crate) backlog: Backlog,
     pub(crate) recorder: Recorder,
     pub(crate) routes: Routes,
     /// What reports to the metrics, as long as there is an edge.
@@ -68,6 +70,7 @@ impl Edge {
     /// authentication are inside.
     pub fn router(self) -> Router {
         let paths = (self.config.path.clone(), self.config.http_sse.clone());
+        let backlog = Backlog::new(&self.config.limits, self.load.clone());
         let state = Arc::new(EdgeState {
             hub: Hub::new(Arc::clone(&self.dispatcher), self.bus),
             access: Access::new(&self.config),
@@ -81,6 +84,7 @@ impl Edge {
                 self.config.timing.body_room,
                 self.load.clone(),
             ),
+            backlog,
             routes: Routes::of(&self.config),
             config: self.config,
             load: self.load,

@@ -1,7 +1,7 @@
 //! Which era a posted message belongs to (2026-07-28, Versioning, Backward Compatibility).
 
 use http::HeaderMap;
-use shoal_protocol::{Body, Era, Message, Method, RawJson, RequestMeta, Revision};
+use shoal_protocol::{Body, Era, Message, Method, RawJson, RequestMeta, Revision, shown};
 
 use crate::names;
 use crate::refusal::Refusal;
@@ -52,9 +52,7 @@ impl<'a> VersionHeader<'a> {
     /// Requests without a body, and those of a session, name a revision that Shoal speaks or none.
     pub(crate) fn expect_known(&self) -> Result<(), Refusal> {
         match self {
-            Self::Unknown(text) => Err(Refusal::UnsupportedVersionHeader(
-                text.chars().take(64).collect(),
-            )),
+            Self::Unknown(text) => Err(Refusal::UnsupportedVersionHeader(shown(text, 64))),
             Self::Absent | Self::Known(_) => Ok(()),
         }
     }

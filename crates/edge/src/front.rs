@@ -12,6 +12,7 @@ use shoal_ports::Principal;
 use shoal_telemetry::metrics::{RefusalReason, metrics};
 use shoal_telemetry::trace::{InSpan as _, TraceContext};
 
+use crate::backlog::Reader;
 use crate::config::Limits;
 use crate::edge::EdgeState;
 use crate::legacy::{self, http_sse};
@@ -25,6 +26,14 @@ pub(crate) struct Visit<'a> {
     pub(crate) principal: Principal,
     /// The span of the request, or of the message in it: the parent of what is done for it.
     pub(crate) trace: Option<TraceContext>,
+}
+
+impl Visit<'_> {
+    /// Whoever gets the answer.
+    pub(crate) fn reader(&self) -> Reader {
+        let backlog = &self.edge.backlog;
+        backlog.reader(&self.principal, &self.head.extensions)
+    }
 }
 
 /// What a path stands for.

@@ -90,7 +90,7 @@ async fn deliver(
     visit: &Visit<'_>,
     session: SessionId,
     body: Body,
-    mut permit: RequestPermit,
+    permit: RequestPermit,
 ) -> Result<Response, Refused> {
     let edge = visit.edge;
     let to = to(visit, session);
@@ -106,10 +106,11 @@ async fn deliver(
             if let Some(record) = &permit.record {
                 record.answered(&text);
             }
-            answer::json(StatusCode::OK, edge.room.carry(permit.room.take(), text))
+            let text = visit.reader().keep(text).map_err(Refusal::AnswerNotKept)?;
+            answer::json(StatusCode::OK, text)
         }
         Delivered::Stream(stream) => {
-            let frames = StreamFrames::of_post(stream, edge, permit.record.clone());
+            let frames = StreamFrames::of_post(stream, visit, permit.record.clone());
             let held = (permit, edge.load.open(StreamKind::Call));
             sse::response(frames, edge.config.timing.keep_alive, held)
         }
@@ -130,7 +131,7 @@ pub(crate) async fn listen(visit: &Visit<'_>) -> Result<Response, Refused> {
         StreamId::STANDALONE => StreamKind::Session,
         _ => StreamKind::Call,
     };
-    let frames = StreamFrames::of_get(stream, edge);
+    let frames = StreamFrames::of_get(stream, visit);
     let held = (permit, edge.load.open(kind));
     Ok(sse::response(frames, edge.config.timing.keep_alive, held))
 }

@@ -11,6 +11,7 @@
 //! | `recorder.rs`, `recorder/` | how requests end and how long they take, for operators; spans and durations of messages |
 //! | `measure.rs` | what metrics and traces say of HTTP |
 //! | `sse.rs` | event streams that are written only as fast as they are read |
+//! | `room.rs`, `backlog.rs` | what large requests, and answers that nobody reads, may hold |
 //! | `refusal.rs` | every refusal with its status and code (`docs/errors.md`) |
 //!
 //! An edge keeps nothing that a client would miss: sessions live behind
@@ -19,6 +20,7 @@
 mod access;
 mod answer;
 mod authenticate;
+mod backlog;
 mod body;
 mod config;
 mod cors;
@@ -37,9 +39,11 @@ mod recorder;
 mod refusal;
 mod room;
 mod sse;
+mod writing;
 
 pub use authenticate::{InvalidToken, NoAuthentication, StaticToken, StaticTokens};
 pub use config::{EdgeConfig, HttpSsePaths, Limits, Timing};
 pub use edge::Edge;
 pub use load::Load;
 pub use recorder::{Gauges, Recorder};
+pub use writing::Writing;

@@ -15,6 +15,8 @@ use crate::room::Held;
 
 /// The quota of streams that one principal may hold open, as metrics name it.
 pub(crate) const STREAMS_PER_PRINCIPAL: &str = "streams_per_principal";
+/// The quota of requests that one principal may have under way, as metrics name it.
+pub(crate) const REQUESTS_PER_PRINCIPAL: &str = "requests_per_principal";
 
 const KINDS: [StreamKind; 3] = [
     StreamKind::Call,
@@ -29,10 +31,40 @@ pub struct Load(Arc<Counts>);
 #[derive(Debug, Default)]
 struct Counts {
     requests: AtomicUsize,
+    requests_of: Tally,
     body_bytes: AtomicUsize,
+    answer_bytes: AtomicUsize,
     streams: AtomicUsize,
     open: [AtomicU64; KINDS.len()],
-    streams_of: Mutex<HashMap<Principal, usize>>,
+    streams_of: Tally,
+}
+
+/// How much each principal has; those without any are not in it.
+#[derive(Debug, Default)]
+struct Tally(Mutex<HashMap<Principal, usize>>);
+
+impl Tally {
+    /// One more for a principal, unless it has its limit.
+    fn add(&self, principal: &Principal, limit: usize) -> bool {
+        let mut tally = self.0.lock();
+        let count = tally.entry(principal.clone()).or_default();
+        let fits = *count < limit;
+        *count += usize::from(fits);
+        if *count == 0 {
+            tally.remove(principal);
+        }
+        fits
+    }
+
+    fn subtract(&self, principal: &Principal) {
+        let mut tally = self.0.lock();
+        if let Some(count) = tally.get_mut(principal) {
+            *count -= 1;
+            if *count == 0 {
+                tally.remove(principal);
+            }
+        }
+    }
 }
 
 impl Load {
@@ -46,9 +78,18 @@ impl Load {
         self.0.streams.load(Ordering::Relaxed)
     }
 
-    /// Bytes held for large bodies: requests from before they are read until their answer is sent, and answers.
+    /// Bytes held for large requests, from before they are read until they are answered.
     pub fn body_bytes(&self) -> usize {
         self.0.body_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of large answers that wait to be read by their clients.
+    pub fn answer_bytes(&self) -> usize {
+        self.0.answer_bytes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_answer_bytes(&self, bytes: usize) {
+        self.0.answer_bytes.store(bytes, Ordering::Relaxed);
     }
 
     pub(crate) fn add_body_bytes(&self, bytes: usize) {
@@ -59,18 +100,31 @@ impl Load {
         self.0.body_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    pub(crate) fn admit_request(&self, limits: &Limits) -> Result<RequestPermit, Refusal> {
+    pub(crate) fn admit_request(
+        &self,
+        principal: &Principal,
+        limits: &Limits,
+    ) -> Result<RequestPermit, Refusal> {
         let limit = limits.requests_in_flight;
-        let permit = RequestPermit {
+        let mut permit = RequestPermit {
             counts: Arc::clone(&self.0),
+            principal: None,
             record: None,
             room: None,
         };
-        if self.0.requests.fetch_add(1, Ordering::Relaxed) < limit {
-            Ok(permit)
-        } else {
-            Err(Refusal::TooManyRequests { limit })
+        if self.0.requests.fetch_add(1, Ordering::Relaxed) >= limit {
+            return Err(Refusal::TooManyRequests { limit });
         }
+        if *principal != Principal::anonymous() {
+            let limit = limits.requests_per_principal;
+            if !self.0.requests_of.add(principal, limit) {
+                let quota = &metrics().security;
+                quota.quota(REQUESTS_PER_PRINCIPAL, QuotaOutcome::Refused);
+                return Err(Refusal::TooManyRequestsOfPrincipal { limit });
+            }
+            permit.principal = Some(principal.clone());
+        }
+        Ok(permit)
     }
 
     /// Event streams that are written now, by kind: also those that answer a POST.
@@ -101,16 +155,11 @@ impl Load {
         if *principal != Principal::anonymous() {
             let quota = &metrics().security;
             let limit = limits.streams_per_principal;
-            let mut streams_of = self.0.streams_of.lock();
-            let count = streams_of.entry(principal.clone()).or_default();
-            if *count >= limit {
+            if !self.0.streams_of.add(principal, limit) {
                 // Dropping the permit takes the node's count back; nothing was added here.
-                drop(streams_of);
                 quota.quota(STREAMS_PER_PRINCIPAL, QuotaOutcome::Refused);
                 return Err(Refusal::TooManyStreamsOfPrincipal { limit });
             }
-            *count += 1;
-            drop(streams_of);
             quota.quota(STREAMS_PER_PRINCIPAL, QuotaOutcome::Allowed);
             permit.principal = Some(principal.clone());
         }
@@ -121,6 +170,7 @@ impl Load {
 /// Counts one POST until it is dropped.
 pub(crate) struct RequestPermit {
     counts: Arc<Counts>,
+    principal: Option<Principal>,
     /// What is recorded of it, if it asks for something.
     pub(crate) record: Option<RequestRecord>,
     /// What its body holds, if that is large.
@@ -130,6 +180,9 @@ pub(crate) struct RequestPermit {
 impl Drop for RequestPermit {
     fn drop(&mut self) {
         self.counts.requests.fetch_sub(1, Ordering::Relaxed);
+        if let Some(principal) = &self.principal {
+            self.counts.requests_of.subtract(principal);
+        }
     }
 }
 
@@ -154,15 +207,8 @@ pub(crate) struct StreamPermit {
 impl Drop for StreamPermit {
     fn drop(&mut self) {
         self.counts.streams.fetch_sub(1, Ordering::Relaxed);
-        let Some(principal) = self.principal.take() else {
-            return;
-        };
-        let mut streams_of = self.counts.streams_of.lock();
-        if let Some(count) = streams_of.get_mut(&principal) {
-            *count -= 1;
-            if *count == 0 {
-                streams_of.remove(&principal);
-            }
+        if let Some(principal) = &self.principal {
+            self.counts.streams_of.subtract(principal);
         }
     }
 }
@@ -181,11 +227,32 @@ mod tests {
             requests_in_flight: 1,
             ..Limits::default()
         };
-        let first = load.admit_request(&limits).ok().unwrap();
-        assert!(load.admit_request(&limits).is_err());
+        let somebody = Principal::anonymous();
+        let first = load.admit_request(&somebody, &limits).ok().unwrap();
+        assert!(load.admit_request(&somebody, &limits).is_err());
         drop(first);
         assert_eq!(load.requests_in_flight(), 0);
-        assert!(load.admit_request(&limits).is_ok());
+        assert!(load.admit_request(&somebody, &limits).is_ok());
+    }
+
+    #[test]
+    fn one_principal_cannot_take_every_request() {
+        let load = Load::default();
+        let limits = Limits {
+            requests_in_flight: 3,
+            requests_per_principal: 1,
+            ..Limits::default()
+        };
+        let (alice, bob) = (Principal::new("alice"), Principal::new("bob"));
+        let first = load.admit_request(&alice, &limits).ok().unwrap();
+        let refused = load.admit_request(&alice, &limits).err().unwrap();
+        assert!(refused.to_string().contains("this principal has 1"));
+        let second = load.admit_request(&bob, &limits).ok().unwrap();
+        assert_eq!(load.requests_in_flight(), 2);
+        drop((first, second));
+        assert_eq!(load.requests_in_flight(), 0);
+        assert!(load.0.requests_of.0.lock().is_empty());
+        assert!(load.admit_request(&alice, &limits).is_ok());
     }
 
     #[test]
@@ -203,7 +270,7 @@ mod tests {
         assert_eq!(load.open_streams(), 2);
         drop((first, second));
         assert_eq!(load.open_streams(), 0);
-        assert!(load.0.streams_of.lock().is_empty());
+        assert!(load.0.streams_of.0.lock().is_empty());
         assert!(load.admit_stream(&alice, &limits).is_ok());
     }
 }

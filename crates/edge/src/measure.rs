@@ -18,7 +18,7 @@ use shoal_telemetry::metrics::{
 };
 use shoal_telemetry::trace::{self, Attributes, Span, TraceContext, attributes, names};
 
-use crate::load::{Load, STREAMS_PER_PRINCIPAL};
+use crate::load::{Load, REQUESTS_PER_PRINCIPAL, STREAMS_PER_PRINCIPAL};
 use crate::names as headers;
 use crate::refusal::Refused;
 
@@ -40,8 +40,10 @@ pub(crate) fn route(path: &str) -> &'static str {
 /// Has the edge's load looked at whenever metrics are collected, until the registrations are dropped.
 pub(crate) fn observe(load: &Load) -> Vec<Registration> {
     let all = metrics();
-    all.known.add(NameKind::Quota, [STREAMS_PER_PRINCIPAL]);
-    let (active, bodies, streams) = (load.clone(), load.clone(), load.clone());
+    let quotas = [STREAMS_PER_PRINCIPAL, REQUESTS_PER_PRINCIPAL];
+    all.known.add(NameKind::Quota, quotas);
+    let (active, bodies, answers, streams) =
+        (load.clone(), load.clone(), load.clone(), load.clone());
     vec![
         all.http.observe_active(move || {
             let active = active.requests_in_flight() + active.open_streams();
@@ -49,6 +51,8 @@ pub(crate) fn observe(load: &Load) -> Vec<Registration> {
         }),
         all.http
             .observe_bodies(move || u64::try_from(bodies.body_bytes()).unwrap_or(u64::MAX)),
+        all.http
+            .observe_answers(move || u64::try_from(answers.answer_bytes()).unwrap_or(u64::MAX)),
         all.streams.observe_open(move |report| {
             for (kind, open) in streams.open_by_kind() {
                 report(kind, open);

@@ -1,6 +1,7 @@
 //! Content negotiation: what a client sends, and what it can read.
 
 use http::{HeaderMap, HeaderValue, header};
+use shoal_protocol::shown;
 
 use crate::refusal::Refusal;
 
@@ -45,9 +46,7 @@ pub(crate) fn expect_json_body(headers: &HeaderMap) -> Result<(), Refusal> {
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default();
     if !essence(content_type).eq_ignore_ascii_case("application/json") {
-        return Err(Refusal::UnsupportedMediaType(
-            content_type.chars().take(128).collect(),
-        ));
+        return Err(Refusal::UnsupportedMediaType(shown(content_type, 128)));
     }
     let encodings = headers.get_all(header::CONTENT_ENCODING).iter();
     match encodings.map(HeaderValue::as_bytes).all(is_identity) {

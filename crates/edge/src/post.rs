@@ -22,7 +22,8 @@ pub(crate) async fn serve(mut visit: Visit<'_>, http_body: HttpBody) -> Result<R
     let edge = visit.edge;
     let headers = &visit.head.headers;
     let began = Instant::now();
-    let mut permit = edge.load.admit_request(&edge.config.limits)?;
+    let limits = &edge.config.limits;
+    let mut permit = edge.load.admit_request(&visit.principal, limits)?;
     media::expect_json_body(headers)?;
     media::expect_both(headers)?;
     let version = VersionHeader::of(headers);
@@ -66,6 +67,7 @@ pub(crate) async fn read(
         bytes: config.limits.body_bytes,
         within: config.timing.body,
         room: &visit.edge.room,
+        principal: &visit.principal,
     };
     let (text, room) = body::read(&visit.head.headers, http_body, bounds).await?;
     permit.room = room;
@@ -79,6 +81,7 @@ pub(crate) async fn read(
 /// Parses the body within the limits.
 pub(crate) fn parse(visit: &Visit<'_>, text: &Bytes) -> Result<Body, Refused> {
     Body::parse(text, visit.edge.config.limits.nesting)
+        .and_then(Body::within_lengths)
         .map_err(|invalid| Refused::of(invalid.id.clone(), invalid))
 }
 

@@ -10,6 +10,7 @@ use http::{HeaderName, StatusCode};
 use shoal_ports::{AuthError, GatewayError, Kind};
 use shoal_protocol::{InvalidEventId, InvalidMessage, RequestId, Revision, RpcError, code};
 
+use crate::backlog::Full;
 use crate::recorder::RequestRecord;
 
 /// When to come back where nothing better is known.
@@ -38,6 +39,10 @@ pub(crate) enum Refusal {
     Unauthenticated(#[from] AuthError),
     #[error("this node has {limit} requests under way and takes no more; try again later")]
     TooManyRequests { limit: usize },
+    #[error(
+        "too many requests: this principal has {limit} under way; wait for answers, or try again later"
+    )]
+    TooManyRequestsOfPrincipal { limit: usize },
     #[error("this node has {limit} streams open and takes no more; try again later")]
     TooManyStreams { limit: usize },
     #[error(
@@ -45,6 +50,13 @@ pub(crate) enum Refusal {
          again later, or send at most {small} bytes, for which there is always room"
     )]
     NoRoom { limit: usize, small: usize },
+    #[error(
+        "this principal holds its limit of {limit} bytes of large bodies; wait for answers, or send at \
+         most {small} bytes, for which there is always room"
+    )]
+    NoRoomOfPrincipal { limit: usize, small: usize },
+    #[error("the answer was not kept: {}; read answers faster, or try again later", .0.describe())]
+    AnswerNotKept(Full),
     #[error("too many streams: {limit} are open for this principal; close one or try again later")]
     TooManyStreamsOfPrincipal { limit: usize },
     #[error("the client must accept the answer; send Accept: {0}")]
@@ -92,10 +104,14 @@ impl Refusal {
             Self::HeadersTooLarge { .. } => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Self::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
-            Self::TooManyRequests { .. } | Self::TooManyStreams { .. } | Self::NoRoom { .. } => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
-            Self::TooManyStreamsOfPrincipal { .. } => StatusCode::TOO_MANY_REQUESTS,
+            Self::TooManyRequests { .. }
+            | Self::TooManyStreams { .. }
+            | Self::NoRoom { .. }
+            | Self::AnswerNotKept(Full::Node(_)) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::TooManyRequestsOfPrincipal { .. }
+            | Self::TooManyStreamsOfPrincipal { .. }
+            | Self::NoRoomOfPrincipal { .. }
+            | Self::AnswerNotKept(Full::Principal(_)) => StatusCode::TOO_MANY_REQUESTS,
             Self::NotAcceptable(_) => StatusCode::NOT_ACCEPTABLE,
             Self::UnsupportedMediaType(_) | Self::EncodedBody => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::BodyTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
@@ -125,8 +141,11 @@ impl Refusal {
                 return error.clone();
             }
             Self::TooManyRequests { .. }
+            | Self::TooManyRequestsOfPrincipal { .. }
             | Self::TooManyStreams { .. }
             | Self::NoRoom { .. }
+            | Self::NoRoomOfPrincipal { .. }
+            | Self::AnswerNotKept(_)
             | Self::TooManyStreamsOfPrincipal { .. } => code::OVERLOADED,
             Self::Gateway(error) => code_of(error),
             Self::MirroredTwice(_) => code::HEADER_MISMATCH,
@@ -157,8 +176,11 @@ impl Refusal {
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::TooManyRequests { .. }
+            | Self::TooManyRequestsOfPrincipal { .. }
             | Self::TooManyStreams { .. }
             | Self::NoRoom { .. }
+            | Self::NoRoomOfPrincipal { .. }
+            | Self::AnswerNotKept(_)
             | Self::TooManyStreamsOfPrincipal { .. } => Some(SOON),
             Self::Gateway(error) => error.retry_after(),
             _ => None,
@@ -174,7 +196,8 @@ fn status_of(error: &GatewayError) -> StatusCode {
     match error {
         GatewayError::NotFound => StatusCode::NOT_FOUND,
         GatewayError::Rejected(_) | GatewayError::HistoryGone(_) => StatusCode::BAD_REQUEST,
-        GatewayError::TooManySessionsOfPrincipal { .. } => StatusCode::TOO_MANY_REQUESTS,
+        GatewayError::TooManySessionsOfPrincipal { .. }
+        | GatewayError::TooManyBytesOfPrincipal { .. } => StatusCode::TOO_MANY_REQUESTS,
         GatewayError::TooManySessions { .. }
         | GatewayError::Overloaded { .. }
         | GatewayError::Moved { .. }

@@ -1,22 +1,25 @@
-//! Room for large bodies: so many bytes of them, and no more, are on an edge at once, whatever the number of clients.
+//! Room for large requests: so many bytes of them, and no more, are on an edge at once, whatever the number of clients, and
+//! so many of one principal.
 //!
 //! A body of up to [`SMALL`] bytes takes no room and waits for nothing: it has come with its head, in a buffer that the
 //! connection has anyway, and `requests_in_flight` bounds how many there are. So large bodies cannot keep small calls
 //! waiting, and a small call pays nothing for the limit.
 //!
 //! A larger one takes room before it is read: all that it announces, or all that a body may have where it announces
-//! nothing. Nobody waits for more while holding some, hence nobody waits for ever. Whoever finds no room waits in turn,
-//! unread, so that TCP holds the sender back; after `Timing::body_room` it is refused.
+//! nothing. First it takes of its principal's share, then of the node's; nobody waits for more of either while holding some of
+//! it, hence nobody waits for ever. Whoever finds no room waits in turn, unread, so that TCP holds the sender back; after
+//! `Timing::body_room` it is refused.
 //!
-//! The room is held until the answer is out. An answer has been worked for and is never refused, but counts: where it is
-//! larger than its request, it takes what is missing beyond the limit, and room is given again when that is paid back.
+//! The room is held until the request is answered. What its answer holds is counted apart (`backlog.rs`).
 
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
-use tokio::sync::Semaphore;
+use parking_lot::Mutex;
+use shoal_ports::Principal;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 use crate::config::Limits;
 use crate::load::Load;
@@ -31,29 +34,42 @@ const PIECE: usize = 1024;
 /// The room of one edge.
 pub(crate) struct Room {
     limit: usize,
+    per_principal: usize,
     wait: Duration,
     /// Pieces that nobody has.
-    free: Semaphore,
-    /// Pieces that answers have beyond the limit.
-    overdrawn: AtomicUsize,
+    free: Arc<Semaphore>,
+    /// The same for each principal that has some, or waits for some.
+    shares: Mutex<HashMap<Principal, Arc<Semaphore>>>,
     load: Load,
 }
 
 /// Room that is given back when this is dropped.
 pub(crate) struct Held {
     room: Arc<Room>,
+    share: Option<Share>,
+    node: OwnedSemaphorePermit,
     pieces: usize,
+}
+
+/// What a principal has of its share.
+struct Share {
+    room: Arc<Room>,
+    principal: Principal,
+    share: Arc<Semaphore>,
+    taken: Option<OwnedSemaphorePermit>,
 }
 
 impl Room {
     pub(crate) fn new(limits: &Limits, wait: Duration, load: Load) -> Arc<Self> {
         // One body must fit, or it would be refused for ever.
         let limit = limits.bodies_in_flight_bytes.max(limits.body_bytes);
+        let per_principal = limits.bodies_in_flight_bytes_per_principal;
         Arc::new(Self {
             limit,
+            per_principal: per_principal.max(limits.body_bytes),
             wait,
-            free: Semaphore::new(pieces(limit).min(Semaphore::MAX_PERMITS)),
-            overdrawn: AtomicUsize::new(0),
+            free: semaphore(limit),
+            shares: Mutex::default(),
             load,
         })
     }
@@ -62,92 +78,101 @@ impl Room {
     ///
     /// # Errors
     /// Where there is none in time.
-    pub(crate) async fn take(self: &Arc<Self>, bytes: usize) -> Result<Held, Refusal> {
+    pub(crate) async fn take(
+        self: &Arc<Self>,
+        principal: &Principal,
+        bytes: usize,
+    ) -> Result<Held, Refusal> {
         let pieces = pieces(bytes);
-        // So many that they fit into no limit at all are never there.
-        let wanted = u32::try_from(pieces).unwrap_or(u32::MAX);
-        let taken = match self.free.try_acquire_many(wanted) {
-            Ok(taken) => Some(taken),
-            Err(_) => tokio::time::timeout(self.wait, self.free.acquire_many(wanted))
-                .await
-                .ok()
-                .and_then(Result::ok),
-        };
-        let Some(taken) = taken else {
+        let until = Instant::now() + self.wait;
+        // Without authentication everybody is one principal, whose share is the node.
+        let mut share = None;
+        if *principal != Principal::anonymous() {
+            let mut own = self.share_of(principal);
+            own.taken = take(&own.share, pieces, until).await;
+            if own.taken.is_none() {
+                return Err(Refusal::NoRoomOfPrincipal {
+                    limit: self.per_principal,
+                    small: SMALL,
+                });
+            }
+            share = Some(own);
+        }
+        let Some(node) = take(&self.free, pieces, until).await else {
             return Err(Refusal::NoRoom {
                 limit: self.limit,
                 small: SMALL,
             });
         };
-        taken.forget();
-        Ok(self.held(pieces))
-    }
-
-    /// The text of an answer, which holds the room that its request had until it has been sent or thrown away.
-    pub(crate) fn carry(self: &Arc<Self>, request: Option<Held>, text: Bytes) -> Bytes {
-        if text.len() <= SMALL {
-            return text;
-        }
-        let mut held = request.unwrap_or_else(|| self.held(0));
-        held.fit(text.len());
-        Bytes::from_owner(Carried { text, _held: held })
-    }
-
-    fn held(self: &Arc<Self>, pieces: usize) -> Held {
         self.load.add_body_bytes(pieces * PIECE);
-        Held {
+        Ok(Held {
             room: Arc::clone(self),
+            share,
+            node,
             pieces,
+        })
+    }
+
+    fn share_of(self: &Arc<Self>, principal: &Principal) -> Share {
+        let mut shares = self.shares.lock();
+        let share = shares
+            .entry(principal.clone())
+            .or_insert_with(|| semaphore(self.per_principal));
+        Share {
+            room: Arc::clone(self),
+            principal: principal.clone(),
+            share: Arc::clone(share),
+            taken: None,
         }
-    }
-
-    /// Takes what is there, and what is not.
-    fn overdraw(&self, pieces: usize) {
-        let there = self.free.forget_permits(pieces);
-        self.overdrawn.fetch_add(pieces - there, Ordering::Relaxed);
-        self.load.add_body_bytes(pieces * PIECE);
-    }
-
-    /// Pays back what was overdrawn first.
-    fn give_back(&self, pieces: usize) {
-        let pay = |overdrawn: usize| Some(overdrawn.saturating_sub(pieces));
-        let (Ok(overdrawn) | Err(overdrawn)) =
-            self.overdrawn
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, pay);
-        self.load.subtract_body_bytes(pieces * PIECE);
-        self.free.add_permits(pieces.saturating_sub(overdrawn));
     }
 }
 
 impl Held {
-    /// Holds what `bytes` take from now on. More is taken even where there is none.
-    pub(crate) fn fit(&mut self, bytes: usize) {
-        let wanted = pieces(bytes);
-        if wanted > self.pieces {
-            self.room.overdraw(wanted - self.pieces);
-        } else {
-            self.room.give_back(self.pieces - wanted);
+    /// Holds only what `bytes` take from now on.
+    pub(crate) fn shrink(&mut self, bytes: usize) {
+        let spare = self.pieces.saturating_sub(pieces(bytes));
+        drop(self.node.split(spare));
+        if let Some(taken) = self.share.as_mut().and_then(|share| share.taken.as_mut()) {
+            drop(taken.split(spare));
         }
-        self.pieces = wanted;
+        self.room.load.subtract_body_bytes(spare * PIECE);
+        self.pieces -= spare;
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.room.give_back(self.pieces);
+        self.room.load.subtract_body_bytes(self.pieces * PIECE);
     }
 }
 
-/// A text with its room.
-struct Carried {
-    text: Bytes,
-    _held: Held,
+impl Drop for Share {
+    fn drop(&mut self) {
+        drop(self.taken.take());
+        let mut shares = self.room.shares.lock();
+        // The map's own and this one; new ones are only made under this lock. Permits have one each.
+        if Arc::strong_count(&self.share) == 2 {
+            shares.remove(&self.principal);
+        }
+    }
 }
 
-impl AsRef<[u8]> for Carried {
-    fn as_ref(&self) -> &[u8] {
-        &self.text
+fn semaphore(bytes: usize) -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(pieces(bytes).min(Semaphore::MAX_PERMITS)))
+}
+
+async fn take(
+    from: &Arc<Semaphore>,
+    pieces: usize,
+    until: Instant,
+) -> Option<OwnedSemaphorePermit> {
+    // So many that they fit into no limit at all are never there.
+    let wanted = u32::try_from(pieces).unwrap_or(u32::MAX);
+    if let Ok(taken) = Arc::clone(from).try_acquire_many_owned(wanted) {
+        return Some(taken);
     }
+    let taking = Arc::clone(from).acquire_many_owned(wanted);
+    tokio::time::timeout_at(until, taking).await.ok()?.ok()
 }
 
 fn pieces(bytes: usize) -> usize {
@@ -159,11 +184,12 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use bytes::Bytes;
+    use shoal_ports::Principal;
 
-    use super::{PIECE, Room, SMALL};
+    use super::{PIECE, Room};
     use crate::config::Limits;
     use crate::load::Load;
+    use crate::refusal::Refusal;
 
     const LARGE: usize = 64 * PIECE;
 
@@ -172,6 +198,7 @@ mod tests {
             Limits {
                 body_bytes: LARGE,
                 bodies_in_flight_bytes: bytes,
+                bodies_in_flight_bytes_per_principal: 2 * LARGE,
                 ..Limits::default()
             },
             Load::default(),
@@ -182,30 +209,57 @@ mod tests {
         )
     }
 
+    fn somebody() -> Principal {
+        Principal::anonymous()
+    }
+
     #[tokio::test(start_paused = true)]
     async fn who_comes_too_late_is_refused_and_leaves_nothing() {
         let (room, load) = room(2 * LARGE);
         let (first, second) = (
-            room.take(LARGE).await.unwrap(),
-            room.take(LARGE).await.unwrap(),
+            room.take(&somebody(), LARGE).await.unwrap(),
+            room.take(&somebody(), LARGE).await.unwrap(),
         );
         assert_eq!(load.body_bytes(), 2 * LARGE);
-        assert!(room.take(1).await.is_err(), "it is full");
+        assert!(room.take(&somebody(), 1).await.is_err(), "it is full");
         assert_eq!(load.body_bytes(), 2 * LARGE);
         drop(first);
-        let third = room.take(LARGE).await.unwrap();
+        let third = room.take(&somebody(), LARGE).await.unwrap();
         drop((second, third));
         assert_eq!(load.body_bytes(), 0);
         assert_eq!(room.free.available_permits() * PIECE, 2 * LARGE);
     }
 
     #[tokio::test(start_paused = true)]
+    async fn one_principal_cannot_take_it_all() {
+        let (room, load) = room(8 * LARGE);
+        let (alice, bob) = (Principal::new("alice"), Principal::new("bob"));
+        let mut held = Vec::new();
+        for _ in 0..2 {
+            held.push(room.take(&alice, LARGE).await.unwrap());
+        }
+        let refused = room.take(&alice, LARGE).await.err().unwrap();
+        assert!(matches!(refused, Refusal::NoRoomOfPrincipal { .. }));
+        held.push(room.take(&bob, LARGE).await.unwrap());
+        held[0].shrink(LARGE / 2);
+        held.push(room.take(&alice, LARGE / 2).await.unwrap());
+        let mut waiting = Box::pin(room.take(&alice, LARGE));
+        assert!(futures::poll!(&mut waiting).is_pending());
+        drop(waiting);
+        drop(held);
+        assert_eq!(load.body_bytes(), 0);
+        assert!(room.shares.lock().is_empty());
+        assert_eq!(room.free.available_permits() * PIECE, 8 * LARGE);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_large_body_is_not_overtaken() {
         let (room, _) = room(2 * LARGE);
-        let held = room.take(LARGE + PIECE).await.unwrap();
-        let mut large = Box::pin(room.take(LARGE));
+        let held = room.take(&somebody(), LARGE + PIECE).await.unwrap();
+        let everybody = somebody();
+        let mut large = Box::pin(room.take(&everybody, LARGE));
         assert!(futures::poll!(&mut large).is_pending());
-        let mut later = Box::pin(room.take(PIECE));
+        let mut later = Box::pin(room.take(&everybody, PIECE));
         assert!(
             futures::poll!(&mut later).is_pending(),
             "there is room for it, but it is not its turn"
@@ -220,48 +274,19 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_goes_away_while_waiting_is_forgotten() {
         let (room, _) = room(LARGE);
-        let held = room.take(LARGE - PIECE).await.unwrap();
-        let mut gone = Box::pin(room.take(LARGE));
+        let held = room.take(&somebody(), LARGE - PIECE).await.unwrap();
+        let everybody = somebody();
+        let mut gone = Box::pin(room.take(&everybody, LARGE));
         assert!(futures::poll!(&mut gone).is_pending());
         drop(gone);
-        let last = room.take(PIECE).await.unwrap();
+        let last = room.take(&somebody(), PIECE).await.unwrap();
         drop((held, last));
         assert_eq!(room.free.available_permits() * PIECE, LARGE);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn an_answer_takes_the_place_of_its_request() {
-        let (room, load) = room(2 * LARGE);
-        let request = room.take(LARGE).await.unwrap();
-        let text = Bytes::from(vec![b'1'; SMALL + 1]);
-        let answer = room.carry(Some(request), text.clone());
-        assert_eq!(answer, text);
-        assert_eq!(load.body_bytes(), SMALL + PIECE, "less is held");
-        let part = answer.slice(SMALL..);
-        drop(answer);
-        assert_eq!(load.body_bytes(), SMALL + PIECE, "some of it is left");
-        drop(part);
-        assert_eq!(load.body_bytes(), 0);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn answers_beyond_the_limit_are_paid_back_before_room_is_given() {
-        let (room, load) = room(2 * LARGE);
-        let held = room.take(LARGE).await.unwrap();
-        let answer = room.carry(None, Bytes::from(vec![b'1'; 3 * LARGE]));
-        assert_eq!(load.body_bytes(), 4 * LARGE);
-        drop(held);
-        assert!(room.take(1).await.is_err(), "3 of 2 are held");
-        drop(answer);
-        assert_eq!(load.body_bytes(), 0);
-        assert_eq!(room.free.available_permits() * PIECE, 2 * LARGE);
-        let small = room.carry(None, Bytes::from_static(b"{}"));
-        assert_eq!((small.len(), load.body_bytes()), (2, 0));
     }
 
     #[tokio::test]
     async fn a_body_that_may_be_sent_fits() {
         let (room, _) = room(1);
-        assert!(room.take(LARGE).await.is_ok());
+        assert!(room.take(&somebody(), LARGE).await.is_ok());
     }
 }

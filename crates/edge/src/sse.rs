@@ -21,9 +21,8 @@ use tokio::time::{Instant, Sleep};
 use crate::names;
 
 /// A comment: proxies see that the connection lives, clients ignore it.
-const KEEP_ALIVE: Bytes = Bytes::from_static(b":\n\n");
-/// Bytes from which on a piece takes no further frame. The last one may be as long as it likes, so that it
-/// need not be stored.
+pub(crate) const COMMENT: Bytes = Bytes::from_static(b":\n\n");
+/// Bytes from which on a piece takes no further frame. A frame that is longer than this leaves alone and is never copied.
 const PIECE: usize = 16 * 1024;
 const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
@@ -37,6 +36,7 @@ where
 {
     let body = SseBody {
         frames,
+        next: None,
         keep_alive: KeepAlive::new(keep_alive),
         ended: false,
         _held: held,
@@ -105,6 +105,8 @@ fn put_on_one_line(text: &mut BytesMut, data: &[u8]) {
 
 struct SseBody<S, H> {
     frames: S,
+    /// A long frame that did not go with those before it.
+    next: Option<Bytes>,
     keep_alive: KeepAlive,
     /// The frames have ended, in the poll that took the last of them.
     ended: bool,
@@ -121,6 +123,10 @@ where
         let mut piece = Piece::One(first);
         while piece.has_room() {
             match Pin::new(&mut self.frames).poll_next(cx) {
+                Poll::Ready(Some(frame)) if frame.len() > PIECE => {
+                    self.next = Some(frame);
+                    break;
+                }
                 Poll::Ready(Some(frame)) => {
                     measure(&frame);
                     piece.add(&frame);
@@ -151,7 +157,11 @@ where
         if self.ended {
             return Poll::Ready(None);
         }
-        let piece = match Pin::new(&mut self.frames).poll_next(cx) {
+        let next = match self.next.take() {
+            Some(next) => Poll::Ready(Some(next)),
+            None => Pin::new(&mut self.frames).poll_next(cx),
+        };
+        let piece = match next {
             Poll::Ready(Some(first)) => self.piece(first, cx),
             Poll::Ready(None) => {
                 self.ended = true;
@@ -159,8 +169,8 @@ where
             }
             Poll::Pending => {
                 ready!(self.keep_alive.poll(cx));
-                measure(&KEEP_ALIVE);
-                return Poll::Ready(Some(Ok(Frame::data(KEEP_ALIVE))));
+                measure(&COMMENT);
+                return Poll::Ready(Some(Ok(Frame::data(COMMENT))));
             }
         };
         self.keep_alive.wrote();
@@ -330,7 +340,7 @@ mod tests {
         while let Some(piece) = body.next().await {
             lengths.push(piece.unwrap().len() * 2 / super::PIECE);
         }
-        assert_eq!(lengths, [5, 2, 5, 1], "in halves of what is enough");
+        assert_eq!(lengths, [1, 4, 2, 1, 4, 1], "in halves of what is enough");
     }
 
     #[test]

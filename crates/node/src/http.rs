@@ -7,7 +7,9 @@ mod connection;
 mod ending;
 mod framing;
 mod refusal;
+mod socket;
 mod stream;
+mod streams;
 
 use std::io;
 use std::net::SocketAddr;
@@ -41,6 +43,8 @@ pub struct HttpLimits {
     pub header_bytes: usize,
     /// How long a connection may take to send the headers of its next request.
     pub header_timeout: Duration,
+    /// How long a client may take nothing of what waits for it before its connection is closed, or its stream reset.
+    pub write_timeout: Duration,
 }
 
 /// A listener that is bound and not yet served: its address is known before anything is announced.

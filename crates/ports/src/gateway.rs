@@ -203,6 +203,17 @@ pub enum GatewayError {
         /// When to come back.
         retry_after: Duration,
     },
+    /// The cap on what sessions of this principal have stored.
+    #[error(
+        "too much is stored: the sessions of this principal have {limit} bytes of records, events and calls; \
+         end some, or try again later"
+    )]
+    TooManyBytesOfPrincipal {
+        /// The cap.
+        limit: usize,
+        /// When to come back.
+        retry_after: Duration,
+    },
     /// The cap on sessions of this node.
     #[error("this node holds its limit of {limit} sessions; try again later")]
     TooManySessions {
@@ -240,6 +251,7 @@ impl GatewayError {
             Self::Rejected(_) => Kind::Invalid,
             Self::HistoryGone(_) => Kind::Gone,
             Self::TooManySessionsOfPrincipal { .. }
+            | Self::TooManyBytesOfPrincipal { .. }
             | Self::TooManySessions { .. }
             | Self::Overloaded { .. } => Kind::Overloaded,
             Self::Unavailable { .. } | Self::Moved { .. } | Self::Unreachable { .. } => {
@@ -253,6 +265,7 @@ impl GatewayError {
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::TooManySessionsOfPrincipal { retry_after, .. }
+            | Self::TooManyBytesOfPrincipal { retry_after, .. }
             | Self::TooManySessions { retry_after, .. }
             | Self::Overloaded { retry_after, .. }
             | Self::Unavailable { retry_after, .. } => Some(*retry_after),

@@ -93,35 +93,10 @@ pub fn mark_of(principal: &Principal) -> String {
     hash.iter().take(6).map(|b| format!("{b:02x}")).collect()
 }
 
-/// A text that somebody else chose, as operators see it: without control characters, and with at most
-/// `longest` characters, the last of which is `…` when some were left out.
-pub fn shown(text: &str, longest: usize) -> String {
-    // Those of the second kind turn the direction of what follows.
-    let hidden = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-    };
-    let mut left = text.chars().filter(|c| !hidden(*c));
-    let mut kept: String = left.by_ref().take(longest).collect();
-    if left.next().is_some() {
-        kept.pop();
-        kept.push('…');
-    }
-    kept
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{mark_of, shown};
+    use super::mark_of;
     use crate::Principal;
-
-    #[test]
-    fn texts_are_bounded_and_hold_nothing_hidden() {
-        assert_eq!(shown("plain", 5), "plain");
-        assert_eq!(shown("longer", 5), "long…");
-        assert_eq!(shown("a\u{1b}[31m\nb\u{202e}c", 20), "a[31mbc");
-        assert_eq!(shown("äöüäöü", 3), "äö…");
-    }
 
     #[test]
     fn a_mark_says_who_without_the_name() {

@@ -60,7 +60,7 @@ pub use identity::{CallId, DeliveryId, Epoch, NodeId, Principal, SessionId, Work
 pub use inspector::{
     CallReport, CallState, ErrorReport, InspectError, Inspector, LATENCY_BOUNDS, Listing,
     NodeReport, Outcomes, PoolReport, SessionDetail, SessionReport, Step, StreamReport,
-    WorkerReport, mark_of, quantile, shown,
+    WorkerReport, mark_of, quantile,
 };
 pub use items::StreamItems;
 pub use journal::{Begin, Begun, Journal, JournalEntry, JournaledCall, OpenStream, RunningStream};
@@ -70,5 +70,6 @@ pub use quiet::{NobodyReceives, QuietReceiver, QuietSender, Unsent, quiet_channe
 pub use session_state::{
     STATE_KEY_BYTES, SessionState, StateDoor, StateRequest, no_session, not_kept, perhaps_kept,
 };
+pub use shoal_protocol::shown;
 pub use store::{Store, StoreError};
 pub use worker::{Announcement, Worker, WorkerHere, WorkerLoad, WorkerSet};

@@ -128,6 +128,24 @@ impl<T> QuietSender<T> {
         .await
     }
 
+    /// Waits until everything has been received, or the receiver is gone. Cancellation safe.
+    pub async fn drained(&self) {
+        poll_fn(|cx| {
+            let mut state = self.0.lock();
+            if state.waiting.is_empty() {
+                return Poll::Ready(());
+            }
+            remember(&mut state.wants_room, cx);
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Whether everything has been received.
+    pub fn is_drained(&self) -> bool {
+        self.0.lock().waiting.is_empty()
+    }
+
     /// How many values there is room for now.
     pub fn room(&self) -> usize {
         let state = self.0.lock();
@@ -231,6 +249,21 @@ mod tests {
         }
         assert_eq!(receiver.recv().await, None);
         sending.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_sender_can_wait_until_nothing_waits() {
+        let (sender, mut receiver) = quiet_channel(4);
+        assert!(sender.is_drained());
+        sender.try_send('a').unwrap();
+        sender.try_send('b').unwrap();
+        let mut drained = Box::pin(sender.drained());
+        assert_eq!(poll!(&mut drained), Poll::Pending);
+        assert_eq!(receiver.recv().await, Some('a'));
+        assert_eq!(poll!(&mut drained), Poll::Pending);
+        drop(receiver);
+        drained.await;
+        assert!(sender.is_drained());
     }
 
     #[tokio::test]

@@ -1,6 +1,6 @@
 //! JSON-RPC errors as MCP uses them.
 
-use crate::RawJson;
+use crate::{LONGEST_MESSAGE, RawJson, shown};
 
 /// Error codes that Shoal emits (2026-07-28, Overview, Error Codes).
 pub mod code {
@@ -52,11 +52,15 @@ pub struct RpcError {
 }
 
 impl RpcError {
-    /// An error without data.
+    /// An error without data. A message that is longer than [`LONGEST_MESSAGE`] is shortened: it quotes what somebody sent.
     pub fn new(code: i64, message: impl Into<String>) -> Self {
+        let mut message = message.into();
+        if message.len() > LONGEST_MESSAGE {
+            message = shown(&message, LONGEST_MESSAGE);
+        }
         Self {
             code,
-            message: message.into(),
+            message,
             data: None,
         }
     }

@@ -2,6 +2,8 @@
 
 use bytes::BufMut;
 
+use crate::shown;
+
 /// A stream within one session's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId(pub u32);
@@ -85,7 +87,7 @@ impl std::str::FromStr for EventId {
             };
             parts.next().is_none().then_some(id)
         };
-        parse().ok_or_else(|| InvalidEventId(text.chars().take(64).collect()))
+        parse().ok_or_else(|| InvalidEventId(shown(text, 64)))
     }
 }
 

@@ -13,6 +13,7 @@ mod event_id;
 mod headers;
 mod index;
 mod json;
+mod lengths;
 mod log_level;
 mod meta;
 mod method;
@@ -21,6 +22,7 @@ mod param_headers;
 mod request_id;
 mod request_state;
 mod revision;
+mod shown;
 
 pub use capabilities::{ClientCapability, declares};
 pub use compose::{
@@ -37,6 +39,9 @@ pub use headers::{
 };
 pub use index::Index;
 pub use json::RawJson;
+pub use lengths::{
+    LONGEST_ID, LONGEST_MESSAGE, LONGEST_METHOD, LONGEST_REASON, LONGEST_URI, Longest,
+};
 pub use log_level::LogLevel;
 pub use meta::{
     CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROGRESS_TOKEN, PROTOCOL_VERSION, RequestMeta,
@@ -50,3 +55,4 @@ pub use request_state::{
     Continuation, KeyRing, RefusedState, RequestDigest, RequestState, SealKey, StateKind,
 };
 pub use revision::{Era, Revision, UnsupportedRevision};
+pub use shown::shown;

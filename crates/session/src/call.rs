@@ -307,7 +307,10 @@ impl InFlight {
 
     /// The call is in the journal.
     fn journaled(&self, running: &Arc<AtomicUsize>) {
-        self.journaled.get_or_init(|| Journaled::count(running));
+        self.journaled.get_or_init(|| {
+            let bytes = self.call.params.as_ref().map_or(0, RawJson::len);
+            Journaled::count(running, self.live.share.journal(bytes))
+        });
     }
 
     /// The span of asking the client something, until it answers.

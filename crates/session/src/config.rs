@@ -15,6 +15,15 @@ pub struct SessionConfig {
     pub mailbox: usize,
     /// Resources that one session may be subscribed to.
     pub subscriptions_per_session: usize,
+    /// Bytes of the URIs that one session may be subscribed to.
+    pub subscription_bytes_per_session: usize,
+    /// Bytes that all sessions of this node may have stored before nothing new is: records, events in the log, journaled
+    /// calls.
+    pub stored_bytes: u64,
+    /// The same for one principal; the anonymous principal is everybody and has no such bound.
+    pub stored_bytes_per_principal: u64,
+    /// How long the store keeps the events of a finished stream.
+    pub retention: Duration,
     /// Bytes of one value that tools keep in a session.
     pub state_value_bytes: usize,
     /// Bytes of all that tools keep in one session, keys and values.
@@ -63,6 +72,10 @@ impl Default for SessionConfig {
             calls_per_session: 64,
             mailbox: 256,
             subscriptions_per_session: 1_000,
+            subscription_bytes_per_session: 256 * 1024,
+            stored_bytes: 4 << 30,
+            stored_bytes_per_principal: 256 << 20,
+            retention: Duration::from_secs(60),
             state_value_bytes: 16 * 1024,
             state_bytes: 64 * 1024,
             state_keys: 64,

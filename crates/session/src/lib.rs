@@ -17,6 +17,7 @@ mod measure;
 mod record;
 mod sessions;
 mod state;
+mod stored;
 mod streams;
 
 pub use config::SessionConfig;

@@ -14,6 +14,7 @@ use crate::config::SessionConfig;
 use crate::doze::Bed;
 use crate::sessions::About;
 use crate::state::{CallSlot, Effect, Input};
+use crate::stored::Share;
 use crate::streams::Streams;
 
 /// A session that this node has in memory; it has an actor while requests come.
@@ -25,6 +26,8 @@ pub(crate) struct LiveSession {
     pub(crate) opened_at: Option<u64>,
     pub(crate) epoch: Epoch,
     pub(crate) streams: Arc<Streams>,
+    /// What it has stored.
+    pub(crate) share: Arc<Share>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) actor: Arc<Bed>,
     /// Inputs that wait to be applied.

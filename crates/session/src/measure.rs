@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use crate::clock::unix_millis;
 use crate::sessions::About;
+use crate::stored::Entry;
 
 /// A session is no longer held here, because it ended or because somebody else has it now.
 pub(crate) fn ended(about: &About, reason: EndReason) {
@@ -95,12 +96,15 @@ pub(crate) fn attached(attached: &Result<RunningCall, CallFailure>) {
 }
 
 /// Counts a call as written down, for as long as it lives.
-pub(crate) struct Journaled(Arc<AtomicUsize>);
+pub(crate) struct Journaled(
+    Arc<AtomicUsize>,
+    #[allow(dead_code, reason = "counts until dropped")] Entry,
+);
 
 impl Journaled {
-    pub(crate) fn count(count: &Arc<AtomicUsize>) -> Self {
+    pub(crate) fn count(count: &Arc<AtomicUsize>, stored: Entry) -> Self {
         count.fetch_add(1, Ordering::Relaxed);
-        Self(count.clone())
+        Self(count.clone(), stored)
     }
 }
 

@@ -57,6 +57,7 @@ pub(crate) struct SessionState {
 pub(crate) struct Limits {
     pub(crate) calls: usize,
     pub(crate) subscriptions: usize,
+    pub(crate) subscription_bytes: usize,
     pub(crate) kept: KeptLimits,
     pub(crate) retry_after: Duration,
 }

@@ -33,6 +33,7 @@ use crate::config::SessionConfig;
 use crate::here::here_or_spawned;
 use crate::live::LiveSession;
 use crate::measure;
+use crate::stored::Share;
 use fate::{Fate, Turn};
 use reader::Reader;
 
@@ -68,6 +69,8 @@ pub(crate) struct Streams {
     tails: Mutex<HashMap<StreamId, Arc<Tail>>>,
     /// Bytes that the log kept for the session at the last append.
     kept: AtomicU64,
+    /// Where that counts.
+    share: Arc<Share>,
     fate: Fate,
     /// Fires when the node drains; readers look at it when they are told to ([`Streams::look_up`]).
     draining: CancellationToken,
@@ -113,6 +116,7 @@ impl Streams {
         store: Store,
         config: Arc<SessionConfig>,
         counters: Arc<StreamCounters>,
+        share: Arc<Share>,
         draining: CancellationToken,
     ) -> Self {
         Self {
@@ -125,6 +129,7 @@ impl Streams {
             counters,
             tails: Mutex::default(),
             kept: AtomicU64::new(0),
+            share,
             fate: Fate::default(),
             draining,
         }
@@ -217,6 +222,11 @@ impl Streams {
         progress: Option<CallProgress>,
         patience: Duration,
     ) -> Result<(), LogError> {
+        // What ends a call finds its place whatever there is, or it would never end.
+        if !progress.is_some_and(|progress| progress.ended) && self.share.check().is_err() {
+            let full = "its principal, or the node, has stored as many bytes as it may";
+            return Err(StoreError::Full(full).into());
+        }
         // Held across the append so that the tail's order is the log's order.
         let _turn = tail.turn().await;
         // Nobody needs the sum when nobody measures.
@@ -234,6 +244,7 @@ impl Streams {
         let appended = appended?;
         self.kept.store(appended.kept, Ordering::Relaxed);
         tail.extend(events, progress, appended);
+        self.share.set_log(appended.kept);
         if appended.finished {
             self.tails.lock().remove(&tail.stream());
         }
@@ -459,6 +470,12 @@ impl Streams {
         let mut open: Vec<_> = self.tails.lock().values().cloned().collect();
         open.sort_unstable_by_key(|tail| tail.stream());
         open
+    }
+
+    /// Whether no stream of calls is being written.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let tails = self.tails.lock();
+        tails.keys().all(|stream| *stream == StreamId::STANDALONE)
     }
 
     /// How many streams are being written.

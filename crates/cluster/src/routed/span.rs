@@ -52,6 +52,7 @@ pub(super) fn kind(error: &GatewayError) -> &'static str {
         GatewayError::TooManySessions { .. } | GatewayError::TooManySessionsOfPrincipal { .. } => {
             "too_many_sessions"
         }
+        GatewayError::TooManyBytesOfPrincipal { .. } => "too_many_bytes",
         GatewayError::Overloaded { .. } => "overloaded",
         GatewayError::Unavailable { .. } => "unavailable",
         GatewayError::Moved { .. } => "moved",

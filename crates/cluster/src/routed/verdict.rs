@@ -58,6 +58,7 @@ pub(crate) fn verdict(operation: Operation, asked: Asked, error: &GatewayError) 
         | GatewayError::Rejected(_)
         | GatewayError::HistoryGone(_)
         | GatewayError::TooManySessionsOfPrincipal { .. }
+        | GatewayError::TooManyBytesOfPrincipal { .. }
         | GatewayError::Internal(_) => Verdict::Final,
         GatewayError::Moved { .. } => Verdict::Elsewhere,
         GatewayError::Unreachable { .. } => Verdict::Repeat,

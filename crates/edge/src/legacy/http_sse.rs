@@ -16,6 +16,7 @@ use shoal_telemetry::metrics::StreamKind;
 use shoal_telemetry::trace::InSpan as _;
 
 use super::{is_session_id, to};
+use crate::backlog::Reader;
 use crate::edge::EdgeState;
 use crate::front::Visit;
 use crate::recorder::Posted;
@@ -44,6 +45,7 @@ pub(crate) async fn open(visit: &Visit<'_>) -> Result<Response, Refused> {
     };
     let events = edge.gateway.listen(&session.session, None).await?;
     let frames = SingleStreamFrames {
+        reader: visit.reader(),
         endpoint: Some(endpoint(edge, &session.session.session)),
         events,
         drained: Box::pin(drained(Arc::clone(edge))),
@@ -62,7 +64,8 @@ pub(crate) async fn deliver(
 ) -> Result<Response, Refused> {
     let edge = visit.edge;
     let began = Instant::now();
-    let mut permit = edge.load.admit_request(&edge.config.limits)?;
+    let limits = &edge.config.limits;
+    let mut permit = edge.load.admit_request(&visit.principal, limits)?;
     media::expect_json_body(&visit.head.headers)?;
     let session = session_of(visit.head.uri.query())?;
     let text = post::read(&visit, http_body, &mut permit).await?;
@@ -132,6 +135,7 @@ impl Drop for OpenedSession {
 }
 
 struct SingleStreamFrames {
+    reader: Reader,
     endpoint: Option<Bytes>,
     events: EventStream,
     drained: Pin<Box<dyn Future<Output = ()> + Send>>,
@@ -153,7 +157,10 @@ impl Stream for SingleStreamFrames {
             match item {
                 // This transport knows no ids to resume from.
                 Some(StreamItem::Event { data, .. } | StreamItem::Passing { data }) => {
-                    return Poll::Ready(Some(sse::typed("message", &data)));
+                    // What finds no room is lost with the connection: there is nothing to resume.
+                    let frame = self.reader.keep(sse::typed("message", &data));
+                    self.ended = frame.is_err();
+                    return Poll::Ready(frame.ok());
                 }
                 Some(StreamItem::Prime { .. }) => {}
                 Some(StreamItem::Retry(after)) => {

@@ -1,7 +1,6 @@
 //! A session's events as SSE, resumable by id.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -10,13 +9,15 @@ use futures::Stream;
 use shoal_ports::{EventStream, StreamItem};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
-use crate::edge::EdgeState;
+use crate::backlog::Reader;
+use crate::front::Visit;
 use crate::recorder::{RequestRecord, Unanswered};
 use crate::sse;
 
 /// The frames of one connection. Dropping it detaches the reader; the session runs on.
 pub(super) struct StreamFrames {
     events: EventStream,
+    reader: Reader,
     /// Whether the client will come back for the rest when the connection ends here.
     resumable: bool,
     drained: Pin<Box<WaitForCancellationFutureOwned>>,
@@ -28,8 +29,8 @@ pub(super) struct StreamFrames {
 
 impl StreamFrames {
     /// The stream of a GET: clients reopen it by themselves.
-    pub(super) fn of_get(events: EventStream, edge: &Arc<EdgeState>) -> Self {
-        Self::new(events, edge, true, None)
+    pub(super) fn of_get(events: EventStream, visit: &Visit<'_>) -> Self {
+        Self::new(events, visit, true, None)
     }
 
     /// The stream of a POST. Only a client that was primed (2025-11-25) is known to come back for the
@@ -37,20 +38,22 @@ impl StreamFrames {
     /// theirs runs on.
     pub(super) fn of_post(
         events: EventStream,
-        edge: &Arc<EdgeState>,
+        visit: &Visit<'_>,
         record: Option<RequestRecord>,
     ) -> Self {
-        Self::new(events, edge, false, record)
+        Self::new(events, visit, false, record)
     }
 
     fn new(
         events: EventStream,
-        edge: &Arc<EdgeState>,
+        visit: &Visit<'_>,
         resumable: bool,
         record: Option<RequestRecord>,
     ) -> Self {
+        let edge = visit.edge;
         Self {
             events,
+            reader: visit.reader(),
             resumable,
             drained: Box::pin(edge.drain.clone().cancelled_owned()),
             reconnect_after: edge.reconnect_after(),
@@ -69,13 +72,24 @@ impl StreamFrames {
 
     fn frame(&mut self, item: StreamItem) -> Bytes {
         match item {
-            StreamItem::Passing { data } => sse::message(&data),
-            StreamItem::Event { id, data } => {
-                if let Some(record) = &self.record {
-                    record.wrote(&data);
+            // What is said in passing may be lost.
+            StreamItem::Passing { data } => self
+                .reader
+                .keep(sse::message(&data))
+                .unwrap_or(sse::COMMENT),
+            StreamItem::Event { id, data } => match self.reader.keep(sse::resumable(id, &data)) {
+                Ok(frame) => {
+                    if let Some(record) = &self.record {
+                        record.wrote(&data);
+                    }
+                    frame
                 }
-                sse::resumable(id, &data)
-            }
+                // It is in the log, and the client comes back for it.
+                Err(_) => {
+                    self.close();
+                    sse::retry(self.reconnect_after)
+                }
+            },
             StreamItem::Prime { id, retry } => {
                 self.resumable = true;
                 sse::prime(id, retry)

@@ -9,9 +9,10 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures::Stream;
 use http::StatusCode;
-use shoal_ports::{Call, CallId, Caller};
+use shoal_ports::{Call, CallId, Caller, Durability};
 use shoal_protocol::{
-    Outcome, Request, RequestId, RequestMeta, code, error_response, notification, response,
+    Outcome, Request, RequestId, RequestMeta, RpcError, code, error_response, notification,
+    response,
 };
 use shoal_telemetry::metrics::StreamKind;
 use shoal_telemetry::trace::TraceContext;
@@ -19,12 +20,11 @@ use tokio::time::{Instant, timeout};
 
 use super::check::Checked;
 use super::run::{CallRun, Ending, Step};
-use crate::edge::EdgeState;
+use crate::backlog::{Full, Reader};
 use crate::front::Visit;
 use crate::load::RequestPermit;
 use crate::recorder::RequestRecord;
-use crate::refusal::status_of_outcome;
-use crate::room::Held;
+use crate::refusal::{Refusal, Refused, status_of_outcome};
 use crate::{answer, sse};
 
 /// When to come back after an overload that did not say.
@@ -41,6 +41,7 @@ pub(super) async fn serve(
     let edge = visit.edge;
     let timing = &edge.config.timing;
     let (id, call) = call(visit, meta, checked, request);
+    let (reader, durability) = (visit.reader(), call.durability);
     let mut run = CallRun::new(Arc::clone(&edge.dispatcher), call);
     let first = match run.ended() {
         Some(ending) => Some(Step::Ended(ending)),
@@ -54,12 +55,16 @@ pub(super) async fn serve(
             if let Some(record) = &permit.record {
                 record.ended(&ending.outcome);
             }
-            return complete(edge, &id, &ending, permit.room.take());
+            // The request's body is not needed any more, whoever reads the answer.
+            drop(permit.room.take());
+            return complete(&reader, durability, &id, &ending);
         }
         first => first,
     };
     let frames = CallFrames {
         id,
+        reader,
+        durability,
         run,
         first,
         record: permit.record.clone(),
@@ -106,8 +111,17 @@ fn call(
     (request.id, call)
 }
 
-fn complete(edge: &EdgeState, id: &RequestId, ending: &Ending, room: Option<Held>) -> Response {
-    let text = edge.room.carry(room, text_of(id, &ending.outcome));
+fn complete(reader: &Reader, durability: Durability, id: &RequestId, ending: &Ending) -> Response {
+    let text = match reader.keep(text_of(id, &ending.outcome)) {
+        Ok(text) => text,
+        Err(full) if durability == Durability::Repeatable => {
+            return answer::refusal(&Refused::of(Some(id.clone()), Refusal::AnswerNotKept(full)));
+        }
+        Err(full) => {
+            let text = error_response(id, &not_kept(full, durability));
+            return answer::json(StatusCode::OK, text);
+        }
+    };
     let Outcome::Error(error) = &ending.outcome else {
         return answer::json(StatusCode::OK, text);
     };
@@ -125,9 +139,25 @@ fn text_of(id: &RequestId, outcome: &Outcome) -> Bytes {
     }
 }
 
+/// What becomes of an answer for which there is no room.
+fn not_kept(full: Full, durability: Durability) -> RpcError {
+    match durability {
+        Durability::Repeatable => Refusal::AnswerNotKept(full).error(),
+        Durability::Journaled => {
+            let why = format!(
+                "the call has ended, but its answer was not kept: {}; check before you repeat it",
+                full.describe()
+            );
+            RpcError::new(code::OUTCOME_UNKNOWN, why)
+        }
+    }
+}
+
 /// A call's stream: no event ids, since a modern stream cannot be resumed. Dropping it cancels the call.
 struct CallFrames {
     id: RequestId,
+    reader: Reader,
+    durability: Durability,
     run: CallRun,
     first: Option<Step>,
     record: Option<RequestRecord>,
@@ -145,16 +175,24 @@ impl Stream for CallFrames {
             Some(first) => first,
             None => ready!(self.run.poll_step(cx)),
         };
-        let text = match step {
-            Step::Notification { method, params } => notification(method.as_str(), params.as_ref()),
-            Step::Ended(ending) => {
-                self.ended = true;
-                if let Some(record) = &self.record {
-                    record.ended(&ending.outcome);
-                }
-                text_of(&self.id, &ending.outcome)
+        let ending = match step {
+            Step::Notification { method, params } => {
+                let text = notification(method.as_str(), params.as_ref());
+                // Where there is no room for it, the client misses it, but not the answer.
+                let frame = self.reader.keep(sse::message(&text));
+                return Poll::Ready(Some(frame.unwrap_or(sse::COMMENT)));
             }
+            Step::Ended(ending) => ending,
         };
-        Poll::Ready(Some(sse::message(&text)))
+        self.ended = true;
+        if let Some(record) = &self.record {
+            record.ended(&ending.outcome);
+        }
+        let frame = sse::message(&text_of(&self.id, &ending.outcome));
+        let frame = self.reader.keep(frame).unwrap_or_else(|full| {
+            let error = not_kept(full, self.durability);
+            sse::message(&error_response(&self.id, &error))
+        });
+        Poll::Ready(Some(frame))
     }
 }

@@ -4,7 +4,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use shoal_ports::{Dispatcher, LogFilter};
 use shoal_protocol::{
     CLIENT_CAPABILITIES, Era, MCP_PARAM_PREFIX, Method, PROTOCOL_VERSION, RawJson, Request,
-    RequestMeta, Revision, RpcError, code, expect_equal, expect_plain, members,
+    RequestMeta, Revision, RpcError, code, expect_equal, expect_plain, members, shown,
 };
 
 use crate::era::VersionHeader;
@@ -95,7 +95,7 @@ fn missing(key: &str, what: &str) -> RpcError {
 /// Names every revision that is served, newest first: a client that shares only a legacy one with this
 /// server can still fall back to `initialize`.
 fn unsupported(requested: &str, why: &str) -> RpcError {
-    let requested: String = requested.chars().take(64).collect();
+    let requested = shown(requested, 64);
     let data = serde_json::json!({ "supported": supported_versions(), "requested": requested });
     let message = format!("protocol version {requested:?} {why}; choose one of data.supported");
     RpcError::new(code::UNSUPPORTED_VERSION, message).with_data(RawJson::of(&data))

@@ -1,7 +1,7 @@
 //! Which notifications a listener asked for, and which of them the server can honour.
 
 use serde::{Deserialize, Serialize};
-use shoal_protocol::{RawJson, RawObject, RpcError};
+use shoal_protocol::{LONGEST_URI, RawJson, RawObject, RpcError};
 
 /// `SubscriptionFilter` (2026-07-28, Subscriptions).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +36,10 @@ impl Filter {
         let mut filter: Self = filter.read().map_err(|error| {
             RpcError::invalid_params(format!("params.notifications is not a filter: {error}"))
         })?;
+        let uris = filter.resource_subscriptions.iter();
+        if uris.map(String::len).max() > Some(LONGEST_URI.bytes) {
+            return Err(LONGEST_URI.exceeded());
+        }
         filter.resource_subscriptions.sort_unstable();
         filter.resource_subscriptions.dedup();
         if filter.resource_subscriptions.len() > max_uris {

@@ -5,6 +5,7 @@ use shoal_protocol::code;
 use shoal_telemetry::metrics::RefusalReason;
 
 use super::Refusal;
+use crate::backlog::Full;
 
 impl Refusal {
     /// What metrics say of it.
@@ -13,10 +14,14 @@ impl Refusal {
             Self::ForeignHost(_) | Self::ForeignOrigin(_) => RefusalReason::Origin,
             Self::MethodNotAllowed { .. } => RefusalReason::NotServed,
             Self::Unauthenticated(_) => RefusalReason::Unauthenticated,
-            Self::TooManyRequests { .. } | Self::TooManyStreams { .. } | Self::NoRoom { .. } => {
-                RefusalReason::Overloaded
-            }
-            Self::TooManyStreamsOfPrincipal { .. } => RefusalReason::Quota,
+            Self::TooManyRequests { .. }
+            | Self::TooManyStreams { .. }
+            | Self::NoRoom { .. }
+            | Self::AnswerNotKept(Full::Node(_)) => RefusalReason::Overloaded,
+            Self::TooManyRequestsOfPrincipal { .. }
+            | Self::TooManyStreamsOfPrincipal { .. }
+            | Self::NoRoomOfPrincipal { .. }
+            | Self::AnswerNotKept(Full::Principal(_)) => RefusalReason::Quota,
             Self::BodyTooLarge { .. } => RefusalReason::BodyTooLarge,
             Self::BodyTooSlow { .. } | Self::BodyBroken => RefusalReason::BodyBroken,
             Self::UnsupportedVersionHeader(_) => RefusalReason::Revision,
@@ -47,7 +52,8 @@ fn reason_of(error: &GatewayError) -> RefusalReason {
     match error {
         GatewayError::NotFound | GatewayError::HistoryGone(_) => RefusalReason::SessionGone,
         GatewayError::Rejected(_) => RefusalReason::Malformed,
-        GatewayError::TooManySessionsOfPrincipal { .. } => RefusalReason::Quota,
+        GatewayError::TooManySessionsOfPrincipal { .. }
+        | GatewayError::TooManyBytesOfPrincipal { .. } => RefusalReason::Quota,
         GatewayError::TooManySessions { .. } | GatewayError::Overloaded { .. } => {
             RefusalReason::Overloaded
         }

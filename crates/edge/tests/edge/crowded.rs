@@ -8,6 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
+use crate::dispatcher::LARGE as ANSWER;
 use crate::server::{Server, modern_headers, rpc, with_meta};
 
 /// Bytes of a large body: no more than a few fit.
@@ -172,26 +173,37 @@ async fn a_body_of_unknown_length_takes_room_for_the_longest_and_keeps_what_it_n
 }
 
 #[tokio::test]
-async fn a_large_answer_holds_room_until_its_client_has_read_it() {
-    let server = server(PATIENT).await;
-    let mut socket = TcpStream::connect(server.address).await.unwrap();
-    let (text, _) = large("played", 1 << 10);
-    let request = head(text.len()).replace("mcp-name: echo", "mcp-name: played") + &text;
-    socket.write_all(request.as_bytes()).await.unwrap();
-    let mut call = server.dispatcher.call().await;
-    assert_eq!(server.load.body_bytes(), 0, "the request is small");
-    // More than the buffers of both sockets take.
-    let answer = 32 << 20;
-    let result = format!(r#"{{"pad":"{}"}}"#, "x".repeat(answer));
-    call.finish(result.leak()).await;
-    until(|| server.load.body_bytes() > answer).await;
-    let small = server.tool("echo").send().await.unwrap();
-    assert_eq!(small.status(), 200, "small calls go on");
-    let mut read = 0;
-    let mut buffer = vec![0; 1 << 20];
-    while read < answer {
-        assert!(server.load.body_bytes() > answer || read > 0);
-        read += socket.read(&mut buffer).await.unwrap();
+async fn an_answer_that_nobody_reads_takes_no_room_from_requests() {
+    let server = server(Duration::from_millis(50)).await;
+    let mut unread = server.unread("large", None).await;
+    until(|| server.load.answer_bytes() > ANSWER).await;
+    let answer = post(&server, "echo", LARGE).send().await.unwrap();
+    assert_eq!(answer.status(), 200, "{}", answer.text().await.unwrap());
+    assert_eq!(server.load.body_bytes(), 0);
+    let (mut read, mut buffer) = (0, vec![0; 1 << 20]);
+    while read < ANSWER {
+        assert!(server.load.answer_bytes() > ANSWER || read > 0);
+        read += unread.read(&mut buffer).await.unwrap();
     }
-    until(|| server.load.body_bytes() == 0).await;
+    until(|| server.load.answer_bytes() == 0).await;
+}
+
+#[tokio::test]
+async fn an_answer_that_is_not_kept_says_whether_its_call_may_be_repeated() {
+    let server = Server::with(|config| config.limits.answers_waiting_bytes = ANSWER).await;
+    let unread = server.unread("large", None).await;
+    until(|| server.load.answer_bytes() > ANSWER).await;
+    for (tool, status, code) in [("large", 503, 50300), ("large-write", 200, 50002)] {
+        let answer = server.tool(tool).send().await.unwrap();
+        assert_eq!(answer.status(), status, "{tool}");
+        assert_eq!(answer.headers().contains_key("retry-after"), status == 503);
+        let error: Value = serde_json::from_str(&answer.text().await.unwrap()).unwrap();
+        assert_eq!(error["error"]["code"], code, "{tool}");
+    }
+    let small = server.tool("echo").send().await.unwrap();
+    assert_eq!(small.status(), 200, "small answers go on");
+    drop(unread);
+    until(|| server.load.answer_bytes() == 0).await;
+    let answer = server.tool("large").send().await.unwrap();
+    assert!(answer.text().await.unwrap().len() > ANSWER);
 }

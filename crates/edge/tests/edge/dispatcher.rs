@@ -13,6 +13,9 @@ use shoal_ports::{
 use shoal_protocol::{HeaderMismatch, Method, Outcome, RawJson, RawObject, RpcError, code};
 use tokio::sync::{mpsc, watch};
 
+/// Bytes of the results of `large` and `large-write`: more than the buffers of two sockets take.
+pub(crate) const LARGE: usize = 32 << 20;
+
 /// Fake tools.
 pub(crate) struct FakeDispatcher {
     /// Changes announce themselves.
@@ -139,7 +142,7 @@ impl Dispatcher for FakeDispatcher {
 
     fn durability(&self, _method: &Method, params: Option<&RawJson>) -> Durability {
         match tool(params).as_str() {
-            "write" => Durability::Journaled,
+            "write" | "large-write" => Durability::Journaled,
             _ => Durability::Repeatable,
         }
     }
@@ -178,6 +181,13 @@ impl Dispatcher for FakeDispatcher {
             "" | "echo" | "write" | "regional" => Some(CallOutcome::Result(RawJson::from_static(
                 r#"{"resultType":"complete","content":[]}"#,
             ))),
+            "large" | "large-write" => {
+                let result = format!(
+                    r#"{{"resultType":"complete","pad":"{}"}}"#,
+                    "x".repeat(LARGE)
+                );
+                Some(CallOutcome::Result(RawJson::from_valid(result.into())))
+            }
             "unknown" => Some(CallOutcome::Error(RpcError::invalid_params("unknown tool"))),
             "no-method" => Some(error(code::METHOD_NOT_FOUND)),
             "no-capability" => Some(error(code::MISSING_CLIENT_CAPABILITY)),

@@ -20,6 +20,7 @@ async fn every_row_is_answered_as_the_page_says() {
     headers::hosts(&mut page).await;
     headers::encodings(&mut page).await;
     everybody::limits(&mut page).await;
+    everybody::shares(&mut page).await;
     everybody::malformed(&mut page).await;
     legacy::requests(&mut page).await;
     legacy::sessions(&mut page).await;

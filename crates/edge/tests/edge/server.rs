@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 use shoal_edge::{Edge, EdgeConfig, Load, NoAuthentication, Recorder};
 use shoal_ports::memory::MemoryBus;
 use shoal_ports::{Authenticator, Bus};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::dispatcher::FakeDispatcher;
@@ -110,6 +112,27 @@ impl Server {
     /// A modern call of a tool.
     pub(crate) fn tool(&self, name: &str) -> RequestBuilder {
         self.modern("tools/call", json!({"name": name, "arguments": {}}))
+    }
+
+    /// A connection whose client has called a tool and does not read.
+    pub(crate) async fn unread(&self, tool: &str, bearer: Option<&str>) -> TcpStream {
+        let params = with_meta(json!({"name": tool, "arguments": {}}), json!({}));
+        let body = rpc("tools/call", &params).to_string();
+        let mut request = format!(
+            "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: */*\r\n\
+             content-length: {}\r\n",
+            body.len()
+        );
+        for (name, value) in &modern_headers("tools/call", &params) {
+            request.push_str(&format!("{name}: {}\r\n", value.to_str().unwrap()));
+        }
+        if let Some(bearer) = bearer {
+            request.push_str(&format!("authorization: Bearer {bearer}\r\n"));
+        }
+        request.push_str(&format!("\r\n{body}"));
+        let mut socket = TcpStream::connect(self.address).await.unwrap();
+        socket.write_all(request.as_bytes()).await.unwrap();
+        socket
     }
 
     /// A GET of the MCP endpoint in the live session.

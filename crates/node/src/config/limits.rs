@@ -16,15 +16,25 @@ pub struct Limits {
     pub requests_per_connection: u32,
     /// Requests under way at once on this node, streamed answers included.
     pub requests: usize,
+    /// The same for one principal. Without authentication everybody is one principal, and this does not count.
+    pub requests_per_principal: usize,
     /// Headers of one request.
     pub headers: usize,
     /// Bytes of the headers of one request.
     pub header_bytes: usize,
     /// Bytes of one message from a client.
     pub body_bytes: usize,
-    /// Bytes of all messages over 16 KiB from clients that this node holds at once, each until its answer is sent; beyond it
+    /// Bytes of all messages over 16 KiB from clients that this node holds at once, each until it is answered; beyond it
     /// they wait for a moment and are then refused. At least `body_bytes`.
     pub bodies_in_flight_bytes: usize,
+    /// The same for one principal. Without authentication everybody is one principal, and this does not count.
+    pub bodies_in_flight_bytes_per_principal: usize,
+    /// Bytes of all answers over 16 KiB, and events of streams over 16 KiB, that wait on this node for their clients to read
+    /// them. Beyond it, those that have stood still for a second are given up, the longest first; where none has, the new
+    /// answer is not kept, and its client is told.
+    pub answers_waiting_bytes: usize,
+    /// The same for one principal. Without authentication everybody is one principal, and this does not count.
+    pub answers_waiting_bytes_per_principal: usize,
     /// Levels of nesting in one message from a client.
     pub nesting: usize,
     /// Streams that clients hold open on this node: GET, HTTP+SSE, `subscriptions/listen`.
@@ -47,6 +57,13 @@ pub struct Limits {
     pub messages_per_session: usize,
     /// Resources that one session may be subscribed to.
     pub subscriptions_per_session: usize,
+    /// Bytes of the URIs that one session may be subscribed to.
+    pub subscription_bytes_per_session: usize,
+    /// Bytes that all legacy sessions of this node may have stored: their records, the events that can be resumed, and the
+    /// calls in the journal. Beyond it nothing new is begun; calls that run can end.
+    pub stored_bytes: u64,
+    /// The same for one principal on this node. Without authentication everybody is one principal, and this does not count.
+    pub stored_bytes_per_principal: u64,
 }
 
 impl Default for Limits {
@@ -57,10 +74,14 @@ impl Default for Limits {
             connections: 100_000,
             requests_per_connection: 256,
             requests: edge.requests_in_flight,
+            requests_per_principal: edge.requests_per_principal,
             headers: edge.header_count,
             header_bytes: edge.header_bytes,
             body_bytes: edge.body_bytes,
             bodies_in_flight_bytes: edge.bodies_in_flight_bytes,
+            bodies_in_flight_bytes_per_principal: edge.bodies_in_flight_bytes_per_principal,
+            answers_waiting_bytes: edge.answers_waiting_bytes,
+            answers_waiting_bytes_per_principal: edge.answers_waiting_bytes_per_principal,
             nesting: edge.nesting,
             streams: edge.streams,
             streams_per_principal: edge.streams_per_principal,
@@ -71,6 +92,9 @@ impl Default for Limits {
             calls_per_session: session.calls_per_session,
             messages_per_session: session.mailbox,
             subscriptions_per_session: session.subscriptions_per_session,
+            subscription_bytes_per_session: session.subscription_bytes_per_session,
+            stored_bytes: session.stored_bytes,
+            stored_bytes_per_principal: session.stored_bytes_per_principal,
         }
     }
 }

@@ -213,6 +213,15 @@ fn positive(settings: &Settings) -> Result<(), Broken> {
             limits.requests_per_connection as usize,
         ),
         ("limits.requests", limits.requests),
+        (
+            "limits.requests_per_principal",
+            limits.requests_per_principal,
+        ),
+        ("limits.answers_waiting_bytes", limits.answers_waiting_bytes),
+        (
+            "limits.answers_waiting_bytes_per_principal",
+            limits.answers_waiting_bytes_per_principal,
+        ),
         ("limits.headers", limits.headers),
         ("limits.body_bytes", limits.body_bytes),
         ("limits.streams", limits.streams),
@@ -237,6 +246,7 @@ fn positive(settings: &Settings) -> Result<(), Broken> {
     }
     let periods = [
         ("server.header_timeout", settings.server.header_timeout),
+        ("server.write_timeout", settings.server.write_timeout),
         ("node.lease", settings.node.lease),
         ("cluster.patience", settings.cluster.patience),
         ("cluster.silence", settings.cluster.silence),
@@ -257,20 +267,28 @@ fn positive(settings: &Settings) -> Result<(), Broken> {
 }
 
 fn bodies(settings: &Settings) -> Result<(), Broken> {
-    let (one, all) = (
-        settings.limits.body_bytes,
-        settings.limits.bodies_in_flight_bytes,
-    );
-    if all >= one {
-        return Ok(());
-    }
-    Err(Broken::new(
-        "limits.bodies_in_flight_bytes",
-        format!(
-            "{all} is less than one message may have (limits.body_bytes = {one}), which would never find room: \
-             raise this, or lower that"
+    let limits = &settings.limits;
+    let one = limits.body_bytes;
+    let all = [
+        (
+            "limits.bodies_in_flight_bytes",
+            limits.bodies_in_flight_bytes,
         ),
-    ))
+        (
+            "limits.bodies_in_flight_bytes_per_principal",
+            limits.bodies_in_flight_bytes_per_principal,
+        ),
+    ];
+    match all.iter().find(|(_, all)| *all < one) {
+        None => Ok(()),
+        Some((setting, all)) => Err(Broken::new(
+            *setting,
+            format!(
+                "{all} is less than one message may have (limits.body_bytes = {one}), which would never find \
+                 room: raise this, or lower that"
+            ),
+        )),
+    }
 }
 
 fn pools(settings: &Settings) -> Result<(), Broken> {

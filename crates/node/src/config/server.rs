@@ -47,6 +47,9 @@ pub struct Server {
     pub header_timeout: Period,
     /// How long the body of a request may take to arrive.
     pub body_timeout: Period,
+    /// How long a client may take nothing of what waits for it. Then its connection is closed, or over HTTP/2 its stream is
+    /// reset, and what waited is dropped; a stream that can be resumed goes on when the client comes back.
+    pub write_timeout: Period,
 }
 
 impl Default for Server {
@@ -63,6 +66,7 @@ impl Default for Server {
             admin_token: None,
             header_timeout: Period::seconds(75),
             body_timeout: Timing::default().body.into(),
+            write_timeout: Period::seconds(30),
         }
     }
 }

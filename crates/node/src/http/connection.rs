@@ -1,5 +1,6 @@
 //! Serves one connection in the protocol that its first bytes speak.
 
+use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,8 +12,9 @@ use axum::{Extension, Router};
 use futures::future::{Either, ready};
 use hyper::server::conn::{http1, http2};
 use hyper::service::{Service as _, service_fn};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use shoal_edge::Writing;
 use shoal_telemetry::trace;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
@@ -20,7 +22,9 @@ use tokio::time::{sleep, timeout};
 use super::HttpLimits;
 use super::ending::{Ending, Idling};
 use super::refusal::HeadLimits;
+use super::socket::Socket;
 use super::stream::WatchedStream;
+use super::streams::{self, Streams};
 
 /// What an HTTP/2 client sends first.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -35,10 +39,30 @@ const LEAST_BUFFER: usize = 8192;
 /// Both protocols, ready to serve connections.
 pub(super) struct Protocols {
     http1: http1::Builder,
-    http2: http2::Builder<TokioExecutor>,
+    http2: Http2,
     router: Router,
     header_timeout: Duration,
+    write_timeout: Duration,
     head: HeadLimits,
+}
+
+/// The settings of HTTP/2 connections, each of which has an executor of its own.
+struct Http2 {
+    requests: u32,
+    header_list: u32,
+}
+
+impl Http2 {
+    fn builder(&self, streams: Streams) -> http2::Builder<Streams> {
+        let mut http2 = http2::Builder::new(streams);
+        http2
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(self.requests)
+            .max_header_list_size(self.header_list)
+            .keep_alive_interval(PING_EVERY)
+            .keep_alive_timeout(PING_TIMEOUT);
+        http2
+    }
 }
 
 impl Protocols {
@@ -49,19 +73,16 @@ impl Protocols {
             .header_read_timeout(limits.header_timeout)
             .max_headers(limits.headers)
             .max_buf_size(limits.header_bytes.max(LEAST_BUFFER));
-        let mut http2 = http2::Builder::new(TokioExecutor::new());
-        http2
-            .timer(TokioTimer::new())
-            .max_concurrent_streams(limits.requests_per_connection)
-            .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
-            .keep_alive_interval(PING_EVERY)
-            .keep_alive_timeout(PING_TIMEOUT);
         Self {
             http1,
-            http2,
+            http2: Http2 {
+                requests: limits.requests_per_connection,
+                header_list: u32::try_from(limits.header_bytes).unwrap_or(u32::MAX),
+            },
             router,
             header_timeout: limits.header_timeout,
             head: HeadLimits::of(limits),
+            write_timeout: limits.write_timeout,
         }
     }
 
@@ -83,14 +104,33 @@ impl Protocols {
             router = router.layer(Extension(ConnectInfo(peer)));
         }
         let service = TowerToHyperService::new(router);
+        let writing = Writing::default();
+        let socket = Socket::new(stream, writing.clone(), self.write_timeout);
+        let given_up = poll_fn(|cx| writing.poll_given_up(cx));
         // Connections are boxed: the task would have room for each protocol's, and for copies on their way.
         let ended = if http2 {
             // It says `GOAWAY` at once, and nothing is lost on the way: nobody need wait for it.
             drop(idling);
-            let connection = self.http2.serve_connection(TokioIo::new(stream), service);
-            ending.watch_http2(Box::pin(connection).as_mut()).await
+            let streams = Streams::new(self.write_timeout, writing.clone());
+            let service = service_fn(|request| {
+                let service = service.clone();
+                streams::answer(request, async move |request| service.call(request).await)
+            });
+            let connection = self
+                .http2
+                .builder(streams)
+                .serve_connection(TokioIo::new(socket), service);
+            let mut connection = Box::pin(connection);
+            tokio::select! {
+                ended = ending.watch_http2(connection.as_mut()) => ended,
+                () = given_up => return,
+            }
         } else {
-            self.serve_http1(stream, service, idling, &ending).await
+            let serving = self.serve_http1(socket, service, &writing, idling, &ending);
+            tokio::select! {
+                ended = serving => ended,
+                () = given_up => return,
+            }
         };
         if let Err(error) = ended {
             tracing::debug!(%error, "a connection broke");
@@ -99,15 +139,17 @@ impl Protocols {
 
     async fn serve_http1(
         &self,
-        stream: TcpStream,
+        stream: Socket,
         service: TowerToHyperService<Router>,
+        writing: &Writing,
         idling: Idling,
         ending: &Ending,
     ) -> hyper::Result<()> {
         let (stream, seen) = WatchedStream::new(stream, self.head);
         let requests = idling.requests(Arc::clone(&seen));
         let number = AtomicU64::new(0);
-        let service = service_fn(|request| {
+        let service = service_fn(|mut request: http::Request<_>| {
+            request.extensions_mut().insert(writing.clone());
             let refusal = seen.refusal(number.fetch_add(1, Ordering::Relaxed));
             requests.answer(match refusal {
                 Some(refusal) => Either::Left(ready(Ok(refusal.response()))),

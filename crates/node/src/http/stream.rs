@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use bytes::{Buf as _, Bytes};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::framing::{Fault, Framing};
 use super::refusal::{HeadLimits, Refusal};
+use super::socket::Socket;
 
 /// How long, and how much, a client may go on sending after an answer that did not wait for all of its request. Closed under
 /// it, the connection would be reset, and the answer lost on its way.
@@ -24,7 +24,7 @@ const LINGER_BUFFER: usize = 8 << 10;
 /// A socket that hyper reads requests from.
 #[derive(Debug)]
 pub(super) struct WatchedStream {
-    stream: TcpStream,
+    stream: Socket,
     framing: Framing,
     seen: Arc<Seen>,
     limits: HeadLimits,
@@ -54,7 +54,7 @@ impl Seen {
 }
 
 impl WatchedStream {
-    pub(super) fn new(stream: TcpStream, limits: HeadLimits) -> (Self, Arc<Seen>) {
+    pub(super) fn new(stream: Socket, limits: HeadLimits) -> (Self, Arc<Seen>) {
         let seen = Arc::<Seen>::default();
         let watched = Self {
             stream,

@@ -1,6 +1,7 @@
 //! Bounds and the end of a server, over real sockets.
 
 mod refusals;
+mod stalled;
 
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ fn limits() -> HttpLimits {
         headers: 10,
         header_bytes: 8192,
         header_timeout: Duration::from_millis(200),
+        write_timeout: Duration::from_millis(200),
     }
 }
 

@@ -164,6 +164,9 @@ pub(crate) fn error_to_wire(error: GatewayError) -> wire::GatewayError {
         GatewayError::TooManySessionsOfPrincipal { limit, retry_after } => {
             Error::TooManySessionsOfPrincipal(many(limit, retry_after))
         }
+        GatewayError::TooManyBytesOfPrincipal { limit, retry_after } => {
+            Error::TooManyBytesOfPrincipal(many(limit, retry_after))
+        }
         GatewayError::TooManySessions { limit, retry_after } => {
             Error::TooManySessions(many(limit, retry_after))
         }
@@ -193,6 +196,10 @@ pub(crate) fn error_from_wire(error: Option<wire::GatewayError>) -> GatewayError
         }
         Some(Error::HistoryGone(why)) => GatewayError::HistoryGone(Cow::Owned(why)),
         Some(Error::TooManySessionsOfPrincipal(many)) => GatewayError::TooManySessionsOfPrincipal {
+            limit: count(many.limit),
+            retry_after: duration(many.retry_after_ms),
+        },
+        Some(Error::TooManyBytesOfPrincipal(many)) => GatewayError::TooManyBytesOfPrincipal {
             limit: count(many.limit),
             retry_after: duration(many.retry_after_ms),
         },

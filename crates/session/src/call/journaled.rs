@@ -118,6 +118,10 @@ impl Carrier {
         delivery: DeliveryId,
         opened: Opened,
     ) -> Option<(Arc<Tail>, Opened)> {
+        if let Err(full) = live.share.check() {
+            let _ = opened.send(Err(full));
+            return None;
+        }
         let single = live.transport == SessionTransport::SingleStream;
         let begin = Begin {
             delivery,

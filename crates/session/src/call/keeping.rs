@@ -91,8 +91,10 @@ impl Carrier {
             // It is being handed over, or has ended, and its calls with it.
             Ok(_) | Err(Unapplied::Closed) => return None,
         };
+        let bytes = record.len();
         match self.save_surely(live, record).await {
             Ok(()) => {
+                live.share.set_record(bytes);
                 live.note(Input::Kept(change));
                 Some(kept())
             }

@@ -187,6 +187,10 @@ impl Node {
                 Ok(Some(response))
             }
             Effect::Subscribe { request, uri } => {
+                if let Err(full) = live.share.check() {
+                    live.note(Input::SubscriptionFailed(uri));
+                    return Err(full);
+                }
                 self.subscribe(live, &request, uri).await.map(Some)
             }
             Effect::Unsubscribe { request, uri } => {

@@ -23,6 +23,7 @@ use crate::live::{LiveSession, store_failed};
 use crate::measure;
 use crate::record::Record;
 use crate::state::{Effect, Input, SessionState, handshake_of};
+use crate::stored::Share;
 use crate::streams::{Streams, Tail};
 
 /// How long the end of a session waits for the answers to its calls to be written and read.
@@ -38,6 +39,7 @@ impl Node {
         if let Some(initialize) = &open.initialize {
             handshake_of(initialize).map_err(GatewayError::Rejected)?;
         }
+        self.stored.check(&open.principal)?;
         let reserved = self.reserve(&open.principal)?;
         let opened = self.open_reserved(open).await?;
         reserved.keep();
@@ -62,11 +64,13 @@ impl Node {
                 return Err(GatewayError::Rejected(error));
             }
         };
+        let record = state.record().to_bytes();
+        let share = self.stored.share(&principal, record.len());
         let new = NewSession {
             session: session.clone(),
             principal,
             owner: self.id.clone(),
-            record: state.record().to_bytes(),
+            record,
             idle: self.config.record_life(),
         };
         let directory = &self.carrier.store.directory;
@@ -74,7 +78,7 @@ impl Node {
         measure::claimed(ClaimReason::Created, &epoch);
         let epoch = epoch.map_err(|error| store_failed(&error, &self.config))?;
         let revision = state.revision();
-        self.make_live(session.clone(), state, epoch);
+        self.make_live(session.clone(), state, epoch, share);
         metrics().sessions.created();
         Ok(Opened {
             session,
@@ -89,6 +93,7 @@ impl Node {
         id: SessionId,
         state: SessionState,
         epoch: Epoch,
+        share: Arc<Share>,
     ) -> Arc<LiveSession> {
         let (principal, transport) = (state.principal().clone(), state.transport());
         let opened_at = state.record().opened_at;
@@ -102,6 +107,7 @@ impl Node {
                 self.carrier.store.clone(),
                 self.config.clone(),
                 self.counters.clone(),
+                share.clone(),
                 self.draining.clone(),
             ))
         };
@@ -112,6 +118,7 @@ impl Node {
             transport,
             opened_at,
             epoch,
+            share: share.clone(),
             shared,
             actor: Bed::new(mind, self.up.clone()),
             waiting: Arc::default(),
@@ -135,6 +142,7 @@ impl Node {
             last_used: live.last_used.load(Ordering::Relaxed),
             updated: BTreeSet::new(),
             about: live.about(),
+            share: live.share.clone(),
         };
         self.passive.insert(live.id.clone(), passive);
         live.streams.end();
@@ -147,6 +155,7 @@ impl Node {
         let Some(record) = live.snapshot().await else {
             return Ok(());
         };
+        live.share.set_record(record.len());
         let saved = live.streams.save(record).await;
         if saved == Err(StoreError::Stale) {
             live.lose();
@@ -167,6 +176,7 @@ impl Node {
             return false;
         };
         let kept = Record::from_bytes(&record).ok();
+        live.share.set_record(record.len());
         let saved = live.streams.save(record).await;
         if let Err(error) = saved {
             tracing::warn!(session = %live.id, %error, "could not store a session's record");

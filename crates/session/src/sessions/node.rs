@@ -20,6 +20,7 @@ use crate::config::SessionConfig;
 use crate::doze::Up;
 use crate::live::LiveSession;
 use crate::state::{Effect, Input, KeptLimits, Limits, News};
+use crate::stored::{Share, Stored};
 use crate::streams::StreamCounters;
 
 /// How many locks serialise waking and putting to sleep; sessions share them by hash.
@@ -39,6 +40,8 @@ pub(crate) struct Node {
     pub(crate) counters: Arc<StreamCounters>,
     /// The sessions whose actors are up.
     pub(crate) up: Arc<Up>,
+    /// What the sessions have stored.
+    pub(crate) stored: Arc<Stored>,
     live: DashMap<SessionId, Arc<LiveSession>>,
     held: AtomicUsize,
     held_by: DashMap<Principal, usize>,
@@ -67,6 +70,8 @@ pub(crate) struct Passive {
     pub(crate) updated: BTreeSet<String>,
     /// What operators see of it.
     pub(crate) about: About,
+    /// What it has stored.
+    pub(crate) share: Arc<Share>,
 }
 
 /// What operators see of a session, live or not.
@@ -120,6 +125,7 @@ impl Node {
                 dispatcher,
                 running: Arc::default(),
             }),
+            stored: Stored::new(config.clone()),
             config,
             subscribers: Subscribers::default(),
             passive: DashMap::new(),
@@ -145,6 +151,7 @@ impl Node {
         Limits {
             calls: self.config.calls_per_session,
             subscriptions: self.config.subscriptions_per_session,
+            subscription_bytes: self.config.subscription_bytes_per_session,
             kept: KeptLimits {
                 value: self.config.state_value_bytes,
                 total: self.config.state_bytes,

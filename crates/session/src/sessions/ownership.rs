@@ -90,11 +90,12 @@ impl Node {
             }
         };
         let mut record = read(&claim)?;
+        let share = self.stored.share(&to.principal, claim.record.len());
         if let Some((_, passive)) = self.passive.remove(&to.session) {
             record.updated.extend(passive.updated);
         }
         let state = SessionState::new(to.session.clone(), record, self.limits());
-        Ok(self.make_live(to.session.clone(), state, claim.epoch))
+        Ok(self.make_live(to.session.clone(), state, claim.epoch, share))
     }
 
     /// Gives up a sleeping session that somebody asks for; the others follow with the lease.
@@ -174,7 +175,8 @@ impl Node {
         }
         let mut state = SessionState::new(to.session.clone(), record, self.limits());
         let calls = enter(&mut state, running);
-        let live = self.make_live(to.session.clone(), state, claim.epoch);
+        let share = self.stored.share(&to.principal, claim.record.len());
+        let live = self.make_live(to.session.clone(), state, claim.epoch, share);
         self.subscribe_again(&live, subscriptions);
         Ok((live, calls))
     }

@@ -28,14 +28,18 @@ impl Node {
         self.clear_all_lost().await;
         let now = self.now();
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        let (idle, passivate) = (
+        let (idle, passivate, retention) = (
             millis(self.config.idle),
             millis(self.config.passivate_after),
+            millis(self.config.retention),
         );
         for live in self.all_live() {
             let unused = now.saturating_sub(live.last_used.load(Ordering::Relaxed));
             if unused >= passivate && self.passivate(&live).await {
                 continue;
+            }
+            if unused >= retention && live.streams.is_quiet() {
+                live.share.set_log(0);
             }
             // In use without requests (a stream, a long call): the record must not expire meanwhile.
             let unsaved = now.saturating_sub(live.last_saved.load(Ordering::Relaxed));
@@ -43,6 +47,11 @@ impl Node {
                 && let Err(error) = self.save(&live).await
             {
                 tracing::warn!(session = %live.id, %error, "could not touch a session's record");
+            }
+        }
+        for passive in &self.passive {
+            if now.saturating_sub(passive.last_used) >= retention {
+                passive.share.set_log(0);
             }
         }
         let expired: Vec<_> = self

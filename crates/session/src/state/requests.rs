@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use shoal_ports::{CallId, LogFilter, ServerFacts};
+use shoal_ports::{CallId, LogFilter, ServerFacts, shown};
 use shoal_protocol::{
-    LogLevel, Method, Notification, RawJson, RawObject, Request, RequestId, RpcError,
-    error_response, response,
+    LONGEST_REASON, LogLevel, Method, Notification, RawJson, RawObject, Request, RequestId,
+    RpcError, error_response, response,
 };
 
 use super::{Admission, AdmittedCall, CallDraft, CallSlot, Effect, SessionState};
@@ -113,6 +113,17 @@ impl SessionState {
                 )),
             );
         }
+        let subscribed: usize = self.record.subscriptions.iter().map(String::len).sum();
+        if subscribed + uri.len() > self.limits.subscription_bytes {
+            return refuse(
+                &request.id,
+                RpcError::invalid_request(format!(
+                    "the URIs that the session is subscribed to would have more than {} bytes, which is \
+                     the limit; unsubscribe some",
+                    self.limits.subscription_bytes
+                )),
+            );
+        }
         self.record.subscriptions.insert(uri.clone());
         Effect::Subscribe {
             request: request.id,
@@ -158,6 +169,7 @@ impl SessionState {
                     return Effect::None;
                 };
                 let reason = params.get("reason").and_then(|reason| reason.string());
+                let reason = reason.map(|reason| shown(&reason, LONGEST_REASON));
                 Effect::Cancel {
                     slot: running.clone(),
                     reason: reason.unwrap_or_else(|| "cancelled by the client".to_owned()),

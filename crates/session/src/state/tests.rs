@@ -15,6 +15,7 @@ use crate::record::Record;
 pub(crate) const LIMITS: Limits = Limits {
     calls: 3,
     subscriptions: 2,
+    subscription_bytes: 64,
     kept: KeptLimits {
         value: 8,
         total: 24,

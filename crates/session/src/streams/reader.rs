@@ -25,6 +25,13 @@ pub(super) struct Reader {
     pub(super) sender: QuietSender<StreamItem>,
 }
 
+/// Bytes from which on an event waits for those before it to be taken.
+const LARGE: usize = 64 << 10;
+
+fn is_large(item: &StreamItem) -> bool {
+    matches!(item, StreamItem::Event { data, .. } | StreamItem::Passing { data } if data.len() > LARGE)
+}
+
 /// The connection takes no more.
 struct Closed;
 
@@ -168,6 +175,10 @@ impl Reader {
 
     /// Sends an item, at once if there is room for it. The future is small, without the item.
     fn send(&self, item: StreamItem) -> impl Future<Output = Result<(), Closed>> + Send {
+        // Few of them would be more than all others together: one waits at a time.
+        if is_large(&item) && !self.sender.is_drained() {
+            return Either::Right(Box::pin(self.send_to_slow(item)));
+        }
         match self.sender.try_send(item) {
             Ok(()) => Either::Left(ready(Ok(()))),
             Err(Unsent::NobodyReceives(_)) => Either::Left(ready(Err(Closed))),
@@ -176,7 +187,12 @@ impl Reader {
     }
 
     async fn send_to_slow(&self, item: StreamItem) -> Result<(), Closed> {
-        let sending = self.sender.send(item);
+        let sending = async {
+            if is_large(&item) {
+                self.sender.drained().await;
+            }
+            self.sender.send(item).await
+        };
         match timeout(self.streams.config.reader_stall, sending).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(NobodyReceives)) => Err(Closed),

@@ -32,7 +32,12 @@ definitions! {
     ACTIVE = Kind::UpDownCounter, "http.server.active_requests", "{request}",
         "HTTP requests under way.", [];
     BODIES = Kind::UpDownCounter, "shoal.http.bodies.size", "By",
-        "Bytes held for large bodies: requests until they are answered, and answers until they are sent.", [];
+        "Bytes held for large requests, until they are answered.", [];
+    ANSWERS = Kind::UpDownCounter, "shoal.http.answers.size", "By",
+        "Bytes of large answers, and of large events of streams, that wait to be read by their clients.", [];
+    GIVEN_UP = Kind::Counter, "shoal.http.answers.given_up", "{answer}",
+        "Answers and streams that were ended because their clients did not read them.",
+        [Attribute::one_of(REASON, GivenUp::VALUES)];
     BYTES = Kind::Counter, "shoal.http.io", "By",
         "Bytes of HTTP bodies and event streams.",
         [
@@ -63,6 +68,16 @@ labels! {
         Plain = "plain",
         /// An event stream.
         Sse = "sse",
+    }
+}
+
+labels! {
+    /// Why an answer was given up.
+    GivenUp {
+        /// Nothing was taken of it for as long as a connection may stand still.
+        Stalled = "stalled",
+        /// It stood still, and others needed the room.
+        Crowded = "crowded",
     }
 }
 
@@ -121,6 +136,8 @@ pub struct HttpMetrics {
     requests: Histogram,
     active: Observed,
     bodies: Observed,
+    answers: Observed,
+    given_up: Counter,
     bytes: Counter,
     events: Counter,
     refused: Counter,
@@ -132,6 +149,8 @@ impl HttpMetrics {
             requests: factory.histogram(&REQUESTS),
             active: factory.observed(&ACTIVE),
             bodies: factory.observed(&BODIES),
+            answers: factory.observed(&ANSWERS),
+            given_up: factory.counter(&GIVEN_UP),
             bytes: factory.counter(&BYTES),
             events: factory.counter(&EVENTS),
             refused: factory.counter(&REFUSED),
@@ -157,7 +176,17 @@ impl HttpMetrics {
         self.active.number(move || float(read()))
     }
 
-    /// How many bytes large bodies hold.
+    /// How many bytes of answers wait to be read.
+    pub fn observe_answers(&self, read: impl Fn() -> u64 + Send + Sync + 'static) -> Registration {
+        self.answers.number(move || float(read()))
+    }
+
+    /// An answer was given up.
+    pub fn given_up(&self, reason: GivenUp) {
+        self.given_up.add(1, || [label(REASON, reason.as_str())]);
+    }
+
+    /// How many bytes large requests hold.
     pub fn observe_bodies(&self, read: impl Fn() -> u64 + Send + Sync + 'static) -> Registration {
         self.bodies.number(move || float(read()))
     }

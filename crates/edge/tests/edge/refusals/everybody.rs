@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::Value;
-use shoal_edge::{StaticToken, StaticTokens};
+use shoal_edge::{EdgeConfig, StaticToken, StaticTokens};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::page::{Page, compare};
 use super::ping;
-use crate::server::{Server, header};
+use crate::dispatcher::LARGE as ANSWER;
+use crate::server::{Server, header, rpc};
 
 /// Bytes of a body that takes room.
 const LARGE: usize = 32 << 10;
@@ -32,11 +33,7 @@ pub(super) async fn callers(page: &mut Page) {
     page.check("HTTP method that the path does not serve", put)
         .await;
 
-    // SHA-256 of "secret".
-    let sha256 = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b".to_owned();
-    let principal = "alice".to_owned();
-    let tokens = Arc::new(StaticTokens::new([StaticToken { principal, sha256 }]).unwrap());
-    let guarded = Server::with_authenticator(tokens, |config| {
+    let guarded = Server::with_authenticator(alice(), |config| {
         config.limits.streams_per_principal = 0;
     })
     .await;
@@ -48,6 +45,60 @@ pub(super) async fn callers(page: &mut Page) {
     page.check("unknown bearer token", wrong).await;
     let listen = guarded.listen().header("authorization", "Bearer secret");
     page.check("too many streams of a principal", listen).await;
+}
+
+/// What one principal may hold beside others.
+pub(super) async fn shares(page: &mut Page) {
+    let guarded = |set: fn(&mut EdgeConfig)| Server::with_authenticator(alice(), set);
+    let none = guarded(|config| config.limits.requests_per_principal = 0).await;
+    let request = none.post(ping()).header("authorization", "Bearer secret");
+    page.check("too many requests of a principal", request)
+        .await;
+
+    let crowded = guarded(|config| {
+        config.limits.body_bytes = LARGE;
+        config.limits.bodies_in_flight_bytes_per_principal = LARGE;
+        config.timing.body_room = Duration::ZERO;
+    })
+    .await;
+    let _all_of_it = announce_a_body(&crowded, LARGE, "authorization: Bearer secret\r\n").await;
+    while crowded.load.body_bytes() == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let late = crowded.post("x".repeat(LARGE));
+    let late = late.header("authorization", "Bearer secret");
+    page.check("no room for a large body of a principal", late)
+        .await;
+
+    for (what, set) in [
+        (
+            "no room for the answer",
+            (|config| {
+                config.limits.answers_waiting_bytes = ANSWER;
+                config.limits.answers_waiting_bytes_per_principal = usize::MAX / 2;
+            }) as fn(&mut EdgeConfig),
+        ),
+        ("no room for the answer of a principal", |config| {
+            config.limits.answers_waiting_bytes_per_principal = ANSWER;
+        }),
+    ] {
+        let server = guarded(set).await;
+        let _unread = server.unread("large", Some("secret")).await;
+        while server.load.answer_bytes() == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let request = server.tool("large");
+        page.check_id(what, request.header("authorization", "Bearer secret"))
+            .await;
+    }
+}
+
+/// Knows one token, `secret`.
+fn alice() -> Arc<StaticTokens> {
+    // SHA-256 of "secret".
+    let sha256 = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b".to_owned();
+    let principal = "alice".to_owned();
+    Arc::new(StaticTokens::new([StaticToken { principal, sha256 }]).unwrap())
 }
 
 pub(super) async fn limits(page: &mut Page) {
@@ -67,7 +118,7 @@ pub(super) async fn limits(page: &mut Page) {
         config.timing.body_room = Duration::ZERO;
     })
     .await;
-    let _all_of_it = announce_a_body(&crowded, LARGE).await;
+    let _all_of_it = announce_a_body(&crowded, LARGE, "").await;
     while crowded.load.body_bytes() == 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -92,18 +143,18 @@ pub(super) async fn limits(page: &mut Page) {
 }
 
 /// Sends the head of a POST, and one byte of the body that it announces.
-async fn announce_a_body(server: &Server, length: usize) -> TcpStream {
+async fn announce_a_body(server: &Server, length: usize, more: &str) -> TcpStream {
     let mut socket = TcpStream::connect(server.address).await.unwrap();
     let head = format!(
         "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
-         accept: */*\r\ncontent-length: {length}\r\n\r\n{{"
+         accept: */*\r\ncontent-length: {length}\r\n{more}\r\n{{"
     );
     socket.write_all(head.as_bytes()).await.unwrap();
     socket
 }
 
 async fn send_half_a_body(server: &Server) -> (u16, Value) {
-    let mut socket = announce_a_body(server, 60).await;
+    let mut socket = announce_a_body(server, 60, "").await;
     let mut answer = String::new();
     while !answer.contains("}}") {
         let mut read = [0; 1024];
@@ -157,6 +208,24 @@ pub(super) async fn malformed(page: &mut Page) {
         let body = page.check(what, server.post(body)).await;
         assert!(body.get("id").is_none(), "{what}");
     }
+    let id = format!(
+        r#"{{"jsonrpc":"2.0","id":"{}","method":"ping"}}"#,
+        "x".repeat(300)
+    );
+    let body = page
+        .check("request id that is too long", server.post(id))
+        .await;
+    assert!(body.get("id").is_none());
+    let method = format!(
+        r#"{{"jsonrpc":"2.0","id":7,"method":"{}"}}"#,
+        "x".repeat(300)
+    );
+    page.check_id("method that is too long", server.post(method))
+        .await;
+    let name = serde_json::json!({"name": "x".repeat(600)});
+    let name = rpc("tools/call", &name).to_string();
+    page.check_id("parameter that is too long", server.post(name))
+        .await;
     for (what, body) in [
         (
             "wrong jsonrpc",

@@ -88,6 +88,10 @@ pub(super) async fn sessions(page: &mut Page) {
             GatewayError::TooManySessionsOfPrincipal { limit, retry_after },
         ),
         (
+            "too much stored by a principal",
+            GatewayError::TooManyBytesOfPrincipal { limit, retry_after },
+        ),
+        (
             "too many sessions on the node",
             GatewayError::TooManySessions { limit, retry_after },
         ),

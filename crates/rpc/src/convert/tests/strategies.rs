@@ -262,6 +262,9 @@ pub(super) fn refusal() -> impl Strategy<Value = GatewayError> {
         many().prop_map(
             |(limit, retry_after)| GatewayError::TooManySessionsOfPrincipal { limit, retry_after }
         ),
+        many().prop_map(
+            |(limit, retry_after)| GatewayError::TooManyBytesOfPrincipal { limit, retry_after }
+        ),
         many()
             .prop_map(|(limit, retry_after)| GatewayError::TooManySessions { limit, retry_after }),
         (text(), millis()).prop_map(|(reason, retry_after)| GatewayError::Overloaded {

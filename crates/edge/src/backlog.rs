@@ -1,0 +1,354 @@
+//! Answers that wait to be written: so many bytes of them, and no more, on a node and for one principal.
+//!
+//! An answer has been worked for, so it is not refused lightly; but a client that does not read would keep all of its answers
+//! here for as long as a connection may stand still. Where there is no room, answers that nobody has taken anything of for
+//! [`STILL`] are given up, the longest first: the principal's own where it has used up its share, and those of whoever holds
+//! most where the node is full. If that makes no room, the new answer is not kept, and its client is told.
+//!
+//! Requests have room of their own (`room.rs`): who leaves answers unread keeps nobody from sending.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Extensions;
+use parking_lot::Mutex;
+use shoal_ports::Principal;
+use shoal_telemetry::metrics::{GivenUp, metrics};
+
+use crate::config::Limits;
+use crate::load::Load;
+use crate::writing::Writing;
+
+/// Bytes of an answer that is not counted: there are as many of these as requests under way.
+pub(crate) const SMALL: usize = 16 << 10;
+/// How long nothing must have been taken of an answer before it makes room for others.
+const STILL: Duration = Duration::from_secs(1);
+
+/// The answers of one edge that wait to be written. Clones are the same.
+#[derive(Clone)]
+pub(crate) struct Backlog(Arc<Shared>);
+
+struct Shared {
+    node: usize,
+    per_principal: usize,
+    load: Load,
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    next: u64,
+    bytes: usize,
+    of: HashMap<Principal, usize>,
+    answers: BTreeMap<u64, Answer>,
+}
+
+struct Answer {
+    principal: Principal,
+    bytes: usize,
+    writing: Option<Writing>,
+}
+
+/// There is no room for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// On the node.
+    Node(usize),
+    /// For the principal.
+    Principal(usize),
+}
+
+impl Full {
+    /// Where, and how much there is.
+    pub(crate) fn describe(self) -> String {
+        match self {
+            Self::Node(limit) => {
+                format!(
+                    "this node holds its limit of {limit} bytes of answers that wait to be read"
+                )
+            }
+            Self::Principal(limit) => format!(
+                "this principal has its limit of {limit} bytes of answers waiting to be read"
+            ),
+        }
+    }
+}
+
+/// Who gets an answer, and how that is written.
+#[derive(Clone)]
+pub(crate) struct Reader {
+    backlog: Backlog,
+    principal: Principal,
+    writing: Option<Writing>,
+}
+
+impl Backlog {
+    pub(crate) fn new(limits: &Limits, load: Load) -> Self {
+        // One answer of any size is kept where there is no other.
+        Self(Arc::new(Shared {
+            node: limits.answers_waiting_bytes,
+            per_principal: limits.answers_waiting_bytes_per_principal,
+            load,
+            waiting: Mutex::default(),
+        }))
+    }
+
+    /// Whoever sent the request with these extensions.
+    pub(crate) fn reader(&self, principal: &Principal, request: &Extensions) -> Reader {
+        Reader {
+            backlog: self.clone(),
+            principal: principal.clone(),
+            writing: request.get::<Writing>().cloned(),
+        }
+    }
+
+    fn take(&self, reader: &Reader, bytes: usize) -> Result<u64, Full> {
+        let shared = &self.0;
+        let own = &reader.principal;
+        let mut waiting = shared.waiting.lock();
+        // Without authentication everybody is one principal, whose share is the node.
+        if *own != Principal::anonymous()
+            && !waiting.make_room(own, bytes, shared.per_principal, |waiting| waiting.of(own))
+        {
+            return Err(Full::Principal(shared.per_principal));
+        }
+        while !waiting.fits(waiting.bytes, bytes, shared.node) {
+            let Some(most) = waiting.greatest() else {
+                break;
+            };
+            if !waiting.give_up_one(&most) {
+                return Err(Full::Node(shared.node));
+            }
+        }
+        if let Some(writing) = &reader.writing {
+            // Until now there was nothing to take, perhaps for long.
+            writing.progressed();
+        }
+        let number = waiting.next;
+        waiting.next += 1;
+        waiting.bytes += bytes;
+        *waiting.of.entry(own.clone()).or_default() += bytes;
+        let answer = Answer {
+            principal: own.clone(),
+            bytes,
+            writing: reader.writing.clone(),
+        };
+        waiting.answers.insert(number, answer);
+        shared.load.set_answer_bytes(waiting.bytes);
+        Ok(number)
+    }
+}
+
+impl Waiting {
+    fn of(&self, principal: &Principal) -> usize {
+        self.of.get(principal).copied().unwrap_or_default()
+    }
+
+    fn fits(&self, held: usize, more: usize, limit: usize) -> bool {
+        held == 0 || held + more <= limit
+    }
+
+    fn make_room(
+        &mut self,
+        principal: &Principal,
+        more: usize,
+        limit: usize,
+        held: impl Fn(&Self) -> usize,
+    ) -> bool {
+        while !self.fits(held(self), more, limit) {
+            if !self.give_up_one(principal) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Who has most waiting.
+    fn greatest(&self) -> Option<Principal> {
+        let greatest = self.of.iter().max_by_key(|(_, bytes)| **bytes);
+        greatest.map(|(principal, _)| principal.clone())
+    }
+
+    /// Gives up the answer of a principal of which nothing has been taken for longest, if that is long enough.
+    fn give_up_one(&mut self, principal: &Principal) -> bool {
+        let still = |answer: &Answer| Some(answer.writing.as_ref()?.still_for());
+        let own = self.answers.iter();
+        let own = own.filter(|(_, answer)| answer.principal == *principal);
+        let stillest = own
+            .filter_map(|(number, answer)| Some((still(answer)?, *number)))
+            .max();
+        let Some((_, number)) = stillest.filter(|(still, _)| *still >= STILL) else {
+            return false;
+        };
+        if let Some(answer) = self.remove(number) {
+            metrics().http.given_up(GivenUp::Crowded);
+            tracing::info!(
+                bytes = answer.bytes,
+                "gave up an answer that its client does not read: others need the room"
+            );
+            if let Some(writing) = answer.writing {
+                writing.give_up();
+            }
+        }
+        true
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Answer> {
+        let answer = self.answers.remove(&number)?;
+        self.bytes -= answer.bytes;
+        if let Some(held) = self.of.get_mut(&answer.principal) {
+            *held -= answer.bytes;
+            if *held == 0 {
+                self.of.remove(&answer.principal);
+            }
+        }
+        Some(answer)
+    }
+}
+
+impl Reader {
+    /// The text of an answer, or a piece of one, which is counted until it has been sent or thrown away.
+    ///
+    /// # Errors
+    /// Where there is no room for it.
+    pub(crate) fn keep(&self, text: Bytes) -> Result<Bytes, Full> {
+        if text.len() <= SMALL {
+            return Ok(text);
+        }
+        let number = self.backlog.take(self, text.len())?;
+        Ok(Bytes::from_owner(Kept {
+            text,
+            number,
+            backlog: self.backlog.clone(),
+        }))
+    }
+}
+
+/// A text that is counted.
+struct Kept {
+    text: Bytes,
+    number: u64,
+    backlog: Backlog,
+}
+
+impl AsRef<[u8]> for Kept {
+    fn as_ref(&self) -> &[u8] {
+        &self.text
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        // Gone already, where it was given up.
+        let shared = &self.backlog.0;
+        let mut waiting = shared.waiting.lock();
+        waiting.remove(self.number);
+        shared.load.set_answer_bytes(waiting.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::{Context, Poll};
+
+    use bytes::Bytes;
+    use http::Extensions;
+    use shoal_ports::Principal;
+
+    use super::{Backlog, Full, Reader, STILL};
+    use crate::config::Limits;
+    use crate::load::Load;
+    use crate::writing::Writing;
+
+    const ONE: usize = 64 << 10;
+
+    fn backlog(node: usize, per_principal: usize) -> Backlog {
+        let limits = Limits {
+            answers_waiting_bytes: node * ONE,
+            answers_waiting_bytes_per_principal: per_principal * ONE,
+            ..Limits::default()
+        };
+        Backlog::new(&limits, Load::default())
+    }
+
+    fn reader(backlog: &Backlog, principal: &str) -> (Reader, Writing) {
+        let writing = Writing::default();
+        let mut extensions = Extensions::new();
+        extensions.insert(writing.clone());
+        let reader = backlog.reader(&Principal::new(principal), &extensions);
+        (reader, writing)
+    }
+
+    fn answer(count: usize) -> Bytes {
+        Bytes::from(vec![b'x'; count * ONE])
+    }
+
+    fn given_up(writing: &Writing) -> bool {
+        let cx = Context::from_waker(std::task::Waker::noop());
+        writing.poll_given_up(&cx) == Poll::Ready(())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_principal_has_its_share_and_gets_it_back() {
+        let backlog = backlog(8, 2);
+        let (alice, _) = reader(&backlog, "alice");
+        let (bob, _) = reader(&backlog, "bob");
+        let held = alice.keep(answer(2)).unwrap();
+        assert_eq!(alice.keep(answer(1)), Err(Full::Principal(2 * ONE)));
+        let other = bob.keep(answer(2)).unwrap();
+        let part = held.slice(ONE..);
+        drop(held);
+        assert_eq!(backlog.0.load.answer_bytes(), 4 * ONE, "some of it is left");
+        drop(part);
+        assert!(alice.keep(answer(1)).is_ok());
+        drop(other);
+        assert_eq!(backlog.0.load.answer_bytes(), 0);
+        assert!(backlog.0.waiting.lock().of.is_empty());
+        assert!(alice.keep(answer(3)).is_ok(), "one alone is kept");
+        assert!(alice.keep(Bytes::from_static(b"{}")).is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_stands_still_makes_room_the_longest_first() {
+        let backlog = backlog(8, 2);
+        let (first, first_writing) = reader(&backlog, "alice");
+        let (second, second_writing) = reader(&backlog, "alice");
+        let (third, _) = reader(&backlog, "alice");
+        let _first = first.keep(answer(1)).unwrap();
+        tokio::time::advance(STILL / 2).await;
+        let _second = second.keep(answer(1)).unwrap();
+        second_writing.progressed();
+        assert!(third.keep(answer(1)).is_err(), "nothing stands still yet");
+        tokio::time::advance(STILL / 2).await;
+        let _third = third.keep(answer(1)).unwrap();
+        assert!(given_up(&first_writing));
+        assert!(!given_up(&second_writing));
+        assert_eq!(backlog.0.load.answer_bytes(), 2 * ONE);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_full_node_gives_up_what_is_whose_most_waits() {
+        let backlog = backlog(4, 3);
+        let (alice, alice_writing) = reader(&backlog, "alice");
+        let (bob, bob_writing) = reader(&backlog, "bob");
+        let (carol, _) = reader(&backlog, "carol");
+        let _bob = bob.keep(answer(1)).unwrap();
+        let _alice = alice.keep(answer(3)).unwrap();
+        assert_eq!(carol.keep(answer(1)), Err(Full::Node(4 * ONE)));
+        tokio::time::advance(STILL).await;
+        assert!(carol.keep(answer(1)).is_ok());
+        assert!(given_up(&alice_writing));
+        assert!(!given_up(&bob_writing));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_authentication_only_the_node_counts() {
+        let backlog = backlog(4, 1);
+        let everybody = Principal::anonymous();
+        let reader = backlog.reader(&everybody, &Extensions::new());
+        let _held = reader.keep(answer(4)).unwrap();
+        assert_eq!(reader.keep(answer(1)), Err(Full::Node(4 * ONE)));
+    }
+}

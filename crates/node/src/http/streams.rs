@@ -1,0 +1,255 @@
+//! The streams of an HTTP/2 connection, each of which ends when its client takes nothing of it any more.
+//!
+//! What is written on a stream waits for the window that its client opens, and the connection's socket knows nothing of that.
+//! So each answer says how much of it waits, and the task that drives its stream looks at that. Dropping the task resets the
+//! stream, with what waits on it; other streams of the connection, which may be other people's behind a proxy, go on.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+use futures::task::AtomicWaker;
+use http::{Request, Response};
+use hyper::body::{Body, Frame, SizeHint};
+use hyper::rt::Executor;
+use shoal_edge::Writing;
+use shoal_telemetry::metrics::{GivenUp, metrics};
+use tokio::time::{Sleep, sleep};
+
+/// Up to so much, the last piece of an answer says that it is the last, after which nothing but the connection's end can drop
+/// it. The end of a longer one is said when its client has taken all of it.
+const SHORT: usize = 16 << 10;
+
+tokio::task_local! {
+    /// What waits on the stream that this task drives.
+    static STREAM: Arc<Waiting>;
+}
+
+/// What waits on a stream.
+#[derive(Debug, Default)]
+struct Waiting {
+    bytes: AtomicUsize,
+    writing: Writing,
+    /// The stream's task, which waits for nothing to wait.
+    task: AtomicWaker,
+}
+
+impl Waiting {
+    fn add(&self, bytes: usize) {
+        // The first of it begins to wait now.
+        if self.bytes.fetch_add(bytes, Ordering::AcqRel) == 0 {
+            self.writing.progressed();
+        }
+    }
+
+    fn taken(&self, bytes: usize) {
+        self.writing.progressed();
+        if self.bytes.fetch_sub(bytes, Ordering::AcqRel) == bytes {
+            self.task.wake();
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.bytes.load(Ordering::Acquire) == 0
+    }
+}
+
+/// Drives the streams of one connection.
+#[derive(Clone)]
+pub(super) struct Streams {
+    patience: Duration,
+    /// The connection that they are on.
+    connection: Writing,
+}
+
+impl Streams {
+    pub(super) fn new(patience: Duration, connection: Writing) -> Self {
+        Self {
+            patience,
+            connection,
+        }
+    }
+}
+
+impl<F> Executor<F> for Streams
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    fn execute(&self, stream: F) {
+        let waiting = Arc::<Waiting>::default();
+        let driven = Driven {
+            stream: Some(Box::pin(STREAM.scope(Arc::clone(&waiting), stream))),
+            waiting,
+            still: None,
+            of: self.clone(),
+        };
+        tokio::spawn(driven);
+    }
+}
+
+/// Lets the edge know the stream that a request came on, and counts what waits of its answer.
+pub(super) async fn answer<B, E>(
+    mut request: Request<hyper::body::Incoming>,
+    answer: impl AsyncFnOnce(Request<hyper::body::Incoming>) -> Result<Response<B>, E>,
+) -> Result<Response<Answer<B>>, E> {
+    let waiting = STREAM.with(Arc::clone);
+    request.extensions_mut().insert(waiting.writing.clone());
+    let response = answer(request).await?;
+    Ok(response.map(|body| Answer {
+        body,
+        waiting,
+        unended: false,
+    }))
+}
+
+/// A stream that is being driven, until nothing waits on it.
+struct Driven<F> {
+    /// `None` once it has said all that it has to.
+    stream: Option<Pin<Box<F>>>,
+    waiting: Arc<Waiting>,
+    still: Option<Pin<Box<Sleep>>>,
+    of: Streams,
+}
+
+impl<F> Driven<F> {
+    /// Ends the stream with what waits on it.
+    fn give_up(&mut self) {
+        if self.stream.take().is_none() {
+            // It has ended as far as the protocol goes, and cannot be reset.
+            self.of.connection.give_up();
+        }
+    }
+
+    /// Ready when the client has taken nothing for too long.
+    fn poll_still(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            if let Some(still) = &mut self.still {
+                ready!(still.as_mut().poll(cx));
+                self.still = None;
+            }
+            let left = self
+                .of
+                .patience
+                .saturating_sub(self.waiting.writing.still_for());
+            if left.is_zero() {
+                return Poll::Ready(());
+            }
+            self.still = Some(Box::pin(sleep(left)));
+        }
+    }
+}
+
+impl<F: Future<Output = ()>> Future for Driven<F> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some(stream) = &mut self.stream
+            && stream.as_mut().poll(cx).is_ready()
+        {
+            self.stream = None;
+        }
+        self.waiting.task.register(cx.waker());
+        if self.waiting.writing.poll_given_up(cx).is_ready() {
+            self.give_up();
+            return Poll::Ready(());
+        }
+        if self.waiting.is_empty() {
+            self.still = None;
+            return match self.stream {
+                Some(_) => Poll::Pending,
+                None => Poll::Ready(()),
+            };
+        }
+        ready!(self.poll_still(cx));
+        metrics().http.given_up(GivenUp::Stalled);
+        tracing::debug!("gave up a stream of which its client takes nothing");
+        self.give_up();
+        Poll::Ready(())
+    }
+}
+
+/// The body of an answer, of which one piece waits at a time.
+pub(super) struct Answer<B> {
+    body: B,
+    waiting: Arc<Waiting>,
+    /// Whether the last piece was too long to be said to be the last.
+    unended: bool,
+}
+
+impl<B: Body<Data = Bytes> + Unpin> Body for Answer<B> {
+    type Data = Piece;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Piece>, B::Error>>> {
+        // The stream's task is woken when it is empty.
+        self.waiting.task.register(cx.waker());
+        if !self.waiting.is_empty() {
+            return Poll::Pending;
+        }
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        let frame = frame.map(|frame| {
+            frame.map(|frame| {
+                frame.map_data(|data| {
+                    self.unended = data.len() > SHORT;
+                    Piece::new(data, &self.waiting)
+                })
+            })
+        });
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        !self.unended && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A piece of an answer, which says how much of it is left.
+pub(super) struct Piece {
+    data: Bytes,
+    waiting: Arc<Waiting>,
+}
+
+impl Piece {
+    fn new(data: Bytes, waiting: &Arc<Waiting>) -> Self {
+        waiting.add(data.len());
+        Self {
+            data,
+            waiting: Arc::clone(waiting),
+        }
+    }
+}
+
+impl Buf for Piece {
+    fn remaining(&self) -> usize {
+        self.data.len()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        &self.data
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.data.advance(count);
+        if count > 0 {
+            self.waiting.taken(count);
+        }
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        if !self.data.is_empty() {
+            self.waiting.taken(self.data.len());
+        }
+    }
+}

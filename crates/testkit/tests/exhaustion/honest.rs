@@ -1,0 +1,152 @@
+//! The principal that must not notice: small and large calls, sessions and modern requests, one after the other.
+
+use std::time::Duration;
+
+use reqwest::{Client, RequestBuilder, StatusCode};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::server::HONEST;
+
+/// Longer than any call of these takes.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Bytes of a text that takes room, as request and as answer.
+const LARGE: usize = 64 << 10;
+
+pub(crate) struct Honest {
+    http: Client,
+    url: String,
+}
+
+/// What became of it.
+#[derive(Default)]
+pub(crate) struct Worked {
+    pub(crate) calls: usize,
+    pub(crate) failed: Vec<String>,
+    pub(crate) p99: Duration,
+}
+
+impl Honest {
+    pub(crate) fn new(url: &str) -> Self {
+        let http = Client::builder().no_proxy().timeout(PATIENCE);
+        Self {
+            http: http.build().unwrap(),
+            url: url.to_owned(),
+        }
+    }
+
+    /// Calls for so long.
+    pub(crate) async fn work(&self, time: Duration) -> Worked {
+        let mut worked = Worked::default();
+        let mut times = Vec::new();
+        let until = Instant::now() + time;
+        while worked.calls == 0 || Instant::now() < until {
+            for attempt in [
+                self.modern("hello").await,
+                self.modern(&"x".repeat(LARGE)).await,
+                self.legacy().await,
+            ] {
+                worked.calls += 1;
+                match attempt {
+                    Ok(taken) => times.push(taken),
+                    Err(why) => worked.failed.push(why),
+                }
+            }
+        }
+        times.sort_unstable();
+        worked.p99 = times
+            .get(times.len() * 99 / 100)
+            .copied()
+            .unwrap_or_default();
+        worked
+    }
+
+    async fn modern(&self, text: &str) -> Result<Duration, String> {
+        let began = Instant::now();
+        let request = modern_call(&self.http, &self.url, HONEST, "echo", &json!({"text": text}), &json!({}));
+        let said = answer(request).await?;
+        match said["result"]["content"][0]["text"] == text {
+            true => Ok(began.elapsed()),
+            false => Err(format!("modern: {said}")),
+        }
+    }
+
+    /// A session with a subscription and a call that is not safe to repeat.
+    async fn legacy(&self) -> Result<Duration, String> {
+        let began = Instant::now();
+        let post = |session: Option<&str>, body: Value| {
+            let mut request = self
+                .http
+                .post(&self.url)
+                .bearer_auth(HONEST)
+                .header("content-type", "application/json")
+                .header("accept", "application/json, text/event-stream");
+            if let Some(session) = session {
+                request = request.header("mcp-session-id", session);
+            }
+            request.body(body.to_string())
+        };
+        let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "honest", "version": "1"}}});
+        let opened = post(None, initialize).send().await;
+        let opened = opened.map_err(|error| error.to_string())?;
+        let session = opened.headers().get("mcp-session-id").cloned();
+        let said = opened.text().await.map_err(|error| error.to_string())?;
+        let session = session.ok_or(said)?;
+        let session = session.to_str().unwrap();
+        let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
+            "params": {"name": "echo_once", "arguments": {"text": "once"}}});
+        let said = post(Some(session), call).send().await;
+        let said = said.map_err(|error| error.to_string())?;
+        let (status, text) = (said.status(), said.text().await.unwrap_or_default());
+        let closed = self
+            .http
+            .delete(&self.url)
+            .bearer_auth(HONEST)
+            .header("mcp-session-id", session)
+            .send()
+            .await;
+        match text.contains("once") && closed.is_ok_and(|closed| closed.status().is_success()) {
+            true => Ok(began.elapsed()),
+            false => Err(format!("legacy: {status} {text}")),
+        }
+    }
+}
+
+async fn answer(request: RequestBuilder) -> Result<Value, String> {
+    let answer = request.send().await.map_err(|error| error.to_string())?;
+    let status = answer.status();
+    let text = answer.text().await.map_err(|error| error.to_string())?;
+    // A slow machine may make a stream of it.
+    let json = text.lines().find_map(|line| line.strip_prefix("data: "));
+    let said = serde_json::from_str(json.unwrap_or(&text));
+    match (status, said) {
+        (StatusCode::OK, Ok(said)) => Ok(said),
+        _ => Err(format!("{status} {text:.300}")),
+    }
+}
+
+/// A modern call that breaks no rule.
+pub(crate) fn modern_call(
+    http: &Client,
+    url: &str,
+    token: &str,
+    tool: &str,
+    arguments: &Value,
+    capabilities: &Value,
+) -> RequestBuilder {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+    });
+    let params = json!({"name": tool, "arguments": arguments, "_meta": meta});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    http.post(url)
+        .bearer_auth(token)
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream")
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", "tools/call")
+        .header("mcp-name", tool)
+        .body(body.to_string())
+}

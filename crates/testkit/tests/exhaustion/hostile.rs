@@ -1,0 +1,230 @@
+//! The principal that does its worst, one way at a time, until it is told to stop.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use futures::future::join_all;
+use reqwest::Client;
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::sleep;
+
+use crate::honest::modern_call;
+use crate::server::HOSTILE;
+
+/// Connections that work at the same time.
+const AT_ONCE: usize = 150;
+/// Bytes of what is too long, and yet fits into a message.
+const LONG: usize = 3 << 20;
+/// Between attempts, so that it is the server's bounds that are tested and not the machine's processors.
+const PAUSE: Duration = Duration::from_millis(20);
+
+#[derive(Clone)]
+pub(crate) struct Hostile {
+    http: Client,
+    url: String,
+}
+
+impl Hostile {
+    pub(crate) fn new(url: &str) -> Self {
+        Self {
+            http: Client::builder().no_proxy().build().unwrap(),
+            url: url.to_owned(),
+        }
+    }
+
+    /// Arguments that fail a recursive schema in each of its alternatives.
+    pub(crate) async fn schema_bombs(self) {
+        let mut tree = json!({"value": "no number"});
+        for _ in 0..12 {
+            tree = json!({"left": tree.clone(), "right": 1});
+        }
+        let arguments = json!({"expression": tree});
+        self.repeat(4, async |hostile| {
+            let _ = hostile.call("evaluate", &arguments, &json!({})).await;
+        })
+        .await;
+    }
+
+    /// Questions that nobody answers.
+    pub(crate) async fn unanswered_questions(self) {
+        let arguments = json!({"restaurant": "nowhere"});
+        let capabilities = json!({"elicitation": {"form": {}}});
+        self.repeat(AT_ONCE, async |hostile| {
+            let _ = hostile
+                .call("book_table", &arguments, &capabilities)
+                .await;
+        })
+        .await;
+    }
+
+    /// Every kind of text that is kept or repeated, as long as a message may be.
+    pub(crate) async fn long_strings(self) {
+        let long = "x".repeat(LONG);
+        let info = json!({"name": long, "version": "1"});
+        let initialize = |info: &Value, capabilities: &Value| {
+            json!({"protocolVersion": "2025-11-25", "clientInfo": info, "capabilities": capabilities})
+        };
+        let small = json!({"name": "hostile", "version": "1"});
+        let messages = [
+            ("initialize", initialize(&info, &json!({}))),
+            ("initialize", initialize(&small, &json!({"experimental": {"x": long}}))),
+            ("resources/subscribe", json!({"uri": long})),
+            ("tools/call", json!({"name": long, "arguments": {}})),
+            ("tools/list", json!({"cursor": long})),
+            (
+                "tools/call",
+                json!({"name": "long_job", "arguments": {"steps": 100, "interval_ms": 1}, "_meta": {"progressToken": long}}),
+            ),
+            (&long, json!({})),
+        ]
+        .map(|(method, params)| {
+            json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string()
+        });
+        let session = self.open(&small).await;
+        self.repeat(4, async |hostile| {
+            for message in &messages {
+                let _ = hostile.post(session.as_deref(), message.clone()).await;
+            }
+        })
+        .await;
+    }
+
+    /// Sessions with all that each may store, without end.
+    pub(crate) async fn stored_bytes(self) {
+        let info = json!({"name": "x".repeat(4000), "version": "1"});
+        self.repeat(8, async |hostile| {
+            let session = hostile.open(&info).await;
+            for at in 0..20 {
+                let uri = format!("demo://{at}/{}", "x".repeat(8000));
+                let params = json!({"uri": uri});
+                let message = json!({"jsonrpc": "2.0", "id": at, "method": "resources/subscribe", "params": params});
+                let _ = hostile.post(session.as_deref(), message.to_string()).await;
+            }
+        })
+        .await;
+    }
+
+    /// Large answers, of which nothing is read.
+    pub(crate) async fn unread_answers(self) {
+        let request = self.raw_call("echo", &json!({"text": "x".repeat(LONG)}));
+        self.repeat(AT_ONCE, async |hostile| hostile.unread(&request).await)
+            .await;
+    }
+
+    /// Streams with events, of which nothing is read.
+    pub(crate) async fn unread_streams(self) {
+        let arguments = json!({"steps": 1000, "interval_ms": 1});
+        let request = self.raw_call("long_job", &arguments);
+        self.repeat(AT_ONCE / 3, async |hostile| hostile.unread(&request).await)
+            .await;
+    }
+
+    /// Requests whose bodies do not come: each is under way until it is given up.
+    pub(crate) async fn request_permits(self) {
+        let head = self.head("echo", 100);
+        self.repeat(4 * AT_ONCE, async |hostile| {
+            let mut socket = hostile.connect().await;
+            let _ = socket.write_all(head.as_bytes()).await;
+            sleep(Duration::from_secs(5)).await;
+        })
+        .await;
+    }
+
+    /// Large requests that are announced and do not come.
+    pub(crate) async fn body_bytes(self) {
+        let head = self.head("echo", LONG) + "{";
+        self.repeat(AT_ONCE, async |hostile| {
+            let mut socket = hostile.connect().await;
+            let _ = socket.write_all(head.as_bytes()).await;
+            sleep(Duration::from_secs(5)).await;
+        })
+        .await;
+    }
+
+    /// Does something over and over, on so many connections.
+    async fn repeat(&self, at_once: usize, deed: impl AsyncFn(&Self)) {
+        let one = async || loop {
+            deed(self).await;
+            sleep(PAUSE).await;
+        };
+        join_all((0..at_once).map(|_| one())).await;
+    }
+
+    async fn call(
+        &self,
+        tool: &str,
+        arguments: &Value,
+        capabilities: &Value,
+    ) -> reqwest::Result<String> {
+        let request = modern_call(&self.http, &self.url, HOSTILE, tool, arguments, capabilities);
+        request.send().await?.text().await
+    }
+
+    /// A session, if there is one to be had.
+    async fn open(&self, info: &Value) -> Option<String> {
+        let params =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info});
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params});
+        let opened = self.post(None, message.to_string()).await.ok()?;
+        let session = opened.headers().get("mcp-session-id")?;
+        Some(session.to_str().ok()?.to_owned())
+    }
+
+    async fn post(&self, session: Option<&str>, message: String) -> reqwest::Result<reqwest::Response> {
+        let mut request = self
+            .http
+            .post(&self.url)
+            .bearer_auth(HOSTILE)
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream");
+        if let Some(session) = session {
+            request = request.header("mcp-session-id", session);
+        }
+        request.body(message).send().await
+    }
+
+    /// Sends a request and reads nothing, for longer than the server has patience.
+    async fn unread(&self, request: &str) {
+        let mut socket = self.connect().await;
+        let _ = socket.write_all(request.as_bytes()).await;
+        sleep(Duration::from_secs(2)).await;
+    }
+
+    /// A connection with a small window.
+    async fn connect(&self) -> TcpStream {
+        let url = self.url.strip_prefix("http://").unwrap();
+        let address: SocketAddr = url.split('/').next().unwrap().parse().unwrap();
+        loop {
+            let socket = TcpSocket::new_v4().unwrap();
+            let _ = socket.set_recv_buffer_size(4096);
+            match socket.connect(address).await {
+                Ok(connected) => return connected,
+                Err(_) => sleep(PAUSE).await,
+            }
+        }
+    }
+
+    /// A modern call as it goes over a connection.
+    fn raw_call(&self, tool: &str, arguments: &Value) -> String {
+        let request = modern_call(&self.http, &self.url, HOSTILE, tool, arguments, &json!({}));
+        let request = request.build().unwrap();
+        let body = request.body().unwrap().as_bytes().unwrap();
+        let body = str::from_utf8(body).unwrap();
+        let token = r#""_meta":{"#;
+        let with_token = format!(r#"{token}"progressToken":1,"#);
+        let body = body.replacen(token, &with_token, 1);
+        self.head(tool, body.len()) + &body
+    }
+
+    fn head(&self, tool: &str, length: usize) -> String {
+        let path = self.url.splitn(4, '/').nth(3).unwrap();
+        format!(
+            "POST /{path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {HOSTILE}\r\n\
+             content-type: application/json\r\naccept: application/json, text/event-stream\r\n\
+             mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: {tool}\r\n\
+             content-length: {length}\r\n\r\n"
+        )
+    }
+}

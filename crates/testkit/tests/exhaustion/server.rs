@@ -1,0 +1,90 @@
+//! The server under attack, with bounds that are small enough to be reached.
+
+use std::path::Path;
+
+use shoal_testkit::cluster::{Cluster, Tools};
+
+const MIB: usize = 1 << 20;
+/// Bounds in MiB, by their settings: what a server may hold for all its clients.
+const BYTES: &[(&str, usize)] = &[
+    ("limits.bodies_in_flight_bytes", 32),
+    ("limits.answers_waiting_bytes", 64),
+    ("limits.stored_bytes", 64),
+    ("streams.bytes", 64),
+];
+/// What goes into buffers, stacks and the allocator's own, beside what is counted: twice the counted bytes (a text is there as
+/// it came and as it leaves), and so much.
+const SLACK: usize = 96 * MIB;
+
+/// One process with every role.
+pub(crate) struct Server {
+    cluster: Cluster,
+}
+
+/// The tokens of the honest and the hostile principal.
+pub(crate) const HONEST: &str = "honest-token-of-the-test";
+pub(crate) const HOSTILE: &str = "hostile-token-of-the-test";
+
+/// SHA-256 of the tokens.
+const TOKENS: &str = r#"[
+    { name = "honest", sha256 = "a5e9803ff47b6b4bdf62b5c5534d05d026833ef75d090cd28d1dffe7338525e3" },
+    { name = "hostile", sha256 = "140d37c31c77e8f4501ac079ea28f5d1d7b29dcad0871f4809b88f0934ffc4e7" },
+]"#;
+
+impl Server {
+    pub(crate) async fn start() -> Self {
+        let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/exhaustion/schema.py");
+        let pools = format!(
+            "[pools.demo]\nbackend = \"demo\"\n\n[pools.schema]\nbackend = {{ stdio = {{ command = [\"python3\", {:?}] }} }}\n",
+            schema.display()
+        );
+        let mut builder = Cluster::builder()
+            .one_process()
+            .tools(Tools::Configured(pools))
+            .setting("auth.mode", "\"tokens\"")
+            .setting("auth.tokens", &TOKENS.replace('\n', " "))
+            .setting("limits.requests", "512")
+            .setting("limits.requests_per_principal", "128")
+            .setting("limits.bodies_in_flight_bytes_per_principal", &bytes(8))
+            .setting("limits.answers_waiting_bytes_per_principal", &bytes(16))
+            .setting("limits.stored_bytes_per_principal", &bytes(16))
+            .setting("server.write_timeout", "\"500ms\"");
+        for (setting, mib) in BYTES {
+            builder = builder.setting(setting, &bytes(*mib));
+        }
+        let cluster = builder.start().await.unwrap();
+        Self { cluster }
+    }
+
+    pub(crate) fn url(&self) -> &str {
+        // Not by the balancer in front, which would have buffers of its own.
+        self.cluster.members()[0].mcp_url().unwrap()
+    }
+
+    /// What the process may hold for its clients, from its configuration.
+    pub(crate) fn bound(&self) -> usize {
+        let counted: usize = BYTES.iter().map(|(_, mib)| mib * MIB).sum();
+        2 * counted + SLACK
+    }
+
+    pub(crate) async fn memory(&self) -> usize {
+        self.status("VmRSS:").await
+    }
+
+    /// The most that it has ever had.
+    pub(crate) async fn most_memory(&self) -> usize {
+        self.status("VmHWM:").await
+    }
+
+    async fn status(&self, line: &str) -> usize {
+        let pid = self.cluster.members()[0].pid().await.unwrap();
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let found = status.lines().find_map(|found| found.strip_prefix(line));
+        let kib = found.unwrap().trim().trim_end_matches(" kB");
+        kib.parse::<usize>().unwrap() << 10
+    }
+}
+
+fn bytes(mib: usize) -> String {
+    (mib * MIB).to_string()
+}
