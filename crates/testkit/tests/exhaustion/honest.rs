@@ -63,7 +63,14 @@ impl Honest {
 
     async fn modern(&self, text: &str) -> Result<Duration, String> {
         let began = Instant::now();
-        let request = modern_call(&self.http, &self.url, HONEST, "echo", &json!({"text": text}), &json!({}));
+        let request = modern_call(
+            &self.http,
+            &self.url,
+            HONEST,
+            "echo",
+            &json!({"text": text}),
+            &json!({}),
+        );
         let said = answer(request).await?;
         match said["result"]["content"][0]["text"] == text {
             true => Ok(began.elapsed()),

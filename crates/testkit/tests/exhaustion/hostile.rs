@@ -52,9 +52,7 @@ impl Hostile {
         let arguments = json!({"restaurant": "nowhere"});
         let capabilities = json!({"elicitation": {"form": {}}});
         self.repeat(AT_ONCE, async |hostile| {
-            let _ = hostile
-                .call("book_table", &arguments, &capabilities)
-                .await;
+            let _ = hostile.call("book_table", &arguments, &capabilities).await;
         })
         .await;
     }
@@ -63,9 +61,7 @@ impl Hostile {
     pub(crate) async fn long_strings(self) {
         let long = "x".repeat(LONG);
         let info = json!({"name": long, "version": "1"});
-        let initialize = |info: &Value, capabilities: &Value| {
-            json!({"protocolVersion": "2025-11-25", "clientInfo": info, "capabilities": capabilities})
-        };
+        let initialize = |info: &Value, capabilities: &Value| json!({"protocolVersion": "2025-11-25", "clientInfo": info, "capabilities": capabilities});
         let small = json!({"name": "hostile", "version": "1"});
         let messages = [
             ("initialize", initialize(&info, &json!({}))),
@@ -158,7 +154,14 @@ impl Hostile {
         arguments: &Value,
         capabilities: &Value,
     ) -> reqwest::Result<String> {
-        let request = modern_call(&self.http, &self.url, HOSTILE, tool, arguments, capabilities);
+        let request = modern_call(
+            &self.http,
+            &self.url,
+            HOSTILE,
+            tool,
+            arguments,
+            capabilities,
+        );
         request.send().await?.text().await
     }
 
@@ -172,7 +175,11 @@ impl Hostile {
         Some(session.to_str().ok()?.to_owned())
     }
 
-    async fn post(&self, session: Option<&str>, message: String) -> reqwest::Result<reqwest::Response> {
+    async fn post(
+        &self,
+        session: Option<&str>,
+        message: String,
+    ) -> reqwest::Result<reqwest::Response> {
         let mut request = self
             .http
             .post(&self.url)

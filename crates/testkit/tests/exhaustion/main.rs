@@ -14,9 +14,11 @@ mod hostile;
 mod server;
 
 use std::future::Future;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tokio::sync::Mutex;
+use tokio::runtime::Builder;
+use tokio::sync::{Mutex, oneshot};
 use tokio::time::timeout;
 
 use self::honest::Honest;
@@ -36,8 +38,8 @@ fn long() -> Option<Duration> {
 /// Goes on with `attack` while the honest principal works.
 async fn survives<F, A>(name: &str, attack: A)
 where
-    A: Fn(Hostile) -> F,
-    F: Future<Output = ()> + Send + 'static,
+    A: FnOnce(Hostile) -> F + Send + 'static,
+    F: Future<Output = ()>,
 {
     let _alone = ALONE.lock().await;
     let time = long().unwrap_or(Duration::from_millis(1500));
@@ -45,10 +47,9 @@ where
     let honest = Honest::new(server.url());
     let alone = honest.work(time / 3).await;
     let idle = server.memory().await;
-    let attacking = tokio::spawn(attack(Hostile::new(server.url())));
+    let attacking = Attack::begin(attack, Hostile::new(server.url()));
     let beside = honest.work(time).await;
-    attacking.abort();
-    let _ = attacking.await;
+    attacking.end().await;
     let after = timeout(Duration::from_secs(60), honest.work(time / 3))
         .await
         .unwrap();
@@ -65,11 +66,47 @@ where
     );
     for (when, worked) in [("alone", &alone), ("beside", &beside), ("after", &after)] {
         assert!(worked.calls > 0, "{name}, {when}: no call was made");
-        assert!(worked.failed.is_empty(), "{name}, {when}: {:#?}", worked.failed);
+        assert!(
+            worked.failed.is_empty(),
+            "{name}, {when}: {:#?}",
+            worked.failed
+        );
     }
     assert!(most <= bound, "{name}: {most} bytes, {bound} are the bound");
     if long().is_some() {
         assert!(beside.p99 <= alone.p99 * SLOWER, "{name}: it was noticed");
+    }
+}
+
+/// An attack on a thread of its own, so that what it takes to make is not taken from the honest principal.
+struct Attack {
+    stop: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Attack {
+    fn begin<F, A>(attack: A, hostile: Hostile) -> Self
+    where
+        A: FnOnce(Hostile) -> F + Send + 'static,
+        F: Future<Output = ()>,
+    {
+        let (stop, stopped) = oneshot::channel();
+        let thread = std::thread::spawn(move || {
+            let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                tokio::select! {
+                    () = attack(hostile) => {}
+                    _ = stopped => {}
+                }
+            });
+        });
+        Self { stop, thread }
+    }
+
+    async fn end(self) {
+        drop(self.stop);
+        let joined = tokio::task::spawn_blocking(|| self.thread.join());
+        joined.await.unwrap().unwrap();
     }
 }
 

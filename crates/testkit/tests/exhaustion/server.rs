@@ -35,7 +35,7 @@ impl Server {
     pub(crate) async fn start() -> Self {
         let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/exhaustion/schema.py");
         let pools = format!(
-            "[pools.demo]\nbackend = \"demo\"\n\n[pools.schema]\nbackend = {{ stdio = {{ command = [\"python3\", {:?}] }} }}\n",
+            "[pools.demo]\nbackend = \"demo\"\n\n[pools.schema]\nbackend = {{ stdio = {{ command = \"python3\", args = [{:?}] }} }}\n",
             schema.display()
         );
         let mut builder = Cluster::builder()
