@@ -11,6 +11,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
+/// Bytes that the operating system takes beyond those on their way. With more (it may be megabytes), a client that reads slowly
+/// would seem to stand still from one gulp to the next.
+#[cfg(target_os = "linux")]
+const UNSENT: u32 = 128 << 10;
+
 /// A socket whose writes may stand still for so long and no longer.
 #[derive(Debug)]
 pub(super) struct Socket {
@@ -24,6 +29,10 @@ pub(super) struct Socket {
 
 impl Socket {
     pub(super) fn new(stream: TcpStream, writing: Writing, patience: Duration) -> Self {
+        #[cfg(target_os = "linux")]
+        if let Err(error) = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT) {
+            tracing::debug!(%error, "could not bound what the operating system takes");
+        }
         Self {
             stream,
             writing,
