@@ -6,8 +6,10 @@ mod support;
 use std::time::Duration;
 
 use futures::future::join_all;
-use shoal_ports::{BusEvent, Delivered, NodeId, Post, SessionGateway as _, SessionRef};
-use shoal_protocol::{EventId, RawJson, StreamId};
+use shoal_ports::{
+    AskId, BusEvent, CallEventKind, Delivered, NodeId, Post, SessionGateway as _, SessionRef,
+};
+use shoal_protocol::{EventId, Message, Method, RawJson, StreamId};
 use shoal_session::SessionConfig;
 use support::{Bench, call, initialize, post, read, read_all, within};
 
@@ -263,6 +265,44 @@ async fn what_was_dropped_is_answered_when_it_is_delivered_again() {
             );
         }
         settle(&bench, 1).await;
+    }
+}
+
+/// What the client says to a call that runs reaches it, once, also if its first delivery was dropped.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_was_dropped_arrives_when_it_is_delivered_again() {
+    for polls in 0..12 {
+        let bench = bench(SessionConfig::default());
+        let to = bench.open("alice", "2025-11-25").await;
+        let mut stream = bench.stream(&to, 1, "stream").await;
+        let _busy = bench.stream(&to, 2, "stream-busy").await;
+        let tool = bench.script.call("stream").await;
+        let (ask, method, params) = (AskId(1), Method::RootsList, None);
+        let asked = CallEventKind::Ask {
+            ask,
+            method,
+            params,
+        };
+        tool.send(asked).await;
+        let question = read(&mut stream, 1).await.texts.remove(0);
+        let Ok(Message::Request(question)) = Message::parse(&question.into()) else {
+            panic!("a question");
+        };
+        let id = question.id.to_json();
+        let answer = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, id.as_str());
+        let cancel =
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+        for said in [answer.as_str(), cancel] {
+            let first = post(said);
+            let again = Post {
+                repeated: true,
+                ..first.clone()
+            };
+            drop_after(&bench, &to, first, polls).await;
+            bench.sessions.deliver(&to, again).await.unwrap();
+        }
+        assert_eq!(tool.answers.lock().len(), 1, "after {polls} polls");
+        assert!(tool.cancelled.borrow().is_some(), "after {polls} polls");
     }
 }
 

@@ -74,7 +74,7 @@ impl Node {
         }
     }
 
-    async fn wake_own(&self, to: &SessionRef) -> Result<Arc<LiveSession>, GatewayError> {
+    async fn wake_own(self: &Arc<Self>, to: &SessionRef) -> Result<Arc<LiveSession>, GatewayError> {
         let claim = match self.claim(to, ClaimReason::Woken).await {
             Ok(claim) => claim,
             Err(error) => {
@@ -218,10 +218,16 @@ impl Node {
     }
 
     /// Drops what is left of a sleeping session that another node owns now, or nobody.
-    pub(super) async fn forget_passive(&self, session: &SessionId, why: EndReason) {
-        if let Some(about) = self.drop_passive(session).await {
-            measure::ended(&about, why);
-        }
+    pub(super) async fn forget_passive(self: &Arc<Self>, session: &SessionId, why: EndReason) {
+        let (node, session) = (self.clone(), session.clone());
+        let forgetting = in_task(async move {
+            if let Some(about) = node.drop_passive(&session).await {
+                measure::ended(&about, why);
+            }
+            Ok(())
+        });
+        // It says nothing.
+        let _ = forgetting.await;
     }
 
     async fn drop_passive(&self, session: &SessionId) -> Option<About> {
@@ -232,11 +238,18 @@ impl Node {
     }
 
     /// Clears away what was lost without anybody asking for it since.
-    pub(super) async fn clear_all_lost(&self) {
+    pub(super) async fn clear_all_lost(self: &Arc<Self>) {
         for live in self.all_live() {
             if live.is_lost() {
-                let _alone = self.wake_lock(&live.id).lock().await;
-                self.clear_lost(&live).await;
+                let alone = self.wake_lock(&live.id).clone().lock_owned().await;
+                let node = self.clone();
+                let clearing = in_task(async move {
+                    let _alone = alone;
+                    node.clear_lost(&live).await;
+                    Ok(())
+                });
+                // It says nothing.
+                let _ = clearing.await;
             }
         }
     }
@@ -292,7 +305,7 @@ impl Node {
         true
     }
 
-    pub(crate) async fn revalidate(&self) -> Result<(), StoreError> {
+    pub(crate) async fn revalidate(self: &Arc<Self>) -> Result<(), StoreError> {
         let live = self.all_live();
         for some in live.chunks(ASKED_AT_ONCE) {
             let asked: Vec<_> = some
