@@ -1,5 +1,7 @@
 //! The admin port of a process.
 
+mod held;
+
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};

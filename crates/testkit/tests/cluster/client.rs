@@ -126,6 +126,16 @@ impl Client {
         Events::of(answer)
     }
 
+    /// Calls a tool and hangs up after so long, whatever has come by then.
+    pub(crate) async fn hang_up(&self, id: u64, tool: &str, arguments: &Value, after: Duration) {
+        let call = self.call_of(id, tool, arguments);
+        let post = self.http.post(&self.url).json(&call).headers(headers());
+        let post = post.header("mcp-session-id", &self.session);
+        let answering = async { post.send().await?.bytes().await };
+        // Whether it was answered in time is nothing to this client.
+        let _ = tokio::time::timeout(after, answering).await;
+    }
+
     /// Calls a tool that answers with JSON, or is refused.
     pub(crate) async fn call(&self, id: u64, tool: &str, arguments: &Value) -> Answer {
         self.post(&self.call_of(id, tool, arguments)).await

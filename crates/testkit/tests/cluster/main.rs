@@ -11,6 +11,7 @@ mod console;
 mod drain;
 mod edge;
 mod forgotten;
+mod hang_up;
 mod lists;
 mod redis;
 mod session;

@@ -1,0 +1,91 @@
+//! What a process holds for its clients: all of it is given back when they are gone.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::bail;
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+
+use super::{Admin, EVERY};
+
+/// Counts in `/status` of what is held for as long as somebody needs it.
+const COUNTS: [&str; 8] = [
+    "/sessions/in_flight",
+    "/sessions/journaled",
+    "/sessions/waiting",
+    "/sessions/subscriptions",
+    "/sessions/streams",
+    "/edge/requests",
+    "/edge/streams",
+    "/parked",
+];
+
+/// Counts of each worker of a pool.
+const OF_WORKERS: [&str; 2] = ["running", "queued"];
+
+impl Admin {
+    /// What the process holds that is not zero: requests in flight, calls, places, subscriptions, streams.
+    ///
+    /// # Errors
+    /// When it does not say.
+    pub async fn held(&self) -> anyhow::Result<BTreeMap<String, u64>> {
+        Ok(held(&self.status().await?))
+    }
+
+    /// Waits until it holds nothing.
+    ///
+    /// # Errors
+    /// What it holds still, when that takes too long.
+    pub async fn wait_until_it_holds_nothing(&self, within: Duration) -> anyhow::Result<()> {
+        let deadline = Instant::now() + within;
+        loop {
+            let held = self.held().await?;
+            if held.is_empty() {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                bail!("{} holds {held:?}", self.address());
+            }
+            sleep(EVERY).await;
+        }
+    }
+}
+
+fn held(status: &Value) -> BTreeMap<String, u64> {
+    let mut held = BTreeMap::new();
+    let mut note = |what: String, count: Option<&Value>| match count.and_then(Value::as_u64) {
+        None | Some(0) => {}
+        Some(count) => drop(held.insert(what, count)),
+    };
+    for what in COUNTS {
+        note(what.to_owned(), status.pointer(what));
+    }
+    let pools = status["pools"].as_array().into_iter().flatten();
+    for worker in pools.flat_map(|pool| pool["workers"].as_array().into_iter().flatten()) {
+        for count in OF_WORKERS {
+            let what = format!("{} of worker {}", count, worker["id"]);
+            note(what, worker.get(count));
+        }
+    }
+    held
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::held;
+
+    #[test]
+    fn only_what_is_held_is_named() {
+        let status = json!({
+            "sessions": { "live": 3, "in_flight": 2, "waiting": 0 },
+            "edge": null,
+            "pools": [{ "workers": [{ "id": "w", "running": 1, "queued": 0, "capacity": 8 }] }]
+        });
+        let held: Vec<_> = held(&status).into_iter().collect();
+        let expected = [("/sessions/in_flight", 2), ("running of worker \"w\"", 1)];
+        assert_eq!(held, expected.map(|(what, count)| (what.to_owned(), count)));
+    }
+}

@@ -1,0 +1,126 @@
+//! Clients that do not wait for their answers, and edges that do not wait for their nodes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use crate::client::{Client, text_of};
+use crate::{small, start};
+
+/// Requests that a client has under way at once.
+const LANES: u64 = 16;
+/// How often each of them is posted and given up.
+const ROUNDS: u64 = 25;
+/// How long everything may take to be given back; a slow machine needs some of it.
+const SOON: Duration = Duration::from_secs(60);
+
+/// No lease ends here.
+const LONG: Duration = Duration::from_secs(30);
+
+/// The tool of a round, and its arguments: calls that are journaled and such that are not, short and long ones.
+fn call(round: u64) -> (&'static str, Value) {
+    let nonce = format!("r{round}");
+    match round % 3 {
+        0 => ("echo", json!({ "nonce": nonce })),
+        1 => ("steps_once", json!({ "nonce": nonce, "count": 2, "ms": 1 })),
+        _ => ("steps", json!({ "nonce": nonce, "count": 2, "ms": 3 })),
+    }
+}
+
+/// From half a millisecond to 20, unlike for neighbours.
+fn patience(lane: u64, round: u64) -> Duration {
+    Duration::from_micros(500 + (lane * 7_919 + round * 10_473) % 19_500)
+}
+
+#[tokio::test]
+async fn clients_that_give_up_leave_nothing_in_any_process() {
+    let cluster = start(small().lease(LONG)).await;
+    let edges = cluster.edges();
+    let mut lanes = Vec::new();
+    let mut clients = Vec::new();
+    for edge in &edges {
+        let client = Arc::new(Client::open(edge.mcp_url().unwrap()).await);
+        // Known to work before anybody gives up.
+        client.echo_patiently(1).await;
+        for lane in 0..LANES {
+            let client = client.clone();
+            lanes.push(tokio::spawn(async move {
+                for round in 0..ROUNDS {
+                    let (tool, arguments) = call(lane + round);
+                    let id = 1_000 + lane * ROUNDS + round;
+                    let after = patience(lane, round);
+                    client.hang_up(id, tool, &arguments, after).await;
+                }
+            }));
+        }
+        clients.push(client);
+    }
+    for lane in join_all(lanes).await {
+        lane.unwrap();
+    }
+    for member in cluster.members() {
+        let nothing = member.admin().wait_until_it_holds_nothing(SOON).await;
+        nothing.unwrap_or_else(|error| panic!("{}: {error}", member.name()));
+    }
+    for client in &clients {
+        // With an id that was given up, and with a new one.
+        client.echo_patiently(1_000).await;
+        client.echo_patiently(2).await;
+        client.close().await;
+    }
+    cluster.end().await;
+}
+
+/// Several requests of one session are on their way to a node that is silent for so long that its edges give their links
+/// up, and shorter than its lease: nobody else may answer them.
+#[tokio::test]
+async fn what_comes_to_a_node_that_sleeps_for_a_while_is_answered_when_it_wakes() {
+    let builder = small().edges(1).sessions(1).lease(LONG);
+    let cluster = start(builder.setting("cluster.silence", "1s")).await;
+    let client = Arc::new(Client::open(cluster.url()).await);
+    client.echo_patiently(1).await;
+    let (edge, node) = (cluster.edges()[0], cluster.sessions()[0]);
+    node.pause().await.unwrap();
+    let calls = (0..LANES).map(|lane| {
+        let client = client.clone();
+        tokio::spawn(async move {
+            let (nonce, id) = (format!("n{lane}"), 100 + lane);
+            let once = json!({ "nonce": nonce, "ms": 1 });
+            let text = match lane % 2 {
+                0 => client.text(id, "echo", &json!({ "nonce": nonce })).await,
+                _ => {
+                    let told = client.stream(id, "record", &once).await.rest().await;
+                    text_of(told.last().unwrap()).to_owned()
+                }
+            };
+            assert_eq!(text, nonce);
+        })
+    });
+    let calls = Vec::from_iter(calls);
+    let deadline = tokio::time::Instant::now() + LONG / 3;
+    loop {
+        let status = edge.admin().status().await.unwrap();
+        let again = status["cluster"]["routing"]["redelivered"].as_u64();
+        if again.is_some_and(|again| again >= LANES) || tokio::time::Instant::now() > deadline {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    node.resume().await.unwrap();
+    for call in join_all(calls).await {
+        call.unwrap();
+    }
+    let ledger = std::fs::read_to_string(cluster.ledger()).unwrap();
+    assert_eq!(
+        ledger.lines().count() as u64,
+        LANES / 2,
+        "each once: {ledger}"
+    );
+    for member in cluster.members() {
+        let nothing = member.admin().wait_until_it_holds_nothing(SOON).await;
+        nothing.unwrap_or_else(|error| panic!("{}: {error}", member.name()));
+    }
+    cluster.end().await;
+}
