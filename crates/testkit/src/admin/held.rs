@@ -78,14 +78,28 @@ mod tests {
     use super::held;
 
     #[test]
-    fn only_what_is_held_is_named() {
+    fn every_count_is_looked_at_and_only_what_is_held_is_named() {
         let status = json!({
-            "sessions": { "live": 3, "in_flight": 2, "waiting": 0 },
-            "edge": null,
-            "pools": [{ "workers": [{ "id": "w", "running": 1, "queued": 0, "capacity": 8 }] }]
+            "edge": { "requests": 1, "streams": 0 },
+            "sessions": { "live": 9, "in_flight": 2, "journaled": 6, "waiting": 0 },
+            "parked": 3,
+            "pools": [{ "workers": [{ "id": "w", "running": 4, "queued": 5, "capacity": 8 }] }]
         });
         let held: Vec<_> = held(&status).into_iter().collect();
-        let expected = [("/sessions/in_flight", 2), ("running of worker \"w\"", 1)];
+        let expected = [
+            ("/edge/requests", 1),
+            ("/parked", 3),
+            ("/sessions/in_flight", 2),
+            ("/sessions/journaled", 6),
+            ("queued of worker \"w\"", 5),
+            ("running of worker \"w\"", 4),
+        ];
         assert_eq!(held, expected.map(|(what, count)| (what.to_owned(), count)));
+    }
+
+    #[test]
+    fn a_process_without_the_roles_holds_nothing() {
+        let status = json!({ "edge": null, "sessions": null, "pools": [] });
+        assert!(held(&status).is_empty());
     }
 }
