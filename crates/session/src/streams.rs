@@ -33,6 +33,7 @@ use crate::config::SessionConfig;
 use crate::here::here_or_spawned;
 use crate::live::LiveSession;
 use crate::measure;
+use crate::sessions::Node;
 use crate::stored::Share;
 use fate::{Fate, Turn};
 use reader::Reader;
@@ -109,29 +110,26 @@ impl Attachment {
 }
 
 impl Streams {
+    /// Those of a session that the node owns in this epoch.
     pub(crate) fn new(
+        node: &Node,
         (session, epoch): (SessionId, Epoch),
         live: Weak<LiveSession>,
-        owner: NodeId,
-        store: Store,
-        config: Arc<SessionConfig>,
-        counters: Arc<StreamCounters>,
         share: Arc<Share>,
-        draining: CancellationToken,
     ) -> Self {
         Self {
             session,
             epoch,
-            owner,
+            owner: node.id.clone(),
             live,
-            store,
-            config,
-            counters,
+            store: node.carrier.store.clone(),
+            config: node.config.clone(),
+            counters: node.counters.clone(),
             tails: Mutex::default(),
             kept: AtomicU64::new(0),
             share,
             fate: Fate::default(),
-            draining,
+            draining: node.draining.clone(),
         }
     }
 

@@ -1,5 +1,4 @@
 //! What a principal's sessions may have stored: beyond it nothing new begins, what runs can end, and others go on.
-#![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 
 mod support;
 

@@ -103,7 +103,7 @@ impl Redis {
     /// # Errors
     /// When the server cannot be reached, or the reply is an error.
     pub async fn command(&self, words: &[&str]) -> anyhow::Result<String> {
-        wire::command(self.address, words).await
+        command(self.address, words).await
     }
 
     /// Sets how much it may hold; `0` is no limit. Beyond it, writes are refused.

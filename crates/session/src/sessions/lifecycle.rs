@@ -101,14 +101,10 @@ impl Node {
         let shared = mind.shared().clone();
         let streams = |live: &Weak<LiveSession>| {
             Arc::new(Streams::new(
+                self,
                 (id.clone(), epoch),
                 live.clone(),
-                self.id.clone(),
-                self.carrier.store.clone(),
-                self.config.clone(),
-                self.counters.clone(),
                 share.clone(),
-                self.draining.clone(),
             ))
         };
         let live = Arc::new_cyclic(|live| LiveSession {
