@@ -135,9 +135,9 @@ impl Tail {
     /// Whether it has all that comes after an id, which it has issued.
     pub(super) fn goes_on_after(&self, cursor: EventId) -> bool {
         let state = self.state.lock();
+        let first = state.recent.front().map(|event| event.id.sequence);
         match cursor.sequence {
-            0 => (state.recent.front())
-                .map_or(state.last.sequence == 0, |event| event.id.sequence == 1),
+            0 => cursor == self.opened && first.is_none_or(|first| first == 1),
             _ => cursor == state.last || state.recent.iter().any(|event| event.id == cursor),
         }
     }
