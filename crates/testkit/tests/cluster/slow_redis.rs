@@ -132,7 +132,7 @@ async fn a_slow_redis_delays_calls_and_a_very_slow_one_refuses_some() {
     slow_down(&cluster, Duration::from_millis(1200));
     let very_slow = call_all(&clients, 2, 1).await;
     assert_eq!(very_slow.results + very_slow.refusals, all);
-    assert!(cluster.disturbed() == 0, "only delays");
+    assert!(cluster.disturbed() > 0, "nothing was held up");
     cluster.heal();
     // Leases lapsed meanwhile; those who hold sessions have to find that out.
     for (id, client) in (100..).zip(&clients) {
