@@ -117,7 +117,14 @@ pub async fn run(loaded: Loaded, id: NodeId) -> Result<(), Failure> {
     };
     let served = clients.zip(node.router(authenticator));
     let sockets = Sockets {
-        clients: served.map(|(clients, router)| clients.serve(router, &limits)),
+        clients: served.map(|(clients, router)| {
+            let connections = descriptors::connections(&node.settings, ADMIN_CONNECTIONS);
+            let limits = HttpLimits {
+                connections,
+                ..limits
+            };
+            clients.serve(router, &limits)
+        }),
         operators,
     };
     announce(&node.settings, &addresses)?;
@@ -137,7 +144,7 @@ fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<Bound> {
 fn http_limits(settings: &Settings) -> HttpLimits {
     let limits = &settings.limits;
     HttpLimits {
-        connections: descriptors::connections(settings, ADMIN_CONNECTIONS),
+        connections: limits.connections,
         requests_per_connection: limits.requests_per_connection,
         headers: limits.headers,
         header_bytes: limits.header_bytes,

@@ -1,0 +1,27 @@
+//! Choices, most of them with weights.
+
+use rand::Rng as _;
+use rand::rngs::StdRng;
+
+/// One of these.
+pub(crate) fn one<'a, T>(random: &mut StdRng, of: &'a [T]) -> &'a T {
+    &of[random.random_range(0..of.len())]
+}
+
+/// True so many times in a hundred.
+pub(crate) fn often(random: &mut StdRng, percent: u32) -> bool {
+    random.random_range(0..100) < percent
+}
+
+/// The usual, or one of the odd ones so many times in a hundred.
+pub(crate) fn odd<'a>(
+    random: &mut StdRng,
+    percent: u32,
+    usual: &'a str,
+    odd: &[&'a str],
+) -> &'a str {
+    match often(random, percent) {
+        true => one::<&str>(random, odd),
+        false => usual,
+    }
+}
