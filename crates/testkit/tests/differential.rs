@@ -48,8 +48,8 @@ const AT_ONCE: usize = 6;
 const SHOWN: usize = 12;
 
 fn number(variable: &str) -> Option<u64> {
-    let text = std::env::var(variable).ok()?;
-    Some(text.parse().unwrap())
+    let text = std::env::var_os(variable)?;
+    Some(text.to_str().unwrap().parse().unwrap())
 }
 
 fn address(cluster: &Cluster) -> SocketAddr {
