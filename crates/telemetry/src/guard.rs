@@ -4,7 +4,11 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::logging;
 use crate::state::State;
+
+/// How long the last lines are waited for, when the collector has used up the time or nobody has given any.
+const LAST_LINES: Duration = Duration::from_millis(500);
 
 /// What [`init`](crate::init) hands out, to be [shut down](Self::shutdown) last.
 ///
@@ -21,10 +25,17 @@ impl Guard {
     }
 
     /// Sends what waits for the collector, and stops; what is not sent after `within` is lost. Spans and lines for the
-    /// collector that come later are dropped; lines still go to standard error.
+    /// collector that come later are dropped; lines still go to standard error, where those that are on their way are
+    /// waited for as well.
     ///
-    /// Blocks the calling thread, for `within` at most.
+    /// Blocks the calling thread, for `within` and half a second at most.
     pub fn shutdown(self, within: Duration) {
+        let began = Instant::now();
+        self.send(within);
+        logging::flush(within.saturating_sub(began.elapsed()));
+    }
+
+    fn send(&self, within: Duration) {
         let state = self.state;
         if let Some(repeats) = &state.repeats {
             repeats.report_all();
@@ -66,5 +77,11 @@ impl Guard {
                 return;
             }
         }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        logging::flush(LAST_LINES);
     }
 }

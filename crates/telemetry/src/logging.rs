@@ -1,6 +1,7 @@
 //! Sets up structured logs on standard error.
 //!
-//! Standard output is never written to: in `shoal stdio` it carries the protocol. Lines inside a span of a trace that is
+//! Nobody waits for who reads them ([`flush`] alone does, in the end). Standard output is never written to: in `shoal stdio`
+//! it carries the protocol. Lines inside a span of a trace that is
 //! kept ([`InSpan`](crate::trace::InSpan)) carry `trace_id` and `span_id`.
 
 use std::io::IsTerminal as _;
@@ -15,11 +16,14 @@ use tracing_subscriber::{EnvFilter, Layer as _, Registry};
 
 mod bridge;
 mod ids;
+mod lines;
 mod quiet;
 mod repeats;
 
 use bridge::Bridge;
 use ids::WithIds;
+use lines::Lines;
+pub use lines::flush;
 use quiet::Quiet;
 use repeats::Gate;
 pub(crate) use repeats::Repeats;
@@ -70,6 +74,9 @@ pub enum Error {
         /// The part that is no level and no `target=level`.
         part: String,
     },
+    /// There is no way to standard error.
+    #[error("cannot log to standard error: {0}")]
+    Output(std::io::Error),
     /// Somebody was first.
     #[error("logging is set up already")]
     Twice,
@@ -97,7 +104,7 @@ pub(crate) fn install(
     loggers: Option<&SdkLoggerProvider>,
     repeats: Option<Arc<Repeats>>,
 ) -> Result<(), Error> {
-    let lines = fmt::layer().with_writer(std::io::stderr);
+    let lines = fmt::layer().with_writer(Lines::to_stderr().map_err(Error::Output)?);
     let lines = match logging.format {
         Format::Pretty => {
             let is_coloured = std::io::stderr().is_terminal();

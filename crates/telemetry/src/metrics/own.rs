@@ -21,6 +21,8 @@ definitions! {
         ];
     SUPPRESSED = Kind::Counter, "shoal.log.suppressed", "{line}",
         "Log lines that repeated too often and were left out.", [];
+    LINES_DROPPED = Kind::Counter, "shoal.log.dropped", "{line}",
+        "Log lines that standard error did not take in time: whoever reads it has stopped.", [];
 }
 
 labels! {
@@ -65,6 +67,7 @@ pub struct OwnMetrics {
     dropped: Counter,
     exports: Counter,
     suppressed: Counter,
+    lines_dropped: Counter,
 }
 
 impl OwnMetrics {
@@ -73,6 +76,7 @@ impl OwnMetrics {
             dropped: factory.counter(&DROPPED),
             exports: factory.counter(&EXPORTS),
             suppressed: factory.counter(&SUPPRESSED),
+            lines_dropped: factory.counter(&LINES_DROPPED),
         }
     }
 
@@ -96,5 +100,9 @@ impl OwnMetrics {
 
     pub(crate) fn suppressed(&self) {
         self.suppressed.add(1, || []);
+    }
+
+    pub(crate) fn line_dropped(&self) {
+        self.lines_dropped.add(1, || []);
     }
 }
