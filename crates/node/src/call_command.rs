@@ -1,13 +1,12 @@
 //! `shoal tools` and `shoal call`: a server's tools from the command line.
 
-use std::io::{self, Write as _};
-
 use anyhow::{Context as _, anyhow};
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
 use crate::cli::{Call, Remote, Tools};
 use crate::exit::Failure;
+use crate::print::print;
 use crate::stdio::client::{Client, object};
 
 /// Pages of tools that are asked for at most: a server that never ends its list is none.
@@ -23,7 +22,7 @@ pub async fn tools(command: &Tools, token: Option<String>) -> Result<(), Failure
         true => pretty(&Value::Array(tools))?,
         false => table(&tools),
     };
-    print(&text)
+    Ok(print(&text)?)
 }
 
 /// Calls a tool and prints what it answers.
@@ -145,14 +144,6 @@ fn pretty(value: &Value) -> Result<String, Failure> {
     let mut text = serde_json::to_string_pretty(value).context("cannot print the answer")?;
     text.push('\n');
     Ok(text)
-}
-
-fn print(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .context("cannot write to standard output")?;
-    Ok(())
 }
 
 #[cfg(test)]

@@ -120,6 +120,10 @@ pub struct Pools {
     /// Serve the fixtures of the official conformance suite.
     #[arg(long)]
     pub conformance: bool,
+    /// A variable for the server after --, and its value; without one, Shoal's own value is passed on. May be
+    /// repeated. Other users of the machine can see values that are typed.
+    #[arg(long, value_name = "NAME[=VALUE]", requires = "server")]
+    pub env: Vec<String>,
     /// An MCP server that speaks over its standard input and output, with its arguments.
     #[arg(last = true, value_name = "COMMAND")]
     pub server: Vec<String>,
@@ -187,6 +191,9 @@ impl Serve {
 }
 
 impl Pools {
+    /// The pool of the server after `--`.
+    pub const SERVER: &str = "stdio";
+
     /// The pools that the flags make.
     pub fn flags(&self) -> Vec<Flag> {
         let mut flags = Vec::new();
@@ -208,9 +215,23 @@ impl Pools {
             let mut server = Table::new();
             server.insert("command".to_owned(), command.as_str().into());
             server.insert("args".to_owned(), arguments.into());
+            let (set, passed): (Vec<&String>, Vec<&String>) =
+                self.env.iter().partition(|word| word.contains('='));
+            let set = set.into_iter().filter_map(|word| word.split_once('='));
+            let set: Table = set
+                .map(|(name, value)| (name.to_owned(), value.into()))
+                .collect();
+            let passed = passed.into_iter().map(|name| name.as_str().into());
+            let passed: Vec<Value> = passed.collect();
+            if !set.is_empty() {
+                server.insert("env".to_owned(), set.into());
+            }
+            if !passed.is_empty() {
+                server.insert("inherit".to_owned(), passed.into());
+            }
             let mut backend = Table::new();
             backend.insert("stdio".to_owned(), server.into());
-            add("-- COMMAND", "stdio", backend.into());
+            add("-- COMMAND", Self::SERVER, backend.into());
         }
         flags
     }

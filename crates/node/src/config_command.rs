@@ -1,6 +1,6 @@
 //! `shoal config`: looks at the configuration without starting anything.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use crate::cli::{ConfigCommand, ConfigFile};
 use crate::config::{self, Environment, Loaded, TokenHash, reference};
 use crate::exit::Failure;
+use crate::print::print;
 
 /// Runs `shoal config …`.
 ///
@@ -21,11 +22,7 @@ pub fn run(command: &ConfigCommand) -> Result<(), Failure> {
         ConfigCommand::Schema => schema()?,
         ConfigCommand::HashToken => hash_token()?,
     };
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .context("cannot write to standard output")?;
-    Ok(())
+    Ok(print(&text)?)
 }
 
 fn load(file: &ConfigFile) -> Result<Loaded, Failure> {

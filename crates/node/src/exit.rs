@@ -2,6 +2,9 @@
 
 use std::io::Write as _;
 use std::process::ExitCode;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use crate::config;
 
@@ -16,6 +19,8 @@ pub struct Failure {
 const RUNNING: u8 = 1;
 /// What was asked cannot be done: flags, configuration, a combination that this version has not.
 const USAGE: u8 = 2;
+/// How long the last line may take.
+const LAST_LINE: Duration = Duration::from_secs(1);
 /// Interrupted twice (128 + SIGINT).
 pub(crate) const INTERRUPTED: u8 = 130;
 
@@ -35,8 +40,15 @@ impl Failure {
 
     /// Prints why, with every cause, to standard error.
     pub fn report(&self) -> ExitCode {
-        // Nobody is left to tell when standard error is closed.
-        let _ = writeln!(std::io::stderr(), "shoal: {:#}", self.error);
+        let line = format!("shoal: {:#}\n", self.error);
+        let (done, written) = mpsc::channel();
+        thread::spawn(move || {
+            // Nobody is left to tell when standard error is closed.
+            let _ = std::io::stderr().write_all(line.as_bytes());
+            let _ = done.send(());
+        });
+        // And nobody is waited for who does not read it.
+        let _ = written.recv_timeout(LAST_LINE);
         ExitCode::from(self.code)
     }
 }

@@ -5,13 +5,14 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
 use crate::exit::Failure;
+use crate::print::print;
 
 /// Everybody may run it: the container that starts it may well have another user.
 const MODE: u32 = 0o755;
@@ -28,8 +29,7 @@ pub fn run(to: &Path) -> Result<(), Failure> {
     let program = std::env::current_exe().context("cannot find the running program")?;
     let target = target(to);
     copy(&program, &target)?;
-    writeln!(io::stdout(), "{}", target.display()).context("cannot write to standard output")?;
-    Ok(())
+    Ok(print(&format!("{}\n", target.display()))?)
 }
 
 fn target(to: &Path) -> PathBuf {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `main.rs` | the way through a command |
 //! | [`cli`], [`call_command`], [`config_command`], [`install`], [`status_command`] | what can be typed |
+//! | `given.rs`, `print.rs` | the server that is typed after `--`; standard output |
 //! | [`config`] | every setting, and where it came from |
 //! | [`serve`] | settings to a serving node, and to its end |
 //! | `roles.rs`, `storage.rs`, [`node`] | the parts of a node, and their wiring |
@@ -22,10 +23,12 @@ pub mod config;
 pub mod config_command;
 mod descriptors;
 pub mod exit;
+mod given;
 pub mod http;
 mod inspect;
 pub mod install;
 pub mod node;
+mod print;
 mod roles;
 pub mod serve;
 mod shutdown;

@@ -1,7 +1,7 @@
 //! `shoal serve`: from settings to a serving node, and to its end.
 
 use std::io::{self, Write as _};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use anyhow::Context as _;
@@ -9,7 +9,9 @@ use shoal_ports::NodeId;
 
 use crate::admin::{Console, Front};
 use crate::cli::Serve;
-use crate::config::{self, AdminToken, Backend, Environment, Loaded, Pool, Role, Settings};
+use crate::config::{
+    self, AdminToken, AuthMode, Backend, Environment, Loaded, Pool, Role, Settings,
+};
 use crate::exit::Failure;
 use crate::http::{Bound, HttpLimits};
 use crate::node::Node;
@@ -17,7 +19,7 @@ use crate::roles;
 use crate::shutdown::{Sockets, shut_down};
 use crate::signals::Signals;
 use crate::starting::Starting;
-use crate::{admin, cluster, descriptors};
+use crate::{admin, cluster, descriptors, given};
 
 /// Connections of the admin port: a supervisor, a scraper, a few people.
 const ADMIN_CONNECTIONS: usize = 64;
@@ -33,6 +35,7 @@ pub fn settings(serve: &Serve, environment: &Environment) -> Result<Loaded, Fail
     if !loaded.settings.node.is(Role::Worker) {
         return Ok(loaded);
     }
+    given::check(&serve.pools, &loaded.settings)?;
     if loaded.settings.pools.is_empty() {
         if loaded.from_file {
             return Err(Failure::usage(
@@ -56,7 +59,7 @@ pub fn is_demo(settings: &Settings) -> bool {
 ///
 /// # Errors
 /// What keeps the node from serving: a part that cannot be built, an address that is taken.
-pub async fn run(loaded: Loaded, id: NodeId) -> Result<(), Failure> {
+pub async fn run(serve: Serve, loaded: Loaded, id: NodeId) -> Result<(), Failure> {
     let mut signals = Signals::take().context("cannot listen to signals")?;
     let settings = loaded.settings;
     tracing::info!(
@@ -68,6 +71,7 @@ pub async fn run(loaded: Loaded, id: NodeId) -> Result<(), Failure> {
     for warning in config::warnings(&settings) {
         tracing::warn!("{warning}");
     }
+    given::tell_withheld(&serve.pools, &settings);
 
     // Before anything is bound: what is wrong with a certificate is wrong with the configuration.
     let tls = cluster::open_tls(&settings).map_err(Failure::usage)?;
@@ -178,18 +182,34 @@ fn announce(settings: &Settings, addresses: &Addresses) -> anyhow::Result<()> {
         .context("cannot write to standard output")?;
     if let Some(clients) = clients.filter(|_| is_demo(settings)) {
         // Standard error, so that scripts read nothing but the lines above.
-        let _ = io::stderr().write_all(hint(clients, path).as_bytes());
+        let _ = io::stderr().write_all(hint(clients, path, settings.auth.mode).as_bytes());
     }
     Ok(())
 }
 
-/// How to call the demo tools.
-fn hint(address: SocketAddr, path: &str) -> String {
+/// Where this machine reaches what is bound to an address, which may stand for all addresses.
+fn dialled(bound: SocketAddr) -> SocketAddr {
+    let ip = match bound.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, bound.port())
+}
+
+/// How to call the demo tools from this machine.
+fn hint(bound: SocketAddr, path: &str, auth: AuthMode) -> String {
+    let address = dialled(bound);
+    // The shell of whoever tries it fills in the token.
+    let token = match auth {
+        AuthMode::Tokens => " -H \"Authorization: Bearer $SHOAL_TOKEN\"",
+        AuthMode::None => "",
+    };
     format!(
         r#"
 Try it:
 
-  curl -s http://{address}{path} -H 'Content-Type: application/json' \
+  curl -s http://{address}{path}{token} -H 'Content-Type: application/json' \
     -H 'Accept: application/json, text/event-stream' \
     -H 'MCP-Protocol-Version: 2026-07-28' -H 'Mcp-Method: tools/call' -H 'Mcp-Name: echo' \
     -d '{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"echo","arguments":{{"text":"hello"}},
@@ -200,4 +220,21 @@ All settings:                       shoal config doc
 
 "#
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hint;
+    use crate::config::AuthMode;
+
+    #[test]
+    fn the_hint_can_be_typed_as_it_is() {
+        let hint = |bound: &str, auth| hint(bound.parse().unwrap(), "/mcp", auth);
+        let open = hint("127.0.0.1:80", AuthMode::None);
+        assert!(open.contains(" http://127.0.0.1:80/mcp ") && !open.contains("Authorization"));
+        let guarded = hint("0.0.0.0:8080", AuthMode::Tokens);
+        assert!(guarded.contains(" http://127.0.0.1:8080/mcp "), "{guarded}");
+        assert!(guarded.contains(r#"-H "Authorization: Bearer $SHOAL_TOKEN""#));
+        assert!(hint("[::]:1", AuthMode::None).contains(" http://[::1]:1/mcp "));
+    }
 }

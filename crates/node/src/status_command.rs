@@ -2,7 +2,6 @@
 
 mod table;
 
-use std::io::{self, Write as _};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -11,6 +10,7 @@ use serde_json::Value;
 
 use crate::cli::Status;
 use crate::exit::Failure;
+use crate::print::print;
 use table::Table;
 
 /// How long a node may take to answer.
@@ -32,11 +32,7 @@ pub async fn run(command: &Status) -> Result<(), Failure> {
     } else {
         render(&status)
     };
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())
-        .and_then(|()| out.flush())
-        .context("cannot write to standard output")?;
-    Ok(())
+    Ok(print(&text)?)
 }
 
 /// What a health check runs where it can run nothing else: an image without a shell has no curl.
@@ -53,8 +49,7 @@ async fn ready(admin: &str) -> Result<(), Failure> {
         let reasons = reasons.join("; ");
         return Err(anyhow::anyhow!("the node is {status}: {reasons}").into());
     }
-    writeln!(io::stdout(), "{status}").context("cannot write to standard output")?;
-    Ok(())
+    Ok(print(&format!("{status}\n"))?)
 }
 
 /// What the node answers at `path`. "Not available" is an answer too.

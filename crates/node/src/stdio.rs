@@ -40,9 +40,9 @@ use crate::cli::Stdio;
 use crate::config::{self, Environment, Loaded, Settings};
 use crate::exit::Failure;
 use crate::node::Node;
-use crate::shutdown;
 use crate::signals::Signals;
 use crate::starting::Starting;
+use crate::{given, shutdown};
 use bridge::Bridge;
 use console::{Line, Outbox, read_lines, write_lines};
 use exchange::{Exchange, InProcess, Remote};
@@ -58,6 +58,7 @@ const LOOK: Duration = Duration::from_millis(10);
 /// A configuration that cannot be used, or one that serves nothing.
 pub fn settings(stdio: &Stdio, environment: &Environment) -> Result<Loaded, Failure> {
     let loaded = config::load(stdio.config.as_deref(), environment, &stdio.pools.flags())?;
+    given::check(&stdio.pools, &loaded.settings)?;
     if stdio.url.is_none() && loaded.settings.pools.is_empty() {
         return Err(Failure::usage(
             "nothing to serve: give the --url of a server, --demo, a command after --, or a \
@@ -79,6 +80,7 @@ pub async fn run(
 ) -> Result<(), Failure> {
     let mut signals = Signals::take().context("cannot listen to signals")?;
     let settings = loaded.settings;
+    given::tell_withheld(&stdio.pools, &settings);
     let (limit, nesting) = (settings.limits.body_bytes, settings.limits.nesting);
     let patience = settings.shutdown.calls.get();
     let (exchange, node) = server(&stdio, token, settings, id).await?;

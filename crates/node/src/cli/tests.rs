@@ -25,7 +25,7 @@ fn a_bare_shoal_is_no_error() {
 fn serve_takes_addresses_roles_and_a_command() {
     let line = "shoal serve --listen [::1]:0 --admin 127.0.0.1:0 --roles edge,worker --store memory \
                 --cluster-listen 127.0.0.1:0 --advertise me:7000 --join a:1,b:2 \
-                --config a.toml --demo -- npx -y server --flag";
+                --config a.toml --demo --env A=b=c --env D -- npx -y server --flag";
     let Some(Command::Serve(serve)) = parse(line).unwrap() else {
         panic!("not serve");
     };
@@ -35,6 +35,9 @@ fn serve_takes_addresses_roles_and_a_command() {
     );
     assert_eq!(serve.pools.server, ["npx", "-y", "server", "--flag"]);
     assert!(serve.pools.demo && !serve.pools.conformance);
+    let server = serve.flags()[1].value.clone();
+    assert_eq!(server["stdio"]["env"]["A"].as_str(), Some("b=c"));
+    assert_eq!(server["stdio"]["inherit"][0].as_str(), Some("D"));
     let paths: Vec<String> = serve
         .flags()
         .iter()

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use super::bridge::Bridge;
 use super::console::Outbox;
-use super::exchange::{Exchange, Remote};
+use super::exchange::{Exchange, Prompt, Remote};
 use crate::exit::Failure;
 
 /// How deep an answer may be nested.
@@ -38,7 +38,7 @@ impl Client {
     ) -> Result<Self, Failure> {
         let remote = Remote::new(url, token);
         let remote = remote.map_err(|error| Failure::usage(format!("{error:#}")))?;
-        let client = Self::over(Arc::new(remote), era).await;
+        let client = Self::over(Arc::new(Prompt::new(Arc::new(remote))), era).await;
         client.map_err(|error| Failure::from(anyhow::anyhow!("{url}: {}", error.message)))
     }
 

@@ -3,6 +3,8 @@
 mod in_process;
 mod remote;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -58,6 +60,42 @@ pub(super) trait Exchange: Send + Sync + 'static {
     /// Sends a request and waits for the head of its answer. Dropping the future gives the request up,
     /// which in the modern era cancels it.
     async fn send(&self, request: Outgoing) -> Result<Reply, Unanswered>;
+
+    /// Whether a server that cannot be reached may be there a moment later.
+    fn may_come_up(&self) -> bool {
+        true
+    }
+}
+
+/// A server that is there when it is asked first, or not at all: for somebody who waits at a terminal.
+pub(super) struct Prompt {
+    exchange: Arc<dyn Exchange>,
+    reached: AtomicBool,
+}
+
+impl Prompt {
+    /// Nothing was asked yet.
+    pub(super) fn new(exchange: Arc<dyn Exchange>) -> Self {
+        Self {
+            exchange,
+            reached: AtomicBool::new(false),
+        }
+    }
+}
+
+#[async_trait]
+impl Exchange for Prompt {
+    async fn send(&self, request: Outgoing) -> Result<Reply, Unanswered> {
+        let sent = self.exchange.send(request).await;
+        if sent.is_ok() {
+            self.reached.store(true, Ordering::Relaxed);
+        }
+        sent
+    }
+
+    fn may_come_up(&self) -> bool {
+        self.reached.load(Ordering::Relaxed)
+    }
 }
 
 /// Sends a request; again while that is safe and may help, for a while.
@@ -70,6 +108,7 @@ pub(super) async fn send_patiently(
     loop {
         let sent = exchange.send(request.clone()).await;
         let wait = match &sent {
+            Err(Unanswered::NotSent(_)) if !exchange.may_come_up() => return sent,
             Err(Unanswered::NotSent(_)) => {
                 let wait = pause.mul_f64(0.5 + rand::random::<f64>() / 2.0);
                 pause = (pause * 2).min(LONGEST_PAUSE);

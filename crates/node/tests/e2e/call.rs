@@ -48,12 +48,15 @@ async fn what_fails_is_said_with_an_exit_code() {
     let server = Server::start(&["--demo"]).await;
     let url = server.mcp.as_str();
     // Takes longer than the test waits for anything.
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").and_then(|was| was.local_addr());
+    let closed = format!("http://{}/mcp", closed.unwrap());
     let slow = r#"{"steps":60,"interval_ms":1000}"#;
     let hurried = &["call", "--url", url, "--timeout", "300ms", "long_job", slow];
     for (words, code, part) in [
         (&hurried[..], 1, "within 300ms (--timeout)"),
         (&["call", "--url", url, "nothing"], 1, "nothing"),
         (&["call", "--url", url, "echo", "[1]"], 2, "JSON object"),
+        (&["tools", "--url", &closed], 1, "cannot be reached"),
         (&["tools", "--url", "nonsense"], 2, "http://HOST:PORT/mcp"),
         (&["tools", "--url", url, "--timeout", "0s"], 2, "--timeout"),
     ] {

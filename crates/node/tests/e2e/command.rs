@@ -162,3 +162,29 @@ async fn what_is_dangerous_is_said_by_the_check_and_at_the_start() {
     child.kill().await.unwrap();
     std::fs::remove_file(file).unwrap();
 }
+
+#[tokio::test]
+async fn a_server_that_cannot_be_started_ends_the_start_with_exit_code_2() {
+    for command in ["serve", "stdio"] {
+        for (server, reason) in [
+            ("no-such-program-anywhere", "no such program on the PATH"),
+            ("/etc/passwd", "not executable"),
+        ] {
+            let output = output(&[command, "--", server], "").await;
+            assert_eq!(output.code, 2, "{command} {server}: {}", output.stderr);
+            assert!(output.stderr.contains(reason), "{}", output.stderr);
+            assert_eq!(output.stdout, "");
+        }
+    }
+}
+
+#[tokio::test]
+async fn whoever_has_read_enough_is_no_failure() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = shoal(&["config", "doc"]);
+    command.stdout(writer).stderr(Stdio::piped());
+    let output = timeout(SOON, command.output()).await.unwrap().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), told.as_str()), (Some(0), ""));
+}

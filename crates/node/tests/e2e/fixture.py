@@ -1,6 +1,7 @@
-"""A stdio MCP server of 2025-11-25 with one tool, as small as it can be."""
+"""A stdio MCP server of 2025-11-25 with a few tools, as small as it can be."""
 
 import json
+import os
 import sys
 
 TOOL = {
@@ -13,6 +14,10 @@ TOOL = {
     },
     "annotations": {"readOnlyHint": True},
 }
+VARIABLE = {**TOOL, "name": "variable", "description": "Returns an environment variable."}
+
+
+GRUMBLE = {**TOOL, "name": "grumble", "description": "Writes a thousand lines to standard error."}
 
 
 def result_of(method, params):
@@ -23,9 +28,12 @@ def result_of(method, params):
             "serverInfo": {"name": "fixture", "version": "1"},
         }
     if method == "tools/list":
-        return {"tools": [TOOL]}
+        return {"tools": [TOOL, VARIABLE, GRUMBLE]}
     if method == "tools/call":
-        text = params["arguments"]["text"].upper()
+        text = params["arguments"]["text"]
+        if params["name"] == "grumble":
+            print("".join(f"{text} {line} {100 * '.'}\n" for line in range(1000)), file=sys.stderr)
+        text = str(os.environ.get(text)) if params["name"] == "variable" else text.upper()
         return {"content": [{"type": "text", "text": text}]}
     if method == "ping":
         return {}

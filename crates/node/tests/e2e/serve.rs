@@ -4,7 +4,7 @@ use reqwest::Client;
 use serde_json::json;
 
 use crate::client::{Session, call, modern, modern_call, post_modern, request, response, text};
-use crate::process::{Server, shoal};
+use crate::process::{SOON, Server, shoal};
 
 pub(crate) const FIXTURE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/fixture.py");
 
@@ -144,7 +144,9 @@ async fn a_stdio_server_is_put_behind() {
 #[tokio::test]
 async fn a_pool_that_does_not_start_keeps_the_node_from_traffic() {
     let mut command = shoal(&["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
-    command.args(["--demo", "--", "/does/not/exist"]);
+    command.arg("--demo");
+    let backend = "{ stdio = { command = \"/does/not/exist\" } }";
+    command.env("SHOAL_POOLS__STDIO__BACKEND", backend);
     command.stdout(std::process::Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut lines = {
@@ -199,4 +201,104 @@ async fn a_bare_shoal_serves_the_demo_and_says_how_to_call_it() {
     let output = shell.await.unwrap();
     let answer = String::from_utf8(output.stdout).unwrap();
     assert!(answer.contains(r#""text":"hello""#), "{hint}: {answer}");
+}
+
+#[tokio::test]
+async fn a_server_on_the_command_line_gets_what_it_is_given_and_the_rest_is_named() {
+    let arguments = [
+        "--env",
+        "GIVEN_KEY",
+        "--env",
+        "SET=a=b",
+        "--",
+        "python3",
+        FIXTURE,
+    ];
+    let environment = [
+        ("GIVEN_KEY", "given-value"),
+        ("GITHUB_TOKEN", "secret-value"),
+    ];
+    let server = Server::start_with(&arguments, &environment).await;
+    let session = Session::open(&server.mcp).await;
+    for (name, value) in [
+        ("GIVEN_KEY", "given-value"),
+        ("SET", "a=b"),
+        ("GITHUB_TOKEN", "None"),
+    ] {
+        let answer = session
+            .ask(&call(1, "variable", json!({ "text": name })))
+            .await;
+        assert_eq!(text(&answer), value, "{name}");
+    }
+    let log = server.log();
+    assert!(
+        log.contains("GITHUB_TOKEN") && log.contains("--env NAME"),
+        "{log}"
+    );
+    assert!(
+        !log.contains("GIVEN_KEY") && !log.contains("-value"),
+        "{log}"
+    );
+}
+
+#[tokio::test]
+async fn a_log_that_nobody_reads_stops_nothing() {
+    let mut command = shoal(&["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+    command
+        .args(["--", "python3", FIXTURE])
+        .env("SHOAL_TELEMETRY__LOGS__REPEATS", "0")
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut lines = {
+        use tokio::io::AsyncBufReadExt as _;
+        tokio::io::BufReader::new(child.stdout.take().unwrap()).lines()
+    };
+    let mut announced = async |prefix: &str| {
+        let line = tokio::time::timeout(SOON, lines.next_line()).await;
+        let line = line.unwrap().unwrap().unwrap();
+        line.strip_prefix(prefix).unwrap().to_owned()
+    };
+    let mcp = announced("shoal: serving MCP on ").await;
+    let admin = announced("shoal: admin on ").await;
+    let dropping = async {
+        while reqwest::get(format!("{admin}/readyz"))
+            .await
+            .unwrap()
+            .status()
+            != 200
+        {}
+        let session = Session::open(&mcp).await;
+        let mut round = 0;
+        loop {
+            round += 1;
+            let answer = session
+                .ask(&call(1, "grumble", json!({ "text": format!("x{round}") })))
+                .await;
+            assert_eq!(text(&answer), format!("X{round}"));
+            let metrics = reqwest::get(format!("{admin}/metrics")).await.unwrap();
+            let metrics = metrics.text().await.unwrap();
+            let mut dropped = metrics.lines().filter_map(|line| {
+                let value = line.strip_prefix("shoal_log_dropped_total")?;
+                value.rsplit(' ').next()?.parse::<f64>().ok()
+            });
+            if dropped.any(|count| count > 0.0) {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(3 * SOON, dropping)
+        .await
+        .expect("lines are dropped, and calls answered");
+    let pid = i32::try_from(child.id().unwrap()).unwrap();
+    nix::sys::signal::kill(
+        nix::unistd::Pid::from_raw(pid),
+        nix::sys::signal::Signal::SIGTERM,
+    )
+    .unwrap();
+    let status = tokio::time::timeout(SOON, child.wait())
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(status.code(), Some(0));
 }

@@ -1,10 +1,13 @@
 //! The client of `shoal tools` and `shoal call`: which era it speaks.
 
+use std::sync::Arc;
+
 use serde_json::{Map, json};
 use shoal_protocol::Era;
 
 use super::script::{Act, accepted, answered, refused, server};
 use crate::stdio::client::Client;
+use crate::stdio::exchange::Prompt;
 
 /// The answer to the second request that opens a session.
 fn opened() -> Act {
@@ -77,4 +80,20 @@ async fn a_server_that_cannot_be_reached_is_not_taken_for_a_legacy_one() {
             .iter()
             .all(|request| request["method"] == "server/discover")
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_not_there_is_not_waited_for_but_one_that_was_is() {
+    let absent = server([Act::Refuse, Act::Refuse]);
+    let client = Client::over(Arc::new(Prompt::new(absent.exchange())), None).await;
+    assert!(client.is_err());
+    assert_eq!(absent.posted().len(), 1);
+
+    let discovered = || answered(1, json!({ "supportedVersions": ["2026-07-28"] }));
+    let listed = answered(2, json!({ "tools": [] }));
+    let there = server([discovered(), Act::Refuse, listed]);
+    let client = Client::over(Arc::new(Prompt::new(there.exchange())), None).await;
+    let mut client = client.unwrap();
+    client.request("tools/list", Map::new()).await.unwrap();
+    assert_eq!(there.posted().len(), 3);
 }
