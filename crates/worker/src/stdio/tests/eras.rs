@@ -34,9 +34,7 @@ async fn a_modern_server_gets_the_callers_own_metadata() {
 async fn what_a_modern_server_needs_is_its_result() {
     let running = Running::start(fixture("modern.py", &[])).await;
     let client = Client::modern("m", r#"{"elicitation":{}}"#);
-    let CallOutcome::Result(result) =
-        running.call(&client, "confirm", json!({})).await
-    else {
+    let CallOutcome::Result(result) = running.call(&client, "confirm", json!({})).await else {
         panic!()
     };
     assert!(
