@@ -1,5 +1,6 @@
 //! All nodes as operators see them, asked at the same time and each for itself.
 
+mod history;
 mod merge;
 mod report;
 
@@ -16,6 +17,7 @@ use shoal_ports::{
 };
 use shoal_rpc::{LinkConfig, RemoteInspector};
 
+use history::History;
 pub use report::{Gathered, Located, NodeSeen, Overview, PoolSeen, RatePoint, Unseen, WorkerSeen};
 
 use crate::members::Members;
@@ -34,6 +36,8 @@ pub struct Fleet {
     members: Option<Members>,
     config: LinkConfig,
     remotes: Mutex<HashMap<NodeId, Arc<RemoteInspector>>>,
+    /// What nodes told of their rates, for when they are lost.
+    history: Mutex<History>,
 }
 
 /// What a node answered.
@@ -56,13 +60,16 @@ impl Fleet {
             members,
             config,
             remotes: Mutex::default(),
+            history: Mutex::default(),
         }
     }
 
     /// The nodes with their pools, workers and rates.
     pub async fn overview(&self) -> Overview {
         let answers = self.ask(|node| Box::pin(async move { node.node().await }));
-        merge::overview(&self.me, self.listed(), answers.await)
+        let answers = answers.await;
+        let lost = self.history.lock().note(&answers);
+        merge::overview(&self.me, self.listed(), answers, &lost)
     }
 
     /// Sessions of all nodes, the one used last first; see [`Inspector::sessions`].

@@ -39,7 +39,7 @@ pub use config::{MembersConfig, RoutingConfig};
 pub use fleet::{
     Fleet, Gathered, Located, NodeSeen, Overview, PoolSeen, RatePoint, Unseen, WorkerSeen,
 };
-pub use members::{Members, NodeLoad, Ownership};
+pub use members::{Members, NodeLoad, Ownership, PoolsHere};
 pub use peers::{PeerGateways, Peers};
 pub use routed::RoutedGateway;
 pub use rpc_peers::RpcPeers;

@@ -3,6 +3,7 @@
 mod gauges;
 mod heartbeat;
 mod lease;
+mod pools;
 pub(crate) mod roster;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,6 +20,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::lease::LeaseClock;
+use self::pools::Memory;
+pub use self::pools::PoolsHere;
 use crate::config::MembersConfig;
 use crate::peers::Peers;
 use crate::status::LeaseStatus;
@@ -69,6 +72,7 @@ struct Shared {
     me: Mutex<NodeInfo>,
     id: NodeId,
     load: OnceLock<Box<dyn Fn() -> NodeLoad + Send + Sync>>,
+    pools: Memory,
     directory: Arc<dyn Directory>,
     membership: Arc<dyn Membership>,
     bus: Arc<dyn Bus>,
@@ -111,6 +115,7 @@ impl Members {
             announced: watch::Sender::default(),
             me: Mutex::new(me),
             load: OnceLock::new(),
+            pools: Memory::default(),
             directory: Arc::clone(&store.directory),
             membership: Arc::clone(&store.membership),
             bus: Arc::clone(&store.bus),
@@ -129,6 +134,7 @@ impl Members {
         shared.renew().await?;
         shared.announce().await?;
         shared.refresh().await?;
+        shared.recall_pools().await;
         shared.tasks.spawn(heartbeat::beat(Arc::clone(&shared)));
         shared
             .tasks
@@ -203,6 +209,7 @@ impl Members {
                 return;
             }
             me.draining = false;
+            me.starting = false;
         }
         self.shared.look_at_me();
         if let Err(error) = self.shared.announce().await {
@@ -223,6 +230,7 @@ impl Members {
             let mut me = self.shared.me.lock();
             self.shared.leaving.store(true, Ordering::Release);
             me.draining = true;
+            me.starting = false;
         }
         self.shared.look_at_me();
         if let Err(error) = self.shared.announce().await {

@@ -76,6 +76,8 @@ pub fn node(name: &str, session: bool, sessions: u64) -> NodeInfo {
         session,
         edge: !session,
         draining: false,
+        starting: false,
+        pools: Vec::new(),
         sessions,
         in_flight: 0,
         version: String::new(),

@@ -33,6 +33,8 @@ pub struct NodeStatus {
     pub edge: bool,
     /// Whether it is leaving.
     pub draining: bool,
+    /// Whether it has just started and has yet to learn what there is.
+    pub starting: bool,
     /// Whether its announcement lives.
     pub present: bool,
     /// Whether it could be reached from here when that was last tried.
@@ -107,7 +109,8 @@ impl NodeStatus {
             version: info.version.clone(),
             session: info.session,
             edge: info.edge,
-            draining: info.draining,
+            draining: info.draining && !info.starting,
+            starting: info.starting,
             present: node.is_present(),
             reachable: node.is_reachable(),
             sessions: info.sessions,

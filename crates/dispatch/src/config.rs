@@ -31,6 +31,12 @@ pub struct Config {
     /// follow it at once. Where there are several nodes, all of them should know the new list by the time that
     /// a client is told to fetch it. Default: 0.
     pub announce_after_ms: u64,
+    /// For how many milliseconds after its start a dispatcher refuses what it does not know as safe to send again:
+    /// workers of other processes may be on their way. Default: 0, for workers of this process alone.
+    pub learn_for_ms: u64,
+    /// For how many milliseconds after its start lists wait at most for pools that are on their way. Default: 0, for
+    /// workers of this process alone.
+    pub settle_within_ms: u64,
     /// Whether arguments are checked against a tool's `inputSchema` before a worker sees them.
     /// Default: true.
     pub validate_arguments: bool,
@@ -154,6 +160,8 @@ impl Default for Config {
             read_ttl_ms: 0,
             read_cache_scope: CacheScope::Private,
             announce_after_ms: 0,
+            learn_for_ms: 0,
+            settle_within_ms: 0,
             validate_arguments: true,
             validation_steps: 10_000_000,
             start_attempts: 3,
@@ -194,6 +202,14 @@ impl Config {
 
     pub(crate) fn announce_after(&self) -> Duration {
         Duration::from_millis(self.announce_after_ms)
+    }
+
+    pub(crate) fn learn_for(&self) -> Duration {
+        Duration::from_millis(self.learn_for_ms)
+    }
+
+    pub(crate) fn settle_within(&self) -> Duration {
+        Duration::from_millis(self.settle_within_ms)
     }
 
     pub(crate) fn reconnect_wait(&self) -> Duration {

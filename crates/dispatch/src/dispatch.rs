@@ -1,10 +1,12 @@
 //! The public face: workers come and go, and calls run on them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use shoal_ports::{Bus, CallId, CallReport, Listing, SessionId, Worker, WorkerId, WorkerSet};
 use shoal_protocol::KeyRing;
 use tokio::runtime::Handle;
+use tokio::time::timeout;
 
 use crate::catalog::Conflict;
 use crate::config::Config;
@@ -69,6 +71,33 @@ impl Dispatch {
             });
         }
         removed
+    }
+
+    /// Notes which pools other nodes know, all of them. One that is yet to come here is waited for, for as long as one
+    /// whose last worker has gone stays listed: what is unknown is refused as safe to send again meanwhile.
+    pub fn expect(&self, pools: &BTreeSet<String>) {
+        self.shared.expect(pools);
+    }
+
+    /// Waits until the lists hold every pool that can be known now, within
+    /// [`settle_within_ms`](Config::settle_within_ms). Cancellation safe.
+    pub async fn settled(&self) {
+        let mut changes = self.shared.changes();
+        while let Some(wait) = self.shared.view().unsettled() {
+            // Either way it is looked at again.
+            let _ = timeout(wait, changes.changed()).await;
+        }
+    }
+
+    /// The pools whose tools are known here.
+    pub fn known_pools(&self) -> BTreeSet<String> {
+        let view = self.shared.view();
+        view.known_pools().map(ToString::to_string).collect()
+    }
+
+    /// Whether every pool that other nodes know has come.
+    pub fn is_whole(&self) -> bool {
+        self.shared.view().is_whole()
     }
 
     /// What two pools both claim, for `/readyz` and the status.

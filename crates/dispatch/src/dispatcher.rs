@@ -92,10 +92,10 @@ impl Dispatcher for Dispatch {
     }
 
     async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {
-        let view = self.shared.view();
         if !call.method.runs_on_backend() {
-            return self.list(&view, &call);
+            return self.list_in_time(&call).await;
         }
+        let view = self.shared.view();
         let place = self.shared.in_flight.enter(&call);
         let running = self.begin(&view, call).await?;
         let pool = self.counted(&running);

@@ -9,6 +9,7 @@
 //! | checks that take long | `checking` |
 //! | the worker for a call: load, affinity, circuits | `pools` |
 //! | starting a call, and going on with it under another owner | `start` |
+//! | whether what is unknown may exist all the same | `picture` |
 //! | calls that end where they are begun | `now` |
 //! | what happens when a worker is lost | `line` |
 //! | callers and backends of different eras | `bridge` |
@@ -25,6 +26,7 @@ mod gauges;
 mod in_flight;
 mod line;
 mod now;
+mod picture;
 mod pools;
 mod rounds;
 mod route;

@@ -23,7 +23,7 @@ impl Dispatch {
     pub(crate) fn begin_now(&self, call: &Call) -> Option<Result<RunningCall, CallFailure>> {
         let view = self.shared.view();
         if !call.method.runs_on_backend() {
-            return Some(self.list(&view, call));
+            return view.unsettled().is_none().then(|| self.list(&view, call));
         }
         if !view.is_here || call.trace.as_ref().is_some_and(TraceContext::is_sampled) {
             return None;

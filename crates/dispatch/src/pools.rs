@@ -8,6 +8,7 @@ mod rollout;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use shoal_ports::{CallFailure, LedgerNumber, Worker, WorkerId};
 use shoal_telemetry::metrics::ShedReason;
@@ -19,6 +20,7 @@ pub use circuit::CircuitState;
 pub(crate) use registry::Registry;
 
 use crate::catalog::Catalog;
+use crate::picture::{Picture, not_ready};
 
 /// What calls are dispatched by; immutable, replaced as a whole when a worker changes.
 pub(crate) struct View {
@@ -27,6 +29,7 @@ pub(crate) struct View {
     by_id: HashMap<WorkerId, Arc<Member>>,
     /// Whether every worker is in this process.
     pub(crate) is_here: bool,
+    picture: Picture,
 }
 
 /// The workers of one pool.
@@ -107,11 +110,11 @@ impl Member {
 
 impl View {
     /// A view without workers.
-    pub(crate) fn empty(catalog: Arc<Catalog>) -> Self {
-        Self::new(catalog, BTreeMap::new())
+    pub(crate) fn empty(catalog: Arc<Catalog>, picture: Picture) -> Self {
+        Self::new(catalog, BTreeMap::new(), picture)
     }
 
-    fn new(catalog: Arc<Catalog>, pools: BTreeMap<Arc<str>, PoolView>) -> Self {
+    fn new(catalog: Arc<Catalog>, pools: BTreeMap<Arc<str>, PoolView>, picture: Picture) -> Self {
         let members = pools.values().flat_map(PoolView::members);
         let by_id: HashMap<_, _> = members.map(|m| (m.id.clone(), m.clone())).collect();
         Self {
@@ -119,6 +122,7 @@ impl View {
             catalog,
             pools,
             by_id,
+            picture,
         }
     }
 
@@ -171,15 +175,40 @@ impl View {
         }
     }
 
-    /// Why something may be missing from the catalog: a pool that has not said yet what it offers.
+    /// Why something may be missing from the catalog: a pool that has not said yet what it offers, or has not come.
     pub(crate) fn unannounced(&self) -> Option<CallFailure> {
         if self.pools.is_empty() {
-            return Some(not_executed(
-                "no worker has joined this node yet".to_owned(),
-            ));
+            return Some(not_ready("no worker has joined this node yet".to_owned()));
         }
-        let (name, pool) = self.pools.iter().find(|(_, pool)| !pool.announced)?;
-        Some(not_executed(pool.why_not(name, &Wanted::default())))
+        if let Some((name, pool)) = self.pools.iter().find(|(_, pool)| !pool.announced) {
+            return Some(not_ready(pool.why_not(name, &Wanted::default())));
+        }
+        let now = Instant::now();
+        self.picture.why_not(now, |pool| self.knows(pool))
+    }
+
+    /// How long the lists may lack a pool unless one comes; `None` when they are whole.
+    pub(crate) fn unsettled(&self) -> Option<Duration> {
+        let now = Instant::now();
+        self.picture.unsettled(now, |pool| self.knows(pool))
+    }
+
+    /// The pools whose offers are known.
+    pub(crate) fn known_pools(&self) -> impl Iterator<Item = &Arc<str>> {
+        let known = self.pools.iter().filter(|(_, pool)| pool.announced);
+        known.map(|(name, _)| name)
+    }
+
+    /// Whether every pool that others know is here.
+    pub(crate) fn is_whole(&self) -> bool {
+        let missing = self
+            .picture
+            .missing(Instant::now(), |pool| self.knows(pool));
+        missing.is_none()
+    }
+
+    fn knows(&self, pool: &str) -> bool {
+        self.pools.get(pool).is_some_and(|pool| pool.announced)
     }
 }
 

@@ -1,5 +1,6 @@
 //! What every call, watcher and subscription of one dispatcher has in common.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use crate::checking::Checking;
 use crate::config::Config;
 use crate::gauges::{self, Gauges};
 use crate::in_flight::InFlight;
+use crate::picture::Picture;
 use crate::pools::{Registry, View};
 use crate::subscriptions::Subscriptions;
 
@@ -52,7 +54,8 @@ impl Shared {
             versions: NOTHING,
         };
         let facts = Arc::new(facts);
-        let view = View::empty(catalog);
+        let picture = Picture::new(&config);
+        let view = View::empty(catalog, picture.clone());
         Self {
             lot: ParkingLot::new(&config),
             checking: Checking::new(config.validation_steps),
@@ -65,7 +68,7 @@ impl Shared {
             in_flight: Arc::default(),
             view: RwLock::new(Arc::new(view)),
             changes: watch::Sender::new(()),
-            registry: Mutex::default(),
+            registry: Mutex::new(Registry::new(picture)),
             _gauges: Gauges::register(own),
         }
     }
@@ -100,6 +103,14 @@ impl Shared {
         };
         self.refresh(&mut registry);
         (true, registry.lingers(&pool, &self.config))
+    }
+
+    /// Notes which pools others know.
+    pub(crate) fn expect(&self, pools: &BTreeSet<String>) {
+        let mut registry = self.registry.lock();
+        if registry.expect(pools, &self.config) {
+            self.refresh(&mut registry);
+        }
     }
 
     /// Drops what has been listed for long enough.

@@ -1,6 +1,7 @@
 //! Starting a call, and going on with one that an earlier owner of its session began.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use shoal_ports::{Call, CallFailure, CallOutcome, Durability, RunningCall, WorkerId};
 use shoal_protocol::{Era, RawJson, RawObject, RpcError};
@@ -13,11 +14,28 @@ use crate::bridge::{
 };
 use crate::dispatch::Dispatch;
 use crate::line::{Line, NotFound, NotStarted, Origin, Sought, attach};
+use crate::picture::not_ready;
 use crate::pools::View;
 use crate::rounds::{Position, round_id};
 use crate::route::{Arguments, Refused, Route, route};
 
+/// How long a list waits for pools that are on their way.
+const LIST_PATIENCE: Duration = Duration::from_secs(5);
+
 impl Dispatch {
+    /// A page of a list, once the lists are whole.
+    pub(crate) async fn list_in_time(&self, call: &Call) -> Result<RunningCall, CallFailure> {
+        let until = call.deadline.min(Instant::now() + LIST_PATIENCE);
+        if tokio::time::timeout_at(until, self.settled())
+            .await
+            .is_err()
+        {
+            let reason = "this node does not know every pool yet";
+            return Err(not_ready(reason.to_owned()));
+        }
+        self.list(&self.shared.view(), call)
+    }
+
     /// A page of a list.
     pub(crate) fn list(&self, view: &View, call: &Call) -> Result<RunningCall, CallFailure> {
         let era = call.caller.revision.era();

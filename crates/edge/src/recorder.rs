@@ -2,7 +2,7 @@
 //!
 //! A request is counted once, when its answer is known: a JSON answer as it is written, a streamed one when
 //! its response passes, or never arrives. What is counted is MCP requests that are posted: no notifications,
-//! and no streams that clients hold open. A tool's own failure (`isError`) is a result. Over HTTP+SSE, whose
+//! and no streams that clients hold open. A tool's own failure (`isError`) counts as an error of the tool. Over HTTP+SSE, whose
 //! answers take another way, a request counts as answered when it is taken.
 
 mod operation;

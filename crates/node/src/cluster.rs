@@ -7,13 +7,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_cluster::{
-    Fleet, JoinConfig, Members, MembersConfig, NodeLoad, Ownership, Peers, RoutedGateway,
-    RoutingConfig, RpcPeers, WorkerJoins,
+    Fleet, JoinConfig, Members, MembersConfig, NodeLoad, Ownership, Peers, PoolsHere,
+    RoutedGateway, RoutingConfig, RpcPeers, WorkerJoins,
 };
 use shoal_dispatch::Dispatch;
-use shoal_ports::{
-    Dispatcher as _, Inspector, NodeId, NodeInfo, SessionGateway, StoreError, Worker,
-};
+use shoal_ports::{Inspector, NodeId, NodeInfo, SessionGateway, StoreError, Worker};
 use shoal_rpc::{
     ClusterServer, Gateways, JoiningWorker, LinkConfig, Tls, serve_gateway, serve_inspector,
     serve_workers,
@@ -28,10 +26,6 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{Role, Settings};
 use crate::node::Membership;
 
-/// How long no pool may have come for the tools to be known.
-const SETTLED: Duration = Duration::from_millis(700);
-/// How long a node waits for workers before it takes sessions without any.
-const TOOLS_WITHIN: Duration = Duration::from_secs(15);
 /// How long links may take to end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
@@ -196,6 +190,8 @@ pub(crate) fn node_info(settings: &Settings, id: &NodeId, address: Option<String
         edge: settings.node.is(Role::Edge),
         // Until it knows the tools.
         draining: !settings.node.store.is_memory(),
+        starting: !settings.node.store.is_memory(),
+        pools: Vec::new(),
         sessions: 0,
         in_flight: 0,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -280,29 +276,20 @@ impl Ownership for Owned {
 /// Takes sessions once the tools are known: a session that moves here must find those that it had.
 pub(crate) async fn open_when_ready(members: Members, dispatch: Dispatch) {
     let began = Instant::now();
-    let mut facts = dispatch.facts();
-    let settled = async {
-        let mut known = 0;
-        loop {
-            let pools = dispatch
-                .status()
-                .pools
-                .iter()
-                .filter(|pool| pool.ready)
-                .count();
-            if pools > 0 && pools == known {
-                return;
-            }
-            known = pools;
-            // Workers dial all nodes at about the same time.
-            let _ = timeout(SETTLED, facts.changed()).await;
-        }
-    };
-    if timeout(TOOLS_WITHIN, settled).await.is_err() {
+    dispatch.settled().await;
+    if dispatch.known_pools().is_empty() {
         tracing::warn!("taking sessions although no worker has joined");
     }
     tracing::info!(after = ?began.elapsed(), "taking sessions");
     members.open().await;
+}
+
+/// The pools whose tools are known here.
+pub(crate) fn pools_of(dispatch: &Dispatch) -> PoolsHere {
+    PoolsHere {
+        known: dispatch.known_pools(),
+        is_whole: dispatch.is_whole(),
+    }
 }
 
 /// What there is to do here.

@@ -196,6 +196,11 @@ async fn join(
         members.report_load(move || cluster::load_of(&sessions));
     }
     if !settings.node.store.is_memory() {
+        let (here, waiting) = (dispatch.clone(), dispatch.clone());
+        members.share_pools(
+            move || cluster::pools_of(&here),
+            move |pools| waiting.expect(pools),
+        );
         let opening = cluster::open_when_ready(members.clone(), dispatch.clone());
         tokio::spawn(opening);
     }

@@ -20,6 +20,9 @@ use crate::config::{self, AuthMode, Pool, Role, Settings};
 /// How long a request that needs the store may wait for it; a longer wait is better spent by its client.
 const BEGIN_PATIENCE: Duration = Duration::from_secs(1);
 
+/// How long a node waits for workers before it takes sessions without any.
+const TOOLS_WITHIN: Duration = Duration::from_secs(15);
+
 /// The dispatcher, without workers yet.
 pub(crate) fn dispatch(settings: &Settings, news: Arc<dyn Bus>) -> anyhow::Result<Dispatch> {
     let (catalog, calls) = (&settings.catalog, &settings.calls);
@@ -34,6 +37,14 @@ pub(crate) fn dispatch(settings: &Settings, news: Arc<dyn Bus>) -> anyhow::Resul
         announce_after_ms: match settings.node.store.is_memory() {
             true => 0,
             false => millis(catalog.announce_after.get()),
+        },
+        learn_for_ms: match settings.cluster.listen {
+            Some(_) => millis(settings.cluster.learning.get()),
+            None => 0,
+        },
+        settle_within_ms: match others_join(settings) {
+            true => millis(TOOLS_WITHIN),
+            false => 0,
         },
         validate_arguments: catalog.validate_arguments,
         validation_steps: catalog.validation_steps,
@@ -58,6 +69,11 @@ pub(crate) fn dispatch(settings: &Settings, news: Arc<dyn Bus>) -> anyhow::Resul
         .map_err(anyhow::Error::msg)
         .context("cannot read state_keys")?;
     Ok(Dispatch::new(config, keys, news))
+}
+
+/// Whether there may be pools that are not in this process, or sessions that another one had.
+fn others_join(settings: &Settings) -> bool {
+    settings.cluster.listen.is_some() || !settings.node.store.is_memory()
 }
 
 /// One worker for each pool; none without the role.

@@ -137,6 +137,7 @@ fn nodes(cluster: &Value) -> String {
             .collect();
         let state = match () {
             () if node["present"] == false => "gone",
+            () if node["starting"] == true => "starting",
             () if node["draining"] == true => "draining",
             () if node["reachable"] == false => "unreachable",
             () => "ready",
@@ -230,6 +231,8 @@ mod tests {
                     {"id": "a-1", "address": "h:1", "edge": true, "session": true, "draining": false,
                      "present": true, "reachable": true, "sessions": 3, "in_flight": 1, "version": "1.0"},
                     {"id": "b-2", "address": "h:2", "edge": false, "session": true, "draining": true,
+                     "present": true, "reachable": true, "sessions": 0, "in_flight": 0, "version": "1.1"},
+                    {"id": "c-3", "address": "h:3", "edge": true, "session": false, "draining": false, "starting": true,
                      "present": true, "reachable": true, "sessions": 0, "in_flight": 0, "version": "1.1"}
                 ],
                 "lease": {"held": true, "remaining_ms": 4000, "lapses": 0}
@@ -243,6 +246,7 @@ mod tests {
             "node a-1  version 1.0  roles edge,session",
             "a-1*  h:1      edge,session  ready     3",
             "draining",
+            "c-3   h:3      edge          starting",
             "lease     held, 4000 ms left; lapsed 0 times",
             "2 live, 1 asleep",
             "demo  demo@w  ready  1        0       64        -",

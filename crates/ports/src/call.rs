@@ -188,6 +188,14 @@ pub enum CallFailure {
         /// What prevented it.
         reason: String,
     },
+    /// This node does not know yet whether what was called exists, and nothing was executed.
+    #[error("the call was not executed: {reason}; it is safe to send it again in {} s", retry_after.as_secs().max(1))]
+    NotReady {
+        /// What is not known yet.
+        reason: String,
+        /// When to come back.
+        retry_after: Duration,
+    },
     /// A limit was reached and nothing was executed.
     #[error("the call was not executed: {reason}; try again in {} s", retry_after.as_secs().max(1))]
     Overloaded {
@@ -217,7 +225,9 @@ impl CallFailure {
     /// The error's kind.
     pub fn kind(&self) -> Kind {
         match self {
-            Self::NotExecuted { .. } | Self::OutcomeUnknown { .. } => Kind::Unavailable,
+            Self::NotExecuted { .. } | Self::NotReady { .. } | Self::OutcomeUnknown { .. } => {
+                Kind::Unavailable
+            }
             Self::Overloaded { .. } => Kind::Overloaded,
             Self::DeadlineExceeded { .. } => Kind::Deadline,
             Self::Cancelled => Kind::Cancelled,
@@ -227,7 +237,9 @@ impl CallFailure {
     /// Whether the same call may be sent again.
     pub fn retry(&self) -> Retry {
         match self {
-            Self::NotExecuted { .. } | Self::Overloaded { .. } => Retry::Safe,
+            Self::NotExecuted { .. } | Self::NotReady { .. } | Self::Overloaded { .. } => {
+                Retry::Safe
+            }
             Self::OutcomeUnknown { .. } | Self::DeadlineExceeded { .. } | Self::Cancelled => {
                 Retry::OnlyIfIdempotent
             }
@@ -238,7 +250,7 @@ impl CallFailure {
     pub fn to_rpc(&self) -> RpcError {
         use shoal_protocol::code;
         let code = match self {
-            Self::NotExecuted { .. } => code::NOT_EXECUTED,
+            Self::NotExecuted { .. } | Self::NotReady { .. } => code::NOT_EXECUTED,
             Self::Overloaded { .. } => code::OVERLOADED,
             Self::OutcomeUnknown { .. } => code::OUTCOME_UNKNOWN,
             Self::DeadlineExceeded { .. } => code::DEADLINE_EXCEEDED,

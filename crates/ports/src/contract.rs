@@ -44,6 +44,7 @@ where
     journal::one_stream_a_delivery(&store().await).await;
     journal::rebound_calls(&store().await).await;
     membership::coming_and_going(&store().await).await;
+    membership::remembered_pools(&store().await).await;
     bus::delivery(&store().await).await;
 }
 

@@ -49,6 +49,7 @@ impl CallFailure {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::NotExecuted { .. } => "not_executed",
+            Self::NotReady { .. } => "not_ready",
             Self::Overloaded { .. } => "overloaded",
             Self::OutcomeUnknown { .. } => "outcome_unknown",
             Self::DeadlineExceeded { .. } => "deadline_exceeded",

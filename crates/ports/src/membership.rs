@@ -17,6 +17,13 @@ pub trait Membership: Send + Sync + 'static {
 
     /// The nodes whose announcement lives, in no order.
     async fn nodes(&self) -> Result<Vec<NodeInfo>, StoreError>;
+
+    /// Remembers for `life` which pools there are, in place of what was remembered before: for a node that starts
+    /// while no other is there to tell it.
+    async fn remember_pools(&self, pools: &[String], life: Duration) -> Result<(), StoreError>;
+
+    /// The pools that are remembered.
+    async fn remembered_pools(&self) -> Result<Vec<String>, StoreError>;
 }
 
 /// What a node says of itself. Unknown members are ignored and missing ones take their defaults, so that
@@ -36,6 +43,12 @@ pub struct NodeInfo {
     /// Whether it is leaving, or not ready yet: nothing new is placed there.
     #[serde(default)]
     pub draining: bool,
+    /// Whether it drains because it has just started and has yet to learn what there is.
+    #[serde(default)]
+    pub starting: bool,
+    /// The names of the pools whose tools it knows.
+    #[serde(default)]
+    pub pools: Vec<String>,
     /// Sessions that it holds.
     #[serde(default)]
     pub sessions: u64,

@@ -41,6 +41,11 @@ impl Keys {
         format!("{}:{{nodes}}:info", self.prefix)
     }
 
+    /// The pools that are remembered.
+    pub(crate) fn pools(&self) -> String {
+        format!("{}:{{nodes}}:pools", self.prefix)
+    }
+
     /// The channel of news.
     pub(crate) fn news(&self) -> String {
         format!("{}:{{nodes}}:news", self.prefix)

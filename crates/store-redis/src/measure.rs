@@ -266,6 +266,22 @@ impl Membership for Measured {
     async fn nodes(&self) -> Result<Vec<NodeInfo>, StoreError> {
         measured("membership.nodes", Membership::nodes(&self.0)).await
     }
+
+    async fn remember_pools(&self, pools: &[String], life: Duration) -> Result<(), StoreError> {
+        measured(
+            "membership.remember_pools",
+            Membership::remember_pools(&self.0, pools, life),
+        )
+        .await
+    }
+
+    async fn remembered_pools(&self) -> Result<Vec<String>, StoreError> {
+        measured(
+            "membership.remembered_pools",
+            Membership::remembered_pools(&self.0),
+        )
+        .await
+    }
 }
 
 #[async_trait]

@@ -40,4 +40,23 @@ impl Membership for RedisStore {
         }
         Ok(nodes)
     }
+
+    async fn remember_pools(&self, pools: &[String], life: Duration) -> Result<(), StoreError> {
+        let what = serde_json::to_vec(pools).map_err(|_| unexpected())?;
+        let key = self.inner.keys.pools();
+        let mut command = redis::cmd("SET");
+        command.arg(&key).arg(what).arg("PX").arg(millis(life));
+        self.inner.connections.ask(&key, command).await.map(drop)
+    }
+
+    async fn remembered_pools(&self) -> Result<Vec<String>, StoreError> {
+        let key = self.inner.keys.pools();
+        let mut command = redis::cmd("GET");
+        command.arg(&key);
+        let said = self.inner.connections.ask(&key, command).await?;
+        Ok(match said {
+            redis::Value::BulkString(what) => serde_json::from_slice(&what).unwrap_or_default(),
+            _ => Vec::new(),
+        })
+    }
 }

@@ -51,11 +51,12 @@ pub(super) fn gathered<T>(
     gathered
 }
 
-/// Joins what nodes say of themselves with what is known of them.
+/// Joins what nodes say of themselves with what is known of them, and with the steps of nodes that are `lost`.
 pub(super) fn overview(
     me: &NodeId,
     listed: Vec<(NodeInfo, bool)>,
     answers: Vec<Answer<NodeReport>>,
+    lost: &[Step],
 ) -> Overview {
     let announced = listed.into_iter().map(|(info, present)| {
         let node = of_info(&info, present);
@@ -65,6 +66,9 @@ pub(super) fn overview(
     let mut pools: BTreeMap<String, PoolSeen> = BTreeMap::new();
     let mut steps: BTreeMap<u64, Step> = BTreeMap::new();
     let whole = last_whole_step(&answers);
+    for step in lost {
+        add(&mut steps, whole, step);
+    }
     for Answer { node, said } in answers {
         let id = node.to_string();
         let seen = nodes.entry(id.clone()).or_insert_with(|| NodeSeen {
@@ -78,12 +82,8 @@ pub(super) fn overview(
                 for pool in &report.pools {
                     see_pool(&mut pools, pool);
                 }
-                for step in report.steps.iter().filter(|step| step.at <= whole) {
-                    let sum = steps.entry(step.at).or_insert_with(|| Step {
-                        at: step.at,
-                        ..Step::default()
-                    });
-                    sum.add(step);
+                for step in &report.steps {
+                    add(&mut steps, whole, step);
                 }
                 see_node(seen, report);
             }
@@ -96,6 +96,18 @@ pub(super) fn overview(
         pools: pools.into_values().collect(),
         rates: steps.values().skip(skipped).map(point).collect(),
     }
+}
+
+/// Adds a step to the sum, unless it is too new.
+fn add(steps: &mut BTreeMap<u64, Step>, whole: u64, step: &Step) {
+    if step.at > whole {
+        return;
+    }
+    let sum = steps.entry(step.at).or_insert_with(|| Step {
+        at: step.at,
+        ..Step::default()
+    });
+    sum.add(step);
 }
 
 /// The newest step that every node has told of: one that lacks some nodes would look like a dip. A node whose
@@ -121,7 +133,8 @@ fn of_info(info: &NodeInfo, present: bool) -> NodeSeen {
             .filter(|(_, has)| *has)
             .map(|(role, _)| role.to_owned())
             .collect(),
-        draining: info.draining,
+        draining: info.draining && !info.starting,
+        starting: info.starting,
         present,
         ..NodeSeen::default()
     }
@@ -131,6 +144,7 @@ fn see_node(seen: &mut NodeSeen, report: NodeReport) {
     seen.version = report.version;
     seen.roles = report.roles;
     seen.draining = report.draining;
+    seen.starting &= !report.draining;
     seen.waits_for = report.waits_for;
     seen.uptime_ms = report.uptime_ms;
     seen.live_sessions = report.live_sessions;

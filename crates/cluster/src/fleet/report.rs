@@ -57,8 +57,10 @@ pub struct NodeSeen {
     pub version: String,
     /// What it does: `edge`, `session`, `worker`.
     pub roles: Vec<String>,
-    /// Whether it is leaving, or not ready yet.
+    /// Whether it is leaving.
     pub draining: bool,
+    /// Whether it has just started and has yet to learn what there is.
+    pub starting: bool,
     /// Whether its announcement lives.
     pub present: bool,
     /// Why it did not answer; what follows is zero then.

@@ -38,6 +38,8 @@ pub(super) fn observe(shared: &Arc<Shared>) -> Vec<Registration> {
 fn state_of(node: &Node) -> NodeState {
     if !node.is_present() || !node.is_reachable() {
         NodeState::Unreachable
+    } else if node.info().starting {
+        NodeState::Starting
     } else if node.info().draining {
         NodeState::Draining
     } else {

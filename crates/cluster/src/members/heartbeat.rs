@@ -23,6 +23,7 @@ pub(super) async fn beat(shared: Arc<Shared>) {
         let (renewed, announced) = tokio::join!(shared.renew(), shared.announce());
         match renewed.and(announced) {
             Ok(()) => {
+                shared.remember_pools().await;
                 if std::mem::take(&mut failing) {
                     tracing::info!("the store keeps this node's lease and announcement again");
                 }
@@ -96,6 +97,7 @@ impl Shared {
         NodeInfo {
             sessions,
             in_flight,
+            pools: self.pools_here().known.into_iter().collect(),
             ..self.me.lock().clone()
         }
     }

@@ -32,6 +32,8 @@ pub(crate) fn info(id: &str) -> NodeInfo {
         session: true,
         edge: false,
         draining: false,
+        starting: false,
+        pools: Vec::new(),
         sessions: 0,
         in_flight: 0,
         version: String::new(),

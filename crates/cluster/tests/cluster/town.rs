@@ -169,6 +169,8 @@ pub(crate) fn info(id: &str, session: bool) -> NodeInfo {
         session,
         edge: !session,
         draining: false,
+        starting: false,
+        pools: Vec::new(),
         sessions: 0,
         in_flight: 0,
         version: "1".to_owned(),

@@ -118,6 +118,8 @@ fn judge(failure: &CallFailure, member: &Member) -> (Option<RetryReason>, Option
             (Some(RetryReason::BackendFailed), Some(ShedReason::NoWorker))
         }
         CallFailure::OutcomeUnknown { .. } => (Some(RetryReason::WorkerLost), None),
-        CallFailure::DeadlineExceeded { .. } | CallFailure::Cancelled => (None, None),
+        CallFailure::NotReady { .. }
+        | CallFailure::DeadlineExceeded { .. }
+        | CallFailure::Cancelled => (None, None),
     }
 }

@@ -105,6 +105,7 @@ impl Circuit {
             CallFailure::NotExecuted { .. } | CallFailure::OutcomeUnknown { .. } => self.failed(),
             // The worker lives and has said so; that it runs calls is another matter.
             CallFailure::Overloaded { .. }
+            | CallFailure::NotReady { .. }
             | CallFailure::DeadlineExceeded { .. }
             | CallFailure::Cancelled => None,
         }

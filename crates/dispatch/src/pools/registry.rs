@@ -1,6 +1,6 @@
 //! The register of workers and their announcements.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,14 +14,15 @@ use super::rollout::{Versions, same};
 use super::{Circuit, Member, PoolView, View, affinity};
 use crate::catalog::{Catalog, CompiledPool, Pool};
 use crate::config::Config;
+use crate::picture::Picture;
 
 /// Every worker with its newest announcement, and what was compiled of them.
-#[derive(Default)]
 pub(crate) struct Registry {
     workers: BTreeMap<WorkerId, Registered>,
     pools: BTreeMap<Arc<str>, Listed>,
     /// How often backends have announced changes of what has stayed as it was.
     announced: [u64; 3],
+    picture: Picture,
 }
 
 struct Registered {
@@ -51,6 +52,21 @@ impl Drop for Registered {
 }
 
 impl Registry {
+    /// Without workers.
+    pub(crate) fn new(picture: Picture) -> Self {
+        Self {
+            workers: BTreeMap::new(),
+            pools: BTreeMap::new(),
+            announced: [0; 3],
+            picture,
+        }
+    }
+
+    /// Notes which pools others know; whether that is news.
+    pub(crate) fn expect(&mut self, pools: &BTreeSet<String>, config: &Config) -> bool {
+        self.picture.expect(pools, config)
+    }
+
     /// Takes a worker in, in place of an earlier one of the same id.
     pub(crate) fn add(
         &mut self,
@@ -157,7 +173,8 @@ impl Registry {
             instructions: catalog.instructions.clone(),
             versions: self.versions(),
         };
-        (View::new(catalog, pools), facts)
+        let picture = self.picture.clone();
+        (View::new(catalog, pools, picture), facts)
     }
 
     /// Brings the compiled pools up to date; whether any changed.
@@ -183,6 +200,9 @@ impl Registry {
                 || listed.compiled.is_some()
                     && now < *listed.vacant_since.get_or_insert(now) + linger;
             changed |= if stays {
+                if listed.compiled.is_none() && listed.versions.newest().is_some() {
+                    self.picture.came(now);
+                }
                 listed.compile(name)
             } else {
                 tracing::info!(pool = %name, "a pool without workers is listed no more");

@@ -10,6 +10,7 @@ mod circuits;
 mod costly_schemas;
 mod fake_worker;
 mod in_flight;
+mod learning;
 mod legacy_bridge;
 mod lingering;
 mod lists;

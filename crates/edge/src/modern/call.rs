@@ -125,11 +125,15 @@ fn complete(reader: &Reader, durability: Durability, id: &RequestId, ending: &En
     let Outcome::Error(error) = &ending.outcome else {
         return answer::json(StatusCode::OK, text);
     };
-    let mut response = answer::json(status_of_outcome(error.code), text);
-    if error.code == code::OVERLOADED {
-        answer::retry_after(&mut response, ending.retry_after.unwrap_or(SOON));
+    let overloaded = (error.code == code::OVERLOADED).then_some(SOON);
+    match ending.retry_after.or(overloaded) {
+        None => answer::json(status_of_outcome(error.code), text),
+        Some(wait) => {
+            let mut response = answer::json(StatusCode::SERVICE_UNAVAILABLE, text);
+            answer::retry_after(&mut response, wait);
+            response
+        }
     }
-    response
 }
 
 fn text_of(id: &RequestId, outcome: &Outcome) -> Bytes {

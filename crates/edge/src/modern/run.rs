@@ -37,7 +37,7 @@ pub(super) enum Step {
 /// How a call ended.
 pub(super) struct Ending {
     pub(super) outcome: Outcome,
-    /// When to come back, if a limit was reached.
+    /// When to come back, if a limit was reached or the node has yet to learn what there is.
     pub(super) retry_after: Option<Duration>,
 }
 
@@ -106,7 +106,10 @@ impl CallRun {
 impl Ending {
     fn of(outcome: CallOutcome) -> Self {
         let retry_after = match &outcome {
-            CallOutcome::Failed(CallFailure::Overloaded { retry_after, .. }) => Some(*retry_after),
+            CallOutcome::Failed(
+                CallFailure::Overloaded { retry_after, .. }
+                | CallFailure::NotReady { retry_after, .. },
+            ) => Some(*retry_after),
             _ => None,
         };
         Self {

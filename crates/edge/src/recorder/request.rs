@@ -148,7 +148,13 @@ impl Pending {
             return;
         };
         let took = self.began.elapsed();
-        self.recorder.count(ended, took);
+        self.recorder.count(
+            match tool_failed {
+                true => Ended::Rejected,
+                false => ended,
+            },
+            took,
+        );
         if let Some(error) = error.filter(|_| ended != Ended::Cancelled) {
             let own = operation.context().filter(|trace| trace.is_sampled());
             let report = self.subject.report(error, own.map(TraceContext::trace_id));

@@ -84,6 +84,27 @@ fn each_request_is_counted_once_by_how_it_ended() {
 }
 
 #[test]
+fn a_tool_that_says_that_it_failed_is_not_counted_as_ok() {
+    let recorder = Recorder::default();
+    let failed = RawJson::from_static(r#"{"content":[],"isError":true}"#);
+    request(&recorder).wrote(&response(&one(), &failed));
+    request(&recorder).ended(&Outcome::Result(failed));
+    let fine = RawJson::from_static(r#"{"content":[],"isError":false}"#);
+    request(&recorder).ended(&Outcome::Result(fine));
+    recorder.end_step(5, Gauges::default());
+    let outcomes = recorder.steps()[0].outcomes;
+    assert_eq!(
+        (outcomes.ok, outcomes.rejected, outcomes.total()),
+        (1, 2, 3)
+    );
+    assert_eq!(
+        recorder.errors(1).total,
+        0,
+        "it has no error of the protocol's"
+    );
+}
+
+#[test]
 fn errors_say_what_was_asked_for() {
     let recorder = Recorder::default();
     recorder.refused_unread(&Refusal::EncodedBody, Duration::ZERO);

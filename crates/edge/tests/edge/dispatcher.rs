@@ -172,6 +172,12 @@ impl Dispatcher for FakeDispatcher {
                 });
             }
             "not-executed" => return Err(CallFailure::NotExecuted { reason }),
+            "not-ready" => {
+                return Err(CallFailure::NotReady {
+                    reason: "this node has just started".to_owned(),
+                    retry_after,
+                });
+            }
             "slow-start" => self.gate.acquire().await.unwrap().forget(),
             _ => {}
         }

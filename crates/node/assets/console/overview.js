@@ -15,6 +15,7 @@ function tag(text, kind, why) {
 function nodeState(node) {
     if (node.trouble) return tag(node.present ? 'unseen' : 'gone', 'bad', node.trouble);
     if (!node.present) return tag('gone', 'bad');
+    if (node.starting) return tag('starting', 'warn');
     if (node.draining) return tag('draining', 'warn');
     if (node.waits_for.length) return tag('not ready', 'warn', node.waits_for.join('; '));
     return tag('ready', 'good');

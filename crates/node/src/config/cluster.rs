@@ -28,6 +28,10 @@ pub struct Cluster {
     /// The highest version of the contract between processes that this one speaks. While a release
     /// rolls out that raises it, processes of both speak the lower one; pin it to go back safely.
     pub protocol: u32,
+    /// For how long after its start an edge or session node that others can join refuses what it does not know (a tool,
+    /// a prompt, a resource) as safe to send again: workers may be on their way. A pool that other nodes know, or knew,
+    /// is waited for as long as one that has left stays listed (`pools.<name>.linger`).
+    pub learning: Period,
     /// How long a request waits for its session's next owner before it is refused.
     pub patience: Period,
     /// How long a running call waits for the way to its worker to come back before it is given up.
@@ -45,6 +49,7 @@ impl Default for Cluster {
             advertise: None,
             join: Vec::new(),
             protocol: LinkConfig::default().max_version,
+            learning: Period::seconds(5),
             patience: Period::seconds(30),
             rejoin: Period::seconds(5),
             silence: Period::seconds(4),

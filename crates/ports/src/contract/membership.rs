@@ -17,6 +17,8 @@ pub(super) async fn coming_and_going(store: &Store) {
         session: true,
         edge: false,
         draining: false,
+        starting: false,
+        pools: vec!["tools".to_owned()],
         sessions: 3,
         in_flight: 0,
         version: "1".to_owned(),
@@ -43,4 +45,28 @@ pub(super) async fn coming_and_going(store: &Store) {
     membership.announce(&draining, LONG).await.unwrap();
     membership.withdraw(&node("b")).await.unwrap();
     assert_eq!(membership.nodes().await.unwrap(), [draining]);
+}
+
+pub(super) async fn remembered_pools(store: &Store) {
+    let membership = &store.membership;
+    let pools = |names: &[&str]| {
+        names
+            .iter()
+            .map(|name| (*name).to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert!(membership.remembered_pools().await.unwrap().is_empty());
+    let both = pools(&["one", "other"]);
+    membership.remember_pools(&both, LONG).await.unwrap();
+    assert_eq!(membership.remembered_pools().await.unwrap(), both);
+    let brief = Duration::from_millis(30);
+    membership
+        .remember_pools(&pools(&["one"]), brief)
+        .await
+        .unwrap();
+    tokio::time::sleep(brief * 3).await;
+    assert!(
+        membership.remembered_pools().await.unwrap().is_empty(),
+        "for so long only"
+    );
 }

@@ -40,7 +40,8 @@ pub const LATENCY_BOUNDS: [u64; 27] = [
 pub struct Outcomes {
     /// Answered with a result.
     pub ok: u64,
-    /// Answered with an error that the request, or the tool, is the cause of.
+    /// Answered with an error that the request, or the tool, is the cause of; or with a result in which the tool says
+    /// that it failed.
     pub rejected: u64,
     /// Answered with an error of Shoal's: overloaded, not executed, outcome unknown, deadline, internal.
     pub failed: u64,

@@ -48,6 +48,8 @@ pub(super) struct Data {
     pub(super) sessions: DashMap<SessionId, Arc<Mutex<SessionData>>>,
     pub(super) leases: DashMap<NodeId, Instant>,
     pub(super) nodes: DashMap<NodeId, (NodeInfo, Instant)>,
+    /// The pools that are remembered, and until when.
+    pub(super) pools: Mutex<Option<(Vec<String>, Instant)>>,
     bytes: AtomicUsize,
 }
 
@@ -146,6 +148,7 @@ impl Data {
             sessions: DashMap::new(),
             leases: DashMap::new(),
             nodes: DashMap::new(),
+            pools: Mutex::default(),
             bytes: AtomicUsize::new(0),
         }
     }

@@ -29,4 +29,19 @@ impl Membership for MemoryStore {
         let nodes = self.data.nodes.iter().map(|entry| entry.value().0.clone());
         Ok(nodes.collect())
     }
+
+    async fn remember_pools(&self, pools: &[String], life: Duration) -> Result<(), StoreError> {
+        *self.data.pools.lock() = Some((pools.to_vec(), Instant::now() + life));
+        Ok(())
+    }
+
+    async fn remembered_pools(&self) -> Result<Vec<String>, StoreError> {
+        let now = Instant::now();
+        let mut pools = self.data.pools.lock();
+        let living = pools.take().filter(|(_, until)| *until > now);
+        *pools = living;
+        Ok(pools
+            .as_ref()
+            .map_or(Vec::new(), |(pools, _)| pools.clone()))
+    }
 }

@@ -26,6 +26,9 @@ pub(crate) fn node_in(node: Node) -> NodeInfo {
         session: node.session,
         edge: node.edge,
         draining: node.draining,
+        // Workers need not know.
+        starting: false,
+        pools: Vec::new(),
         sessions: node.sessions,
         in_flight: node.in_flight,
         version: node.version,

@@ -78,7 +78,8 @@ pub(crate) fn failure_out(failure: CallFailure) -> wire::CallFailure {
     use fail::Failure;
     wire::CallFailure {
         failure: Some(match failure {
-            CallFailure::NotExecuted { reason } => {
+            // Only nodes say when, and not to one another.
+            CallFailure::NotExecuted { reason } | CallFailure::NotReady { reason, .. } => {
                 Failure::NotExecuted(fail::NotExecuted { reason })
             }
             CallFailure::Overloaded {

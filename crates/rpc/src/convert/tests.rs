@@ -72,6 +72,8 @@ proptest! {
         pool in text(),
         detail in option::of(text()),
         draining: bool,
+        starting: false,
+        pools: Vec::new(),
     ) {
         let worker = WorkerId::new("w");
         let said = Announcement {
@@ -101,6 +103,8 @@ proptest! {
             session,
             edge,
             draining,
+            starting: false,
+            pools: Vec::new(),
             sessions: more.0,
             in_flight: more.1,
             version: "1".to_owned(),

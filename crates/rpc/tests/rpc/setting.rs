@@ -202,6 +202,8 @@ pub(crate) fn node_info(id: &str) -> NodeInfo {
         session: true,
         edge: true,
         draining: false,
+        starting: false,
+        pools: Vec::new(),
         sessions: 3,
         in_flight: 4,
         version: "0.1.0".to_owned(),

@@ -51,6 +51,8 @@ labels! {
         Reachable = "reachable",
         /// It announces itself and cannot be reached.
         Unreachable = "unreachable",
+        /// It has just started and takes nothing yet.
+        Starting = "starting",
         /// It is stopping.
         Draining = "draining",
     }

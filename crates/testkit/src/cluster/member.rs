@@ -248,7 +248,8 @@ impl Member {
 fn nodes_that_take_sessions(status: &serde_json::Value) -> usize {
     let nodes = status["cluster"]["nodes"].as_array();
     let takes = |node: &&serde_json::Value| {
-        node["session"] == true && node["present"] == true && node["draining"] == false
+        let takes = node["draining"] == false && node["starting"] != true;
+        node["session"] == true && node["present"] == true && takes
     };
     nodes.map_or(0, |nodes| nodes.iter().filter(takes).count())
 }

@@ -223,6 +223,8 @@ fn info(id: &str, session: bool) -> NodeInfo {
         session,
         edge: !session,
         draining: false,
+        starting: false,
+        pools: Vec::new(),
         sessions: 0,
         in_flight: 0,
         version: "1".to_owned(),

@@ -4,6 +4,7 @@ use shoal_ports::{
     InspectError, Listing, NodeId, NodeInfo, NodeReport, Outcomes, PoolReport, Step, WorkerReport,
 };
 
+use super::super::history::History;
 use super::{Answer, gathered, overview};
 
 fn info(id: &str) -> NodeInfo {
@@ -13,6 +14,8 @@ fn info(id: &str) -> NodeInfo {
         session: true,
         edge: false,
         draining: false,
+        starting: false,
+        pools: Vec::new(),
         sessions: 0,
         in_flight: 0,
         version: "0.1.0".to_owned(),
@@ -70,7 +73,7 @@ fn one_worker_that_two_nodes_see_is_one() {
         answer("a", Ok(report(10, 1))),
         answer("c", Err(InspectError::Unsupported)),
     ];
-    let seen = overview(&NodeId::new("a"), listed, answers);
+    let seen = overview(&NodeId::new("a"), listed, answers, &[]);
     let ids: Vec<_> = seen.nodes.iter().map(|node| node.id.as_str()).collect();
     assert_eq!(ids, ["a", "b", "c"]);
     assert!(
@@ -127,11 +130,56 @@ fn a_step_that_some_nodes_have_not_ended_is_not_shown_yet() {
         answer("b", Ok(level)),
         answer("c", Ok(stuck)),
     ];
-    let seen = overview(&NodeId::new("a"), Vec::new(), answers);
+    let seen = overview(&NodeId::new("a"), Vec::new(), answers, &[]);
     let shown: Vec<_> = seen
         .rates
         .iter()
         .map(|it| (it.at, it.outcomes.ok))
         .collect();
     assert_eq!(shown, [(0, 2), (110, 4)]);
+}
+
+#[test]
+fn what_a_lost_node_did_stays_in_the_plots() {
+    let mut history = History::default();
+    let mut seen = |answers: Vec<Answer<NodeReport>>| {
+        let lost = history.note(&answers);
+        let seen = overview(&NodeId::new("a"), Vec::new(), answers, &lost);
+        let rates = seen.rates.iter();
+        rates.map(|it| (it.at, it.outcomes.ok)).collect::<Vec<_>>()
+    };
+    let at = |times: &[u64]| NodeReport {
+        steps: times.iter().flat_map(|at| report(*at, 0).steps).collect(),
+        ..NodeReport::default()
+    };
+    let both = vec![answer("a", Ok(at(&[5, 10]))), answer("b", Ok(at(&[5, 10])))];
+    assert_eq!(seen(both), [(5, 4), (10, 4)]);
+    // It does not answer, and then nobody names it any more.
+    let gone = Err(InspectError::Unreachable("gone".to_owned()));
+    let one = vec![answer("a", Ok(at(&[5, 10, 15]))), answer("b", gone)];
+    assert_eq!(seen(one), [(5, 4), (10, 4), (15, 2)]);
+    let alone = vec![answer("a", Ok(at(&[5, 10, 15, 20])))];
+    assert_eq!(seen(alone), [(5, 4), (10, 4), (15, 2), (20, 2)]);
+    // It is back, and tells by itself.
+    let both = vec![
+        answer("a", Ok(at(&[10, 20]))),
+        answer("b", Ok(at(&[10, 20]))),
+    ];
+    assert_eq!(seen(both), [(10, 4), (20, 4)]);
+    // Long after, it is forgotten.
+    assert_eq!(seen(vec![answer("a", Ok(at(&[2000])))]), [(2000, 2)]);
+}
+
+#[test]
+fn a_node_that_starts_is_not_one_that_drains() {
+    let starting = NodeInfo {
+        draining: true,
+        starting: true,
+        ..info("a")
+    };
+    let seen = overview(&NodeId::new("b"), vec![(starting, true)], Vec::new(), &[]);
+    assert_eq!(
+        (seen.nodes[0].starting, seen.nodes[0].draining),
+        (true, false)
+    );
 }

@@ -167,6 +167,14 @@ impl Membership for StoreAccess {
         self.answers().await;
         self.here()?.membership.nodes().await
     }
+
+    async fn remember_pools(&self, pools: &[String], life: Duration) -> Result<(), StoreError> {
+        self.here()?.membership.remember_pools(pools, life).await
+    }
+
+    async fn remembered_pools(&self) -> Result<Vec<String>, StoreError> {
+        self.here()?.membership.remembered_pools().await
+    }
 }
 
 #[async_trait]

@@ -176,6 +176,7 @@ pub(super) async fn outcomes(page: &mut Page) {
         ("limit reached", "overloaded"),
         ("limit reached further away", "far-overload"),
         ("nothing executed", "not-executed"),
+        ("nothing executed yet", "not-ready"),
         ("deadline passed", "deadline"),
     ] {
         page.check_id(what, server.tool(tool)).await;

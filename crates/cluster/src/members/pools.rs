@@ -1,0 +1,113 @@
+//! Which pools there are, as nodes tell one another and the store remembers.
+//!
+//! A node that starts knows no pool until workers have dialled it. What the others know tells it what to wait for;
+//! and where none is there to ask, because all have ended at once, what the store remembers.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::{Members, Shared, warn_of};
+
+/// How long the store remembers pools: a cluster that was away for longer begins as a new one.
+const REMEMBERED: Duration = Duration::from_secs(3_600);
+/// How often they are written down when nothing has changed.
+const REMIND: Duration = Duration::from_secs(600);
+
+/// The pools whose tools this node knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PoolsHere {
+    /// Their names.
+    pub known: BTreeSet<String>,
+    /// Whether it waits for none that others know.
+    pub is_whole: bool,
+}
+
+/// What is known of pools.
+#[derive(Default)]
+pub(super) struct Memory {
+    here: OnceLock<Box<dyn Fn() -> PoolsHere + Send + Sync>>,
+    /// What the store remembered when this node started.
+    recalled: OnceLock<BTreeSet<String>>,
+    /// What this node has had the store remember, and when.
+    written: Mutex<Option<(BTreeSet<String>, Instant)>>,
+}
+
+impl Members {
+    /// Asks `here` with each announcement which pools this node knows, and tells `elsewhere` which ones the others
+    /// know: now, and whenever the nodes are read. Only the first call counts.
+    pub fn share_pools(
+        &self,
+        here: impl Fn() -> PoolsHere + Send + Sync + 'static,
+        elsewhere: impl Fn(&BTreeSet<String>) + Send + 'static,
+    ) {
+        if self.shared.pools.here.set(Box::new(here)).is_err() {
+            return;
+        }
+        elsewhere(&self.shared.pools_elsewhere());
+        let shared = Arc::clone(&self.shared);
+        let stop = shared.stop.clone();
+        let mut views = self.watch();
+        let follow = async move {
+            while views.changed().await.is_ok() {
+                elsewhere(&shared.pools_elsewhere());
+            }
+        };
+        let follow = stop.run_until_cancelled_owned(follow);
+        self.shared.tasks.spawn(async move {
+            follow.await;
+        });
+    }
+}
+
+impl Shared {
+    /// The pools whose tools this node knows.
+    pub(super) fn pools_here(&self) -> PoolsHere {
+        self.pools.here.get().map(|here| here()).unwrap_or_default()
+    }
+
+    /// The pools that other nodes know, or that were known before this node started.
+    fn pools_elsewhere(&self) -> BTreeSet<String> {
+        let view = self.view.borrow().clone();
+        let others = view
+            .nodes()
+            .filter(|node| node.is_present() && node.info().id != self.id);
+        let told = others.flat_map(|node| &node.info().pools);
+        let recalled = self.pools.recalled.get().into_iter().flatten();
+        told.chain(recalled).cloned().collect()
+    }
+
+    /// Asks the store what it remembers. In vain is fine: the other nodes know better.
+    pub(super) async fn recall_pools(&self) {
+        match self.in_time(self.membership.remembered_pools()).await {
+            Ok(pools) => {
+                // A node asks once.
+                let _ = self.pools.recalled.set(pools.into_iter().collect());
+            }
+            Err(error) => tracing::debug!(%error, "could not ask which pools there were"),
+        }
+    }
+
+    /// Has the store remember the pools, if this node knows all of them.
+    pub(super) async fn remember_pools(&self) {
+        let PoolsHere { known, is_whole } = self.pools_here();
+        if !is_whole || known.is_empty() || self.me.lock().draining {
+            return;
+        }
+        let is_told =
+            |(before, at): &(BTreeSet<String>, Instant)| *before == known && at.elapsed() < REMIND;
+        if self.pools.written.lock().as_ref().is_some_and(is_told) {
+            return;
+        }
+        let names: Vec<String> = known.iter().cloned().collect();
+        let remembering = self.membership.remember_pools(&names, REMEMBERED);
+        let remembered = self.in_time(remembering).await;
+        if remembered.is_ok() {
+            *self.pools.written.lock() = Some((known, Instant::now()));
+        }
+        warn_of(remembered, "could not have the pools remembered; trying on");
+    }
+}

@@ -1,0 +1,167 @@
+//! A node that has just started, and may not know every pool yet.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::json;
+use shoal_dispatch::Config;
+use shoal_ports::{Call, CallFailure, CallOutcome, Dispatcher as _, WorkerId};
+use shoal_protocol::{Method, Revision};
+
+use crate::fake_worker::FakeWorker;
+use crate::setting::{Setting, call, configured, legacy, modern, setting, tools};
+
+const LEARN_FOR: Duration = Duration::from_secs(5);
+/// How long a pool that nobody serves any more stays listed, and is waited for.
+const LINGER: Duration = Duration::from_secs(60);
+
+/// A dispatcher as a node of a cluster has it.
+fn starting() -> Setting {
+    configured(Config {
+        learn_for_ms: 5_000,
+        settle_within_ms: 15_000,
+        ..Config::default()
+    })
+}
+
+fn worker(pool: &str, tool: &str) -> FakeWorker {
+    FakeWorker::new(&format!("{pool}@w"), pool, tools(&[tool]))
+}
+
+fn pools(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn list() -> Call {
+    call(Revision::V2025_11_25, Method::ToolsList, json!({}))
+}
+
+async fn listed(setting: &Setting) -> usize {
+    let list = setting.result(list()).await;
+    list["tools"].as_array().unwrap().len()
+}
+
+/// What every way to something unknown leads to.
+fn unknown() -> [Call; 4] {
+    let of = |method, params| call(Revision::V2026_07_28, method, params);
+    [
+        legacy("other", json!({})),
+        modern("other", json!({})),
+        of(Method::PromptsGet, json!({ "name": "other" })),
+        of(
+            Method::Complete,
+            json!({ "ref": { "type": "ref/prompt", "name": "other" } }),
+        ),
+    ]
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_unknown_at_the_start_is_not_refused_for_good() {
+    let setting = starting();
+    setting.add(worker("a", "t"));
+    tokio::time::sleep(LEARN_FOR - Duration::from_secs(2)).await;
+    for call in unknown() {
+        let method = call.method.clone();
+        let failure = setting.failure(call).await;
+        let CallFailure::NotReady { retry_after, .. } = &failure else {
+            panic!("{method:?}: {failure:?}");
+        };
+        assert_eq!(*retry_after, Duration::from_secs(2), "{method:?}");
+        assert_eq!(failure.to_rpc().code, 50_301);
+    }
+    setting.result(legacy("t", json!({}))).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    for call in unknown() {
+        setting.error(call).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_other_nodes_know_is_waited_for() {
+    let setting = starting();
+    setting.dispatch.expect(&pools(&["a", "b"]));
+    setting.add(worker("a", "t"));
+    tokio::time::sleep(LINGER / 2).await;
+    assert!(!setting.dispatch.is_whole());
+    let failure = setting.failure(legacy("other", json!({}))).await;
+    assert!(
+        matches!(failure, CallFailure::NotReady { .. }),
+        "{failure:?}"
+    );
+    setting.add(worker("b", "other"));
+    setting.result(legacy("other", json!({}))).await;
+    let error = setting.error(legacy("none", json!({}))).await;
+    assert_eq!(error.message, "unknown tool: none");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_never_comes_is_not_waited_for_for_ever() {
+    let setting = starting();
+    setting.add(worker("a", "t"));
+    // It is said again and again.
+    for _ in 0..6 {
+        setting.dispatch.expect(&pools(&["a", "b"]));
+        let failure = setting.failure(legacy("other", json!({}))).await;
+        assert!(
+            matches!(failure, CallFailure::NotReady { .. }),
+            "{failure:?}"
+        );
+        tokio::time::sleep(LINGER / 6).await;
+    }
+    setting.dispatch.expect(&pools(&["a", "b", "c"]));
+    setting.add(worker("c", "more"));
+    let error = setting.error(legacy("other", json!({}))).await;
+    assert_eq!(error.message, "unknown tool: other");
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_wait_until_they_are_whole() {
+    let setting = starting();
+    setting.dispatch.expect(&pools(&["a", "b"]));
+    setting.add(worker("a", "t"));
+    assert!(setting.dispatch.start_now(&list()).is_none());
+    let late = async {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        setting.add(worker("b", "other"));
+    };
+    let (count, ()) = tokio::join!(listed(&setting), late);
+    assert_eq!(count, 2);
+    assert!(setting.dispatch.start_now(&list()).is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_waited_in_vain_says_when_to_come_back_and_none_waits_for_ever() {
+    let setting = starting();
+    setting.dispatch.expect(&pools(&["a", "b"]));
+    setting.add(worker("a", "t"));
+    let outcome = setting.outcome(list()).await;
+    let CallOutcome::Failed(CallFailure::NotReady { .. }) = outcome else {
+        panic!("{outcome:?}");
+    };
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(listed(&setting).await, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn workers_of_this_process_alone_are_known_at_once() {
+    let setting = setting();
+    setting.add(worker("a", "t"));
+    assert!(setting.dispatch.start_now(&list()).is_some());
+    let error = setting.error(legacy("other", json!({}))).await;
+    assert_eq!(error.message, "unknown tool: other");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pool_that_leaves_for_good_is_unknown_then() {
+    let setting = starting();
+    setting.dispatch.expect(&pools(&["a", "b"]));
+    setting.add(worker("a", "t"));
+    setting.add(worker("b", "other"));
+    setting.dispatch.remove_worker(&WorkerId::new("b@w"));
+    tokio::time::sleep(LINGER).await;
+    setting
+        .until(|dispatch| dispatch.status().pools.len() == 1)
+        .await;
+    let error = setting.error(legacy("other", json!({}))).await;
+    assert_eq!(error.message, "unknown tool: other");
+}

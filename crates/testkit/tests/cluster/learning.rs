@@ -1,0 +1,176 @@
+//! Nodes that start while a worker dials late: what they do not know yet is not refused for good.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use shoal_testkit::cluster::{Cluster, Member};
+use shoal_testkit::fault_proxy::Fault;
+use tokio::time::{Instant, sleep};
+
+use crate::client::{Client, text_of, within};
+use crate::start;
+
+/// How long calls are made while the worker is cut off.
+const LOOK_FOR: Duration = Duration::from_secs(6);
+/// A tool of the pool that only the second worker has.
+const LATE: &str = "test_simple_text";
+
+/// A cluster with a pool on both workers, and another one on the second alone.
+async fn town(sessions: usize) -> Cluster {
+    let builder = Cluster::builder().edges(1).sessions(sessions).workers(2);
+    let cluster = start(builder.fault_proxies()).await;
+    let second = cluster.workers()[1];
+    second.set("pools.late.backend", "conformance");
+    second.kill().await.unwrap();
+    second.start_again().await.unwrap();
+    within(async {
+        while !text(&modern(&cluster, "tools/call", LATE).await).contains("simple text") {
+            sleep(Duration::from_millis(50)).await;
+        }
+    })
+    .await;
+    // The node that is asked last knows both pools, and so does the store.
+    within(async {
+        while !remembered(&cluster).await {
+            sleep(Duration::from_millis(50)).await;
+        }
+    })
+    .await;
+    cluster
+}
+
+fn text(answer: &Value) -> String {
+    answer["result"]["content"][0]["text"].to_string()
+}
+
+/// Whether every node has said that it knows the pool.
+async fn remembered(cluster: &Cluster) -> bool {
+    for node in [cluster.edges(), cluster.sessions()].concat() {
+        let status = node.admin().status().await.unwrap();
+        let pools = status["pools"].as_array().unwrap();
+        if !pools
+            .iter()
+            .any(|pool| pool["name"] == "late" && pool["ready"] == true)
+        {
+            return false;
+        }
+    }
+    true
+}
+
+/// Asks an edge in the modern era, which needs no session node.
+async fn modern(cluster: &Cluster, method: &str, name: &str) -> Value {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {}
+    });
+    let params = json!({ "name": name, "arguments": {}, "_meta": meta });
+    let request = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+    let url = cluster.edges()[0].mcp_url().unwrap();
+    let post = reqwest::Client::new().post(url).json(&request);
+    let mut post = post
+        .header("accept", "application/json, text/event-stream")
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", method);
+    if method == "tools/call" {
+        post = post.header("mcp-name", name);
+    }
+    let answer = within(post.send()).await.unwrap();
+    let retry_after = answer.headers().get("retry-after").cloned();
+    let text = within(answer.text()).await.unwrap();
+    let text = text
+        .lines()
+        .find_map(|line| line.strip_prefix("data: ").filter(|data| !data.is_empty()))
+        .unwrap_or(&text);
+    let answer: Value = serde_json::from_str(text).unwrap();
+    if answer["error"]["code"] == 50_301 && method == "tools/call" {
+        assert!(retry_after.is_some(), "{answer}");
+    }
+    answer
+}
+
+fn cut(cluster: &Cluster, nodes: &[&Member], fault: Fault) {
+    for node in nodes {
+        cluster.between(cluster.workers()[1], node, fault);
+    }
+}
+
+#[tokio::test]
+async fn a_tool_of_a_pool_that_dials_late_is_never_unknown() {
+    let cluster = town(1).await;
+    let nodes = [cluster.edges()[0], cluster.sessions()[0]];
+    cut(&cluster, &nodes, Fault::Cut);
+    // Both at once: no other node is left to ask.
+    for node in nodes {
+        node.kill().await.unwrap();
+    }
+    for node in nodes {
+        node.start_again().await.unwrap();
+    }
+    let until = Instant::now() + LOOK_FOR;
+    let (mut refused, mut listed) = (0, 0);
+    while Instant::now() < until {
+        let (call, list) = tokio::join!(
+            modern(&cluster, "tools/call", LATE),
+            modern(&cluster, "tools/list", "")
+        );
+        assert_eq!(call["error"]["code"], 50_301, "{call}");
+        refused += 1;
+        match list["error"]["code"].as_i64() {
+            Some(code) => assert_eq!(code, 50_301, "{list}"),
+            None => {
+                let tools = list["result"]["tools"].to_string();
+                assert!(tools.contains(LATE), "half a list: {tools}");
+                listed += 1;
+            }
+        }
+        sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!((refused > 0, listed), (true, 0));
+    cluster.heal();
+    within(async {
+        while !text(&modern(&cluster, "tools/call", LATE).await).contains("simple text") {
+            sleep(Duration::from_millis(50)).await;
+        }
+    })
+    .await;
+    assert_eq!(
+        modern(&cluster, "tools/call", "none").await["error"]["code"],
+        -32602
+    );
+}
+
+#[tokio::test]
+async fn a_tool_stays_known_while_all_session_nodes_are_away() {
+    let cluster = town(2).await;
+    let client = Client::open(cluster.url()).await;
+    let sessions = cluster.sessions();
+    cut(&cluster, &sessions, Fault::Cut);
+    for node in &sessions {
+        node.kill().await.unwrap();
+    }
+    for node in &sessions {
+        node.start_again().await.unwrap();
+    }
+    let mut healed = false;
+    let answer = within(async {
+        loop {
+            let answer = client.call(1, LATE, &json!({})).await;
+            if answer.body["result"].is_object() {
+                return answer;
+            }
+            let not_yet = answer.body["error"]["code"] == 50_301;
+            assert!(not_yet || answer.status == 503, "{answer:?}");
+            // A node has taken the session without knowing the tool.
+            if not_yet && !std::mem::replace(&mut healed, true) {
+                cluster.heal();
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+    })
+    .await;
+    assert!(
+        healed && text_of(&answer.body).contains("simple text"),
+        "{answer:?}"
+    );
+}
