@@ -3,6 +3,7 @@
 mod affinity;
 mod balance;
 mod circuit;
+mod departed;
 mod registry;
 mod rollout;
 

@@ -105,6 +105,11 @@ impl Shared {
         (true, registry.lingers(&pool, &self.config))
     }
 
+    /// Whether a worker was here and has been let go.
+    pub(crate) fn has_left(&self, worker: &WorkerId) -> bool {
+        self.registry.lock().has_left(worker)
+    }
+
     /// Notes which pools others know.
     pub(crate) fn expect(&self, pools: &BTreeSet<String>) {
         let mut registry = self.registry.lock();

@@ -50,11 +50,7 @@ impl Line {
             if self.again().await.is_ok() {
                 return Ok(());
             }
-            // There is no other worker, but this one may come back, or another come.
-            if self.reattach(self.shared.config.reconnect_wait()).await {
-                return Ok(());
-            }
-            let refused = match self.again().await {
+            let refused = match self.once_one_comes().await {
                 Ok(()) => return Ok(()),
                 Err(refused) => refused,
             };
@@ -65,6 +61,27 @@ impl Line {
             .into());
         }
         Err(lost.into())
+    }
+
+    /// Goes on where there is no other worker: this one may come back, or another come, whichever is first.
+    async fn once_one_comes(&mut self) -> Result<(), CallFailure> {
+        let until = Instant::now() + self.shared.config.reconnect_wait();
+        let mut changes = self.shared.changes();
+        while Instant::now() < until && !self.steering.is_cancelled() {
+            if self.origin.may_be_offered(&self.shared) {
+                return self.again().await;
+            }
+            let own = self.shared.view().member(&self.member.id).cloned();
+            let own = own.unwrap_or_else(|| self.member.clone());
+            if own.is_reachable() && self.reattach(Duration::ZERO).await {
+                return Ok(());
+            }
+            tokio::select! {
+                _ = changes.changed() => {}
+                () = tokio::time::sleep_until(until.min(Instant::now() + LOOK)) => {}
+            }
+        }
+        self.again().await
     }
 
     /// Attaches to the call at its worker, which is waited for; whether that succeeded.
@@ -172,7 +189,8 @@ pub(crate) async fn attach(
     }
 }
 
-/// Waits until a worker is connected. At the end, one that is there is worth a try, connected or not.
+/// Waits until a worker is connected. At the end, one that is there is worth a try, connected or not. One that was let go
+/// has been waited for already.
 pub(super) async fn reach(
     shared: &Shared,
     worker: &WorkerId,
@@ -188,7 +206,8 @@ pub(super) async fn reach(
             return found;
         }
         let now = Instant::now();
-        if now >= until || stop() {
+        let left = present.is_none() && shared.has_left(worker);
+        if left || now >= until || stop() {
             return present;
         }
         tokio::select! {

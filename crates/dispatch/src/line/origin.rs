@@ -112,6 +112,13 @@ impl Origin {
         }
     }
 
+    /// Whether there is a worker that has not had the call and would be offered it.
+    pub(super) fn may_be_offered(&self, shared: &Shared) -> bool {
+        let view = shared.view();
+        self.tried.len() < shared.config.start_attempts.max(1)
+            && view.choose(&self.pool, &self.wanted(), &self.tried).is_ok()
+    }
+
     /// Starts the call on this worker. Where the way breaks before the worker's word is heard, a call that
     /// must not be repeated is started there again: the worker knows whether it has begun it.
     async fn start_on(

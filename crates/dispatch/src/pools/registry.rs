@@ -10,6 +10,7 @@ use shoal_protocol::RawJson;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
+use super::departed::Departed;
 use super::rollout::{Versions, same};
 use super::{Circuit, Member, PoolView, View, affinity};
 use crate::catalog::{Catalog, CompiledPool, Pool};
@@ -23,6 +24,7 @@ pub(crate) struct Registry {
     /// How often backends have announced changes of what has stayed as it was.
     announced: [u64; 3],
     picture: Picture,
+    departed: Departed,
 }
 
 struct Registered {
@@ -59,6 +61,7 @@ impl Registry {
             pools: BTreeMap::new(),
             announced: [0; 3],
             picture,
+            departed: Departed::default(),
         }
     }
 
@@ -75,6 +78,7 @@ impl Registry {
         config: &Config,
     ) {
         let id = announcement.worker.clone();
+        self.departed.came(&id);
         // A connection that comes and goes must not clear what is held against its worker.
         let circuit = match self.workers.get(&id) {
             Some(former) => former.circuit.clone(),
@@ -103,7 +107,13 @@ impl Registry {
     /// Takes a worker out; its pool, if it was there.
     pub(crate) fn remove(&mut self, id: &WorkerId) -> Option<Arc<str>> {
         let registered = self.workers.remove(id)?;
+        self.departed.left(id);
         Some(registered.announcement.pool.clone())
+    }
+
+    /// Whether a worker was here and has been let go: whoever did that has waited for it.
+    pub(crate) fn has_left(&self, id: &WorkerId) -> bool {
+        self.departed.has(id)
     }
 
     /// Notes what a worker says now. Returns whether it is ready and was not before; `None` for a

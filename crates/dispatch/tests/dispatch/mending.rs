@@ -9,6 +9,7 @@ use shoal_ports::{
     CallEventKind, CallFailure, CallOutcome, Dispatcher as _, RunningCall, WorkerId,
 };
 use shoal_protocol::{Method, Outcome, RawJson};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::fake_worker::FakeWorker;
@@ -127,7 +128,6 @@ async fn a_worker_that_comes_back_under_its_name_goes_on_with_its_calls() {
         .unwrap();
     let ask = asked(&mut running).await;
     first.connect(false);
-    assert!(setting.dispatch.remove_worker(&WorkerId::new("w1")));
     let arrival = running.control.answer(ask, yes());
     let reader = tokio::spawn(async move { finish(&mut running).await.1 });
     tokio::time::sleep(Duration::from_secs(3)).await;
@@ -244,4 +244,68 @@ async fn a_start_whose_fate_is_unknown_is_tried_again_at_the_same_worker() {
     first.refuse(unknown());
     setting.result(legacy("t", json!({})).repeatable()).await;
     assert_eq!((first.calls(), other.calls()), (3, 1));
+}
+
+/// Shows that it runs, and stands still until its way breaks.
+fn breaking(id: &str, breaks: &Arc<Notify>) -> FakeWorker {
+    let breaks = breaks.clone();
+    worker(id).on_call(move |_, mut script| {
+        let breaks = breaks.clone();
+        async move {
+            script.notify(Method::Progress, r#"{"progress":1}"#).await;
+            breaks.notified().await;
+        }
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_worker_was_let_go_is_told_at_once() {
+    let setting = setting();
+    let breaks = Arc::new(Notify::new());
+    let worker = setting.add(breaking("w1", &breaks));
+    let mut running = setting
+        .dispatch
+        .start(legacy("t", json!({})))
+        .await
+        .unwrap();
+    running.events.next().await.unwrap();
+    worker.connect(false);
+    // Whoever lets a worker go has waited for it, and then ends what it ran.
+    setting.dispatch.remove_worker(&WorkerId::new("w1"));
+    let begun = Instant::now();
+    breaks.notify_one();
+    let (_, outcome) = finish(&mut running).await;
+    let CallOutcome::Failed(CallFailure::OutcomeUnknown { .. }) = outcome else {
+        panic!("unexpected {outcome:?}");
+    };
+    let waited = begun.elapsed();
+    assert!(waited < Duration::from_secs(1), "a second wait: {waited:?}");
+    // Its session's next owner does not wait either.
+    let call = legacy("t", json!({})).at("w1");
+    let resumed = setting.dispatch.resume(call, 1).await;
+    assert!(resumed.is_err());
+    let waited = begun.elapsed();
+    assert!(waited < Duration::from_secs(1), "a third wait: {waited:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_safe_to_repeat_goes_to_whoever_comes_first() {
+    let setting = setting();
+    let breaks = Arc::new(Notify::new());
+    let first = setting.add(breaking("w1", &breaks));
+    let call = legacy("t", json!({})).repeatable();
+    let mut running = setting.dispatch.start(call).await.unwrap();
+    running.events.next().await.unwrap();
+    first.connect(false);
+    breaks.notify_one();
+    let begun = Instant::now();
+    let late = async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        setting.add(worker("w2"))
+    };
+    let (outcome, second) = tokio::join!(finish(&mut running), late);
+    result(outcome.1);
+    assert_eq!((first.calls(), second.calls()), (1, 1));
+    let waited = begun.elapsed();
+    assert!(waited < Duration::from_secs(1), "it waited on: {waited:?}");
 }

@@ -18,6 +18,10 @@ const LATE: &str = "test_simple_text";
 /// A cluster with a pool on both workers, and another one on the second alone.
 async fn town(sessions: usize) -> Cluster {
     let builder = Cluster::builder().edges(1).sessions(sessions).workers(2);
+    // Nothing here depends on them, and a slow machine shall not end a process that starts.
+    let builder = builder
+        .lease(Duration::from_secs(12))
+        .setting("redis.response_timeout", "8s");
     let cluster = start(builder.fault_proxies()).await;
     let second = cluster.workers()[1];
     second.set("pools.late.backend", "conformance");
