@@ -153,7 +153,7 @@ impl Routes {
         let way = self.remembered_way(&to.session, insists);
         let failure = match way {
             None => None,
-            Some(way) => match errand.attempt(&*way.gateway, to, committed).await {
+            Some(way) => match self.first_attempt(&way, to, errand, committed).await {
                 Ok(answer) => {
                     self.went(&way);
                     return Ok(answer);
@@ -173,6 +173,22 @@ impl Routes {
             answer
         })
         .await
+    }
+
+    /// The attempt at the owner that is remembered. Whoever has been disappointed before watches it; for the others it is not
+    /// worth the while.
+    async fn first_attempt<E: Errand>(
+        &self,
+        way: &way::Way,
+        to: &SessionRef,
+        errand: &E,
+        committed: bool,
+    ) -> Result<E::Answer, GatewayError> {
+        let answer = errand.attempt(&*way.gateway, to, committed);
+        match committed || way.is_broken() {
+            true => Box::pin(self.while_it_owns(way, answer)).await,
+            false => answer.await,
+        }
     }
 
     /// Notes that an errand was done by this way.

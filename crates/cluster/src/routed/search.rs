@@ -185,9 +185,8 @@ impl<'a> Search<'a> {
             self.counted = true;
             self.routes.tally.redelivered.add();
         }
-        let answer = errand
-            .attempt(&*way.gateway, self.to, self.committed)
-            .await?;
+        let answer = errand.attempt(&*way.gateway, self.to, self.committed);
+        let answer = self.routes.while_it_owns(way, answer).await?;
         self.routes.went(way);
         self.routes
             .cache

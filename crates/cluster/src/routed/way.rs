@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rand::seq::IteratorRandom as _;
-use shoal_ports::{NodeId, SessionGateway, SessionId};
+use shoal_ports::{GatewayError, NodeId, SessionGateway, SessionId};
 
 use super::Routes;
 use crate::peers::Peer;
@@ -35,6 +35,11 @@ impl Way {
         if !self.is_relayed() {
             self.peer.broke();
         }
+    }
+
+    /// Whether the node that is asked could not be reached when that was last tried.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.peer.is_broken()
     }
 
     /// Notes that a session is being opened there.
@@ -118,6 +123,47 @@ impl Routes {
             .taker(session, |node| untried(node) && !self.is_suspect(node))
             .or_else(|| view.taker(session, untried))?;
         self.straight(node)
+    }
+
+    /// Waits for an answer no longer than the owner can be the owner. One that vanished without a word is dialled in vain
+    /// for seconds, and its lease lapses with its announcement.
+    pub(crate) async fn while_it_owns<T>(
+        &self,
+        way: &Way,
+        answer: impl Future<Output = Result<T, GatewayError>>,
+    ) -> Result<T, GatewayError> {
+        tokio::select! {
+            biased;
+            answer = answer => answer,
+            () = self.goes(way) => {
+                let reason = format!("its node {} is not there any more", way.owner);
+                Err(GatewayError::Unreachable { reason })
+            }
+        }
+    }
+
+    /// Returns when the owner's announcement has lapsed. If that was so before, the store is about to say who owns the
+    /// session, so a node that could not be reached has only a moment to answer.
+    async fn goes(&self, way: &Way) {
+        let mut views = self.members.watch();
+        let mut seen = false;
+        loop {
+            let present = {
+                let view = views.borrow_and_update();
+                view.node(&way.owner).map(Node::is_present)
+            };
+            match present {
+                Some(true) => seen = true,
+                _ if seen => return,
+                Some(false) if way.is_broken() => {
+                    return tokio::time::sleep(self.config.resolve_every).await;
+                }
+                Some(false) | None => return std::future::pending().await,
+            }
+            if views.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
     }
 
     pub(crate) fn is_suspect(&self, node: &Node) -> bool {

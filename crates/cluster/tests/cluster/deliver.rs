@@ -37,6 +37,46 @@ async fn a_message_is_delivered_again_when_its_owner_dies_over_it() {
     assert_eq!(edge.answer(&to).await.unwrap(), "b", "which is remembered");
 }
 
+/// How long a session may be without an owner once its owner's lease can be taken for over: a look at the nodes and one at
+/// the store, with what spreads them.
+const LOOKS: Duration = Duration::from_millis(500);
+
+#[tokio::test(start_paused = true)]
+async fn a_session_is_taken_over_within_the_lease_and_one_look() {
+    for (vanishes, offset) in [false, true]
+        .into_iter()
+        .flat_map(|way| (0..20).map(move |at| (way, at)))
+    {
+        let town = Town::new();
+        let (a, b) = (town.node("a").await, town.node("b").await);
+        let edge = town.edge("e").await;
+        let to = town.session(&a).await;
+        edge.answer(&to).await.unwrap();
+        tokio::time::sleep(LEASE + Duration::from_millis(100 * offset)).await;
+        a.then(Reply::Hang);
+        let begun = tokio::time::Instant::now();
+        let answer = tokio::spawn({
+            let (edge, to) = (edge.clone(), to.clone());
+            async move { edge.answer(&to).await }
+        });
+        while a.posts().len() < 2 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        if vanishes {
+            a.vanish()
+        } else {
+            a.die()
+        }
+        assert_eq!(answer.await.unwrap().unwrap(), "b");
+        let waited = begun.elapsed();
+        assert!(
+            waited < LEASE + LOOKS,
+            "{offset}, vanishes {vanishes}: {waited:?}"
+        );
+        drop(b);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_remembered_owner_needs_no_look_at_the_store() {
     let town = Town::new();

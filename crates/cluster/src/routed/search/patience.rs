@@ -28,7 +28,11 @@ impl Search<'_> {
         let _closely = self.routes.members.wait();
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
-            () = self.nodes_change() => self.spread(left).await,
+            () = self.nodes_change() => {
+                // Somebody may take the session over from now on, and long pauses were for before.
+                self.backoff.reset();
+                self.spread(left).await;
+            }
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The ways between nodes, as a transport would behave: what breaks ends in `Unreachable`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_cluster::{PeerGateways, Peers};
@@ -11,6 +12,9 @@ use shoal_ports::{
 use shoal_protocol::EventId;
 
 use super::{ScriptedNode, Town};
+
+/// How long a node is dialled that says nothing.
+const DIALLED_FOR: Duration = Duration::from_secs(3);
 
 /// One node's ways to the others.
 pub(crate) struct TownPeers {
@@ -50,11 +54,15 @@ fn broken(why: &str) -> GatewayError {
 
 impl Link {
     /// The far end, and what it is asked.
-    fn far(&self) -> Result<(Arc<ScriptedNode>, Arc<dyn SessionGateway>), GatewayError> {
+    async fn far(&self) -> Result<(Arc<ScriptedNode>, Arc<dyn SessionGateway>), GatewayError> {
         if self.town.is_cut(&self.from, &self.to) {
             return Err(broken("the network is cut"));
         }
         let node = self.town.find(&self.to).ok_or_else(|| broken("unknown"))?;
+        if node.is_silent() {
+            tokio::time::sleep(DIALLED_FOR).await;
+            return Err(broken("nothing was heard"));
+        }
         if node.is_dead() {
             return Err(broken("connection refused"));
         }
@@ -82,12 +90,12 @@ impl Link {
 #[async_trait]
 impl SessionGateway for Link {
     async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
-        let (node, gateway) = self.far()?;
+        let (node, gateway) = self.far().await?;
         Self::answer(&node, gateway.open(open)).await
     }
 
     async fn deliver(&self, to: &SessionRef, post: Post) -> Result<Delivered, GatewayError> {
-        let (node, gateway) = self.far()?;
+        let (node, gateway) = self.far().await?;
         Self::answer(&node, gateway.deliver(to, post)).await
     }
 
@@ -96,12 +104,12 @@ impl SessionGateway for Link {
         to: &SessionRef,
         cursor: Option<EventId>,
     ) -> Result<EventStream, GatewayError> {
-        let (node, gateway) = self.far()?;
+        let (node, gateway) = self.far().await?;
         Self::answer(&node, gateway.listen(to, cursor)).await
     }
 
     async fn close(&self, to: &SessionRef) -> Result<(), GatewayError> {
-        let (node, gateway) = self.far()?;
+        let (node, gateway) = self.far().await?;
         Self::answer(&node, gateway.close(to)).await
     }
 }

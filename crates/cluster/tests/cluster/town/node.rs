@@ -43,6 +43,8 @@ pub(crate) struct ScriptedNode {
     futile: Mutex<usize>,
     listens: Mutex<usize>,
     dead: watch::Sender<bool>,
+    /// Whether nobody answers where it was, not even that it is gone.
+    silent: Mutex<bool>,
     /// Counts hand-overs.
     moved: watch::Sender<u64>,
     draining: Mutex<bool>,
@@ -64,6 +66,7 @@ impl ScriptedNode {
             futile: Mutex::default(),
             listens: Mutex::default(),
             dead: watch::Sender::new(false),
+            silent: Mutex::new(false),
             moved: watch::Sender::new(0),
             draining: Mutex::new(false),
         })
@@ -124,6 +127,16 @@ impl ScriptedNode {
     pub(crate) fn die(&self) {
         self.citizen().access.set_away(true);
         self.dead.send_replace(true);
+    }
+
+    /// Dies with its machine: whoever dials it waits for an answer until he gives up.
+    pub(crate) fn vanish(&self) {
+        *self.silent.lock() = true;
+        self.die();
+    }
+
+    pub(crate) fn is_silent(&self) -> bool {
+        *self.silent.lock()
     }
 
     pub(crate) fn is_dead(&self) -> bool {
