@@ -93,6 +93,12 @@ fn render(status: &Value) -> String {
             ""
         },
     );
+    if status["clock_skew_ms"].is_number() {
+        let skew = show(&status["clock_skew_ms"]);
+        text.push_str(&format!(
+            "clocks    {skew} ms from the furthest of its peers\n"
+        ));
+    }
     let cluster = &status["cluster"];
     if cluster.is_object() {
         text.push('\n');
@@ -225,6 +231,7 @@ mod tests {
     fn nodes_pools_sessions_and_leases_are_shown() {
         let text = render(&json!({
             "node": "a-1", "version": "1.0", "roles": ["edge", "session"], "uptime_seconds": 7, "draining": false,
+            "clock_skew_ms": 12,
             "cluster": {
                 "node": "a-1",
                 "nodes": [
@@ -245,6 +252,7 @@ mod tests {
         for part in [
             "node a-1  version 1.0  roles edge,session",
             "a-1*  h:1      edge,session  ready     3",
+            "clocks    12 ms from the furthest of its peers",
             "draining",
             "c-3   h:3      edge          starting",
             "lease     held, 4000 ms left; lapsed 0 times",

@@ -26,6 +26,7 @@ pub use config::LinkConfig;
 pub use console::{ConsoleService, RemoteInspector, serve_inspector};
 pub use gateway::RemoteGateway;
 pub use join::{JoinState, JoiningWorker, WorkerJoin};
+pub use link::clocks::clock_skew;
 pub use serve::{GatewayLinks, Gateways, serve_gateway};
 pub use server::{ClusterServer, ServeError};
 pub use tls::{Tls, TlsError, TlsFiles, Validity, check_name};

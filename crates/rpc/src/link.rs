@@ -8,11 +8,13 @@
 //! | `inbox` | what arrives: batches opened, fragments put together, pings answered |
 //! | `credit` | how much of a flight may be sent, and what was read of it |
 //! | `pulse` | whether the peer is alive |
+//! | `clocks` | how far its clock is from this one, for operators |
 //! | `ready` | many flights polled by one task |
 //! | `versions` | which version is spoken |
 //! | `meter` | what metrics are told of links |
 //! | `dial` | connections to other processes, and the waits between attempts |
 
+pub(crate) mod clocks;
 pub(crate) mod credit;
 pub(crate) mod dial;
 pub(crate) mod frame;

@@ -32,6 +32,8 @@ pub(super) struct Memory {
     here: OnceLock<Box<dyn Fn() -> PoolsHere + Send + Sync>>,
     /// What the store remembered when this node started.
     recalled: OnceLock<BTreeSet<String>>,
+    /// What this node has announced.
+    told: Mutex<BTreeSet<String>>,
     /// What this node has had the store remember, and when.
     written: Mutex<Option<(BTreeSet<String>, Instant)>>,
 }
@@ -54,6 +56,7 @@ impl Members {
         let follow = async move {
             while views.changed().await.is_ok() {
                 elsewhere(&shared.pools_elsewhere());
+                shared.tell_pools().await;
             }
         };
         let follow = stop.run_until_cancelled_owned(follow);
@@ -78,6 +81,19 @@ impl Shared {
         let told = others.flat_map(|node| &node.info().pools);
         let recalled = self.pools.recalled.get().into_iter().flatten();
         told.chain(recalled).cloned().collect()
+    }
+
+    /// Announces the pools when there are others than before: a node that starts now is to know of them. In vain is fine: the
+    /// next announcement says the same.
+    async fn tell_pools(&self) {
+        let known = self.pools_here().known;
+        if *self.pools.told.lock() == known {
+            return;
+        }
+        if self.announce().await.is_ok() {
+            *self.pools.told.lock() = known;
+            self.remember_pools().await;
+        }
     }
 
     /// Asks the store what it remembers. In vain is fine: the other nodes know better.

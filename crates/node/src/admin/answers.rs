@@ -109,6 +109,9 @@ pub struct StatusReport {
     pub uptime_seconds: u64,
     /// Whether it is on its way out.
     pub draining: bool,
+    /// By how many milliseconds its clock differs at least from that of the linked process that is furthest from it;
+    /// `null` while no other is known.
+    pub clock_skew_ms: Option<u64>,
     /// The nodes, this one's lease, and the way to the sessions' owners; `null` for a process that is
     /// the whole server, or has workers alone.
     pub cluster: Option<ClusterStatus>,

@@ -42,7 +42,8 @@ pub(super) fn observe(
             }
         })
     });
-    [ready, roles]
+    let skew = nodes.observe_clock_skew(shoal_rpc::clock_skew);
+    [ready, roles, skew]
         .into_iter()
         .chain(certificate.into_iter().flatten())
         .chain(storage.observe())

@@ -197,6 +197,8 @@ impl Observed for Watch {
             roles: self.roles.clone(),
             uptime_seconds: self.started.elapsed().as_secs(),
             draining: self.leaving.load(Ordering::Relaxed),
+            clock_skew_ms: shoal_rpc::clock_skew()
+                .map(|skew| u64::try_from(skew.as_millis()).unwrap_or(u64::MAX)),
             cluster: self
                 .shared_membership()
                 .map(|membership| membership.gateway.status()),

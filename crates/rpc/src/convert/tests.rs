@@ -72,8 +72,6 @@ proptest! {
         pool in text(),
         detail in option::of(text()),
         draining: bool,
-        starting: false,
-        pools: Vec::new(),
     ) {
         let worker = WorkerId::new("w");
         let said = Announcement {

@@ -8,6 +8,7 @@ use tonic::Streaming;
 use super::link::{Link, Passed, Reply};
 use crate::convert::gateway::{error_from_wire, event_id_in, opened_in};
 use crate::error::{LinkError, Malformed};
+use crate::link::clocks;
 use crate::link::frame::{Frame as _, LinkFrame};
 use crate::link::inbox::Inbox;
 use crate::link::meter::Up;
@@ -33,7 +34,7 @@ pub(super) async fn drive(link: Arc<Link>, mut inbox: SessionInbox, address: Str
             }
             () = pulse.due() => match pulse.beat(inbox.take_heard()) {
                 Beat::Alive => {}
-                Beat::Ask => link.outbox.push_now(EdgeFrame::of_link(LinkFrame::Ping(0))),
+                Beat::Ask => link.outbox.push_now(EdgeFrame::of_link(LinkFrame::Ping(clocks::now_us()))),
                 Beat::Dead => break LinkError::Silent,
             },
             () = link.closing.cancelled() => {

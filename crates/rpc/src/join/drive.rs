@@ -18,6 +18,7 @@ use crate::convert::node::node_in;
 use crate::convert::outcome::answer_in;
 use crate::convert::trace::trace_in;
 use crate::error::LinkError;
+use crate::link::clocks;
 use crate::link::frame::{Frame as _, LinkFrame};
 use crate::link::outbox::Outbox;
 use crate::link::pulse::{Beat, Pulse};
@@ -144,7 +145,7 @@ impl<'a> Drive<'a> {
             news = self.news.recv(), if self.has_news => self.tell(news),
             () = self.pulse.due() => match self.pulse.beat(self.inbox.take_heard()) {
                 Beat::Alive => {}
-                Beat::Ask => self.outbox.push_now(WorkerFrame::of_link(LinkFrame::Ping(0))),
+                Beat::Ask => self.outbox.push_now(WorkerFrame::of_link(LinkFrame::Ping(clocks::now_us()))),
                 Beat::Dead => return Err(End::Broke(LinkError::Silent)),
             },
             Ok(()) = self.leave.changed() => self.announce(),

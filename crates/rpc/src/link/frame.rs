@@ -23,7 +23,7 @@ pub(crate) enum LinkFrame<F> {
     Batch(Vec<F>),
     Fragment(Fragment),
     Ping(u64),
-    Pong(u64),
+    Pong(Pong),
     Close(String),
 }
 
@@ -51,7 +51,7 @@ macro_rules! frame {
                     LinkFrame::Batch(frames) => $kinds::Frame::Batch($kinds::Batch { frames }),
                     LinkFrame::Fragment(fragment) => $kinds::Frame::Fragment(fragment),
                     LinkFrame::Ping(nonce) => $kinds::Frame::Ping(Ping { nonce }),
-                    LinkFrame::Pong(nonce) => $kinds::Frame::Pong(Pong { nonce }),
+                    LinkFrame::Pong(pong) => $kinds::Frame::Pong(pong),
                     LinkFrame::Close(reason) => $kinds::Frame::Close(Close { reason }),
                 }
                 .into()
@@ -62,7 +62,7 @@ macro_rules! frame {
                     Some($kinds::Frame::Batch(batch)) => LinkFrame::Batch(batch.frames),
                     Some($kinds::Frame::Fragment(fragment)) => LinkFrame::Fragment(fragment),
                     Some($kinds::Frame::Ping(ping)) => LinkFrame::Ping(ping.nonce),
-                    Some($kinds::Frame::Pong(pong)) => LinkFrame::Pong(pong.nonce),
+                    Some($kinds::Frame::Pong(pong)) => LinkFrame::Pong(pong),
                     Some($kinds::Frame::Close(close)) => LinkFrame::Close(close.reason),
                     Some(frame) => return Sorted::Contract(frame.into()),
                     None => return Sorted::Unknown,

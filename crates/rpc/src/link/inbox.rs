@@ -10,12 +10,13 @@ use futures::Stream;
 use shoal_telemetry::metrics::{self, Direction, metrics};
 use tonic::Status;
 
+use super::clocks::{self, Skew};
 use super::frame::{Frame, LinkFrame, Sorted};
 use super::outbox::Outbox;
 use super::versions::BATCHES;
 use super::{LANES, LONGEST_WHOLE};
 use crate::error::LinkError;
-use crate::proto::types::v1::Fragment;
+use crate::proto::types::v1::{Fragment, Pong};
 
 /// The receiving side of a link, with the outbox that answers pings.
 pub(crate) struct Inbox<S, F, O> {
@@ -25,6 +26,7 @@ pub(crate) struct Inbox<S, F, O> {
     parts: Parts,
     batches: bool,
     heard: bool,
+    skew: Skew,
 }
 
 impl<S, F, O> Inbox<S, F, O>
@@ -42,6 +44,7 @@ where
             parts: Parts::new(max_frame),
             batches: false,
             heard: false,
+            skew: Skew::new(),
         }
     }
 
@@ -108,8 +111,12 @@ where
                     return self.handle_whole(whole);
                 }
             }
-            LinkFrame::Ping(nonce) => self.outbox.push_now(O::of_link(LinkFrame::Pong(nonce))),
-            LinkFrame::Pong(_) => {}
+            LinkFrame::Ping(nonce) => {
+                let clock_us = clocks::now_us();
+                let pong = LinkFrame::Pong(Pong { nonce, clock_us });
+                self.outbox.push_now(O::of_link(pong));
+            }
+            LinkFrame::Pong(pong) => self.skew.note(pong.nonce, clocks::now_us(), pong.clock_us),
             LinkFrame::Close(reason) => return Err(LinkError::Closed(reason)),
         }
         Ok(None)

@@ -15,6 +15,7 @@ use super::flight::Flight;
 use crate::convert::gateway::{event_id_in, open_in};
 use crate::convert::post::{deliver_in, session_in};
 use crate::error::LinkError;
+use crate::link::clocks;
 use crate::link::frame::{Frame as _, LinkFrame};
 use crate::link::inbox::Inbox;
 use crate::link::meter::Up;
@@ -82,7 +83,7 @@ impl Drive {
                 }
                 () = pulse.due() => match pulse.beat(inbox.take_heard()) {
                     Beat::Alive => {}
-                    Beat::Ask => self.outbox.push_now(SessionFrame::of_link(LinkFrame::Ping(0))),
+                    Beat::Ask => self.outbox.push_now(SessionFrame::of_link(LinkFrame::Ping(clocks::now_us()))),
                     Beat::Dead => break LinkError::Silent,
                 },
                 () = self.shared.closing.cancelled() => {

@@ -14,6 +14,7 @@ use crate::convert::catalog::load_in;
 use crate::convert::node::node_out;
 use crate::convert::outcome::{error_in, failure_in};
 use crate::error::LinkError;
+use crate::link::clocks;
 use crate::link::frame::{Frame as _, LinkFrame};
 use crate::link::inbox::Inbox;
 use crate::link::outbox::Outbox;
@@ -62,7 +63,7 @@ impl Drive {
                 }
                 () = pulse.due() => match pulse.beat(self.inbox.take_heard()) {
                     Beat::Alive => {}
-                    Beat::Ask => self.outbox.push_now(NodeFrame::of_link(LinkFrame::Ping(0))),
+                    Beat::Ask => self.outbox.push_now(NodeFrame::of_link(LinkFrame::Ping(clocks::now_us()))),
                     Beat::Dead => return Err(LinkError::Silent),
                 },
                 Ok(()) = self.nodes.changed() => self.tell_nodes(),

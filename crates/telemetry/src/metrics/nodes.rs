@@ -19,6 +19,9 @@ definitions! {
     ROLES = Kind::Gauge, "shoal.node.roles", "{node}",
         "Always 1, for each role that this node has.",
         [Attribute::one_of(ROLE, Role::VALUES)];
+    CLOCK_SKEW = Kind::Gauge, "shoal.clock.skew", "s",
+        "By how much the clock of this process differs at least from that of the linked process that is furthest from it; \
+         nothing decides by it.", [];
     LEASE_HELD = Kind::Gauge, "shoal.lease.held", "{lease}",
         "1 while this node may own sessions, 0 while it may not.", [];
     LEASE_LEFT = Kind::Gauge, "shoal.lease.remaining", "s",
@@ -76,6 +79,7 @@ pub struct NodeMetrics {
     nodes: Observed,
     ready: Observed,
     roles: Observed,
+    clock_skew: Observed,
     lease_held: Observed,
     lease_left: Observed,
     renewals: Histogram,
@@ -89,6 +93,7 @@ impl NodeMetrics {
             nodes: factory.observed(&NODES),
             ready: factory.observed(&READY),
             roles: factory.observed(&ROLES),
+            clock_skew: factory.observed(&CLOCK_SKEW),
             lease_held: factory.observed(&LEASE_HELD),
             lease_left: factory.observed(&LEASE_LEFT),
             renewals: factory.histogram(&RENEWALS),
@@ -118,6 +123,18 @@ impl NodeMetrics {
         self.ready.observe(move |to| {
             if let Some(ready) = read() {
                 to(f64::from(u8::from(ready)), Vec::new());
+            }
+        })
+    }
+
+    /// By how much the clocks of peers differ; `None` while none is known.
+    pub fn observe_clock_skew(
+        &self,
+        read: impl Fn() -> Option<Duration> + Send + Sync + 'static,
+    ) -> Registration {
+        self.clock_skew.observe(move |to| {
+            if let Some(skew) = read() {
+                to(skew.as_secs_f64(), Vec::new());
             }
         })
     }

@@ -117,6 +117,7 @@ pub(crate) fn observe_all() {
         all.actors.observe_mailbox(|to| to(ActorKind::Session, 16)),
         (all.nodes).observe_nodes(|to| to(Role::Edge, NodeState::Reachable, 17)),
         all.nodes.observe_ready(|| Some(true)),
+        all.nodes.observe_clock_skew(|| Some(MOMENT)),
         all.nodes.observe_roles(|to| to(Role::Edge)),
         all.rpc.observe_links(|to| to(LinkKind::Gateway, 18)),
     ] {

@@ -92,11 +92,16 @@ impl Client {
     pub(crate) async fn post(&self, message: &Value) -> Answer {
         let answer = self.send(message).await;
         let retry_after = answer.headers().get("retry-after");
+        let retry_after = retry_after.map(|after| after.to_str().unwrap().to_owned());
+        let status = answer.status().as_u16();
+        let text = within(answer.text()).await.unwrap();
+        // Of a stream, what ends it.
+        let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
+        let last = data.last().unwrap_or(&text);
         Answer {
-            status: answer.status().as_u16(),
-            retry_after: retry_after.map(|after| after.to_str().unwrap().to_owned()),
-            body: serde_json::from_slice(&within(answer.bytes()).await.unwrap())
-                .unwrap_or_default(),
+            status,
+            retry_after,
+            body: serde_json::from_str(last).unwrap_or_default(),
         }
     }
 
