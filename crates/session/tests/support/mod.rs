@@ -263,8 +263,7 @@ impl Dispatcher for Script {
         if name == "echo" {
             driven.finish(r#"{"content":[],"n":1.0}"#).await;
         } else {
-            self.started
-                .fetch_add(1, SeqCst);
+            self.started.fetch_add(1, SeqCst);
             self.calls.insert(name, driven.clone());
             self.arrived.send_modify(|arrived| *arrived += 1);
         }

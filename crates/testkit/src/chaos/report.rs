@@ -128,7 +128,12 @@ impl fmt::Display for Report {
         writeln!(
             out,
             "  broken streams {}, left on purpose {} ({} hung up), resumed {}; events {}, executions {}",
-            counts.breaks, counts.left, counts.hung_up, counts.resumes, counts.events, counts.executions
+            counts.breaks,
+            counts.left,
+            counts.hung_up,
+            counts.resumes,
+            counts.events,
+            counts.executions
         )?;
         self.take_overs(out)?;
         self.violations(out)

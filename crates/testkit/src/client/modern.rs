@@ -98,7 +98,9 @@ impl ModernClient {
             match request.run().await {
                 Became::Nothing(pause) => sleep(pause).await,
                 Became::Over(end) => return end,
-                Became::Asks(_) => unreachable!("a question is answered before the request is over"),
+                Became::Asks(_) => {
+                    unreachable!("a question is answered before the request is over")
+                }
             }
         }
     }

@@ -45,7 +45,9 @@ impl Link {
         }
         let slow = match self.until(passes).await {
             Fault::Delay(time) => time,
-            Fault::Throttle(rate) => Duration::from_secs_f64(length as f64 / f64::from(rate.max(1))),
+            Fault::Throttle(rate) => {
+                Duration::from_secs_f64(length as f64 / f64::from(rate.max(1)))
+            }
             _ => return,
         };
         self.disturbed.fetch_add(1, Ordering::Relaxed);

@@ -96,8 +96,8 @@ impl Client {
         let status = answer.status().as_u16();
         let text = within(answer.text()).await.unwrap();
         // Of a stream, what ends it.
-        let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
-        let last = data.last().unwrap_or(&text);
+        let mut data = text.lines().filter_map(|line| line.strip_prefix("data: "));
+        let last = data.next_back().unwrap_or(&text);
         Answer {
             status,
             retry_after,
