@@ -42,7 +42,8 @@ async def list_roots(ctx: Context) -> str:
     return "\n".join(str(root.uri) for root in (await ctx.session.list_roots()).roots)
 
 
-@server.tool(output_schema=None)
+# Each round calls it from the beginning, so it must be safe to repeat.
+@server.tool(output_schema=None, annotations=types.ToolAnnotations(idempotent_hint=True))
 async def greet_required(ctx: Context) -> str | types.InputRequiredResult:
     """Asks for a name by its result."""
     answer = (ctx.input_responses or {}).get("name")

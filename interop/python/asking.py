@@ -57,7 +57,8 @@ async def greet_resolved(guest: Annotated[Guest, Resolve(the_guest)]) -> str:
     return f"hello {guest.name}"
 
 
-@server.tool(structured_output=False)
+# Each round calls it from the beginning, so it must be safe to repeat.
+@server.tool(structured_output=False, annotations=types.ToolAnnotations(idempotent_hint=True))
 async def greet_required(ctx: Context) -> str | types.InputRequiredResult:
     """Asks for a name by its result."""
     answer = (ctx.input_responses or {}).get("name")

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use shoal_ports::{Call, CallFailure, CallOutcome};
+use shoal_ports::{Call, CallFailure, CallOutcome, Durability};
 use shoal_protocol::{ClientCapability, Era, Method, RawObject, code, declares};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -86,19 +86,30 @@ impl ModernSide {
     }
 
     /// Whether a call that ended so in a legacy process is to run here instead.
+    ///
+    /// An answer that names the result shows that the tool has only asked. One that may as well come of a handler's fault
+    /// does not: a call that must not be repeated ends with it, and what it is about runs here from the next call on.
     pub(super) fn is_wanted_by(&self, call: &Call, outcome: &CallOutcome) -> bool {
         let CallOutcome::Error(error) = outcome else {
             return false;
         };
-        let names_it = || {
-            let message = error.message.to_lowercase();
-            NAMED.iter().any(|name| message.contains(name))
-        };
+        let message = error.message.to_lowercase();
+        let names_it = NAMED.iter().any(|name| message.contains(name));
         let generic = error.code == code::INTERNAL_ERROR && error.message == INVALID_RESULT;
-        call.method.may_require_input()
-            && (generic || names_it())
+        let asked = call.method.may_require_input()
+            && (generic || names_it)
             && self.is_there()
-            && can_answer(call)
+            && can_answer(call);
+        let again = asked && (names_it || call.durability == Durability::Repeatable);
+        if asked && !again {
+            tracing::warn!(
+                target: "shoal::stdio",
+                "a tool seems to ask by InputRequiredResult; this call of it must not be repeated and fails, later ones \
+                 go to a modern process (era = \"modern\" avoids that)"
+            );
+            self.remember(call);
+        }
+        again
     }
 
     /// Remembers that what a call is about asks by its result.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use shoal_ports::{BusEvent, CallOutcome};
+use shoal_ports::{BusEvent, Call, CallOutcome, Durability};
 use shoal_protocol::{Method, RawJson};
 
 use super::harness::{Client, Running, Scratch, fixture, scratch, text};
@@ -184,7 +184,11 @@ async fn a_server_of_both_eras_may_ask_by_results() {
         let (config, trace) = dual();
         let running = Running::start(config).await;
         for client in both() {
-            let CallOutcome::Result(result) = running.call(&client, tool, json!({})).await else {
+            let call = Call {
+                durability: Durability::Repeatable,
+                ..client.call(json!({ "name": tool, "arguments": {} }))
+            };
+            let CallOutcome::Result(result) = running.run(&client, &call).await else {
                 panic!()
             };
             assert!(result.as_str().contains("input_required"), "{result:?}");
@@ -201,6 +205,23 @@ async fn a_server_of_both_eras_may_ask_by_results() {
         let expected = ["legacy", &older, "modern", newer, newer, newer, newer];
         assert_eq!(traced(&trace), expected);
     }
+}
+
+#[tokio::test]
+async fn what_may_be_a_fault_of_the_handler_repeats_no_call_that_must_not_be() {
+    let (config, trace) = dual();
+    let running = Running::start(config).await;
+    let [client, _] = both();
+    let outcome = running.call(&client, "greet_generic", json!({})).await;
+    assert!(
+        matches!(&outcome, CallOutcome::Error(error) if error.message.contains("invalid result")),
+        "{outcome:?}"
+    );
+    assert_eq!(traced(&trace), ["legacy", "legacy greet_generic"]);
+    let outcome = running.call(&client, "greet_generic", json!({})).await;
+    assert!(matches!(outcome, CallOutcome::Result(_)), "{outcome:?}");
+    let later = ["modern", "modern greet_generic"];
+    assert_eq!(traced(&trace)[2..], later);
 }
 
 #[tokio::test]
