@@ -77,7 +77,10 @@ impl Line {
     pub(crate) async fn start(shared: Arc<Shared>, mut origin: Origin) -> Result<Self, NotStarted> {
         match origin.offer(&shared).await {
             Ok((running, member)) => Ok(Self::started(shared, origin, running, member)),
-            Err(failure) => Err(origin.into_not_started(failure)),
+            Err(failure) => {
+                let failure = origin.told(failure);
+                Err(origin.into_not_started(failure))
+            }
         }
     }
 

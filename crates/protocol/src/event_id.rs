@@ -21,8 +21,9 @@ impl std::fmt::Display for StreamId {
 
 /// An SSE event's id: unique within its session, and a cursor within its stream.
 ///
-/// On the wire `epoch-stream-sequence`, lower-case hexadecimal. The epoch names the session's log and its
-/// incarnation, at random: a cursor of another epoch, be it another session's, points into history that is gone.
+/// On the wire `epoch-stream-sequence`, lower-case hexadecimal. The epoch names the session's log, and
+/// the claim under which the event was numbered, at random: a cursor that the log does not know, be it another session's,
+/// points into history that is gone. Sequences go on from one claim to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EventId {
     /// The log that numbered the event: that of one session, for as long as the store keeps it.

@@ -146,6 +146,7 @@ async fn start(options: &Options) -> anyhow::Result<Cluster> {
         .workers(options.workers)
         .lease(options.lease)
         .tools(Tools::Chaos)
+        .setting("cluster.learning", "5s")
         .setting("streams.retry", "200ms")
         .setting("streams.retry_spread", "500ms");
     if options.fault.needs_proxies() {

@@ -54,11 +54,11 @@ impl Line {
                 Ok(()) => return Ok(()),
                 Err(refused) => refused,
             };
-            return Err(match refused.retry() {
+            let failure = match refused.retry() {
                 Retry::Safe => refused,
                 _ => lost,
-            }
-            .into());
+            };
+            return Err(self.origin.told(failure).into());
         }
         Err(lost.into())
     }
@@ -67,9 +67,14 @@ impl Line {
     async fn once_one_comes(&mut self) -> Result<(), CallFailure> {
         let until = Instant::now() + self.shared.config.reconnect_wait();
         let mut changes = self.shared.changes();
+        let mut refused = None;
         while Instant::now() < until && !self.steering.is_cancelled() {
             if self.origin.may_be_offered(&self.shared) {
-                return self.again().await;
+                match self.again().await {
+                    Ok(()) => return Ok(()),
+                    // Several ways may have broken at once.
+                    Err(failure) => refused = Some(failure),
+                }
             }
             let own = self.shared.view().member(&self.member.id).cloned();
             let own = own.unwrap_or_else(|| self.member.clone());
@@ -81,7 +86,10 @@ impl Line {
                 () = tokio::time::sleep_until(until.min(Instant::now() + LOOK)) => {}
             }
         }
-        self.again().await
+        match refused {
+            Some(refused) => Err(refused),
+            None => self.again().await,
+        }
     }
 
     /// Attaches to the call at its worker, which is waited for; whether that succeeded.

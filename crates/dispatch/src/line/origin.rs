@@ -182,6 +182,16 @@ impl Origin {
         self.attempt = attempt;
     }
 
+    /// What whoever asked is told: the outcome of a call that is safe to repeat need not be known to send it again.
+    pub(super) fn told(&self, failure: CallFailure) -> CallFailure {
+        match failure {
+            CallFailure::OutcomeUnknown { reason } if self.is_repeatable() => {
+                CallFailure::NotExecuted { reason }
+            }
+            failure => failure,
+        }
+    }
+
     fn is_repeatable(&self) -> bool {
         self.call.durability == Durability::Repeatable
     }

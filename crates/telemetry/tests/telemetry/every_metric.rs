@@ -94,6 +94,7 @@ pub(crate) fn observe_all() {
     for registration in [
         all.http.observe_active(|| 1),
         all.http.observe_bodies(|| 7),
+        all.http.observe_answers(|| 8),
         all.sessions.observe_held(|to| to(SessionState::Active, 2)),
         all.streams.observe_open(|to| to(StreamKind::Call, 3)),
         all.streams.observe_log_bytes(|| 4),

@@ -52,6 +52,8 @@ impl Default for Builder {
             "state_keys.keys",
             r#"[{ value = "the same for all of a test" }]"#,
         )
+        // What is asked for comes from tests, which know what there is as soon as everybody is ready.
+        .setting("cluster.learning", "0ms")
         // Longer than the round robin takes to notice that an edge is leaving.
         .setting("shutdown.balancer_delay", "500ms")
     }

@@ -23,6 +23,7 @@ async fn town(sessions: usize) -> Cluster {
     // Nothing here depends on them, and a slow machine shall not end a process that starts.
     let builder = builder
         .lease(Duration::from_secs(12))
+        .setting("cluster.learning", "5s")
         .setting("redis.response_timeout", "8s");
     let cluster = start(builder.fault_proxies()).await;
     let second = cluster.workers()[1];

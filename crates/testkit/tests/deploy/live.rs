@@ -30,6 +30,10 @@ const QUIET: &[(&str, &str)] = &[
     ("shoal_auth_attempts", "nobody is asked who he is"),
     ("shoal_quota_checks", "there are no quotas"),
     ("shoal_store_retries", "Redis answers at once"),
+    (
+        "shoal_clock_skew",
+        "a link that is always busy measures nothing",
+    ),
     ("shoal_pool_sheds", "there is room for every call"),
     ("shoal_pool_retries", "no attempt has to fail"),
     ("shoal_pool_queue_age", "no call has to wait"),

@@ -148,6 +148,8 @@ pub(crate) async fn answer_after_the_failover(planted: bool) -> Verdict {
     let call = town.call(Tool::Record, 0);
     until("the call runs", || town.stage.executions() == 1).await;
     town.fail_over().await;
+    // Before that, A may still answer.
+    until("B has the session", || town.b.status().taken_over == 1).await;
     town.stage.finish();
     let sent_away = |did: &Step| {
         let Step::Ended { how, .. } = did else {
