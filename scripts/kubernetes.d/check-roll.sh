@@ -22,19 +22,44 @@ all_replaced() {
     return 1
 }
 
-check_upgrade() {
-    local name="upgrade under load" old began
+# roll_out NAME COMMAND…: under load, Helm replaces every pod, and no client may notice
+roll_out() {
+    local name=$1 old began took
     old=$(shoal_pods)
     start_load "$name" "$UPGRADE_SECONDS" || return 0
     began=$SECONDS
-    must helm-upgrade h upgrade "$RELEASE" "$CHART" -f "$WORK/values.yaml" --set "image.tag=${NEXT_IMAGE#*:}" \
-        --set-string defaults.podAnnotations.trial=upgraded --wait --timeout 80s || { end_load "$name" unnoticed; return 0; }
+    must "${name// /-}" "${@:2}" || { end_load "$name" unnoticed; return 0; }
     # Ready are the new ones; the old ones may still be leaving.
-    must old-pods-gone wait_gone 60 "$old" || true
-    local took=$((SECONDS - began))
+    must "${name// /-}-old-pods-gone" wait_gone 60 "$old" || true
+    took=$((SECONDS - began))
     all_replaced "$name" "$old" || true
     still_loaded "$name" || true
     end_load "$name" unnoticed "6 pods replaced in $took s" || true
+}
+
+# upgrade MARK: to the next image; MARK makes pods that differ from those before
+upgrade() {
+    h upgrade "$RELEASE" "$CHART" -f "$WORK/values.yaml" --set "image.tag=${NEXT_IMAGE#*:}" \
+        --set-string "defaults.podAnnotations.trial=$1" --wait --timeout 80s
+}
+
+# roll_back [REVISION]: to the one before, if it is not said
+roll_back() { h rollback "$RELEASE" "$@" --wait --timeout 80s; }
+
+check_upgrade() { roll_out "upgrade under load" upgrade upgraded; }
+
+check_rollback() { roll_out "rollback under load" roll_back 1; }
+
+# Upgrades and rollbacks in turn, as many as KUBE_ROLLOUTS says: a race of one in a thousand requests shows in many.
+check_rollouts() {
+    local count
+    for ((count = 1; count <= ${KUBE_ROLLOUTS:-0}; count++)); do
+        if ((count % 2)); then
+            roll_out "rollout $count upgrade" upgrade "upgraded-$count"
+        else
+            roll_out "rollout $count rollback" roll_back
+        fi
+    done
 }
 
 # wait_gone SECONDS PODS: until none of them exists
@@ -46,17 +71,4 @@ wait_gone() {
         ((SECONDS < until)) || { echo "still there after $1 s: $left" && return 1; }
         sleep 1
     done
-}
-
-check_rollback() {
-    local name="rollback under load" old began
-    old=$(shoal_pods)
-    start_load "$name" "$UPGRADE_SECONDS" || return 0
-    began=$SECONDS
-    must helm-rollback h rollback "$RELEASE" 1 --wait --timeout 80s || { end_load "$name" unnoticed; return 0; }
-    must old-pods-gone-again wait_gone 60 "$old" || true
-    local took=$((SECONDS - began))
-    all_replaced "$name" "$old" || true
-    still_loaded "$name" || true
-    end_load "$name" unnoticed "back to the first revision in $took s" || true
 }
