@@ -23,7 +23,7 @@ use tokio::time::timeout;
 
 use self::honest::Honest;
 use self::hostile::Hostile;
-use self::server::Server;
+use self::server::{Form, Server};
 
 /// One server at a time: several would take one another's time.
 static ALONE: Mutex<()> = Mutex::const_new(());
@@ -37,14 +37,14 @@ fn long() -> Option<Duration> {
 }
 
 /// Goes on with `attack` while the honest principal works.
-async fn survives<F, A>(name: &str, attack: A)
+async fn survives<F, A>(form: Form, name: &str, attack: A)
 where
     A: FnOnce(Hostile) -> F + Send + 'static,
     F: Future<Output = ()>,
 {
     let _alone = ALONE.lock().await;
     let time = long().unwrap_or(Duration::from_millis(1500));
-    let server = Server::start().await;
+    let server = Server::start(form).await;
     let honest = Honest::new(server.url());
     let alone = honest.work(time / 3).await;
     let idle = server.memory().await;
@@ -54,17 +54,27 @@ where
     let after = timeout(Duration::from_secs(60), honest.work(time / 3))
         .await
         .unwrap();
-    let (most, bound) = (server.most_memory().await, idle + server.bound());
     println!(
-        "{name}: {} calls, p99 alone {:?}, beside {:?}, after {:?}; at most {} MiB of {} MiB ({} MiB idle)",
+        "{form:?} {name}: {} calls, p99 alone {:?}, beside {:?}, after {:?}",
         alone.calls + beside.calls + after.calls,
         alone.p99,
         beside.p99,
         after.p99,
-        most >> 20,
-        bound >> 20,
-        idle >> 20,
     );
+    for (idle, most) in idle.iter().zip(server.most_memory().await) {
+        let bound = idle.bytes + server.bound();
+        println!(
+            "  {}: at most {} MiB of {} MiB ({} MiB idle)",
+            most.process,
+            most.bytes >> 20,
+            bound >> 20,
+            idle.bytes >> 20,
+        );
+        assert!(
+            most.bytes <= bound,
+            "{name}: {most:?}, {bound} bytes are the bound"
+        );
+    }
     for (when, worked) in [("alone", &alone), ("beside", &beside), ("after", &after)] {
         assert!(worked.calls > 0, "{name}, {when}: no call was made");
         assert!(
@@ -73,7 +83,6 @@ where
             worked.failed
         );
     }
-    assert!(most <= bound, "{name}: {most} bytes, {bound} are the bound");
     if long().is_some() {
         assert!(beside.p99 <= alone.p99 * SLOWER, "{name}: it was noticed");
     }
@@ -112,12 +121,21 @@ impl Attack {
 }
 
 macro_rules! survives {
-    ($($name:ident: $attack:ident,)*) => {$(
+    ($($name:ident: $attack:ident,)*) => {
+        mod one_process {
+            $(survives!(OneProcess, $name, $attack);)*
+        }
+        mod cluster {
+            $(survives!(Cluster, $name, $attack);)*
+        }
+    };
+    ($form:ident, $name:ident, $attack:ident) => {
         #[tokio::test(flavor = "multi_thread")]
         async fn $name() {
-            survives(stringify!($name), |hostile| async move { hostile.$attack().await }).await;
+            let attack = |hostile: crate::Hostile| async move { hostile.$attack().await };
+            crate::survives(crate::Form::$form, stringify!($name), attack).await;
         }
-    )*};
+    };
 }
 
 survives! {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use shoal_testkit::cluster::{Cluster, Tools};
+use shoal_testkit::cluster::{Cluster, Member, Tools};
 
 const MIB: usize = 1 << 20;
 /// Bounds in MiB, by their settings: what a server may hold for all its clients.
@@ -16,9 +16,23 @@ const BYTES: &[(&str, usize)] = &[
 /// it came and as it leaves), and so much.
 const SLACK: usize = 96 * MIB;
 
-/// One process with every role.
+/// What is attacked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Form {
+    OneProcess,
+    /// An edge, a session node and a worker, with Redis.
+    Cluster,
+}
+
 pub(crate) struct Server {
     cluster: Cluster,
+}
+
+/// The memory of one process.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    pub(crate) process: String,
+    pub(crate) bytes: usize,
 }
 
 /// The tokens of the honest and the hostile principal.
@@ -32,14 +46,13 @@ const TOKENS: &str = r#"[
 ]"#;
 
 impl Server {
-    pub(crate) async fn start() -> Self {
+    pub(crate) async fn start(form: Form) -> Self {
         let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/exhaustion/schema.py");
         let pools = format!(
             "[pools.demo]\nbackend = \"demo\"\n\n[pools.schema]\nbackend = {{ stdio = {{ command = \"python3\", args = [{:?}] }} }}\n",
             schema.display()
         );
         let mut builder = Cluster::builder()
-            .one_process()
             .tools(Tools::Configured(pools))
             .setting("auth.mode", "\"tokens\"")
             .setting("auth.tokens", &TOKENS.replace('\n', " "))
@@ -49,6 +62,9 @@ impl Server {
             .setting("limits.answers_waiting_bytes_per_principal", &bytes(16))
             .setting("limits.stored_bytes_per_principal", &bytes(16))
             .setting("server.write_timeout", "\"500ms\"");
+        if matches!(form, Form::OneProcess) {
+            builder = builder.one_process();
+        }
         for (setting, mib) in BYTES {
             builder = builder.setting(setting, &bytes(*mib));
         }
@@ -58,30 +74,39 @@ impl Server {
 
     pub(crate) fn url(&self) -> &str {
         // Not by the balancer in front, which would have buffers of its own.
-        self.cluster.members()[0].mcp_url().unwrap()
+        let mut members = self.cluster.members().iter();
+        members.find_map(Member::mcp_url).unwrap()
     }
 
-    /// What the process may hold for its clients, from its configuration.
+    /// What a process may hold for its clients, from its configuration.
     pub(crate) fn bound(&self) -> usize {
         let counted: usize = BYTES.iter().map(|(_, mib)| mib * MIB).sum();
         2 * counted + SLACK
     }
 
-    pub(crate) async fn memory(&self) -> usize {
+    /// What each process has now.
+    pub(crate) async fn memory(&self) -> Vec<Memory> {
         self.status("VmRSS:").await
     }
 
-    /// The most that it has ever had.
-    pub(crate) async fn most_memory(&self) -> usize {
+    /// The most that each process has ever had.
+    pub(crate) async fn most_memory(&self) -> Vec<Memory> {
         self.status("VmHWM:").await
     }
 
-    async fn status(&self, line: &str) -> usize {
-        let pid = self.cluster.members()[0].pid().await.unwrap();
-        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-        let found = status.lines().find_map(|found| found.strip_prefix(line));
-        let kib = found.unwrap().trim().trim_end_matches(" kB");
-        kib.parse::<usize>().unwrap() << 10
+    async fn status(&self, line: &str) -> Vec<Memory> {
+        let mut all = Vec::new();
+        for member in self.cluster.members() {
+            let pid = member.pid().await.unwrap();
+            let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+            let found = status.lines().find_map(|found| found.strip_prefix(line));
+            let kib = found.unwrap().trim().trim_end_matches(" kB");
+            all.push(Memory {
+                process: member.name().to_owned(),
+                bytes: kib.parse::<usize>().unwrap() << 10,
+            });
+        }
+        all
     }
 }
 
