@@ -7,7 +7,7 @@ use futures::StreamExt;
 use futures::future::{AbortHandle, AbortRegistration, Abortable};
 use futures::stream::FuturesUnordered;
 use shoal_ports::{Call, CallFailure, CallOutcome, LogFilter};
-use shoal_protocol::{Outcome, RequestId};
+use shoal_protocol::{Outcome, RequestId, RpcError};
 use tokio::sync::mpsc;
 
 use super::flights::{Landing, Message, Passenger, Question};
@@ -68,10 +68,9 @@ fn settle(landing: Landing) -> CallOutcome {
     match landing {
         Landing::Answered(Outcome::Result(result)) => CallOutcome::Result(result),
         Landing::Answered(Outcome::Error(error)) => CallOutcome::Error(error),
-        Landing::TooLarge => outcome_unknown("the server's answer was larger than a line may be"),
-        Landing::Unreadable(why) => {
-            outcome_unknown(&format!("the server's answer is no message: {why}"))
-        }
+        // The call has run, and its process is well: to run it again would end the same.
+        Landing::TooLarge => useless("it is larger than a line may be"),
+        Landing::Unreadable(why) => useless(&format!("it is no message: {why}")),
         Landing::Lost {
             written: true,
             reason,
@@ -81,6 +80,11 @@ fn settle(landing: Landing) -> CallOutcome {
             reason,
         } => not_executed(&reason),
     }
+}
+
+fn useless(why: &str) -> CallOutcome {
+    let message = format!("the call has run, but the server's answer cannot be passed on: {why}");
+    CallOutcome::Error(RpcError::internal(message))
 }
 
 fn outcome_unknown(reason: &str) -> CallOutcome {

@@ -147,6 +147,14 @@ pub(super) fn failure(outcome: CallOutcome) -> CallFailure {
     }
 }
 
+/// The error that a call was answered with.
+pub(super) fn error(outcome: CallOutcome) -> RpcError {
+    match outcome {
+        CallOutcome::Error(error) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
 /// Waits until something holds.
 pub(super) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = tokio::time::Instant::now() + PATIENCE;
