@@ -31,11 +31,25 @@ const FORGOTTEN: &str = "the store has lost the end of the stream";
 type Opened = oneshot::Sender<Result<Delivered, GatewayError>>;
 
 /// Whoever waits for the stream to open, until told.
-struct Waiting(Option<Opened>);
+struct Waiting {
+    opened: Option<Opened>,
+    /// Whether the calls run: then the client waits for as long as what they send may wait for the store.
+    runs: bool,
+}
 
 impl Waiting {
+    fn to_start(opened: Opened) -> Self {
+        let (opened, runs) = (Some(opened), false);
+        Self { opened, runs }
+    }
+
+    fn to_go_on(opened: Opened) -> Self {
+        let (opened, runs) = (Some(opened), true);
+        Self { opened, runs }
+    }
+
     fn tell(&mut self, opened: Result<Delivered, GatewayError>) {
-        if let Some(waiting) = self.0.take() {
+        if let Some(waiting) = self.opened.take() {
             // Nobody is left to tell when the connection is gone.
             let _ = waiting.send(opened);
         }
@@ -72,7 +86,8 @@ impl Carrier {
                 call.bind(binding);
             }
         }
-        let (tail, opened) = match self.begin(&live, &calls, delivery, opened).await {
+        let waiting = Waiting::to_start(opened);
+        let (tail, opened) = match self.begin(&live, &calls, delivery, waiting).await {
             Some(begun) => begun,
             None => return,
         };
@@ -116,10 +131,10 @@ impl Carrier {
         live: &Arc<LiveSession>,
         calls: &[InFlight],
         delivery: DeliveryId,
-        opened: Opened,
+        mut waiting: Waiting,
     ) -> Option<(Arc<Tail>, Opened)> {
         if let Err(full) = live.share.check() {
-            let _ = opened.send(Err(full));
+            waiting.tell(Err(full));
             return None;
         }
         let single = live.transport == SessionTransport::SingleStream;
@@ -128,7 +143,6 @@ impl Carrier {
             stream: single.then_some(StreamId::STANDALONE),
             entries: calls.iter().map(InFlight::entry).collect(),
         };
-        let mut waiting = Waiting(Some(opened));
         let _span = trace::client(names::JOURNAL_BEGIN)
             .parent(calls.first().and_then(|call| call.span.context()))
             .start();
@@ -142,7 +156,7 @@ impl Carrier {
             Ok(Begun::Now(id)) => match self.tail_of(live, id, delivery).await {
                 Ok(tail) => {
                     tail.enter(calls.iter().map(|call| call.open_call(0)));
-                    match waiting.0.take() {
+                    match waiting.opened.take() {
                         Some(opened) => return Some((tail, opened)),
                         None => return self.take_back(calls, &tail).await,
                     }
@@ -230,7 +244,8 @@ impl Carrier {
 
     /// Journals. A step that the store does not confirm is repeated: whether it was done must be known
     /// before this node may forget it, lest a later owner starts a call that nobody waits for. The client
-    /// does not wait that long; it is told that the outcome is unknown, and the call is not run.
+    /// does not wait that long for a call to start; it is told that the outcome is unknown, and the call is
+    /// not run.
     async fn begin_surely(
         &self,
         live: &LiveSession,
@@ -255,14 +270,14 @@ impl Carrier {
                 Err(LogError::Store(StoreError::Away(_))) => {}
                 begun => return begun,
             }
-            let patience = match doubtful {
+            let patience = match doubtful || waiting.runs {
                 true => self.config.store_patience,
                 false => self.config.begin_patience,
             };
             if began.elapsed() >= patience || live.is_lost() {
                 return begun;
             }
-            if doubtful && began.elapsed() >= self.config.begin_patience {
+            if doubtful && !waiting.runs && began.elapsed() >= self.config.begin_patience {
                 waiting.tell(Err(GatewayError::Unreachable {
                     reason: "the store did not confirm that the request was taken".to_owned(),
                 }));
@@ -378,7 +393,8 @@ impl Carrier {
         tokio::spawn(async move {
             let live = in_flight.live.clone();
             let calls = std::slice::from_ref(&in_flight);
-            match carrier.begin(&live, calls, delivery, opened).await {
+            let waiting = Waiting::to_go_on(opened);
+            match carrier.begin(&live, calls, delivery, waiting).await {
                 Some((tail, opened)) => {
                     let _ = opened.send(Ok(carrier.read_from(&live, &tail, tail.last())));
                     carrier.pump(running, first, &in_flight, &tail).await;
