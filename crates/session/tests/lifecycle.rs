@@ -181,8 +181,9 @@ async fn every_call_of_a_session_that_ends_is_answered() {
     let Delivered::Stream(mut together) = bench.post(&alice, &batch).await else {
         panic!("a stream")
     };
+    let mut tools = Vec::new();
     for name in ["stream-2", "stream-3"] {
-        bench.script.call(name).await;
+        tools.push(bench.script.call(name).await);
     }
     let (sessions, to) = (bench.sessions.clone(), alice.clone());
     let closing = tokio::spawn(async move { sessions.close(&to).await });
@@ -203,6 +204,9 @@ async fn every_call_of_a_session_that_ends_is_answered() {
     for id in [r#""id":2,"#, r#""id":3,"#] {
         let answers = told.texts.iter().filter(|text| text.contains(id));
         assert_eq!(answers.filter(|text| text.contains("50410")).count(), 1);
+    }
+    for tool in tools {
+        assert!(tool.cancelled.borrow().is_some(), "it was told to stop");
     }
 }
 

@@ -15,6 +15,7 @@ use shoal_telemetry::trace::{self, names};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
+use super::pump::SESSION_OVER;
 use super::{Carrier, InFlight};
 use crate::live::{LiveSession, log_failed, store_failed};
 use crate::measure;
@@ -349,7 +350,7 @@ impl Carrier {
         if let Ok(running) = starting.await
             && !in_flight.live.is_lost()
         {
-            running.control.cancel("its session has ended");
+            running.control.cancel(SESSION_OVER);
         }
         None
     }

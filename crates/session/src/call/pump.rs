@@ -16,6 +16,8 @@ use super::{Carrier, InFlight, lost_worker};
 use crate::state::{Effect, Input};
 use crate::streams::Tail;
 
+/// What a call is told whose session ends.
+pub(super) const SESSION_OVER: &str = "its session has ended";
 /// How often in a row a call's events may be taken by another reader: each time, that one asks the store too.
 const MOST_SUPERSEDED: u32 = 8;
 
@@ -93,7 +95,7 @@ impl Carrier {
                 Ok(()) => {}
                 Err(LogError::Store(StoreError::Stale)) => return,
                 Err(error) => {
-                    control.cancel("its session has ended");
+                    control.cancel(SESSION_OVER);
                     tracing::debug!(session = %in_flight.live.id, %error, "gave up a call");
                     return;
                 }
@@ -221,10 +223,12 @@ impl Carrier {
         }
     }
 
-    /// The session ends, and the call is answered without waiting for it; or this node has lost it, and the call is the next
+    /// The session ends, and the call is told to stop and answered without waiting for it; or this node has lost it, and the call is the next
     /// owner's.
     pub(super) async fn end_with_session(&self, seen: u64, in_flight: &InFlight, tail: &Tail) {
         if !in_flight.live.is_lost() {
+            // Before its slot is given back: whoever ends the session may look for it afterwards, and find nothing.
+            in_flight.slot.cancel(SESSION_OVER);
             let outcome = session_ended();
             self.finish(Vec::new(), outcome, seen, in_flight, tail)
                 .await;

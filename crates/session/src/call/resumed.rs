@@ -6,6 +6,7 @@ use shoal_ports::{Call, CallOutcome, Caller, Durability, JournaledCall, LoggedEv
 use shoal_protocol::{EventId, Method, PROGRESS_TOKEN, RawJson};
 use shoal_telemetry::trace::names;
 
+use super::pump::SESSION_OVER;
 use super::{Carrier, InFlight, start};
 use crate::live::LiveSession;
 use crate::measure;
@@ -61,11 +62,19 @@ impl Carrier {
             in_flight.reached = self.progress_so_far(&in_flight, &tail).await;
         }
         tail.enter([in_flight.open_call(seen)]);
-        let resuming = self.dispatcher.resume(in_flight.call.clone(), seen);
+        let mut resuming = self.dispatcher.resume(in_flight.call.clone(), seen);
         let resumed = tokio::select! {
-            resumed = resuming => resumed,
+            resumed = &mut resuming => resumed,
             () = in_flight.live.until_over() => {
-                return self.end_with_session(seen, &in_flight, &tail).await;
+                drop(taking_over);
+                self.end_with_session(seen, &in_flight, &tail).await;
+                // Nobody else could tell it to stop; that of a session that is lost is found by the next owner.
+                if let Ok(running) = resuming.await
+                    && !in_flight.live.is_lost()
+                {
+                    running.control.cancel(SESSION_OVER);
+                }
+                return;
             }
         };
         measure::attached(&resumed);

@@ -124,3 +124,28 @@ async fn what_comes_to_a_node_that_sleeps_for_a_while_is_answered_when_it_wakes(
     }
     cluster.end().await;
 }
+
+/// Calls that would take ten minutes end when their client ends its session, whether it has one of them or several, and
+/// whether it still reads.
+#[tokio::test]
+async fn calls_of_a_session_that_its_client_ends_are_told_to_stop() {
+    let cluster = start(small().lease(LONG)).await;
+    for round in 0..8 {
+        let edges = cluster.edges();
+        let client = Client::open(edges[round % edges.len()].mcp_url().unwrap()).await;
+        let mut streams = Vec::new();
+        for id in 1..=(1 + round as u64 % 3) {
+            let arguments = json!({ "nonce": format!("r{round}-{id}"), "count": 600, "ms": 1_000 });
+            streams.push(client.stream(id, "steps_once", &arguments).await);
+        }
+        if round % 2 == 0 {
+            streams.clear();
+        }
+        client.close().await;
+    }
+    for member in cluster.members() {
+        let nothing = member.admin().wait_until_it_holds_nothing(SOON).await;
+        nothing.unwrap_or_else(|error| panic!("{}: {error}", member.name()));
+    }
+    cluster.end().await;
+}
