@@ -85,7 +85,8 @@ pub(crate) async fn workers(settings: &Settings, node: &NodeId) -> Vec<Arc<Worke
     for (name, pool) in &settings.pools {
         let id = WorkerId::new(format!("{name}@{node}"));
         let backend = backend(pool).await;
-        workers.push(WorkerRuntime::start(id, pool.to_worker(name), backend).await);
+        let config = pool.to_worker(name, settings.cluster.rejoin.get());
+        workers.push(WorkerRuntime::start(id, config, backend).await);
     }
     workers
 }

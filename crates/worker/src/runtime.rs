@@ -30,6 +30,7 @@ use crate::backend::{Backend, BackendState};
 
 mod client;
 mod config;
+mod deserted;
 mod event_buffer;
 mod execute;
 mod gauges;

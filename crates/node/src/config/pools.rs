@@ -1,5 +1,7 @@
 //! `[pools.<name>]`: what runs the tools.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_dispatch::{Affinity as DispatchAffinity, DurabilityPolicy, PoolConfig as Dispatched};
@@ -202,8 +204,8 @@ impl Pool {
         }
     }
 
-    /// What the worker of this pool is built with.
-    pub fn to_worker(&self, name: &str) -> Run {
+    /// What the worker of this pool is built with, where links may be away for `rejoin`.
+    pub fn to_worker(&self, name: &str, rejoin: Duration) -> Run {
         Run {
             concurrency: self.concurrency,
             concurrency_per_principal: self.concurrency_per_principal,
@@ -217,6 +219,7 @@ impl Pool {
             call_memory: self.call_memory.get(),
             remembered_calls: self.remembered_calls,
             cancel_grace: self.cancel_grace.get(),
+            deserted_after: rejoin * 2,
             ..Run::new(name)
         }
     }

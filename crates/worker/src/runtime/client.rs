@@ -11,6 +11,7 @@ use shoal_ports::{
 };
 use shoal_protocol::Outcome;
 
+use super::deserted;
 use super::record::CallRecord;
 
 /// Attaches to a call from after event `after`.
@@ -48,7 +49,9 @@ impl Stream for Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        self.record.leave(self.number);
+        if self.record.leave(self.number) {
+            deserted::watch(&self.record, self.number);
+        }
     }
 }
 

@@ -36,6 +36,9 @@ pub struct PoolConfig {
     pub remembered_calls: usize,
     /// How long a call may go on after it was told to stop, before it is dropped.
     pub cancel_grace: Duration,
+    /// How long a call without a session goes on while nobody reads it. Longer than whoever began it takes to come back
+    /// over another link.
+    pub deserted_after: Duration,
 }
 
 impl PoolConfig {
@@ -55,6 +58,7 @@ impl PoolConfig {
             call_memory: Duration::from_secs(60 * 60),
             remembered_calls: 100_000,
             cancel_grace: Duration::from_secs(5),
+            deserted_after: Duration::from_secs(10),
         }
     }
 }

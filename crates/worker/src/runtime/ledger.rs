@@ -23,6 +23,7 @@ pub(super) struct Ledger {
     retired: Mutex<Retired>,
     remembered: Mutex<Remembered>,
     retention: Duration,
+    pub(super) deserted_after: Duration,
     most_calls: usize,
     most_bytes: usize,
 }
@@ -63,6 +64,7 @@ impl Ledger {
             retired: Mutex::default(),
             remembered: Mutex::new(Remembered::new(config)),
             retention: config.result_retention,
+            deserted_after: config.deserted_after,
             most_calls: config.retained_results,
             most_bytes: config.retained_bytes,
         })

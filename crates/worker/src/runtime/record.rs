@@ -308,6 +308,11 @@ impl CallRecord {
         self.durability == Durability::Repeatable && line.events.last() == 1
     }
 
+    /// How long it goes on when nobody reads it; `None` when its worker has gone.
+    pub(super) fn deserted_after(&self) -> Option<Duration> {
+        Some(self.ledger.upgrade()?.deserted_after)
+    }
+
     fn retire(&self, bytes: usize) {
         if let Some(ledger) = self.ledger.upgrade() {
             ledger.retire(self.id, bytes);

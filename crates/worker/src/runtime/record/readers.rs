@@ -67,11 +67,16 @@ impl CallRecord {
         Poll::Ready(Some(event))
     }
 
-    /// The reader has gone.
-    pub(in crate::runtime) fn leave(&self, number: u64) {
+    /// The reader has gone. Whether the call may be deserted now: it runs, and no session and no question leads anybody
+    /// else to it.
+    pub(in crate::runtime) fn leave(&self, number: u64) -> bool {
         let mut line = self.line.lock();
+        let deserted = line.readers == number
+            && self.caller.session.is_none()
+            && line.asks.is_empty()
+            && !line.events.has_ended();
         let Some(reader) = line.reader.take_if(|reader| reader.number == number) else {
-            return;
+            return deserted;
         };
         let undelivered = line.events.has_ended() && reader.read < line.events.last();
         let retire = undelivered && self.is_passing(&line);
@@ -81,6 +86,7 @@ impl CallRecord {
         if retire {
             self.retire(bytes);
         }
+        deserted
     }
 
     /// Whether nobody has attached after the reader of this number.

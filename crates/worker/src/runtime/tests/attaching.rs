@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_ports::{Call, CallEventKind, CallFailure, CallId, CallOutcome, Worker};
+use shoal_ports::{
+    Call, CallEventKind, CallFailure, CallId, CallOutcome, SessionId, Worker, WorkerHere,
+};
 use shoal_protocol::{Method, Outcome, RawJson};
 use tokio::sync::Semaphore;
 
@@ -324,4 +326,43 @@ async fn control_of_a_reader_that_was_replaced_has_no_effect() {
     third.control.cancel("enough");
     let ended = outcome(&mut third).await;
     assert!(matches!(ended, CallOutcome::Failed(CallFailure::Cancelled)));
+}
+
+/// How long a call goes on that nobody reads.
+const DESERTED: Duration = Duration::from_secs(10);
+
+#[tokio::test(start_paused = true)]
+async fn a_call_without_a_session_ends_when_its_reader_does_not_come_back() {
+    let script = Script::obedient();
+    let worker = script.worker(small()).await;
+    let call = call();
+    let id = call.id;
+    let running = worker.start(call).await.unwrap();
+    tokio::time::sleep(DESERTED).await;
+    // Its link breaks, and is there again in time.
+    drop(running);
+    tokio::time::sleep(DESERTED / 2).await;
+    let again = worker.attach(id, 0, None).await.unwrap();
+    tokio::time::sleep(2 * DESERTED).await;
+    assert_eq!(worker.load().running, 1, "somebody reads it");
+    // And now it does not come back.
+    drop(again);
+    tokio::time::sleep(2 * DESERTED).await;
+    assert_eq!(worker.load().running, 0);
+    let mut told = worker.attach(id, 0, None).await.unwrap();
+    let told = outcome(&mut told).await;
+    assert!(
+        matches!(told, CallOutcome::Failed(CallFailure::Cancelled)),
+        "{told:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_of_a_session_waits_for_its_next_owner() {
+    let worker = Script::obedient().worker(small()).await;
+    let mut call = call();
+    Arc::make_mut(&mut call.caller).session = Some(SessionId::new("session"));
+    drop(worker.start(call).await.unwrap());
+    tokio::time::sleep(3 * DESERTED).await;
+    assert_eq!(worker.load().running, 1);
 }
