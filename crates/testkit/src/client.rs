@@ -11,9 +11,10 @@ mod reply;
 mod session;
 mod standalone;
 mod wire;
+mod works;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use tokio::sync::Mutex;
@@ -23,6 +24,7 @@ pub use self::modern::ModernClient;
 pub(crate) use self::reply::reply_to;
 use self::session::Session;
 use self::wire::Wire;
+use self::works::Works;
 use crate::history::{History, Recorder, Tool, Work};
 
 /// How long a connection is kept that idles: the HTTP clients of the SDKs keep it for 4 s (JavaScript) and 5 s
@@ -47,7 +49,7 @@ struct Shared {
     recorder: Recorder,
     session: Mutex<Option<Session>>,
     sessions: AtomicU64,
-    calls: AtomicU64,
+    works: Works,
     requests: AtomicU64,
     /// Answers to questions, under way.
     replies: std::sync::Mutex<JoinSet<()>>,
@@ -87,12 +89,13 @@ impl Client {
     /// # Errors
     /// When no HTTP client can be built.
     pub fn new(url: &str, recorder: Recorder) -> anyhow::Result<Self> {
+        let number = recorder.history().client;
         let shared = Shared {
-            wire: Wire::to(url, recorder.history().client)?,
+            wire: Wire::to(url, number)?,
             recorder,
             session: Mutex::default(),
             sessions: AtomicU64::new(1),
-            calls: AtomicU64::new(1),
+            works: Works::of(number),
             requests: AtomicU64::new(1),
             replies: std::sync::Mutex::default(),
         };
@@ -104,15 +107,7 @@ impl Client {
     /// A call to make, with a nonce of its own.
     #[must_use]
     pub fn work(&self, tool: Tool, steps: u32, ms: u64) -> Work {
-        let call = self.shared.calls.fetch_add(1, Ordering::Relaxed);
-        let client = self.shared.wire.client();
-        Work {
-            call,
-            tool,
-            nonce: format!("nonce-{client}-{call}"),
-            steps,
-            ms,
-        }
+        self.shared.works.next(tool, steps, ms)
     }
 
     /// Makes a call, in as many requests as it takes; on the way, it may leave the stream on purpose.

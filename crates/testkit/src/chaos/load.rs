@@ -51,25 +51,18 @@ impl Load {
         let clients = (0..options.sessions)
             .map(|number| Client::new(cluster.url(), Recorder::new(number, began)))
             .collect::<anyhow::Result<Vec<_>>>()?;
-        let enough = CancellationToken::new();
-        let mut lanes = JoinSet::new();
-        for client in &clients {
-            for _ in 0..LANES {
-                let lane = Lane {
-                    client: client.clone(),
-                    dice: StdRng::seed_from_u64(dice.random()),
-                    thinking: options.thinking,
-                    enough: enough.clone(),
-                };
-                lanes.spawn(lane.run());
-            }
-        }
         let modern = (options.sessions..options.sessions + options.modern)
             .map(|number| ModernClient::new(cluster.url(), Recorder::new(number, began)))
             .collect::<anyhow::Result<Vec<_>>>()?;
-        for client in &modern {
-            let lane = ModernLane {
-                client: client.clone(),
+        let legacy = clients.iter().cloned().map(Caller::Legacy);
+        let callers = legacy
+            .flat_map(|caller| std::iter::repeat_n(caller, LANES))
+            .chain(modern.iter().cloned().map(Caller::Modern));
+        let enough = CancellationToken::new();
+        let mut lanes = JoinSet::new();
+        for caller in callers {
+            let lane = Lane {
+                caller,
                 dice: StdRng::seed_from_u64(dice.random()),
                 thinking: options.thinking,
                 enough: enough.clone(),
@@ -126,9 +119,16 @@ fn opened(history: &History) -> Duration {
     newest.map_or(Duration::ZERO, |entry| entry.at)
 }
 
+/// Who makes calls.
+#[derive(Clone)]
+enum Caller {
+    Legacy(Client),
+    Modern(ModernClient),
+}
+
 /// Calls of one client, one after the other.
 struct Lane {
-    client: Client,
+    caller: Caller,
     dice: StdRng,
     thinking: Duration,
     enough: CancellationToken,
@@ -143,46 +143,30 @@ impl Lane {
                 () = self.enough.cancelled() => return,
             }
             let (tool, steps, ms) = what_to_call(&mut self.dice);
-            let leave = self.leave(tool);
-            let work = self.client.work(tool, steps, ms);
-            self.client.call(work, leave).await;
-        }
-    }
-
-    fn leave(&mut self, tool: Tool) -> Option<Leave> {
-        if self.dice.random_bool(0.1) {
-            return Some(Leave::Return {
-                after: self.dice.random_range(1..6),
-                away: LONGEST_AWAY.mul_f64(self.dice.random()),
-            });
-        }
-        let after = hang_up(&mut self.dice, tool)?;
-        Some(Leave::HangUp { after })
-    }
-}
-
-/// Calls of one client of 2026-07-28, one after the other.
-struct ModernLane {
-    client: ModernClient,
-    dice: StdRng,
-    thinking: Duration,
-    enough: CancellationToken,
-}
-
-impl ModernLane {
-    async fn run(mut self) {
-        loop {
-            let thinking = self.thinking.mul_f64(self.dice.random());
-            tokio::select! {
-                () = sleep(thinking) => {}
-                () = self.enough.cancelled() => return,
+            match &self.caller {
+                Caller::Legacy(client) => {
+                    let leave = leave(&mut self.dice, tool);
+                    client.call(client.work(tool, steps, ms), leave).await;
+                }
+                Caller::Modern(client) => {
+                    let hang_up = hang_up(&mut self.dice, tool);
+                    client.call(client.work(tool, steps, ms), hang_up).await;
+                }
             }
-            let (tool, steps, ms) = what_to_call(&mut self.dice);
-            let hang_up = hang_up(&mut self.dice, tool);
-            let work = self.client.work(tool, steps, ms);
-            self.client.call(work, hang_up).await;
         }
     }
+}
+
+/// Whether and how a client drops the call's connection.
+fn leave(dice: &mut StdRng, tool: Tool) -> Option<Leave> {
+    if dice.random_bool(0.1) {
+        return Some(Leave::Return {
+            after: dice.random_range(1..6),
+            away: LONGEST_AWAY.mul_f64(dice.random()),
+        });
+    }
+    let after = hang_up(dice, tool)?;
+    Some(Leave::HangUp { after })
 }
 
 /// When a client hangs up, if it does. Nobody would answer what a tool asks then.

@@ -14,6 +14,7 @@ use tokio::time::{sleep, timeout};
 
 use super::reply::{reply_to, thinking};
 use super::wire::{Exchange, Outcome, Wire, describe};
+use super::works::Works;
 use super::{End, PAUSE};
 use crate::history::{Channel, Ended, History, Message, Recorder, Step, Tool, Work};
 
@@ -30,7 +31,7 @@ pub struct ModernClient {
 struct ModernShared {
     wire: Wire,
     recorder: Recorder,
-    calls: AtomicU64,
+    works: Works,
     requests: AtomicU64,
 }
 
@@ -39,11 +40,16 @@ enum Became {
     Over(End),
     /// It is as if it had not been sent: again, after a pause.
     Nothing(Duration),
-    /// The tool asks its user this, under this key; its state goes back with the answer.
+}
+
+/// What became of one round of a request.
+enum Round {
+    Ended(Became),
+    /// The tool asks its user.
     Asks(Question),
 }
 
-/// What a tool asks.
+/// What a tool asks, and under which key; its state goes back with the answer.
 struct Question {
     key: String,
     text: String,
@@ -56,11 +62,12 @@ impl ModernClient {
     /// # Errors
     /// When no HTTP client can be built.
     pub fn new(url: &str, recorder: Recorder) -> anyhow::Result<Self> {
+        let number = recorder.history().client;
         Ok(Self {
             shared: Arc::new(ModernShared {
-                wire: Wire::to(url, recorder.history().client)?,
+                wire: Wire::to(url, number)?,
                 recorder,
-                calls: AtomicU64::new(1),
+                works: Works::of(number),
                 requests: AtomicU64::new(1),
             }),
         })
@@ -69,15 +76,7 @@ impl ModernClient {
     /// A call to make, with a nonce of its own.
     #[must_use]
     pub fn work(&self, tool: Tool, steps: u32, ms: u64) -> Work {
-        let call = self.shared.calls.fetch_add(1, Ordering::Relaxed);
-        let client = self.shared.wire.client();
-        Work {
-            call,
-            tool,
-            nonce: format!("nonce-{client}-{call}"),
-            steps,
-            ms,
-        }
+        self.shared.works.next(tool, steps, ms)
     }
 
     /// Makes a call, in as many requests as it takes; with `hang_up`, only for so long before something comes.
@@ -98,9 +97,6 @@ impl ModernClient {
             match request.run().await {
                 Became::Nothing(pause) => sleep(pause).await,
                 Became::Over(end) => return end,
-                Became::Asks(_) => {
-                    unreachable!("a question is answered before the request is over")
-                }
             }
         }
     }
@@ -130,7 +126,7 @@ impl Request<'_> {
         let (mut id, mut input) = (self.first, None);
         loop {
             match self.round(id, input.as_ref()).await {
-                Became::Asks(question) => {
+                Round::Asks(question) => {
                     sleep(thinking(&question.text)).await;
                     let content = json!({ "text": reply_to(&question.text) });
                     let answers =
@@ -139,13 +135,13 @@ impl Request<'_> {
                     id = self.shared.requests.fetch_add(1, Ordering::Relaxed);
                 }
                 // What the tool was asked to do has begun: only this round may be sent again.
-                Became::Nothing(pause) if input.is_some() => sleep(pause).await,
-                became => return became,
+                Round::Ended(Became::Nothing(pause)) if input.is_some() => sleep(pause).await,
+                Round::Ended(became) => return became,
             }
         }
     }
 
-    async fn round(&self, id: u64, input: Option<&(Value, Value)>) -> Became {
+    async fn round(&self, id: u64, input: Option<&(Value, Value)>) -> Round {
         let message = self.message(id, input);
         let posted = (self.shared.wire).post_modern(self.work.tool.name(), &message);
         let exchange = match self.hang_up {
@@ -154,20 +150,20 @@ impl Request<'_> {
         };
         let Some(Exchange { tag, outcome }) = exchange else {
             self.ended(Ended::Willingly, "", "hung up");
-            return Became::Over(End::GivenUp);
+            return Round::Ended(Became::Over(End::GivenUp));
         };
         match outcome {
             Outcome::Broken(cause) => self.broke(&tag, &cause),
             Outcome::Refused(refusal) => {
                 self.shared.recorder.note(refusal.step(self.channel()));
-                match refusal.passes_after() {
+                Round::Ended(match refusal.passes_after() {
                     Some(pause) => Became::Nothing(pause),
                     None => Became::Over(End::GivenUp),
-                }
+                })
             }
             Outcome::Accepted => {
                 self.ended(Ended::Orderly, &tag, "an empty answer");
-                Became::Over(End::GivenUp)
+                Round::Ended(Became::Over(End::GivenUp))
             }
             Outcome::Json { body, .. } => (self.received(id, &body))
                 .unwrap_or_else(|| self.broke(&tag, "a body that is no answer")),
@@ -175,9 +171,9 @@ impl Request<'_> {
                 match events.next().await {
                     Some(Ok(event)) => {
                         let data = event.data.filter(|data| !data.is_empty());
-                        let became = data.and_then(|data| self.received(id, &data));
-                        if let Some(became) = became {
-                            return became;
+                        let round = data.and_then(|data| self.received(id, &data));
+                        if let Some(round) = round {
+                            return round;
                         }
                     }
                     Some(Err(error)) => return self.broke(&tag, &describe(&error)),
@@ -204,8 +200,8 @@ impl Request<'_> {
         json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
     }
 
-    /// Takes a message in; what it makes of the request, if it is over.
-    fn received(&self, id: u64, data: &str) -> Option<Became> {
+    /// Takes a message in; what it makes of the round, if it is over.
+    fn received(&self, id: u64, data: &str) -> Option<Round> {
         let mut message: Value = serde_json::from_str(data).unwrap_or_default();
         let question = question(&message["result"]);
         if message.get("id") == Some(&json!(id)) && message.get("method").is_none() {
@@ -226,17 +222,17 @@ impl Request<'_> {
             message,
         });
         match question {
-            Some(question) => Some(Became::Asks(question)),
-            None => answers.then_some(Became::Over(End::Answered)),
+            Some(question) => Some(Round::Asks(question)),
+            None => answers.then_some(Round::Ended(Became::Over(End::Answered))),
         }
     }
 
-    fn broke(&self, tag: &str, cause: &str) -> Became {
+    fn broke(&self, tag: &str, cause: &str) -> Round {
         self.ended(Ended::Broken, tag, cause);
-        match self.work.tool.is_safe_to_repeat() {
+        Round::Ended(match self.work.tool.is_safe_to_repeat() {
             true => Became::Nothing(PAUSE),
             false => Became::Over(End::GivenUp),
-        }
+        })
     }
 
     fn ended(&self, how: Ended, tag: &str, cause: &str) {

@@ -82,11 +82,6 @@ impl Wire {
         })
     }
 
-    /// The client's number.
-    pub(super) fn client(&self) -> usize {
-        self.client
-    }
-
     /// Posts a message.
     pub(super) async fn post(&self, session: Option<&str>, message: &Value) -> Exchange {
         let request = self
