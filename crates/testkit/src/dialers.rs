@@ -5,22 +5,36 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use crate::fault_proxy::Classify;
 
 /// How often a socket is looked for. The kernel's table is not read in one piece, and what others open and
 /// close meanwhile can hide an entry.
-const LOOKS: usize = 20;
+const LOOKS: usize = 5;
 
 /// Processes by number, with what each is called. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub struct Dialers(Arc<Mutex<HashMap<u32, String>>>);
+pub struct Dialers(Arc<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    processes: Mutex<HashMap<u32, String>>,
+    sockets: Mutex<Option<Sockets>>,
+}
+
+/// The kernel's table of connections. On a machine with many of them it takes a while to read.
+#[derive(Debug)]
+struct Sockets {
+    since: Instant,
+    table: String,
+}
 
 impl Dialers {
     /// Notes what a process is.
     pub fn add(&self, pid: u32, class: &str) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.processes();
         known.insert(pid, class.to_owned());
     }
 
@@ -32,27 +46,34 @@ impl Dialers {
     }
 
     fn class(&self, from: SocketAddr, to: SocketAddr) -> Option<String> {
-        let socket = (0..LOOKS).find_map(|_| socket_of(from, to))?;
+        let found = (0..LOOKS).find_map(|_| self.socket_of(from, to));
+        // A connection that is over has none.
+        let socket = found.filter(|socket| *socket != 0)?;
         let socket = format!("socket:[{socket}]");
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known
+        self.processes()
             .iter()
             .find(|(pid, _)| holds(**pid, &socket))
             .map(|(_, class)| class.clone())
     }
-}
 
-/// The number of the socket at the dialling end of a connection.
-fn socket_of(from: SocketAddr, to: SocketAddr) -> Option<u64> {
-    let table = std::fs::read_to_string("/proc/net/tcp").ok()?;
-    let (from, to) = (in_table(from)?, in_table(to)?);
-    table
-        .lines()
-        .map(|line| line.split_whitespace().collect::<Vec<_>>())
-        .filter(|fields| fields.get(1..3) == Some(&[from.as_str(), to.as_str()][..]))
-        .filter_map(|fields| fields.get(9)?.parse().ok())
-        // A connection that is over has none.
-        .find(|socket| *socket != 0)
+    /// The number of the socket at the dialling end of a connection; those who ask at once share a look.
+    fn socket_of(&self, from: SocketAddr, to: SocketAddr) -> Option<u64> {
+        let asked = Instant::now();
+        let mut sockets = (self.0.sockets.lock()).unwrap_or_else(PoisonError::into_inner);
+        if sockets.as_ref().is_none_or(|seen| seen.since < asked) {
+            let since = Instant::now();
+            let table = std::fs::read_to_string("/proc/net/tcp").ok()?;
+            *sockets = Some(Sockets { since, table });
+        }
+        let wanted = format!(" {} {} ", in_table(from)?, in_table(to)?);
+        let table = &sockets.as_ref()?.table;
+        let rest = &table[table.find(&wanted)? + wanted.len()..];
+        rest.split_whitespace().nth(6)?.parse().ok()
+    }
+
+    fn processes(&self) -> MutexGuard<'_, HashMap<u32, String>> {
+        (self.0.processes.lock()).unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// An address as the kernel's table spells it: hexadecimal, the bytes in the machine's order.

@@ -49,7 +49,7 @@ impl Fault {
 }
 
 /// Who dials, by the addresses that the connection comes from and goes to; faults can be set for some of them
-/// only.
+/// only. It may block.
 pub type Classify = Arc<dyn Fn(SocketAddr, SocketAddr) -> String + Send + Sync>;
 
 /// A proxy in front of one address. Dropped, it closes all its connections.
@@ -167,7 +167,8 @@ async fn accept(
         let (classify, mut link) = (classify.clone(), link.clone());
         let carry = async move {
             if let Ok(to) = client.local_addr() {
-                link.class = classify(from, to);
+                let class = tokio::task::spawn_blocking(move || classify(from, to));
+                link.class = class.await.unwrap_or_default();
             }
             carry(client, upstream, link).await;
         };
