@@ -1,21 +1,24 @@
-//! A Redis Cluster of three masters.
+//! A Redis Cluster of three masters, with or without replicas.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use tokio::process::Command;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use crate::directory::Directory;
 use crate::free_port;
-use crate::process::SOON;
-use crate::redis::Redis;
+use crate::redis::{self, Data, Redis};
 
 /// The fewest that Redis makes a cluster of.
-const NODES: usize = 3;
+const MASTERS: usize = 3;
 
-/// Three Redis servers that share the hash slots.
+/// Longer than it takes a replica to be voted for.
+const VOTED_SOON: Duration = Duration::from_millis(700);
+
+/// Three Redis servers that share the hash slots, and their replicas. No replica takes its master's place by itself: on a busy
+/// machine it would at any time.
 #[derive(Debug)]
 pub struct RedisCluster {
     nodes: Vec<Redis>,
@@ -27,17 +30,37 @@ impl RedisCluster {
     /// # Errors
     /// When there is no `redis-server` or `redis-cli`, or they do not come together.
     pub async fn start() -> anyhow::Result<Self> {
+        Self::start_with(0).await
+    }
+
+    /// The same with so many replicas of each master.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub async fn start_with(replicas: usize) -> anyhow::Result<Self> {
         let directory = Directory::create("redis-cluster")?;
-        let mut nodes = Vec::with_capacity(NODES);
-        for number in 1..=NODES {
+        let mut nodes = Vec::new();
+        for number in 1..=MASTERS * (1 + replicas) {
             let bus = free_port::reserve()?.to_string();
-            let options = ["--cluster-enabled", "yes", "--cluster-port", &bus];
+            let options = [
+                ["--cluster-enabled", "yes"],
+                ["--cluster-port", &bus],
+                // A master votes once in two of these times.
+                ["--cluster-node-timeout", "3000"],
+                ["--cluster-require-full-coverage", "no"],
+                ["--cluster-replica-no-failover", "yes"],
+                ["--repl-diskless-sync-delay", "0"],
+            ]
+            .concat();
             let name = format!("redis-{number}");
             nodes.push(Redis::start_in(directory.clone(), &name, &options).await?);
         }
         let cluster = Self { nodes };
-        cluster.join().await?;
+        cluster.join(replicas).await?;
         cluster.wait_until_ready().await?;
+        if replicas > 0 {
+            cluster.wait_until_replicated().await?;
+        }
         Ok(cluster)
     }
 
@@ -47,17 +70,120 @@ impl RedisCluster {
         &self.nodes
     }
 
+    /// The URL of all of them.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let addresses: Vec<String> = self.addresses().iter().map(SocketAddr::to_string).collect();
+        format!("redis+cluster://{}", addresses.join(","))
+    }
+
     /// Where they listen.
     #[must_use]
     pub fn addresses(&self) -> Vec<SocketAddr> {
         self.nodes.iter().map(Redis::address).collect()
     }
 
-    async fn join(&self) -> anyhow::Result<()> {
+    /// The servers that are masters now.
+    ///
+    /// # Errors
+    /// When one does not say what it is.
+    pub async fn masters(&self) -> anyhow::Result<Vec<&Redis>> {
+        let mut masters = Vec::new();
+        for node in &self.nodes {
+            if is_master(node).await? {
+                masters.push(node);
+            }
+        }
+        Ok(masters)
+    }
+
+    /// Has the replica of a master take its place; they agree on it, so that nothing is lost.
+    ///
+    /// # Errors
+    /// When it does not come to that.
+    pub async fn fail_over(&self, master: &Redis) -> anyhow::Result<()> {
+        let replica = self.replica_of(master).await?;
+        redis::until("the replica is voted for", async || {
+            if is_master(replica).await? {
+                return Ok(true);
+            }
+            // Refused if they voted for one in this place a moment ago; nobody says so.
+            replica.command(&["CLUSTER", "FAILOVER"]).await?;
+            sleep(VOTED_SOON).await;
+            Ok(false)
+        })
+        .await?;
+        self.wait_until_promoted(replica).await?;
+        self.wait_until_replicated().await
+    }
+
+    /// Kills a master (SIGKILL), has its replica take its place without asking anybody, and starts it again, to be the replica.
+    ///
+    /// # Errors
+    /// When it does not come to that.
+    pub async fn lose(&self, master: &Redis) -> anyhow::Result<()> {
+        let replica = self.replica_of(master).await?;
+        master.kill().await?;
+        replica
+            .command(&["CLUSTER", "FAILOVER", "TAKEOVER"])
+            .await?;
+        self.wait_until_promoted(replica).await?;
+        master.start_again(Data::Kept).await?;
+        self.wait_until_replicated().await
+    }
+
+    async fn replica_of(&self, master: &Redis) -> anyhow::Result<&Redis> {
+        let info = master.command(&["INFO", "replication"]).await?;
+        let is_its = |node: &&Redis| info.contains(&format!(",port={},", node.address().port()));
+        let replica = self.nodes.iter().find(is_its);
+        replica.context("a master without a replica")
+    }
+
+    /// Waits until every server knows it as a master.
+    async fn wait_until_promoted(&self, replica: &Redis) -> anyhow::Result<()> {
+        let port = format!(":{}@", replica.address().port());
+        redis::until("the replica is the master", async || {
+            for node in &self.nodes {
+                // The former master may be away.
+                let Ok(text) = node.command(&["CLUSTER", "NODES"]).await else {
+                    continue;
+                };
+                let line = text.lines().find(|line| line.contains(&port));
+                if !line.is_some_and(|line| line.contains("master")) {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        })
+        .await
+    }
+
+    /// Waits until each of three masters has a replica that follows it.
+    async fn wait_until_replicated(&self) -> anyhow::Result<()> {
+        redis::until("every master has a replica", async || {
+            let mut masters = 0;
+            for node in &self.nodes {
+                let info = node.command(&["INFO", "replication"]).await?;
+                let is_master = info.contains("role:master");
+                masters += usize::from(is_master);
+                let fine = match is_master {
+                    true => info.contains("state=online"),
+                    false => info.contains("master_link_status:up"),
+                };
+                if !fine {
+                    return Ok(false);
+                }
+            }
+            Ok(masters == MASTERS)
+        })
+        .await
+    }
+
+    async fn join(&self, replicas: usize) -> anyhow::Result<()> {
         let output = Command::new("redis-cli")
             .args(["--cluster", "create"])
             .args(self.addresses().iter().map(SocketAddr::to_string))
-            .args(["--cluster-replicas", "0", "--cluster-yes"])
+            .args(["--cluster-replicas", &replicas.to_string(), "--cluster-yes"])
             .kill_on_drop(true)
             .output()
             .await
@@ -70,19 +196,21 @@ impl RedisCluster {
 
     /// Each node learns by gossip that all slots are served.
     async fn wait_until_ready(&self) -> anyhow::Result<()> {
-        let deadline = Instant::now() + SOON;
-        for node in &self.nodes {
-            loop {
+        redis::until("every node is in its cluster", async || {
+            for node in &self.nodes {
                 let info = node.command(&["CLUSTER", "INFO"]).await?;
-                if info.contains("cluster_state:ok") {
-                    break;
+                if !info.contains("cluster_state:ok") {
+                    return Ok(false);
                 }
-                if Instant::now() > deadline {
-                    bail!("{} is not in its cluster: {info}", node.address());
-                }
-                sleep(Duration::from_millis(20)).await;
             }
-        }
-        Ok(())
+            Ok(true)
+        })
+        .await
     }
+}
+
+/// Whether the server takes itself for a master.
+async fn is_master(node: &Redis) -> anyhow::Result<bool> {
+    let info = node.command(&["INFO", "replication"]).await?;
+    Ok(info.contains("role:master"))
 }

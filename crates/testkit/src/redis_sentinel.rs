@@ -1,24 +1,27 @@
 //! A Redis with a replica that takes its place, when Sentinel is told to see to that.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Context as _, bail};
-use tokio::time::{Instant, sleep};
+use anyhow::Context as _;
 
 use crate::directory::Directory;
 use crate::free_port;
-use crate::process::{Launch, Process, SOON};
-use crate::redis::{self, Redis};
+use crate::process::{Launch, Process};
+use crate::redis::{self, Data, Redis};
 
 /// What Sentinel calls the master.
 const NAME: &str = "main";
 
+/// For how long writes wait so that a replica can have them all, in milliseconds; longer than that takes.
+const NO_WRITES_MS: &str = "30000";
+
 /// A master, its replica, and a sentinel. It finds nobody down by itself: on a busy machine it would find so at any time.
 #[derive(Debug)]
 pub struct RedisSentinel {
-    master: Redis,
-    replica: Redis,
+    nodes: [Redis; 2],
+    /// Which of them is the master.
+    master: AtomicUsize,
     sentinel: SocketAddr,
     _watching: Process,
 }
@@ -60,19 +63,28 @@ impl RedisSentinel {
             .arguments(["--sentinel", "--logfile"])
             .arguments([log.as_os_str()]);
         let started = Self {
-            master,
-            replica,
+            nodes: [master, replica],
+            master: AtomicUsize::new(0),
             sentinel: (Ipv4Addr::LOCALHOST, port).into(),
             _watching: Process::start(&launch)?,
         };
-        started
-            .until("the sentinel knows the replica", async || {
-                let known = redis::command(started.sentinel, &["SENTINEL", "REPLICAS", NAME]);
-                Ok(known.await? == "1")
-            })
-            .await?;
+        redis::until("the sentinel knows the replica", async || {
+            let known = redis::command(started.sentinel, &["SENTINEL", "REPLICAS", NAME]);
+            Ok(known.await? == "1")
+        })
+        .await?;
         started.until_alike().await?;
         Ok(started)
+    }
+
+    /// Whoever is the master.
+    #[must_use]
+    pub fn master(&self) -> &Redis {
+        &self.nodes[self.master.load(Ordering::Relaxed)]
+    }
+
+    fn replica(&self) -> &Redis {
+        &self.nodes[1 - self.master.load(Ordering::Relaxed)]
     }
 
     /// The URL of whoever is the master.
@@ -86,11 +98,15 @@ impl RedisSentinel {
     /// # Errors
     /// When the servers cannot be told.
     pub async fn cut_replica_off(&self) -> anyhow::Result<()> {
-        self.until_alike().await?;
+        self.hold_writes_until_alike().await?;
         // Stopped, it does not come back to the master that has closed its connection.
-        self.replica.pause().await?;
+        self.replica().pause().await?;
         let cut = ["CLIENT", "KILL", "TYPE", "replica"];
-        self.master.command(&cut).await.map(drop)
+        self.master().command(&cut).await?;
+        self.master()
+            .command(&["CLIENT", "UNPAUSE"])
+            .await
+            .map(drop)
     }
 
     /// Kills the master, and waits until the replica has taken its place. The newest writes are those since the replica was
@@ -99,31 +115,60 @@ impl RedisSentinel {
     /// # Errors
     /// When it does not come to that.
     pub async fn fail_over(&self, newest: Newest) -> anyhow::Result<()> {
+        let replica = self.replica();
         if newest == Newest::Kept {
-            self.until_alike().await?;
+            self.hold_writes_until_alike().await?;
         }
-        self.master.kill().await?;
+        self.master().kill().await?;
         if newest == Newest::Lost {
-            self.replica.resume().await?;
+            replica.resume().await?;
         }
         // It refuses until it has heard of the replica again.
-        self.until("the sentinel promotes the replica", async || {
+        redis::until("the sentinel promotes the replica", async || {
             let promote = ["SENTINEL", "FAILOVER", NAME];
             redis::command(self.sentinel, &promote).await?;
             Ok(true)
         })
         .await?;
-        self.until("the replica is the master", async || {
-            let info = self.replica.command(&["INFO", "replication"]).await?;
+        redis::until("the replica is the master", async || {
+            let info = replica.command(&["INFO", "replication"]).await?;
             Ok(info.contains("role:master"))
         })
         .await?;
-        let address = format!("address={}", self.replica.address());
-        self.until("the sentinel names the replica", async || {
+        let address = format!("address={}", replica.address());
+        redis::until("the sentinel names the replica", async || {
             let info = redis::command(self.sentinel, &["INFO", "sentinel"]).await?;
             Ok(info.contains(&address))
         })
+        .await?;
+        self.master.fetch_xor(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Starts the former master again, as the replica of the present one, and waits until it has everything: a failover back
+    /// is possible then.
+    ///
+    /// # Errors
+    /// When it does not come to that.
+    pub async fn bring_back(&self) -> anyhow::Result<()> {
+        let of = format!("127.0.0.1 {}", self.master().address().port());
+        // It never says that it is the master, as it would if the sentinel had to tell it.
+        let options = ["--replicaof", &of];
+        self.replica()
+            .start_again_with(Data::Kept, &options)
+            .await?;
+        redis::until("the former master follows", async || {
+            let info = self.replica().command(&["INFO", "replication"]).await?;
+            Ok(info.contains("master_link_status:up"))
+        })
         .await
+    }
+
+    /// Lets nobody write until the replica has what there is. Writes wait on then, until the master lets them.
+    async fn hold_writes_until_alike(&self) -> anyhow::Result<()> {
+        let pause = ["CLIENT", "PAUSE", NO_WRITES_MS, "WRITE"];
+        self.master().command(&pause).await?;
+        self.until_alike().await
     }
 
     async fn until_alike(&self) -> anyhow::Result<()> {
@@ -135,26 +180,10 @@ impl RedisSentinel {
             let linked = info.contains("role:master") || info.contains("master_link_status:up");
             Ok(line.filter(|_| linked).map(str::to_owned))
         };
-        self.until("the replica has everything", async || {
-            let there = offset(&self.replica).await?;
-            Ok(there.is_some() && there == offset(&self.master).await?)
+        redis::until("the replica has everything", async || {
+            let there = offset(self.replica()).await?;
+            Ok(there.is_some() && there == offset(self.master()).await?)
         })
         .await
-    }
-
-    async fn until(
-        &self,
-        what: &str,
-        holds: impl AsyncFn() -> anyhow::Result<bool>,
-    ) -> anyhow::Result<()> {
-        let deadline = Instant::now() + SOON;
-        loop {
-            match holds().await {
-                Ok(true) => return Ok(()),
-                _ if Instant::now() < deadline => sleep(Duration::from_millis(20)).await,
-                Ok(false) => bail!("never: {what}"),
-                Err(error) => return Err(error).with_context(|| format!("never: {what}")),
-            }
-        }
     }
 }

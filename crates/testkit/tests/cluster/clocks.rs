@@ -1,9 +1,9 @@
 //! Members whose clocks are wrong, one role after the other.
 
-use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
+use shoal_testkit::clock::{SKEWS, WrongClock};
 use shoal_testkit::cluster::{Cluster, Member};
 
 use crate::client::{Client, text_of};
@@ -11,21 +11,12 @@ use crate::{small, start};
 
 const ORDERLY: Duration = Duration::from_secs(30);
 
-/// Where Debian's and others' libfaketime is.
-const LIBRARIES: [&str; 4] = [
-    "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
-    "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
-    "/usr/lib64/faketime/libfaketimeMT.so.1",
-    "/usr/lib/faketime/libfaketimeMT.so.1",
-];
-
 /// Starts a member again whose clock is ahead by so many seconds.
-async fn shift(member: &Member, library: &str, seconds: i64) {
+async fn shift(member: &Member, clock: WrongClock, seconds: i64) {
     member.terminate(ORDERLY).await.unwrap();
-    member.variable("LD_PRELOAD", library);
-    member.variable("FAKETIME", &format!("{seconds:+}"));
-    // Only the time of day is wrong: what a process measures by itself is not.
-    member.variable("FAKETIME_DONT_FAKE_MONOTONIC", "1");
+    for (name, value) in clock.variables(seconds) {
+        member.variable(name, &value);
+    }
     member.start_again().await.unwrap();
 }
 
@@ -51,16 +42,15 @@ async fn modern(cluster: &Cluster, nonce: &str) -> String {
 
 #[tokio::test]
 async fn no_clock_decides_what_becomes_of_a_call() {
-    let library = LIBRARIES.into_iter().find(|path| Path::new(path).exists());
-    let library = library.expect("libfaketime is installed (Debian: libfaketime)");
+    let clock = WrongClock::find().unwrap();
     // Every member is ended in order, so that nobody waits for a lease; how long the store may take follows from it.
     let cluster = start(small().edges(1).lease(Duration::from_secs(15))).await;
     let client = Client::open(cluster.url()).await;
     let (mut id, mut calls) = (1, 0);
-    for seconds in [5, -5, 3600, -3600] {
+    for seconds in SKEWS {
         for members in [cluster.edges(), cluster.sessions(), cluster.workers()] {
             for member in &members {
-                shift(member, library, seconds).await;
+                shift(member, clock, seconds).await;
             }
             let role = members[0].name();
             // Until all have found one another again.

@@ -6,6 +6,7 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 use shoal_testkit::cluster::Cluster;
 use shoal_testkit::fault_proxy::Fault;
+use shoal_testkit::process::SOON;
 use shoal_testkit::redis::Redis;
 
 use crate::client::{Client, Events, within};
@@ -72,17 +73,13 @@ async fn open_all(cluster: &Cluster) -> Vec<Client> {
 
 /// Nothing is in flight anywhere, every key expires, and the keys of a session end with it.
 async fn nothing_is_left(cluster: &Cluster, clients: &[Client]) {
-    let idle = async {
-        while !is_idle(cluster).await {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    within(idle).await;
+    for member in cluster.members() {
+        let admin = member.admin();
+        admin.wait_until_it_holds_nothing(SOON).await.unwrap();
+    }
     let redis = cluster.redis().unwrap();
-    let lasting = "local lasting = {} for _, key in ipairs(redis.call('KEYS', '*')) do \
-        if redis.call('PTTL', key) == -1 then lasting[#lasting + 1] = key end end \
-        return table.concat(lasting, ' ')";
-    assert_eq!(eval(redis, lasting).await, "", "keys that never expire");
+    let lasting = redis.keys_that_stay().await.unwrap();
+    assert!(lasting.is_empty(), "keys that never expire: {lasting:?}");
     for client in clients {
         client.close().await;
     }
@@ -92,26 +89,6 @@ async fn nothing_is_left(cluster: &Cluster, clients: &[Client]) {
 
 async fn eval(redis: &Redis, script: &str) -> String {
     redis.command(&["EVAL", script, "0"]).await.unwrap()
-}
-
-async fn is_idle(cluster: &Cluster) -> bool {
-    for member in cluster.members() {
-        let Ok(status) = member.admin().status().await else {
-            return false;
-        };
-        let none = |value: &Value| value.as_u64().unwrap_or_default() == 0;
-        let pools = status["pools"].as_array().into_iter().flatten();
-        let workers = pools.flat_map(|pool| pool["workers"].as_array().into_iter().flatten());
-        let mut busy = workers.map(|worker| none(&worker["running"]) && none(&worker["queued"]));
-        let idle = none(&status["sessions"]["in_flight"])
-            && none(&status["edge"]["requests"])
-            && none(&status["parked"])
-            && busy.all(|idle| idle);
-        if !idle {
-            return false;
-        }
-    }
-    true
 }
 
 fn slow_down(cluster: &Cluster, by: Duration) {

@@ -1,9 +1,15 @@
 //! The loss of a worker.
 
-use serde_json::json;
+use std::time::Duration;
 
-use crate::client::Client;
+use serde_json::json;
+use tokio::time::sleep;
+
+use crate::client::{Client, within};
 use crate::{small, start};
+
+/// How often is looked whether a call runs.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 #[tokio::test]
 async fn a_call_whose_worker_is_killed_ends_with_one_honest_error() {
@@ -13,12 +19,16 @@ async fn a_call_whose_worker_is_killed_ends_with_one_honest_error() {
     let mut events = client.stream(1, "long", &arguments).await;
     events.primed().await;
     // The ledger says that it runs.
-    while std::fs::read_to_string(cluster.ledger())
-        .unwrap_or_default()
-        .is_empty()
-    {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    within(async {
+        let ledger = cluster.ledger();
+        while std::fs::read_to_string(&ledger)
+            .unwrap_or_default()
+            .is_empty()
+        {
+            sleep(LOOK_AGAIN).await;
+        }
+    })
+    .await;
     cluster.workers()[0].kill().await.unwrap();
     let rest = events.rest().await;
     assert_eq!(rest.len(), 1, "{rest:?}");
@@ -49,9 +59,10 @@ async fn a_call_that_is_safe_to_repeat_runs_again_elsewhere() {
                     return worker;
                 }
             }
+            sleep(LOOK_AGAIN).await;
         }
     };
-    busy.await.kill().await.unwrap();
+    within(busy).await.kill().await.unwrap();
     messages.extend(events.rest().await);
     let response = messages.last().unwrap();
     assert_eq!(crate::client::text_of(response), "again");

@@ -1,0 +1,105 @@
+//! Limits of running processes, as `prlimit` sets them.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, bail};
+use tokio::process::Command;
+
+/// What is limited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resource {
+    /// Bytes of each file that is written.
+    FileSize,
+    /// The number that a new file descriptor must stay below.
+    Descriptors,
+}
+
+/// Sets how much of it a process may use from now on; `None` is as much as it could get for itself.
+///
+/// # Errors
+/// When there is no `prlimit`, or it may not.
+pub async fn set(pid: u32, resource: Resource, limit: Option<u64>) -> anyhow::Result<()> {
+    let name = match resource {
+        Resource::FileSize => "fsize",
+        Resource::Descriptors => "nofile",
+    };
+    // Only the soft limit: the hard one cannot be raised again.
+    let limit = match limit {
+        Some(limit) => limit.to_string(),
+        None => hard_limit(pid, name).await?,
+    };
+    let pid = pid.to_string();
+    run(&["--pid", &pid, &format!("--{name}={limit}:")])
+        .await
+        .map(drop)
+}
+
+/// The lowest file descriptor that a process does not use: as a limit it lets the process have no more, also where higher ones
+/// are open.
+///
+/// # Errors
+/// When the process has ended.
+pub fn lowest_free_descriptor(pid: u32) -> anyhow::Result<u64> {
+    let directory = PathBuf::from(format!("/proc/{pid}/fd"));
+    (0..)
+        .find(|number| {
+            directory
+                .join(number.to_string())
+                .symlink_metadata()
+                .is_err()
+        })
+        .filter(|_| directory.exists())
+        .with_context(|| format!("process {pid} has ended"))
+}
+
+async fn hard_limit(pid: u32, name: &str) -> anyhow::Result<String> {
+    let (pid, name) = (pid.to_string(), format!("--{name}"));
+    let limit = run(&["--pid", &pid, &name, "--output=HARD", "--noheadings"]).await?;
+    Ok(limit.trim().to_owned())
+}
+
+async fn run(arguments: &[&str]) -> anyhow::Result<String> {
+    let output = Command::new("prlimit").args(arguments).output().await;
+    let output = output.context("cannot run prlimit (of util-linux)")?;
+    if !output.status.success() {
+        let text = String::from_utf8_lossy(&output.stderr);
+        bail!("prlimit {}: {text}", arguments.join(" "));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::{Resource, lowest_free_descriptor, set};
+    use crate::directory::Directory;
+    use crate::process::{Launch, Process};
+
+    #[tokio::test]
+    async fn a_limit_is_set_and_lifted() {
+        let directory = Directory::create("limits").unwrap();
+        let launch = Launch::new("sleep", "sleep", directory.file("log")).arguments(["60"]);
+        let process = Process::start(&launch).unwrap();
+        let pid = process.pid().unwrap();
+        let limit = || {
+            let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+            let line = limits.lines().find(|line| line.starts_with("Max open"));
+            line.unwrap().split_whitespace().nth(3).unwrap().to_owned()
+        };
+        set(pid, Resource::Descriptors, Some(7)).await.unwrap();
+        assert_eq!(limit(), "7");
+        set(pid, Resource::Descriptors, None).await.unwrap();
+        assert_ne!(limit(), "7");
+    }
+
+    #[test]
+    fn the_lowest_free_descriptor_is_what_the_next_file_gets() {
+        use std::os::fd::AsRawFd as _;
+        let number = lowest_free_descriptor(std::process::id()).unwrap();
+        let file = File::open("/dev/null").unwrap();
+        // Others open and close files meanwhile.
+        assert!(u64::try_from(file.as_raw_fd()).unwrap() >= 3 && number >= 3);
+        assert!(lowest_free_descriptor(u32::MAX).is_err());
+    }
+}
