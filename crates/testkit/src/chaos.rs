@@ -12,6 +12,7 @@ mod inject;
 mod load;
 mod pauses;
 mod report;
+mod store;
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -31,9 +32,15 @@ pub use report::Report;
 use self::counters::Watch;
 use self::inject::Injector;
 use self::load::Load;
+use self::store::Store;
 use crate::check::{self, Ledger, Rules, Verdict, Violation};
+use crate::clock::WrongClock;
 use crate::cluster::{Cluster, Member, Tools};
 use crate::history::History;
+
+/// How long a tool asks a client that does not know of it: its edge was killed before there was a way back. Shorter than a run
+/// takes to settle, and longer than any call is held up.
+const UNANSWERED: &str = "45s";
 
 /// What a run is like.
 #[derive(Clone, Debug)]
@@ -98,12 +105,15 @@ impl Default for Options {
 /// # Errors
 /// When the cluster cannot be started. Whatever goes wrong later is in the report.
 pub async fn run(options: &Options) -> anyhow::Result<Report> {
-    let cluster = start(options).await.context("cannot start the cluster")?;
+    let store = Store::start(options.fault).await;
+    let store = store.context("cannot start Redis")?;
+    let cluster = start(options, &store).await;
+    let cluster = cluster.context("cannot start the cluster")?;
     let mut dice = StdRng::seed_from_u64(options.seed);
     let began = Instant::now();
     let load = Load::start(&cluster, options, began, &mut dice)?;
     let injector_dice = StdRng::seed_from_u64(dice.random());
-    let mut injector = Injector::new(&cluster, options, began, injector_dice);
+    let mut injector = Injector::new(&cluster, &store, options, began, injector_dice);
     let over = CancellationToken::new();
     let course = async {
         let injected = injector.run().await;
@@ -123,7 +133,7 @@ pub async fn run(options: &Options) -> anyhow::Result<Report> {
         verdict.find(None, Violation::Misbehaved, format!("{error:#}"));
     }
     look_at(cluster.members(), &mut verdict).await;
-    held::check(&cluster, options.settle, &mut verdict).await;
+    held::check(&cluster, &store, options.settle, &mut verdict).await;
     let report = Report {
         options: options.clone(),
         took,
@@ -139,18 +149,31 @@ pub async fn run(options: &Options) -> anyhow::Result<Report> {
     Ok(report)
 }
 
-async fn start(options: &Options) -> anyhow::Result<Cluster> {
+async fn start(options: &Options, store: &Store) -> anyhow::Result<Cluster> {
+    let fault = options.fault;
+    let tools = match fault.needs_split_pools() {
+        true => Tools::SplitChaos,
+        false => Tools::Chaos,
+    };
     let mut builder = Cluster::builder()
         .edges(options.edges)
         .sessions(options.session_nodes)
         .workers(options.workers)
         .lease(options.lease)
-        .tools(Tools::Chaos)
+        .tools(tools)
         .setting("cluster.learning", "5s")
+        .setting("calls.timeout", UNANSWERED)
+        .setting("calls.input_timeout", UNANSWERED)
         .setting("streams.retry", "200ms")
         .setting("streams.retry_spread", "500ms");
-    if options.fault.needs_proxies() {
+    if fault.needs_proxies() {
         builder = builder.fault_proxies();
+    }
+    if fault.needs_wrong_clocks() {
+        builder = builder.wrong_clocks(WrongClock::find()?);
+    }
+    if let Some(url) = store.url() {
+        builder = builder.store(&url);
     }
     if options.one_process {
         builder = builder.one_process();
@@ -175,6 +198,7 @@ fn judge(
     let rules = Rules {
         outages: injector.outages(),
         wipes: injector.wipes(),
+        lost_writes: injector.lost_writes(),
         broke_at,
         ..options.fault.rules()
     };

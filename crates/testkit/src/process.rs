@@ -3,6 +3,7 @@
 mod family;
 mod launch;
 
+use std::io::PipeReader;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -30,6 +31,8 @@ pub struct Process {
     child: Child,
     lines: watch::Receiver<Vec<String>>,
     log: PathBuf,
+    /// The end of its standard error that nobody reads.
+    _unread: Option<PipeReader>,
 }
 
 impl Process {
@@ -38,8 +41,8 @@ impl Process {
     /// # Errors
     /// When it cannot be started, or its log cannot be written.
     pub fn start(launch: &Launch) -> anyhow::Result<Self> {
-        let mut child = launch
-            .command()?
+        let (mut command, unread) = launch.command()?;
+        let mut child = command
             .spawn()
             .with_context(|| format!("cannot start {}", launch.program.display()))?;
         let stdout = child.stdout.take().context("no standard output")?;
@@ -50,6 +53,7 @@ impl Process {
             child,
             lines,
             log: launch.log.clone(),
+            _unread: unread,
         })
     }
 
@@ -169,11 +173,11 @@ async fn collect(stdout: ChildStdout, sender: watch::Sender<Vec<String>>) {
 }
 
 /// How standard streams of a program are connected here.
-fn connect(command: &mut tokio::process::Command, log: std::fs::File) {
+fn connect(command: &mut tokio::process::Command, stderr: Stdio) {
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::from(log))
+        .stderr(stderr)
         .process_group(0)
         .kill_on_drop(true);
 }

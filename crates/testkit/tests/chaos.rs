@@ -28,6 +28,7 @@ async fn survives(fault: Fault) {
     assert!(report.verdict.counts.results > 0, "{report}");
     assert!(!report.injected.is_empty(), "{report}");
     let cuts = [
+        Fault::NoSessionNodes,
         Fault::CutEdgeSession,
         Fault::CutSessionWorker,
         Fault::CutRedis,
@@ -59,6 +60,16 @@ async fn without_faults_every_call_has_its_result() {
     assert!(counts.resumes > 0, "{report}");
 }
 
+#[test]
+fn the_documentation_lists_every_kind() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guarantees.md");
+    let text = std::fs::read_to_string(file).unwrap();
+    for fault in Fault::all() {
+        let row = format!("\n| `{}` |", fault.name());
+        assert!(text.contains(&row), "{row}");
+    }
+}
+
 macro_rules! survives {
     ($($name:ident: $fault:ident,)*) => {$(
         #[tokio::test(flavor = "multi_thread")]
@@ -83,8 +94,16 @@ survives! {
     cuts_to_redis: CutRedis,
     holes_in_one_direction: OneWay,
     slow_connections: Slow,
+    wrong_clocks: Clocks,
+    members_without_file_descriptors: Descriptors,
+    logs_that_nobody_reads: Stderr,
+    all_session_nodes_away_at_once: NoSessionNodes,
     a_restarted_redis: RedisRestart,
     lost_data: RedisWipe,
+    a_redis_without_memory: FullRedis,
+    a_redis_without_disk: FullDisk,
+    failovers_by_sentinel: Sentinel,
+    failovers_in_a_redis_cluster: RedisCluster,
     a_rollout: Rolling,
     a_bit_of_everything: Mixed,
 }

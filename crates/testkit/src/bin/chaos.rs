@@ -13,10 +13,9 @@ use shoal_testkit::chaos::{self, Fault, Options};
 /// and findings are left in a directory that is named. The `shoal` binary is the one in TEST_SHOAL_BIN, else
 /// the one beside this program.
 #[derive(Debug, Parser)]
+#[command(after_help = kinds())]
 struct Arguments {
-    /// What fails: none, edge, session, worker, two-roles, pause, short-pause, pause-edge, pause-worker, pause-redis,
-    /// cut-edge-session, cut-session-worker, cut-redis, one-way, slow, redis-restart, redis-wipe, rolling, mixed; several,
-    /// separated by commas; or all, each in turn.
+    /// What fails: one of the kinds below; several, separated by commas; or all, each in turn.
     #[arg(long, default_value = "all")]
     fault: String,
     /// For how long things fail, for each kind.
@@ -101,9 +100,24 @@ impl Arguments {
     }
 }
 
+/// The kinds of faults, for the help.
+fn kinds() -> String {
+    let mut text = "Kinds of faults:\n".to_owned();
+    for kind in Fault::value_variants() {
+        let value = kind.to_possible_value();
+        let help = value.and_then(|value| value.get_help().map(ToString::to_string));
+        text.push_str(&format!(
+            "  {:<20} {}\n",
+            kind.name(),
+            help.unwrap_or_default()
+        ));
+    }
+    text
+}
+
 fn faults(text: &str) -> anyhow::Result<Vec<Fault>> {
     if text == "all" {
-        return Ok(Fault::ALL.to_vec());
+        return Ok(Fault::all());
     }
     let one = |name| Fault::from_str(name, true).map_err(anyhow::Error::msg);
     text.split(',').map(one).collect()

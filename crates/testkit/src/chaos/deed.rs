@@ -14,19 +14,31 @@ pub enum Deed {
     Paused(String),
     /// Two parts could not talk.
     Cut(String),
+    /// A member got another clock.
+    WrongClock(String),
+    /// A member could open nothing.
+    NoDescriptors(String),
+    /// Nobody read what a member logged.
+    Unread(String),
     /// Redis was killed, and came back with its data.
     RedisRestarted,
     /// Redis was killed, and came back empty.
     Wiped,
+    /// Redis had no room for more.
+    Full(String),
+    /// A replica took the place of a Redis.
+    FailedOver(String),
+    /// What was written to Redis meanwhile was lost, or may have been.
+    LostWrites,
     /// A member was restarted in order.
     Restarted(String),
 }
 
-/// What was done, and when.
+/// What was done at once, and when.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Injected {
     /// What.
-    pub deed: Deed,
+    pub deeds: Vec<Deed>,
     /// Since the beginning of the run.
     pub from: Duration,
     /// When everything was as before.

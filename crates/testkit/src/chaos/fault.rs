@@ -1,11 +1,12 @@
-//! The kinds of faults, and what each excuses.
+//! The kinds of faults: what each needs, and what it excuses.
 
 use clap::ValueEnum;
 
+use self::Trait::{LosesWrites, Mixes, Proxies, Refuses, Reruns, SplitPools, Unknown, WrongClocks};
 use crate::check::Rules;
 
 /// What fails in a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, ValueEnum)]
 pub enum Fault {
     /// Nothing.
     None,
@@ -17,6 +18,8 @@ pub enum Fault {
     Worker,
     /// A process of one role and one of another are killed at once.
     TwoRoles,
+    /// All session nodes are killed at once, and come back while some workers cannot reach them.
+    NoSessionNodes,
     /// Session nodes stop for longer than their lease, and go on.
     Pause,
     /// Session nodes stop for longer than connections may be silent, but go on within their lease.
@@ -37,58 +40,98 @@ pub enum Fault {
     OneWay,
     /// Between two members, or one and Redis, everything is late, or little passes in a second.
     Slow,
+    /// The clocks of all members are wrong; members of each role are killed, and come back with another wrong clock.
+    Clocks,
+    /// Members of each role can open no file and no connection any more, for a while.
+    Descriptors,
+    /// Members of each role are killed, and come back with a standard error that nobody reads.
+    Stderr,
     /// Redis is killed and comes back with its data.
     RedisRestart,
     /// Redis is killed and comes back without its data.
     RedisWipe,
+    /// Redis has no memory for more, for a while.
+    FullRedis,
+    /// Redis cannot write to its disk, for a while.
+    FullDisk,
+    /// Sentinel has a replica take Redis' place, which has all writes, or not the newest.
+    Sentinel,
+    /// In a Redis Cluster, a replica takes its master's place, who agrees or was killed.
+    RedisCluster,
     /// Every member is restarted in order, one after the other.
     Rolling,
-    /// Any of these, but for the loss of data.
+    /// Any of these, but for the loss of data, on one Redis.
     Mixed,
 }
 
-impl Fault {
-    /// Every kind of run, the mixed one last.
-    pub const ALL: [Self; 18] = [
-        Self::Edge,
-        Self::Session,
-        Self::Worker,
-        Self::TwoRoles,
-        Self::Pause,
-        Self::ShortPause,
-        Self::PauseEdge,
-        Self::PauseWorker,
-        Self::PauseRedis,
-        Self::CutEdgeSession,
-        Self::CutSessionWorker,
-        Self::CutRedis,
-        Self::OneWay,
-        Self::Slow,
-        Self::RedisRestart,
-        Self::RedisWipe,
-        Self::Rolling,
-        Self::Mixed,
-    ];
+/// What a kind of fault needs or excuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trait {
+    /// It needs proxies between the members.
+    Proxies,
+    /// It needs the clocks of members to be wrong.
+    WrongClocks,
+    /// It needs pools that not every worker serves.
+    SplitPools,
+    /// Workers die, or the way to them breaks: calls may end with an outcome that nobody knows.
+    Unknown,
+    /// Somebody dies who runs or carries calls: one that is safe to repeat may be run again.
+    Reruns,
+    /// Calls may be refused.
+    Refuses,
+    /// Redis loses writes that it has acknowledged: what only it knew may be gone.
+    LosesWrites,
+    /// A mixed run may choose it.
+    Mixes,
+}
 
-    /// What a mixed run chooses from.
-    pub(super) const MIXED: [Self; 16] = [
-        Self::Edge,
-        Self::Session,
-        Self::Worker,
-        Self::TwoRoles,
-        Self::Pause,
-        Self::ShortPause,
-        Self::PauseEdge,
-        Self::PauseWorker,
-        Self::PauseRedis,
-        Self::CutEdgeSession,
-        Self::CutSessionWorker,
-        Self::CutRedis,
-        Self::OneWay,
-        Self::Slow,
-        Self::RedisRestart,
-        Self::Rolling,
-    ];
+/// Every kind of run with faults, the mixed one last.
+const KINDS: [(Fault, &[Trait]); 26] = [
+    (Fault::Edge, &[Refuses, Mixes]),
+    (Fault::Session, &[Refuses, Reruns, Mixes]),
+    (Fault::Worker, &[Refuses, Reruns, Unknown, Mixes]),
+    (Fault::TwoRoles, &[Refuses, Reruns, Unknown, Mixes]),
+    (
+        Fault::NoSessionNodes,
+        &[Refuses, Reruns, Proxies, SplitPools, Mixes],
+    ),
+    (Fault::Pause, &[Refuses, Reruns, Mixes]),
+    (Fault::ShortPause, &[Refuses, Reruns, Mixes]),
+    (Fault::PauseEdge, &[Refuses, Mixes]),
+    (Fault::PauseWorker, &[Refuses, Reruns, Unknown, Mixes]),
+    (Fault::PauseRedis, &[Refuses, Mixes]),
+    (Fault::CutEdgeSession, &[Refuses, Proxies, Mixes]),
+    (
+        Fault::CutSessionWorker,
+        &[Refuses, Reruns, Unknown, Proxies, Mixes],
+    ),
+    (Fault::CutRedis, &[Refuses, Reruns, Proxies, Mixes]),
+    (Fault::OneWay, &[Refuses, Reruns, Unknown, Proxies, Mixes]),
+    (Fault::Slow, &[Refuses, Reruns, Proxies, Mixes]),
+    (
+        Fault::Clocks,
+        &[Refuses, Reruns, Unknown, WrongClocks, Mixes],
+    ),
+    (Fault::Descriptors, &[Refuses, Reruns, Unknown, Mixes]),
+    (Fault::Stderr, &[Refuses, Reruns, Unknown, Mixes]),
+    (Fault::RedisRestart, &[Refuses, Reruns, Mixes]),
+    (Fault::RedisWipe, &[Refuses, Reruns]),
+    (Fault::FullRedis, &[Refuses, Mixes]),
+    // Every write waits for the same moment, when leases have lapsed: a call that an owner has just journaled is begun by the
+    // next owner too. The worker runs it once, for whom it hears of last, and that may be the former one.
+    (Fault::FullDisk, &[Refuses, Reruns, Unknown, Mixes]),
+    (Fault::Sentinel, &[Refuses, Reruns, LosesWrites]),
+    (Fault::RedisCluster, &[Refuses, Reruns, LosesWrites]),
+    (Fault::Rolling, &[Mixes]),
+    (Fault::Mixed, &[Refuses, Reruns, Unknown, Proxies]),
+];
+
+impl Fault {
+    /// Every kind of run with faults, the mixed one last.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        KINDS.iter().map(|(fault, _)| *fault).collect()
+    }
 
     /// Its name on the command line.
     #[must_use]
@@ -97,44 +140,37 @@ impl Fault {
         value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
+    /// What a mixed run chooses from.
+    pub(super) fn mixed() -> Vec<Self> {
+        let all = Self::all().into_iter();
+        all.filter(|fault| fault.has(Mixes)).collect()
+    }
+
     pub(super) fn needs_proxies(self) -> bool {
-        matches!(
-            self,
-            Self::CutEdgeSession
-                | Self::CutSessionWorker
-                | Self::CutRedis
-                | Self::OneWay
-                | Self::Slow
-                | Self::Mixed
-        )
+        self.has(Proxies)
+    }
+
+    pub(super) fn needs_wrong_clocks(self) -> bool {
+        self.has(WrongClocks)
+    }
+
+    pub(super) fn needs_split_pools(self) -> bool {
+        self.has(SplitPools)
     }
 
     /// What it excuses. Killed edges and lost data are excused by when they happened.
     pub(super) fn rules(self) -> Rules {
-        let loses_workers = matches!(
-            self,
-            Self::Worker
-                | Self::TwoRoles
-                | Self::PauseWorker
-                | Self::CutSessionWorker
-                | Self::OneWay
-                | Self::Mixed
-        );
         Rules {
-            outcome_unknown: loses_workers,
-            // Nobody who runs or carries a call dies by the other faults.
-            reruns: !matches!(
-                self,
-                Self::None
-                    | Self::Edge
-                    | Self::PauseEdge
-                    | Self::PauseRedis
-                    | Self::CutEdgeSession
-                    | Self::Rolling
-            ),
+            outcome_unknown: self.has(Unknown),
+            reruns: self.has(Reruns),
             // A rollout fails no request.
-            not_executed: !matches!(self, Self::None | Self::Rolling),
+            not_executed: self.has(Refuses),
             ..Rules::default()
         }
+    }
+
+    fn has(self, wanted: Trait) -> bool {
+        let traits = KINDS.iter().find(|(fault, _)| *fault == self);
+        traits.is_some_and(|(_, traits)| traits.contains(&wanted))
     }
 }

@@ -8,18 +8,20 @@ use std::time::Duration;
 use futures::future::join_all;
 use tokio::time::{Instant, sleep};
 
+use super::store::Store;
 use crate::check::{Verdict, Violation};
 use crate::cluster::{Cluster, Member};
-use crate::redis::Redis;
 
 /// How often processes are asked.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// Keys that are looked at in one go.
-const KEYS: &str = "1000";
-
 /// Waits until nothing is held any more; what still is after that time is found.
-pub(super) async fn check(cluster: &Cluster, within: Duration, verdict: &mut Verdict) {
+pub(super) async fn check(
+    cluster: &Cluster,
+    store: &Store,
+    within: Duration,
+    verdict: &mut Verdict,
+) {
     let deadline = Instant::now() + within;
     loop {
         let held: Vec<String> = join_all(cluster.members().iter().map(held_by))
@@ -36,16 +38,22 @@ pub(super) async fn check(cluster: &Cluster, within: Duration, verdict: &mut Ver
         }
         sleep(EVERY).await;
     }
-    if let Some(redis) = cluster.redis() {
-        match keys_that_stay(redis).await {
-            Ok(keys) => {
-                for key in keys {
-                    verdict.find(None, Violation::Held, format!("{key} never expires"));
-                }
+    match keys_that_stay(cluster, store).await {
+        Ok(keys) => {
+            for key in keys {
+                verdict.find(None, Violation::Held, format!("{key} never expires"));
             }
-            Err(error) => verdict.find(None, Violation::Misbehaved, format!("{error:#}")),
         }
+        Err(error) => verdict.find(None, Violation::Misbehaved, format!("{error:#}")),
     }
+}
+
+async fn keys_that_stay(cluster: &Cluster, store: &Store) -> anyhow::Result<Vec<String>> {
+    let mut keys = Vec::new();
+    for redis in store.masters(cluster).await? {
+        keys.extend(redis.keys_that_stay().await?);
+    }
+    Ok(keys)
 }
 
 async fn held_by(member: &Member) -> Vec<String> {
@@ -55,14 +63,4 @@ async fn held_by(member: &Member) -> Vec<String> {
             .collect(),
         Err(error) => vec![format!("{} says nothing: {error:#}", member.name())],
     }
-}
-
-/// Keys without a time at which they go.
-async fn keys_that_stay(redis: &Redis) -> anyhow::Result<Vec<String>> {
-    let script = "local stay, cursor = {}, '0' \
-                  repeat local page = redis.call('SCAN', cursor, 'COUNT', ARGV[1]) cursor = page[1] \
-                  for _, key in ipairs(page[2]) do if redis.call('PTTL', key) == -1 then stay[#stay + 1] = key end end \
-                  until cursor == '0' return table.concat(stay, '\\n')";
-    let keys = redis.command(&["EVAL", script, "0", KEYS]).await?;
-    Ok(keys.lines().map(str::to_owned).collect())
 }

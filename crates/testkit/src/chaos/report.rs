@@ -115,7 +115,11 @@ impl fmt::Display for Report {
         for (code, count) in &counts.errors {
             write!(out, ", {count} × {}", describe(*code))?;
         }
-        writeln!(out, "; lost with their edge {}", counts.lost_with_edge)?;
+        writeln!(
+            out,
+            "; lost with their edge {}, told that they are gone {}",
+            counts.lost_with_edge, counts.gone
+        )?;
         write!(out, "  requests {}", counts.requests)?;
         for (status, count) in &counts.refused {
             write!(out, ", {count} × HTTP {status}")?;

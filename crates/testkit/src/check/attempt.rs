@@ -29,7 +29,11 @@ pub(super) enum Unanswered {
     /// It was refused, with a time to come back.
     Refused,
     /// It was refused for good.
-    Failed { code: Option<i64>, why: String },
+    Failed {
+        code: Option<i64>,
+        why: String,
+        at: Duration,
+    },
     /// Its session is gone.
     Forgotten,
 }
@@ -62,7 +66,11 @@ impl Attempt {
                 // On a GET, it is only the way back that is refused for now.
                 if !is_passing(*status) {
                     let (code, why) = (*code, format!("{status}: {message}"));
-                    self.end = Unanswered::Failed { code, why };
+                    self.end = Unanswered::Failed {
+                        code,
+                        why,
+                        at: entry.at,
+                    };
                 } else if !self.has_id {
                     self.end = Unanswered::Refused;
                 }

@@ -112,7 +112,11 @@ impl CallRecord {
             Unanswered::Broken { tag, at } => {
                 Fate::Lost(format!("broke at {at:?} (exchange {tag}), never answered"))
             }
-            Unanswered::Failed { code, .. } if is_gone(*code, rules) => Fate::Forgotten,
+            Unanswered::Failed { code, at, .. }
+                if is_gone(*code, rules) && rules.may_be_gone(last.sent, *at) =>
+            {
+                Fate::Forgotten
+            }
             Unanswered::Failed { why, .. } => Fate::Lost(format!("refused: {why}")),
             Unanswered::Refused => Fate::Lost("refused until the end".to_owned()),
             Unanswered::Open => Fate::Lost("never answered".to_owned()),
@@ -145,7 +149,7 @@ impl CallRecord {
             }
             Fate::LostWithEdge => counts.lost_with_edge += 1,
             Fate::HungUp => counts.hung_up += 1,
-            Fate::Forgotten => {}
+            Fate::Forgotten => counts.gone += 1,
             Fate::Lost(why) => findings.find(Violation::Lost, self.told(why)),
         }
     }

@@ -15,6 +15,8 @@ pub struct Rules {
     pub not_executed: bool,
     /// When all data was lost. Sessions that are older must be told.
     pub wipes: Vec<Outage>,
+    /// When writes were made that Redis acknowledged, and lost or may have lost: what only it knew may be gone.
+    pub lost_writes: Vec<Outage>,
     /// When edges were killed.
     pub outages: Vec<Outage>,
     /// Which edge had the exchanges that broke, by tag.
@@ -41,8 +43,14 @@ impl Rules {
         })
     }
 
-    /// Whether sessions may be gone.
+    /// Whether what was written for a request may be gone, which was sent and last heard of then.
+    pub(super) fn may_be_gone(&self, sent: Duration, heard: Duration) -> bool {
+        let written = |lost: &Outage| sent <= lost.until && lost.from <= heard;
+        !self.wipes.is_empty() || self.lost_writes.iter().any(written)
+    }
+
+    /// Whether something that clients were told of may be gone.
     pub(super) fn may_forget(&self) -> bool {
-        !self.wipes.is_empty()
+        !self.wipes.is_empty() || !self.lost_writes.is_empty()
     }
 }

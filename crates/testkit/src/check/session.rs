@@ -8,21 +8,33 @@ use http::StatusCode;
 use super::{Findings, Outage, Rules, Violation, code};
 use crate::history::{Channel, Entry, Step};
 
+/// A session of the client.
+struct Opened<'a> {
+    session: &'a str,
+    /// When the client began to open it.
+    from: Duration,
+    at: Duration,
+}
+
 /// Checks the sessions of one client.
 pub(super) fn check(entries: &[Entry], rules: &Rules, findings: &mut Findings<'_>) {
-    let mut opening = false;
+    let mut opening = None;
     let mut forgotten = HashSet::new();
-    let mut opened: Vec<(Duration, &str)> = Vec::new();
+    let mut opened: Vec<Opened<'_>> = Vec::new();
     for Entry { at, step } in entries {
         match step {
-            Step::Opening => opening = true,
+            Step::Opening => opening = Some(*at),
             Step::Opened { session } => {
-                opening = false;
-                opened.push((*at, session));
+                opened.push(Opened {
+                    session,
+                    from: opening.take().unwrap_or(*at),
+                    at: *at,
+                });
             }
             // Several exchanges may be told of the same session.
             Step::Forgotten { session, channel }
-                if forgotten.insert(session.as_str()) && !excused(*at, session, &opened, rules) =>
+                if forgotten.insert(session.as_str())
+                    && !excused(*at, session, &opened, opening, rules) =>
             {
                 let detail = format!("session {session} on {channel:?} at {at:?}");
                 findings.find(Violation::Forgotten, detail);
@@ -39,10 +51,10 @@ pub(super) fn check(entries: &[Entry], rules: &Rules, findings: &mut Findings<'_
             _ => {}
         }
     }
-    if opening {
+    if opening.is_some() {
         findings.find(Violation::Lost, "a session could not be opened to the end");
     }
-    for (at, session) in opened {
+    for Opened { session, at, .. } in opened {
         let must_be_told = rules.wipes.iter().any(|wipe| at < wipe.from);
         if must_be_told && !forgotten.contains(session) {
             let detail = format!("session {session}, opened at {at:?}");
@@ -51,13 +63,24 @@ pub(super) fn check(entries: &[Entry], rules: &Rules, findings: &mut Findings<'_
     }
 }
 
-/// A session may be gone if all data was lost while it lived.
-fn excused(at: Duration, session: &str, opened: &[(Duration, &str)], rules: &Rules) -> bool {
-    let since = opened.iter().rfind(|(_, known)| *known == session);
+/// A session may be gone if all data was lost while it lived, or if what was lost was written while it was opened.
+fn excused(
+    at: Duration,
+    session: &str,
+    opened: &[Opened<'_>],
+    opening: Option<Duration>,
+    rules: &Rules,
+) -> bool {
+    let known = opened.iter().rfind(|known| known.session == session);
     // Told before it was wholly open: its data was lost on the way.
-    let since = since.map_or(Duration::ZERO, |(since, _)| *since);
+    let since = known.map_or(Duration::ZERO, |known| known.at);
     let wiped = |wipe: &Outage| since <= wipe.until && wipe.from <= at;
-    rules.wipes.iter().any(wiped)
+    let (from, until) = match known {
+        Some(known) => (known.from, known.at),
+        None => (opening.unwrap_or(at), at),
+    };
+    let written = |lost: &Outage| from <= lost.until && lost.from <= until;
+    rules.wipes.iter().any(wiped) || rules.lost_writes.iter().any(written)
 }
 
 /// A status that says to come back.
@@ -81,7 +104,7 @@ fn is_fine(channel: Channel, status: u16, told: Option<i64>, rules: &Rules) -> b
     matches!(channel, Channel::Request(_)) || is_gone(told, rules)
 }
 
-/// Whether a refusal tells of history that is gone, and data was lost.
+/// Whether a refusal tells of history that is gone, and data may have been lost.
 pub(super) fn is_gone(told: Option<i64>, rules: &Rules) -> bool {
     rules.may_forget() && told == Some(code::GONE)
 }

@@ -253,6 +253,25 @@ fn sessions_are_forgotten_only_with_their_data() {
 }
 
 #[test]
+fn lost_writes_excuse_the_sessions_that_were_opened_meanwhile() {
+    // Opened from the beginning to second 1, and forgotten in second 4.
+    let forgotten = || Story::begin().calls(Tool::Record).primed().forgotten();
+    let lost = |seconds| Rules {
+        lost_writes: vec![Outage {
+            member: "redis".to_owned(),
+            from: Duration::from_secs(seconds),
+            until: Duration::from_secs(seconds),
+        }],
+        ..Rules::default()
+    };
+    forgotten().shows_nothing_under(&[NONCE], &lost(1));
+    forgotten().shows_under(&[NONCE], &lost(3), Violation::Forgotten);
+    // Others need not be told anything.
+    let story = Story::begin().calls(Tool::Record).result(1);
+    story.shows_nothing_under(&[NONCE], &lost(3));
+}
+
+#[test]
 fn a_refusal_says_that_nothing_was_done() {
     let refused = |status, code| {
         let refused = Step::Refused {

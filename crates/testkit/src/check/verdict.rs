@@ -60,6 +60,8 @@ pub struct Counts {
     pub refused: BTreeMap<u16, u64>,
     /// Calls whose outcome was lost with the edge that had them, before there was a way back.
     pub lost_with_edge: u64,
+    /// Calls whose clients were told that their session or the history of their stream is gone.
+    pub gone: u64,
     /// Calls that their clients gave up before anything had come.
     pub hung_up: u64,
     /// Events received.

@@ -10,6 +10,7 @@ use futures::future::try_join_all;
 
 use super::plan::Plan;
 use super::{Certificates, Cluster, Member, Role, Tools};
+use crate::clock::WrongClock;
 use crate::dialers::Dialers;
 use crate::directory::Directory;
 use crate::process::SOON;
@@ -27,6 +28,7 @@ pub struct Builder {
     tools: Tools,
     fault_proxies: bool,
     tls: bool,
+    clock: Option<WrongClock>,
     listen: SocketAddr,
     program: Option<PathBuf>,
     store: Option<String>,
@@ -43,6 +45,7 @@ impl Default for Builder {
             tools: Tools::Demo,
             fault_proxies: false,
             tls: false,
+            clock: None,
             listen: (Ipv4Addr::LOCALHOST, 0).into(),
             program: None,
             store: None,
@@ -122,6 +125,13 @@ impl Builder {
         self
     }
 
+    /// Gives each member a wrong clock, by another of [`SKEWS`](crate::clock::SKEWS) than the next one's.
+    #[must_use]
+    pub fn wrong_clocks(mut self, clock: WrongClock) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
     /// Where the balancer in front listens; a free port unless said.
     #[must_use]
     pub fn listen(mut self, address: SocketAddr) -> Self {
@@ -168,7 +178,8 @@ impl Builder {
             program,
             directory: directory.clone(),
             settings,
-            tools: self.tools.arguments(&directory)?,
+            tools: self.tools.clone(),
+            clock: self.clock,
             redis: redis.as_ref().map(Redis::address),
             store: self.store.clone(),
             fault_proxies: self.fault_proxies,

@@ -185,11 +185,24 @@ impl Member {
     /// # Errors
     /// When it runs, or does not start.
     pub async fn start_again(&self) -> anyhow::Result<()> {
+        self.start_as(self.next_launch()).await
+    }
+
+    /// The same, but what it logs goes to a pipe that is full and that nobody reads, until it ends.
+    ///
+    /// # Errors
+    /// When it runs, or does not start.
+    pub async fn start_again_unread(&self) -> anyhow::Result<()> {
+        let mut launch = self.next_launch();
+        launch.is_unread = true;
+        self.start_as(launch).await
+    }
+
+    async fn start_as(&self, launch: Launch) -> anyhow::Result<()> {
         let mut process = self.process.lock().await;
         if process.is_running() {
             bail!("{} is running", self.name());
         }
-        let launch = self.next_launch();
         *process = Process::start(&launch)?;
         note(&self.dialers, &process, &launch);
         Announced::by(&mut process, self.role).await.map(drop)

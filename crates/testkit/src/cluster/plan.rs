@@ -3,7 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use super::{Member, Role};
+use super::{Member, Role, Tools};
+use crate::clock::{SKEWS, WrongClock};
 use crate::dialers::Dialers;
 use crate::directory::Directory;
 use crate::fault_proxy::FaultProxy;
@@ -16,8 +17,9 @@ pub(super) struct Plan {
     pub(super) program: PathBuf,
     pub(super) directory: Directory,
     pub(super) settings: Vec<(String, String)>,
-    /// The arguments that say what tools there are, for those who run them.
-    pub(super) tools: Vec<String>,
+    pub(super) tools: Tools,
+    /// Members have wrong clocks.
+    pub(super) clock: Option<WrongClock>,
     pub(super) redis: Option<SocketAddr>,
     /// The store, where it is not that.
     pub(super) store: Option<String>,
@@ -83,9 +85,16 @@ impl Plan {
         for (name, value) in &self.settings {
             launch = launch.variable(&variable(name), value);
         }
+        for (name, value) in self
+            .clock
+            .iter()
+            .flat_map(|clock| clock.variables(skew(role, number)))
+        {
+            launch = launch.variable(name, &value);
+        }
         if role.runs_tools() {
             // Last: a command takes the rest of the line.
-            launch = launch.arguments(&self.tools);
+            launch = launch.arguments(self.tools.arguments(&self.directory, number)?);
         }
         Member::start(role, launch, gates, self.dialers.clone()).await
     }
@@ -94,6 +103,16 @@ impl Plan {
 /// The variable of a setting (`streams.retry`).
 pub(super) fn variable(setting: &str) -> String {
     format!("SHOAL_{}", setting.to_uppercase().replace('.', "__"))
+}
+
+/// By how many seconds a member's clock is wrong: not all members of a role alike, and not all first ones.
+fn skew(role: Role, number: usize) -> i64 {
+    let place = match role {
+        Role::Edge | Role::Whole => 0,
+        Role::Session => 1,
+        Role::Worker => 2,
+    };
+    SKEWS[(place + number) % SKEWS.len()]
 }
 
 fn local_port() -> anyhow::Result<SocketAddr> {

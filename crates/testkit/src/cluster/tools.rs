@@ -18,6 +18,8 @@ pub enum Tools {
     Command(Vec<String>),
     /// `chaos_tools`, whose deeds are noted in a ledger.
     Chaos,
+    /// The same, but no worker has all pools: every other one has the tool that asks, and the rest the others.
+    SplitChaos,
     /// Pools as a configuration file says.
     Configured(String),
 }
@@ -29,8 +31,12 @@ const ROOM: usize = 4096;
 const ASKING_PROCESSES: usize = 16;
 
 impl Tools {
-    /// The end of a worker's command line.
-    pub(super) fn arguments(&self, directory: &Directory) -> anyhow::Result<Vec<String>> {
+    /// The end of the command line of the worker of this number.
+    pub(super) fn arguments(
+        &self,
+        directory: &Directory,
+        number: usize,
+    ) -> anyhow::Result<Vec<String>> {
         match self {
             Self::Demo => Ok(vec!["--demo".to_owned()]),
             Self::Conformance => Ok(vec!["--conformance".to_owned()]),
@@ -38,8 +44,9 @@ impl Tools {
                 let dashes = std::iter::once("--".to_owned());
                 Ok(dashes.chain(words.iter().cloned()).collect())
             }
-            Self::Chaos => configured(directory, &chaos(directory)?),
-            Self::Configured(text) => configured(directory, text),
+            Self::Chaos => configured(directory, number, &chaos(directory)?.concat()),
+            Self::SplitChaos => configured(directory, number, &chaos(directory)?[number % 2]),
+            Self::Configured(text) => configured(directory, number, text),
         }
     }
 }
@@ -49,8 +56,8 @@ pub(super) fn ledger(directory: &Directory) -> PathBuf {
     directory.file("ledger")
 }
 
-fn configured(directory: &Directory, text: &str) -> anyhow::Result<Vec<String>> {
-    let file = directory.file("worker.toml");
+fn configured(directory: &Directory, number: usize, text: &str) -> anyhow::Result<Vec<String>> {
+    let file = directory.file(&format!("worker-{number}.toml"));
     std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
     Ok(vec![
         "--config".to_owned(),
@@ -58,7 +65,8 @@ fn configured(directory: &Directory, text: &str) -> anyhow::Result<Vec<String>> 
     ])
 }
 
-fn chaos(directory: &Directory) -> anyhow::Result<String> {
+/// The pools of [`Tools::Chaos`].
+fn chaos(directory: &Directory) -> anyhow::Result<[String; 2]> {
     // A JSON string is a TOML string, for paths at least.
     let program = serde_json::to_string(&programs::chaos_tools()?)?;
     let ledger = serde_json::to_string(&ledger(directory))?;
@@ -76,5 +84,5 @@ fn chaos(directory: &Directory) -> anyhow::Result<String> {
     };
     let asking = format!("args = [\"--asking\"]\nprocesses = {ASKING_PROCESSES}");
     // It never asks, so calls need not run alone in their processes.
-    Ok(pool("chaos", "era = \"modern\"") + &pool("asking", &asking))
+    Ok([pool("chaos", "era = \"modern\""), pool("asking", &asking)])
 }

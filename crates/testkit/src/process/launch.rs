@@ -2,7 +2,10 @@
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
+use std::io::{self, PipeReader, PipeWriter, Write as _};
 use std::path::PathBuf;
+use std::process::Stdio;
+use std::thread;
 
 use anyhow::Context as _;
 use tokio::process::Command;
@@ -20,6 +23,8 @@ pub struct Launch {
     pub environment: Vec<(String, String)>,
     /// Where its standard error is appended.
     pub log: PathBuf,
+    /// Its standard error goes nowhere instead: to a pipe that is full, and that nobody reads.
+    pub is_unread: bool,
 }
 
 impl Launch {
@@ -31,6 +36,7 @@ impl Launch {
             arguments: Vec::new(),
             environment: Vec::new(),
             log: log.into(),
+            is_unread: false,
         }
     }
 
@@ -54,12 +60,19 @@ impl Launch {
         self.environment.push((name.to_owned(), value.to_owned()));
     }
 
-    pub(super) fn command(&self) -> anyhow::Result<Command> {
-        let log = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&self.log)
-            .with_context(|| format!("cannot write {}", self.log.display()))?;
+    /// The command, and the end of the pipe that nobody reads.
+    pub(super) fn command(&self) -> anyhow::Result<(Command, Option<PipeReader>)> {
+        let (stderr, unread) = if self.is_unread {
+            let (reader, writer) = full_pipe().context("cannot make a pipe")?;
+            (Stdio::from(writer), Some(reader))
+        } else {
+            let log = OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(&self.log)
+                .with_context(|| format!("cannot write {}", self.log.display()))?;
+            (Stdio::from(log), None)
+        };
         let mut command = Command::new(&self.program);
         command.args(&self.arguments);
         for (name, _) in std::env::vars_os() {
@@ -68,7 +81,16 @@ impl Launch {
             }
         }
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        super::connect(&mut command, log);
-        Ok(command)
+        super::connect(&mut command, stderr);
+        Ok((command, unread))
     }
+}
+
+/// A pipe that takes nothing any more.
+fn full_pipe() -> io::Result<(PipeReader, PipeWriter)> {
+    let (reader, writer) = io::pipe()?;
+    let mut filling = writer.try_clone()?;
+    // It stays in its last write until the reader is gone.
+    thread::spawn(move || while filling.write_all(&[b'\n'; 4096]).is_ok() {});
+    Ok((reader, writer))
 }

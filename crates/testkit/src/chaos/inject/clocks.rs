@@ -1,0 +1,28 @@
+//! Clocks that are wrong, each by another time, and change when their member is killed.
+
+use std::time::Duration;
+
+use super::{Deed, Injector, bring_back, killed};
+use crate::clock::{self, SKEWS, WrongClock};
+
+/// For how long a killed member is away, about.
+const AWAY: Duration = Duration::from_millis(300);
+
+impl Injector<'_> {
+    /// Kills a member of one role after the other, and starts it again with another clock.
+    pub(super) async fn change_clock(&mut self, turn: usize) -> anyhow::Result<Vec<Deed>> {
+        let clock = WrongClock::find()?;
+        let member = self.one_in_turn(turn)?;
+        let pid = member.pid().await;
+        member.kill().await?;
+        pid.into_iter().for_each(clock::clean_up_after);
+        self.wait_about(AWAY).await;
+        let seconds = SKEWS[turn % SKEWS.len()];
+        for (name, value) in clock.variables(seconds) {
+            member.variable(name, &value);
+        }
+        bring_back(member).await?;
+        let wrong = Deed::WrongClock(format!("{} by {seconds:+} s", member.name()));
+        Ok(vec![killed(member), wrong])
+    }
+}

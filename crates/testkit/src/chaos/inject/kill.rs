@@ -1,0 +1,62 @@
+//! Kills (SIGKILL): one member, two of different roles, all session nodes.
+
+use std::time::Duration;
+
+use futures::future::try_join_all;
+use rand::seq::SliceRandom as _;
+
+use super::{Deed, Injector, bring_back, killed};
+use crate::cluster::Member;
+use crate::fault_proxy::Fault;
+use crate::process::SOON;
+
+/// For how long a killed member is away, about.
+const AWAY: Duration = Duration::from_secs(1);
+
+impl Injector<'_> {
+    pub(super) async fn kill(&mut self, members: &[&Member]) -> anyhow::Result<Vec<Deed>> {
+        let member = self.one_of(members)?;
+        member.kill().await?;
+        self.wait_about(AWAY).await;
+        bring_back(member).await?;
+        Ok(vec![killed(member)])
+    }
+
+    /// Kills one member each of two roles, before anybody can have noticed that the other one is gone.
+    pub(super) async fn kill_two_roles(&mut self) -> anyhow::Result<Vec<Deed>> {
+        let cluster = self.cluster;
+        let mut roles = [cluster.edges(), cluster.sessions(), cluster.workers()];
+        roles.shuffle(&mut self.dice);
+        let [one, other, _] = roles;
+        let members = [self.one_of(&one)?, self.one_of(&other)?];
+        self.kill_all(&members).await?;
+        try_join_all(members.map(|member| member.wait_until_ready(SOON))).await?;
+        Ok(members.map(killed).to_vec())
+    }
+
+    /// Kills all session nodes. A worker reaches them a while after they are back, so that nobody is there who could tell them
+    /// all pools.
+    pub(super) async fn kill_all_session_nodes(&mut self) -> anyhow::Result<Vec<Deed>> {
+        let nodes = self.cluster.sessions();
+        let late = self.one_of(&self.cluster.workers())?;
+        for node in &nodes {
+            self.cluster.between(late, node, Fault::Cut);
+        }
+        self.kill_all(&nodes).await?;
+        self.wait_about(AWAY).await;
+        self.cluster.heal();
+        try_join_all(nodes.iter().map(|node| node.wait_until_ready(SOON))).await?;
+        let cut = Deed::Cut(format!("{} and all session nodes", late.name()));
+        Ok(nodes.iter().copied().map(killed).chain([cut]).collect())
+    }
+
+    /// Kills members at once, and starts them again at once.
+    async fn kill_all(&mut self, members: &[&Member]) -> anyhow::Result<()> {
+        for member in members {
+            member.kill().await?;
+        }
+        self.wait_about(AWAY).await;
+        try_join_all(members.iter().map(|member| member.start_again())).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,58 @@
+//! Processes that stop where they stand (SIGSTOP), and go on.
+
+use std::time::Duration;
+
+use rand::Rng as _;
+use tokio::time::sleep;
+
+use super::{Deed, Injector};
+use crate::cluster::Member;
+use crate::process::SOON;
+
+impl Injector<'_> {
+    /// For longer than the lease, most of the time.
+    pub(super) async fn pause_beyond_lease(
+        &mut self,
+        members: &[&Member],
+    ) -> anyhow::Result<Vec<Deed>> {
+        let time = self.about(self.options.lease.mul_f64(1.5));
+        self.pause_for(members, time).await
+    }
+
+    /// For long enough to be noticed, but not for as long as the lease.
+    pub(super) async fn pause_within_lease(
+        &mut self,
+        members: &[&Member],
+    ) -> anyhow::Result<Vec<Deed>> {
+        let noticed = self.options.silence.mul_f64(1.1);
+        let held = self.options.lease.saturating_sub(noticed).mul_f64(0.8);
+        let time = noticed + held.mul_f64(self.dice.random());
+        self.pause_for(members, time).await
+    }
+
+    pub(super) async fn pause(&mut self, members: &[&Member]) -> anyhow::Result<Vec<Deed>> {
+        let time = self.about(self.options.lease);
+        self.pause_for(members, time).await
+    }
+
+    pub(super) async fn pause_redis(&mut self) -> anyhow::Result<Vec<Deed>> {
+        let redis = self.redis()?;
+        redis.pause().await?;
+        self.wait_about(self.options.lease).await;
+        redis.resume().await?;
+        Ok(vec![Deed::Paused("redis".to_owned())])
+    }
+
+    async fn pause_for(
+        &mut self,
+        members: &[&Member],
+        time: Duration,
+    ) -> anyhow::Result<Vec<Deed>> {
+        let member = self.one_of(members)?;
+        member.pause().await?;
+        sleep(time).await;
+        member.resume().await?;
+        member.wait_until_ready(SOON).await?;
+        Ok(vec![Deed::Paused(member.name().to_owned())])
+    }
+}
