@@ -121,40 +121,21 @@ impl Dispatch {
             return self.start_legacy(&self.shared.view(), call).await;
         };
         let position = Position::of(after);
-        let id = round_id(call.id, position.round);
         let mut until = Instant::now();
         if journaled {
             until += self.shared.config.reconnect_wait();
         }
-        let span = trace::client(names::ATTEMPT)
-            .parent(call.trace.as_ref())
-            .start_with(|set| {
-                set.set(key::WORKER, &worker.to_string())
-                    .set(key::CALL_ID, &call.id.to_string());
-            });
-        let sought = Sought {
-            call: id,
-            after: position.seen,
-            trace: span.context(),
-        };
-        let attached = attach(&self.shared, &worker, None, sought, until, || false);
-        let gone = match attached.await {
-            Ok((running, member)) => {
-                let view = self.shared.view();
-                let route = known_route(&view, &call, &member.pool);
-                if !journaled {
-                    // It may run elsewhere when this worker is lost too.
-                    call.worker = None;
-                }
-                let mut origin = Origin::new(call.clone(), route, &self.shared);
-                origin.attempted(span);
-                let shared = self.shared.clone();
-                let line = Line::attached(shared, origin, running, member, position);
-                return Ok(self.running_legacy(&view, &call, line));
-            }
+        let gone = match self.find(&call, &worker, position, until).await {
+            Ok(running) => return Ok(running),
             Err(NotFound::Gone) => unknown(format!("its worker {worker} is gone")),
             Err(NotFound::Unknown) if journaled && after == 0 => {
-                return self.start_at(call, &worker, until).await;
+                let started = self.start_at(call.clone(), &worker, until).await;
+                let Err(failure @ CallFailure::OutcomeUnknown { .. }) = started else {
+                    return started;
+                };
+                // The start of an owner before this one may have arrived meanwhile, and taken the call's events over.
+                let found = self.find(&call, &worker, position, until).await;
+                return found.map_err(|_| failure);
             }
             Err(NotFound::Unknown) => {
                 unknown(format!("its worker {worker} does not know it any more"))
@@ -165,6 +146,40 @@ impl Dispatch {
         }
         call.worker = None;
         self.start_legacy(&self.shared.view(), call).await
+    }
+
+    /// Goes on with a call at the worker that runs it.
+    async fn find(
+        &self,
+        call: &Call,
+        worker: &WorkerId,
+        position: Position,
+        until: Instant,
+    ) -> Result<RunningCall, NotFound> {
+        let span = trace::client(names::ATTEMPT)
+            .parent(call.trace.as_ref())
+            .start_with(|set| {
+                set.set(key::WORKER, &worker.to_string())
+                    .set(key::CALL_ID, &call.id.to_string());
+            });
+        let sought = Sought {
+            call: round_id(call.id, position.round),
+            after: position.seen,
+            trace: span.context(),
+        };
+        let attached = attach(&self.shared, worker, None, sought, until, || false);
+        let (running, member) = attached.await?;
+        let view = self.shared.view();
+        let route = known_route(&view, call, &member.pool);
+        let mut call = call.clone();
+        if call.durability != Durability::Journaled {
+            // It may run elsewhere when this worker is lost too.
+            call.worker = None;
+        }
+        let mut origin = Origin::new(call.clone(), route, &self.shared);
+        origin.attempted(span);
+        let line = Line::attached(self.shared.clone(), origin, running, member, position);
+        Ok(self.running_legacy(&view, &call, line))
     }
 
     /// Starts a journaled call at its worker, which does not know it: it was never begun there, or the

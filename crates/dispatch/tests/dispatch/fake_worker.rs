@@ -29,6 +29,8 @@ pub(crate) struct FakeWorker {
     tool: Tool,
     here: Option<Here>,
     attach: Option<Attach>,
+    /// Whether it knows no call before it was asked to begin one.
+    forgetful: bool,
     still_open: Option<AskId>,
     refusals: Mutex<VecDeque<CallFailure>>,
     /// Whether somebody else reads its calls.
@@ -69,6 +71,7 @@ impl FakeWorker {
             }),
             here: None,
             attach: None,
+            forgetful: false,
             still_open: None,
             refusals: Mutex::default(),
             replaced: Arc::default(),
@@ -119,6 +122,12 @@ impl FakeWorker {
         self.attach = Some(Arc::new(move |call, after, script| {
             Box::pin(attach(call, after, script))
         }));
+        self
+    }
+
+    /// It knows no call before it was asked to begin one, whatever became of that.
+    pub(crate) fn forgetful(mut self) -> Self {
+        self.forgetful = true;
         self
     }
 
@@ -245,7 +254,8 @@ impl Worker for FakeWorker {
         let unknown = CallFailure::OutcomeUnknown {
             reason: "unknown call".into(),
         };
-        let attach = self.attach.clone().ok_or(unknown)?;
+        let known = !self.forgetful || self.calls() > 0;
+        let attach = self.attach.clone().filter(|_| known).ok_or(unknown)?;
         let (running, script) = self.running(after);
         script.open.lock().extend(self.still_open);
         tokio::spawn(attach(call, after, script));

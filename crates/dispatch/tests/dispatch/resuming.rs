@@ -162,3 +162,18 @@ async fn a_call_whose_tool_has_left_the_catalog_is_read_to_its_end() {
     let mut running = setting.dispatch.resume(call, 1).await.unwrap();
     result(finish(&mut running).await.1);
 }
+
+/// The start of an owner before this one was still on its way: it begins nothing anew, and takes the call's events over.
+#[tokio::test]
+async fn a_start_that_an_earlier_owner_overtakes_is_found_again() {
+    let setting = setting();
+    let bound = knowing("w1")
+        .forgetful()
+        .refusing(CallFailure::OutcomeUnknown {
+            reason: "another reader has taken the call over".to_owned(),
+        });
+    let bound = setting.add(bound);
+    let mut running = setting.dispatch.resume(at("w1"), 0).await.unwrap();
+    assert_eq!(result(finish(&mut running).await.1), json!({"content":[]}));
+    assert_eq!(bound.calls(), 1, "it was begun once from here");
+}

@@ -112,14 +112,12 @@ const KINDS: [(Fault, &[Trait]); 26] = [
         Fault::Clocks,
         &[Refuses, Reruns, Unknown, WrongClocks, Mixes],
     ),
-    (Fault::Descriptors, &[Refuses, Reruns, Unknown, Mixes]),
+    (Fault::Descriptors, &[Refuses, Reruns, Mixes]),
     (Fault::Stderr, &[Refuses, Reruns, Unknown, Mixes]),
     (Fault::RedisRestart, &[Refuses, Reruns, Mixes]),
     (Fault::RedisWipe, &[Refuses, Reruns]),
     (Fault::FullRedis, &[Refuses, Mixes]),
-    // Every write waits for the same moment, when leases have lapsed: a call that an owner has just journaled is begun by the
-    // next owner too. The worker runs it once, for whom it hears of last, and that may be the former one.
-    (Fault::FullDisk, &[Refuses, Reruns, Unknown, Mixes]),
+    (Fault::FullDisk, &[Refuses, Reruns, Mixes]),
     (Fault::Sentinel, &[Refuses, Reruns, LosesWrites]),
     (Fault::RedisCluster, &[Refuses, Reruns, LosesWrites]),
     (Fault::Rolling, &[Mixes]),
