@@ -19,6 +19,7 @@ use crate::dispatch::Dispatch;
 use crate::durability;
 use crate::pools::{AffinityKey, View, Wanted};
 use crate::route::{Arguments, check_members, route, unknown_resource};
+use crate::subscriptions::Subscriptions;
 
 #[async_trait]
 impl Dispatcher for Dispatch {
@@ -130,12 +131,11 @@ impl Dispatcher for Dispatch {
                 None => unknown_resource(code::RESOURCE_NOT_FOUND, uri),
             });
         };
-        self.shared.subscriptions.add(&view, pool, uri).await
+        Subscriptions::add(&self.shared, pool, uri).await
     }
 
     async fn unsubscribe(&self, uri: &str) {
-        let view = self.shared.view();
-        self.shared.subscriptions.remove(&view, uri).await;
+        Subscriptions::remove(&self.shared, uri).await;
     }
 
     async fn end_session(&self, session: &SessionId) {

@@ -2,80 +2,62 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::join_all;
 use parking_lot::Mutex;
 use shoal_ports::Worker;
 use shoal_protocol::RpcError;
+use tokio::runtime::Handle;
+use tokio::sync::OwnedMutexGuard;
+use tokio::time::timeout;
 
 use crate::pools::View;
+use crate::shared::Shared;
+
+/// How long workers are waited for that are told that nobody wants to hear of a resource any more. Who wants to hear of
+/// it again waits for that, too.
+const UNSUBSCRIBED_WITHIN: Duration = Duration::from_secs(5);
 
 /// Which resources somebody wants to hear of.
 #[derive(Default)]
 pub(crate) struct Subscriptions {
-    by_uri: Mutex<HashMap<String, Arc<Subscription>>>,
+    by_uri: Mutex<HashMap<String, Subscription>>,
 }
 
 struct Subscription {
     pool: Arc<str>,
+    subscribers: usize,
+    /// How many [entries](Entry) there are of it.
+    entries: usize,
     /// Held while workers are asked, so that a first and a last subscriber of one URI do not cross.
-    count: tokio::sync::Mutex<usize>,
+    turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Subscriptions {
-    /// Counts one subscriber; the first makes every worker of the pool subscribe.
+    /// Counts one subscriber; the first makes every worker of the pool subscribe. Dropped before its end, it counts nobody.
     ///
     /// # Errors
     /// When no worker could.
     pub(crate) async fn add(
-        &self,
-        view: &View,
+        shared: &Arc<Shared>,
         pool: &Arc<str>,
         uri: &str,
     ) -> Result<(), RpcError> {
-        let subscription = self
-            .by_uri
-            .lock()
-            .entry(uri.to_owned())
-            .or_insert_with(|| {
-                Arc::new(Subscription {
-                    pool: pool.clone(),
-                    count: Default::default(),
-                })
-            })
-            .clone();
-        let mut count = subscription.count.lock().await;
-        if *count == 0 {
-            let workers = ready(view, &subscription.pool);
-            let answers = join_all(workers.iter().map(|worker| worker.subscribe(uri))).await;
-            let accepted = answers.iter().any(Result::is_ok);
-            let refused = answers.into_iter().find_map(Result::err);
-            if let (false, Some(error)) = (accepted, refused) {
-                drop(count);
-                self.forget(uri, &subscription);
-                return Err(error);
-            }
-            // Without a ready worker the subscription waits for one to appear.
+        let entry = Entry::new(shared, pool, uri);
+        let _turn = entry.turn().await;
+        if entry.with(|subscription| subscription.subscribers) == 0 {
+            entry.subscribe().await?;
         }
-        *count += 1;
+        entry.with(|subscription| subscription.subscribers += 1);
         Ok(())
     }
 
-    /// Takes one subscriber back; the last makes every worker unsubscribe.
-    pub(crate) async fn remove(&self, view: &View, uri: &str) {
-        let Some(subscription) = self.by_uri.lock().get(uri).cloned() else {
-            return;
-        };
-        let mut count = subscription.count.lock().await;
-        if *count == 0 {
-            return;
-        }
-        *count -= 1;
-        if *count == 0 {
-            let workers = ready(view, &subscription.pool);
-            join_all(workers.iter().map(|worker| worker.unsubscribe(uri))).await;
-            drop(count);
-            self.forget(uri, &subscription);
+    /// Takes one subscriber back; the last makes every worker unsubscribe. It comes to its end even if it is dropped.
+    pub(crate) async fn remove(shared: &Arc<Shared>, uri: &str) {
+        if let Some(entry) = Entry::existing(shared, uri) {
+            // It fails only if the runtime ends.
+            let _ = tokio::spawn(entry.leave(1)).await;
         }
     }
 
@@ -99,13 +81,121 @@ impl Subscriptions {
     pub(crate) fn len(&self) -> usize {
         self.by_uri.lock().len()
     }
+}
 
-    /// Drops the entry unless somebody else is about to use it.
-    fn forget(&self, uri: &str, subscription: &Arc<Subscription>) {
-        let mut by_uri = self.by_uri.lock();
-        // The map's own and the caller's; new ones are only made under this lock.
-        if Arc::strong_count(subscription) == 2 {
-            by_uri.remove(uri);
+/// Somebody who asks for a subscription, or takes one back. The last to go takes a subscription along that nobody has.
+struct Entry {
+    shared: Arc<Shared>,
+    uri: String,
+}
+
+impl Entry {
+    fn new(shared: &Arc<Shared>, pool: &Arc<str>, uri: &str) -> Self {
+        let mut by_uri = shared.subscriptions.by_uri.lock();
+        let subscription = by_uri
+            .entry(uri.to_owned())
+            .or_insert_with(|| Subscription {
+                pool: pool.clone(),
+                subscribers: 0,
+                entries: 0,
+                turn: Arc::default(),
+            });
+        Self::of(shared, uri, subscription)
+    }
+
+    fn existing(shared: &Arc<Shared>, uri: &str) -> Option<Self> {
+        let mut by_uri = shared.subscriptions.by_uri.lock();
+        let subscription = by_uri.get_mut(uri)?;
+        Some(Self::of(shared, uri, subscription))
+    }
+
+    fn of(shared: &Arc<Shared>, uri: &str, subscription: &mut Subscription) -> Self {
+        subscription.entries += 1;
+        Self {
+            shared: shared.clone(),
+            uri: uri.to_owned(),
+        }
+    }
+
+    fn with<T>(&self, change: impl FnOnce(&mut Subscription) -> T) -> T {
+        let mut by_uri = self.shared.subscriptions.by_uri.lock();
+        let subscription = by_uri.get_mut(&self.uri);
+        change(subscription.expect("a subscription is there while somebody has an entry of it"))
+    }
+
+    async fn turn(&self) -> OwnedMutexGuard<()> {
+        let turn = self.with(|subscription| subscription.turn.clone());
+        turn.lock_owned().await
+    }
+
+    fn workers(&self) -> Vec<Arc<dyn Worker>> {
+        let pool = self.with(|subscription| subscription.pool.clone());
+        ready(&self.shared.view(), &pool)
+    }
+
+    /// Makes the workers subscribe. Without a ready worker the subscription waits for one to appear.
+    async fn subscribe(&self) -> Result<(), RpcError> {
+        let mut asked = Asked {
+            entry: self,
+            answered: false,
+        };
+        let workers = self.workers();
+        let answers = join_all(workers.iter().map(|worker| worker.subscribe(&self.uri))).await;
+        asked.answered = true;
+        let accepted = answers.iter().any(Result::is_ok);
+        match answers.into_iter().find_map(Result::err) {
+            Some(refused) if !accepted => Err(refused),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes subscribers back, and makes the workers unsubscribe if there are no others.
+    async fn leave(self, leaving: usize) {
+        let _turn = self.turn().await;
+        let left = self.with(|subscription| {
+            subscription.subscribers = subscription.subscribers.saturating_sub(leaving);
+            subscription.subscribers
+        });
+        if left > 0 {
+            return;
+        }
+        let workers = self.workers();
+        let told = join_all(workers.iter().map(|worker| worker.unsubscribe(&self.uri)));
+        if timeout(UNSUBSCRIBED_WITHIN, told).await.is_err() {
+            tracing::warn!(
+                uri = self.uri,
+                "a worker does not let itself be unsubscribed from"
+            );
+        }
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let mut by_uri = self.shared.subscriptions.by_uri.lock();
+        if let Some(subscription) = by_uri.get_mut(&self.uri) {
+            subscription.entries -= 1;
+            if subscription.entries == 0 && subscription.subscribers == 0 {
+                by_uri.remove(&self.uri);
+            }
+        }
+    }
+}
+
+/// Workers that are being asked for somebody. Who does not wait for their answers has them told that nobody wants it.
+struct Asked<'e> {
+    entry: &'e Entry,
+    answered: bool,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        if self.answered {
+            return;
+        }
+        let Entry { shared, uri } = self.entry;
+        if let (Some(entry), Ok(runtime)) = (Entry::existing(shared, uri), Handle::try_current()) {
+            runtime.spawn(entry.leave(0));
         }
     }
 }

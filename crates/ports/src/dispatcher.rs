@@ -71,13 +71,14 @@ pub trait Dispatcher: Send + Sync + 'static {
     async fn resume(&self, call: Call, after: u64) -> Result<RunningCall, CallFailure>;
 
     /// Makes sure that updates of the resource arrive on the bus as
-    /// [`ResourceUpdated`](crate::BusEvent::ResourceUpdated). Counted: as many `unsubscribe`s end it.
+    /// [`ResourceUpdated`](crate::BusEvent::ResourceUpdated). Counted: as many `unsubscribe`s end it. Dropped before its
+    /// end, it does not count.
     ///
     /// # Errors
     /// When no pool has the resource, or its backend refuses.
     async fn subscribe(&self, uri: &str) -> Result<(), RpcError>;
 
-    /// Takes one `subscribe` back.
+    /// Takes one `subscribe` back, even if it is dropped before its end.
     async fn unsubscribe(&self, uri: &str);
 
     /// Tells every worker that a legacy session is over.

@@ -44,6 +44,8 @@ pub(crate) struct FakeWorker {
     pub(crate) subscribed: Mutex<Vec<String>>,
     pub(crate) unsubscribed: Mutex<Vec<String>>,
     pub(crate) refuses_subscriptions: bool,
+    /// Taken, it does not answer who subscribes or unsubscribes.
+    pub(crate) subscribing: tokio::sync::Mutex<()>,
     pub(crate) ended: Mutex<Vec<SessionId>>,
 }
 
@@ -87,6 +89,7 @@ impl FakeWorker {
             subscribed: Mutex::default(),
             unsubscribed: Mutex::default(),
             refuses_subscriptions: false,
+            subscribing: tokio::sync::Mutex::default(),
             ended: Mutex::default(),
         }
     }
@@ -264,6 +267,7 @@ impl Worker for FakeWorker {
 
     async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
         self.subscribed.lock().push(uri.to_owned());
+        let _answering = self.subscribing.lock().await;
         match self.refuses_subscriptions {
             true => Err(RpcError::invalid_params("no")),
             false => Ok(()),
@@ -272,6 +276,7 @@ impl Worker for FakeWorker {
 
     async fn unsubscribe(&self, uri: &str) {
         self.unsubscribed.lock().push(uri.to_owned());
+        let _answering = self.subscribing.lock().await;
     }
 
     async fn end_session(&self, session: &SessionId) {

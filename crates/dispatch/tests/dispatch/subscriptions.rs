@@ -1,8 +1,12 @@
 //! Resource subscriptions and news.
 
+use std::time::Duration;
+
+use futures::FutureExt as _;
 use serde_json::json;
 use shoal_ports::{Bus as _, BusEvent, Dispatcher as _, PoolCatalog};
 use shoal_protocol::{RawJson, code};
+use tokio::time::timeout;
 
 use crate::fake_worker::FakeWorker;
 use crate::setting::{items, setting, tools};
@@ -16,10 +20,16 @@ fn resources() -> PoolCatalog {
     }
 }
 
+/// Lets the tasks that follow new workers begin: a worker that appears is subscribed to what there is by then.
+async fn followed() {
+    tokio::task::yield_now().await;
+}
+
 #[tokio::test]
 async fn the_first_subscriber_subscribes_every_worker_and_the_last_ends_it() {
     let setting = setting();
     let workers = ["w1", "w2"].map(|id| setting.add(FakeWorker::new(id, "a", resources())));
+    followed().await;
     setting.dispatch.subscribe(URI).await.unwrap();
     setting.dispatch.subscribe(URI).await.unwrap();
     setting.dispatch.unsubscribe(URI).await;
@@ -66,6 +76,69 @@ async fn a_refusal_or_an_unknown_resource_is_an_error() {
     assert_eq!(setting.dispatch.status().subscriptions, 0);
     let error = setting.dispatch.subscribe("r://2").await.unwrap_err();
     assert_eq!(error.code, code::RESOURCE_NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_subscriber_that_does_not_wait_is_not_counted() {
+    let setting = setting();
+    let worker = setting.add(FakeWorker::new("w1", "a", resources()));
+    followed().await;
+    let answering = worker.subscribing.lock().await;
+    assert!(setting.dispatch.subscribe(URI).now_or_never().is_none());
+    assert_eq!(*worker.subscribed.lock(), [URI]);
+    drop(answering);
+    setting.until(|d| d.status().subscriptions == 0).await;
+    assert_eq!(*worker.unsubscribed.lock(), [URI]);
+    // It does not stand in the way of the next.
+    setting.dispatch.subscribe(URI).await.unwrap();
+    assert_eq!(*worker.subscribed.lock(), [URI; 2]);
+    setting.dispatch.unsubscribe(URI).await;
+    assert_eq!(setting.dispatch.status().subscriptions, 0);
+}
+
+#[tokio::test]
+async fn a_subscriber_that_does_not_wait_takes_nobody_else_along() {
+    let setting = setting();
+    let worker = setting.add(FakeWorker::new("w1", "a", resources()));
+    followed().await;
+    let answering = worker.subscribing.lock().await;
+    let mut first = setting.dispatch.subscribe(URI);
+    assert!((&mut first).now_or_never().is_none());
+    let mut second = setting.dispatch.subscribe(URI);
+    assert!((&mut second).now_or_never().is_none());
+    drop(first);
+    drop(answering);
+    second.await.unwrap();
+    setting.dispatch.unsubscribe(URI).await;
+    assert_eq!(setting.dispatch.status().subscriptions, 0);
+    assert_eq!(*worker.unsubscribed.lock(), [URI]);
+}
+
+#[tokio::test]
+async fn a_subscriber_that_leaves_need_not_wait_for_it() {
+    let setting = setting();
+    let worker = setting.add(FakeWorker::new("w1", "a", resources()));
+    followed().await;
+    setting.dispatch.subscribe(URI).await.unwrap();
+    let answering = worker.subscribing.lock().await;
+    let _ = setting.dispatch.unsubscribe(URI).now_or_never();
+    setting
+        .until(|_| worker.unsubscribed.lock().len() == 1)
+        .await;
+    drop(answering);
+    setting.until(|d| d.status().subscriptions == 0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_never_answers_holds_up_nobody_for_long() {
+    let setting = setting();
+    let worker = setting.add(FakeWorker::new("w1", "a", resources()));
+    followed().await;
+    setting.dispatch.subscribe(URI).await.unwrap();
+    let _answering = worker.subscribing.lock().await;
+    let told = setting.dispatch.unsubscribe(URI);
+    timeout(Duration::from_secs(60), told).await.unwrap();
+    assert_eq!(setting.dispatch.status().subscriptions, 0);
 }
 
 #[tokio::test]
