@@ -54,7 +54,7 @@ pub(crate) fn running<B: Bridge>(line: Line, bridge: impl FnOnce(Line) -> B) -> 
 pub(crate) fn is_complete(method: &Method, outcome: &CallOutcome) -> bool {
     match outcome {
         CallOutcome::Result(result) => matches!(InputRequired::read(method, result), Ok(None)),
-        CallOutcome::Error(_) => true,
+        CallOutcome::Error(_) | CallOutcome::Refused(_) => true,
         // It may run again elsewhere.
         CallOutcome::Failed(_) => false,
     }

@@ -83,7 +83,7 @@ impl Check {
             }
             Err(error) => {
                 let message = format!("arguments cannot be read: {error}");
-                return Err(CallOutcome::Error(RpcError::invalid_params(message)));
+                return Err(CallOutcome::Refused(RpcError::invalid_params(message)));
             }
         };
         Err(execution_error(&format!(

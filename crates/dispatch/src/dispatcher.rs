@@ -156,7 +156,7 @@ impl Dispatch {
     async fn begin(&self, view: &View, call: Call) -> Result<RunningCall, CallFailure> {
         let members = call.params.as_ref().map(RawJson::index);
         if let Err(error) = check_members(members.as_ref()) {
-            return Ok(answered(CallOutcome::Error(error)));
+            return Ok(answered(CallOutcome::Refused(error)));
         }
         match call.caller.revision.era() {
             Era::Legacy => self.start_legacy(view, call).await,

@@ -35,7 +35,7 @@ impl Dispatch {
             return None;
         }
         if let Err(error) = check_members(params) {
-            return Some(Ok(answered(CallOutcome::Error(error))));
+            return Some(Ok(answered(CallOutcome::Refused(error))));
         }
         let began = Instant::now();
         let revision = call.caller.revision;

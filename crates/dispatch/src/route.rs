@@ -37,7 +37,7 @@ pub(crate) enum Refused {
 
 impl From<RpcError> for Refused {
     fn from(error: RpcError) -> Self {
-        Self::Answer(CallOutcome::Error(error))
+        Self::Answer(CallOutcome::Refused(error))
     }
 }
 

@@ -42,7 +42,7 @@ impl Dispatch {
         let Some(pages) = view.catalog.list(&call.method) else {
             return match view.unannounced() {
                 Some(failure) => Err(failure),
-                None => Ok(answered(CallOutcome::Error(RpcError::method_not_found(
+                None => Ok(answered(CallOutcome::Refused(RpcError::method_not_found(
                     call.method.as_str(),
                 )))),
             };
@@ -50,7 +50,7 @@ impl Dispatch {
         let page = pages.get(era, call.params.as_ref());
         Ok(answered(match page {
             Ok(page) => CallOutcome::Result(page),
-            Err(error) => CallOutcome::Error(error),
+            Err(error) => CallOutcome::Refused(error),
         }))
     }
 

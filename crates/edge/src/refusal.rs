@@ -7,7 +7,7 @@ mod reason;
 use std::time::Duration;
 
 use http::{HeaderName, StatusCode};
-use shoal_ports::{AuthError, GatewayError, Kind};
+use shoal_ports::{AuthError, CallFailure, CallOutcome, GatewayError, Kind};
 use shoal_protocol::{InvalidEventId, InvalidMessage, RequestId, Revision, RpcError, code};
 
 use crate::backlog::Full;
@@ -224,15 +224,22 @@ fn code_of(error: &GatewayError) -> i64 {
     }
 }
 
-/// The status of a modern call that ended with an error (2026-07-28, Streamable HTTP and Overview).
-/// Whatever the specification leaves open is an answer like any other: `200`.
-pub(crate) fn status_of_outcome(code: i64) -> StatusCode {
-    match code {
-        code::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
-        code::HEADER_MISMATCH | code::MISSING_CLIENT_CAPABILITY | code::UNSUPPORTED_VERSION => {
+/// The status of a modern call that has ended (2026-07-28, Streamable HTTP and Overview). Whatever the specification
+/// leaves open is an answer like any other: `200`. So are a backend's errors: their codes are its own, and a status would
+/// tell the client of this server what the backend says of itself. Only a missing capability is the client's in any case.
+pub(crate) fn status_of_outcome(outcome: &CallOutcome) -> StatusCode {
+    match outcome {
+        CallOutcome::Error(error) | CallOutcome::Refused(error)
+            if error.code == code::MISSING_CLIENT_CAPABILITY =>
+        {
             StatusCode::BAD_REQUEST
         }
-        code::OVERLOADED => StatusCode::SERVICE_UNAVAILABLE,
+        CallOutcome::Refused(error) if error.code == code::METHOD_NOT_FOUND => {
+            StatusCode::NOT_FOUND
+        }
+        CallOutcome::Failed(CallFailure::Overloaded { .. } | CallFailure::NotReady { .. }) => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
         _ => StatusCode::OK,
     }
 }

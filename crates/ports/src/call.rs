@@ -172,8 +172,10 @@ pub struct AskId(pub u64);
 pub enum CallOutcome {
     /// The backend's result, untouched (`resultType: "input_required"` reaches only modern callers).
     Result(RawJson),
-    /// The backend's own error, or one that the request earned (unknown tool, bad cursor).
+    /// The backend's own error.
     Error(RpcError),
+    /// The request earned it before it came to a backend (unknown tool, bad cursor).
+    Refused(RpcError),
     /// Shoal could not finish it.
     Failed(CallFailure),
 }
@@ -265,7 +267,7 @@ impl CallOutcome {
     pub fn into_outcome(self) -> Outcome {
         match self {
             Self::Result(result) => Outcome::Result(result),
-            Self::Error(error) => Outcome::Error(error),
+            Self::Error(error) | Self::Refused(error) => Outcome::Error(error),
             Self::Failed(failure) => Outcome::Error(failure.to_rpc()),
         }
     }

@@ -17,7 +17,7 @@ impl CallOutcome {
     pub fn failure(&self) -> Option<Failure> {
         match self {
             Self::Result(result) => is_tool_error(result).then_some(Failure::Tool),
-            Self::Error(error) => Some(Failure::Code(error.code)),
+            Self::Error(error) | Self::Refused(error) => Some(Failure::Code(error.code)),
             Self::Failed(failure) => Some(Failure::Other(failure.name())),
         }
     }
@@ -38,7 +38,7 @@ impl CallOutcome {
             Self::Failed(CallFailure::Cancelled) => metrics::CallOutcome::Cancelled,
             Self::Failed(CallFailure::DeadlineExceeded { .. }) => metrics::CallOutcome::Deadline,
             Self::Failed(CallFailure::OutcomeUnknown { .. }) => metrics::CallOutcome::Lost,
-            Self::Error(_) | Self::Failed(_) => metrics::CallOutcome::Error,
+            Self::Error(_) | Self::Refused(_) | Self::Failed(_) => metrics::CallOutcome::Error,
         }
     }
 }

@@ -68,12 +68,12 @@ pub(crate) async fn continued(
     let responses = params.get("inputResponses");
     if responses.as_ref().is_some_and(|given| !given.is_object()) {
         let malformed = RpcError::invalid_params("inputResponses must be an object");
-        return Err(CallOutcome::Error(malformed));
+        return Err(CallOutcome::Refused(malformed));
     }
     let Some(state) = params.get("requestState") else {
         return Ok(None);
     };
-    let (place, asked) = match open(shared, call, &state).map_err(CallOutcome::Error)? {
+    let (place, asked) = match open(shared, call, &state).map_err(CallOutcome::Refused)? {
         Continuation::Backend { state } => {
             let params = with_round(call.params.as_ref(), responses, state.as_deref());
             return Ok(Some(Continued::Backend(params)));

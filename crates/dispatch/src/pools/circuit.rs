@@ -93,7 +93,9 @@ impl Circuit {
     /// Takes note of how a call ended. What the circuit lets through now, if that has changed.
     pub(crate) fn ended(&self, outcome: &CallOutcome) -> Option<CircuitState> {
         match outcome {
-            CallOutcome::Result(_) | CallOutcome::Error(_) => self.succeeded(),
+            CallOutcome::Result(_) | CallOutcome::Error(_) | CallOutcome::Refused(_) => {
+                self.succeeded()
+            }
             CallOutcome::Failed(failure) => self.refused(failure),
         }
     }

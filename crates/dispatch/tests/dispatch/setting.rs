@@ -61,7 +61,7 @@ impl Setting {
     /// Runs a call that ends in an error.
     pub(crate) async fn error(&self, call: Call) -> RpcError {
         match self.outcome(call).await {
-            CallOutcome::Error(error) => error,
+            CallOutcome::Error(error) | CallOutcome::Refused(error) => error,
             other => panic!("no error: {other:?}"),
         }
     }

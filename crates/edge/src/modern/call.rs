@@ -3,7 +3,6 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use axum::response::Response;
 use bytes::Bytes;
@@ -24,11 +23,8 @@ use crate::backlog::{Full, Reader};
 use crate::front::Visit;
 use crate::load::RequestPermit;
 use crate::recorder::RequestRecord;
-use crate::refusal::{Refusal, Refused, status_of_outcome};
+use crate::refusal::{Refusal, Refused};
 use crate::{answer, sse};
-
-/// When to come back after an overload that did not say.
-const SOON: Duration = Duration::from_secs(1);
 
 /// Runs a call and answers.
 pub(super) async fn serve(
@@ -122,18 +118,11 @@ fn complete(reader: &Reader, durability: Durability, id: &RequestId, ending: &En
             return answer::json(StatusCode::OK, text);
         }
     };
-    let Outcome::Error(error) = &ending.outcome else {
-        return answer::json(StatusCode::OK, text);
-    };
-    let overloaded = (error.code == code::OVERLOADED).then_some(SOON);
-    match ending.retry_after.or(overloaded) {
-        None => answer::json(status_of_outcome(error.code), text),
-        Some(wait) => {
-            let mut response = answer::json(StatusCode::SERVICE_UNAVAILABLE, text);
-            answer::retry_after(&mut response, wait);
-            response
-        }
+    let mut response = answer::json(ending.status, text);
+    if let Some(wait) = ending.retry_after {
+        answer::retry_after(&mut response, wait);
     }
+    response
 }
 
 fn text_of(id: &RequestId, outcome: &Outcome) -> Bytes {

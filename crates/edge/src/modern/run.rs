@@ -6,10 +6,13 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use futures::Stream;
+use http::StatusCode;
 use shoal_ports::{
     Call, CallEventKind, CallFailure, CallOutcome, Dispatcher, RunningCall, no_session,
 };
 use shoal_protocol::{Method, Outcome, RawJson, RpcError};
+
+use crate::refusal::status_of_outcome;
 
 const DISCONNECTED: &str = "the client closed the connection";
 
@@ -37,6 +40,8 @@ pub(super) enum Step {
 /// How a call ended.
 pub(super) struct Ending {
     pub(super) outcome: Outcome,
+    /// What HTTP says of it, if it is the whole answer.
+    pub(super) status: StatusCode,
     /// When to come back, if a limit was reached or the node has yet to learn what there is.
     pub(super) retry_after: Option<Duration>,
 }
@@ -113,6 +118,7 @@ impl Ending {
             _ => None,
         };
         Self {
+            status: status_of_outcome(&outcome),
             outcome: outcome.into_outcome(),
             retry_after,
         }

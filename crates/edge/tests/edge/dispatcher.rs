@@ -194,10 +194,16 @@ impl Dispatcher for FakeDispatcher {
                 );
                 Some(CallOutcome::Result(RawJson::from_valid(result.into())))
             }
-            "unknown" => Some(CallOutcome::Error(RpcError::invalid_params("unknown tool"))),
-            "no-method" => Some(error(code::METHOD_NOT_FOUND)),
+            "unknown" => Some(CallOutcome::Refused(RpcError::invalid_params(
+                "unknown tool",
+            ))),
+            "no-method" => Some(CallOutcome::Refused(RpcError::method_not_found(
+                "prompts/get",
+            ))),
             "no-capability" => Some(error(code::MISSING_CLIENT_CAPABILITY)),
-            "far-overload" => Some(error(code::OVERLOADED)),
+            "backend-no-method" => Some(error(code::METHOD_NOT_FOUND)),
+            "backend-overloaded" => Some(error(code::OVERLOADED)),
+            "backend-not-executed" => Some(error(code::NOT_EXECUTED)),
             "deadline" => Some(CallOutcome::Failed(CallFailure::DeadlineExceeded { limit })),
             _ => None,
         };

@@ -51,7 +51,10 @@ pub(crate) fn outcome_out(outcome: CallOutcome) -> wire::CallOutcome {
     wire::CallOutcome {
         outcome: Some(match outcome {
             CallOutcome::Result(result) => Outcome::Result(result.into_bytes()),
-            CallOutcome::Error(error) => Outcome::Error(error_out(error)),
+            // A worker's refusal is its backend's error to the node.
+            CallOutcome::Error(error) | CallOutcome::Refused(error) => {
+                Outcome::Error(error_out(error))
+            }
             CallOutcome::Failed(failure) => Outcome::Failure(failure_out(failure)),
         }),
     }

@@ -61,7 +61,9 @@ pub(crate) async fn next(running: &mut RunningCall) -> Option<(u64, String)> {
         CallEventKind::Finished(CallOutcome::Result(result)) => {
             format!("result {}", result.as_str())
         }
-        CallEventKind::Finished(CallOutcome::Error(error)) => format!("error {error}"),
+        CallEventKind::Finished(CallOutcome::Error(error) | CallOutcome::Refused(error)) => {
+            format!("error {error}")
+        }
         CallEventKind::Finished(CallOutcome::Failed(failure)) => format!("failed {failure}"),
     };
     Some((sequence, text))

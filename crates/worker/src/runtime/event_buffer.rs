@@ -132,7 +132,7 @@ fn weight(kind: &CallEventKind) -> usize {
         CallEventKind::State { request, .. } => request.len(),
         CallEventKind::CloseStream { .. } => 0,
         CallEventKind::Finished(CallOutcome::Result(result)) => result.len(),
-        CallEventKind::Finished(CallOutcome::Error(error)) => {
+        CallEventKind::Finished(CallOutcome::Error(error) | CallOutcome::Refused(error)) => {
             error.message.len() + error.data.as_ref().map_or(0, |data| data.len())
         }
         CallEventKind::Finished(CallOutcome::Failed(_)) => 0,

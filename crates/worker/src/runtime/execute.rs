@@ -87,7 +87,7 @@ fn asks(call: &Call) -> Span {
 fn describe(span: &mut Span, outcome: &CallOutcome) {
     match outcome {
         CallOutcome::Result(_) => {}
-        CallOutcome::Error(error) => {
+        CallOutcome::Error(error) | CallOutcome::Refused(error) => {
             let failure = Failure::Code(error.code);
             span.set(key::RPC_RESPONSE_STATUS_CODE, &error.code.to_string());
             span.record_error(failure.error_type());
