@@ -111,6 +111,13 @@ pub(crate) enum Effect {
     Respond(Bytes),
     /// Send this response, and store the record.
     RespondAndSave(Bytes),
+    /// The session has been initialized by the same before: send this greeting and store the record if that was never
+    /// answered; if it was, this refusal, unless it is the same delivery.
+    InitializedAgain {
+        request: RequestId,
+        greeting: Bytes,
+        refusal: Bytes,
+    },
     /// Run this call and answer the request with its outcome.
     Run(Box<AdmittedCall>),
     /// Subscribe at the backend, store the record, then answer.

@@ -5,12 +5,12 @@ mod support;
 use std::time::Duration;
 
 use shoal_ports::{
-    BusEvent, Delivered, GatewayError, OpenSession, Principal, SessionGateway, SessionRef,
-    SessionTransport,
+    BusEvent, Delivered, EventStream, GatewayError, OpenSession, Principal, SessionGateway,
+    SessionRef, SessionTransport,
 };
 use shoal_protocol::RawJson;
 use shoal_session::SessionConfig;
-use support::{Bench, call, post, read, read_all, within};
+use support::{Bench, Fate, call, post, read, read_all, within};
 
 fn quick() -> SessionConfig {
     SessionConfig {
@@ -378,6 +378,73 @@ async fn everything_of_a_single_stream_session_goes_over_its_stream() {
             "{part}: {all:?}"
         );
     }
+}
+
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+
+/// A session of one stream that nobody has initialized.
+async fn uninitialized(bench: &Bench) -> SessionRef {
+    let principal = Principal::anonymous();
+    let open = OpenSession {
+        principal: principal.clone(),
+        transport: SessionTransport::SingleStream,
+        initialize: None,
+        trace: None,
+    };
+    let opened = bench.sessions.open(open).await;
+    SessionRef {
+        session: opened.expect("there is room").session,
+        principal,
+        trace: None,
+    }
+}
+
+/// What the stream says up to the answer to a last ping.
+async fn told(bench: &Bench, to: &SessionRef, stream: &mut EventStream) -> Vec<String> {
+    let ping = r#"{"jsonrpc":"2.0","id":"last","method":"ping"}"#;
+    bench.post(to, ping).await;
+    let mut told = Vec::new();
+    loop {
+        let next = read(stream, 1).await.texts.remove(0);
+        if next.contains(r#""last""#) {
+            return told;
+        }
+        told.push(next);
+    }
+}
+
+#[tokio::test]
+async fn an_initialize_that_is_delivered_again_is_answered_once() {
+    let bench = Bench::new(SessionConfig::default());
+    let to = uninitialized(&bench).await;
+    let mut stream = bench.sessions.listen(&to, None).await.unwrap();
+    let first = post(INITIALIZE);
+    let mut again = first.clone();
+    again.repeated = true;
+    bench.sessions.deliver(&to, first).await.unwrap();
+    let delivered = bench.sessions.deliver(&to, again).await.unwrap();
+    assert!(matches!(delivered, Delivered::Accepted));
+    let told = told(&bench, &to, &mut stream).await;
+    assert_eq!(told.len(), 1, "{told:?}");
+    // One that the client sends anew is its own fault.
+    bench.post(&to, INITIALIZE).await;
+    let refused = read(&mut stream, 1).await.texts;
+    assert!(refused[0].contains("initialized already"), "{refused:?}");
+}
+
+#[tokio::test]
+async fn an_initialize_that_was_not_answered_can_be_sent_again() {
+    let (bench, saves) = Bench::with_fate(SessionConfig::default());
+    let to = uninitialized(&bench).await;
+    let mut stream = bench.sessions.listen(&to, None).await.unwrap();
+    *saves.lock() = Fate::Away;
+    let failed = bench.sessions.deliver(&to, post(INITIALIZE));
+    assert!(failed.await.is_err());
+    *saves.lock() = Fate::Works;
+    bench.post(&to, INITIALIZE).await;
+    let told = told(&bench, &to, &mut stream).await;
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("2024-11-05"), "{told:?}");
 }
 
 #[tokio::test]

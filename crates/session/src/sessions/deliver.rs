@@ -2,6 +2,7 @@
 
 mod batch;
 mod changing;
+mod initialized;
 
 use std::sync::Arc;
 
@@ -34,7 +35,8 @@ impl Node {
         }
         match post.body {
             Body::Single(message) if changes(&message) => {
-                Box::pin(self.deliver_change(to, message, post.delivery)).await
+                let (delivery, repeated) = (post.delivery, post.repeated);
+                Box::pin(self.deliver_change(to, message, delivery, repeated)).await
             }
             Body::Single(message) => {
                 let steers = match &message {
@@ -181,7 +183,10 @@ impl Node {
     ) -> Result<Option<Bytes>, GatewayError> {
         let saved = |error| store_failed(&error, &self.config);
         match effect {
-            Effect::Respond(response) => Ok(Some(response)),
+            Effect::Respond(response)
+            | Effect::InitializedAgain {
+                refusal: response, ..
+            } => Ok(Some(response)),
             Effect::RespondAndSave(response) => {
                 self.save(live).await.map_err(saved)?;
                 Ok(Some(response))

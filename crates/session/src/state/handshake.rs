@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::Serialize;
-use shoal_ports::ServerFacts;
+use shoal_ports::{ServerFacts, SessionTransport};
 use shoal_protocol::{RawJson, RawObject, Request, Revision, RpcError, error_response, response};
 
 use super::{Effect, SessionState, caller_of};
@@ -22,30 +22,45 @@ struct InitializeResult<'a> {
 
 impl SessionState {
     pub(super) fn initialize(&mut self, request: &Request, facts: &ServerFacts) -> Effect {
-        if self.record.handshake.is_some() {
+        let handshake = handshake_of(request);
+        if let Some(kept) = &self.record.handshake {
             let error = RpcError::invalid_request("the session has been initialized already");
-            return Effect::Respond(error_response(&request.id, &error));
+            let refusal = error_response(&request.id, &error);
+            // Where the answer to the first goes another way than the request came, it may never have set out.
+            let may_lack_answer = self.transport() == SessionTransport::SingleStream;
+            return match handshake {
+                Ok(handshake) if may_lack_answer && handshake == *kept => {
+                    Effect::InitializedAgain {
+                        request: request.id.clone(),
+                        greeting: greeting(request, &handshake, facts),
+                        refusal,
+                    }
+                }
+                _ => Effect::Respond(refusal),
+            };
         }
-        match handshake_of(request) {
-            Ok(handshake) => Effect::RespondAndSave(self.greet(request, handshake, facts)),
+        match handshake {
+            Ok(handshake) => {
+                let greeting = greeting(request, &handshake, facts);
+                self.record.handshake = Some(handshake);
+                self.record.announced = facts.versions;
+                self.told = facts.versions;
+                self.caller = Arc::new(caller_of(&self.session, &self.record));
+                Effect::RespondAndSave(greeting)
+            }
             Err(error) => Effect::Respond(error_response(&request.id, &error)),
         }
     }
+}
 
-    fn greet(&mut self, request: &Request, handshake: Handshake, facts: &ServerFacts) -> Bytes {
-        let result = InitializeResult {
-            protocol_version: handshake.revision,
-            capabilities: &facts.capabilities,
-            server_info: &facts.server_info,
-            instructions: &facts.instructions,
-        };
-        let greeting = response(&request.id, &RawJson::of(&result));
-        self.record.handshake = Some(handshake);
-        self.record.announced = facts.versions;
-        self.told = facts.versions;
-        self.caller = Arc::new(caller_of(&self.session, &self.record));
-        greeting
-    }
+fn greeting(request: &Request, handshake: &Handshake, facts: &ServerFacts) -> Bytes {
+    let result = InitializeResult {
+        protocol_version: handshake.revision,
+        capabilities: &facts.capabilities,
+        server_info: &facts.server_info,
+        instructions: &facts.instructions,
+    };
+    response(&request.id, &RawJson::of(&result))
 }
 
 /// Reads the parameters of `initialize`.

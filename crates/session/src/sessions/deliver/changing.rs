@@ -47,12 +47,18 @@ impl Node {
         to: &SessionRef,
         message: Message,
         delivery: DeliveryId,
+        repeated: bool,
     ) -> Result<Delivered, GatewayError> {
         let trace = &to.trace;
         self.in_turn(to, |node, live| {
             let (input, trace) = (input(message.clone()), trace.clone());
             async move {
                 let effect = live.apply(input, &node.config).await?;
+                let effect = match node.initialized_again(&live, effect, repeated).await {
+                    Ok(Some(effect)) => effect,
+                    Ok(None) => return Ok(Ok(Delivered::Accepted)),
+                    Err(error) => return Ok(Err(error)),
+                };
                 let carried = node.carry_out(&live, effect, delivery, trace.as_ref());
                 Ok(carried.await)
             }
