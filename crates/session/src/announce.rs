@@ -35,6 +35,12 @@ impl Subscribers {
         was_there
     }
 
+    /// Whether a session is in.
+    pub(crate) fn has(&self, uri: &str, session: &SessionId) -> bool {
+        let sessions = self.by_uri.get(uri);
+        sessions.is_some_and(|sessions| sessions.contains(session))
+    }
+
     /// How many subscriptions there are.
     pub(crate) fn count(&self) -> usize {
         self.by_uri.iter().map(|sessions| sessions.len()).sum()

@@ -7,6 +7,7 @@ mod lifecycle;
 mod listen;
 mod node;
 mod ownership;
+mod renew;
 mod repeated;
 mod subscribe;
 mod sweep;

@@ -206,6 +206,60 @@ async fn a_repeated_delivery_that_never_arrived_is_the_first() {
     bench.script.call("stream-x").await;
 }
 
+fn subscription(id: u64, method: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"resources/{method}","params":{{"uri":"r://1"}}}}"#
+    )
+}
+
+/// A session that is subscribed to a resource, taken over by a node whose backend refuses it so often.
+async fn refused(refusals: usize) -> (Bench, Sessions, SessionRef) {
+    let (bench, second) = two_nodes().await;
+    let alice = initialized(&bench).await;
+    bench.post(&alice, &subscription(1, "subscribe")).await;
+    assert_eq!(*bench.script.subscribed.get("r://1").unwrap(), 1);
+    bench.script.refusals.send_replace((refusals, 0));
+    lose_lease(&bench.store).await;
+    second
+        .deliver(&alice, post(&call(2, "echo")))
+        .await
+        .unwrap();
+    let mut seen = bench.script.refusals.subscribe();
+    within(seen.wait_for(|(_, refused)| *refused > 0))
+        .await
+        .unwrap();
+    (bench, second, alice)
+}
+
+#[tokio::test]
+async fn a_subscription_that_the_new_owners_backend_refuses_is_renewed_later() {
+    let (bench, second, alice) = refused(2).await;
+    let mut stream = second.listen(&alice, None).await.unwrap();
+    // First what changed while nobody owned the session, then what may have while nobody was subscribed.
+    for _ in 0..2 {
+        let told = read(&mut stream, 1).await.texts.remove(0);
+        assert!(told.contains("resources/updated"), "{told}");
+        assert!(told.contains("r://1"), "{told}");
+    }
+    assert_eq!(*bench.script.subscribed.get("r://1").unwrap(), 2);
+    second
+        .deliver(&alice, post(&subscription(3, "unsubscribe")))
+        .await
+        .unwrap();
+    assert_eq!(*bench.script.subscribed.get("r://1").unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_subscription_that_is_not_wanted_any_more_is_not_renewed() {
+    let (bench, second, alice) = refused(1).await;
+    let ended = second.deliver(&alice, post(&subscription(3, "unsubscribe")));
+    ended.await.unwrap();
+    tokio::time::pause();
+    tokio::time::sleep(LONG).await;
+    assert_eq!(*bench.script.subscribed.get("r://1").unwrap(), 1);
+    assert_eq!(second.status().subscriptions, 0);
+}
+
 #[tokio::test]
 async fn a_repeatable_call_that_became_a_stream_goes_on_elsewhere() {
     let (bench, second) = two_nodes().await;

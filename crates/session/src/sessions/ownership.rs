@@ -94,8 +94,14 @@ impl Node {
         if let Some((_, passive)) = self.passive.remove(&to.session) {
             record.updated.extend(passive.updated);
         }
+        let mut missing = record.subscriptions.clone();
+        missing.retain(|uri| !self.subscribers.has(uri, &to.session));
+        record.updated.extend(missing.iter().cloned());
         let state = SessionState::new(to.session.clone(), record, self.limits());
-        Ok(self.make_live(to.session.clone(), state, claim.epoch, share))
+        let live = self.make_live(to.session.clone(), state, claim.epoch, share);
+        // It fell asleep before a backend took it back that had refused.
+        self.subscribe_again(&live, missing);
+        Ok(live)
     }
 
     /// Gives up a sleeping session that somebody asks for; the others follow with the lease.

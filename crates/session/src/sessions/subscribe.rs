@@ -2,7 +2,6 @@
 //! session's turn (`changing`).
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -77,44 +76,11 @@ impl Node {
         }
     }
 
-    async fn subscriptions(&self, live: &LiveSession) -> BTreeSet<String> {
+    pub(super) async fn subscriptions(&self, live: &LiveSession) -> BTreeSet<String> {
         let record = live.snapshot().await;
         record
             .and_then(|record| Record::from_bytes(&record).ok())
             .map(|record| record.subscriptions)
             .unwrap_or_default()
-    }
-
-    /// Subscribes at the backends for a session that came from another node.
-    pub(super) fn subscribe_again(
-        self: &Arc<Self>,
-        live: &Arc<LiveSession>,
-        subscriptions: BTreeSet<String>,
-    ) {
-        if subscriptions.is_empty() {
-            return;
-        }
-        for uri in &subscriptions {
-            self.subscribers.add(uri, &live.id);
-        }
-        // Nobody else has a new session's turn.
-        let turn = live.changing.clone().try_lock_owned();
-        let (node, live) = (self.clone(), live.clone());
-        tokio::spawn(async move {
-            let _turn = turn;
-            for uri in subscriptions {
-                let renewed = tokio::select! {
-                    renewed = node.carrier.dispatcher.subscribe(&uri) => renewed,
-                    () = live.until_over() => {
-                        node.subscribers.remove(&uri, &live.id);
-                        continue;
-                    }
-                };
-                if let Err(error) = renewed {
-                    node.subscribers.remove(&uri, &live.id);
-                    tracing::warn!(session = %live.id, %uri, %error, "could not renew a subscription");
-                }
-            }
-        });
     }
 }

@@ -43,6 +43,8 @@ pub struct Script {
     pub starts: DashMap<String, usize>,
     /// How often each resource is subscribed to at the backend.
     pub subscribed: DashMap<String, i64>,
+    /// How often the backend refuses whoever subscribes from now on, and how often it has.
+    pub refusals: watch::Sender<(usize, usize)>,
 }
 
 /// A call in the hands of a test.
@@ -187,6 +189,7 @@ impl Script {
             started: 0.into(),
             starts: DashMap::new(),
             subscribed: DashMap::new(),
+            refusals: watch::Sender::default(),
         })
     }
 
@@ -303,6 +306,14 @@ impl Dispatcher for Script {
         tokio::task::yield_now().await;
         if uri.starts_with("bad") {
             return Err(RpcError::invalid_params("no such resource"));
+        }
+        let refused = self.refusals.send_if_modified(|(left, refused)| {
+            let refuses = *left > 0;
+            (*left, *refused) = (left.saturating_sub(1), *refused + usize::from(refuses));
+            refuses
+        });
+        if refused {
+            return Err(RpcError::new(50_301, "the pool is not there yet"));
         }
         *self.subscribed.entry(uri.to_owned()).or_default() += 1;
         tokio::task::yield_now().await;
