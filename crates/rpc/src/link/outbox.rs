@@ -53,6 +53,26 @@ impl<F: Frame> Outbox<F> {
     /// # Errors
     /// When the frame is longer than the peer accepts; nothing was sent.
     pub(crate) fn push(&self, flight: u64, frame: impl Into<F>) -> Result<(), TooLong> {
+        let pushed = self.push_if(flight, frame, |_| true);
+        pushed.map(drop)
+    }
+
+    /// As [`push`](Self::push), unless the outbox [is full](Self::is_full). Whether it was sent.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push).
+    pub(crate) fn push_with_room(&self, flight: u64, frame: impl Into<F>) -> Result<bool, TooLong> {
+        // Asked first, so that what will not be sent is not encoded, and again when it is.
+        let sent = !self.is_full();
+        Ok(sent && self.push_if(flight, frame, |queued| queued <= self.max_queued)?)
+    }
+
+    fn push_if(
+        &self,
+        flight: u64,
+        frame: impl Into<F>,
+        suits: impl FnOnce(usize) -> bool,
+    ) -> Result<bool, TooLong> {
         let frame = frame.into();
         let bytes = frame.encoded_len();
         let waiting = if bytes > LONGEST_WHOLE {
@@ -66,14 +86,17 @@ impl<F: Frame> Outbox<F> {
         };
         let mut queue = self.queue.lock();
         if queue.closed {
-            return Ok(());
+            return Ok(true);
+        }
+        if !suits(queue.bytes) {
+            return Ok(false);
         }
         queue.push(flight, waiting);
         queue.was_full |= queue.bytes > self.max_queued;
         let waker = queue.waker.take();
         drop(queue);
         wake(waker);
-        Ok(())
+        Ok(true)
     }
 
     /// Sends a short frame that need not keep its place among those of its flight.

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use shoal_ports::{Delivered, EventStream, GatewayError, Opened, StreamItem};
@@ -15,6 +16,9 @@ use crate::error::TooLong;
 use crate::link::outbox::Outbox;
 use crate::proto::node::v1::session_frame::Frame;
 use crate::proto::node::v1::{Accepted, Closed, End, Failed, Json, SessionFrame, StreamBegan};
+
+/// When to come back to a link that has too much to send.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Answers a request; the request is over when this is dropped.
 pub(super) struct Answering {
@@ -55,6 +59,15 @@ impl Answering {
         }
     }
 
+    /// Refuses what the edge asks while it does not read what it was told; whether it did. Nothing has been done then.
+    pub(super) fn refused(&self) -> bool {
+        let full = self.outbox.is_full();
+        if full {
+            self.failed(backed_up());
+        }
+        full
+    }
+
     pub(super) async fn delivered(self, delivered: Option<Result<Delivered, GatewayError>>) {
         let flight = self.number;
         match delivered {
@@ -92,9 +105,15 @@ impl Answering {
         }
     }
 
+    /// An answer takes no credit, since it is one frame. What keeps many of them from piling up here, while the edge does not
+    /// read, is the room for all that waits on the link. What is answered so is safe to repeat.
     fn json(&self, text: Bytes) {
         let flight = self.number;
-        self.end(Frame::Json(Json { flight, text }));
+        match (self.outbox).push_with_room(flight, Frame::Json(Json { flight, text })) {
+            Ok(true) => self.done.store(true, Ordering::Relaxed),
+            Ok(false) => self.failed(backed_up()),
+            Err(too_long) => self.not_passed_on(too_long),
+        }
     }
 
     fn failed(&self, error: GatewayError) {
@@ -108,13 +127,18 @@ impl Answering {
     fn end(&self, frame: Frame) {
         self.done.store(true, Ordering::Relaxed);
         if let Err(too_long) = self.say(frame) {
-            let what = format!("the answer was not passed on: {too_long}");
-            let refusal = Frame::Failed(Failed {
-                flight: self.number,
-                error: Some(error_to_wire(GatewayError::Internal(what))),
-            });
-            let _ = self.say(refusal);
+            self.not_passed_on(too_long);
         }
+    }
+
+    fn not_passed_on(&self, too_long: TooLong) {
+        self.done.store(true, Ordering::Relaxed);
+        let what = format!("the answer was not passed on: {too_long}");
+        let refusal = Frame::Failed(Failed {
+            flight: self.number,
+            error: Some(error_to_wire(GatewayError::Internal(what))),
+        });
+        let _ = self.say(refusal);
     }
 
     fn say(&self, frame: Frame) -> Result<(), TooLong> {
@@ -153,6 +177,13 @@ impl Answering {
                 false
             }
         }
+    }
+}
+
+fn backed_up() -> GatewayError {
+    GatewayError::Overloaded {
+        reason: "too much waits to be read from the session's node".to_owned(),
+        retry_after: RETRY_AFTER,
     }
 }
 

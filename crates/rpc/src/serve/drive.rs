@@ -104,7 +104,9 @@ impl Drive {
             Frame::Deliver(said) => {
                 let (flight, relayed) = (said.flight, said.relayed);
                 let (to, post) = deliver_in(said)?;
-                let answering = self.answer(flight)?;
+                let Some(answering) = self.answer(flight)? else {
+                    return Ok(());
+                };
                 let gateway = self.shared.gateways.of(relayed);
                 tokio::spawn(async move {
                     let delivered = answering.wait(gateway.deliver(&to, post)).await;
@@ -113,7 +115,9 @@ impl Drive {
             }
             Frame::Listen(said) => {
                 let to = session_in(said.session, said.principal, said.trace);
-                let answering = self.answer(said.flight)?;
+                let Some(answering) = self.answer(said.flight)? else {
+                    return Ok(());
+                };
                 let gateway = self.shared.gateways.of(said.relayed);
                 let cursor = said.cursor.map(event_id_in);
                 tokio::spawn(async move {
@@ -122,7 +126,9 @@ impl Drive {
                 });
             }
             Frame::Open(said) => {
-                let answering = self.answer(said.flight)?;
+                let Some(answering) = self.answer(said.flight)? else {
+                    return Ok(());
+                };
                 let gateway = self.shared.gateways.of(said.relayed);
                 let open = open_in(said)?;
                 tokio::spawn(async move {
@@ -132,7 +138,9 @@ impl Drive {
             }
             Frame::CloseSession(said) => {
                 let to = session_in(said.session, said.principal, said.trace);
-                let answering = self.answer(said.flight)?;
+                let Some(answering) = self.answer(said.flight)? else {
+                    return Ok(());
+                };
                 let gateway = self.shared.gateways.of(said.relayed);
                 tokio::spawn(async move {
                     let closed = answering.wait(gateway.close(&to)).await;
@@ -160,19 +168,17 @@ impl Drive {
         Ok(())
     }
 
-    fn answer(&self, number: u64) -> Result<Answering, LinkError> {
+    /// Begins an answer, unless so much waits to be read that it is to ask again later.
+    fn answer(&self, number: u64) -> Result<Option<Answering>, LinkError> {
         let flight = Arc::new(Flight::new(self.credit));
         match self.flights.0.lock().entry(number) {
             // The one that has the number stays known, so that it is detached with the link.
             Entry::Occupied(_) => return Err(LinkError::protocol("a flight number used twice")),
             Entry::Vacant(free) => free.insert(Arc::clone(&flight)),
         };
-        Ok(Answering::new(
-            number,
-            flight,
-            Arc::clone(&self.outbox),
-            Arc::clone(&self.flights),
-        ))
+        let (outbox, flights) = (Arc::clone(&self.outbox), Arc::clone(&self.flights));
+        let answering = Answering::new(number, flight, outbox, flights);
+        Ok((!answering.refused()).then_some(answering))
     }
 }
 

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed test is the report")]
 
 mod away;
+mod backlog;
 mod bulk;
 mod calls;
 mod console;

@@ -25,6 +25,8 @@ pub(crate) enum Asked {
 pub(crate) enum Answer {
     Delivered(Delivered),
     Refused(GatewayError),
+    /// What is said once this is true.
+    Later(watch::Receiver<bool>, Delivered),
     /// Nothing, ever.
     Never,
     Panic,
@@ -82,6 +84,10 @@ impl ScriptedGateway {
         match answer {
             Some(Answer::Delivered(delivered)) => Ok(delivered),
             Some(Answer::Refused(error)) => Err(error),
+            Some(Answer::Later(mut now, delivered)) => {
+                now.wait_for(|now| *now).await.unwrap();
+                Ok(delivered)
+            }
             Some(Answer::Panic) => panic!("as scripted"),
             Some(Answer::Never) => {
                 let _dropped = Dropped(&self.dropped);
