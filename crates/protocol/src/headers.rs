@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::{RpcError, code};
+use crate::{RpcError, code, shown};
 
 /// The revision that a request speaks.
 pub const MCP_PROTOCOL_VERSION: &str = "mcp-protocol-version";
@@ -17,6 +17,9 @@ pub const MCP_NAME: &str = "mcp-name";
 pub const MCP_PARAM_PREFIX: &str = "mcp-param-";
 /// Where a legacy client resumes.
 pub const LAST_EVENT_ID: &str = "last-event-id";
+
+/// How much of a value a refusal quotes.
+pub(crate) const EXCERPT: usize = 128;
 
 const SENTINEL_START: &str = "=?base64?";
 const SENTINEL_END: &str = "?=";
@@ -104,6 +107,7 @@ fn same(name: &str, header: &str, body: &str) -> Result<(), HeaderMismatch> {
     if header == body {
         return Ok(());
     }
+    let (header, body) = (shown(header, EXCERPT), shown(body, EXCERPT));
     Err(HeaderMismatch(format!(
         "{name} says {header:?}, the body says {body:?}"
     )))
@@ -164,5 +168,24 @@ mod tests {
         assert!(expect_plain("Mcp-Method", None, "tools/call").is_err());
         // No text at all is equal to what is no text.
         assert!(expect_plain("Mcp-Method", Some(b"\xff"), "\u{fffd}").is_err());
+    }
+
+    #[test]
+    fn a_refusal_quotes_only_the_beginning() {
+        let (long, other) = ("é".repeat(5000), "x".repeat(5000));
+        let header = encode_value(&long);
+        let refused = expect_equal("x", Some(header.as_bytes()), &other).unwrap_err();
+        assert!(
+            refused.0.len() < 600,
+            "{} bytes: {refused}",
+            refused.0.len()
+        );
+        assert!(refused.0.starts_with("x says \"éé"), "{refused}");
+        let refused = expect_plain("x", Some(other.as_bytes()), &long).unwrap_err();
+        assert!(
+            refused.0.len() < 600,
+            "{} bytes: {refused}",
+            refused.0.len()
+        );
     }
 }

@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::headers::{HeaderMismatch, decode_value};
+use crate::headers::{EXCERPT, HeaderMismatch, decode_value};
+use crate::shown;
 
 const ANNOTATION: &str = "x-mcp-header";
 /// Integers beyond this are not exact in every client (2^53 − 1).
@@ -89,9 +90,10 @@ impl ParamHeaders {
                 }
                 (Some(value), Some(sent)) if same(value, &sent.0) => {}
                 (Some(value), Some(sent)) => {
+                    let (sent, value) =
+                        (shown(&sent.0, EXCERPT), shown(&value.to_string(), EXCERPT));
                     return Err(HeaderMismatch(format!(
-                        "{name} says {:?}, the argument is {value}",
-                        sent.0
+                        "{name} says {sent:?}, the argument is {value}"
                     )));
                 }
             }
