@@ -123,11 +123,16 @@ impl Roll {
         // A node's own address comes before a seed that happens to lead there.
         let (own, other): (Vec<_>, Vec<_>) =
             (0..joins.len()).partition(|at| self.is_address(&joins[*at].address));
-        for at in own.into_iter().chain(other) {
+        // What is up comes before what is dialled: a second link to a node would replace the first there, and be replaced
+        // by it in turn.
+        let up = |at: &usize| joins[*at].connected;
+        let (up, down): (Vec<_>, Vec<_>) = own.into_iter().chain(other).partition(up);
+        for at in up.into_iter().chain(down) {
             let join = &joins[at];
             keep[at] = match &join.node {
                 Some(node) if Some(node) == self.me.as_ref() => false,
                 Some(node) if join.connected => linked.insert(node.clone()),
+                Some(node) if linked.contains(node) => false,
                 _ => self.is_address(&join.address) || self.config.seeds.contains(&join.address),
             };
         }

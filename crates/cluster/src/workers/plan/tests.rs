@@ -119,3 +119,24 @@ fn a_node_does_not_join_itself_and_only_those_that_dispatch() {
     let plan = roll.revise(now, &[to_itself], Some(told));
     assert_eq!(plan.keep, [false]);
 }
+
+#[test]
+fn a_node_that_is_reached_by_two_addresses_has_one_link() {
+    let other = "alias:7000";
+    let config = JoinConfig {
+        seeds: vec![SEED.to_owned(), other.to_owned()],
+        ..JoinConfig::default()
+    };
+    let (mut roll, now) = (Roll::new(config, None), Instant::now());
+    assert_eq!(roll.revise(now, &[], None).start, [other, SEED]);
+    // The second has taken the place of the first, which is about to take its place back.
+    let (first, second) = (linked(SEED, "a", &["a"]), linked(other, "a", &["a"]));
+    let plan = roll.revise(now, &[broken(&first), second.clone()], None);
+    assert_eq!((plan.keep, plan.start.len()), (vec![false, true], 0));
+    let plan = roll.revise(now, &[second.clone(), broken(&first)], None);
+    assert_eq!(plan.keep, [true, false]);
+    // Nor does the node's own address.
+    let own = linked("a:7000", "a", &["a"]);
+    let plan = roll.revise(now, &[broken(&own), second], None);
+    assert_eq!((plan.keep, plan.start.len()), (vec![false, true], 0));
+}
