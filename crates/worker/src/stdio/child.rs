@@ -5,6 +5,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::runtime::Handle;
 
 use super::config::StdioConfig;
 use super::family::{Group, Mark};
@@ -104,10 +105,7 @@ impl Family {
     /// Cancellation safe.
     pub(super) async fn ended(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait().await;
-        if let Some(last) = self.group.take() {
-            // It goes through all processes of the machine; and goes on where nobody waits for it.
-            let _ = tokio::task::spawn_blocking(move || drop(last)).await;
-        }
+        self.kill_group().await;
         status
     }
 
@@ -116,12 +114,66 @@ impl Family {
         if tokio::time::timeout(grace, self.ended()).await.is_ok() {
             return;
         }
-        self.group.terminate();
+        if let Some(members) = self.group.take() {
+            let asked = aside(move || {
+                members.terminate();
+                members
+            });
+            // Without it they have been killed: only a runtime that ends does not do this.
+            if let Some(members) = asked.await {
+                self.group.put_back(members);
+            }
+        }
         if tokio::time::timeout(grace, self.ended()).await.is_ok() {
             return;
         }
-        drop(self.group.take());
+        self.kill_group().await;
         // Where there are no groups, and to reap it.
         let _ = self.child.kill().await;
+    }
+
+    async fn kill_group(&mut self) {
+        if let Some(last) = self.group.take() {
+            aside(move || drop(last)).await;
+        }
+    }
+}
+
+impl Drop for Family {
+    fn drop(&mut self) {
+        if let (Some(last), Ok(runtime)) = (self.group.take(), Handle::try_current()) {
+            // A runtime that ends drops it there.
+            drop(runtime.spawn_blocking(move || drop(last)));
+        }
+    }
+}
+
+/// Does what goes through all processes of the machine where it holds up nobody; it goes on where nobody waits for it.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    tokio::task::spawn_blocking(work).await.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::family::WALKS;
+    use super::{Family, StdioConfig, spawn};
+
+    fn stubborn() -> Family {
+        let mut config = StdioConfig::new("sh");
+        config.args = vec![
+            "-c".into(),
+            "trap '' TERM; while :; do sleep 1; done".into(),
+        ];
+        spawn(&config).unwrap().family
+    }
+
+    #[tokio::test]
+    async fn no_thread_of_the_runtime_goes_through_all_processes() {
+        let ended = stubborn();
+        ended.end(Duration::from_millis(20)).await;
+        drop(stubborn());
+        assert_eq!(WALKS.get(), 0);
     }
 }

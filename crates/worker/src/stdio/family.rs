@@ -55,11 +55,16 @@ impl Group {
         self.0.take()
     }
 
-    /// Asks all to end.
+    /// Puts back what was taken.
+    pub(super) fn put_back(&mut self, members: Members) {
+        self.0 = Some(members);
+    }
+}
+
+impl Members {
+    /// Asks all to end. Goes through all processes of the machine, as killing them does.
     pub(super) fn terminate(&self) {
-        if let Some(members) = &self.0 {
-            os::terminate(members);
-        }
+        os::terminate(self);
     }
 }
 
@@ -67,6 +72,12 @@ impl Drop for Members {
     fn drop(&mut self) {
         os::kill(self);
     }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How often this thread went through all processes.
+    pub(super) static WALKS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 #[cfg(unix)]
@@ -105,6 +116,8 @@ mod os {
     /// The processes with this variable in their environment. Those of other users cannot be looked at; one that has
     /// ended and is not reaped has none.
     fn marked(variable: &str) -> Vec<Pid> {
+        #[cfg(test)]
+        super::WALKS.with(|walks| walks.set(walks.get() + 1));
         let Ok(processes) = std::fs::read_dir("/proc") else {
             return Vec::new();
         };
