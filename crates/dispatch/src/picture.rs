@@ -21,7 +21,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// What is known of the pools that there should be.
 #[derive(Clone, Debug)]
 pub(crate) struct Picture {
-    /// Until when what is unknown may exist all the same, and lists may wait.
+    /// Until when what is unknown may exist all the same, unless all is known that others know, and lists may wait.
     learns_until: Instant,
     settles_until: Instant,
     /// When a pool said last what it offers that had not before.
@@ -80,10 +80,14 @@ impl Picture {
         now: Instant,
         is_known: impl Fn(&str) -> bool,
     ) -> Option<CallFailure> {
-        if let Some((pool, _)) = self.missing(now, is_known) {
+        if let Some((pool, _)) = self.missing(now, &is_known) {
             let reason =
                 format!("the pool {pool}, which other nodes know, has not joined this one yet");
             return Some(not_ready(reason));
+        }
+        // Who knows all that others know, or knew before this node started, has learnt.
+        if !self.expected.is_empty() && self.expected.keys().all(|pool| is_known(pool)) {
+            return None;
         }
         let left = self.learns_until.saturating_duration_since(now);
         (!left.is_zero()).then(|| CallFailure::NotReady {

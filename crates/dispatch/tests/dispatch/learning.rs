@@ -95,6 +95,24 @@ async fn a_pool_that_other_nodes_know_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_node_that_knows_all_that_others_know_has_learnt() {
+    let setting = starting();
+    setting.dispatch.expect(&pools(&["a", "b"]));
+    setting.add(worker("a", "t"));
+    setting.add(worker("b", "more"));
+    for call in unknown() {
+        setting.error(call).await;
+    }
+    // Another one is deployed, and other nodes know it first.
+    setting.dispatch.expect(&pools(&["a", "b", "c"]));
+    let failure = setting.failure(legacy("other", json!({}))).await;
+    assert!(
+        matches!(failure, CallFailure::NotReady { .. }),
+        "{failure:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_pool_that_never_comes_is_not_waited_for_for_ever() {
     let setting = starting();
     setting.add(worker("a", "t"));

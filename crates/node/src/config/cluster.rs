@@ -29,8 +29,9 @@ pub struct Cluster {
     /// rolls out that raises it, processes of both speak the lower one; pin it to go back safely.
     pub protocol: u32,
     /// For how long after its start an edge or session node that others can join refuses what it does not know (a tool,
-    /// a prompt, a resource) as safe to send again: workers may be on their way. A pool that other nodes know, or knew,
-    /// is waited for as long as one that has left stays listed (`pools.<name>.linger`).
+    /// a prompt, a resource) as safe to send again: workers may be on their way. It ends sooner when every pool has come that
+    /// other nodes know, or knew. Until then such a pool is waited for as long as one that has left stays listed
+    /// (`pools.<name>.linger`).
     pub learning: Period,
     /// How long a request waits for its session's next owner before it is refused.
     pub patience: Period,
