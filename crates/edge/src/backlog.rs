@@ -218,17 +218,38 @@ impl Reader {
             return Ok(text);
         }
         let number = self.backlog.take(self, text.len())?;
-        Ok(Bytes::from_owner(Kept {
-            text,
+        let _held = Held {
             number,
             backlog: self.backlog.clone(),
-        }))
+        };
+        Ok(Bytes::from_owner(Kept { text, _held }))
+    }
+
+    /// Counts bytes that are kept for the client's stream until that ends, however few. They are not given up, since nothing
+    /// is taken of them.
+    ///
+    /// # Errors
+    /// Where there is no room for them.
+    pub(crate) fn hold(&self, bytes: usize) -> Result<Held, Full> {
+        let still = Self {
+            writing: None,
+            ..self.clone()
+        };
+        Ok(Held {
+            number: self.backlog.take(&still, bytes)?,
+            backlog: self.backlog.clone(),
+        })
     }
 }
 
 /// A text that is counted.
 struct Kept {
     text: Bytes,
+    _held: Held,
+}
+
+/// Bytes that are counted until this is dropped.
+pub(crate) struct Held {
     number: u64,
     backlog: Backlog,
 }
@@ -239,7 +260,7 @@ impl AsRef<[u8]> for Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for Held {
     fn drop(&mut self) {
         // Gone already, where it was given up.
         let shared = &self.backlog.0;

@@ -51,6 +51,11 @@ impl Filter {
         Ok(filter)
     }
 
+    /// How much of it is kept for as long as its stream.
+    pub(super) fn bytes(&self) -> usize {
+        self.resource_subscriptions.iter().map(String::len).sum()
+    }
+
     /// The part that a server with these capabilities sends at all.
     pub(super) fn supported_by(mut self, capabilities: &RawJson) -> Self {
         let declared = |capability: &str, flag: &str| {

@@ -17,6 +17,7 @@ use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::filter::Filter;
 use super::subscriptions::{News, Subscription};
+use crate::backlog::Reader;
 use crate::front::Visit;
 use crate::refusal::{Refusal, Refused};
 use crate::sse;
@@ -28,6 +29,12 @@ pub(super) async fn serve(visit: &Visit<'_>, request: Request) -> Result<Respons
     let asked =
         Filter::of(request.params.as_ref(), limits.uris_per_listener).map_err(Refusal::Modern)?;
     let permit = edge.load.admit_stream(&visit.principal, limits)?;
+    let reader = visit.reader();
+    // Its resources are known here until the stream ends.
+    let kept = match asked.bytes() {
+        0 => None,
+        bytes => Some(reader.hold(bytes).map_err(Refusal::AnswerNotKept)?),
+    };
     let facts = edge.dispatcher.facts().borrow().clone();
     let mut honoured = asked.supported_by(&facts.capabilities);
     let max_updates = limits.updates_per_listener;
@@ -42,6 +49,7 @@ pub(super) async fn serve(visit: &Visit<'_>, request: Request) -> Result<Respons
         .await
         .map_err(|_| shoal_ports::GatewayError::Internal("subscribing failed".to_owned()))?;
     let frames = ListenFrames {
+        reader,
         acknowledgement: Some(acknowledgement(&request.id, &honoured)),
         id: request.id,
         subscription,
@@ -49,11 +57,12 @@ pub(super) async fn serve(visit: &Visit<'_>, request: Request) -> Result<Respons
         drained: Box::pin(edge.drain.clone().cancelled_owned()),
         ended: false,
     };
-    let held = (permit, edge.load.open(StreamKind::Subscription));
+    let held = (permit, kept, edge.load.open(StreamKind::Subscription));
     Ok(sse::response(frames, edge.config.timing.keep_alive, held))
 }
 
 struct ListenFrames {
+    reader: Reader,
     id: RequestId,
     acknowledgement: Option<Bytes>,
     subscription: Subscription,
@@ -70,15 +79,24 @@ impl Stream for ListenFrames {
             return Poll::Ready(None);
         }
         if let Some(acknowledgement) = self.acknowledgement.take() {
-            return Poll::Ready(Some(sse::message(&acknowledgement)));
+            return Poll::Ready(self.frame(&acknowledgement));
         }
         if let Poll::Ready(news) = self.subscription.listener.poll_news(cx) {
             let text = news.map(|news| told(&self.id, news));
-            return Poll::Ready(text.map(|text| sse::message(&text)));
+            return Poll::Ready(text.and_then(|text| self.frame(&text)));
         }
         ready!(self.drained.as_mut().poll(cx));
         self.ended = true;
         Poll::Ready(Some(sse::message(&closed(&self.id, &self.facts))))
+    }
+}
+
+impl ListenFrames {
+    /// Where there is no room for a message the stream ends without a result: its client subscribes again, and looks.
+    fn frame(&mut self, text: &Bytes) -> Option<Bytes> {
+        let frame = self.reader.keep(sse::message(text)).ok();
+        self.ended = frame.is_none();
+        frame
     }
 }
 

@@ -9,6 +9,7 @@ mod http_sse;
 mod legacy;
 mod lengths;
 mod listen;
+mod listeners;
 mod modern;
 mod raw;
 mod recorded;
