@@ -38,16 +38,7 @@ pub(super) async fn serve(visit: &Visit<'_>, request: Request) -> Result<Respons
     let facts = edge.dispatcher.facts().borrow().clone();
     let mut honoured = asked.supported_by(&facts.capabilities);
     let max_updates = limits.updates_per_listener;
-    let hub = Arc::clone(&edge.hub);
-    // In a task of its own, because subscribing at a backend cannot be taken back half-way: if the client
-    // leaves meanwhile, the finished subscription is dropped, which ends it.
-    let joining = tokio::spawn(async move {
-        let subscription = hub.join(&mut honoured, max_updates).await;
-        (subscription, honoured)
-    });
-    let (subscription, honoured) = joining
-        .await
-        .map_err(|_| shoal_ports::GatewayError::Internal("subscribing failed".to_owned()))?;
+    let subscription = edge.hub.join(&mut honoured, max_updates).await;
     let frames = ListenFrames {
         reader,
         acknowledgement: Some(acknowledgement(&request.id, &honoured)),

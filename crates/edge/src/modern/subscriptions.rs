@@ -37,13 +37,13 @@ pub(super) struct Subscription {
     hub: Arc<Hub>,
     id: u64,
     pub(super) listener: Arc<Listener>,
-    uris: SubscribedUris,
+    uris: Vec<Watched>,
 }
 
-/// Resources that the backends were asked to watch; dropping it takes that back.
-struct SubscribedUris {
+/// A resource that the backends watch; dropping it takes that back.
+struct Watched {
     dispatcher: Arc<dyn Dispatcher>,
-    uris: Vec<Arc<str>>,
+    uri: Arc<str>,
 }
 
 impl Hub {
@@ -57,9 +57,7 @@ impl Hub {
     }
 
     /// Joins the listeners. `filter` is cut down to what is honoured: URIs that no backend watches fall
-    /// out. From its return on, no news is missed.
-    ///
-    /// Not cancellation safe: what the backends were asked is taken back only by dropping the result.
+    /// out. From its return on, no news is missed. Cancelled, it leaves nothing behind.
     pub(super) async fn join(
         self: &Arc<Self>,
         filter: &mut Filter,
@@ -70,19 +68,16 @@ impl Hub {
             if let Err(error) = &watched {
                 tracing::debug!(%uri, %error, "left a resource out of a subscription");
             }
-            watched.is_ok()
+            watched.is_ok().then(|| Watched {
+                dispatcher: Arc::clone(&self.dispatcher),
+                uri: Arc::from(uri.as_str()),
+            })
         });
         let watched = join_all(asked).await;
-        let mut watched = watched.into_iter();
-        filter
-            .resource_subscriptions
-            .retain(|_| watched.next().unwrap_or(false));
-        let accepted = filter.resource_subscriptions.iter();
-        let uris = SubscribedUris {
-            dispatcher: Arc::clone(&self.dispatcher),
-            uris: accepted.map(|uri| Arc::from(uri.as_str())).collect(),
-        };
-        let listener = Arc::new(Listener::new(filter, uris.uris.clone(), max_updates));
+        let watched: Vec<Watched> = watched.into_iter().flatten().collect();
+        let uris: Vec<Arc<str>> = watched.iter().map(|it| Arc::clone(&it.uri)).collect();
+        filter.resource_subscriptions = uris.iter().map(ToString::to_string).collect();
+        let listener = Arc::new(Listener::new(filter, uris.clone(), max_updates));
         let mut listeners = self.listeners.lock();
         if !listeners.watched {
             listeners.watched = true;
@@ -91,7 +86,7 @@ impl Hub {
         let id = listeners.next;
         listeners.next += 1;
         listeners.all.insert(id, Arc::clone(&listener));
-        for uri in &uris.uris {
+        for uri in &uris {
             listeners
                 .by_uri
                 .entry(Arc::clone(uri))
@@ -103,7 +98,7 @@ impl Hub {
             hub: Arc::clone(self),
             id,
             listener,
-            uris,
+            uris: watched,
         }
     }
 
@@ -192,7 +187,7 @@ impl Drop for Subscription {
     fn drop(&mut self) {
         let mut listeners = self.hub.listeners.lock();
         listeners.all.remove(&self.id);
-        for uri in &self.uris.uris {
+        for Watched { uri, .. } in &self.uris {
             if let Some(ids) = listeners.by_uri.get_mut(uri) {
                 ids.retain(|id| *id != self.id);
                 if ids.is_empty() {
@@ -206,19 +201,13 @@ impl Drop for Subscription {
     }
 }
 
-impl Drop for SubscribedUris {
+impl Drop for Watched {
     fn drop(&mut self) {
-        let uris = std::mem::take(&mut self.uris);
+        // Without a runtime the process is ending, and the backends with it.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
         };
-        if !uris.is_empty() {
-            let dispatcher = Arc::clone(&self.dispatcher);
-            runtime.spawn(async move {
-                for uri in uris {
-                    dispatcher.unsubscribe(&uri).await;
-                }
-            });
-        }
+        let (dispatcher, uri) = (Arc::clone(&self.dispatcher), Arc::clone(&self.uri));
+        runtime.spawn(async move { dispatcher.unsubscribe(&uri).await });
     }
 }

@@ -242,6 +242,9 @@ impl Dispatcher for FakeDispatcher {
     }
 
     async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
+        if uri.starts_with("never") {
+            std::future::pending::<()>().await;
+        }
         if uri.starts_with("unknown:") {
             return Err(RpcError::invalid_params("no such resource"));
         }

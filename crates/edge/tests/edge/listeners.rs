@@ -48,3 +48,16 @@ async fn what_is_listened_to_has_a_limit_in_bytes() {
     closed.unwrap();
     assert_eq!(listen(&server, open.len()).await.status(), 200);
 }
+
+#[tokio::test]
+async fn a_client_that_leaves_while_a_backend_is_asked_leaves_nothing_behind() {
+    let server = Server::start().await;
+    let uris = json!(["r://1", "never://1"]);
+    let filter = json!({ "notifications": { "resourceSubscriptions": uris } });
+    let listening = tokio::spawn(server.modern("subscriptions/listen", filter).send());
+    server.dispatcher.subscribed_to(&["r://1"]).await;
+    listening.abort();
+    let left = server.dispatcher.subscribed_to(&[]);
+    let left = tokio::time::timeout(Duration::from_secs(20), left).await;
+    left.unwrap();
+}
