@@ -38,6 +38,11 @@ pub struct Stdio {
     /// After how long without a call a session's own process is ended.
     #[serde(default = "default_session_idle")]
     pub session_idle: Period,
+    /// Whether shared processes of a legacy server may ask clients (elicitation, sampling). Off, all calls share; else
+    /// each call of a client that can be asked has a process to itself ([why](backends.md#one-call-in-a-process)). Turn it off
+    /// for a server that never asks.
+    #[serde(default = "default_may_ask")]
+    pub may_ask: bool,
     /// Lets shared processes of a legacy server ask for `roots`. Only for servers that ask anew within
     /// each call: others keep the roots of one client for everybody.
     #[serde(default)]
@@ -99,6 +104,10 @@ fn stdio() -> StdioConfig {
     StdioConfig::new("")
 }
 
+fn default_may_ask() -> bool {
+    stdio().may_ask
+}
+
 fn default_start_timeout() -> Period {
     stdio().start_timeout.into()
 }
@@ -155,6 +164,7 @@ impl Stdio {
             inherit: self.inherit.clone(),
             cwd: self.cwd.clone(),
             isolation: self.to_isolation(),
+            may_ask: self.may_ask,
             share_roots: self.share_roots,
             era: match self.era {
                 Era::Auto => EraChoice::Auto,

@@ -73,12 +73,14 @@ fn a_pool_can_be_made_of_variables_alone() {
             "SHOAL_POOLS__MY_FILES__BACKEND__STDIO__ISOLATION",
             "session",
         )
+        .variable("SHOAL_POOLS__MY_FILES__BACKEND__STDIO__MAY_ASK", "false")
         .settings();
     let Backend::Stdio(stdio) = &settings.pools["my_files"].backend else {
         panic!("{settings:?}");
     };
     assert_eq!(stdio.args, ["-y"]);
     assert_eq!(stdio.isolation, Isolation::Session);
+    assert!(!stdio.to_backend().may_ask);
     assert_eq!(stdio.env["API_Key"].expose(), "k");
 }
 
