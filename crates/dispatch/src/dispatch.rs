@@ -121,6 +121,12 @@ impl Dispatch {
         self.shared.in_flight.cancel(call, reason)
     }
 
+    /// Tells all calls in flight that belong to no session to stop; how many they are. Their callers see them end as ones
+    /// that were cancelled.
+    pub fn cancel_without_session(&self, reason: &str) -> usize {
+        self.shared.in_flight.cancel_without_session(reason)
+    }
+
     /// What an operator can see.
     pub fn status(&self) -> Status {
         let Shared {

@@ -125,6 +125,20 @@ impl InFlight {
         }
         !found.is_empty()
     }
+
+    /// Tells all calls that belong to no session to stop; how many they are.
+    pub(crate) fn cancel_without_session(&self, reason: &str) -> usize {
+        let found: Vec<_> = {
+            let table = self.0.lock();
+            let all = table.values();
+            let found = all.filter(|entry| entry.caller.session.is_none());
+            found.cloned().collect()
+        };
+        for entry in &found {
+            entry.cancel(reason);
+        }
+        found.len()
+    }
 }
 
 impl Entry {

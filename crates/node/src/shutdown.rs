@@ -3,8 +3,9 @@
 //! Where other nodes share the store, sessions go to them at once, with the calls that run for them; then
 //! clients are sent to other edges, with the streams that they can resume there, and only what cannot be
 //! resumed is waited for. No client notices anything. With the embedded store nobody else can answer for this
-//! node, so calls are let finish while their streams are still open, before anybody is sent away. Workers end
-//! before sessions, so that a call that had to be stopped is written down as such.
+//! node, so calls are let finish while their streams are still open, before anybody is sent away. What does not
+//! finish is stopped, and answered, while its connection is there. Workers end before sessions, so that a call
+//! that had to be stopped is written down as such.
 //!
 //! A connection of HTTP/1.1 that idles is closed last, and only after its client had time to come with another
 //! request: closing it may break one that is on its way.
@@ -62,9 +63,11 @@ pub(crate) async fn shut_down(node: Node, sockets: Sockets) {
 
         step("let calls finish");
         finish_calls(&node.watch, &deadlines).await;
+        stop_calls_of_no_session(&node.watch, deadlines.streams.get()).await;
     } else {
         step("let calls finish");
         finish_calls(&node.watch, &deadlines).await;
+        stop_calls(&node, deadlines.streams.get()).await;
 
         step("tell streams when to come back");
         tell_streams(&node, deadlines.streams.get()).await;
@@ -133,14 +136,7 @@ pub(crate) async fn end_parts(node: Node) {
     }
 
     step("end workers");
-    let ended = join_all(
-        node.workers
-            .iter()
-            .map(|worker| worker.shutdown(Instant::now() + LAST_CHANCE)),
-    );
-    if timeout(deadlines.workers.get(), ended).await.is_err() {
-        tracing::warn!("some workers did not end in time");
-    }
+    end_workers(&node).await;
 
     let Some(membership) = &node.watch.membership else {
         return;
@@ -194,6 +190,47 @@ pub(crate) async fn finish_calls(watch: &Watch, deadlines: &Shutdown) {
             );
         }
         sleep(LOOK).await;
+    }
+}
+
+/// With the embedded store: what has not finished by now is stopped by its worker, and answered while there is a connection.
+async fn stop_calls(node: &Node, limit: Duration) {
+    if node.watch.unanswered() == 0 {
+        return;
+    }
+    step("stop calls that did not finish");
+    end_workers(node).await;
+    answered(&node.watch, limit).await;
+}
+
+/// Where other nodes share the store: calls of sessions go on there. Nobody else can answer one without a session.
+async fn stop_calls_of_no_session(watch: &Watch, limit: Duration) {
+    let why = "its edge was shut down before it ended";
+    let stopped = watch.dispatch.cancel_without_session(why);
+    if stopped > 0 {
+        tracing::warn!(calls = stopped, "stopping calls that did not end in time");
+        answered(watch, limit).await;
+    }
+}
+
+/// Waits until nobody waits for an answer any more; not for long.
+async fn answered(watch: &Watch, limit: Duration) {
+    let deadline = Instant::now() + limit;
+    while watch.unanswered() > 0 && Instant::now() < deadline {
+        sleep(LOOK).await;
+    }
+}
+
+/// Workers that have ended already end at once.
+async fn end_workers(node: &Node) {
+    let ended = join_all(
+        node.workers
+            .iter()
+            .map(|worker| worker.shutdown(Instant::now() + LAST_CHANCE)),
+    );
+    let limit = node.settings.shutdown.workers.get();
+    if timeout(limit, ended).await.is_err() {
+        tracing::warn!("some workers did not end in time");
     }
 }
 

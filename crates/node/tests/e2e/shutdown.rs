@@ -83,10 +83,16 @@ async fn a_call_that_does_not_end_is_named_and_stopped() {
     ];
     let mut server = Server::start_with(&["--demo"], &deadlines).await;
     let session = Session::open(&server.mcp).await;
-    let call = call(1, "long_job", json!({ "steps": 600, "interval_ms": 100 }));
-    let post = session.post(&call).send();
-    let asked = tokio::spawn(post);
-    wait_for_calls(&server, 1).await;
+    let job = json!({ "steps": 600, "interval_ms": 100 });
+    let legacy = tokio::spawn({
+        let (session, call) = (session.clone(), call(1, "long_job", job.clone()));
+        async move { session.ask(&call).await }
+    });
+    let modern = tokio::spawn({
+        let post = post_modern(&server.mcp, &modern_call(2, "long_job", job));
+        async move { response(post.send().await.unwrap()).await }
+    });
+    wait_for_calls(&server, 2).await;
     let begin = Instant::now();
     server.signal(Signal::SIGTERM);
     assert_eq!(server.exit_code().await, 0, "{}", server.log());
@@ -98,14 +104,16 @@ async fn a_call_that_does_not_end_is_named_and_stopped() {
     let log = server.log();
     for part in [
         "waiting for calls to finish",
-        "pool demo: 1 running",
+        "pool demo: 2 running",
         "giving up on calls",
         "stopping a call that did not end in time",
         "long_job",
     ] {
         assert!(log.contains(part), "{part}: {log}");
     }
-    asked.abort();
+    for answer in [legacy.await.unwrap(), modern.await.unwrap()] {
+        assert_eq!(answer["error"]["code"], 50002, "{answer}");
+    }
 }
 
 #[tokio::test]
