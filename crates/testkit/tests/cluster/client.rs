@@ -325,3 +325,26 @@ pub(crate) async fn within<F: Future>(future: F) -> F::Output {
     let done = tokio::time::timeout(SOON, future).await;
     done.expect("in time")
 }
+
+/// A call of 2026-07-28, which has no session: the whole answer, when it is there.
+pub(crate) fn modern_call(
+    url: &str,
+    tool: &str,
+    arguments: &Value,
+) -> impl Future<Output = reqwest::Result<String>> + Send + 'static {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+    let request = reqwest::Client::new()
+        .post(url)
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream")
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", "tools/call")
+        .header("mcp-name", tool)
+        .body(body.to_string());
+    async move { request.send().await?.text().await }
+}

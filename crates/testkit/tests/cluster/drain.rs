@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tokio::time::sleep;
+use shoal_testkit::admin::Admin;
+use tokio::time::{sleep, timeout};
 
-use crate::client::{Client, progress_of, text_of};
+use crate::client::{Client, modern_call, progress_of, text_of};
 use crate::{small, start};
 
 const ORDERLY: Duration = Duration::from_secs(30);
@@ -73,4 +74,47 @@ async fn a_draining_worker_stays_within_reach_of_a_sessions_next_owner() {
     messages.extend(events.rest().await);
     assert_eq!(progress_of(&messages), (1..=60).collect::<Vec<_>>());
     assert_eq!(text_of(messages.last().unwrap()), "once");
+}
+
+#[tokio::test]
+async fn a_modern_call_that_outlasts_the_drain_of_its_edge_is_answered() {
+    let cluster = start(small().setting("shutdown.calls", "500ms")).await;
+    let edge = cluster.edges()[0];
+    let arguments = json!({ "nonce": "long", "count": 600, "ms": 1_000 });
+    let call = modern_call(edge.mcp_url().unwrap(), "steps", &arguments);
+    let asked = tokio::spawn(call);
+    let node = cluster.sessions()[0].admin();
+    until_busy(&node).await;
+    edge.terminate(ORDERLY).await.unwrap();
+    let told = asked.await.unwrap().unwrap();
+    assert!(told.contains("-32800"), "{told}");
+    node.wait_until_it_holds_nothing(ORDERLY).await.unwrap();
+    cluster.end().await;
+}
+
+/// Its connection has ended with the edge, which is how such a call is cancelled.
+#[tokio::test]
+async fn a_modern_call_of_an_edge_that_was_killed_is_cancelled() {
+    let cluster = start(small().setting("cluster.rejoin", "1s")).await;
+    let edge = cluster.edges()[0];
+    let arguments = json!({ "nonce": "long", "count": 600, "ms": 1_000 });
+    let call = modern_call(edge.mcp_url().unwrap(), "steps_once", &arguments);
+    let asked = tokio::spawn(call);
+    let node = cluster.sessions()[0].admin();
+    until_busy(&node).await;
+    edge.kill().await.unwrap();
+    // A part of the answer may have come.
+    let _ = asked.await.unwrap();
+    node.wait_until_it_holds_nothing(ORDERLY).await.unwrap();
+    cluster.end().await;
+}
+
+/// Until a worker runs something, as the node knows it.
+async fn until_busy(node: &Admin) {
+    let busy = async {
+        while node.held().await.unwrap().is_empty() {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(ORDERLY, busy).await.unwrap();
 }
