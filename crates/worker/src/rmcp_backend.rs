@@ -3,8 +3,8 @@
 //! | | |
 //! |---|---|
 //! | `invoke` | raw parameters → the handler's method → raw result |
-//! | `peers`, `gauge` | the rmcp peer that each call borrows |
-//! | `seat`, `wire` | what goes through a peer, and to whom |
+//! | `peers` | the rmcp peer that each call borrows from its caller's |
+//! | `client_end`, `wire` | what goes through a peer, and to whom |
 //! | `host` | Shoal as a client of the handler |
 //! | `catalog`, `hub` | what the handler offers and announces |
 
@@ -24,12 +24,11 @@ use tokio::task::AbortHandle;
 use crate::backend::{Backend, BackendState, CallContext};
 
 mod catalog;
-mod gauge;
+mod client_end;
 mod host;
 mod hub;
 mod invoke;
 mod peers;
-mod seat;
 #[cfg(test)]
 mod tests;
 mod wire;
@@ -37,13 +36,14 @@ mod wire;
 use catalog::Lister;
 use host::Host;
 use hub::Hub;
-use peers::Peers;
+use peers::PeerCache;
 
 /// Runs the calls of all clients on one shared handler.
 ///
 /// * Each call has a [`Peer`](rmcp::Peer) of its own while it runs: what a tool sends through it goes to the call's
-///   client, and once the call has ended to nobody. Only announcements (changed lists, updated
-///   resources) are taken from any peer at any time.
+///   client. Peers belong to callers: a clone that a tool keeps beyond its call reaches nobody, or a later call of the
+///   same caller (its session or, without one, its principal), never another caller. Only announcements (changed lists,
+///   updated resources) are taken from any peer at any time, as long as it is kept: the latest thousand or so are.
 /// * A peer describes its client in the revision 2025-11-25, where servers may ask their client; the
 ///   request's own `_meta` is in the context's `meta`. So one tool can ask clients of every revision.
 /// * The context's extensions hold the `Arc<`[`Caller`](shoal_ports::Caller)`>` and the
@@ -55,7 +55,7 @@ use peers::Peers;
 pub struct RmcpBackend<H: ServerHandler> {
     handler: Arc<H>,
     hub: Arc<Hub>,
-    peers: Peers,
+    peers: PeerCache,
     host: Arc<Host<H>>,
     lister: AbortHandle,
     state: watch::Receiver<BackendState>,
@@ -79,7 +79,7 @@ impl<H: ServerHandler> RmcpBackend<H> {
         let catalog = lister.start().await;
         Arc::new(Self {
             handler,
-            peers: Peers::start(Arc::clone(&hub)).await,
+            peers: PeerCache::new(Arc::clone(&hub)),
             hub,
             host,
             lister: tokio::spawn(lister.follow(catalog)).abort_handle(),
@@ -107,6 +107,9 @@ impl<H: ServerHandler> Backend for RmcpBackend<H> {
         let lent = self.peers.lend(context, &call.caller);
         let ran = invoke::invoke(&*self.handler, call, context, lent.peer(), self.next_id());
         let outcome = invoke::outcome(ran.await);
+        if !context.cancelled().is_cancelled() {
+            lent.give_back();
+        }
         // As rmcp does when a request is answered: whatever the tool left behind is told to stop.
         context.cancelled().cancel();
         outcome

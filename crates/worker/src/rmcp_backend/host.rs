@@ -15,8 +15,8 @@ use rmcp::service::{Peer, RequestContext, RoleServer, RunningService, serve_dire
 use rmcp::{ErrorData, ServerHandler};
 use shoal_protocol::RpcError;
 
+use super::client_end::{ClientEnd, InProcess};
 use super::hub::Hub;
-use super::seat::{InProcess, Seat};
 use super::{guarded, wire};
 
 /// The listen request for changed lists. Those for resources carry the resource's URI, which has a
@@ -31,7 +31,7 @@ const LISTS: &str = "lists";
 pub(super) struct Host<H: ServerHandler> {
     handler: Arc<H>,
     hub: Arc<Hub>,
-    seat: Arc<Seat>,
+    client_end: Arc<ClientEnd>,
     peer: Peer<RoleServer>,
     service: Mutex<Option<RunningService<RoleServer, Arc<H>>>>,
     // Resources that a `listen` reports. Locked while one is subscribed to or no longer, to keep the
@@ -42,17 +42,17 @@ pub(super) struct Host<H: ServerHandler> {
 impl<H: ServerHandler> Host<H> {
     /// Introduces Shoal to the handler. Must be called within a runtime.
     pub(super) fn start(handler: Arc<H>, hub: Arc<Hub>) -> Self {
-        let seat = Seat::new(Arc::clone(&hub));
+        let client_end = ClientEnd::new(Arc::clone(&hub));
         let initialized = InitializedNotification::default();
-        seat.push(JsonRpcMessage::notification(
+        client_end.push(JsonRpcMessage::notification(
             ClientNotification::InitializedNotification(initialized),
         ));
-        let transport = InProcess(Arc::clone(&seat));
+        let transport = InProcess(Arc::clone(&client_end));
         let service = serve_directly(Arc::clone(&handler), transport, Some(introduction()));
         let host = Self {
             handler,
             hub,
-            seat,
+            client_end,
             peer: service.peer().clone(),
             service: Mutex::new(Some(service)),
             listened: tokio::sync::Mutex::default(),
@@ -148,7 +148,7 @@ impl<H: ServerHandler> Host<H> {
         let mut request = SubscriptionsListenRequest::new(params);
         request.extensions.insert(meta);
         let request = ClientRequest::SubscriptionsListenRequest(request);
-        self.seat.push(JsonRpcMessage::request(
+        self.client_end.push(JsonRpcMessage::request(
             request,
             RequestId::String(id.into()),
         ));
@@ -157,7 +157,7 @@ impl<H: ServerHandler> Host<H> {
     fn listen_no_more(&self, id: &str) {
         let id = RequestId::String(id.into());
         let cancelled = CancelledNotification::new(CancelledNotificationParam::new(Some(id), None));
-        self.seat.push(JsonRpcMessage::notification(
+        self.client_end.push(JsonRpcMessage::notification(
             ClientNotification::CancelledNotification(cancelled),
         ));
     }

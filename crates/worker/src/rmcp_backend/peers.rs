@@ -1,190 +1,220 @@
-//! The rmcp peers that calls borrow.
+//! The rmcp peers that calls borrow, each from those of its own caller.
 
 use std::collections::VecDeque;
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rmcp::ServerHandler;
 use rmcp::model::{ClientCapabilities, Implementation, InitializeRequestParams, ProtocolVersion};
 use rmcp::service::{Peer, RoleServer, RunningService, serve_directly};
-use shoal_ports::Caller;
+use shoal_ports::{Caller, Principal, SessionId};
 use shoal_protocol::RawJson;
 
-use super::gauge::{Gauge, Reading};
+use super::client_end::{ClientEnd, InProcess};
 use super::hub::Hub;
-use super::seat::{InProcess, Seat};
 use crate::CallContext;
 
-/// Unused peers that are kept for the next calls.
-const IDLE: usize = 128;
-/// Peers of ended calls that are kept because their tools have kept them.
-const KEPT: usize = 128;
+/// Parts of the cache, each with a lock of its own.
+pub(super) const SHARDS: usize = 16;
+/// Peers in each part that are kept between calls, at some 14 KiB each.
+pub(super) const KEPT: usize = 64;
 
-/// Lends a peer to every call, and to one call at a time.
+/// Lends a peer to every call, and to one call at a time. Those used last are kept for later calls.
 ///
-/// A peer knows nothing of calls, so what arrives through it belongs to the call that has it. For that
-/// to be exact, a peer that was lent is lent again only if all that was sent through it has reached its
-/// call, and nobody has kept a clone of it. Starting one costs several times as much as finding that out.
-pub(super) struct Peers {
+/// A peer knows nothing of calls, so what arrives through it belongs to the call that has it. A tool may have kept a
+/// clone of the peer of an earlier call, and nothing tells. So a peer serves the calls of one caller only.
+pub(super) struct PeerCache {
     hub: Arc<Hub>,
-    gauge: Option<Gauge>,
-    idle: Mutex<Vec<Line>>,
-    kept: Mutex<VecDeque<Line>>,
+    hasher: RandomState,
+    /// The most recently used is last.
+    shards: [Mutex<VecDeque<Idle>>; SHARDS],
+}
+
+/// A peer between two calls.
+struct Idle {
+    /// Of its owner; `None` if it is not lent again. It is kept all the same: its tool may announce changes through it.
+    hash: Option<u64>,
+    connection: Box<Connection>,
 }
 
 /// rmcp's service loop behind one peer.
-struct Line {
-    service: RunningService<RoleServer, Nobody>,
-    seat: Arc<Seat>,
-    client: Client,
+struct Connection {
+    service: RunningService<RoleServer, NoService>,
+    client_end: Arc<ClientEnd>,
+    owner: Owner,
 }
 
-/// Whom a peer's info describes.
-#[derive(PartialEq, Eq)]
-struct Client {
+/// Whose calls a peer serves, and whom its info describes.
+struct Owner {
+    identity: Identity,
     info: Option<RawJson>,
     capabilities: RawJson,
 }
 
-/// A call's peer, until it is dropped.
-pub(super) struct Lent<'a> {
-    peers: &'a Peers,
-    line: Option<Line>,
+/// Who calls.
+enum Identity {
+    Session(SessionId),
+    /// A caller without a session. Without authentication that is everybody.
+    Principal(Principal),
+}
+
+/// A call's peer, until it is dropped. Unless it was given back it is not lent again: a call that was dropped may have
+/// left messages on their way.
+pub(super) struct LentPeer<'a> {
+    peers: &'a PeerCache,
+    hash: u64,
+    connection: Option<Box<Connection>>,
 }
 
 /// The service behind the loops: it is never asked anything, since calls go to the handler directly.
-struct Nobody;
+struct NoService;
 
-impl ServerHandler for Nobody {}
+impl ServerHandler for NoService {}
 
-impl Peers {
-    /// Must be called within a runtime.
-    pub(super) async fn start(hub: Arc<Hub>) -> Self {
-        let mut peers = Self {
+impl PeerCache {
+    pub(super) fn new(hub: Arc<Hub>) -> Self {
+        Self {
             hub,
-            gauge: None,
-            idle: Mutex::default(),
-            kept: Mutex::default(),
-        };
-        let probe = peers.open(Client {
-            info: None,
-            capabilities: RawJson::from_static("{}"),
-        });
-        peers.gauge = Gauge::calibrate(probe.service.peer()).await;
-        if peers.gauge.is_none() {
-            tracing::info!("rmcp peers cannot be told to be unused; every call starts its own");
+            hasher: RandomState::new(),
+            shards: Default::default(),
         }
-        peers
     }
 
-    /// Lends a peer to a call.
-    pub(super) fn lend(&self, context: &CallContext, caller: &Caller) -> Lent<'_> {
-        let idle = self.idle.lock().pop();
-        let line = match idle {
-            Some(line) if line.client.is(caller) => line,
-            Some(mut line) => {
-                line.client = Client::of(caller);
-                line.service.peer().set_peer_info(line.client.describe());
-                line
-            }
-            None => self.open(Client::of(caller)),
-        };
-        line.seat.take(context.clone());
-        Lent {
+    /// Lends a peer to a call. Must be called within a runtime.
+    pub(super) fn lend(&self, context: &CallContext, caller: &Caller) -> LentPeer<'_> {
+        let hash = self.hash(caller);
+        let idle = self.take(hash, caller);
+        let connection = idle.unwrap_or_else(|| Box::new(self.open(Owner::of(caller))));
+        connection.client_end.serve(context.clone());
+        LentPeer {
             peers: self,
-            line: Some(line),
+            hash,
+            connection: Some(connection),
         }
     }
 
-    fn open(&self, client: Client) -> Line {
-        let seat = Seat::new(Arc::clone(&self.hub));
-        let transport = InProcess(Arc::clone(&seat));
-        Line {
-            service: serve_directly(Nobody, transport, Some(client.describe())),
-            seat,
-            client,
-        }
-    }
-
-    fn take_back(&self, line: Line) {
-        line.seat.leave();
-        match self.read(&line) {
-            Some(Reading {
-                shared: false,
-                sent,
-            }) if sent == line.seat.settled() => {
-                let mut idle = self.idle.lock();
-                if idle.len() < IDLE {
-                    idle.push(line);
-                }
+    /// As [`Owner::is`], of which it may leave out what seldom tells.
+    fn hash(&self, caller: &Caller) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        match &caller.session {
+            Some(session) => session.hash(&mut hasher),
+            None => {
+                caller.principal.hash(&mut hasher);
+                caller.capabilities.as_bytes().hash(&mut hasher);
             }
-            // A tool may go on in the background and announce changes later. It reaches no call
-            // any more.
-            Some(Reading { shared: true, .. }) => {
-                let mut kept = self.kept.lock();
-                kept.retain(|line| self.read(line).is_some_and(|reading| reading.shared));
-                if kept.len() >= KEPT {
-                    kept.pop_front();
-                }
-                kept.push_back(line);
-            }
-            _ => {}
+        }
+        hasher.finish()
+    }
+
+    fn shard(&self, hash: u64) -> &Mutex<VecDeque<Idle>> {
+        &self.shards[hash as usize % SHARDS]
+    }
+
+    fn take(&self, hash: u64, caller: &Caller) -> Option<Box<Connection>> {
+        let mut idle = self.shard(hash).lock();
+        let at = idle.iter().rposition(|idle| {
+            let connection = &idle.connection;
+            idle.hash == Some(hash)
+                && connection.owner.is(caller)
+                && !connection.client_end.is_used_up()
+        })?;
+        idle.remove(at).map(|idle| idle.connection)
+    }
+
+    fn open(&self, owner: Owner) -> Connection {
+        let client_end = ClientEnd::new(Arc::clone(&self.hub));
+        let transport = InProcess(Arc::clone(&client_end));
+        Connection {
+            service: serve_directly(NoService, transport, Some(owner.describe())),
+            client_end,
+            owner,
         }
     }
 
-    fn read(&self, line: &Line) -> Option<Reading> {
-        self.gauge?.read(line.service.peer())
+    fn keep(&self, hash: u64, connection: Box<Connection>, again: bool) {
+        connection.client_end.leave();
+        let hash_if_lent = (again && !connection.client_end.is_used_up()).then_some(hash);
+        let oldest = {
+            let mut idle = self.shard(hash).lock();
+            let is_full = idle.len() >= KEPT;
+            let oldest = is_full.then(|| idle.pop_front()).flatten();
+            idle.push_back(Idle {
+                hash: hash_if_lent,
+                connection,
+            });
+            oldest
+        };
+        // Ends its loop, which is not to be done under the lock.
+        drop(oldest);
     }
 
-    /// Whether unused peers are lent again.
+    /// How many peers are kept, and how many of these may be lent again.
     #[cfg(test)]
-    pub(super) fn can_reuse(&self) -> bool {
-        self.gauge.is_some()
-    }
-
-    /// How many peers wait to be lent again.
-    #[cfg(test)]
-    pub(super) fn idle(&self) -> usize {
-        self.idle.lock().len()
+    pub(super) fn kept(&self) -> (usize, usize) {
+        let mut kept = (0, 0);
+        for shard in &self.shards {
+            let idle = shard.lock();
+            kept.0 += idle.len();
+            kept.1 += idle.iter().filter(|idle| idle.hash.is_some()).count();
+        }
+        kept
     }
 
     /// Ends the loops that are not lent out.
     pub(super) fn close(&self) {
-        self.idle.lock().clear();
-        self.kept.lock().clear();
-    }
-}
-
-impl Lent<'_> {
-    /// A handle for the handler.
-    pub(super) fn peer(&self) -> Peer<RoleServer> {
-        let line = self
-            .line
-            .as_ref()
-            .expect("a lent peer is there until it is dropped");
-        line.service.peer().clone()
-    }
-}
-
-impl Drop for Lent<'_> {
-    fn drop(&mut self) {
-        if let Some(line) = self.line.take() {
-            self.peers.take_back(line);
+        for shard in &self.shards {
+            let idle = std::mem::take(&mut *shard.lock());
+            drop(idle);
         }
     }
 }
 
-impl Client {
+impl LentPeer<'_> {
+    /// A handle for the handler.
+    pub(super) fn peer(&self) -> Peer<RoleServer> {
+        let connection = self.connection.as_ref();
+        let connection = connection.expect("a lent peer is there until it is dropped");
+        connection.service.peer().clone()
+    }
+
+    /// The call has ended by itself: the next one of its caller may have the peer.
+    pub(super) fn give_back(mut self) {
+        if let Some(connection) = self.connection.take() {
+            self.peers.keep(self.hash, connection, true);
+        }
+    }
+}
+
+impl Drop for LentPeer<'_> {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            self.peers.keep(self.hash, connection, false);
+        }
+    }
+}
+
+impl Owner {
     /// Kept when the call has ended, hence apart from the message that it came in.
     fn of(caller: &Caller) -> Self {
+        let identity = match &caller.session {
+            Some(session) => Identity::Session(session.clone()),
+            None => Identity::Principal(caller.principal.clone()),
+        };
         Self {
+            identity,
             info: caller.client_info.as_ref().map(RawJson::detached),
             capabilities: caller.capabilities.detached(),
         }
     }
 
     fn is(&self, caller: &Caller) -> bool {
-        self.info == caller.client_info && self.capabilities == caller.capabilities
+        let same = match (&self.identity, &caller.session) {
+            (Identity::Session(own), Some(session)) => own == session,
+            (Identity::Principal(own), None) => *own == caller.principal,
+            (Identity::Session(_), None) | (Identity::Principal(_), Some(_)) => false,
+        };
+        same && self.info == caller.client_info && self.capabilities == caller.capabilities
     }
 
     /// The client as rmcp describes it. Always of the newest revision in which a server may ask its
@@ -204,10 +234,10 @@ mod tests {
     use shoal_ports::{Caller, Principal};
     use shoal_protocol::{RawJson, Revision};
 
-    use super::Client;
+    use super::Owner;
 
     #[test]
-    fn a_client_that_is_remembered_does_not_keep_its_message() {
+    fn an_owner_that_is_remembered_does_not_keep_its_message() {
         let message = Bytes::from(br#"{"name":"n"}{}"#.to_vec());
         let part = |at| RawJson::from_valid(message.slice(at));
         let caller = Caller {
@@ -217,8 +247,8 @@ mod tests {
             client_info: Some(part(0..12)),
             capabilities: part(12..14),
         };
-        let client = Client::of(&caller);
-        assert!(client.is(&caller));
+        let owner = Owner::of(&caller);
+        assert!(owner.is(&caller));
         drop(caller);
         assert!(message.is_unique());
     }

@@ -120,7 +120,7 @@ async fn backend_that_is_shut_down_ends_its_loops() {
         .worker
         .shutdown(tokio::time::Instant::now() + Duration::from_secs(5))
         .await;
-    assert_eq!(client.backend.peers.idle(), 0);
+    assert_eq!(client.backend.peers.kept(), (0, 0));
     until(|| client.backend.host.context().peer.is_transport_closed()).await;
 }
 

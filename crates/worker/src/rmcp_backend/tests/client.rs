@@ -57,6 +57,13 @@ impl<H: ServerHandler> Client<H> {
         self
     }
 
+    /// A call of a tool by another caller.
+    pub(super) fn tool_for(&self, name: &str, change: impl FnOnce(&mut Caller)) -> Call {
+        let mut call = self.tool(name, json!({}));
+        change(Arc::get_mut(&mut call.caller).expect("nobody else has the caller yet"));
+        call
+    }
+
     pub(super) fn request(&self, method: Method, params: Value) -> Call {
         Call {
             id: CallId::generate(),

@@ -1,32 +1,47 @@
 //! Whose message it is that goes through a peer.
 
+use futures::FutureExt as _;
 use serde_json::json;
-use shoal_demo::DemoServer;
-use shoal_ports::{CallOutcome, Worker};
+use shoal_ports::{CallOutcome, Caller, Principal, SessionId, Worker};
+use shoal_protocol::RawJson;
 
 use super::client::{Client, Said, ended, said, text, until};
 use super::probe::{Probe, progress};
+use crate::rmcp_backend::peers::{KEPT, SHARDS};
 
-#[tokio::test]
-async fn peers_can_be_told_to_be_unused() {
-    // Not needed for correctness, but the hot path is several times as fast with it: look here when
-    // a new tokio or rmcp fails this.
-    let client = Client::of(DemoServer::new()).await;
-    assert!(client.backend.peers.can_reuse());
+fn in_session(name: impl Into<String>) -> impl FnOnce(&mut Caller) {
+    let id = SessionId::new(name.into());
+    move |caller| caller.session = Some(id)
 }
 
 #[tokio::test]
-async fn a_peer_is_lent_again_when_nothing_of_its_call_is_left() {
+async fn a_peer_is_lent_again_to_its_own_caller() {
     let client = Client::of(Probe::default()).await;
-    let idle = || client.backend.peers.idle();
+    let kept = || client.backend.peers.kept();
     for tool in ["whoami", "progress", "whoami", "progress"] {
         client.text(tool, json!({})).await;
         until(|| client.worker.load().running == 0).await;
-        assert_eq!(idle(), 1, "{tool}");
+        assert_eq!(kept(), (1, 1), "{tool}");
     }
-    client.text("keep_peer", json!({})).await;
+    for (others, session) in [(1, "one"), (1, "one"), (2, "two"), (2, "one")] {
+        let call = client.tool_for("whoami", in_session(session));
+        ended(&mut client.start(call).await).await;
+        until(|| client.worker.load().running == 0).await;
+        assert_eq!(kept(), (1 + others, 1 + others), "{session}");
+    }
+}
+
+#[tokio::test]
+async fn peers_are_kept_up_to_a_limit() {
+    let client = Client::of(Probe::default()).await;
+    let limit = SHARDS * KEPT;
+    for number in 0..limit + 200 {
+        let call = client.tool_for("whoami", in_session(number.to_string()));
+        ended(&mut client.start(call).await).await;
+    }
     until(|| client.worker.load().running == 0).await;
-    assert_eq!(idle(), 0, "the tool may still send something");
+    let (kept, _) = client.backend.peers.kept();
+    assert!((limit / 2..=limit).contains(&kept), "{kept} of {limit}");
 }
 
 #[tokio::test]
@@ -49,7 +64,24 @@ async fn a_peer_that_has_asked_is_not_lent_again() {
     let client = Client::of(Probe::default()).await.that_cannot_be_asked();
     client.text("roots", json!({})).await;
     until(|| client.worker.load().running == 0).await;
-    assert_eq!(client.backend.peers.idle(), 0, "rmcp keeps something of it");
+    assert_eq!(
+        client.backend.peers.kept(),
+        (1, 0),
+        "rmcp keeps something of it"
+    );
+}
+
+#[tokio::test]
+async fn a_peer_of_a_call_that_was_cancelled_is_not_lent_again() {
+    let client = Client::of(Probe::default()).await;
+    for tool in ["stop", "hang"] {
+        let mut running = client.start(client.tool(tool, json!({}))).await;
+        running.control.cancel("enough");
+        ended(&mut running).await;
+        until(|| client.worker.load().running == 0).await;
+        let (_, again) = client.backend.peers.kept();
+        assert_eq!(again, 0, "{tool} may have left a message on its way");
+    }
 }
 
 #[tokio::test]
@@ -62,32 +94,66 @@ async fn peer_describes_each_client_in_turn() {
 }
 
 #[tokio::test]
-async fn kept_peer_reaches_nobody_after_its_call() {
+async fn a_peer_that_was_kept_reaches_no_other_caller() {
     let probe = Probe::default();
     let client = Client::of(probe.clone()).await;
-    let first = client.tool("keep_peer", json!({}));
-    let first_id = first.id;
-    assert_eq!(text(&ended(&mut client.start(first).await).await), "kept");
+    for first in [
+        client.tool("keep_peer", json!({})),
+        client.tool_for("keep_peer", in_session("first")),
+    ] {
+        let first_id = first.id;
+        assert_eq!(text(&ended(&mut client.start(first).await).await), "kept");
+        until(|| client.worker.load().running == 0).await;
+        let stray = probe.state.kept.lock().clone().expect("the tool kept it");
 
-    let second = client.tool("stop", json!({}));
-    let mut running = client.start(second).await;
-    until(|| client.worker.load().running == 1).await;
+        let mut others = Vec::new();
+        for call in [
+            client.tool_for("stop", in_session("second")),
+            client.tool_for("stop", |caller| caller.principal = Principal::new("other")),
+            client.tool_for("stop", |caller| {
+                caller.capabilities = RawJson::from_static(r#"{"roots":{}}"#);
+            }),
+        ] {
+            others.push(client.start(call).await);
+        }
+        until(|| client.worker.load().running == others.len()).await;
+        stray.notify_progress(progress(1)).await.ok();
+        #[expect(deprecated, reason = "roots remain part of every revision")]
+        let asked = stray.list_roots().await;
+        assert!(asked.is_err(), "there is nobody to ask");
+
+        for mut running in others {
+            running.control.cancel("end");
+            let Said::Ended(CallOutcome::Failed(_)) = said(&mut running).await else {
+                panic!("expected nothing but the end");
+            };
+        }
+        let mut first = client.worker.attach(first_id, 0, None).await.unwrap();
+        assert!(matches!(
+            said(&mut first).await,
+            Said::Ended(CallOutcome::Result(_))
+        ));
+        assert!(first.events.next().await.is_none());
+        until(|| client.worker.load().running == 0).await;
+    }
+}
+
+#[tokio::test]
+async fn a_peer_that_spoke_while_no_call_had_it_is_not_lent_again() {
+    let probe = Probe::default();
+    let client = Client::of(probe.clone()).await;
+    client.text("keep_peer", json!({})).await;
+    until(|| client.worker.load().running == 0).await;
+    assert_eq!(client.backend.peers.kept(), (1, 1));
     let stray = probe.state.kept.lock().clone().expect("the tool kept it");
     stray.notify_progress(progress(1)).await.ok();
-    #[expect(deprecated, reason = "roots remain part of every revision")]
-    let asked = stray.list_roots().await;
-    assert!(asked.is_err(), "there is nobody to ask");
 
+    let mut running = client.start(client.tool("stop", json!({}))).await;
+    until(|| client.worker.load().running == 1).await;
+    stray.notify_progress(progress(2)).await.ok();
+    assert!(running.events.next().now_or_never().is_none());
     running.control.cancel("end");
-    let Said::Ended(CallOutcome::Failed(_)) = said(&mut running).await else {
-        panic!("expected nothing but the end");
-    };
-    let mut first = client.worker.attach(first_id, 0, None).await.unwrap();
-    assert!(matches!(
-        said(&mut first).await,
-        Said::Ended(CallOutcome::Result(_))
-    ));
-    assert!(first.events.next().await.is_none());
+    ended(&mut running).await;
 }
 
 #[tokio::test]

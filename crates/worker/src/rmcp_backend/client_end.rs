@@ -1,9 +1,9 @@
-//! Where the messages of one rmcp peer go: to the call that it was lent to, or to everybody.
+//! The client's end of one rmcp peer: what comes through the peer goes to the call that has it, or to everybody.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -25,22 +25,22 @@ use crate::CallContext;
 const CLOSE_STREAM: &str = "io.shoal/close_stream";
 
 /// A peer's other end.
-pub(super) struct Seat {
+pub(super) struct ClientEnd {
     hub: Arc<Hub>,
     call: Mutex<Option<CallContext>>,
     incoming: Mutex<VecDeque<RxJsonRpcMessage<RoleServer>>>,
     arrived: Notify,
     asks: Mutex<Vec<(RequestId, CancellationToken)>>,
-    settled: AtomicUsize,
+    used_up: AtomicBool,
 }
 
 /// What is left to be done for a message.
 type Later = BoxFuture<'static, ()>;
 
-/// The transport between rmcp's service loop and a seat.
-pub(super) struct InProcess(pub(super) Arc<Seat>);
+/// The transport between rmcp's service loop and a client's end.
+pub(super) struct InProcess(pub(super) Arc<ClientEnd>);
 
-impl Seat {
+impl ClientEnd {
     pub(super) fn new(hub: Arc<Hub>) -> Arc<Self> {
         Arc::new(Self {
             hub,
@@ -48,12 +48,12 @@ impl Seat {
             incoming: Mutex::default(),
             arrived: Notify::new(),
             asks: Mutex::default(),
-            settled: AtomicUsize::new(0),
+            used_up: AtomicBool::new(false),
         })
     }
 
     /// From now on messages go to this call.
-    pub(super) fn take(&self, call: CallContext) {
+    pub(super) fn serve(&self, call: CallContext) {
         *self.call.lock() = Some(call);
     }
 
@@ -62,10 +62,10 @@ impl Seat {
         *self.call.lock() = None;
     }
 
-    /// How many of the peer's messages have come and left nothing to be done. Requests never count: rmcp
-    /// keeps something of them beyond their answer.
-    pub(super) fn settled(&self) -> usize {
-        self.settled.load(Ordering::Acquire)
+    /// Whether the peer should serve no other call: it has asked its client, of which rmcp keeps something
+    /// beyond the answer, or has spoken while no call had it, so that somebody has kept a clone.
+    pub(super) fn is_used_up(&self) -> bool {
+        self.used_up.load(Ordering::Acquire)
     }
 
     /// Sends a message to the peer.
@@ -180,20 +180,17 @@ impl Transport<RoleServer> for InProcess {
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
-        let seat = Arc::clone(&self.0);
+        let end = Arc::clone(&self.0);
         // Whose message it is is decided now: what is left runs in a task of its own. Nearly always nothing
         // is, and then that task should be small, since rmcp starts one for every message.
-        let call = seat.call.lock().clone();
+        let call = end.call.lock().clone();
+        if call.is_none() || matches!(message, JsonRpcMessage::Request(_)) {
+            end.used_up.store(true, Ordering::Release);
+        }
         let later: Option<Later> = match message {
-            JsonRpcMessage::Notification(it) => {
-                let later = seat.notified(it.notification, call);
-                if later.is_none() {
-                    seat.settled.fetch_add(1, Ordering::Release);
-                }
-                later
-            }
+            JsonRpcMessage::Notification(it) => end.notified(it.notification, call),
             JsonRpcMessage::Request(it) => Some(Box::pin(async move {
-                seat.requested(it.id, it.request, call).await;
+                end.requested(it.id, it.request, call).await;
             })),
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => None,
         };
