@@ -14,7 +14,7 @@ use shoal_ports::{
     Durability, Listing, RunningCall, SessionId, WorkerId, mark_of, shown,
 };
 use shoal_protocol::{Era, Method, RawJson};
-use shoal_telemetry::metrics::metrics;
+use shoal_telemetry::metrics::{CountedOutcome, metrics};
 use tokio::time::Instant;
 
 /// Characters of a tool's name or a resource's URI that are shown.
@@ -200,7 +200,9 @@ impl Place {
             let place = &self;
             if let (Some(pool), CallEventKind::Finished(outcome)) = (&pool, &event.kind) {
                 let took = place.entry.since.elapsed();
-                metrics().pools.called(pool, took, outcome.counted());
+                metrics()
+                    .pools
+                    .called(pool, took, CountedOutcome::of(outcome));
             }
             event
         });

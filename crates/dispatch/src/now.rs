@@ -6,9 +6,8 @@
 use std::sync::Arc;
 
 use shoal_ports::{Call, CallFailure, CallOutcome, RunningCall};
-use shoal_protocol::{Era, RawJson};
-use shoal_telemetry::metrics::{self, metrics};
-use shoal_telemetry::trace::TraceContext;
+use shoal_protocol::{Era, RawJson, TraceContext};
+use shoal_telemetry::metrics::{self, CountedOutcome, metrics};
 use tokio::time::Instant;
 
 use crate::bridge::{LegacyBridge, ModernBridge, answered, is_complete, may_continue, running};
@@ -104,7 +103,7 @@ impl Dispatch {
         let shaping = &view.catalog.shaping;
         let outcome = shaping.outcome(call.caller.revision, &call.method, outcome);
         if metrics::enabled() {
-            let counted = outcome.counted();
+            let counted = CountedOutcome::of(&outcome);
             (metrics().pools).called(&member.pool, began.elapsed(), counted);
         }
         RunningCall::ended(outcome, started.worker)

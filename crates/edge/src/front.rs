@@ -9,8 +9,9 @@ use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode, header};
 use shoal_ports::Principal;
+use shoal_protocol::TraceContext;
 use shoal_telemetry::metrics::{RefusalReason, metrics};
-use shoal_telemetry::trace::{InSpan as _, TraceContext};
+use shoal_telemetry::trace::InSpan as _;
 
 use crate::backlog::Reader;
 use crate::config::Limits;

@@ -11,12 +11,12 @@ use http::{HeaderMap, HeaderName, Method, Version};
 use http_body::Body as _;
 use parking_lot::Mutex;
 use shoal_ports::{AuthError, Principal};
-use shoal_protocol::EventId;
+use shoal_protocol::{EventId, TraceContext};
 use shoal_telemetry::metrics::{
     self, AuthOutcome, Body, Direction, HttpRequest, HttpVersion, NameKind, OTHER, Registration,
     metrics,
 };
-use shoal_telemetry::trace::{self, Attributes, Span, TraceContext, attributes, names};
+use shoal_telemetry::trace::{self, Attributes, Span, attributes, names};
 
 use crate::load::{Load, REQUESTS_PER_PRINCIPAL, STREAMS_PER_PRINCIPAL};
 use crate::names as headers;

@@ -3,8 +3,7 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision, RpcError};
-use shoal_telemetry::trace::TraceContext;
+use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision, RpcError, TraceContext};
 use tokio::time::Instant;
 
 use crate::{

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use shoal_protocol::{Body, EventId, Request, Revision, RpcError};
-use shoal_telemetry::trace::TraceContext;
+use shoal_protocol::{Body, EventId, Request, Revision, RpcError, TraceContext};
 
 use crate::{DeliveryId, Kind, NodeId, Principal, SessionId, StreamItems};
 

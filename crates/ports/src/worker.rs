@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use shoal_protocol::RpcError;
-use shoal_telemetry::trace::TraceContext;
+use shoal_protocol::{RpcError, TraceContext};
 use tokio::sync::{broadcast, watch};
 
 use crate::{

@@ -23,6 +23,7 @@ mod request_id;
 mod request_state;
 mod revision;
 mod shown;
+mod trace_context;
 
 pub use capabilities::{ClientCapability, declares};
 pub use compose::{
@@ -56,3 +57,4 @@ pub use request_state::{
 };
 pub use revision::{Era, Revision, UnsupportedRevision};
 pub use shown::shown;
+pub use trace_context::TraceContext;

@@ -24,9 +24,9 @@ use shoal_ports::{
     Durability, GatewayError, JournalEntry, JournaledCall, RunningCall, SessionTransport, Store,
 };
 use shoal_protocol::{
-    EventId, Method, Outcome, RawJson, RequestId, Revision, error_response, response,
+    EventId, Method, Outcome, RawJson, RequestId, Revision, TraceContext, error_response, response,
 };
-use shoal_telemetry::trace::{self, Span, TraceContext, attributes as key, names};
+use shoal_telemetry::trace::{self, Span, attributes as key, names};
 use tokio::time::Instant;
 
 use crate::config::SessionConfig;

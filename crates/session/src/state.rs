@@ -21,8 +21,8 @@ use shoal_ports::{
 };
 use shoal_protocol::{
     Method, Notification, Outcome, RawJson, Request, RequestId, RequestMeta, Response, Revision,
+    TraceContext,
 };
-use shoal_telemetry::trace::TraceContext;
 use tokio::time::Instant;
 
 pub(crate) use admission::{Admission, Admitted};

@@ -5,10 +5,11 @@ use std::hint::black_box;
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
+use shoal_protocol::TraceContext;
 use shoal_telemetry::config::{Compression, Otlp, Protocol, Telemetry};
 use shoal_telemetry::logging::Logging;
 use shoal_telemetry::metrics::{NameKind, Operation, ShedReason, metrics};
-use shoal_telemetry::trace::{self, InSpan as _, TraceContext, attributes, names};
+use shoal_telemetry::trace::{self, InSpan as _, attributes, names};
 
 const ROUNDS: u32 = 200_000;
 const SAMPLED: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";

@@ -43,7 +43,7 @@ pub use observed::Registration;
 pub use own::{DropReason, ExportOutcome, OwnMetrics, Signal};
 pub use page::markdown;
 pub use pools::{
-    CallOutcome, CircuitState, PoolMetrics, QueueOutcome, RetryReason, ShedReason, WorkerState,
+    CircuitState, CountedOutcome, PoolMetrics, QueueOutcome, RetryReason, ShedReason, WorkerState,
 };
 pub use process::ProcessMetrics;
 pub use prometheus::{

@@ -1,12 +1,11 @@
 //! Spans: who called whom, and where the time went.
 //!
-//! Everything is explicit: a span's parent is the [`TraceContext`] that it is given, never what happens to run on the
-//! same thread. A span of a trace that is not kept costs a few comparisons and no allocation, and its
+//! Everything is explicit: a span's parent is the [`TraceContext`](shoal_protocol::TraceContext) that it is given,
+//! never what happens to run on the same thread. A span of a trace that is not kept costs a few comparisons and no allocation, and its
 //! [`context`](Span::context) still carries the decision on, so that nobody downstream keeps half a trace.
 
 pub mod attributes;
 mod builder;
-mod context;
 mod decision;
 pub mod names;
 mod scope;
@@ -15,7 +14,6 @@ mod tracer;
 
 pub use attributes::Key;
 pub use builder::{SpanBuilder, client, consumer, internal, producer, server};
-pub use context::TraceContext;
 pub use names::SpanName;
 pub use scope::{InSpan, current};
 pub use span::{Attributes, Span};

@@ -20,9 +20,9 @@ use shoal_ports::{
     Announcement, BusEvent, Call, CallFailure, CallId, Durability, LedgerNumber, RunningCall,
     SessionId, Worker, WorkerHere, WorkerId, WorkerLoad,
 };
-use shoal_protocol::RpcError;
+use shoal_protocol::{RpcError, TraceContext};
 use shoal_telemetry::metrics::{ShedReason, metrics};
-use shoal_telemetry::trace::{self, Span, TraceContext, attributes as key, names};
+use shoal_telemetry::trace::{self, Span, attributes as key, names};
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
 

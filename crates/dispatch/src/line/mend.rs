@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_ports::{CallControl as _, CallFailure, CallId, Retry, RunningCall, WorkerId};
+use shoal_protocol::TraceContext;
 use shoal_telemetry::metrics::{AttachOutcome, metrics};
-use shoal_telemetry::trace::TraceContext;
 use tokio::time::Instant;
 
 use super::Line;

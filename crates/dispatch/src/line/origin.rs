@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use shoal_ports::{Call, CallFailure, Durability, Retry, RunningCall, WorkerId};
+use shoal_protocol::TraceContext;
 use shoal_telemetry::metrics::ShedReason;
-use shoal_telemetry::trace::{self, Span, TraceContext, attributes as key, names};
+use shoal_telemetry::trace::{self, Span, attributes as key, names};
 use tokio::time::Instant;
 
 use super::mend::reach;

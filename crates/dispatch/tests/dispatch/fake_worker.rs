@@ -12,8 +12,7 @@ use shoal_ports::{
     CallOutcome, LedgerNumber, PoolCatalog, RunningCall, SessionId, Worker, WorkerHere, WorkerId,
     WorkerLoad, answered,
 };
-use shoal_protocol::{Outcome, RpcError};
-use shoal_telemetry::trace::TraceContext;
+use shoal_protocol::{Outcome, RpcError, TraceContext};
 use tokio::sync::{broadcast, mpsc, watch};
 
 pub(crate) use crate::script::Script;

@@ -9,8 +9,7 @@ use shoal_ports::{
     Call, CallEventKind, CallFailure, CallOutcome, CallState, Dispatcher as _, PoolCatalog,
     RunningCall, WorkerId,
 };
-use shoal_protocol::{Method, Outcome, RawJson, Revision, RpcError};
-use shoal_telemetry::trace::TraceContext;
+use shoal_protocol::{Method, Outcome, RawJson, Revision, RpcError, TraceContext};
 use tokio::sync::Semaphore;
 
 use crate::fake_worker::FakeWorker;

@@ -10,11 +10,10 @@ use futures::Stream;
 use http::StatusCode;
 use shoal_ports::{Call, CallId, Caller, Durability};
 use shoal_protocol::{
-    Outcome, Request, RequestId, RequestMeta, RpcError, code, error_response, notification,
-    response,
+    Outcome, Request, RequestId, RequestMeta, RpcError, TraceContext, code, error_response,
+    notification, response,
 };
 use shoal_telemetry::metrics::StreamKind;
-use shoal_telemetry::trace::TraceContext;
 use tokio::time::{Instant, timeout};
 
 use super::check::Checked;

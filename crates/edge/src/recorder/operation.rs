@@ -9,9 +9,9 @@ use http::HeaderMap;
 use http::request::Parts;
 use memchr::memmem::Finder;
 use shoal_ports::SessionId;
-use shoal_protocol::{Method, RawJson, RequestId, RequestMeta, Revision};
+use shoal_protocol::{Method, RawJson, RequestId, RequestMeta, Revision, TraceContext};
 use shoal_telemetry::metrics::{self, Failure, HttpVersion, Operation as Served, metrics};
-use shoal_telemetry::trace::{self, Span, TraceContext, attributes as key, names};
+use shoal_telemetry::trace::{self, Span, attributes as key, names};
 
 use self::target::{Target, describe, name, named};
 use crate::measure;

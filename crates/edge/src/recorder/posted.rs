@@ -5,9 +5,8 @@ use std::time::Instant;
 use axum::response::Response;
 use http::request::Parts;
 use shoal_ports::SessionId;
-use shoal_protocol::{Body, Message};
+use shoal_protocol::{Body, Message, TraceContext};
 use shoal_telemetry::metrics::Failure;
-use shoal_telemetry::trace::TraceContext;
 
 use super::operation::{Came, Operation};
 use super::{Recorder, RequestRecord};

@@ -9,9 +9,9 @@ use parking_lot::Mutex;
 use shoal_ports::{ErrorReport, SessionId, shown};
 use shoal_protocol::{
     Body, Message, Method, Outcome, RawJson, RawObject, Request, RequestMeta, Revision, RpcError,
+    TraceContext,
 };
 use shoal_telemetry::metrics::Failure;
-use shoal_telemetry::trace::TraceContext;
 
 use super::operation::{Came, Operation, Unanswered};
 use super::said::{Said, said};

@@ -9,9 +9,8 @@ use shoal_ports::{
     LogFilter, NodeId, PoolCatalog, Principal, RunningCall, SessionId, Worker, WorkerId,
     WorkerLoad, WorkerSet,
 };
-use shoal_protocol::{Method, RawJson, Revision, RpcError};
+use shoal_protocol::{Method, RawJson, Revision, RpcError, TraceContext};
 use shoal_rpc::{ClusterServer, JoiningWorker, LinkConfig, WorkerJoin, serve_workers};
-use shoal_telemetry::trace::TraceContext;
 use tokio::net::TcpListener;
 use tokio::sync::{broadcast, mpsc, watch};
 

@@ -6,8 +6,7 @@ use bytes::Bytes;
 use shoal_ports::{
     Call, CallId, Caller, Durability, LedgerNumber, LogFilter, Principal, SessionId, WorkerId,
 };
-use shoal_protocol::{LogLevel, Method, RawJson, Revision};
-use shoal_telemetry::trace::TraceContext;
+use shoal_protocol::{LogLevel, Method, RawJson, Revision, TraceContext};
 use tokio::time::Instant;
 
 use super::{duration, millis, sixteen, trusted};

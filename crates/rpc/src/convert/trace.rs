@@ -1,6 +1,6 @@
 //! The place in a trace.
 
-use shoal_telemetry::trace::TraceContext;
+use shoal_protocol::TraceContext;
 
 use crate::proto::types::v1 as wire;
 

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use futures::FutureExt as _;
 use shoal_ports::{AskId, Call, CallFailure, CallId, Worker};
-use shoal_protocol::Outcome;
-use shoal_telemetry::trace::TraceContext;
+use shoal_protocol::{Outcome, TraceContext};
 use tokio::time::Instant;
 
 use super::Joining;

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use parking_lot::Mutex;
 use shoal_ports::{AskId, Call, CallFailure, CallId, Durability};
-use shoal_telemetry::trace::TraceContext;
+use shoal_protocol::TraceContext;
 
 use self::line::{Line, Stage};
 use crate::convert::event;

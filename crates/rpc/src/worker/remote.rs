@@ -7,8 +7,7 @@ use shoal_ports::{
     Announcement, BusEvent, Call, CallFailure, CallId, LedgerNumber, RunningCall, SessionId,
     Worker, WorkerLoad,
 };
-use shoal_protocol::RpcError;
-use shoal_telemetry::trace::TraceContext;
+use shoal_protocol::{RpcError, TraceContext};
 use tokio::sync::{broadcast, watch};
 
 use super::flight::Begin;

@@ -9,8 +9,7 @@ use shoal_ports::{
     Announcement, BusEvent, Call, CallFailure, CallId, CallOutcome, PoolCatalog, RunningCall,
     SessionId, Worker, WorkerId, WorkerLoad,
 };
-use shoal_protocol::{RawJson, RpcError};
-use shoal_telemetry::trace::TraceContext;
+use shoal_protocol::{RawJson, RpcError, TraceContext};
 use tokio::sync::{broadcast, watch};
 
 use crate::record::Record;

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use shoal_ports::{Call, CallId, Caller, Durability, LogFilter};
-use shoal_protocol::{LogLevel, Method, RawJson, RequestMeta};
-use shoal_telemetry::trace::TraceContext;
+use shoal_protocol::{LogLevel, Method, RawJson, RequestMeta, TraceContext};
 use tokio::time::Instant;
 
 use crate::clock::{millis, unix_millis};

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use shoal_ports::{Delivered, DeliveryId, GatewayError, Post, SessionRef};
-use shoal_protocol::{Body, Message, Method};
+use shoal_protocol::{Body, Message, Method, TraceContext};
 use shoal_telemetry::metrics::{ActorKind, metrics};
-use shoal_telemetry::trace::{self, TraceContext, attributes as key, names};
+use shoal_telemetry::trace::{self, attributes as key, names};
 
 use super::Node;
 use changing::changes;

@@ -4,9 +4,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use shoal_ports::{EventStream, GatewayError, SessionRef};
-use shoal_protocol::{EventId, StreamId};
+use shoal_protocol::{EventId, StreamId, TraceContext};
 use shoal_telemetry::metrics::ResumeOutcome;
-use shoal_telemetry::trace::{self, TraceContext, attributes as key, names};
+use shoal_telemetry::trace::{self, attributes as key, names};
 
 use super::Node;
 use crate::live::{LiveSession, log_failed};

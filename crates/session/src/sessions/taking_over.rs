@@ -1,8 +1,9 @@
 //! What is told of a take-over.
 
 use shoal_ports::{GatewayError, SessionRef};
+use shoal_protocol::TraceContext;
 use shoal_telemetry::metrics::{self, TakeOver, metrics};
-use shoal_telemetry::trace::{self, Span, TraceContext, attributes as key, names};
+use shoal_telemetry::trace::{self, Span, attributes as key, names};
 use tokio::time::Instant;
 
 /// A take-over, with its span, until this is dropped: everybody who resumes one of its calls shares it.

@@ -11,7 +11,9 @@ use super::observed::{Observed, Registration, float};
 
 mod values;
 
-pub use values::{CallOutcome, CircuitState, QueueOutcome, RetryReason, ShedReason, WorkerState};
+pub use values::{
+    CircuitState, CountedOutcome, QueueOutcome, RetryReason, ShedReason, WorkerState,
+};
 
 const POOLS: Attribute = Attribute::configured(POOL, "the pools");
 
@@ -35,7 +37,7 @@ definitions! {
         [POOLS, Attribute::one_of(OUTCOME, QueueOutcome::VALUES)];
     CALLS = Kind::Histogram(MCP_SECONDS), "shoal.pool.call.duration", "s",
         "Calls at their workers, with every attempt, from dispatch to result.",
-        [POOLS, Attribute::one_of(OUTCOME, CallOutcome::VALUES)];
+        [POOLS, Attribute::one_of(OUTCOME, CountedOutcome::VALUES)];
     SHEDS = Kind::Counter, "shoal.pool.sheds", "{call}",
         "Calls that were turned away without being started.",
         [POOLS, Attribute::one_of(REASON, ShedReason::VALUES)];
@@ -148,7 +150,7 @@ impl PoolMetrics {
     }
 
     /// A call is over.
-    pub fn called(&self, pool: &str, duration: Duration, outcome: CallOutcome) {
+    pub fn called(&self, pool: &str, duration: Duration, outcome: CountedOutcome) {
         (self.calls).record(duration, || self.two(pool, OUTCOME, outcome.as_str()));
     }
 

@@ -7,7 +7,7 @@ use super::instrument::{Counter, Factory, Histogram};
 use super::known::{Known, NameKind};
 use super::labels::{OUTCOME, POOL, Pair, REASON, label};
 use super::observed::{Observed, Registration, float};
-use super::pools::{CallOutcome, ShedReason};
+use super::pools::{CountedOutcome, ShedReason};
 
 const POOLS: Attribute = Attribute::configured(POOL, "the pools");
 
@@ -16,7 +16,7 @@ definitions! {
         "Calls that run at the workers of this process, whoever sent them.", [POOLS];
     CALLS = Kind::Histogram(MCP_SECONDS), "shoal.worker.call.duration", "s",
         "Calls at the backends of this process, without the time that they waited for a free place.",
-        [POOLS, Attribute::one_of(OUTCOME, CallOutcome::VALUES)];
+        [POOLS, Attribute::one_of(OUTCOME, CountedOutcome::VALUES)];
     REFUSED = Kind::Counter, "shoal.worker.refused", "{call}",
         "Calls that a worker of this process did not admit.",
         [POOLS, Attribute::one_of(REASON, ShedReason::VALUES)];
@@ -62,7 +62,7 @@ impl WorkerMetrics {
     }
 
     /// A call that ran is over.
-    pub fn ran(&self, pool: &str, duration: Duration, outcome: CallOutcome) {
+    pub fn ran(&self, pool: &str, duration: Duration, outcome: CountedOutcome) {
         (self.calls).record(duration, || self.two(pool, OUTCOME, outcome.as_str()));
     }
 

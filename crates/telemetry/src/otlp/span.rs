@@ -2,11 +2,12 @@
 
 use std::time::SystemTime;
 
-use opentelemetry::trace::{Event, SpanId, SpanKind, Status};
+use opentelemetry::trace::{Event, SpanKind, Status};
+use shoal_protocol::TraceContext;
 
 use super::value::attributes;
 use super::wire::{bytes, fixed32, number, string, time};
-use crate::trace::{Running, TraceContext};
+use crate::trace::Running;
 
 /// In a span's and a link's flags, bit 8: it is known whether the context is remote; bit 9: it is.
 const IS_REMOTE_KNOWN: u32 = 0x100;
@@ -24,11 +25,11 @@ pub(crate) fn encode(context: &TraceContext, span: &Running, ended: SystemTime) 
 
 fn write(to: &mut Vec<u8>, context: &TraceContext, span: &Running, ended: SystemTime) {
     let (trace_id, span_id) = context.ids();
-    bytes(to, 1, &trace_id.to_bytes());
-    bytes(to, 2, &span_id.to_bytes());
+    bytes(to, 1, &trace_id.to_be_bytes());
+    bytes(to, 2, &span_id.to_be_bytes());
     string(to, 3, context.tracestate().unwrap_or_default());
-    if span.parent != SpanId::INVALID {
-        bytes(to, 4, &span.parent.to_bytes());
+    if let Some(parent) = span.parent {
+        bytes(to, 4, &parent.to_be_bytes());
     }
     string(to, 5, &span.name);
     number(to, 6, kind(&span.kind));
@@ -66,8 +67,8 @@ fn write_event(to: &mut Vec<u8>, event: &Event) {
 
 fn write_link(to: &mut Vec<u8>, link: &TraceContext) {
     let (trace_id, span_id) = link.ids();
-    bytes(to, 1, &trace_id.to_bytes());
-    bytes(to, 2, &span_id.to_bytes());
+    bytes(to, 1, &trace_id.to_be_bytes());
+    bytes(to, 2, &span_id.to_be_bytes());
     string(to, 3, link.tracestate().unwrap_or_default());
     // Links lead to other traces and other attempts, mostly in other processes.
     fixed32(to, 6, flags(link, true));

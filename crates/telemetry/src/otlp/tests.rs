@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use opentelemetry::trace::{Event, SpanId, SpanKind, Status};
+use opentelemetry::trace::{Event, SpanKind, Status};
 use opentelemetry::{Array, InstrumentationScope, KeyValue, StringValue, Value};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
@@ -10,9 +10,10 @@ use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, KeyValue as P
 use opentelemetry_proto::tonic::trace::v1 as proto;
 use opentelemetry_sdk::Resource;
 use prost::Message as _;
+use shoal_protocol::TraceContext;
 
 use super::{Envelope, append, encode};
-use crate::trace::{Running, TraceContext};
+use crate::trace::Running;
 
 const CONTEXT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 const OTHER: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
@@ -27,7 +28,7 @@ fn at(nanos: u64) -> SystemTime {
 
 fn running() -> Running {
     Running {
-        parent: SpanId::INVALID,
+        parent: None,
         is_parent_remote: false,
         name: "tools/call add".into(),
         kind: SpanKind::Server,
@@ -136,7 +137,7 @@ fn a_span_that_says_everything() {
     let span = one(
         context(CONTEXT, Some("rojo=1")),
         Running {
-            parent: SpanId::from(7),
+            parent: Some(7),
             is_parent_remote: true,
             kind: SpanKind::Client,
             attributes,

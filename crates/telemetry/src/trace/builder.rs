@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::time::Instant;
 
 use opentelemetry::trace::SpanKind;
+use shoal_protocol::TraceContext;
 
+use super::Tracer;
 use super::span::{Attributes, Span};
-use super::{TraceContext, Tracer};
 
 /// A name, made only when the span is kept: a text, or a closure that makes one.
 pub trait Name {

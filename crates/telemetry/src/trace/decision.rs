@@ -1,8 +1,7 @@
 //! Whether a trace is kept: decided once, at its first span in Shoal.
 
-use opentelemetry::trace::TraceId;
+use shoal_protocol::TraceContext;
 
-use super::TraceContext;
 use crate::config::{ParentSampling, Sampling};
 
 /// The configured shares, ready to compare.
@@ -30,7 +29,7 @@ impl Decision {
     }
 
     /// The decision for a trace that has none yet.
-    pub(crate) fn decide(&self, trace_id: TraceId, tool: Option<&str>) -> bool {
+    pub(crate) fn decide(&self, trace_id: u128, tool: Option<&str>) -> bool {
         let bound = tool
             .and_then(|tool| (self.tools.iter()).find(|(pattern, _)| matches(pattern, tool)))
             .map_or(self.bound, |(_, bound)| *bound);
@@ -40,9 +39,8 @@ impl Decision {
 
 /// Where a trace stands among all: 63 bits of its id, like OpenTelemetry's `TraceIdRatioBased`, so that every process
 /// with the same ratio keeps the same traces.
-fn place(trace_id: TraceId) -> u64 {
-    let [.., a, b, c, d, e, f, g, h] = trace_id.to_bytes();
-    u64::from_be_bytes([a, b, c, d, e, f, g, h]) >> 1
+fn place(trace_id: u128) -> u64 {
+    (trace_id as u64) >> 1
 }
 
 #[expect(
@@ -76,11 +74,10 @@ fn matches(pattern: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use opentelemetry::trace::TraceId;
+    use shoal_protocol::TraceContext;
 
     use super::{Decision, matches};
     use crate::config::{ParentSampling, Sampling};
-    use crate::trace::TraceContext;
 
     const SAMPLED: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
@@ -120,7 +117,7 @@ mod tests {
                 ("*".to_owned(), 0.5),
             ],
         });
-        let ids = (0..1_000_u128).map(|n| TraceId::from(n * 18_446_744_073_709_551 + 1_000));
+        let ids = (0..1_000_u128).map(|n| n * 18_446_744_073_709_551 + 1_000);
         let count = |tool: Option<&str>| {
             (ids.clone())
                 .filter(|id| decision.decide(*id, tool))

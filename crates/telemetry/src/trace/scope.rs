@@ -5,9 +5,12 @@ use std::future::Future;
 use futures::future::Either;
 use opentelemetry::Context;
 use opentelemetry::context::{FutureExt as _, WithContext};
-use opentelemetry::trace::TraceContextExt as _;
+use opentelemetry::trace::{
+    SpanContext, SpanId, TraceContextExt as _, TraceFlags, TraceId, TraceState,
+};
+use shoal_protocol::TraceContext;
 
-use super::{Span, TraceContext};
+use super::Span;
 
 impl Span {
     /// Runs `work`; its log lines carry this span's ids. Costs one comparison when the span is not kept.
@@ -23,7 +26,30 @@ impl Span {
 }
 
 fn log_context(ids: Option<&TraceContext>) -> Option<Context> {
-    ids.map(|ids| Context::new().with_remote_span_context(ids.to_otel()))
+    ids.map(|ids| Context::new().with_remote_span_context(span_context(ids)))
+}
+
+fn span_context(context: &TraceContext) -> SpanContext {
+    let (trace_id, span_id) = context.ids();
+    let state = (context.tracestate())
+        .and_then(|text| text.parse::<TraceState>().ok())
+        .unwrap_or_default();
+    let flags = TraceFlags::default().with_sampled(context.is_sampled());
+    SpanContext::new(
+        TraceId::from(trace_id),
+        SpanId::from(span_id),
+        flags,
+        false,
+        state,
+    )
+}
+
+/// What [`span_context`] made, with its decision.
+fn trace_context(context: &SpanContext) -> TraceContext {
+    let trace_id = u128::from_be_bytes(context.trace_id().to_bytes());
+    let span_id = u64::from_be_bytes(context.span_id().to_bytes());
+    TraceContext::new(trace_id, span_id, context.is_sampled())
+        .with_tracestate(&context.trace_state().header())
 }
 
 /// The context of the span in whose scope this is called ([`InSpan`], [`Span::in_scope`]); `None` outside of all, and in
@@ -38,7 +64,7 @@ pub fn current() -> Option<TraceContext> {
     Context::map_current(|context| {
         let span = context.span();
         let found = span.span_context();
-        found.is_valid().then(|| TraceContext::of_otel(found))
+        found.is_valid().then(|| trace_context(found))
     })
 }
 

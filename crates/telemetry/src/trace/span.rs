@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::time::SystemTime;
 
 use opentelemetry::KeyValue;
-use opentelemetry::trace::{Event, SpanId, SpanKind, Status};
+use opentelemetry::trace::{Event, SpanKind, Status};
+use shoal_protocol::TraceContext;
 
-use super::TraceContext;
 use super::attributes::{ERROR_TYPE, Key, Recorded, cut, cut_name};
 
 /// Attributes of one span at most, and events; beyond it they are counted only.
@@ -26,7 +26,7 @@ pub struct Span {
 /// What a span in a kept trace gathers.
 #[derive(Debug)]
 pub(crate) struct Running {
-    pub(crate) parent: SpanId,
+    pub(crate) parent: Option<u64>,
     pub(crate) is_parent_remote: bool,
     pub(crate) name: Cow<'static, str>,
     pub(crate) kind: SpanKind,

@@ -2,13 +2,14 @@
 
 use std::time::{Instant, SystemTime};
 
-use opentelemetry::trace::{SpanId, Status, TraceId};
+use opentelemetry::trace::Status;
 use opentelemetry_sdk::trace::{IdGenerator, RandomIdGenerator};
+use shoal_protocol::TraceContext;
 
+use super::Decision;
 use super::attributes::cut_name;
 use super::builder::{Name, SpanBuilder};
 use super::span::{Attributes, Running, Span};
-use super::{Decision, TraceContext};
 use crate::export::Spans;
 use crate::otlp;
 
@@ -25,6 +26,14 @@ fn began(moment: Option<Instant>) -> SystemTime {
     moment.map_or(now, |moment| now - moment.elapsed())
 }
 
+fn new_trace_id() -> u128 {
+    u128::from_be_bytes(RandomIdGenerator::default().new_trace_id().to_bytes())
+}
+
+fn new_span_id() -> u64 {
+    u64::from_be_bytes(RandomIdGenerator::default().new_span_id().to_bytes())
+}
+
 impl Tracer {
     pub(crate) fn new(decision: Decision, spans: Spans) -> Self {
         Self { decision, spans }
@@ -39,10 +48,9 @@ impl Tracer {
         builder: SpanBuilder<'_, N>,
         attributes: impl FnOnce(&mut Attributes),
     ) -> Span {
-        let ids = RandomIdGenerator::default();
-        let (trace_id, parent) = match builder.parent {
-            Some(parent) => parent.ids(),
-            None => (ids.new_trace_id(), SpanId::INVALID),
+        let (trace_id, parent) = match builder.parent.map(TraceContext::ids) {
+            Some((trace_id, parent)) => (trace_id, Some(parent)),
+            None => (new_trace_id(), None),
         };
         let is_sampled = (builder.parent)
             .and_then(|parent| this.decision.inherited(parent))
@@ -50,7 +58,7 @@ impl Tracer {
         if !is_sampled {
             return Span::unrecorded(Some(this.unsampled(trace_id, builder.parent)));
         }
-        let span_id = ids.new_span_id();
+        let span_id = new_span_id();
         let context = match builder.parent {
             Some(parent) => parent.child(span_id, true),
             None => TraceContext::new(trace_id, span_id, true),
@@ -79,10 +87,10 @@ impl Tracer {
 
     /// What a span that is not kept passes on: its parent's place, so that a later span which is kept has a parent
     /// that somebody knows.
-    fn unsampled(&self, trace_id: TraceId, parent: Option<&TraceContext>) -> TraceContext {
+    fn unsampled(&self, trace_id: u128, parent: Option<&TraceContext>) -> TraceContext {
         match parent {
             Some(parent) => parent.decided(false),
-            None => TraceContext::new(trace_id, RandomIdGenerator::default().new_span_id(), false),
+            None => TraceContext::new(trace_id, new_span_id(), false),
         }
     }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use shoal_telemetry::metrics::{
-    ActorKind, AppendOutcome, AttachOutcome, AuthOutcome, BeginOutcome, Body, CallOutcome,
-    CertificateValidity, CircuitState, ClaimOutcome, ClaimReason, Direction, EndReason, EntryKind,
+    ActorKind, AppendOutcome, AttachOutcome, AuthOutcome, BeginOutcome, Body, CertificateValidity,
+    CircuitState, ClaimOutcome, ClaimReason, CountedOutcome, Direction, EndReason, EntryKind,
     Failure, HandOverOutcome, HttpRequest, HttpVersion, LeaseOutcome, LinkKind, NameKind,
     NodeState, Operation, QueueOutcome, QuotaOutcome, RefusalReason, ResumeOutcome, RetryReason,
     Role, SessionState, ShedReason, StoreOutcome, StreamKind, TakeOver, Transport, WorkerState,
@@ -60,12 +60,12 @@ pub(crate) fn record_all() {
     all.journal.begun(MOMENT, BeginOutcome::Begun);
     all.journal.attached(AttachOutcome::Attached);
     all.pools.waited("math", MOMENT, QueueOutcome::Dispatched);
-    all.pools.called("math", MOMENT, CallOutcome::Completed);
+    all.pools.called("math", MOMENT, CountedOutcome::Completed);
     all.pools.shed("math", ShedReason::QueueFull);
     all.pools.retried("math", RetryReason::Busy);
     all.pools.circuit_opened("math");
     all.pools.attached("math", AttachOutcome::Unknown);
-    all.workers.ran("math", MOMENT, CallOutcome::ToolError);
+    all.workers.ran("math", MOMENT, CountedOutcome::ToolError);
     all.workers.refused("math", ShedReason::Draining);
     all.security.authenticated("bearer", AuthOutcome::Accepted);
     all.security.quota("free", QuotaOutcome::Allowed);

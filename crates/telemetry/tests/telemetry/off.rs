@@ -1,8 +1,9 @@
 //! What is off costs nothing and breaks nothing.
 
+use shoal_protocol::TraceContext;
 use shoal_telemetry::config::{Protocol, Telemetry};
 use shoal_telemetry::metrics::{ShedReason, metrics, prometheus_text};
-use shoal_telemetry::trace::{self, InSpan as _, TraceContext};
+use shoal_telemetry::trace::{self, InSpan as _};
 
 use crate::collector::Collector;
 use crate::process::{LONG, alone, json, telemetry, threads};

@@ -1,7 +1,8 @@
 //! Which traces are kept.
 
+use shoal_protocol::TraceContext;
 use shoal_telemetry::config::{ParentSampling, Protocol, Telemetry};
-use shoal_telemetry::trace::{self, TraceContext};
+use shoal_telemetry::trace;
 
 use crate::collector::Collector;
 use crate::process::{LONG, alone, json, telemetry};

@@ -2,8 +2,9 @@
 
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
+use shoal_protocol::TraceContext;
 use shoal_telemetry::config::{Compression, Protocol, Secret, Telemetry};
-use shoal_telemetry::trace::{self, TraceContext, attributes, names};
+use shoal_telemetry::trace::{self, attributes, names};
 
 use crate::collector::{Collector, texts};
 use crate::process::{LONG, alone, json, telemetry};

@@ -2,7 +2,7 @@
 
 use shoal_ports::{Call, CallOutcome};
 use shoal_protocol::Method;
-use shoal_telemetry::metrics::{self, Operation, Transport, metrics};
+use shoal_telemetry::metrics::{self, CountedOutcome, Failure, Operation, Transport, metrics};
 use tokio::time::Instant;
 
 /// A call at the backend.
@@ -28,8 +28,8 @@ impl<'a> Measure<'a> {
             return;
         };
         let took = began.elapsed();
-        let failure = outcome.failure();
-        let counted = outcome.counted_with(failure);
+        let failure = Failure::of(outcome);
+        let counted = CountedOutcome::with(outcome, failure);
         metrics().workers.ran(self.pool, took, counted);
         let Call { method, params, .. } = self.call;
         let name = || params.as_ref()?.member("name")?.string();

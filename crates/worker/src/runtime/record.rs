@@ -9,8 +9,7 @@ use parking_lot::Mutex;
 use shoal_ports::{
     AskId, Call, CallEventKind, CallFailure, CallId, CallOutcome, Caller, Durability, LogFilter,
 };
-use shoal_protocol::{Method, Outcome, RawJson};
-use shoal_telemetry::trace::TraceContext;
+use shoal_protocol::{Method, Outcome, RawJson, TraceContext};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

@@ -12,9 +12,8 @@ use shoal_ports::{
 };
 use shoal_protocol::{
     Body, EventId, InvalidMessage, LogLevel, Message, Method, Notification, Outcome, RawJson,
-    Request, RequestId, Response, Revision, RpcError, StreamId,
+    Request, RequestId, Response, Revision, RpcError, StreamId, TraceContext,
 };
-use shoal_telemetry::trace::TraceContext;
 use tokio::time::Instant;
 
 pub(super) fn text() -> impl Strategy<Value = String> {

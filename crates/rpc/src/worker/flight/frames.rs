@@ -1,8 +1,7 @@
 //! What a worker is told of a flight.
 
 use shoal_ports::AskId;
-use shoal_protocol::Outcome;
-use shoal_telemetry::trace::TraceContext;
+use shoal_protocol::{Outcome, TraceContext};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 

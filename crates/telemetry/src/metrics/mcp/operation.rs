@@ -1,5 +1,7 @@
 //! What there is to say about an operation.
 
+use shoal_ports::CallOutcome;
+
 use super::bounds::code_text;
 use crate::metrics::labels::labels;
 
@@ -41,6 +43,16 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// How the call failed that ended so; `None` when it did not. A result is searched.
+    #[must_use]
+    pub fn of(outcome: &CallOutcome) -> Option<Self> {
+        match outcome {
+            CallOutcome::Result(_) => outcome.is_tool_error().then_some(Self::Tool),
+            CallOutcome::Error(error) | CallOutcome::Refused(error) => Some(Self::Code(error.code)),
+            CallOutcome::Failed(failure) => Some(Self::Other(failure.name())),
+        }
+    }
+
     /// The value of `error.type`, for spans as well: a code that is not known is `_OTHER`.
     #[must_use]
     pub fn error_type(self) -> &'static str {
@@ -83,6 +95,39 @@ impl<'a> Operation<'a> {
             revision: None,
             transport: Transport::Tcp,
             http: Some(HttpVersion::Http11),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shoal_ports::{CallFailure, CallOutcome};
+    use shoal_protocol::{RawJson, RpcError};
+
+    use super::Failure;
+
+    fn result(text: &'static str) -> CallOutcome {
+        CallOutcome::Result(RawJson::from_static(text))
+    }
+
+    #[test]
+    fn failures_have_the_names_of_the_conventions() {
+        for (outcome, failure) in [
+            (result(r#"{"content":[]}"#), None),
+            (result(r#"{"content":[],"isError":false}"#), None),
+            (result(r#"{"content":[{"isError":true}]}"#), None),
+            (result(r#"{"isError" : true}"#), Some("tool_error")),
+            (
+                CallOutcome::Error(RpcError::invalid_params("no")),
+                Some("-32602"),
+            ),
+            (
+                CallOutcome::Failed(CallFailure::Cancelled),
+                Some("cancelled"),
+            ),
+        ] {
+            let named = Failure::of(&outcome).map(Failure::error_type);
+            assert_eq!(named, failure, "{outcome:?}");
         }
     }
 }

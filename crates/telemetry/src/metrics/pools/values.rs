@@ -1,5 +1,8 @@
 //! What can happen to a call and to a worker.
 
+use shoal_ports::{CallFailure, CallOutcome};
+
+use crate::metrics::Failure;
 use crate::metrics::labels::labels;
 
 labels! {
@@ -43,8 +46,8 @@ labels! {
 }
 
 labels! {
-    /// How a call ended.
-    CallOutcome {
+    /// How a call ended, as it is counted.
+    CountedOutcome {
         /// With a result.
         Completed = "completed",
         /// With a tool's result that is an error.
@@ -91,5 +94,52 @@ labels! {
         Draining = "draining",
         /// The backend failed before it did anything.
         BackendFailed = "backend_failed",
+    }
+}
+
+impl CountedOutcome {
+    /// How the call is counted that ended so. A result is searched.
+    #[must_use]
+    pub fn of(outcome: &CallOutcome) -> Self {
+        Self::with(outcome, Failure::of(outcome))
+    }
+
+    /// Like [`of`](Self::of), where it is known already how the call failed.
+    #[must_use]
+    pub fn with(outcome: &CallOutcome, failure: Option<Failure>) -> Self {
+        match outcome {
+            CallOutcome::Result(_) if failure.is_some() => Self::ToolError,
+            CallOutcome::Result(_) if outcome.asks_for_input() => Self::Parked,
+            CallOutcome::Result(_) => Self::Completed,
+            CallOutcome::Failed(CallFailure::Cancelled) => Self::Cancelled,
+            CallOutcome::Failed(CallFailure::DeadlineExceeded { .. }) => Self::Deadline,
+            CallOutcome::Failed(CallFailure::OutcomeUnknown { .. }) => Self::Lost,
+            CallOutcome::Error(_) | CallOutcome::Refused(_) | CallOutcome::Failed(_) => Self::Error,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shoal_ports::CallOutcome;
+    use shoal_protocol::RawJson;
+
+    use super::CountedOutcome as Counted;
+
+    #[test]
+    fn results_are_counted_by_what_they_say() {
+        for (text, counted) in [
+            (r#"{"content":[]}"#, Counted::Completed),
+            (
+                r#"{"content":[{"text":"isError true"}]}"#,
+                Counted::Completed,
+            ),
+            (r#"{"isError":true}"#, Counted::ToolError),
+            (r#"{"resultType":"complete"}"#, Counted::Completed),
+            (r#"{"resultType":"input_required"}"#, Counted::Parked),
+        ] {
+            let outcome = CallOutcome::Result(RawJson::from_static(text));
+            assert_eq!(Counted::of(&outcome), counted, "{text}");
+        }
     }
 }

@@ -1,8 +1,7 @@
 use std::sync::Arc;
 
 use shoal_ports::{Call, CallId, Caller, Durability, LogFilter, Principal};
-use shoal_protocol::{Era, LogLevel, Method, RawJson, Revision};
-use shoal_telemetry::trace::TraceContext;
+use shoal_protocol::{Era, LogLevel, Method, RawJson, Revision, TraceContext};
 
 use super::{for_process, restore_token, without_subscription};
 

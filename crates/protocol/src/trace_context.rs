@@ -3,22 +3,22 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
-
 /// What `tracestate` may be long, which is what W3C asks to pass on at least; a longer one is dropped.
 const LONGEST_STATE: usize = 512;
 /// Members of `tracestate` at most, by W3C.
 const MOST_MEMBERS: usize = 32;
+/// The flag of traces that are kept.
+const SAMPLED: u8 = 1;
 
 /// A span's identity, for its children: trace id, span id, whether the trace is kept, and what other vendors carry
 /// along. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceContext {
-    trace_id: TraceId,
-    span_id: SpanId,
-    flags: TraceFlags,
+    trace_id: u128,
+    span_id: u64,
+    is_sampled: bool,
     state: Option<Arc<str>>,
-    /// Whether a client sent it, so that its decision may be set aside ([`ParentSampling`](crate::config::ParentSampling)).
+    /// Whether a client sent it, so that its decision may be set aside.
     is_foreign: bool,
 }
 
@@ -47,14 +47,11 @@ impl TraceContext {
         if !has_good_end || trace_id == 0 || span_id == 0 {
             return None;
         }
-        let trace_id = TraceId::from(trace_id);
-        let span_id = SpanId::from(u64::try_from(span_id).ok()?);
-        let flags = u8::try_from(flags).ok()?;
         Some(Self {
             trace_id,
-            span_id,
+            span_id: u64::try_from(span_id).ok()?,
             // Of the other flags nothing is known, so they are not passed on.
-            flags: TraceFlags::new(flags) & TraceFlags::SAMPLED,
+            is_sampled: u8::try_from(flags).ok()? & SAMPLED != 0,
             state: tracestate.map(str::trim).and_then(checked_state),
             is_foreign: true,
         })
@@ -76,9 +73,10 @@ impl TraceContext {
         let Self {
             trace_id,
             span_id,
-            flags,
+            is_sampled,
             ..
         } = self;
+        let flags = u8::from(*is_sampled) * SAMPLED;
         // Writing to a string cannot fail.
         let _ = write!(text, "00-{trace_id:032x}-{span_id:016x}-{flags:02x}");
         text
@@ -93,72 +91,67 @@ impl TraceContext {
     /// Whether the trace is kept.
     #[must_use]
     pub fn is_sampled(&self) -> bool {
-        self.flags.is_sampled()
+        self.is_sampled
     }
 
     /// The trace's id as 32 hexadecimal digits, as it is searched for.
     #[must_use]
     pub fn trace_id(&self) -> String {
-        self.trace_id.to_string()
+        format!("{:032x}", self.trace_id)
     }
 
     /// The span's id as 16 hexadecimal digits.
     #[must_use]
     pub fn span_id(&self) -> String {
-        self.span_id.to_string()
+        format!("{:016x}", self.span_id)
     }
 
-    pub(crate) fn new(trace_id: TraceId, span_id: SpanId, is_sampled: bool) -> Self {
+    /// A span of this process.
+    #[must_use]
+    pub fn new(trace_id: u128, span_id: u64, is_sampled: bool) -> Self {
         Self {
             trace_id,
             span_id,
-            flags: TraceFlags::default().with_sampled(is_sampled),
+            is_sampled,
             state: None,
             is_foreign: false,
         }
     }
 
-    /// A child in the same trace.
-    pub(crate) fn child(&self, span_id: SpanId, is_sampled: bool) -> Self {
+    /// A child in the same trace, of this process.
+    #[must_use]
+    pub fn child(&self, span_id: u64, is_sampled: bool) -> Self {
         Self {
-            trace_id: self.trace_id,
-            span_id,
-            flags: TraceFlags::default().with_sampled(is_sampled),
             state: self.state.clone(),
-            is_foreign: false,
+            ..Self::new(self.trace_id, span_id, is_sampled)
         }
     }
 
     /// The same place, with Shoal's own decision.
-    pub(crate) fn decided(&self, is_sampled: bool) -> Self {
+    #[must_use]
+    pub fn decided(&self, is_sampled: bool) -> Self {
         self.child(self.span_id, is_sampled)
     }
 
-    pub(crate) fn ids(&self) -> (TraceId, SpanId) {
+    /// The ids of trace and span.
+    #[must_use]
+    pub fn ids(&self) -> (u128, u64) {
         (self.trace_id, self.span_id)
     }
 
-    pub(crate) fn is_foreign(&self) -> bool {
+    /// Whether a client sent it ([`parse`](Self::parse)), so that its decision may be set aside.
+    #[must_use]
+    pub fn is_foreign(&self) -> bool {
         self.is_foreign
     }
 
-    /// What [`to_otel`](Self::to_otel) made, with its decision.
-    pub(crate) fn of_otel(context: &SpanContext) -> Self {
-        let state = context.trace_state().header();
+    /// With a `tracestate` that is known to be good; an empty one is none.
+    #[must_use]
+    pub fn with_tracestate(self, state: &str) -> Self {
         Self {
-            trace_id: context.trace_id(),
-            span_id: context.span_id(),
-            flags: context.trace_flags(),
             state: (!state.is_empty()).then(|| state.into()),
-            is_foreign: false,
+            ..self
         }
-    }
-
-    pub(crate) fn to_otel(&self) -> SpanContext {
-        let state = (self.state.as_deref())
-            .and_then(|text| text.parse::<TraceState>().ok())
-            .unwrap_or_default();
-        SpanContext::new(self.trace_id, self.span_id, self.flags, false, state)
     }
 }
 
