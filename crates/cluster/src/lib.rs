@@ -16,7 +16,6 @@
 //! | `fleet.rs` | all nodes as operators see them |
 //! | `workers.rs`, `workers/plan.rs` | which nodes a worker is joined to |
 
-mod backoff;
 mod cache;
 mod config;
 mod fleet;

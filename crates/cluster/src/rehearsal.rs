@@ -7,10 +7,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rand::Rng;
-use shoal_ports::{NodeId, NodeInfo, SessionId};
+use shoal_ports::{Backoff, NodeId, NodeInfo, SessionId};
 use tokio::time::Instant;
 
-use crate::backoff::Backoff;
 use crate::config::{MembersConfig, RoutingConfig};
 use crate::members::roster::{CLOSELY, look_every as look};
 use crate::peers::{PeerGateways, Peers};

@@ -16,6 +16,7 @@
 //! [`contract`] holds one test suite for each storage seam; every engine runs it.
 
 mod authenticator;
+mod backoff;
 mod binding;
 mod bus;
 mod call;
@@ -41,6 +42,7 @@ mod store;
 mod worker;
 
 pub use authenticator::{AuthError, Authenticator};
+pub use backoff::Backoff;
 pub use binding::{Binding, LedgerNumber};
 pub use bus::{Bus, BusEvent, BusSubscription, Lagged};
 pub use call::{

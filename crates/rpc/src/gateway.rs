@@ -17,8 +17,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Delivered, EventStream, GatewayError, NodeId, OpenSession, Opened, Post, SessionGateway,
-    SessionRef,
+    Backoff, Delivered, EventStream, GatewayError, NodeId, OpenSession, Opened, Post,
+    SessionGateway, SessionRef,
 };
 use shoal_protocol::EventId;
 use tokio::time::Instant;
@@ -28,7 +28,6 @@ use crate::LinkConfig;
 use crate::convert::gateway::{event_id_out, open_out};
 use crate::convert::post::deliver_out;
 use crate::convert::trace::trace_out;
-use crate::link::dial::Backoff;
 use crate::proto::node::v1::edge_frame::Frame;
 use crate::proto::node::v1::{CloseSession, Listen};
 
@@ -66,7 +65,7 @@ impl RemoteGateway {
     /// node of another name than `node` is not spoken to.
     pub fn new(from: NodeId, node: Option<NodeId>, address: &str, config: LinkConfig) -> Self {
         let dialling = Dialling {
-            backoff: Backoff::new(&config),
+            backoff: Backoff::new(config.backoff, config.backoff_max),
             resting: None,
         };
         Self {
@@ -138,7 +137,7 @@ impl Shared {
             }
             Err(error) => {
                 let why = format!("{}: {error}", self.address);
-                let rest = dialling.backoff.next();
+                let rest = dialling.backoff.pause();
                 dialling.resting = Some((Instant::now() + rest, why.clone()));
                 Err(unreachable(why))
             }

@@ -19,8 +19,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Append, Appended, Binding, CallId, CallProgress, DeliveryId, Epoch, EventStream, LogError,
-    NodeId, Page, SessionId, Store, StoreError, StreamItem, quiet_channel,
+    Append, Appended, Backoff, Binding, CallId, CallProgress, DeliveryId, Epoch, EventStream,
+    LogError, NodeId, Page, SessionId, Store, StoreError, StreamItem, quiet_channel,
 };
 use shoal_protocol::{EventId, StreamId};
 use shoal_telemetry::metrics::{self, ResumeOutcome, metrics};
@@ -256,7 +256,7 @@ impl Streams {
         append: Append,
         until: Instant,
     ) -> Result<Appended, LogError> {
-        let mut pause = FIRST_PAUSE;
+        let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
         let mut restored = 0;
         loop {
             if self.is_lost() {
@@ -277,7 +277,7 @@ impl Streams {
             match appended {
                 Err(LogError::Store(error)) if error.is_outage() && Instant::now() < until => {
                     tokio::select! {
-                        () = tokio::time::sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+                        () = tokio::time::sleep(backoff.pause()) => {}
                         () = self.fate.until(Turn::LOST) => {}
                         () = self.fate.until(Turn::ENDED) => return Err(StoreError::NotFound.into()),
                     }

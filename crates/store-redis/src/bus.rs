@@ -7,12 +7,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::StreamExt;
 use redis::aio::PubSub;
-use shoal_ports::{Bus, BusEvent, BusSubscription, Lagged, StoreError};
+use shoal_ports::{Backoff, Bus, BusEvent, BusSubscription, Lagged, StoreError};
 use tokio::sync::broadcast;
 use tokio::time::{Instant, interval_at, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::backoff::Backoff;
 use crate::config::RedisConfig;
 use crate::connections::Suspicion;
 use crate::dial::Dialler;
@@ -49,7 +48,7 @@ impl RedisBus {
             dialler,
             channel: channel.clone(),
             answer_timeout: config.response_timeout,
-            backoff: Backoff::new(config.longest_backoff),
+            backoff: config.backoff(),
             suspicion,
         };
         let listener = tokio::spawn(listener.run(first));
@@ -108,7 +107,7 @@ impl Listener {
                 self.backoff.reset();
             }
             connection = loop {
-                sleep(self.backoff.next()).await;
+                sleep(self.backoff.pause()).await;
                 attempt += 1;
                 match self.dialler.dial_news(&self.channel, attempt).await {
                     Ok(connection) => break connection,

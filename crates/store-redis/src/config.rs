@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use shoal_ports::Backoff;
+
 /// How the ports are kept in Redis.
 #[derive(Clone)]
 pub struct RedisConfig {
@@ -56,6 +58,13 @@ impl Default for RedisConfig {
             max_in_flight: 4096,
             tls: TlsConfig::default(),
         }
+    }
+}
+
+impl RedisConfig {
+    /// The pauses between attempts to connect.
+    pub(crate) fn backoff(&self) -> Backoff {
+        Backoff::new(Duration::from_millis(50), self.longest_backoff)
     }
 }
 

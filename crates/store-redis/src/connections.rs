@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
-use shoal_ports::StoreError;
+use shoal_ports::{Backoff, StoreError};
 use shoal_telemetry::metrics::metrics;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::backoff::Backoff;
 use crate::config::RedisConfig;
 use crate::dial::Dialler;
 use crate::error::{Damage, judge};
@@ -46,7 +45,7 @@ struct Shared {
     broken: Notify,
     suspicion: Suspicion,
     response_timeout: Duration,
-    longest_backoff: Duration,
+    backoff: Backoff,
 }
 
 #[derive(Clone)]
@@ -83,7 +82,7 @@ impl Connections {
             broken: Notify::new(),
             suspicion,
             response_timeout: config.response_timeout,
-            longest_backoff: config.longest_backoff,
+            backoff: config.backoff(),
         });
         let keeper = tokio::spawn(shared.clone().keep());
         Self {
@@ -226,7 +225,7 @@ impl Shared {
     }
 
     async fn keep(self: Arc<Self>) {
-        let mut backoff = Backoff::new(self.longest_backoff);
+        let mut backoff = self.backoff.clone();
         let mut outage = Outage::new(self.dialler.place());
         let mut number = 0;
         loop {
@@ -240,7 +239,7 @@ impl Shared {
             }
             outage.failed("the connection is broken");
             if matches!(*self.state.borrow(), State::Down(_)) {
-                sleep(backoff.next()).await;
+                sleep(backoff.pause()).await;
             } else {
                 backoff.reset();
             }
@@ -250,7 +249,7 @@ impl Shared {
                     Err(why) => {
                         outage.failed(&why);
                         self.state.send_replace(State::Down(why.into()));
-                        sleep(backoff.next()).await;
+                        sleep(backoff.pause()).await;
                     }
                 }
             };

@@ -6,7 +6,6 @@
 //!
 //! Start reading at `store.rs`, then `lua/common.lua`.
 
-mod backoff;
 mod bus;
 mod config;
 mod connections;

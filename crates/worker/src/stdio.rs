@@ -10,7 +10,7 @@
 //! | `carry` | one call, from its queue to its outcome |
 //! | `placement`, `pool`, `sessions` | which process a call runs on |
 //! | `modern_side` | tools that ask in the modern way, of a server that speaks both eras |
-//! | `launcher`, `supervisor`, `backoff` | bringing processes up, again and again |
+//! | `launcher`, `supervisor`, `restart_delay` | bringing processes up, again and again |
 //! | `lists`, `subscriptions` | what the server offers; what changes there |
 
 use std::sync::Arc;
@@ -31,7 +31,6 @@ use self::sessions::Sessions;
 use self::supervisor::Supervisor;
 use crate::{Backend, BackendState, CallContext};
 
-mod backoff;
 mod binding;
 mod carry;
 mod child;
@@ -50,6 +49,7 @@ mod params;
 mod placement;
 mod pool;
 mod process;
+mod restart_delay;
 mod router;
 mod sessions;
 mod subscriptions;

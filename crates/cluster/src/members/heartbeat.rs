@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use shoal_ports::{NodeInfo, StoreError};
+use shoal_ports::{Backoff, NodeInfo, StoreError};
 use shoal_telemetry::metrics::{LeaseOutcome, metrics};
 use tokio::time::Instant;
 
 use super::{NodeLoad, Ownership, Shared};
-use crate::backoff::Backoff;
 
 /// Renews and announces until the node leaves, sooner again after a failure.
 pub(super) async fn beat(shared: Arc<Shared>) {

@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use shoal_ports::{BusEvent, BusSubscription, NodeInfo, StoreError};
+use shoal_ports::{Backoff, BusEvent, BusSubscription, NodeInfo, StoreError};
 use tokio::time::Instant;
 
 use super::Shared;
-use crate::backoff::Backoff;
 use crate::view::Rules;
 
 /// How far apart two looks at the store are, however much asks for them.

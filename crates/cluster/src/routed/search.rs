@@ -2,7 +2,7 @@
 
 mod patience;
 
-use shoal_ports::{GatewayError, NodeId, SessionRef};
+use shoal_ports::{Backoff, GatewayError, NodeId, SessionRef};
 use shoal_telemetry::trace::{Span, attributes};
 use tokio::time::Instant;
 
@@ -10,7 +10,6 @@ use super::errand::Errand;
 use super::verdict::{Asked, Operation, Verdict, verdict};
 use super::way::Way;
 use super::{Routes, span};
-use crate::backoff::Backoff;
 
 /// Attempts that follow one another without a pause: a stale memory, a hint, a node in between.
 const EAGER: u32 = 3;

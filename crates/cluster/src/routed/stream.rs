@@ -11,13 +11,12 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, Stream};
-use shoal_ports::{EventStream, SessionRef, StreamItem, StreamItems};
+use shoal_ports::{Backoff, EventStream, SessionRef, StreamItem, StreamItems};
 use shoal_protocol::EventId;
 use tokio::time::Instant;
 
 use super::Routes;
 use super::errand::Listen;
-use crate::backoff::Backoff;
 
 /// A client's stream.
 struct Outliving {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_ports::{CallFailure, Retry};
+use shoal_ports::{Backoff, CallFailure, Retry};
 use tokio::time::Instant;
 
 use super::Line;
@@ -52,18 +52,17 @@ impl Line {
         let most = config.start_attempts.max(1);
         let until = (Instant::now() + config.reconnect_wait()).min(self.origin.call.deadline);
         let mut changes = self.shared.changes();
-        let mut pause = AGAIN;
+        let mut backoff = Backoff::new(AGAIN, MOST_AGAIN);
         while self.runs < most && Instant::now() < until {
             let steering = Arc::clone(&self.steering);
             tokio::select! {
                 _ = changes.changed() => {}
-                () = tokio::time::sleep_until(until.min(Instant::now() + pause)) => {}
+                () = tokio::time::sleep_until(until.min(Instant::now() + backoff.pause())) => {}
                 () = steering.cancelled() => {}
             }
             if self.steering.is_cancelled() {
                 return Err(CallFailure::Cancelled);
             }
-            pause = (pause * 2).min(MOST_AGAIN);
             // Whoever had it may be well again.
             self.origin.tried.clear();
             match self.place().await {

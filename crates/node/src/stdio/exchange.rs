@@ -12,6 +12,7 @@ use bytes::{Bytes, BytesMut};
 use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use http::{HeaderMap, Method, Response, StatusCode, header};
+use shoal_ports::Backoff;
 
 pub(super) use in_process::InProcess;
 pub(super) use remote::Remote;
@@ -104,16 +105,12 @@ pub(super) async fn send_patiently(
     request: Outgoing,
 ) -> Result<Reply, Unanswered> {
     let deadline = tokio::time::Instant::now() + PATIENCE;
-    let mut pause = FIRST_PAUSE;
+    let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
     loop {
         let sent = exchange.send(request.clone()).await;
         let wait = match &sent {
             Err(Unanswered::NotSent(_)) if !exchange.may_come_up() => return sent,
-            Err(Unanswered::NotSent(_)) => {
-                let wait = pause.mul_f64(0.5 + rand::random::<f64>() / 2.0);
-                pause = (pause * 2).min(LONGEST_PAUSE);
-                wait
-            }
+            Err(Unanswered::NotSent(_)) => backoff.pause(),
             Ok(reply) => match retry_after(reply) {
                 Some(wait) => wait,
                 None => return sent,

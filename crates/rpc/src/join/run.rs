@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_ports::{NodeId, NodeInfo};
+use shoal_ports::{Backoff, NodeId, NodeInfo};
 use shoal_telemetry::metrics::LinkKind;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
@@ -16,7 +16,6 @@ use super::{JoinState, Joining};
 use crate::LinkConfig;
 use crate::convert::node::node_in;
 use crate::error::LinkError;
-use crate::link::dial::Backoff;
 use crate::link::meter::Up;
 
 /// How long the backend may take to end subscriptions when a link stops.
@@ -40,7 +39,7 @@ impl Runner {
     /// Keeps the link until it is stopped or has left; whether all calls had ended.
     pub(super) async fn run(mut self) -> bool {
         let mut seat = Seat::new(Arc::clone(&self.joining));
-        let mut backoff = Backoff::new(&self.config);
+        let mut backoff = Backoff::new(self.config.backoff, self.config.backoff_max);
         let mut memory = None;
         let mut alone_since = Instant::now();
         let idle = loop {
@@ -69,7 +68,7 @@ impl Runner {
             if alone_since.elapsed() > 2 * self.config.rejoin {
                 seat.clear();
             }
-            if !self.wait(&mut seat, backoff.next()).await {
+            if !self.wait(&mut seat, backoff.pause()).await {
                 break false;
             }
         };

@@ -1,7 +1,6 @@
-//! Connections to other processes, and the waits between attempts.
+//! Connections to other processes.
 
 use std::error::Error;
-use std::time::Duration;
 
 use tonic::transport::{Channel, Endpoint};
 
@@ -54,52 +53,4 @@ fn unreached<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Unreached> {
         cause = error.source();
     }
     None
-}
-
-/// Growing waits with jitter, so that many who lost one peer do not come back at the same time.
-pub(crate) struct Backoff {
-    first: Duration,
-    max: Duration,
-    failures: u32,
-}
-
-impl Backoff {
-    pub(crate) fn new(config: &LinkConfig) -> Self {
-        Self {
-            first: config.backoff,
-            max: config.backoff_max,
-            failures: 0,
-        }
-    }
-
-    /// Begins anew after a success.
-    pub(crate) fn reset(&mut self) {
-        self.failures = 0;
-    }
-
-    /// How long to wait after one more failure: half of it is chance.
-    pub(crate) fn next(&mut self) -> Duration {
-        let wait = self.first.saturating_mul(1 << self.failures.min(16));
-        self.failures = self.failures.saturating_add(1);
-        wait.min(self.max)
-            .mul_f64(rand::random_range(0.5..=1.0_f64))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Backoff;
-    use crate::LinkConfig;
-
-    #[test]
-    fn waits_grow_up_to_the_limit_and_begin_anew() {
-        let config = LinkConfig::default();
-        let mut backoff = Backoff::new(&config);
-        let waits: Vec<_> = (0..100).map(|_| backoff.next()).collect();
-        assert!(waits[0] <= config.backoff && waits[0] >= config.backoff / 2);
-        assert!(waits.iter().all(|wait| *wait <= config.backoff_max));
-        assert!(waits[50] >= config.backoff_max / 2);
-        backoff.reset();
-        assert!(backoff.next() <= config.backoff);
-    }
 }

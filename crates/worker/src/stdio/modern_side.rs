@@ -16,10 +16,10 @@ use shoal_protocol::{ClientCapability, Era, Method, RawObject, code, declares};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::backoff::Backoff;
 use super::config::EraChoice;
 use super::launcher::Launcher;
 use super::process::Process;
+use super::restart_delay::RestartDelay;
 
 /// Tools and prompts that are remembered to ask by their results; others are found out at each call.
 const REMEMBERED: usize = 1024;
@@ -47,7 +47,7 @@ struct Known {
 
 struct Running {
     process: Option<Arc<Process>>,
-    backoff: Backoff,
+    restart_delay: RestartDelay,
     /// Before this, a process that failed is not started again.
     not_before: Instant,
 }
@@ -58,7 +58,7 @@ impl ModernSide {
         let config = &launcher.config;
         let running = Running {
             process: None,
-            backoff: Backoff::new(config.restart_delay, config.max_restart_delay),
+            restart_delay: RestartDelay::new(config.restart_delay, config.max_restart_delay),
             not_before: Instant::now(),
         };
         Self {
@@ -179,7 +179,7 @@ impl ModernSide {
                 known.absent = !known.seen && error.may_come_of_opening();
                 drop(known);
                 tracing::warn!(target: "shoal::stdio", %error, "a modern process of the server could not be started");
-                running.not_before = Instant::now() + running.backoff.after_failure(began);
+                running.not_before = Instant::now() + running.restart_delay.after_failure(began);
                 Err(not_executed(&error.to_string()))
             }
         }

@@ -10,11 +10,11 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::backoff::Backoff;
 use super::flights::Quarantine;
 use super::launcher::Launcher;
 use super::placement::{Placement, Plan, SeatId, WaiterId, Want};
 use super::process::Process;
+use super::restart_delay::RestartDelay;
 
 /// The shared processes of a backend.
 pub(super) struct Pool {
@@ -28,7 +28,7 @@ struct State {
     waiters: HashMap<WaiterId, oneshot::Sender<Lease>>,
     last_id: u64,
     down: Option<String>,
-    backoff: Backoff,
+    restart_delay: RestartDelay,
 }
 
 /// A plan with what it takes to carry it out, which happens outside the lock.
@@ -64,7 +64,7 @@ impl Pool {
             waiters: HashMap::new(),
             last_id: 0,
             down: Some("the server is starting".to_owned()),
-            backoff: Backoff::new(config.restart_delay, config.max_restart_delay),
+            restart_delay: RestartDelay::new(config.restart_delay, config.max_restart_delay),
         };
         Self {
             state: Mutex::new(state),
@@ -200,7 +200,7 @@ impl Pool {
             }
             Err(error) => {
                 tracing::warn!(target: "shoal::stdio", %error, "another server process could not be started");
-                let pause = self.state.lock().backoff.after_failure(began);
+                let pause = self.state.lock().restart_delay.after_failure(began);
                 tokio::time::sleep(pause).await;
                 self.state.lock().placement.started();
                 self.proceed();

@@ -9,10 +9,10 @@ use shoal_ports::{CallFailure, Caller, SessionId};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::backoff::Backoff;
 use super::binding::Binding;
 use super::launcher::Launcher;
 use super::process::Process;
+use super::restart_delay::RestartDelay;
 
 /// When a refused session may find a place: sessions end at any time.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
@@ -41,7 +41,7 @@ struct Use {
 struct Running {
     process: Option<Arc<Process>>,
     began: Instant,
-    backoff: Backoff,
+    restart_delay: RestartDelay,
     /// Before this, a process that failed is not started again.
     not_before: Instant,
 }
@@ -190,7 +190,7 @@ impl Seat {
             process: tokio::sync::Mutex::new(Running {
                 process: None,
                 began: now,
-                backoff: Backoff::new(config.restart_delay, config.max_restart_delay),
+                restart_delay: RestartDelay::new(config.restart_delay, config.max_restart_delay),
                 not_before: now,
             }),
             over: CancellationToken::new(),
@@ -219,7 +219,7 @@ impl Use {
 
 impl Running {
     fn failed(&mut self) {
-        self.not_before = Instant::now() + self.backoff.after_failure(self.began);
+        self.not_before = Instant::now() + self.restart_delay.after_failure(self.began);
     }
 }
 

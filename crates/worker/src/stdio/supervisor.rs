@@ -8,12 +8,12 @@ use shoal_ports::PoolCatalog;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::backoff::Backoff;
 use super::error::StartError;
 use super::launcher::Launcher;
 use super::lists;
 use super::pool::Pool;
 use super::process::Process;
+use super::restart_delay::RestartDelay;
 use crate::BackendState;
 
 /// Announcements that come within this time are answered with one reading of the lists: servers
@@ -55,7 +55,7 @@ impl Supervisor {
     /// Runs until the backend shuts down.
     pub(super) async fn run(mut self) {
         let config = &self.launcher.config;
-        let mut backoff = Backoff::new(config.restart_delay, config.max_restart_delay);
+        let mut restart_delay = RestartDelay::new(config.restart_delay, config.max_restart_delay);
         let closing = self.launcher.closing.clone();
         while !closing.is_cancelled() {
             let began = Instant::now();
@@ -65,7 +65,7 @@ impl Supervisor {
             if closing.is_cancelled() {
                 break;
             }
-            let pause = backoff.after_failure(began);
+            let pause = restart_delay.after_failure(began);
             self.publish_failure(&reason);
             tracing::warn!(target: "shoal::stdio", reason, ?pause, "the server is restarted");
             tokio::select! {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use http::StatusCode;
+use shoal_ports::Backoff;
 use shoal_protocol::{RpcError, code};
 use tokio::time::{Instant, sleep};
 
@@ -65,6 +66,7 @@ impl Legacy {
         };
         let give_up = Instant::now() + GIVE_UP_AFTER;
         let mut pause = cursor.retry;
+        let mut backoff = Backoff::new((pause * 2).max(RETRY), LONGEST_PAUSE);
         loop {
             sleep(pause).await;
             match self.wire.exchange.send(self.listening(Some(id))).await {
@@ -87,7 +89,7 @@ impl Legacy {
                         "its stream could not be resumed for too long",
                     ));
                 }
-                Ok(_) | Err(_) => pause = (pause * 2).clamp(RETRY, LONGEST_PAUSE),
+                Ok(_) | Err(_) => pause = backoff.pause(),
             }
         }
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use http::StatusCode;
+use shoal_ports::Backoff;
 use tokio::time::sleep;
 
 use super::super::exchange::is_event_stream;
@@ -21,16 +22,17 @@ impl Legacy {
     async fn keep_listening(self: Arc<Self>) {
         let key = self.session.key();
         let mut cursor = Cursor::default();
-        let mut failures = 0u32;
+        let mut backoff = Backoff::new(RETRY * 2, LONGEST_PAUSE);
         // The client may have opened another session, which has a listener of its own.
         while self.session.key() == key {
             let opened = self
                 .wire
                 .exchange
                 .send(self.listening(cursor.id.as_deref()));
+            let mut failed = false;
             match opened.await {
                 Ok(reply) if reply.status().is_success() && is_event_stream(&reply) => {
-                    failures = 0;
+                    backoff.reset();
                     self.hear(Events::of(reply.into_body()), &mut cursor).await;
                 }
                 Ok(reply) => match reply.status() {
@@ -41,7 +43,7 @@ impl Legacy {
                         }
                         return;
                     }
-                    status if may_pass(status) => failures += 1,
+                    status if may_pass(status) => failed = true,
                     // The history is gone: listen from now on.
                     _ if cursor.id.take().is_some() => {
                         tracing::warn!("some messages of the server may have been missed");
@@ -53,14 +55,13 @@ impl Legacy {
                 },
                 Err(error) => {
                     tracing::debug!(%error, "could not listen to the server");
-                    failures += 1;
+                    failed = true;
                 }
             }
-            let backoff = RETRY * 2u32.pow(failures.min(8));
-            sleep(if failures == 0 {
-                cursor.retry
+            sleep(if failed {
+                backoff.pause()
             } else {
-                backoff.min(LONGEST_PAUSE)
+                cursor.retry
             })
             .await;
         }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use rand::Rng;
 
-/// A series of pauses.
+/// A series of pauses between attempts, for everything that is tried again.
 #[derive(Clone, Debug)]
-pub(crate) struct Backoff {
+pub struct Backoff {
     first: Duration,
     longest: Duration,
     next: Duration,
@@ -14,7 +14,8 @@ pub(crate) struct Backoff {
 
 impl Backoff {
     /// Pauses from `first`, doubled up to `longest`.
-    pub(crate) fn new(first: Duration, longest: Duration) -> Self {
+    #[must_use]
+    pub fn new(first: Duration, longest: Duration) -> Self {
         Self {
             first,
             longest,
@@ -23,19 +24,19 @@ impl Backoff {
     }
 
     /// The next pause: between half and all of what its turn allows.
-    pub(crate) fn pause(&mut self) -> Duration {
+    pub fn pause(&mut self) -> Duration {
         self.pause_by(&mut rand::rng())
     }
 
     /// The same, by these dice.
-    pub(crate) fn pause_by(&mut self, rng: &mut impl Rng) -> Duration {
+    pub fn pause_by(&mut self, rng: &mut impl Rng) -> Duration {
         let whole = self.next;
         self.next = (whole * 2).min(self.longest);
         whole.mul_f64(rng.random_range(0.5..=1.0))
     }
 
     /// Begins anew, after a success.
-    pub(crate) fn reset(&mut self) {
+    pub fn reset(&mut self) {
         self.next = self.first.min(self.longest);
     }
 }
