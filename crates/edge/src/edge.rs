@@ -1,21 +1,20 @@
 //! The parts of an edge, and the router over them.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::routing::any;
 use shoal_ports::{Authenticator, Bus, Dispatcher, SessionGateway};
-use shoal_telemetry::metrics::Registration;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Access;
 use crate::backlog::Backlog;
 use crate::config::EdgeConfig;
 use crate::load::Load;
-use crate::modern::Hub;
 use crate::recorder::Recorder;
 use crate::room::Room;
+use crate::state::{EdgeState, Routes};
+use crate::subscriptions::Hub;
 use crate::{front, measure};
 
 /// An edge: what it needs, gathered by whoever wires the node.
@@ -38,31 +37,6 @@ pub struct Edge {
     pub load: Load,
     /// Records what becomes of requests; keep a clone to read it.
     pub recorder: Recorder,
-}
-
-/// An edge at work.
-pub(crate) struct EdgeState {
-    pub(crate) gateway: Arc<dyn SessionGateway>,
-    pub(crate) dispatcher: Arc<dyn Dispatcher>,
-    pub(crate) authenticator: Arc<dyn Authenticator>,
-    pub(crate) hub: Arc<Hub>,
-    pub(crate) access: Access,
-    pub(crate) config: EdgeConfig,
-    pub(crate) drain: CancellationToken,
-    pub(crate) load: Load,
-    pub(crate) room: Arc<Room>,
-    pub(crate) backlog: Backlog,
-    pub(crate) recorder: Recorder,
-    pub(crate) routes: Routes,
-    /// What reports to the metrics, as long as there is an edge.
-    _counted: Vec<Registration>,
-}
-
-/// The paths, as telemetry names them.
-pub(crate) struct Routes {
-    pub(crate) mcp: &'static str,
-    pub(crate) sse_stream: &'static str,
-    pub(crate) sse_messages: &'static str,
 }
 
 impl Edge {
@@ -99,24 +73,5 @@ impl Edge {
                 .route(&http_sse.messages, any(front::sse_messages));
         }
         router.with_state(state)
-    }
-}
-
-impl Routes {
-    fn of(config: &EdgeConfig) -> Self {
-        let http_sse = config.http_sse.clone().unwrap_or_default();
-        Self {
-            mcp: measure::route(&config.path),
-            sse_stream: measure::route(&http_sse.stream),
-            sse_messages: measure::route(&http_sse.messages),
-        }
-    }
-}
-
-impl EdgeState {
-    /// When the client of a drained stream should come back: not all at once.
-    pub(crate) fn reconnect_after(&self) -> Duration {
-        let timing = &self.config.timing;
-        timing.reconnect_after + timing.reconnect_spread.mul_f64(rand::random())
     }
 }

@@ -8,34 +8,15 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode, header};
-use shoal_ports::Principal;
-use shoal_protocol::TraceContext;
 use shoal_telemetry::metrics::{RefusalReason, metrics};
 use shoal_telemetry::trace::InSpan as _;
 
-use crate::backlog::Reader;
 use crate::config::Limits;
-use crate::edge::EdgeState;
 use crate::legacy::{self, http_sse};
 use crate::refusal::{Refusal, Refused};
+use crate::state::EdgeState;
+use crate::visit::Visit;
 use crate::{answer, cors, header_check, measure, post};
-
-/// A request whose caller is known and welcome.
-pub(crate) struct Visit<'a> {
-    pub(crate) edge: &'a Arc<EdgeState>,
-    pub(crate) head: &'a Parts,
-    pub(crate) principal: Principal,
-    /// The span of the request, or of the message in it: the parent of what is done for it.
-    pub(crate) trace: Option<TraceContext>,
-}
-
-impl Visit<'_> {
-    /// Whoever gets the answer.
-    pub(crate) fn reader(&self) -> Reader {
-        let backlog = &self.edge.backlog;
-        backlog.reader(&self.principal, &self.head.extensions)
-    }
-}
 
 /// What a path stands for.
 #[derive(Clone, Copy)]

@@ -13,9 +13,9 @@ use shoal_telemetry::metrics::StreamKind;
 
 use self::stream::StreamFrames;
 use crate::era::VersionHeader;
-use crate::front::Visit;
 use crate::load::RequestPermit;
 use crate::refusal::{Refusal, Refused};
+use crate::visit::Visit;
 use crate::{answer, media, names, sse};
 
 /// Longer ones were never issued; they need not travel to the store to be unknown.

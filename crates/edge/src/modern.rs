@@ -3,21 +3,18 @@
 mod call;
 mod check;
 mod discover;
-mod filter;
 mod listen;
 mod run;
-mod subscriptions;
 
 use axum::response::Response;
 use http::StatusCode;
 use shoal_protocol::{Body, Message, Method, Request, RequestMeta, RpcError};
 
-pub(crate) use self::subscriptions::Hub;
 use crate::answer;
 use crate::era::VersionHeader;
-use crate::front::Visit;
 use crate::load::RequestPermit;
 use crate::refusal::{Refusal, Refused};
+use crate::visit::Visit;
 
 /// Answers a posted body.
 pub(crate) async fn serve(

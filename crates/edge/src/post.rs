@@ -4,18 +4,13 @@ use std::time::Instant;
 
 use axum::body::Body as HttpBody;
 use axum::response::Response;
-use bytes::Bytes;
-use shoal_protocol::{Body, Message, RequestId};
-use shoal_telemetry::metrics::{self, Direction, metrics};
 use shoal_telemetry::trace::InSpan as _;
 
-use crate::body::Bounds;
 use crate::era::{self, Selected, VersionHeader};
-use crate::front::Visit;
-use crate::load::RequestPermit;
 use crate::recorder::Posted;
-use crate::refusal::{Refusal, Refused};
-use crate::{body, legacy, media, modern};
+use crate::refusal::Refused;
+use crate::visit::{Visit, request_id};
+use crate::{legacy, media, modern};
 
 /// Answers a POST.
 pub(crate) async fn serve(mut visit: Visit<'_>, http_body: HttpBody) -> Result<Response, Refused> {
@@ -28,8 +23,8 @@ pub(crate) async fn serve(mut visit: Visit<'_>, http_body: HttpBody) -> Result<R
     media::expect_both(headers)?;
     let version = VersionHeader::of(headers);
     let session = legacy::session_id(headers)?;
-    let text = read(&visit, http_body, &mut permit).await?;
-    let message = parse(&visit, &text)?;
+    let text = visit.read(http_body, &mut permit).await?;
+    let message = visit.parse(&text)?;
     let id = request_id(&message);
     let head = visit.head;
     let posted = Posted::begin(&edge.recorder, began, head, &message, session.as_ref());
@@ -54,41 +49,4 @@ pub(crate) async fn serve(mut visit: Visit<'_>, http_body: HttpBody) -> Result<R
         record: refused.record.or(record),
         ..refused
     })
-}
-
-/// Reads the body within the limits. Where it takes room, the permit holds that.
-pub(crate) async fn read(
-    visit: &Visit<'_>,
-    http_body: HttpBody,
-    permit: &mut RequestPermit,
-) -> Result<Bytes, Refusal> {
-    let config = &visit.edge.config;
-    let bounds = Bounds {
-        bytes: config.limits.body_bytes,
-        within: config.timing.body,
-        room: &visit.edge.room,
-        principal: &visit.principal,
-    };
-    let (text, room) = body::read(&visit.head.headers, http_body, bounds).await?;
-    permit.room = room;
-    let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
-    metrics()
-        .http
-        .bytes(Direction::In, metrics::Body::Plain, bytes);
-    Ok(text)
-}
-
-/// Parses the body within the limits.
-pub(crate) fn parse(visit: &Visit<'_>, text: &Bytes) -> Result<Body, Refused> {
-    Body::parse(text, visit.edge.config.limits.nesting)
-        .and_then(Body::within_lengths)
-        .map_err(|invalid| Refused::of(invalid.id.clone(), invalid))
-}
-
-/// The id of the request in a body that holds just one.
-pub(crate) fn request_id(body: &Body) -> Option<RequestId> {
-    match body {
-        Body::Single(Message::Request(request)) => Some(request.id.clone()),
-        _ => None,
-    }
 }

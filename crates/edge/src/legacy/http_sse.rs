@@ -17,11 +17,11 @@ use shoal_telemetry::trace::InSpan as _;
 
 use super::{is_session_id, to};
 use crate::backlog::Reader;
-use crate::edge::EdgeState;
-use crate::front::Visit;
 use crate::recorder::Posted;
 use crate::refusal::{Refusal, Refused};
-use crate::{media, post, sse};
+use crate::state::EdgeState;
+use crate::visit::{Visit, request_id};
+use crate::{media, sse};
 
 const SESSION_PARAMETER: &str = "sessionId";
 
@@ -68,9 +68,9 @@ pub(crate) async fn deliver(
     let mut permit = edge.load.admit_request(&visit.principal, limits)?;
     media::expect_json_body(&visit.head.headers)?;
     let session = session_of(visit.head.uri.query())?;
-    let text = post::read(&visit, http_body, &mut permit).await?;
-    let body = post::parse(&visit, &text)?;
-    let id = post::request_id(&body);
+    let text = visit.read(http_body, &mut permit).await?;
+    let body = visit.parse(&text)?;
+    let id = request_id(&body);
     let posted = Posted::begin(&edge.recorder, began, visit.head, &body, Some(&session));
     visit.trace = posted.trace();
     let record = posted.record.clone();

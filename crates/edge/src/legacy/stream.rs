@@ -10,9 +10,9 @@ use shoal_ports::{EventStream, StreamItem};
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use crate::backlog::Reader;
-use crate::front::Visit;
 use crate::recorder::{RequestRecord, Unanswered};
 use crate::sse;
+use crate::visit::Visit;
 
 /// The frames of one connection. Dropping it detaches the reader; the session runs on.
 pub(super) struct StreamFrames {

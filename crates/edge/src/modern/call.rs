@@ -19,10 +19,10 @@ use tokio::time::{Instant, timeout};
 use super::check::Checked;
 use super::run::{CallRun, Ending, Step};
 use crate::backlog::{Full, Reader};
-use crate::front::Visit;
 use crate::load::RequestPermit;
 use crate::recorder::RequestRecord;
 use crate::refusal::{Refusal, Refused};
+use crate::visit::Visit;
 use crate::{answer, sse};
 
 /// Runs a call and answers.

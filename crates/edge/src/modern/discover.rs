@@ -7,7 +7,7 @@ use shoal_protocol::{RawJson, RequestId, SERVER_INFO, response};
 
 use super::check::supported_versions;
 use crate::answer as http_answer;
-use crate::edge::EdgeState;
+use crate::state::EdgeState;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -15,12 +15,11 @@ use shoal_protocol::{
 use shoal_telemetry::metrics::StreamKind;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
-use super::filter::Filter;
-use super::subscriptions::{News, Subscription};
 use crate::backlog::Reader;
-use crate::front::Visit;
 use crate::refusal::{Refusal, Refused};
 use crate::sse;
+use crate::subscriptions::{Filter, News, Subscription};
+use crate::visit::Visit;
 
 /// Opens the stream; its first message acknowledges what will be told.
 pub(super) async fn serve(visit: &Visit<'_>, request: Request) -> Result<Response, Refused> {

@@ -6,15 +6,15 @@ use shoal_protocol::{LONGEST_URI, RawJson, RawObject, RpcError};
 /// `SubscriptionFilter` (2026-07-28, Subscriptions).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Filter {
+pub(crate) struct Filter {
     #[serde(skip_serializing_if = "is_false")]
-    pub(super) tools_list_changed: bool,
+    pub(crate) tools_list_changed: bool,
     #[serde(skip_serializing_if = "is_false")]
-    pub(super) prompts_list_changed: bool,
+    pub(crate) prompts_list_changed: bool,
     #[serde(skip_serializing_if = "is_false")]
-    pub(super) resources_list_changed: bool,
+    pub(crate) resources_list_changed: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) resource_subscriptions: Vec<String>,
+    pub(crate) resource_subscriptions: Vec<String>,
 }
 
 fn is_false(flag: &bool) -> bool {
@@ -23,7 +23,7 @@ fn is_false(flag: &bool) -> bool {
 
 impl Filter {
     /// Reads the request's filter.
-    pub(super) fn of(params: Option<&RawJson>, max_uris: usize) -> Result<Self, RpcError> {
+    pub(crate) fn of(params: Option<&RawJson>, max_uris: usize) -> Result<Self, RpcError> {
         let filter = params
             .and_then(RawObject::of)
             .and_then(|params| params.get("notifications"))
@@ -57,7 +57,7 @@ impl Filter {
     }
 
     /// The part that a server with these capabilities sends at all.
-    pub(super) fn supported_by(mut self, capabilities: &RawJson) -> Self {
+    pub(crate) fn supported_by(mut self, capabilities: &RawJson) -> Self {
         let declared = |capability: &str, flag: &str| {
             RawObject::of(capabilities)
                 .and_then(|capabilities| RawObject::of(&capabilities.get(capability)?)?.get(flag))

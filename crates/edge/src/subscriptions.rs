@@ -1,5 +1,6 @@
 //! One subscriber to the cluster's news per edge, fanned out to all listeners.
 
+mod filter;
 mod listener;
 
 use std::collections::HashMap;
@@ -11,8 +12,8 @@ use shoal_ports::{Bus, BusEvent, BusSubscription, Dispatcher, ServerFacts};
 use shoal_protocol::RawJson;
 use tokio::sync::{Notify, watch};
 
-pub(super) use self::listener::{Listener, News};
-use super::filter::Filter;
+pub(crate) use self::filter::Filter;
+pub(crate) use self::listener::{Listener, News};
 
 /// Who listens to what on this edge. Costs nothing while nobody does.
 pub(crate) struct Hub {
@@ -33,10 +34,10 @@ struct Listeners {
 }
 
 /// A listener's place at the hub; dropping it gives the place up.
-pub(super) struct Subscription {
+pub(crate) struct Subscription {
     hub: Arc<Hub>,
     id: u64,
-    pub(super) listener: Arc<Listener>,
+    pub(crate) listener: Arc<Listener>,
     uris: Vec<Watched>,
 }
 
@@ -58,7 +59,7 @@ impl Hub {
 
     /// Joins the listeners. `filter` is cut down to what is honoured: URIs that no backend watches fall
     /// out. From its return on, no news is missed. Cancelled, it leaves nothing behind.
-    pub(super) async fn join(
+    pub(crate) async fn join(
         self: &Arc<Self>,
         filter: &mut Filter,
         max_updates: usize,

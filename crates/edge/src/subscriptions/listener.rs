@@ -8,7 +8,7 @@ use futures::task::AtomicWaker;
 use parking_lot::Mutex;
 use shoal_protocol::{Method, RawJson};
 
-use super::super::filter::Filter;
+use super::Filter;
 
 const LIST_METHODS: [Method; 3] = [
     Method::ToolsListChanged,
@@ -17,7 +17,7 @@ const LIST_METHODS: [Method; 3] = [
 ];
 
 /// One `subscriptions/listen` client.
-pub(in crate::modern) struct Listener {
+pub(crate) struct Listener {
     /// Which lists it wants to hear of, in the order of [`ServerFacts::versions`](shoal_ports::ServerFacts).
     lists: [bool; 3],
     uris: Vec<Arc<str>>,
@@ -34,7 +34,7 @@ struct Waiting {
 }
 
 /// Something to tell the client.
-pub(in crate::modern) enum News {
+pub(crate) enum News {
     /// A list has changed; the notification's method.
     List(Method),
     /// A resource has changed: its URI, and the parameters if they are known.
@@ -96,7 +96,7 @@ impl Listener {
     }
 
     /// The next piece of news; `None` when the listener was cut.
-    pub(in crate::modern) fn poll_news(&self, cx: &mut Context<'_>) -> Poll<Option<News>> {
+    pub(crate) fn poll_news(&self, cx: &mut Context<'_>) -> Poll<Option<News>> {
         // Registered first, so that news which arrives meanwhile wakes.
         self.waker.register(cx.waker());
         let mut waiting = self.waiting.lock();
@@ -121,7 +121,7 @@ mod tests {
     use shoal_protocol::RawJson;
 
     use super::{Listener, News};
-    use crate::modern::filter::Filter;
+    use crate::subscriptions::Filter;
 
     fn listener(max_updates: usize) -> Listener {
         let filter = Filter {

@@ -1,0 +1,61 @@
+//! An edge at work: what its endpoints share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shoal_ports::{Authenticator, Dispatcher, SessionGateway};
+use shoal_telemetry::metrics::Registration;
+use tokio_util::sync::CancellationToken;
+
+use crate::access::Access;
+use crate::backlog::Backlog;
+use crate::config::EdgeConfig;
+use crate::load::Load;
+use crate::measure;
+use crate::recorder::Recorder;
+use crate::room::Room;
+use crate::subscriptions::Hub;
+
+/// An edge at work.
+pub(crate) struct EdgeState {
+    pub(crate) gateway: Arc<dyn SessionGateway>,
+    pub(crate) dispatcher: Arc<dyn Dispatcher>,
+    pub(crate) authenticator: Arc<dyn Authenticator>,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) access: Access,
+    pub(crate) config: EdgeConfig,
+    pub(crate) drain: CancellationToken,
+    pub(crate) load: Load,
+    pub(crate) room: Arc<Room>,
+    pub(crate) backlog: Backlog,
+    pub(crate) recorder: Recorder,
+    pub(crate) routes: Routes,
+    /// What reports to the metrics, as long as there is an edge.
+    pub(crate) _counted: Vec<Registration>,
+}
+
+/// The paths, as telemetry names them.
+pub(crate) struct Routes {
+    pub(crate) mcp: &'static str,
+    pub(crate) sse_stream: &'static str,
+    pub(crate) sse_messages: &'static str,
+}
+
+impl Routes {
+    pub(crate) fn of(config: &EdgeConfig) -> Self {
+        let http_sse = config.http_sse.clone().unwrap_or_default();
+        Self {
+            mcp: measure::route(&config.path),
+            sse_stream: measure::route(&http_sse.stream),
+            sse_messages: measure::route(&http_sse.messages),
+        }
+    }
+}
+
+impl EdgeState {
+    /// When the client of a drained stream should come back: not all at once.
+    pub(crate) fn reconnect_after(&self) -> Duration {
+        let timing = &self.config.timing;
+        timing.reconnect_after + timing.reconnect_spread.mul_f64(rand::random())
+    }
+}

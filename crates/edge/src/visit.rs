@@ -1,0 +1,69 @@
+//! A request whose caller is known and welcome, and its body.
+
+use std::sync::Arc;
+
+use axum::body::Body as HttpBody;
+use bytes::Bytes;
+use http::request::Parts;
+use shoal_ports::Principal;
+use shoal_protocol::{Body, Message, RequestId, TraceContext};
+use shoal_telemetry::metrics::{self, Direction, metrics};
+
+use crate::backlog::Reader;
+use crate::body::{self, Bounds};
+use crate::load::RequestPermit;
+use crate::refusal::{Refusal, Refused};
+use crate::state::EdgeState;
+
+/// A request whose caller is known and welcome.
+pub(crate) struct Visit<'a> {
+    pub(crate) edge: &'a Arc<EdgeState>,
+    pub(crate) head: &'a Parts,
+    pub(crate) principal: Principal,
+    /// The span of the request, or of the message in it: the parent of what is done for it.
+    pub(crate) trace: Option<TraceContext>,
+}
+
+impl Visit<'_> {
+    /// Whoever gets the answer.
+    pub(crate) fn reader(&self) -> Reader {
+        let backlog = &self.edge.backlog;
+        backlog.reader(&self.principal, &self.head.extensions)
+    }
+    /// Reads the body within the limits. Where it takes room, the permit holds that.
+    pub(crate) async fn read(
+        &self,
+        http_body: HttpBody,
+        permit: &mut RequestPermit,
+    ) -> Result<Bytes, Refusal> {
+        let config = &self.edge.config;
+        let bounds = Bounds {
+            bytes: config.limits.body_bytes,
+            within: config.timing.body,
+            room: &self.edge.room,
+            principal: &self.principal,
+        };
+        let (text, room) = body::read(&self.head.headers, http_body, bounds).await?;
+        permit.room = room;
+        let bytes = u64::try_from(text.len()).unwrap_or(u64::MAX);
+        metrics()
+            .http
+            .bytes(Direction::In, metrics::Body::Plain, bytes);
+        Ok(text)
+    }
+
+    /// Parses the body within the limits.
+    pub(crate) fn parse(&self, text: &Bytes) -> Result<Body, Refused> {
+        Body::parse(text, self.edge.config.limits.nesting)
+            .and_then(Body::within_lengths)
+            .map_err(|invalid| Refused::of(invalid.id.clone(), invalid))
+    }
+}
+
+/// The id of the request in a body that holds just one.
+pub(crate) fn request_id(body: &Body) -> Option<RequestId> {
+    match body {
+        Body::Single(Message::Request(request)) => Some(request.id.clone()),
+        _ => None,
+    }
+}
