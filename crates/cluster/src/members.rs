@@ -55,7 +55,7 @@ pub struct NodeLoad {
 /// [`Members::leave`].
 #[derive(Clone)]
 pub struct Members {
-    shared: Arc<Shared>,
+    shared: Arc<MembersInner>,
 }
 
 /// Counts somebody who waits for nodes to come or go.
@@ -67,7 +67,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-struct Shared {
+struct MembersInner {
     config: MembersConfig,
     me: Mutex<NodeInfo>,
     id: NodeId,
@@ -107,7 +107,7 @@ impl Members {
         store: &Store,
         peers: Arc<dyn Peers>,
     ) -> Result<Self, StoreError> {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(MembersInner {
             lease: Mutex::new(LeaseClock::new(config.lease)),
             config,
             id: me.id.clone(),
@@ -268,7 +268,7 @@ impl Members {
     }
 }
 
-impl Shared {
+impl MembersInner {
     /// How often the node renews and announces itself, and how long it waits for the store to answer.
     fn beat(&self) -> Duration {
         self.config.lease / BEATS

@@ -28,9 +28,9 @@ const STILL: Duration = Duration::from_secs(1);
 
 /// The answers of one edge that wait to be written. Clones are the same.
 #[derive(Clone)]
-pub(crate) struct Backlog(Arc<Shared>);
+pub(crate) struct Backlog(Arc<BacklogInner>);
 
-struct Shared {
+struct BacklogInner {
     node: usize,
     per_principal: usize,
     load: Load,
@@ -87,7 +87,7 @@ pub(crate) struct Reader {
 impl Backlog {
     pub(crate) fn new(limits: &Limits, load: Load) -> Self {
         // One answer of any size is kept where there is no other.
-        Self(Arc::new(Shared {
+        Self(Arc::new(BacklogInner {
             node: limits.answers_waiting_bytes,
             per_principal: limits.answers_waiting_bytes_per_principal,
             load,

@@ -45,7 +45,10 @@ pub(crate) async fn sse_messages(State(edge): State<Arc<EdgeState>>, request: Re
 pub(crate) async fn elsewhere(State(edge): State<Arc<EdgeState>>, request: Request) -> Response {
     let began = Instant::now();
     let (head, _) = request.into_parts();
-    let text = format!("Not found. The MCP endpoint is {}\n", edge.config.path);
+    let text = format!(
+        "there is nothing here: MCP is served at {}\n",
+        edge.config.path
+    );
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = StatusCode::NOT_FOUND;
     metrics().http.refused(RefusalReason::NotServed);

@@ -35,9 +35,9 @@ const BUCKETS: usize = LATENCY_BOUNDS.len() + 1;
 
 /// Records what becomes of requests. A cheap handle: clones record together.
 #[derive(Clone, Default)]
-pub struct Recorder(Arc<Shared>);
+pub struct Recorder(Arc<RecorderInner>);
 
-struct Shared {
+struct RecorderInner {
     now: Counters,
     steps: Ring<Step>,
     errors: Ring<ErrorReport>,
@@ -69,7 +69,7 @@ pub struct Gauges {
     pub calls: u64,
 }
 
-impl Default for Shared {
+impl Default for RecorderInner {
     fn default() -> Self {
         Self {
             now: Counters {

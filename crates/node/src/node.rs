@@ -137,7 +137,7 @@ impl Node {
             return None;
         }
         let membership = self.watch.membership.as_ref()?;
-        Some(roles::edge_router(Edge {
+        let edge = Edge {
             gateway: gateway(membership),
             dispatcher: Arc::new(self.watch.dispatch.clone()),
             bus: Arc::clone(&self.news),
@@ -146,7 +146,8 @@ impl Node {
             drain: self.watch.drain.clone(),
             load: self.watch.load.clone(),
             recorder: self.watch.recorder.clone(),
-        }))
+        };
+        Some(edge.router())
     }
 }
 

@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use axum::Router;
 use shoal_demo::{ConformanceServer, DemoServer};
 use shoal_dispatch::{Config as DispatchConfig, Dispatch};
 use shoal_edge::{
-    Edge, EdgeConfig, HttpSsePaths, Limits as EdgeLimits, NoAuthentication, StaticToken,
-    StaticTokens, Timing,
+    EdgeConfig, HttpSsePaths, Limits as EdgeLimits, NoAuthentication, StaticToken, StaticTokens,
+    Timing,
 };
 use shoal_ports::{Authenticator, Bus, NodeId, Store, WorkerId};
 use shoal_session::{SessionConfig, Sessions};
@@ -138,15 +137,6 @@ pub(crate) fn sessions(
         retry_after: calls.retry_after.get(),
     };
     Sessions::start(config, store, Arc::new(dispatch.clone()), node)
-}
-
-/// The edge's router, with an answer for those who come to the wrong path.
-pub(crate) fn edge_router(edge: Edge) -> Router {
-    let path = edge.config.path.clone();
-    edge.router().fallback(move || {
-        let text = format!("there is nothing here: MCP is served at {path}\n");
-        async move { (http::StatusCode::NOT_FOUND, text) }
-    })
 }
 
 /// The edge's settings.

@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use futures::stream::poll_fn;
 use futures::{Stream, StreamExt as _};
 use tokio::sync::mpsc;
 
@@ -10,23 +11,17 @@ use crate::{CallEvent, CallEventKind, CallOutcome};
 
 /// The events of one call, in order.
 ///
-/// Usually a channel from the worker. Whoever stands between may put a stream in its place that changes
-/// the events as they pass: it runs inside the reader's `next`, so a decorated call costs no task.
+/// A stream from the worker. Whoever stands between may put another in its place that changes the events as they
+/// pass: it runs inside the reader's `next`, so a decorated call costs no task.
 pub struct CallEvents(Source);
 
 enum Source {
-    Channel(mpsc::Receiver<CallEvent>),
     Stream(Pin<Box<dyn Stream<Item = CallEvent> + Send>>),
     Ready(Option<Box<CallEvent>>),
 }
 
 impl CallEvents {
-    /// Events that arrive on a channel.
-    pub fn from_channel(receiver: mpsc::Receiver<CallEvent>) -> Self {
-        Self(Source::Channel(receiver))
-    }
-
-    /// Events that a stream produces, for decorators.
+    /// Events that a stream produces.
     pub fn from_stream(stream: impl Stream<Item = CallEvent> + Send + 'static) -> Self {
         Self(Source::Stream(Box::pin(stream.fuse())))
     }
@@ -76,7 +71,6 @@ impl Stream for CallEvents {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<CallEvent>> {
         match &mut self.0 {
-            Source::Channel(receiver) => receiver.poll_recv(cx),
             Source::Stream(stream) => stream.as_mut().poll_next(cx),
             Source::Ready(event) => Poll::Ready(event.take().map(|event| *event)),
         }
@@ -84,15 +78,14 @@ impl Stream for CallEvents {
 }
 
 impl From<mpsc::Receiver<CallEvent>> for CallEvents {
-    fn from(receiver: mpsc::Receiver<CallEvent>) -> Self {
-        Self::from_channel(receiver)
+    fn from(mut receiver: mpsc::Receiver<CallEvent>) -> Self {
+        Self::from_stream(poll_fn(move |cx| receiver.poll_recv(cx)))
     }
 }
 
 impl std::fmt::Debug for CallEvents {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match &self.0 {
-            Source::Channel(_) => "CallEvents(channel)",
             Source::Stream(_) => "CallEvents(stream)",
             Source::Ready(_) => "CallEvents(finished)",
         })

@@ -148,19 +148,6 @@ impl Method {
             _ => None,
         }
     }
-
-    /// Whether its modern result carries `ttlMs` and `cacheScope` (2026-07-28, Caching).
-    pub fn is_cacheable(&self) -> bool {
-        matches!(
-            self,
-            Self::Discover
-                | Self::ToolsList
-                | Self::PromptsList
-                | Self::ResourcesList
-                | Self::ResourceTemplatesList
-                | Self::ResourcesRead
-        )
-    }
 }
 
 impl Named {

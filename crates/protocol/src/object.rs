@@ -210,13 +210,6 @@ impl RawObject {
         }
     }
 
-    /// Adds a member at the front unless it exists.
-    pub fn default_first(&mut self, name: &str, value: RawJson) {
-        if !self.has(name) {
-            self.members.insert(0, (quoted(name), value.into_bytes()));
-        }
-    }
-
     /// Removes a member and returns its value.
     pub fn remove(&mut self, name: &str) -> Option<RawJson> {
         let at = self.position(name)?;
@@ -342,11 +335,11 @@ mod tests {
         let json =
             RawJson::from_static(r#"{ "a" : 1.0 , "b":{"x":[1, 2]},"c":12345678901234567890123 }"#);
         let mut object = RawObject::of(&json).unwrap();
-        object.default_first("resultType", RawJson::from_static("\"complete\""));
+        object.set("resultType", RawJson::from_static("\"complete\""));
         object.remove("b");
         assert_eq!(
             object.to_json().as_str(),
-            r#"{"resultType":"complete","a":1.0,"c":12345678901234567890123}"#
+            r#"{"a":1.0,"c":12345678901234567890123,"resultType":"complete"}"#
         );
     }
 

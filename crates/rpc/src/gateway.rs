@@ -40,11 +40,11 @@ use crate::proto::node::v1::{CloseSession, Listen};
 /// If a future is dropped the message has been sent or not; its answer is thrown away.
 #[derive(Clone)]
 pub struct RemoteGateway {
-    shared: Arc<Shared>,
+    shared: Arc<RemoteGatewayInner>,
     relayed: bool,
 }
 
-struct Shared {
+struct RemoteGatewayInner {
     from: NodeId,
     node: Option<NodeId>,
     address: String,
@@ -69,7 +69,7 @@ impl RemoteGateway {
             resting: None,
         };
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(RemoteGatewayInner {
                 from,
                 node,
                 address: address.to_owned(),
@@ -111,7 +111,7 @@ impl RemoteGateway {
     }
 }
 
-impl Shared {
+impl RemoteGatewayInner {
     fn up(&self) -> Option<Arc<Link>> {
         let link = self.link.lock();
         link.as_ref().filter(|link| link.is_up()).cloned()
@@ -145,7 +145,7 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for RemoteGatewayInner {
     fn drop(&mut self) {
         if let Some(link) = self.link.lock().take() {
             link.close();

@@ -33,7 +33,7 @@ pub struct Gateways {
 /// [`ClusterServer`](crate::ClusterServer).
 pub fn serve_gateway(node: NodeId, gateways: Gateways, config: LinkConfig) -> GatewayLinks {
     GatewayLinks {
-        shared: Arc::new(Shared {
+        shared: Arc::new(GatewayLinksInner {
             node,
             gateways,
             config,
@@ -46,10 +46,10 @@ pub fn serve_gateway(node: NodeId, gateways: Gateways, config: LinkConfig) -> Ga
 /// The node links that a node accepts; a cheap handle.
 #[derive(Clone)]
 pub struct GatewayLinks {
-    shared: Arc<Shared>,
+    shared: Arc<GatewayLinksInner>,
 }
 
-struct Shared {
+struct GatewayLinksInner {
     node: NodeId,
     gateways: Gateways,
     config: LinkConfig,

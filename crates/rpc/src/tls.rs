@@ -53,10 +53,10 @@ pub struct TlsFiles {
 /// What is open stays open, whatever is read later.
 #[derive(Clone)]
 pub struct Tls {
-    shared: Arc<Shared>,
+    shared: Arc<TlsInner>,
 }
 
-struct Shared {
+struct TlsInner {
     files: TlsFiles,
     name: ServerName<'static>,
     current: RwLock<Arc<Material>>,
@@ -72,7 +72,7 @@ impl Tls {
         let name = server_name(&files.name)?;
         let material = Material::read(&files, &name)?;
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(TlsInner {
                 files,
                 name,
                 current: RwLock::new(Arc::new(material)),

@@ -22,7 +22,7 @@ use crate::scripts::Script;
 /// The connection that every port uses. When it breaks, a task of its own makes another; commands wait for
 /// its first attempt, and fail at once after that.
 pub(crate) struct Connections {
-    shared: Arc<Shared>,
+    shared: Arc<ConnectionsInner>,
     _keeper: AbortOnDropHandle<()>,
 }
 
@@ -36,7 +36,7 @@ impl Suspicion {
     }
 }
 
-struct Shared {
+struct ConnectionsInner {
     dialler: Arc<Dialler>,
     meter: Meter,
     room: Semaphore,
@@ -73,7 +73,7 @@ impl Connections {
         link: Link,
         suspicion: Suspicion,
     ) -> Self {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ConnectionsInner {
             dialler,
             meter: Meter::default(),
             room: Semaphore::new(config.max_in_flight),
@@ -133,7 +133,7 @@ fn is_no_script(error: &RedisError) -> bool {
     error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
 }
 
-impl Shared {
+impl ConnectionsInner {
     async fn ask(
         &self,
         key: &str,

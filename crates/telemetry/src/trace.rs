@@ -13,7 +13,7 @@ mod span;
 mod tracer;
 
 pub use attributes::Key;
-pub use builder::{SpanBuilder, client, consumer, internal, producer, server};
+pub use builder::{SpanBuilder, client, internal, server};
 pub use names::SpanName;
 pub use scope::{InSpan, current};
 pub use span::{Attributes, Span};

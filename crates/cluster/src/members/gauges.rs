@@ -6,12 +6,12 @@ use std::time::Duration;
 use shoal_telemetry::metrics::{NodeState, Registration, Role, metrics};
 use tokio::time::Instant;
 
-use super::Shared;
+use super::MembersInner;
 use crate::view::Node;
 
 /// Has the nodes looked at whenever metrics are collected, until the registrations are dropped. They do not keep
 /// the node among the nodes.
-pub(super) fn observe(shared: &Arc<Shared>) -> Vec<Registration> {
+pub(super) fn observe(shared: &Arc<MembersInner>) -> Vec<Registration> {
     let nodes = &metrics().nodes;
     let seen = Arc::downgrade(shared);
     let mut all = vec![nodes.observe_nodes(move |report| {
@@ -48,7 +48,7 @@ fn state_of(node: &Node) -> NodeState {
 }
 
 /// How long the lease still lasts; `None` while there is none.
-fn remaining(shared: &Weak<Shared>) -> Option<Duration> {
+fn remaining(shared: &Weak<MembersInner>) -> Option<Duration> {
     let shared = shared.upgrade()?;
     let left = shared.lease.lock().remaining(Instant::now());
     (!left.is_zero()).then_some(left)

@@ -6,10 +6,10 @@ use shoal_ports::{Backoff, NodeInfo, StoreError};
 use shoal_telemetry::metrics::{LeaseOutcome, metrics};
 use tokio::time::Instant;
 
-use super::{NodeLoad, Ownership, Shared};
+use super::{MembersInner, NodeLoad, Ownership};
 
 /// Renews and announces until the node leaves, sooner again after a failure.
-pub(super) async fn beat(shared: Arc<Shared>) {
+pub(super) async fn beat(shared: Arc<MembersInner>) {
     let every = shared.beat();
     let mut backoff = Backoff::new(every / 8, every);
     let mut next = every;
@@ -39,7 +39,7 @@ pub(super) async fn beat(shared: Arc<Shared>) {
     }
 }
 
-impl Shared {
+impl MembersInner {
     /// Renews the lease, if this node has one, and has its sessions looked after when it had lapsed.
     pub(super) async fn renew(&self) -> Result<(), StoreError> {
         if !self.me.lock().session {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::{Members, Shared, warn_of};
+use super::{Members, MembersInner, warn_of};
 
 /// How long the store remembers pools: a cluster that was away for longer begins as a new one.
 const REMEMBERED: Duration = Duration::from_secs(3_600);
@@ -66,7 +66,7 @@ impl Members {
     }
 }
 
-impl Shared {
+impl MembersInner {
     /// The pools whose tools this node knows.
     pub(super) fn pools_here(&self) -> PoolsHere {
         self.pools.here.get().map(|here| here()).unwrap_or_default()

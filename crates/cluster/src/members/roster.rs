@@ -7,7 +7,7 @@ use std::time::Duration;
 use shoal_ports::{Backoff, BusEvent, BusSubscription, NodeInfo, StoreError};
 use tokio::time::Instant;
 
-use super::Shared;
+use super::MembersInner;
 use crate::view::Rules;
 
 /// How far apart two looks at the store are, however much asks for them.
@@ -27,7 +27,7 @@ pub(crate) fn look_every(refresh: Duration, nodes: usize) -> Duration {
 
 /// Reads the nodes until this one leaves: regularly, when somebody asks, and when news says that a node
 /// leaves.
-pub(super) async fn follow(shared: Arc<Shared>, news: BusSubscription) {
+pub(super) async fn follow(shared: Arc<MembersInner>, news: BusSubscription) {
     let every = shared.config.refresh;
     let mut backoff = Backoff::new(every, every * 4);
     let mut news = Some(news);
@@ -84,7 +84,7 @@ async fn next(news: &mut Option<BusSubscription>) -> bool {
     }
 }
 
-impl Shared {
+impl MembersInner {
     /// Reads the nodes and replaces the view.
     pub(super) async fn refresh(&self) -> Result<(), StoreError> {
         let listed = self.in_time(self.membership.nodes()).await?;

@@ -8,9 +8,9 @@ use async_trait::async_trait;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Announcement, Answered, AskId, BusEvent, Call, CallControl, CallEvents, CallFailure, CallId,
-    CallOutcome, LedgerNumber, PoolCatalog, RunningCall, SessionId, Worker, WorkerHere, WorkerId,
-    WorkerLoad, answered,
+    Announcement, Answered, AskId, BusEvent, Call, CallControl, CallFailure, CallId, CallOutcome,
+    LedgerNumber, PoolCatalog, RunningCall, SessionId, Worker, WorkerHere, WorkerId, WorkerLoad,
+    answered,
 };
 use shoal_protocol::{Outcome, RpcError, TraceContext};
 use tokio::sync::{broadcast, mpsc, watch};
@@ -205,7 +205,7 @@ impl FakeWorker {
             cancelled: cancelled.subscribe(),
         };
         let running = RunningCall {
-            events: CallEvents::from_channel(receiver),
+            events: receiver.into(),
             control: Arc::new(Control {
                 open,
                 answers,

@@ -19,10 +19,10 @@ use super::stream::Seen;
 
 /// The end of a server, as its connections see it. Clones are the same end.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ending(Arc<Shared>);
+pub(super) struct Ending(Arc<EndingInner>);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct EndingInner {
     draining: CancellationToken,
     closing: CancellationToken,
     /// Connections of HTTP/1.1 without a request, or that have said nothing yet.

@@ -48,6 +48,17 @@ async fn answer(stream: &mut TcpStream) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
+/// Everything that is said until the connection ends.
+async fn all(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    let ended = timeout(SOON, stream.read_to_end(&mut bytes)).await;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    ended
+        .unwrap_or_else(|_| panic!("not ended: {text:?}"))
+        .unwrap();
+    text
+}
+
 #[tokio::test]
 async fn whoever_sends_no_headers_is_cut_off() {
     let (address, _server) = serve(&limits());

@@ -47,7 +47,6 @@ fn read_parts(message: &Message) {
     let _ = RequestMeta::of(params).log_level();
     let _ = RequestDigest::of(&Method::ToolsCall, params);
     if let Some(mut object) = params.and_then(RawObject::of) {
-        object.default_first("x", RawJson::from_static("1"));
         object.set("_meta", RawJson::from_static("{}"));
         RawJson::parse_text(object.to_json().into_bytes()).expect("an edited object is valid JSON");
     }

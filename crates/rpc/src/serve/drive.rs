@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use shoal_telemetry::metrics::LinkKind;
 use tonic::Streaming;
 
-use super::Shared;
+use super::GatewayLinksInner;
 use super::answering::Answering;
 use super::flight::Flight;
 use crate::convert::gateway::{event_id_in, open_in};
@@ -43,7 +43,7 @@ impl Flights {
 
 /// A link of an edge.
 pub(super) struct Drive {
-    shared: Arc<Shared>,
+    shared: Arc<GatewayLinksInner>,
     from: String,
     credit: i64,
     outbox: Arc<Outbox<SessionFrame>>,
@@ -52,7 +52,7 @@ pub(super) struct Drive {
 
 impl Drive {
     pub(super) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<GatewayLinksInner>,
         from: String,
         peer: &Peer,
         outbox: Arc<Outbox<SessionFrame>>,

@@ -6,7 +6,7 @@ use tokio::time::timeout;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::drive::{Drive, EdgeInbox};
-use super::{GatewayLinks, Shared};
+use super::{GatewayLinks, GatewayLinksInner};
 use crate::error::LinkError;
 use crate::link::LONGEST_MESSAGE;
 use crate::link::inbox::Inbox;
@@ -16,7 +16,7 @@ use crate::proto::node::v1::edge_frame::Frame;
 use crate::proto::node::v1::node_link_server::{NodeLink, NodeLinkServer};
 use crate::proto::node::v1::{EdgeFrame, Hello, SessionFrame, Welcome, session_frame};
 
-pub(crate) struct NodeService(Arc<Shared>);
+pub(crate) struct NodeService(Arc<GatewayLinksInner>);
 
 impl GatewayLinks {
     /// The service that a server hosts.

@@ -9,12 +9,12 @@ use std::time::Duration;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-use super::Shared;
+use super::TlsInner;
 use super::error::TlsError;
 use super::material::{Contents, Material};
 
 /// Looks at the files `every` so often, until nobody holds what they are for.
-pub(super) async fn renew(shared: Weak<Shared>, every: Duration) {
+pub(super) async fn renew(shared: Weak<TlsInner>, every: Duration) {
     let mut ticks = interval_at(Instant::now() + every, every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut said = None;
@@ -52,7 +52,7 @@ fn tell(error: TlsError, said: &mut Option<TlsError>) {
     *said = Some(error);
 }
 
-impl Shared {
+impl TlsInner {
     /// Takes what is new and good.
     fn look(&self) -> Result<Option<Arc<Material>>, TlsError> {
         let contents = Contents::read(&self.files)?;

@@ -31,7 +31,7 @@ pub fn serve_workers(
     config: LinkConfig,
 ) -> WorkerLinks {
     WorkerLinks {
-        shared: Arc::new(Shared {
+        shared: Arc::new(WorkerLinksInner {
             node,
             set,
             nodes,
@@ -45,10 +45,10 @@ pub fn serve_workers(
 /// The worker links of a node; a cheap handle.
 #[derive(Clone)]
 pub struct WorkerLinks {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<WorkerLinksInner>,
 }
 
-pub(super) struct Shared {
+pub(super) struct WorkerLinksInner {
     pub(super) node: NodeId,
     set: Arc<dyn WorkerSet>,
     pub(super) nodes: watch::Receiver<Vec<NodeInfo>>,
@@ -79,7 +79,7 @@ impl WorkerLinks {
     }
 }
 
-impl Shared {
+impl WorkerLinksInner {
     /// The memory of the worker that says hello. One that has started anew has forgotten its calls: what
     /// was known of it is given up.
     pub(super) fn home(&self, id: &WorkerId, incarnation: u64) -> Arc<Home> {

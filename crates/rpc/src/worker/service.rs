@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::drive::{Drive, WorkerInbox};
-use super::links::{Shared, WorkerLinks};
+use super::links::{WorkerLinks, WorkerLinksInner};
 use crate::convert::node::node_out;
 use crate::error::LinkError;
 use crate::link::LONGEST_MESSAGE;
@@ -19,7 +19,7 @@ use crate::proto::worker::v1::worker_frame::Frame;
 use crate::proto::worker::v1::worker_link_server::{WorkerLink, WorkerLinkServer};
 use crate::proto::worker::v1::{Hello, NodeFrame, Welcome, WorkerFrame};
 
-pub(crate) struct WorkerService(Arc<Shared>);
+pub(crate) struct WorkerService(Arc<WorkerLinksInner>);
 
 impl WorkerLinks {
     /// The service that a server hosts.

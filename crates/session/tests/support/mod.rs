@@ -19,8 +19,8 @@ use bytes::Bytes;
 use dashmap::DashMap;
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
-    Answered, AskId, Binding, Call, CallControl, CallEvent, CallEventKind, CallEvents, CallFailure,
-    CallId, CallOutcome, Delivered, Dispatcher, Durability, EventStream, NodeId, OpenSession, Post,
+    Answered, AskId, Binding, Call, CallControl, CallEvent, CallEventKind, CallFailure, CallId,
+    CallOutcome, Delivered, Dispatcher, Durability, EventStream, NodeId, OpenSession, Post,
     Principal, RunningCall, ServerFacts, SessionGateway, SessionId, SessionRef, SessionTransport,
     StreamItem, WorkerId, answered,
 };
@@ -110,7 +110,7 @@ impl Driven {
         }
         *self.events.lock() = open.then_some(sender);
         RunningCall {
-            events: CallEvents::from_channel(events),
+            events: events.into(),
             control: Arc::new(Steer {
                 driven: self.clone(),
                 number,

@@ -42,16 +42,6 @@ pub fn internal<'a, N: Name>(name: N) -> SpanBuilder<'a, N> {
     SpanBuilder::new(SpanKind::Internal, name)
 }
 
-/// Hands something to a peer that need not answer.
-pub fn producer<'a, N: Name>(name: N) -> SpanBuilder<'a, N> {
-    SpanBuilder::new(SpanKind::Producer, name)
-}
-
-/// Takes what a [`producer`] handed over.
-pub fn consumer<'a, N: Name>(name: N) -> SpanBuilder<'a, N> {
-    SpanBuilder::new(SpanKind::Consumer, name)
-}
-
 /// A span that is about to start.
 #[derive(Debug)]
 #[must_use = "a span begins with `start` or `start_with`"]

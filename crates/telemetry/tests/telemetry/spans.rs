@@ -68,7 +68,7 @@ fn check(collector: &Collector, mut telemetry: Telemetry) {
     });
     drop(second);
     drop(server);
-    trace::consumer("a root").start().end();
+    trace::internal("a root").start().end();
     guard.shutdown(LONG);
 
     assert_eq!(collector.spans().len(), 4);
@@ -104,7 +104,7 @@ fn check(collector: &Collector, mut telemetry: Telemetry) {
     assert_eq!(texts(&second.events[0].attributes)["shoal.worker"], "w-1");
 
     let root = collector.span("a root");
-    assert_eq!(root.kind(), SpanKind::Consumer);
+    assert_eq!(root.kind(), SpanKind::Internal);
     assert!(root.parent_span_id.is_empty());
     assert_ne!(root.trace_id, server.trace_id);
 

@@ -46,7 +46,7 @@ pub(super) async fn invoke<H: ServerHandler>(
                     raw(&result, call)
                 }
                 CallToolResponse::InputRequired(result) => raw(&result, call),
-                // The client would ask Shoal for it, which keeps tasks of its own.
+                // The client would ask Shoal for it, which serves no tasks.
                 _ => Err(RpcError::internal(
                     "the tool answered with a task of its own, which cannot be followed through Shoal",
                 )),

@@ -8,11 +8,10 @@ use axum::Router;
 use axum::routing::post;
 use http::StatusCode;
 use serde_json::Value;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
-use tokio::time::timeout;
 
-use super::{SOON, limits};
+use super::{SOON, all, limits};
 use crate::http::{Bound, HttpLimits, HttpServer};
 
 const PAGE: &str = include_str!("../../../../../docs/errors.md");
@@ -52,17 +51,6 @@ fn serve() -> (SocketAddr, HttpServer) {
     };
     let bound = Bound::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     (bound.address(), bound.serve(router, &limits))
-}
-
-/// Everything that is said until the connection ends.
-async fn all(stream: &mut TcpStream) -> String {
-    let mut bytes = Vec::new();
-    let ended = timeout(SOON, stream.read_to_end(&mut bytes)).await;
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    ended
-        .unwrap_or_else(|_| panic!("not ended: {text:?}"))
-        .unwrap();
-    text
 }
 
 #[tokio::test]

@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 
 use axum::Router;
 use axum::routing::any;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::{SOON, limits};
+use super::{SOON, all, limits};
 use crate::http::{Bound, HttpLimits, HttpServer};
 
 /// Serves one path; any other is not found.
@@ -29,12 +29,7 @@ async fn said(address: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
     stream.shutdown().await.unwrap();
-    let mut bytes = Vec::new();
-    timeout(SOON, stream.read_to_end(&mut bytes))
-        .await
-        .unwrap()
-        .unwrap();
-    String::from_utf8(bytes).unwrap()
+    all(&mut stream).await
 }
 
 #[tokio::test]
