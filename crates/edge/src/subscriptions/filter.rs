@@ -52,7 +52,7 @@ impl Filter {
     }
 
     /// How much of it is kept for as long as its stream.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.resource_subscriptions.iter().map(String::len).sum()
     }
 

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_ports::{
-    Call, CallEventKind, CallFailure, CallId, CallOutcome, SessionId, Worker, WorkerHere,
-};
+use shoal_ports::{Call, CallEventKind, CallFailure, CallId, CallOutcome, SessionId, Worker};
 use shoal_protocol::{Method, Outcome, RawJson};
 use tokio::sync::Semaphore;
 
