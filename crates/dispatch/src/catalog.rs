@@ -9,7 +9,9 @@ mod key;
 mod merge;
 mod metered;
 mod pages;
+mod pattern_text;
 mod schema;
+mod search_cost;
 mod template;
 mod tool;
 

@@ -8,7 +8,9 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
-/// After so many steps the clock is looked at: a step is short, but for a pattern that backtracks.
+use super::search_cost::{SearchCost, SearchCosts};
+
+/// After so many steps the clock is looked at: a step is short.
 const CLOCK: u64 = 1024;
 
 /// What a validation may take. The steps decide; the time is for what they do not measure.
@@ -28,7 +30,6 @@ struct Left {
     top: usize,
     stack: usize,
     until: Option<Instant>,
-    string: u64,
 }
 
 /// Nothing is validated.
@@ -37,35 +38,40 @@ const UNMETERED: Left = Left {
     top: 0,
     stack: usize::MAX,
     until: None,
-    string: 0,
 };
 
 thread_local! {
     static LEFT: Cell<Left> = const { Cell::new(UNMETERED) };
+    static SEARCHES: Cell<SearchCosts> = const { Cell::new(SearchCosts::NONE) };
 }
 
 /// The charge that could not be paid.
 struct Exhausted;
 
 /// Puts the meter back, however a validation ends.
-struct Restore(Left);
+struct Restore(Left, SearchCosts);
 
 impl Drop for Restore {
     fn drop(&mut self) {
         LEFT.set(self.0);
+        SEARCHES.set(self.1);
     }
 }
 
-/// Validates within the budget; each look at a string costs `string` steps more. `None` where the budget was too small.
-pub(super) fn within<T>(budget: Budget, string: u64, validate: impl FnOnce() -> T) -> Option<T> {
+/// Validates within the budget; what looks at a string may search it, which is paid for before. `None` where the budget was
+/// too small.
+pub(super) fn within<T>(
+    budget: Budget,
+    searches: SearchCosts,
+    validate: impl FnOnce() -> T,
+) -> Option<T> {
     let left = Left {
         steps: budget.steps,
         top: here(),
         stack: budget.stack,
         until: Some(Instant::now() + budget.time),
-        string,
     };
-    let _restore = Restore(LEFT.replace(left));
+    let _restore = Restore(LEFT.replace(left), SEARCHES.replace(searches));
     match catch_unwind(AssertUnwindSafe(validate)) {
         Ok(done) => Some(done),
         Err(panic) if panic.is::<Exhausted>() => None,
@@ -93,10 +99,27 @@ pub(super) fn charge(steps: u64) {
     }
 }
 
-/// Pays for a look at a string.
+/// Pays for a look at a string, which may be searched.
 #[inline]
 pub(super) fn charge_string(string: &str) {
-    charge(1 + LEFT.get().string + string.len() as u64 / 64);
+    charge_search(SEARCHES.get().value, string);
+}
+
+/// Pays for a look at the name of a member.
+#[inline]
+pub(super) fn charge_name(name: &str) {
+    charge_search(SEARCHES.get().name, name);
+}
+
+/// Pays for a look at how long a string is.
+#[inline]
+pub(super) fn charge_length(string: &str) {
+    charge_search(SearchCost::NONE, string);
+}
+
+#[inline]
+fn charge_search(search: SearchCost, string: &str) {
+    charge(search.of(string.len()).saturating_add(1));
 }
 
 #[cold]
@@ -123,7 +146,9 @@ fn here() -> usize {
 mod tests {
     use std::time::Duration;
 
-    use super::{Budget, charge, within};
+    use super::{Budget, SearchCosts, charge, within};
+
+    const NONE: SearchCosts = SearchCosts::NONE;
 
     const BUDGET: Budget = Budget {
         steps: 10_000,
@@ -134,16 +159,16 @@ mod tests {
     #[test]
     fn what_is_charged_is_bounded_and_the_meter_is_put_back() {
         assert_eq!(
-            within(BUDGET, 0, || (0..10_000).for_each(|_| charge(1))),
+            within(BUDGET, NONE, || (0..10_000).for_each(|_| charge(1))),
             Some(())
         );
         assert_eq!(
-            within(BUDGET, 0, || (0..10_001).for_each(|_| charge(1))),
+            within(BUDGET, NONE, || (0..10_001).for_each(|_| charge(1))),
             None
         );
-        let inner = within(BUDGET, 0, || {
+        let inner = within(BUDGET, NONE, || {
             charge(6_000);
-            (within(BUDGET, 0, || charge(20_000)), charge(4_000))
+            (within(BUDGET, NONE, || charge(20_000)), charge(4_000))
         });
         assert_eq!(inner, Some((None, ())));
         charge(1_000_000);
@@ -157,7 +182,7 @@ mod tests {
             ..BUDGET
         };
         assert_eq!(
-            within(no_time, 0, || loop {
+            within(no_time, NONE, || loop {
                 charge(1)
             }),
             None::<()>
@@ -175,7 +200,7 @@ mod tests {
                     steps: u64::MAX,
                     ..BUDGET
                 },
-                0,
+                NONE,
                 || deeper(0)
             ),
             None
@@ -185,6 +210,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "a defect")]
     fn another_panic_goes_on() {
-        within(BUDGET, 0, || panic!("a defect"));
+        within(BUDGET, NONE, || panic!("a defect"));
     }
 }

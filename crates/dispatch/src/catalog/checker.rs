@@ -1,5 +1,7 @@
 //! The check of a tool's arguments, which does not read long strings that the schema does not ask about.
 
+use jsonschema::ValidationError;
+use jsonschema::error::ValidationErrorKind;
 use memchr::{memchr, memchr2};
 use serde_json::Value;
 use shoal_protocol::RawJson;
@@ -30,8 +32,6 @@ const MAX_PROBLEMS: usize = 5;
 const MAX_PROBLEM_CHARS: usize = 300;
 /// How many steps go into saying what is wrong, which can take far longer than finding that something is.
 const PROBLEM_STEPS: u64 = 200_000;
-/// What a look at a string costs where a pattern may backtrack: the clock is soon looked at.
-const BACKTRACKING: u64 = 100;
 
 /// What a check finds.
 #[derive(Debug, PartialEq, Eq)]
@@ -83,54 +83,57 @@ impl Checker {
         Ok(match self.is_valid(&arguments, budget) {
             Some(true) => Verdict::Valid,
             // What is wrong is told with the strings in it.
-            Some(false) => Verdict::Invalid(self.problems(&arguments, budget)),
+            Some(false) => match self.problems(&arguments, budget) {
+                Some(problems) => Verdict::Invalid(problems),
+                None => Verdict::TooComplex,
+            },
             None => Verdict::TooComplex,
         })
     }
 
     fn is_valid(&self, arguments: &Value, budget: Budget) -> Option<bool> {
-        within(budget, self.string_cost(), || {
+        within(budget, self.compiled.searches, || {
             self.compiled.validator.is_valid(MeteredNode(arguments))
         })
     }
 
-    /// What is wrong with arguments that are not valid.
-    fn problems(&self, arguments: &Value, budget: Budget) -> String {
-        let budget = Budget {
-            steps: budget.steps.min(PROBLEM_STEPS),
-            ..budget
+    /// What is wrong with arguments that are not valid; `None` where a search was given up, so that nothing may be.
+    fn problems(&self, arguments: &Value, budget: Budget) -> Option<String> {
+        // A search that is not made again is no proof.
+        let gives_up = self.compiled.backtracks;
+        let steps = match gives_up {
+            true => budget.steps,
+            false => budget.steps.min(PROBLEM_STEPS),
         };
-        let told = within(budget, self.string_cost(), || {
-            let mut errors = self.compiled.validator.iter_errors(MeteredNode(arguments));
-            let mut problems: Vec<String> = errors
-                .by_ref()
-                .take(MAX_PROBLEMS)
-                .map(|error| {
-                    let path = error.instance_path().as_str();
-                    let place = if path.is_empty() { "arguments" } else { path };
-                    format!(
-                        "{place}: {}",
-                        bounded(&error.to_string(), MAX_PROBLEM_CHARS)
-                    )
-                })
-                .collect();
-            if errors.next().is_some() {
-                problems.push("and more".to_owned());
-            }
-            problems.join("; ")
+        let told = within(Budget { steps, ..budget }, self.compiled.searches, || {
+            let errors = self.compiled.validator.iter_errors(MeteredNode(arguments));
+            tell(errors)
         });
         told.unwrap_or_else(|| {
-            "arguments: they do not match the tool's inputSchema, in too many ways to list them"
-                .to_owned()
+            let many = "arguments: they do not match the tool's inputSchema, in too many ways to list them";
+            (!gives_up).then(|| many.to_owned())
         })
     }
+}
 
-    fn string_cost(&self) -> u64 {
-        match self.compiled.backtracks {
-            true => BACKTRACKING,
-            false => 0,
+/// The first few errors; `None` where one is not about the arguments.
+fn tell<'a>(mut errors: impl Iterator<Item = ValidationError<'a>>) -> Option<String> {
+    let mut problems = Vec::new();
+    for error in errors.by_ref().take(MAX_PROBLEMS) {
+        if let ValidationErrorKind::BacktrackLimitExceeded { .. } = error.kind() {
+            return None;
         }
+        let path = error.instance_path().as_str();
+        let place = if path.is_empty() { "arguments" } else { path };
+        problems.push(format!(
+            "{place}: {}",
+            bounded(&error.to_string(), MAX_PROBLEM_CHARS)
+        ));
     }
+    if errors.next().is_some() {
+        problems.push("and more".to_owned());
+    }
+    Some(problems.join("; "))
 }
 
 /// Whether the schema judges all strings alike. What is defined elsewhere is not looked at, and may not.
@@ -286,6 +289,107 @@ mod tests {
             }
             let missing = problems(&checker, &json!({"b": long()}));
             assert!(missing.unwrap().contains("\"a\" is a required property"));
+        }
+    }
+
+    /// What is found of one string, as quickly as where a call is, and with more time.
+    fn judged(schema: &Value, value: &Value) -> (Verdict, Verdict) {
+        let checker = Checker::of(&json!({"properties": {"a": schema}})).unwrap();
+        let arguments = RawJson::of(&json!({"a": value}));
+        let quick = Budget {
+            steps: 20_000,
+            ..BUDGET
+        };
+        let check = |budget| checker.check(&arguments, budget).unwrap();
+        (check(quick), check(BUDGET))
+    }
+
+    #[test]
+    fn a_search_that_might_take_long_is_not_begun() {
+        let password = "(?=.*[A-Z])(?=.*[0-9]).{8,}";
+        for pattern in [
+            "(?=a*b)a",
+            password,
+            "(?<=ba*)c",
+            "(?:(?=(?:(?=.*b)a)*)a)*c",
+            "(a*)*\\1b",
+        ] {
+            let text = "a".repeat(20_000) + "c";
+            for (schema, value) in [
+                (json!({"pattern": pattern}), json!(text)),
+                (
+                    json!({"propertyNames": {"pattern": pattern}}),
+                    json!({&text: 1}),
+                ),
+                (
+                    json!({"patternProperties": {pattern: {"type": "null"}}}),
+                    json!({&text: 1}),
+                ),
+                (
+                    json!({"not": {"anyOf": [{"pattern": pattern}]}}),
+                    json!(text),
+                ),
+            ] {
+                let found = judged(&schema, &value);
+                assert_eq!(
+                    found,
+                    (Verdict::TooComplex, Verdict::TooComplex),
+                    "{schema}"
+                );
+            }
+        }
+        // What is short is searched as ever.
+        let schema = json!({"pattern": password});
+        for (value, good) in [("Passw0rd", true), ("passw0rd", false)] {
+            let (quick, slow) = judged(&schema, &json!(value));
+            assert_eq!(
+                (quick == Verdict::Valid, slow == Verdict::Valid),
+                (good, good)
+            );
+        }
+    }
+
+    #[test]
+    fn many_searches_cost_as_much_as_a_long_one() {
+        let schema = json!({"items": {"pattern": "(?=a*b)a"}});
+        let texts = vec!["a".repeat(40); 1000];
+        let (quick, _) = judged(&schema, &json!(texts));
+        assert_eq!(quick, Verdict::TooComplex);
+        // An automaton with many states.
+        let schema = json!({"pattern": "[ac]*a[ac]{400}b"});
+        let (quick, _) = judged(&schema, &json!("a".repeat(20_000)));
+        assert_eq!(quick, Verdict::TooComplex);
+        let all: Vec<Value> = (0..200)
+            .map(|at| json!({"pattern": format!("(?=a*{at})a")}))
+            .collect();
+        let (quick, _) = judged(&json!({"not": {"anyOf": all}}), &json!("a".repeat(200)));
+        assert_eq!(quick, Verdict::TooComplex);
+    }
+
+    #[test]
+    fn a_search_that_is_given_up_is_no_reason_to_refuse_arguments_as_wrong() {
+        let schema = json!({"pattern": "^(?:(a|aa)\\1?)+$"});
+        let (_, slow) = judged(&schema, &json!("a".repeat(60) + "!"));
+        assert_eq!(slow, Verdict::TooComplex);
+        // Each place to begin at counts.
+        let from_everywhere = json!({"pattern": "(?=a*b)a"});
+        let (_, slow) = judged(&from_everywhere, &json!("a".repeat(3_000) + "c"));
+        assert_eq!(slow, Verdict::TooComplex);
+        let (_, slow) = judged(&schema, &json!("b"));
+        assert!(matches!(slow, Verdict::Invalid(text) if text.contains("does not match")));
+    }
+
+    #[test]
+    fn what_is_asked_only_once_may_be_asked_of_a_long_text() {
+        for (pattern, good) in [
+            ("^(?!\\s*$).+", true),
+            ("^(?=.*a)(?!.*--)[a-z-]+$", true),
+            ("^(?!.*aa)[a-z-]+$", false),
+            ("^[a-z]+$", true),
+        ] {
+            let (_, slow) = judged(&json!({"pattern": pattern}), &json!("a".repeat(500_000)));
+            assert_eq!(slow == Verdict::Valid, good, "{pattern}: {slow:?}");
+            assert_ne!(slow, Verdict::TooComplex, "{pattern}");
         }
     }
 

@@ -6,7 +6,7 @@ use jsonschema::JsonType;
 use jsonschema::json::{Array, Json, Node, NodeIdentity, Object, SerdeJson, cmp};
 use serde_json::{Map, Number, Value};
 
-use super::budget::{charge, charge_string};
+use super::budget::{charge, charge_length, charge_name, charge_string};
 
 mod unique;
 
@@ -94,7 +94,7 @@ impl<'a> Node<'a, Metered> for MeteredNode<'a> {
     }
 
     fn string_length(&self) -> Option<u64> {
-        self.0.as_str().inspect(|string| charge_string(string));
+        self.0.as_str().inspect(|string| charge_length(string));
         self.0.string_length()
     }
 
@@ -159,7 +159,7 @@ impl<'a> Iterator for Members<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let (name, value) = self.0.next()?;
-        charge_string(name);
+        charge_name(name);
         Some((name, MeteredNode(value)))
     }
 }

@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
-use jsonschema::{PatternOptions, Retrieve, ValidationOptions, Validator};
-use serde_json::Value;
+use jsonschema::{PatternOptions, Retrieve, ValidationError, ValidationOptions, Validator};
+use serde_json::{Value, json};
 use shoal_protocol::{RawJson, nesting_within};
 
 use super::metered::Metered;
+use super::search_cost::{MAX_BACKTRACKS, SearchCosts};
 
 const MAX_SCHEMA_BYTES: usize = 256 * 1024;
 const MAX_SCHEMA_NESTING: usize = 64;
 const MAX_SUBSCHEMAS: usize = 2000;
-/// A pattern that backtracks more than this on one string is attacking, not matching.
-const MAX_REGEX_STEPS: usize = 100_000;
 const MAX_REGEX_BYTES: usize = 1 << 20;
 const MAX_ERROR_CHARS: usize = 300;
 
@@ -58,8 +57,9 @@ pub(crate) enum SchemaError {
 #[derive(Debug)]
 pub(super) struct Compiled {
     pub(super) validator: Validator<Metered>,
-    /// Whether a pattern may take long on a short string.
+    /// Whether a pattern is searched for by going back, and may be given up.
     pub(super) backtracks: bool,
+    pub(super) searches: SearchCosts,
 }
 
 /// Reads a schema within the limits.
@@ -85,24 +85,34 @@ pub(crate) fn read(schema: &RawJson) -> Result<Value, SchemaError> {
 pub(super) fn compile(schema: &Value) -> Result<Compiled, SchemaError> {
     let schema = looking(schema);
     // What needs no backtracking does not get it.
-    let linear =
-        options().with_pattern_options(PatternOptions::regex().size_limit(MAX_REGEX_BYTES));
-    if let Ok(validator) = linear.build(&schema) {
+    if let Ok(validator) = linear(&schema) {
         return Ok(Compiled {
             validator,
             backtracks: false,
+            searches: SearchCosts::of_schema(&schema, &|_| true),
         });
     }
     let patterns = PatternOptions::fancy_regex()
-        .backtrack_limit(MAX_REGEX_STEPS)
+        .backtrack_limit(MAX_BACKTRACKS)
         .size_limit(MAX_REGEX_BYTES);
     let built = options().with_pattern_options(patterns).build(&schema);
     built
         .map(|validator| Compiled {
             validator,
             backtracks: true,
+            searches: SearchCosts::of_schema(&schema, &is_linear),
         })
         .map_err(|error| SchemaError::Invalid(bounded(&error.to_string(), MAX_ERROR_CHARS)))
+}
+
+/// A validator whose patterns are searched for by automata.
+fn linear(schema: &Value) -> Result<Validator<Metered>, ValidationError<'_>> {
+    let patterns = PatternOptions::regex().size_limit(MAX_REGEX_BYTES);
+    options().with_pattern_options(patterns).build(schema)
+}
+
+fn is_linear(pattern: &str) -> bool {
+    linear(&json!({"pattern": pattern})).is_ok()
 }
 
 fn options<'a>() -> ValidationOptions<'a, Arc<dyn Retrieve>, Metered> {

@@ -47,6 +47,22 @@ impl Hostile {
         .await;
     }
 
+    /// Arguments in which a pattern with look-aheads is searched for from every character on: as a text, as a name, as texts.
+    pub(crate) async fn pattern_bombs(self) {
+        let text = "a".repeat(LONG / 10);
+        let texts = vec!["a".repeat(1000); LONG / 10_000];
+        self.repeat(4, async |hostile| {
+            for arguments in [
+                json!({"password": text}),
+                json!({text.as_str(): "x"}),
+                json!({"hints": texts}),
+            ] {
+                let _ = hostile.call("sign_up", &arguments, &json!({})).await;
+            }
+        })
+        .await;
+    }
+
     /// Questions that nobody answers.
     pub(crate) async fn unanswered_questions(self) {
         let arguments = json!({"restaurant": "nowhere"});

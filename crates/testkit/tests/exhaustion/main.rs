@@ -140,6 +140,7 @@ macro_rules! survives {
 
 survives! {
     schema_bombs: schema_bombs,
+    pattern_bombs: pattern_bombs,
     unanswered_questions: unanswered_questions,
     long_strings: long_strings,
     sessions_that_store_what_they_may: stored_bytes,

@@ -1,4 +1,4 @@
-"""A stdio server with one tool, whose schema is an ordinary expression tree: recursive, with alternatives."""
+"""A stdio server whose tools have ordinary schemas: a recursive expression with alternatives, and a rule for passwords."""
 
 import json
 import sys
@@ -17,7 +17,18 @@ SCHEMA = {
     "required": ["expression"],
     "$defs": {"leaf": LEAF, "sum": NODE, "product": NODE, "expression": EXPRESSION},
 }
-TOOL = {"name": "evaluate", "description": "Evaluates.", "inputSchema": SCHEMA, "annotations": {"readOnlyHint": True}}
+EVALUATE = {"name": "evaluate", "description": "Evaluates.", "inputSchema": SCHEMA, "annotations": {"readOnlyHint": True}}
+PASSWORD = {"type": "string", "pattern": "(?=.*[A-Z])(?=.*[0-9]).{8,}"}
+SIGN_UP = {
+    "name": "sign_up",
+    "description": "Signs up.",
+    "inputSchema": {
+        "type": "object",
+        "properties": {"password": PASSWORD, "hints": {"type": "array", "items": PASSWORD}},
+        "patternProperties": {"(?=a*b)a": {"type": "string"}},
+    },
+    "annotations": {"readOnlyHint": True},
+}
 
 
 def answer(method):
@@ -28,7 +39,7 @@ def answer(method):
             "serverInfo": {"name": "schema", "version": "1"},
         }
     if method == "tools/list":
-        return {"tools": [TOOL]}
+        return {"tools": [EVALUATE, SIGN_UP]}
     if method == "tools/call":
         return {"content": [{"type": "text", "text": "0"}]}
     return {}
