@@ -4,11 +4,27 @@ use super::error::Error;
 use super::layers::Layers;
 use super::{AuthMode, Role, Settings};
 
+mod server;
+
 /// Checks settings that go together, and what they name outside of the configuration.
 pub(super) fn check(settings: &Settings, layers: &Layers) -> Result<(), Error> {
     for rule in [
-        roles, cluster, tls, store, anonymous, tokens, console, path, positive, bodies, pools,
-        logging, telemetry,
+        roles,
+        cluster,
+        tls,
+        store,
+        anonymous,
+        tokens,
+        console,
+        server::path,
+        server::own_paths,
+        server::addresses,
+        server::names,
+        positive,
+        bodies,
+        pools,
+        logging,
+        telemetry,
     ] {
         rule(settings).map_err(|broken| broken.into_error(layers))?;
     }
@@ -185,22 +201,6 @@ fn console(settings: &Settings) -> Result<(), Broken> {
     token
         .map_or(Ok(()), |token| token.read().map(drop))
         .map_err(|reason| Broken::new("server.admin_token", reason))
-}
-
-fn path(settings: &Settings) -> Result<(), Broken> {
-    let path = settings.server.path.as_str();
-    let plain = path
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte));
-    if path.len() > 1 && path.starts_with('/') && !path.ends_with('/') && plain {
-        return Ok(());
-    }
-    Err(Broken::new(
-        "server.path",
-        format!(
-            "{path:?} is no path such as \"/mcp\": a slash, then letters, digits, - _ . ~ or /"
-        ),
-    ))
 }
 
 fn positive(settings: &Settings) -> Result<(), Broken> {

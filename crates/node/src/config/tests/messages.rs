@@ -282,6 +282,41 @@ fn rules_name_their_setting() {
         ("SHOAL_SERVER__PATH", "mcp", ["server.path", "/mcp"]),
         ("SHOAL_SERVER__PATH", "/m c", ["server.path", "letters"]),
         (
+            "SHOAL_SERVER__PATH",
+            "/sse",
+            ["server.path", "server.http_sse"],
+        ),
+        (
+            "SHOAL_SERVER__PATH",
+            "/messages",
+            ["server.path", "server.http_sse"],
+        ),
+        (
+            "SHOAL_SERVER__ADMIN",
+            "127.0.0.1:8080",
+            ["server.admin", "server.listen"],
+        ),
+        (
+            "SHOAL_SERVER__ALLOWED_ORIGINS",
+            "['example.com']",
+            ["server.allowed_origins", "https://"],
+        ),
+        (
+            "SHOAL_SERVER__ALLOWED_ORIGINS",
+            "['https://a.com/']",
+            ["server.allowed_origins", "nothing"],
+        ),
+        (
+            "SHOAL_SERVER__ALLOWED_HOSTS",
+            "['http://a.com']",
+            ["server.allowed_hosts", "scheme"],
+        ),
+        (
+            "SHOAL_SERVER__ADMIN_HOSTS",
+            "['a.com/x']",
+            ["server.admin_hosts", "path"],
+        ),
+        (
             "SHOAL_LIMITS__CONNECTIONS",
             "0",
             ["limits.connections", "at least 1"],
@@ -301,4 +336,25 @@ fn rules_name_their_setting() {
         says(&message, &parts);
         says(&message, &[name]);
     }
+}
+
+#[test]
+fn names_that_a_header_can_have_are_taken() {
+    for (name, value) in [
+        (
+            "SHOAL_SERVER__ALLOWED_ORIGINS",
+            "['*', 'null', 'https://a.com:1', 'chrome-extension://abc', 'http://[::1]:3']",
+        ),
+        (
+            "SHOAL_SERVER__ALLOWED_HOSTS",
+            "['*', 'a.com', 'a.com:1', '[::1]:80', '10.0.0.1']",
+        ),
+        ("SHOAL_SERVER__ADMIN", "127.0.0.1:0"),
+    ] {
+        assert!(operator().variable(name, value).load().is_ok(), "{value}");
+    }
+    let apart = operator()
+        .variable("SHOAL_SERVER__PATH", "/sse")
+        .variable("SHOAL_SERVER__HTTP_SSE", "false");
+    assert!(apart.load().is_ok());
 }

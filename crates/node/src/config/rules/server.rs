@@ -1,0 +1,87 @@
+//! Checks what `[server]` says of addresses, paths and names.
+
+use shoal_edge::HttpSsePaths;
+
+use super::{Broken, Role, Settings};
+
+pub(super) fn path(settings: &Settings) -> Result<(), Broken> {
+    let path = settings.server.path.as_str();
+    let plain = path
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte));
+    if path.len() > 1 && path.starts_with('/') && !path.ends_with('/') && plain {
+        return Ok(());
+    }
+    Err(Broken::new(
+        "server.path",
+        format!(
+            "{path:?} is no path such as \"/mcp\": a slash, then letters, digits, - _ . ~ or /"
+        ),
+    ))
+}
+
+/// Each path has one thing to serve.
+pub(super) fn own_paths(settings: &Settings) -> Result<(), Broken> {
+    let (path, fixed) = (&settings.server.path, HttpSsePaths::default());
+    if !settings.server.http_sse || (*path != fixed.stream && *path != fixed.messages) {
+        return Ok(());
+    }
+    Err(Broken::new(
+        "server.path",
+        format!(
+            "{path:?} is where HTTP+SSE is served (server.http_sse = true): choose another path such as \"/mcp\", or \
+             set server.http_sse = false"
+        ),
+    ))
+}
+
+/// Clients and operators connect to different ports.
+pub(super) fn addresses(settings: &Settings) -> Result<(), Broken> {
+    let server = &settings.server;
+    let same = server.listen == server.admin && server.admin.port() != 0;
+    if !same || !settings.node.is(Role::Edge) {
+        return Ok(());
+    }
+    Err(Broken::new(
+        "server.admin",
+        format!(
+            "{} is server.listen too: clients and operators need a port each",
+            server.admin
+        ),
+    ))
+}
+
+/// Names that no header can have would keep out whom they are to let in.
+pub(super) fn names(settings: &Settings) -> Result<(), Broken> {
+    let server = &settings.server;
+    let hosts = [
+        ("server.allowed_hosts", &server.allowed_hosts),
+        ("server.admin_hosts", &server.admin_hosts),
+    ];
+    for (setting, names) in hosts {
+        if let Some(name) = names.iter().find(|name| !is_host(name)) {
+            let reason = format!(
+                "{name:?} is no name as in the Host header, such as \"mcp.example.com\" or \"mcp.example.com:8443\": \
+                 leave out the scheme and the path"
+            );
+            return Err(Broken::new(setting, reason));
+        }
+    }
+    let origin = |text: &&String| {
+        let host = text.split_once("://").map(|(_, host)| host);
+        *text != "*" && *text != "null" && !host.is_some_and(is_host)
+    };
+    server.allowed_origins.iter().find(origin).map_or(Ok(()), |text| {
+        let reason = format!(
+            "{text:?} is no origin as a browser sends it, such as \"https://app.example.com\": a scheme and a host, \
+             with nothing behind them"
+        );
+        Err(Broken::new("server.allowed_origins", reason))
+    })
+}
+
+/// A host with or without port, or `*`.
+fn is_host(name: &str) -> bool {
+    let unfit = |byte: u8| byte.is_ascii_whitespace() || b"/?#@".contains(&byte);
+    !name.is_empty() && !name.bytes().any(unfit)
+}
