@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use serde::de::{Error as _, MapAccess, Visitor};
+use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::{Method, RawJson, RequestId, RpcError, code, nesting_within};
@@ -151,6 +151,8 @@ struct Wire<'a> {
     params: Option<&'a RawValue>,
     result: Option<&'a RawValue>,
     error: Option<&'a RawValue>,
+    /// A member that is there more than once.
+    repeated: Option<&'static str>,
 }
 
 impl<'a> Wire<'a> {
@@ -159,6 +161,13 @@ impl<'a> Wire<'a> {
         let id = self.id.map(|id| RequestId::from_json(&raw(id)));
         let known = id.clone().and_then(Result::ok);
         let invalid = |message: &str| InvalidMessage::request(known.clone(), message);
+        // Parsers disagree on which of two equal members counts; a message that two hops could
+        // read differently is refused.
+        if let Some(name) = self.repeated {
+            return Err(invalid(&format!(
+                "not a JSON-RPC message: duplicate field `{name}`"
+            )));
+        }
         if self.jsonrpc.and_then(plain_string).as_deref() != Some("2.0") {
             return Err(invalid("the member \"jsonrpc\" must be \"2.0\""));
         }
@@ -219,8 +228,10 @@ impl<'de> Visitor<'de> for WireVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut wire = Wire::default();
+        let mut ids = 0;
         while let Some(key) = map.next_key::<Key>()? {
             let value: &'de RawValue = map.next_value()?;
+            ids += usize::from(matches!(key, Key::Id));
             let (slot, name) = match key {
                 Key::Jsonrpc => (&mut wire.jsonrpc, "jsonrpc"),
                 Key::Id => (&mut wire.id, "id"),
@@ -230,11 +241,13 @@ impl<'de> Visitor<'de> for WireVisitor {
                 Key::Error => (&mut wire.error, "error"),
                 Key::Other => continue,
             };
-            // Parsers disagree on which of two equal members counts; a message that two hops could
-            // read differently is refused.
             if slot.replace(value).is_some() {
-                return Err(A::Error::duplicate_field(name));
+                wire.repeated = Some(name);
             }
+        }
+        if ids > 1 {
+            // Neither of two is the request's.
+            wire.id = None;
         }
         Ok(wire)
     }

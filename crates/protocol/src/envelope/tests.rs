@@ -37,6 +37,39 @@ fn invalid_messages_keep_a_readable_id() {
 }
 
 #[test]
+fn a_repeated_member_leaves_the_id_readable() {
+    for (text, id) in [
+        (
+            r#"{"jsonrpc":"2.0","id":7,"method":"ping","method":"ping"}"#,
+            Some("7"),
+        ),
+        (
+            r#"{"method":"ping","method":"ping","jsonrpc":"2.0","id":"x"}"#,
+            Some("\"x\""),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","jsonrpc":"2.0","id":7,"method":"ping"}"#,
+            Some("7"),
+        ),
+        // Neither is the request's.
+        (r#"{"jsonrpc":"2.0","id":7,"id":8,"method":"ping"}"#, None),
+        (
+            r#"{"jsonrpc":"2.0","id":7,"id":8,"method":"ping","method":"ping"}"#,
+            None,
+        ),
+    ] {
+        let refused = parse(text).unwrap_err();
+        assert_eq!(refused.error.code, code::INVALID_REQUEST, "{text}");
+        assert!(
+            refused.error.message.contains("duplicate field `"),
+            "{text}"
+        );
+        let found = refused.id.map(|id| id.to_json().as_str().to_owned());
+        assert_eq!(found.as_deref(), id, "{text}");
+    }
+}
+
+#[test]
 fn refuses_what_is_no_message() {
     for text in [
         "1",
