@@ -45,11 +45,45 @@ impl SessionState {
 
 /// The id of what a call asks the client.
 pub(crate) fn question_id(call: CallId, ask: AskId) -> RequestId {
-    RequestId::from_string(&format!("{call}.{}", ask.0))
+    RequestId::from_string(&name_of(call, ask))
 }
 
+/// An id that only reads like one of ours, as with a UUID in capitals, was never given.
 fn asker_of(id: &RequestId) -> Option<(CallId, AskId)> {
     let name = id.to_json().string()?;
     let (call, ask) = name.split_once('.')?;
-    Some((call.parse().ok()?, AskId(ask.parse().ok()?)))
+    let (call, ask) = (call.parse().ok()?, AskId(ask.parse().ok()?));
+    (name_of(call, ask) == name).then_some((call, ask))
+}
+
+fn name_of(call: CallId, ask: AskId) -> String {
+    format!("{call}.{}", ask.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use shoal_ports::{AskId, CallId};
+    use shoal_protocol::RequestId;
+
+    use super::{asker_of, question_id};
+
+    #[test]
+    fn only_the_very_id_of_a_question_belongs_to_it() {
+        let call: CallId = "01a2b3c4-d5e6-7f80-9a0b-c1d2e3f40516".parse().unwrap();
+        let id = question_id(call, AskId(1));
+        assert_eq!(asker_of(&id), Some((call, AskId(1))));
+        let name = id.to_json().string().unwrap();
+        let hyphens = format!("01a2b3c4-d5e6-7f80-9a0b-{}", &name[20..]);
+        assert_eq!(hyphens.replace('-', ""), name);
+        for other in [
+            name.to_uppercase(),
+            name.replace(".1", ".01"),
+            name.replace(".1", ".+1"),
+            format!("{name} "),
+            hyphens,
+            name.replace(".1", ""),
+        ] {
+            assert_eq!(asker_of(&RequestId::from_string(&other)), None, "{other}");
+        }
+    }
 }
