@@ -74,7 +74,7 @@ impl Refusal {
                 )
             }
             Self::HeadTooLarge { headers, bytes } => format!(
-                "the request has more than {headers} header fields or {bytes} bytes of them; send fewer"
+                "the request has more than {headers} header fields, or {bytes} bytes of target and header fields; send fewer"
             ),
         }
     }
