@@ -6,7 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use shoal_ports::{
-    BusEvent, Call, CallOutcome, PoolCatalog, SessionId, SessionState, StateDoor, StateRequest,
+    BusEvent, Call, CallFailure, CallOutcome, PoolCatalog, SessionId, SessionState, StateDoor,
+    StateRequest,
 };
 use shoal_protocol::{Method, Outcome, RawJson, RpcError};
 use tokio::sync::{broadcast, watch};
@@ -75,6 +76,11 @@ pub(crate) trait CallLine: Send + Sync {
         params: Option<RawJson>,
     ) -> Result<(), (Method, Option<RawJson>)>;
     async fn notify(&self, method: Method, params: Option<RawJson>);
+    async fn wait(
+        &self,
+        busy: &str,
+        ready: BoxFuture<'_, Result<(), CallFailure>>,
+    ) -> Result<(), CallFailure>;
     async fn ask(&self, method: Method, params: Option<RawJson>) -> Outcome;
     async fn state(&self, request: StateRequest) -> Outcome;
     async fn close_stream(&self, retry: Duration);
@@ -96,6 +102,26 @@ impl CallContext {
         params: Option<RawJson>,
     ) -> Result<(), (Method, Option<RawJson>)> {
         self.line.notify_now(method, params)
+    }
+
+    /// Waits for what the call needs before it can begin, as it waits for a place of its pool: it has none meanwhile, counts
+    /// as queued, and is refused as overloaded once it has waited as long as it may. `busy` says what there is too little
+    /// of.
+    ///
+    /// # Errors
+    /// Those of `ready`; or the call has waited too long, or has ended.
+    pub(crate) async fn wait<T: Send>(
+        &self,
+        busy: &str,
+        ready: impl Future<Output = Result<T, CallFailure>> + Send,
+    ) -> Result<T, CallFailure> {
+        let mut found = None;
+        let ready = async {
+            found = Some(ready.await?);
+            Ok(())
+        };
+        self.line.wait(busy, Box::pin(ready)).await?;
+        Ok(found.expect("a wait that succeeds has waited to the end"))
     }
 
     /// Sends `notifications/progress` or `notifications/message` to the caller. Waits while the way

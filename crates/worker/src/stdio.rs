@@ -66,7 +66,7 @@ pub use self::config::{EraChoice, Isolation, StdioConfig};
 ///
 /// * In a shared process a call whose client declared one of these capabilities runs alone. Others
 ///   go to another process (started on demand) or wait. A question outside such a call is answered
-///   with an error.
+///   with an error. While the call waits for its client, another process may be started in its stead.
 /// * When such a call is cancelled, the process is not used for the questions of others until it
 ///   has confirmed the end of the call; if it is needed for them before that, it is replaced.
 /// * Roots are not offered to shared processes unless [`StdioConfig::share_roots`] says so.
@@ -176,7 +176,7 @@ impl StdioBackend {
         context: &CallContext,
     ) -> Result<CallOutcome, CallFailure> {
         let process = self.modern_side.process(context.cancelled()).await?;
-        Ok(carry::carry(&process.link, call, context, false).await)
+        Ok(carry::carry(&process.link, call, context, None).await)
     }
 
     async fn run_here(
@@ -185,16 +185,16 @@ impl StdioBackend {
         context: &CallContext,
     ) -> Result<CallOutcome, CallFailure> {
         if let Some((sessions, session)) = self.own_process(call) {
-            let hold = sessions.hold(&session, &call.caller, context.cancelled());
-            let hold = hold.await?;
-            return Ok(carry::carry(&hold.process.link, call, context, false).await);
+            let hold = sessions.hold(&session, &call.caller, context).await?;
+            return Ok(carry::carry(&hold.process.link, call, context, None).await);
         }
         let want = Want {
             alone: self.is_askable(call),
+            principal: call.caller.principal.clone(),
             session: call.caller.session.clone(),
         };
-        let lease = self.pool.lease(want, context.cancelled()).await?;
-        Ok(carry::carry(&lease.process.link, call, context, lease.alone).await)
+        let lease = self.pool.lease(want, context).await?;
+        Ok(carry::carry(&lease.process.link, call, context, Some(&lease)).await)
     }
 }
 

@@ -27,12 +27,14 @@ pub struct Pool {
     #[serde(default = "default::queue")]
     pub queue: usize,
     /// Calls that may wait for answers of their clients. They have no place meanwhile. What more calls ask is refused.
+    /// Calls that each have a process of a stdio server are bounded by its `processes` too
+    /// ([backends](backends.md#how-many-processes)).
     #[serde(default = "default::asking")]
     pub asking: usize,
     /// Calls of one principal that may.
     #[serde(default = "default::asking_per_principal")]
     pub asking_per_principal: usize,
-    /// How long a call may wait for a place before it is refused.
+    /// How long a call may wait for a place, or for a process of its server, before it is refused.
     #[serde(default = "default::queue_age")]
     pub queue_age: Period,
     /// Put before the names of the pool's tools and prompts, as it is, so that two pools cannot clash.

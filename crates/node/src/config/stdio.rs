@@ -32,10 +32,12 @@ pub struct Stdio {
     /// Who shares a process.
     #[serde(default)]
     pub isolation: Isolation,
-    /// Processes at most. Unset: 4 shared ones, or 64 for sessions.
+    /// Processes at most, beside those of calls that wait for their clients' answers
+    /// ([backends](backends.md#how-many-processes)). Unset: 4 shared ones, or 64 for sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processes: Option<usize>,
-    /// After how long without a call a session's own process is ended.
+    /// After how long without a call a session's own process is ended. It is given up before that for a session of a
+    /// principal that has fewer, when there are as many as there may be.
     #[serde(default = "default_session_idle")]
     pub session_idle: Period,
     /// Whether shared processes of a legacy server may ask clients (elicitation, sampling). Off, all calls share; else

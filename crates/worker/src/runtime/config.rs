@@ -12,7 +12,7 @@ pub struct PoolConfig {
     pub concurrency: usize,
     /// Calls of one principal that run at once; 0 means as many as there are places.
     pub concurrency_per_principal: usize,
-    /// Calls that may wait for a place; more are refused.
+    /// Calls that may wait for a place, or in their backend for what they need to begin; more are refused.
     pub queue: usize,
     /// Calls that may wait for answers of their clients. They have no place meanwhile. The questions of more are refused.
     pub asking: usize,

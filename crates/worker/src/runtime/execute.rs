@@ -13,6 +13,7 @@ use shoal_telemetry::trace::{self, InSpan as _, Span, attributes as key, names};
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::measure::Measure;
+use super::pool::waited;
 use super::record::CallRecord;
 use crate::backend::{Backend, CallContext};
 
@@ -53,7 +54,11 @@ pub(super) async fn execute(
             measure.end(&CallOutcome::Failed(CallFailure::Cancelled));
         }
         () = sleep_until(call.deadline) => {
-            let failure = CallFailure::DeadlineExceeded { limit: limit(call, record) };
+            let failure = match record.waits() {
+                // In its backend, which has not begun it.
+                true => waited("its deadline"),
+                false => CallFailure::DeadlineExceeded { limit: limit(call, record) },
+            };
             measure.end(&CallOutcome::Failed(failure.clone()));
             record.stop(failure);
         }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use shoal_ports::{AskId, CallEventKind, StateRequest, no_session, perhaps_kept};
+use futures::future::BoxFuture;
+use shoal_ports::{AskId, CallEventKind, CallFailure, StateRequest, no_session, perhaps_kept};
 use shoal_protocol::{ClientCapability, LogLevel, Method, Outcome, RawJson, RpcError, declares};
 use tokio_util::sync::CancellationToken;
 
@@ -39,6 +40,24 @@ impl CallLine for CallRecord {
         if method != Method::LogMessage || self.wants_log(params.as_ref()) {
             self.send(CallEventKind::Notification { method, params })
                 .await;
+        }
+    }
+
+    async fn wait(
+        &self,
+        busy: &str,
+        ready: BoxFuture<'_, Result<(), CallFailure>>,
+    ) -> Result<(), CallFailure> {
+        let (waits, Some(pool)) = self.wait_in_backend()? else {
+            return ready.await;
+        };
+        // The call's deadline is seen to by whoever runs it.
+        match tokio::time::timeout_at(self.admitted + pool.queue_age, ready).await {
+            Ok(ready) => {
+                ready?;
+                waits.over().await
+            }
+            Err(_) => Err(pool.waited_in_backend(self.admitted, busy)),
         }
     }
 

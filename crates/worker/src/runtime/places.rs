@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use shoal_ports::{Principal, WorkerLoad};
+use shoal_ports::{CallFailure, Principal, WorkerLoad};
 use shoal_protocol::{RpcError, code};
 
 use super::config::PoolConfig;
+use super::pool::RETRY_AFTER;
 
 /// When a question that was refused may be put again, about.
 const ASK_AGAIN: Duration = Duration::from_secs(10);
@@ -27,6 +28,8 @@ pub(super) struct Places {
     most_asking: usize,
     most_asking_of_principal: usize,
     asking: Mutex<Asking>,
+    /// The calls that wait in the backend for what they need to begin.
+    waiting: Mutex<HashMap<Principal, usize>>,
 }
 
 /// The calls that wait for their clients.
@@ -50,6 +53,7 @@ impl Places {
             most_asking: config.asking,
             most_asking_of_principal: config.asking_per_principal,
             asking: Mutex::default(),
+            waiting: Mutex::default(),
         })
     }
 
@@ -113,22 +117,49 @@ impl Places {
         Ok(())
     }
 
-    /// A call that asked runs again. Its place may be one more than there are, for as long as others leave.
-    pub(super) fn go_on(&self, principal: &Principal) {
-        self.asked(principal);
-        self.run();
+    /// A call waits in its backend. It counts as queued, though it cannot be displaced from there: so one principal has half
+    /// of the places at most.
+    ///
+    /// # Errors
+    /// Its principal has as many waiting there as it may.
+    pub(super) fn wait(&self, principal: &Principal) -> Result<(), CallFailure> {
+        let mut waiting = self.waiting.lock();
+        let own = waiting.get(principal).copied().unwrap_or(0);
+        if own >= (self.total / 2).max(1) {
+            return Err(CallFailure::Overloaded {
+                reason: format!(
+                    "{own} calls of this principal wait for the server of pool {}",
+                    self.pool
+                ),
+                retry_after: RETRY_AFTER,
+            });
+        }
+        waiting.insert(principal.clone(), own + 1);
+        drop(waiting);
+        self.end();
+        Ok(())
     }
 
-    /// A call ends that still asks; its place is about to be dropped.
+    /// A call waits in its backend no more.
+    pub(super) fn waited(&self, principal: &Principal) {
+        leave(&mut self.waiting.lock(), principal);
+    }
+
+    /// A call has asked, and goes on or ends. Its place may be one more than there are, for as long as others leave.
     pub(super) fn asked(&self, principal: &Principal) {
         self.taken.fetch_add(1, Ordering::Relaxed);
         let mut asking = self.asking.lock();
         asking.all -= 1;
-        if let Some(own) = asking.by_principal.get_mut(principal) {
-            *own -= 1;
-            if *own == 0 {
-                asking.by_principal.remove(principal);
-            }
+        leave(&mut asking.by_principal, principal);
+    }
+}
+
+/// The principal has one less.
+fn leave(counts: &mut HashMap<Principal, usize>, principal: &Principal) {
+    if let Some(own) = counts.get_mut(principal) {
+        *own -= 1;
+        if *own == 0 {
+            counts.remove(principal);
         }
     }
 }

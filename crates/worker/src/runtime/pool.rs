@@ -14,7 +14,9 @@ use futures::future::join_all;
 use parking_lot::Mutex;
 use ractor::{Actor, ActorRef};
 use shoal_ports::{Call, CallFailure, Principal};
+use shoal_telemetry::metrics::{self, QueueOutcome, metrics};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -55,7 +57,7 @@ pub(super) struct Shared {
     /// How long a call may go on after it was told to stop.
     grace: Duration,
     /// How long a call may wait.
-    queue_age: Duration,
+    pub(super) queue_age: Duration,
     long_turns: LongTurns,
     /// The calls that have asked, which no actor runs any more.
     asked: TaskTracker,
@@ -298,6 +300,15 @@ impl Shared {
         drop(call.seat(lent));
     }
 
+    /// A call has waited too long for what its backend has too little of.
+    pub(super) fn waited_in_backend(&self, admitted: Instant, busy: &str) -> CallFailure {
+        if metrics::enabled() {
+            let took = admitted.elapsed();
+            metrics().pools.waited(&self.name, took, QueueOutcome::Shed);
+        }
+        waited(&format!("the limit: {busy}"))
+    }
+
     fn shed(&self, expired: Vec<Parcel>) {
         for work in expired {
             work.shed(&self.name);
@@ -318,7 +329,7 @@ async fn sweep(shared: Arc<Shared>) {
     }
 }
 
-fn waited(until: &str) -> CallFailure {
+pub(super) fn waited(until: &str) -> CallFailure {
     CallFailure::Overloaded {
         reason: format!("it waited in the queue until {until}"),
         retry_after: RETRY_AFTER,

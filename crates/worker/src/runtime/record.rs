@@ -139,6 +139,16 @@ impl CallRecord {
         begins
     }
 
+    /// The tool does not see the call yet after all; `false` when the call has ended.
+    pub(super) fn pause(&self) -> bool {
+        let line = self.line.lock();
+        let waits = !line.events.has_ended();
+        if waits {
+            self.begun.store(false, Ordering::Relaxed);
+        }
+        waits
+    }
+
     /// Whether the call must not be run (again) once it has ended and is forgotten: it is not safe to repeat,
     /// and it has run or was stopped.
     pub(super) fn is_spent(&self) -> bool {

@@ -1,17 +1,20 @@
 //! A call's seat among those that run: an actor of the pool, which it gives back while it waits for its client.
 //!
 //! A call is run by an actor until it asks. Then it goes on as a task of its own, and the actor has other work. Once
-//! nothing is open any more, the call takes a seat before it goes on, ahead of calls that have not begun.
+//! nothing is open any more, the call takes a seat before it goes on, ahead of calls that have not begun. A call whose
+//! backend cannot begin it yet leaves its actor as well.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
 use futures::task::AtomicWaker;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
+use shoal_ports::{CallFailure, Principal};
 use shoal_protocol::RpcError;
 use tokio::sync::Notify;
 
+use super::places::Places;
 use super::pool::{Lent, Running, Shared};
 use super::record::CallRecord;
 
@@ -19,7 +22,7 @@ use super::record::CallRecord;
 #[derive(Default)]
 pub(super) struct Seat {
     state: Mutex<State>,
-    /// Its actor is to leave it alone: it waits for its client.
+    /// Its actor is to leave it alone: it waits for its client, or in its backend.
     leave: AtomicBool,
     actor: AtomicWaker,
     /// Tells that the call does not return any more.
@@ -31,6 +34,8 @@ struct State {
     pool: Weak<Shared>,
     call: Weak<CallRecord>,
     holds: Holds,
+    /// Whether the call counts as one that waits for its client.
+    asks: bool,
     /// Questions that are open.
     open: usize,
     /// Whether the actor that began the call still runs it.
@@ -48,12 +53,17 @@ enum Holds {
     Seat,
     /// None: its client is asked.
     Asking,
-    /// None yet: it has its answers.
+    /// None: its backend cannot begin it yet.
+    Waiting,
+    /// None yet: it has its answers, or can begin.
     Returning,
 }
 
 /// A question that is open.
 pub(super) struct Question<'a>(&'a CallRecord);
+
+/// A wait for the backend.
+pub(super) struct BackendWait<'a>(&'a CallRecord);
 
 /// Lets the call run until it is dropped.
 pub(super) struct Seated<'a>(&'a CallRecord);
@@ -81,19 +91,52 @@ impl CallRecord {
         if let (0, Holds::Seat, Some(pool)) = (state.open, state.holds, state.pool.upgrade()) {
             pool.places.ask(&self.caller.principal)?;
             state.holds = Holds::Asking;
-            left = state.lent.take();
-            if state.driven {
-                self.seat.leave.store(true, Ordering::Release);
-            }
+            state.asks = true;
+            left = self.leave_seat(&mut state);
         } else if state.holds == Holds::Returning {
             state.holds = Holds::Asking;
         }
         state.open += 1;
         drop(state);
-        drop(left);
+        self.left(left);
+        Ok(Question(self))
+    }
+
+    /// The backend cannot begin the call yet: it needs no seat until it can. With the pool that it waits in.
+    ///
+    /// # Errors
+    /// The call has ended, or its principal has too many that wait there.
+    pub(super) fn wait_in_backend(
+        &self,
+    ) -> Result<(BackendWait<'_>, Option<Arc<Shared>>), CallFailure> {
+        let mut state = self.seat.state.lock();
+        let pool = state.pool.upgrade();
+        let mut left = None;
+        if let (0, Holds::Seat, Some(pool)) = (state.open, state.holds, &pool) {
+            if !self.pause() {
+                return Err(CallFailure::Cancelled);
+            }
+            pool.places.wait(&self.caller.principal)?;
+            state.holds = Holds::Waiting;
+            left = self.leave_seat(&mut state);
+        }
+        drop(state);
+        self.left(left);
+        Ok((BackendWait(self), pool))
+    }
+
+    /// Has the actor go, if there is one.
+    fn leave_seat(&self, state: &mut State) -> Option<Lent> {
+        if state.driven {
+            self.seat.leave.store(true, Ordering::Release);
+        }
+        state.lent.take()
+    }
+
+    fn left(&self, lent: Option<Lent>) {
+        drop(lent);
         self.seat.actor.wake();
         self.seat.taken.notify_waiters();
-        Ok(Question(self))
     }
 
     /// Lets the call have this seat, or any without one where the pool is closing, if it waits for that.
@@ -105,9 +148,8 @@ impl CallRecord {
         let (Holds::Returning, Some(pool)) = (state.holds, state.pool.upgrade()) else {
             return Err(lent);
         };
-        state.holds = Holds::Seat;
         state.lent = lent;
-        pool.places.go_on(&self.caller.principal);
+        state.go_on(&pool.places, &self.caller.principal);
         drop(state);
         self.seat.taken.notify_waiters();
         Ok(())
@@ -116,16 +158,29 @@ impl CallRecord {
     fn close_question(&self) {
         let mut state = self.seat.state.lock();
         state.open -= 1;
-        if state.open > 0 || state.holds != Holds::Asking {
-            return;
+        if state.open == 0 && state.holds == Holds::Asking {
+            self.come_back(state);
         }
+    }
+
+    fn close_wait(&self) {
+        let state = self.seat.state.lock();
+        if state.holds == Holds::Waiting {
+            if let Some(pool) = state.pool.upgrade() {
+                pool.places.waited(&self.caller.principal);
+            }
+            self.come_back(state);
+        }
+    }
+
+    /// Finds a seat for the call.
+    fn come_back(&self, mut state: MutexGuard<'_, State>) {
         let (Some(pool), Some(call)) = (state.pool.upgrade(), state.call.upgrade()) else {
             return;
         };
         if self.seat.leave.swap(false, Ordering::AcqRel) {
-            // The answer was quicker than the actor.
-            state.holds = Holds::Seat;
-            pool.places.go_on(&self.caller.principal);
+            // That was quicker than the actor.
+            state.go_on(&pool.places, &self.caller.principal);
             return;
         }
         state.holds = Holds::Returning;
@@ -144,6 +199,43 @@ impl CallRecord {
             }
             taken.await;
         }
+    }
+}
+
+impl State {
+    /// The call has a seat again.
+    fn go_on(&mut self, places: &Places, principal: &Principal) {
+        self.holds = Holds::Seat;
+        if std::mem::take(&mut self.asks) {
+            places.asked(principal);
+        }
+        places.run();
+    }
+}
+
+impl BackendWait<'_> {
+    /// The backend can begin the call: returns once it may.
+    ///
+    /// # Errors
+    /// The call has ended.
+    pub(super) async fn over(self) -> Result<(), CallFailure> {
+        let call = self.0;
+        drop(self);
+        tokio::select! {
+            biased;
+            () = call.cancelled.cancelled() => return Err(CallFailure::Cancelled),
+            () = call.seated() => {}
+        }
+        match call.begin() {
+            true => Ok(()),
+            false => Err(CallFailure::Cancelled),
+        }
+    }
+}
+
+impl Drop for BackendWait<'_> {
+    fn drop(&mut self) {
+        self.0.close_wait();
     }
 }
 
@@ -168,14 +260,19 @@ impl Drop for Seated<'_> {
         let seat = &self.0.seat;
         let mut state = seat.state.lock();
         let held = std::mem::take(&mut state.holds);
+        let asks = std::mem::take(&mut state.asks);
         let lent = state.lent.take();
         let pool = state.pool.upgrade();
         drop(state);
         if let Some(pool) = pool {
+            let principal = &self.0.caller.principal;
             match held {
-                Holds::Nothing => {}
+                Holds::Nothing | Holds::Asking | Holds::Returning => {}
                 Holds::Seat => pool.places.end(),
-                Holds::Asking | Holds::Returning => pool.places.asked(&self.0.caller.principal),
+                Holds::Waiting => pool.places.waited(principal),
+            }
+            if asks {
+                pool.places.asked(principal);
             }
         }
         drop(lent);

@@ -1,11 +1,13 @@
 //! Carrying one call through a process, from its queue to its outcome.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
-use futures::StreamExt;
 use futures::future::{AbortHandle, AbortRegistration, Abortable};
 use futures::stream::FuturesUnordered;
+use futures::{StreamExt, poll};
 use shoal_ports::{Call, CallFailure, CallOutcome, LogFilter};
 use shoal_protocol::{Outcome, RequestId, RpcError};
 use tokio::sync::mpsc;
@@ -13,24 +15,25 @@ use tokio::sync::mpsc;
 use super::flights::{Landing, Message, Passenger, Question};
 use super::link::{Link, Ticket};
 use super::params;
+use super::pool::Lease;
 use super::router::answer;
 use crate::CallContext;
 
 /// Messages of one call that may wait for its client; progress beyond it is dropped.
 const INBOX: usize = 64;
 
-/// Runs a call on a process. `askable` calls run alone there.
+/// Runs a call on a process, which is one of the shared ones where there is a lease.
 pub(super) async fn carry(
     link: &Arc<Link>,
     call: &Call,
     context: &CallContext,
-    askable: bool,
+    lease: Option<&Lease>,
 ) -> CallOutcome {
     let (sender, inbox) = mpsc::channel(INBOX);
     let passenger = Passenger {
         inbox: sender,
         progress_token: call.progress_token.clone(),
-        askable,
+        askable: lease.is_some_and(|lease| lease.alone),
         wants_log: call.log != LogFilter::Off,
         session: call.caller.session.clone(),
     };
@@ -41,7 +44,7 @@ pub(super) async fn carry(
     let params = params::for_process(call, link.greeting().era, ticket.id());
     let ride = async {
         ticket.send(&call.method, params.as_ref()).await;
-        until_landed(&mut ticket, link, context, inbox).await
+        until_landed(&mut ticket, link, context, lease, inbox).await
     };
     tokio::select! {
         biased;
@@ -97,6 +100,7 @@ async fn until_landed(
     ticket: &mut Ticket,
     link: &Link,
     context: &CallContext,
+    lease: Option<&Lease>,
     inbox: mpsc::Receiver<Message>,
 ) -> Landing {
     let mut traffic = Traffic {
@@ -112,7 +116,7 @@ async fn until_landed(
                 Message::Notify(method, params) => context.notify(method, params).await,
                 Message::Ask(question) => {
                     let abortable = traffic.open(&question);
-                    questions.push(Abortable::new(put(question, link, context), abortable));
+                    questions.push(Abortable::new(put(question, link, context, lease), abortable));
                 }
                 Message::Withdraw(id) => {
                     if let Some((abort, _)) = traffic.open.remove(&id) {
@@ -139,8 +143,27 @@ async fn until_landed(
     landing
 }
 
-async fn put(question: Question, link: &Link, context: &CallContext) -> RequestId {
-    let outcome = context.ask(question.method, question.params).await;
+async fn put(
+    question: Question,
+    link: &Link,
+    context: &CallContext,
+    lease: Option<&Lease>,
+) -> RequestId {
+    let outcome = match lease.map(Lease::ask).transpose() {
+        Ok(asking) => {
+            let mut asked = pin!(context.ask(question.method, question.params));
+            match (poll!(asked.as_mut()), &asking) {
+                // The client was not asked at all.
+                (Poll::Ready(refused), _) => refused,
+                (Poll::Pending, Some(asking)) => {
+                    asking.takes_long();
+                    asked.await
+                }
+                (Poll::Pending, None) => asked.await,
+            }
+        }
+        Err(refused) => Outcome::Error(refused),
+    };
     link.send(answer(&question.id, &outcome)).await;
     question.id
 }

@@ -72,13 +72,15 @@ pub enum Isolation {
     /// All sessions share a few processes. Calls whose client can be asked something run alone in
     /// theirs, see [`StdioBackend`](crate::StdioBackend).
     Worker {
-        /// How many processes at most; more than one is started only when calls would wait.
+        /// How many processes at most, beside those of calls that wait for answers of their clients. Those are at most as
+        /// many for one principal, and twice as many for all. More than one is started only when calls would wait.
         processes: usize,
     },
     /// Each legacy session has a process of its own, with all the state that the server keeps in
     /// it. Callers without a session share processes as in `Worker`.
     Session {
-        /// How many sessions may have a process at once; beyond it calls are refused as overloaded.
+        /// How many sessions may have a process at once. Beyond it one that is idle gives its process up, of the principal
+        /// that has most; if none can, calls wait, and are refused as overloaded.
         max_processes: usize,
         /// After how long without a call a session's process is ended.
         idle: Duration,

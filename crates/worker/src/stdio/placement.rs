@@ -5,10 +5,14 @@
 //! askable call and others would not do: a tool called by a client without capabilities may ask all
 //! the same, and its question would reach the askable call's client.) Modern processes never ask, so
 //! there everything shares.
+//!
+//! A call that waits for its client's answer keeps its process, but that one does not count among those that there may
+//! be: another may be started in its stead. So however many questions stay without an answer, the other calls have as
+//! many processes as ever. Questions are bounded instead.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
-use shoal_ports::SessionId;
+use shoal_ports::{Principal, SessionId};
 
 use super::flights::Quarantine;
 
@@ -25,6 +29,8 @@ pub(super) struct WaiterId(pub(super) u64);
 pub(super) struct Want {
     /// To be alone in a legacy process, because its client can be asked.
     pub(super) alone: bool,
+    /// Whose call it is.
+    pub(super) principal: Principal,
     /// Its session.
     pub(super) session: Option<SessionId>,
 }
@@ -36,9 +42,21 @@ struct Seat {
     lead: bool,
     modern: bool,
     sharing: usize,
-    taken: bool,
+    /// Whose call is alone there.
+    taken: Option<Principal>,
+    /// What that call has asked its client.
+    questions: usize,
     retiring: bool,
     quarantine: Quarantine,
+}
+
+/// Why a call may not ask.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum TooManyAsk {
+    /// So many calls of its principal do.
+    OfPrincipal(usize),
+    /// So many calls do.
+    Of(usize),
 }
 
 /// Processes and the calls that wait for one.
@@ -80,7 +98,8 @@ impl Placement {
             lead,
             modern,
             sharing: 0,
-            taken: false,
+            taken: None,
+            questions: 0,
             retiring: false,
             quarantine: Quarantine::None,
         });
@@ -115,10 +134,39 @@ impl Placement {
     pub(super) fn release(&mut self, id: SeatId, alone: bool) {
         if let Some(seat) = self.seats.iter_mut().find(|seat| seat.id == id) {
             if alone {
-                seat.taken = false;
+                seat.taken = None;
             } else {
                 seat.sharing -= 1;
             }
+        }
+    }
+
+    /// A call that is alone asks its client, until [`answered`](Self::answered). As many of one principal may as there may
+    /// be processes, and twice as many of all.
+    pub(super) fn ask(&mut self, id: SeatId) -> Result<(), TooManyAsk> {
+        let Some(seat) = self.seats.iter().find(|seat| seat.id == id) else {
+            return Ok(());
+        };
+        if seat.questions == 0 {
+            let asking = self.seats.iter().filter(|seat| seat.questions > 0);
+            let own = asking.clone().filter(|other| other.taken == seat.taken);
+            let (own, all) = (own.count(), asking.count());
+            if own >= self.limit {
+                return Err(TooManyAsk::OfPrincipal(own));
+            }
+            if all >= 2 * self.limit {
+                return Err(TooManyAsk::Of(all));
+            }
+        }
+        let seat = self.seats.iter_mut().find(|seat| seat.id == id);
+        seat.into_iter().for_each(|seat| seat.questions += 1);
+        Ok(())
+    }
+
+    /// A question is not open any more.
+    pub(super) fn answered(&mut self, id: SeatId) {
+        if let Some(seat) = self.seats.iter_mut().find(|seat| seat.id == id) {
+            seat.questions -= 1;
         }
     }
 
@@ -128,6 +176,7 @@ impl Placement {
         for seat in &mut self.seats {
             seat.quarantine = quarantine(seat.id);
         }
+        self.take_turns();
         let mut plan = Plan::default();
         let mut unplaced = Vec::new();
         let mut lonely = 0;
@@ -136,7 +185,7 @@ impl Placement {
             let reserved = self.emptiest(lonely);
             if let Some(seat) = self.find(&want, &reserved) {
                 let alone = want.alone && !seat.modern;
-                seat.taken = alone;
+                seat.taken = alone.then_some(want.principal);
                 seat.sharing += usize::from(!alone);
                 plan.granted.push((waiter, seat.id, alone));
             } else {
@@ -147,7 +196,9 @@ impl Placement {
         // One more process is enough for any number that share.
         let needed = lonely + usize::from(unplaced.len() > lonely);
         let others = self.seats.iter().filter(|seat| !seat.lead).count();
-        let room = self.limit.saturating_sub(1 + others + self.starting);
+        let asking = self.seats.iter().filter(|seat| seat.questions > 0).count();
+        let most = self.limit + asking;
+        let room = most.saturating_sub(1 + others + self.starting);
         plan.start = room.min(needed.saturating_sub(self.starting));
         self.starting += plan.start;
         let barred = unplaced
@@ -156,9 +207,34 @@ impl Placement {
             .filter(|want| want.alone);
         self.retire_for(barred.skip(self.starting));
         self.waiting = unplaced.into();
-        let done = |seat: &&Seat| seat.retiring && !seat.taken && seat.sharing == 0;
+        self.retire_surplus((1 + others + self.starting).saturating_sub(most));
+        let done = |seat: &&Seat| seat.retiring && seat.is_idle();
         plan.retired = self.seats.iter().filter(done).map(|seat| seat.id).collect();
         plan
+    }
+
+    /// Puts those who must be alone in an order in which no principal comes second before each has come first. One that has
+    /// processes has come already.
+    fn take_turns(&mut self) {
+        let alone = |(_, want): &&(WaiterId, Want)| want.alone;
+        if self.waiting.iter().filter(alone).nth(1).is_none() {
+            return;
+        }
+        let mut turns = HashMap::<_, usize>::new();
+        for principal in self.seats.iter().filter_map(|seat| seat.taken.clone()) {
+            *turns.entry(principal).or_default() += 1;
+        }
+        let mut ordered = Vec::new();
+        for waiter in self.waiting.iter().filter(alone) {
+            let turn = turns.entry(waiter.1.principal.clone()).or_default();
+            ordered.push((*turn, waiter.clone()));
+            *turn += 1;
+        }
+        ordered.sort_by_key(|(turn, _)| *turn);
+        let places = self.waiting.iter_mut().filter(|(_, want)| want.alone);
+        for (place, (_, waiter)) in places.zip(ordered) {
+            *place = waiter;
+        }
     }
 
     fn find(&mut self, want: &Want, reserved: &[SeatId]) -> Option<&mut Seat> {
@@ -177,10 +253,19 @@ impl Placement {
         if count == 0 {
             return Vec::new();
         }
-        let emptying = |seat: &&Seat| !seat.taken && !seat.modern && !seat.retiring;
+        let emptying = |seat: &&Seat| seat.taken.is_none() && !seat.modern && !seat.retiring;
         let mut seats: Vec<&Seat> = self.seats.iter().filter(emptying).collect();
         seats.sort_by_key(|seat| seat.sharing);
         seats.iter().take(count).map(|seat| seat.id).collect()
+    }
+
+    /// Processes beside which calls go on that have asked are too many once those do not.
+    fn retire_surplus(&mut self, surplus: usize) {
+        let going = |seat: &Seat| seat.retiring && !seat.lead;
+        let surplus = surplus.saturating_sub(self.seats.iter().filter(|seat| going(seat)).count());
+        let seats = self.seats.iter_mut().rev();
+        let idle = seats.filter(|seat| !seat.lead && !seat.retiring && seat.is_idle());
+        idle.take(surplus).for_each(|seat| seat.retiring = true);
     }
 
     /// A process that may ask nobody but one session blocks all others for as long as the cancelled
@@ -188,8 +273,8 @@ impl Placement {
     fn retire_for<'a>(&mut self, unplaced: impl Iterator<Item = &'a Want>) {
         for want in unplaced {
             let mut seats = self.seats.iter_mut();
-            if let Some(seat) = seats.find(|seat| !seat.taken && !seat.retiring && seat.bars(want))
-            {
+            let bars = |seat: &&mut Seat| seat.taken.is_none() && !seat.retiring && seat.bars(want);
+            if let Some(seat) = seats.find(bars) {
                 seat.retiring = true;
             }
         }
@@ -197,14 +282,18 @@ impl Placement {
 }
 
 impl Seat {
+    fn is_idle(&self) -> bool {
+        self.taken.is_none() && self.sharing == 0
+    }
+
     fn fits(&self, want: &Want) -> bool {
         if self.retiring {
             return false;
         }
         if want.alone && !self.modern {
-            return !self.taken && self.sharing == 0 && !self.bars(want);
+            return self.is_idle() && !self.bars(want);
         }
-        !self.taken
+        self.taken.is_none()
     }
 
     fn bars(&self, want: &Want) -> bool {

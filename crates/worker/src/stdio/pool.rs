@@ -2,19 +2,25 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use shoal_ports::CallFailure;
-use shoal_protocol::Era;
+use shoal_protocol::{Era, RpcError, code};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use super::flights::Quarantine;
 use super::launcher::Launcher;
-use super::placement::{Placement, Plan, SeatId, WaiterId, Want};
+use super::placement::{Placement, Plan, SeatId, TooManyAsk, WaiterId, Want};
 use super::process::Process;
 use super::restart_delay::RestartDelay;
+use crate::CallContext;
+
+/// What a call is told that has waited for a process too long.
+const BUSY: &str = "all processes of the server are busy";
+/// When a question that was refused may be put again, about.
+const ASK_AGAIN: Duration = Duration::from_secs(10);
 
 /// The shared processes of a backend.
 pub(super) struct Pool {
@@ -48,6 +54,9 @@ pub(super) struct Lease {
     pool: Arc<Pool>,
 }
 
+/// A question to a client, of a call that is alone. Until it is dropped, its process does not count.
+pub(super) struct Asking<'a>(&'a Lease);
+
 /// Takes a waiter out of the queue when its call gives up.
 struct Waiting<'a> {
     id: WaiterId,
@@ -72,16 +81,16 @@ impl Pool {
         }
     }
 
-    /// Waits for a place, until `cancelled` fires.
+    /// Waits for a place, as long as a call may wait.
     ///
     /// # Errors
-    /// Nothing was executed: there is no process, or the call was cancelled first.
+    /// Nothing was executed: there is no process, none became free, or the call was cancelled first.
     pub(super) async fn lease(
         self: &Arc<Self>,
         want: Want,
-        cancelled: &CancellationToken,
+        context: &CallContext,
     ) -> Result<Lease, CallFailure> {
-        let (sender, granted) = oneshot::channel();
+        let (sender, mut granted) = oneshot::channel();
         let id = {
             let mut state = self.state.lock();
             if let Some(reason) = state.unavailable() {
@@ -94,15 +103,21 @@ impl Pool {
         };
         let _waiting = Waiting { id, pool: self };
         self.proceed();
-        tokio::select! {
-            biased;
-            granted = granted => granted.map_err(|_| CallFailure::NotExecuted {
-                reason: self.state.lock().down.clone().unwrap_or_default(),
-            }),
-            () = cancelled.cancelled() => Err(CallFailure::NotExecuted {
-                reason: "no process of the server became free in time".to_owned(),
-            }),
+        if let Ok(lease) = granted.try_recv() {
+            return Ok(lease);
         }
+        let granted = async {
+            tokio::select! {
+                biased;
+                granted = granted => granted.map_err(|_| CallFailure::NotExecuted {
+                    reason: self.state.lock().down.clone().unwrap_or_default(),
+                }),
+                () = context.cancelled().cancelled() => Err(CallFailure::NotExecuted {
+                    reason: "no process of the server became free in time".to_owned(),
+                }),
+            }
+        };
+        context.wait(BUSY, granted).await
     }
 
     /// The process that is always kept running is ready.
@@ -279,6 +294,41 @@ impl State {
             retired: retired.collect(),
             start: plan.start,
         }
+    }
+}
+
+impl Lease {
+    /// The call is about to ask its client.
+    ///
+    /// # Errors
+    /// What the server is told when too many calls do.
+    pub(super) fn ask(&self) -> Result<Asking<'_>, RpcError> {
+        let asked = self.pool.state.lock().placement.ask(self.seat);
+        asked.map(|()| Asking(self)).map_err(|too_many| {
+            let whose = match too_many {
+                TooManyAsk::OfPrincipal(own) => format!("{own} calls of this principal"),
+                TooManyAsk::Of(all) => format!("{all} calls"),
+            };
+            let seconds = ASK_AGAIN.as_secs();
+            RpcError::new(
+                code::OVERLOADED,
+                format!("the client was not asked: {whose} wait for answers in processes of this server; try again in {seconds} s"),
+            )
+        })
+    }
+}
+
+impl Asking<'_> {
+    /// It takes a while: whoever waits may have another process.
+    pub(super) fn takes_long(&self) {
+        self.0.pool.proceed();
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        let lease = self.0;
+        lease.pool.state.lock().placement.answered(lease.seat);
     }
 }
 

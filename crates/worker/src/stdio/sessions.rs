@@ -1,11 +1,13 @@
 //! A process for each legacy session.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use shoal_ports::{CallFailure, Caller, SessionId};
+use shoal_ports::{CallFailure, Caller, Principal, SessionId};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -13,9 +15,10 @@ use super::binding::Binding;
 use super::launcher::Launcher;
 use super::process::Process;
 use super::restart_delay::RestartDelay;
+use crate::CallContext;
 
-/// When a refused session may find a place: sessions end at any time.
-const RETRY_AFTER: Duration = Duration::from_secs(5);
+/// What a call is told that has waited for a session's process too long.
+const BUSY: &str = "every session that has a process of this server is in use, or another principal's and no larger share";
 
 /// The processes of the sessions that have called lately.
 pub(super) struct Sessions {
@@ -23,10 +26,14 @@ pub(super) struct Sessions {
     limit: usize,
     idle: Duration,
     seats: Mutex<HashMap<SessionId, Arc<Seat>>>,
+    /// Tells that a seat has become idle, or free.
+    freed: Arc<Notify>,
 }
 
 /// A session's place.
 struct Seat {
+    /// Whose session it is.
+    principal: Principal,
     use_: Mutex<Use>,
     /// Held while the process is started, so that it is started once.
     process: tokio::sync::Mutex<Running>,
@@ -53,7 +60,10 @@ pub(super) struct Hold {
     _guest: Guest,
 }
 
-struct Guest(Arc<Seat>);
+struct Guest {
+    seat: Arc<Seat>,
+    freed: Arc<Notify>,
+}
 
 impl Sessions {
     /// Room for `limit` sessions.
@@ -63,22 +73,30 @@ impl Sessions {
             limit,
             idle,
             seats: Mutex::default(),
+            freed: Arc::default(),
         }
     }
 
-    /// The process of a session, started if there is none.
+    /// The process of a session, started if there is none. If there is no room for it, the call waits as long as it may.
     ///
     /// # Errors
-    /// Nothing was executed: there is no room, the process could not be started, or the call was
+    /// Nothing was executed: there was no room, the process could not be started, or the call was
     /// cancelled first.
     pub(super) async fn hold(
         self: &Arc<Self>,
         session: &SessionId,
         caller: &Caller,
-        cancelled: &CancellationToken,
+        context: &CallContext,
     ) -> Result<Hold, CallFailure> {
-        let guest = self.enter(session)?;
-        let seat = guest.0.clone();
+        let cancelled = context.cancelled();
+        let guest = match self.enter(session, &caller.principal) {
+            Some(guest) => guest,
+            None => {
+                let entered = self.entered(session, &caller.principal, cancelled);
+                context.wait(BUSY, entered).await?
+            }
+        };
+        let seat = guest.seat.clone();
         let process = tokio::select! {
             biased;
             process = self.process_of(&seat, caller) => process?,
@@ -96,6 +114,7 @@ impl Sessions {
     /// Ends a session's process.
     pub(super) async fn end(&self, session: &SessionId) {
         let seat = self.seats.lock().remove(session);
+        self.freed.notify_waiters();
         if let Some(seat) = seat {
             seat.end().await;
         }
@@ -107,22 +126,52 @@ impl Sessions {
         futures::future::join_all(seats.iter().map(|(_, seat)| seat.end())).await;
     }
 
-    fn enter(self: &Arc<Self>, session: &SessionId) -> Result<Guest, CallFailure> {
+    /// Returns once there is room.
+    async fn entered(
+        self: &Arc<Self>,
+        session: &SessionId,
+        principal: &Principal,
+        cancelled: &CancellationToken,
+    ) -> Result<Guest, CallFailure> {
+        loop {
+            let freed = self.freed.notified();
+            tokio::pin!(freed);
+            freed.as_mut().enable();
+            if let Some(guest) = self.enter(session, principal) {
+                return Ok(guest);
+            }
+            tokio::select! {
+                biased;
+                () = freed => {}
+                () = cancelled.cancelled() => {
+                    return Err(not_executed("no process became free for the session in time"));
+                }
+            }
+        }
+    }
+
+    /// A hold on the session's seat, unless it has none and there is no room for it.
+    fn enter(self: &Arc<Self>, session: &SessionId, principal: &Principal) -> Option<Guest> {
         let mut seats = self.seats.lock();
+        let guest = |seat: &Arc<Seat>| Guest::new(seat, &self.freed);
         if let Some(seat) = seats.get(session) {
-            return Ok(Guest::new(seat));
+            return Some(guest(seat));
         }
         if seats.len() >= self.limit {
-            return Err(CallFailure::Overloaded {
-                reason: format!("{} sessions have a process of this server", seats.len()),
-                retry_after: RETRY_AFTER,
+            let spare = spare(&seats, principal)?;
+            let given_up = seats.remove(&spare);
+            tracing::debug!(target: "shoal::stdio", "an idle session's process makes room for another's");
+            tokio::spawn(async move {
+                if let Some(seat) = given_up {
+                    seat.end().await;
+                }
             });
         }
-        let seat = Arc::new(Seat::new(&self.launcher));
-        let guest = Guest::new(&seat);
+        let seat = Arc::new(Seat::new(&self.launcher, principal));
+        let guest = guest(&seat);
         tokio::spawn(self.clone().watch(session.clone(), seat.clone()));
         seats.insert(session.clone(), seat);
-        Ok(guest)
+        Some(guest)
     }
 
     async fn process_of(&self, seat: &Seat, caller: &Caller) -> Result<Arc<Process>, CallFailure> {
@@ -171,6 +220,7 @@ impl Sessions {
                 is_idle
             };
             if is_idle {
+                self.freed.notify_waiters();
                 seat.end().await;
                 return;
             }
@@ -178,11 +228,30 @@ impl Sessions {
     }
 }
 
+/// The idle session that makes room for one of `principal`: of whoever has most, the one that was used last the longest ago.
+/// A principal takes from its own and from those who have more than it will have; one that has none takes from any.
+fn spare(seats: &HashMap<SessionId, Arc<Seat>>, principal: &Principal) -> Option<SessionId> {
+    let mut counts = HashMap::<&Principal, usize>::new();
+    for seat in seats.values() {
+        *counts.entry(&seat.principal).or_default() += 1;
+    }
+    let own = counts.get(principal).copied().unwrap_or(0);
+    let idle = seats.iter().filter_map(|(session, seat)| {
+        let has = counts.get(&seat.principal).copied().unwrap_or(0);
+        let may_take = seat.principal == *principal || own == 0 || has > own + 1;
+        let use_ = seat.use_.lock();
+        (may_take && use_.calls == 0).then_some((has, Reverse(use_.last), session))
+    });
+    let spare = idle.max_by_key(|(has, last, _)| (*has, *last));
+    spare.map(|(_, _, session)| session.clone())
+}
+
 impl Seat {
-    fn new(launcher: &Launcher) -> Self {
+    fn new(launcher: &Launcher, principal: &Principal) -> Self {
         let config = &launcher.config;
         let now = Instant::now();
         Self {
+            principal: principal.clone(),
             use_: Mutex::new(Use {
                 calls: 0,
                 last: now,
@@ -224,17 +293,25 @@ impl Running {
 }
 
 impl Guest {
-    fn new(seat: &Arc<Seat>) -> Self {
+    fn new(seat: &Arc<Seat>, freed: &Arc<Notify>) -> Self {
         seat.use_.lock().calls += 1;
-        Self(seat.clone())
+        Self {
+            seat: seat.clone(),
+            freed: freed.clone(),
+        }
     }
 }
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        let mut use_ = self.0.use_.lock();
+        let mut use_ = self.seat.use_.lock();
         use_.calls -= 1;
         use_.last = Instant::now();
+        let is_idle = use_.calls == 0;
+        drop(use_);
+        if is_idle {
+            self.freed.notify_waiters();
+        }
     }
 }
 

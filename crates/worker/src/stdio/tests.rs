@@ -8,3 +8,4 @@ mod harness;
 mod lifecycle;
 mod messages;
 mod packages;
+mod waiting;

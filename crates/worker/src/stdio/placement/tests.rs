@@ -1,6 +1,6 @@
-use shoal_ports::SessionId;
+use shoal_ports::{Principal, SessionId};
 
-use super::{Placement, Plan, SeatId, WaiterId, Want};
+use super::{Placement, Plan, SeatId, TooManyAsk, WaiterId, Want};
 use crate::stdio::flights::Quarantine;
 
 const A: SeatId = SeatId(1);
@@ -9,6 +9,7 @@ const B: SeatId = SeatId(2);
 fn shared() -> Want {
     Want {
         alone: false,
+        principal: Principal::anonymous(),
         session: None,
     }
 }
@@ -16,6 +17,7 @@ fn shared() -> Want {
 fn alone(session: &str) -> Want {
     Want {
         alone: true,
+        principal: Principal::new(session),
         session: Some(SessionId::new(session)),
     }
 }
@@ -131,4 +133,63 @@ fn everybody_shares_a_modern_process() {
         [(WaiterId(1), A, false), (WaiterId(2), A, false)]
     );
     assert_eq!(plan.start, 0);
+}
+
+#[test]
+fn a_call_that_asks_makes_room_for_another_process_and_one_that_goes_on_takes_it_away() {
+    let mut placement = with_lead(1);
+    placement.wait(WaiterId(1), alone("x"));
+    placement.wait(WaiterId(2), alone("y"));
+    assert_eq!(granted(&mut placement), [(1, A)]);
+    assert_eq!(plan(&mut placement).start, 0);
+    placement.ask(A).unwrap();
+    placement.ask(A).unwrap();
+    assert_eq!(plan(&mut placement).start, 1);
+    placement.started();
+    placement.join(B, false, false);
+    assert_eq!(granted(&mut placement), [(2, B)]);
+    placement.answered(A);
+    assert_eq!(plan(&mut placement).start, 0, "another question is open");
+    placement.answered(A);
+    assert_eq!(plan(&mut placement), Plan::default(), "both are in use");
+    placement.release(B, true);
+    assert_eq!(plan(&mut placement).retired, [B]);
+}
+
+#[test]
+fn questions_are_bounded_for_each_principal_and_for_all() {
+    let mut placement = with_lead(1);
+    let mut ask = |at: u64, principal: &str| {
+        if at > 1 {
+            placement.join(SeatId(at), false, false);
+        }
+        placement.wait(WaiterId(at), alone(principal));
+        assert_eq!(granted(&mut placement), [(at, SeatId(at))]);
+        let asked = placement.ask(SeatId(at));
+        if asked.is_err() {
+            placement.release(SeatId(at), true);
+            placement.leave(SeatId(at));
+        }
+        asked
+    };
+    ask(1, "x").unwrap();
+    assert_eq!(ask(2, "x"), Err(TooManyAsk::OfPrincipal(1)));
+    ask(3, "y").unwrap();
+    assert_eq!(ask(4, "z"), Err(TooManyAsk::Of(2)));
+}
+
+#[test]
+fn principals_that_must_be_alone_have_their_turns() {
+    let mut placement = with_lead(1);
+    for waiter in 1..=3 {
+        placement.wait(WaiterId(waiter), alone("x"));
+    }
+    assert_eq!(granted(&mut placement), [(1, A)]);
+    placement.wait(WaiterId(4), alone("y"));
+    placement.wait(WaiterId(5), alone("y"));
+    assert_eq!(granted(&mut placement), []);
+    for next in [4, 2, 5, 3] {
+        placement.release(A, true);
+        assert_eq!(granted(&mut placement), [(next, A)]);
+    }
 }

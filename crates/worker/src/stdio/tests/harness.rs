@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use shoal_ports::{
@@ -19,6 +20,8 @@ use crate::backend::CallLine;
 use crate::{Backend, BackendState, CallContext, StdioBackend, StdioConfig};
 
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a call may wait for a process.
+const WAIT: Duration = Duration::from_secs(5);
 
 /// A configuration for a fixture, with times that suit tests.
 pub(super) fn fixture(script: &str, flags: &[&str]) -> StdioConfig {
@@ -207,6 +210,12 @@ impl Client {
         )
     }
 
+    /// The same client of another principal.
+    pub(super) fn of(mut self, principal: &str) -> Self {
+        Arc::make_mut(&mut self.caller).principal = Principal::new(principal);
+        self
+    }
+
     /// A modern client.
     pub(super) fn modern(name: &str, capabilities: &'static str) -> Self {
         Self::with(name, Revision::V2026_07_28, None, capabilities)
@@ -315,6 +324,20 @@ impl CallLine for Line {
     async fn notify(&self, method: Method, params: Option<RawJson>) {
         let params = params.map(|params| params.read().unwrap());
         self.notes.lock().push((method, params.unwrap_or_default()));
+    }
+
+    async fn wait(
+        &self,
+        busy: &str,
+        ready: BoxFuture<'_, Result<(), CallFailure>>,
+    ) -> Result<(), CallFailure> {
+        let waited = tokio::time::timeout(WAIT, ready).await;
+        waited.unwrap_or_else(|_| {
+            Err(CallFailure::Overloaded {
+                reason: busy.to_owned(),
+                retry_after: WAIT,
+            })
+        })
     }
 
     async fn ask(&self, method: Method, params: Option<RawJson>) -> Outcome {

@@ -1,0 +1,184 @@
+//! Processes that are busy, or wait for clients: what that means for everybody else.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use shoal_ports::{Call, CallEventKind, CallFailure, CallOutcome, RunningCall, Worker, WorkerId};
+use shoal_protocol::code;
+
+use super::harness::{Client, Running, eventually, failure, fixture, scratch, text};
+use crate::{Isolation, PoolConfig, WorkerRuntime};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A worker whose backend has so many shared processes.
+async fn worker(processes: usize, config: PoolConfig) -> Arc<WorkerRuntime> {
+    let mut fixture = fixture("legacy.py", &[]);
+    fixture.isolation = Isolation::Worker { processes };
+    let running = Running::start(fixture).await;
+    let worker = WorkerRuntime::start(WorkerId::new("worker"), config, running.0.clone()).await;
+    assert!(worker.announcement().borrow().catalog.is_some());
+    worker
+}
+
+fn call(client: &Client, tool: &str, arguments: Value) -> Call {
+    let mut call = client.call(json!({ "name": tool, "arguments": arguments }));
+    call.deadline += 3 * PATIENCE;
+    call
+}
+
+/// What a call comes to: its end, or a question.
+async fn comes_to(running: &mut RunningCall) -> Option<CallOutcome> {
+    let event = async {
+        loop {
+            match running.events.next().await.expect("the call goes on").kind {
+                CallEventKind::Finished(outcome) => return Some(outcome),
+                CallEventKind::Ask { .. } => return None,
+                _ => {}
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, event)
+        .await
+        .expect("the call hangs")
+}
+
+fn load(worker: &WorkerRuntime) -> (usize, usize) {
+    let load = worker.load();
+    (load.running, load.queued)
+}
+
+#[tokio::test]
+async fn a_call_waits_for_a_process_as_for_a_place() {
+    let config = PoolConfig {
+        queue_age: Duration::from_secs(2),
+        ..PoolConfig::new("pool")
+    };
+    let worker = worker(1, config).await;
+    let file = scratch("busy");
+    let busy = call(
+        &Client::askable("busy"),
+        "hang",
+        json!({ "file": file.to_str() }),
+    );
+    let busy = worker.start(busy).await.unwrap();
+    eventually("it runs alone", || load(&worker) == (1, 0)).await;
+    for (client, deadline) in [("a", PATIENCE), ("b", Duration::from_secs(1))] {
+        let mut waiting = call(&Client::askable(client), "pid", json!({}));
+        waiting.deadline = tokio::time::Instant::now() + deadline;
+        let mut waiting = worker.start(waiting).await.unwrap();
+        eventually("it waits", || load(&worker) == (1, 1)).await;
+        let failure = failure(comes_to(&mut waiting).await.unwrap());
+        let CallFailure::Overloaded { reason, .. } = &failure else {
+            panic!("it was never begun: {failure:?}");
+        };
+        assert!(reason.contains("waited"), "{reason}");
+        eventually("it waits no more", || load(&worker) == (1, 0)).await;
+    }
+    busy.control.cancel("enough");
+    eventually("all have ended", || load(&worker) == (0, 0)).await;
+}
+
+#[tokio::test]
+async fn one_principal_waits_for_processes_in_half_of_the_places() {
+    let config = PoolConfig {
+        concurrency: 2,
+        queue: 4,
+        ..PoolConfig::new("pool")
+    };
+    let worker = worker(1, config).await;
+    let file = scratch("half");
+    let (evil, honest) = (Client::askable("evil"), Client::askable("honest"));
+    let busy = call(&evil, "hang", json!({ "file": file.to_str() }));
+    let busy = worker.start(busy).await.unwrap();
+    eventually("it runs alone", || load(&worker) == (1, 0)).await;
+    let mut waiting = Vec::new();
+    for at in 1..=3 {
+        let call = call(&evil, "pid", json!({}));
+        waiting.push(worker.start(call).await.unwrap());
+        eventually("it waits", || load(&worker) == (1, at)).await;
+    }
+    let mut beyond = worker.start(call(&evil, "pid", json!({}))).await.unwrap();
+    let refused = failure(comes_to(&mut beyond).await.unwrap());
+    assert!(
+        matches!(&refused, CallFailure::Overloaded { reason, .. } if reason.contains("principal")),
+        "{refused:?}"
+    );
+    eventually("it is gone", || load(&worker) == (1, 3)).await;
+    let mut other = worker.start(call(&honest, "pid", json!({}))).await.unwrap();
+    eventually("it waits", || load(&worker) == (1, 4)).await;
+    busy.control.cancel("enough");
+    text(&comes_to(&mut other).await.unwrap());
+    for mut waiting in waiting {
+        text(&comes_to(&mut waiting).await.unwrap());
+    }
+    eventually("all have ended", || load(&worker) == (0, 0)).await;
+}
+
+#[tokio::test]
+async fn unanswered_questions_leave_the_processes_to_others() {
+    for processes in [1, 2] {
+        let worker = worker(processes, PoolConfig::new("pool")).await;
+        let (evil, honest) = (Client::askable("evil"), Client::askable("honest"));
+        let mut asking = Vec::new();
+        let mut refused = 0;
+        for _ in 0..processes + 2 {
+            let ask = call(&evil, "ask", json!({ "question": "?" }));
+            let mut ask = worker.start(ask).await.unwrap();
+            match comes_to(&mut ask).await {
+                None => asking.push(ask),
+                Some(outcome) => {
+                    assert_eq!(text(&outcome), json!({ "error": code::OVERLOADED }));
+                    refused += 1;
+                }
+            }
+        }
+        assert_eq!((asking.len(), refused), (processes, 2), "its share");
+        eventually("they have no place", || load(&worker) == (0, 0)).await;
+        // Whether it can be asked or not, and it may ask as well.
+        for client in [&Client::named("plain"), &honest] {
+            let mut running = worker.start(call(client, "pid", json!({}))).await.unwrap();
+            text(&comes_to(&mut running).await.unwrap());
+        }
+        let ask = call(&honest, "ask", json!({ "question": "?" }));
+        let mut ask = worker.start(ask).await.unwrap();
+        assert!(comes_to(&mut ask).await.is_none());
+        for ask in asking.iter().chain([&ask]) {
+            ask.control.cancel("enough");
+        }
+        eventually("all have ended", || load(&worker) == (0, 0)).await;
+    }
+}
+
+#[tokio::test]
+async fn an_idle_process_is_given_up_for_a_session_of_who_has_fewer() {
+    let mut config = fixture("legacy.py", &[]);
+    config.isolation = Isolation::Session {
+        max_processes: 3,
+        idle: Duration::from_secs(600),
+    };
+    let running = Running::start(config).await;
+    let pid = async |client: &Client| text(&running.call(client, "pid", json!({})).await);
+    let evil: Vec<_> = (0..3)
+        .map(|at| Client::askable(&format!("e{at}")).of("evil").hesitant())
+        .collect();
+    let mut before = Vec::new();
+    for session in &evil {
+        before.push(pid(session).await);
+    }
+    let asking = running.spawn(&evil[0], "ask", json!({ "question": "?" }));
+    eventually("it asks", || evil[0].asked().len() == 1).await;
+    let honest: Vec<_> = (0..2)
+        .map(|at| Client::named(&format!("h{at}")).of("honest"))
+        .collect();
+    let own = pid(&honest[0]).await;
+    // The one that was used last is kept, and the one that is in use.
+    assert_eq!(pid(&evil[2]).await, before[2]);
+    // Both have a share now: who wants more gives up one of its own.
+    assert_ne!(pid(&evil[1]).await, before[1]);
+    assert_eq!(pid(&honest[0]).await, own);
+    assert_ne!(pid(&honest[1]).await, own);
+    evil[0].answer_one();
+    text(&asking.await.unwrap());
+}
