@@ -35,6 +35,15 @@ impl Honest {
         }
     }
 
+    /// Returns once every pool is known, which workers join one after the other.
+    pub(crate) async fn ready(&self) {
+        let until = Instant::now() + PATIENCE;
+        while let Err(why) = self.alone().await.and(self.legacy().await) {
+            assert!(Instant::now() < until, "not ready: {why}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
     /// Calls for so long.
     pub(crate) async fn work(&self, time: Duration) -> Worked {
         let mut worked = Worked::default();
@@ -44,6 +53,7 @@ impl Honest {
             for attempt in [
                 self.modern("hello").await,
                 self.modern(&"x".repeat(LARGE)).await,
+                self.alone().await,
                 self.legacy().await,
             ] {
                 worked.calls += 1;
@@ -78,7 +88,25 @@ impl Honest {
         }
     }
 
-    /// A session with a subscription and a call that is not safe to repeat.
+    /// A call that could ask, and so has a process to itself.
+    async fn alone(&self) -> Result<Duration, String> {
+        let began = Instant::now();
+        let request = modern_call(
+            &self.http,
+            &self.url,
+            HONEST,
+            "evaluate",
+            &json!({"expression": {"value": 1}}),
+            &json!({"elicitation": {"form": {}}}),
+        );
+        let said = answer(request).await?;
+        match said["result"]["content"][0]["text"] == "0" {
+            true => Ok(began.elapsed()),
+            false => Err(format!("alone: {said}")),
+        }
+    }
+
+    /// A session with a call that is not safe to repeat, and one of a server that has a process for each session.
     async fn legacy(&self) -> Result<Duration, String> {
         let began = Instant::now();
         let post = |session: Option<&str>, body: Value| {
@@ -106,6 +134,11 @@ impl Honest {
         let said = post(Some(session), call).send().await;
         let said = said.map_err(|error| error.to_string())?;
         let (status, text) = (said.status(), said.text().await.unwrap_or_default());
+        let call = json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call",
+            "params": {"name": "own_evaluate", "arguments": {"expression": {"value": 1}}}});
+        let own = post(Some(session), call).send().await;
+        let own = own.map_err(|error| error.to_string())?.text().await;
+        let own = own.unwrap_or_default();
         let closed = self
             .http
             .delete(&self.url)
@@ -113,9 +146,10 @@ impl Honest {
             .header("mcp-session-id", session)
             .send()
             .await;
-        match text.contains("once") && closed.is_ok_and(|closed| closed.status().is_success()) {
+        let is_well = text.contains("once") && own.contains("content");
+        match is_well && closed.is_ok_and(|closed| closed.status().is_success()) {
             true => Ok(began.elapsed()),
-            false => Err(format!("legacy: {status} {text}")),
+            false => Err(format!("legacy: {status} {text} {own}")),
         }
     }
 }

@@ -73,6 +73,27 @@ impl Hostile {
         .await;
     }
 
+    /// The same, of tools that each have a process to themselves.
+    pub(crate) async fn unanswered_processes(self) {
+        let capabilities = json!({"elicitation": {"form": {}}});
+        self.repeat(AT_ONCE, async |hostile| {
+            let _ = hostile.call("confirm", &json!({}), &capabilities).await;
+        })
+        .await;
+    }
+
+    /// Sessions, of which each keeps a process.
+    pub(crate) async fn idle_processes(self) {
+        let info = json!({"name": "hostile", "version": "1"});
+        let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
+            "params": {"name": "own_evaluate", "arguments": {"expression": {"value": 1}}}});
+        self.repeat(4, async |hostile| {
+            let session = hostile.open(&info).await;
+            let _ = hostile.post(session.as_deref(), call.to_string()).await;
+        })
+        .await;
+    }
+
     /// Every kind of text that is kept or repeated, as long as a message may be.
     pub(crate) async fn long_strings(self) {
         let long = "x".repeat(LONG);

@@ -46,6 +46,7 @@ where
     let time = long().unwrap_or(Duration::from_millis(1500));
     let server = Server::start(form).await;
     let honest = Honest::new(server.url());
+    honest.ready().await;
     let alone = honest.work(time / 3).await;
     let idle = server.memory().await;
     let attacking = Attack::begin(attack, Hostile::new(server.url()));
@@ -142,6 +143,8 @@ survives! {
     schema_bombs: schema_bombs,
     pattern_bombs: pattern_bombs,
     unanswered_questions: unanswered_questions,
+    unanswered_questions_of_processes: unanswered_processes,
+    sessions_that_keep_processes: idle_processes,
     long_strings: long_strings,
     sessions_that_store_what_they_may: stored_bytes,
     answers_that_nobody_reads: unread_answers,

@@ -1,4 +1,8 @@
-"""A stdio server whose tools have ordinary schemas: a recursive expression with alternatives, and a rule for passwords."""
+"""A stdio server of the legacy era with three tools.
+
+Two have ordinary schemas: an expression tree, recursive and with alternatives, and a rule for passwords. The third asks its client,
+and waits for the answer. An argument comes before their names.
+"""
 
 import json
 import sys
@@ -17,10 +21,13 @@ SCHEMA = {
     "required": ["expression"],
     "$defs": {"leaf": LEAF, "sum": NODE, "product": NODE, "expression": EXPRESSION},
 }
-EVALUATE = {"name": "evaluate", "description": "Evaluates.", "inputSchema": SCHEMA, "annotations": {"readOnlyHint": True}}
+PREFIX = "".join(sys.argv[1:])
+EVALUATE = {"name": f"{PREFIX}evaluate", "description": "Evaluates.", "inputSchema": SCHEMA, "annotations": {"readOnlyHint": True}}
+CONFIRM = {"name": f"{PREFIX}confirm", "description": "Asks.", "inputSchema": {"type": "object"}}
+QUESTION = {"message": "Really?", "requestedSchema": {"type": "object", "properties": {}}}
 PASSWORD = {"type": "string", "pattern": "(?=.*[A-Z])(?=.*[0-9]).{8,}"}
 SIGN_UP = {
-    "name": "sign_up",
+    "name": f"{PREFIX}sign_up",
     "description": "Signs up.",
     "inputSchema": {
         "type": "object",
@@ -39,14 +46,28 @@ def answer(method):
             "serverInfo": {"name": "schema", "version": "1"},
         }
     if method == "tools/list":
-        return {"tools": [EVALUATE, SIGN_UP]}
+        return {"tools": [EVALUATE, CONFIRM, SIGN_UP]}
     if method == "tools/call":
         return {"content": [{"type": "text", "text": "0"}]}
     return {}
 
 
+def say(message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+
+asking = []
 for line in sys.stdin:
     message = json.loads(line)
-    if "id" in message and "method" in message:
-        said = {"jsonrpc": "2.0", "id": message["id"], "result": answer(message["method"])}
-        print(json.dumps(said), flush=True)
+    if message.get("method") == "tools/call" and message["params"]["name"] == CONFIRM["name"]:
+        asking.append(message["id"])
+        say({"id": f"question-{message['id']}", "method": "elicitation/create", "params": QUESTION})
+    elif message.get("method") == "notifications/cancelled":
+        asking = [call for call in asking if call != message["params"]["requestId"]]
+    elif "id" in message and "method" in message:
+        say({"id": message["id"], "result": answer(message["method"])})
+    else:
+        for call in [call for call in asking if message.get("id") == f"question-{call}"]:
+            asking.remove(call)
+            text = "refused" if "error" in message else "answered"
+            say({"id": call, "result": {"content": [{"type": "text", "text": text}]}})

@@ -48,9 +48,18 @@ const TOKENS: &str = r#"[
 impl Server {
     pub(crate) async fn start(form: Form) -> Self {
         let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/exhaustion/schema.py");
+        let stdio = |prefix| {
+            format!(
+                "command = \"python3\", args = [{:?}, {prefix:?}]",
+                schema.display()
+            )
+        };
         let pools = format!(
-            "[pools.demo]\nbackend = \"demo\"\n\n[pools.schema]\nbackend = {{ stdio = {{ command = \"python3\", args = [{:?}] }} }}\n",
-            schema.display()
+            "[pools.demo]\nbackend = \"demo\"\n\n\
+             [pools.schema]\nbackend = {{ stdio = {{ {} }} }}\n\n\
+             [pools.own]\nbackend = {{ stdio = {{ {}, isolation = \"session\", processes = 4 }} }}\n",
+            stdio(""),
+            stdio("own_"),
         );
         let mut builder = Cluster::builder()
             .tools(Tools::Configured(pools))
