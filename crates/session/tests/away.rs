@@ -107,7 +107,8 @@ async fn what_runs_waits(unconfirmed: bool) {
     })
     .await;
     journal.away.store(false, Ordering::SeqCst);
-    let mut stream = within(answering).await.unwrap().unwrap();
+    let answered = within(answering).await.expect("it did not panic");
+    let mut stream = answered.expect("the call goes on");
     let read = within(read_all(&mut stream)).await;
     assert_eq!(read.events.len(), 2, "progress and the result: {read:?}");
     assert!(read.events[1].1.contains(r#""content""#), "{read:?}");

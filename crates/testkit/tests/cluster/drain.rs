@@ -84,7 +84,7 @@ async fn a_modern_call_that_outlasts_the_drain_of_its_edge_is_answered() {
     let call = modern_call(edge.mcp_url().unwrap(), "steps", &arguments);
     let asked = tokio::spawn(call);
     let node = cluster.sessions()[0].admin();
-    until_busy(&node).await;
+    until_busy(node).await;
     edge.terminate(ORDERLY).await.unwrap();
     let told = asked.await.unwrap().unwrap();
     assert!(told.contains("-32800"), "{told}");
@@ -101,7 +101,7 @@ async fn a_modern_call_of_an_edge_that_was_killed_is_cancelled() {
     let call = modern_call(edge.mcp_url().unwrap(), "steps_once", &arguments);
     let asked = tokio::spawn(call);
     let node = cluster.sessions()[0].admin();
-    until_busy(&node).await;
+    until_busy(node).await;
     edge.kill().await.unwrap();
     // A part of the answer may have come.
     let _ = asked.await.unwrap();
