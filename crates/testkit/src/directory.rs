@@ -37,7 +37,8 @@ impl Directory {
         let name = format!("shoal-{purpose}-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(&name);
         make_anew(&path)?;
-        let memory = has_room_in_memory().then(|| Path::new(MEMORY).join(&name));
+        // The temporary directory may be that one.
+        let memory = has_room_in_memory().then(|| Path::new(MEMORY).join(format!("{name}-data")));
         if let Some(memory) = &memory {
             make_anew(memory)?;
         }

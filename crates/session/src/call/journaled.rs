@@ -15,7 +15,6 @@ use shoal_telemetry::trace::{self, names};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
-use super::pump::SESSION_OVER;
 use super::{Carrier, InFlight};
 use crate::live::{LiveSession, log_failed, store_failed};
 use crate::measure;
@@ -350,7 +349,7 @@ impl Carrier {
         if let Ok(running) = starting.await
             && !in_flight.live.is_lost()
         {
-            running.control.cancel(SESSION_OVER);
+            running.control.cancel(in_flight.live.streams.why_ending());
         }
         None
     }

@@ -16,8 +16,6 @@ use super::{Carrier, InFlight, lost_worker};
 use crate::state::{Effect, Input};
 use crate::streams::Tail;
 
-/// What a call is told whose session ends.
-pub(super) const SESSION_OVER: &str = "its session has ended";
 /// How often in a row a call's events may be taken by another reader: each time, that one asks the store too.
 const MOST_SUPERSEDED: u32 = 8;
 
@@ -95,7 +93,7 @@ impl Carrier {
                 Ok(()) => {}
                 Err(LogError::Store(StoreError::Stale)) => return,
                 Err(error) => {
-                    control.cancel(SESSION_OVER);
+                    control.cancel(in_flight.live.streams.why_ending());
                     tracing::debug!(session = %in_flight.live.id, %error, "gave up a call");
                     return;
                 }
@@ -228,7 +226,7 @@ impl Carrier {
     pub(super) async fn end_with_session(&self, seen: u64, in_flight: &InFlight, tail: &Tail) {
         if !in_flight.live.is_lost() {
             // Before its slot is given back: whoever ends the session may look for it afterwards, and find nothing.
-            in_flight.slot.cancel(SESSION_OVER);
+            in_flight.slot.cancel(in_flight.live.streams.why_ending());
             let outcome = session_ended();
             self.finish(Vec::new(), outcome, seen, in_flight, tail)
                 .await;

@@ -6,7 +6,6 @@ use shoal_ports::{Call, CallOutcome, Caller, Durability, JournaledCall, LoggedEv
 use shoal_protocol::{EventId, Method, PROGRESS_TOKEN, RawJson};
 use shoal_telemetry::trace::names;
 
-use super::pump::SESSION_OVER;
 use super::{Carrier, InFlight, start};
 use crate::live::LiveSession;
 use crate::measure;
@@ -72,7 +71,7 @@ impl Carrier {
                 if let Ok(running) = resuming.await
                     && !in_flight.live.is_lost()
                 {
-                    running.control.cancel(SESSION_OVER);
+                    running.control.cancel(in_flight.live.streams.why_ending());
                 }
                 return;
             }

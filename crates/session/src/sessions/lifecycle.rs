@@ -228,10 +228,10 @@ impl Node {
     }
 
     /// Ends a live session for good; its calls are told why.
-    pub(super) async fn end(&self, live: &Arc<LiveSession>, why: EndReason, told: &str) {
+    pub(super) async fn end(&self, live: &Arc<LiveSession>, why: EndReason, told: &'static str) {
         let written = live.streams.open();
         // Before the calls are told: their answers say that the session has ended.
-        live.streams.begin_end();
+        live.streams.begin_end(told);
         for slot in live.end().await {
             slot.cancel(told);
         }
