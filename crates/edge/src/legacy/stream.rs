@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::Stream;
 use shoal_ports::{EventStream, StreamItem};
+use shoal_protocol::StreamId;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use crate::backlog::Reader;
@@ -22,6 +23,10 @@ pub(super) struct StreamFrames {
     resumable: bool,
     drained: Pin<Box<WaitForCancellationFutureOwned>>,
     reconnect_after: Duration,
+    /// When the client comes back at the earliest after a connection that broke.
+    retry: Duration,
+    /// When it does after one that this node ends.
+    after_drain: Duration,
     /// What is recorded of the request whose answer is among the events.
     record: Option<RequestRecord>,
     ended: bool,
@@ -51,12 +56,15 @@ impl StreamFrames {
         record: Option<RequestRecord>,
     ) -> Self {
         let edge = visit.edge;
+        let reconnect_after = edge.reconnect_after();
         Self {
             events,
             reader: visit.reader(),
             resumable,
             drained: Box::pin(edge.drain.clone().cancelled_owned()),
-            reconnect_after: edge.reconnect_after(),
+            reconnect_after,
+            retry: edge.config.timing.reconnect_after,
+            after_drain: reconnect_after,
             record,
             ended: false,
         }
@@ -92,6 +100,10 @@ impl StreamFrames {
             },
             StreamItem::Prime { id, retry } => {
                 self.resumable = true;
+                if id.stream != StreamId::STANDALONE {
+                    // Somebody waits for an answer, and other nodes are there: the client's share of the spread is enough.
+                    self.after_drain = retry.saturating_sub(self.retry);
+                }
                 sse::prime(id, retry)
             }
             StreamItem::Retry(after) => {
@@ -125,7 +137,7 @@ impl Stream for StreamFrames {
         }
         if self.resumable && self.drained.as_mut().poll(cx).is_ready() {
             self.close();
-            return Poll::Ready(Some(sse::retry(self.reconnect_after)));
+            return Poll::Ready(Some(sse::retry(self.after_drain)));
         }
         Poll::Pending
     }

@@ -18,7 +18,8 @@ pub struct Streams {
     /// When clients come back after a broken stream, at the earliest. Those with a call under way are spread over as much
     /// time again.
     pub retry: Period,
-    /// Over how much time clients are spread that come back to listen, or because this node ends.
+    /// Over how much time clients are spread that come back to listen. Those with a call under way come back within `retry`
+    /// when their node ends in order.
     pub retry_spread: Period,
     /// How long a call that is safe to repeat may be silent before its answer becomes a stream.
     pub grace: Period,
