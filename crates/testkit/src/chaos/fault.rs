@@ -91,9 +91,11 @@ const KINDS: [(Fault, &[Trait]); 26] = [
     (Fault::Session, &[Refuses, Reruns, Mixes]),
     (Fault::Worker, &[Refuses, Reruns, Unknown, Mixes]),
     (Fault::TwoRoles, &[Refuses, Reruns, Unknown, Mixes]),
+    // A call that is journaled while no worker has joined names none. Its owner may go before it has another one journaled,
+    // and nobody knows then whether the call was begun.
     (
         Fault::NoSessionNodes,
-        &[Refuses, Reruns, Proxies, SplitPools, Mixes],
+        &[Refuses, Reruns, Unknown, Proxies, SplitPools, Mixes],
     ),
     (Fault::Pause, &[Refuses, Reruns, Mixes]),
     (Fault::ShortPause, &[Refuses, Reruns, Mixes]),

@@ -27,8 +27,9 @@ pub enum Tools {
 /// Calls that a worker runs at once in chaos: none shall wait, or be refused, for lack of room.
 const ROOM: usize = 4096;
 
-/// Processes of the tool that asks: each serves one call at a time.
-const ASKING_PROCESSES: usize = 16;
+/// Processes of the tool that asks, started as they are needed: each serves one call at a time. All clients are one principal,
+/// of which as many calls may ask.
+const ASKING_PROCESSES: usize = 256;
 
 impl Tools {
     /// The end of the command line of the worker of this number.
