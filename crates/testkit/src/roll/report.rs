@@ -33,6 +33,8 @@ pub struct Report {
     pub short_calls: Latency,
     /// Answers to long calls, beyond the time that they take.
     pub long_calls: Latency,
+    /// The short calls that took longest, to be found in logs.
+    pub slowest_short_calls: Vec<Sample>,
     /// What clients saw.
     pub tally: Tally,
     /// Where logs are, if anything failed.
@@ -85,6 +87,7 @@ impl Report {
             restarts,
             short_calls: Latency::of(tally.samples.iter().filter(is_short)),
             long_calls: Latency::of(tally.samples.iter().filter(is_long)),
+            slowest_short_calls: slowest(tally.samples.iter().filter(is_short)),
             tally,
             kept: None,
         }
@@ -99,6 +102,13 @@ impl Report {
     pub(super) fn keep(&mut self, directory: &Path) {
         self.kept = Some(directory.to_owned());
     }
+}
+
+fn slowest<'a>(samples: impl Iterator<Item = &'a Sample>) -> Vec<Sample> {
+    let mut samples = Vec::from_iter(samples.copied());
+    samples.sort_by_key(|sample| std::cmp::Reverse(sample.took));
+    samples.truncate(PRINTED);
+    samples
 }
 
 fn rows(restarts: &[Restart], tally: &Tally) -> Vec<Row> {

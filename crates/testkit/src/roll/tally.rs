@@ -28,7 +28,7 @@ pub struct Failure {
 }
 
 /// A call that was answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Sample {
     /// When it was made, since the beginning of the run.
     pub at: Duration,
