@@ -28,6 +28,12 @@ pub trait Worker: Send + Sync + 'static {
     /// How busy it is now.
     fn load(&self) -> WorkerLoad;
 
+    /// Calls that have not ended: those of its [`load`](Self::load), and those that wait for their clients without a place.
+    fn open_calls(&self) -> usize {
+        let load = self.load();
+        load.running + load.queued
+    }
+
     /// How far its ledger is, for whoever binds a journaled call to it; `None` where it keeps no numbers. What is
     /// known here may be behind, never ahead.
     fn ledger(&self) -> Option<LedgerNumber> {

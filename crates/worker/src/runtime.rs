@@ -258,6 +258,11 @@ impl Worker for WorkerRuntime {
         self.places.load()
     }
 
+    fn open_calls(&self) -> usize {
+        let load = self.places.load();
+        load.running + load.queued + self.places.asking()
+    }
+
     fn ledger(&self) -> Option<LedgerNumber> {
         Some(self.ledger.number())
     }

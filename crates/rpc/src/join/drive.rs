@@ -107,10 +107,10 @@ impl<'a> Drive<'a> {
     }
 
     /// Whether nothing runs any more that this node could ask for. A call that another node began is one: the
-    /// session that it belongs to may be handed over to this one.
+    /// session that it belongs to may be handed over to this one, and so is one that waits for its client, which may
+    /// answer here.
     fn is_done(&self) -> bool {
-        let load = self.seat.joining.worker.load();
-        self.seat.is_idle() && load.running + load.queued == 0
+        self.seat.is_idle() && self.seat.joining.worker.open_calls() == 0
     }
 
     /// Does the next thing that is to be done.

@@ -117,6 +117,11 @@ impl Places {
         Ok(())
     }
 
+    /// The calls that wait for their clients.
+    pub(super) fn asking(&self) -> usize {
+        self.asking.lock().all
+    }
+
     /// A call waits in its backend. It counts as queued, though it cannot be displaced from there: so one principal has half
     /// of the places at most.
     ///

@@ -63,6 +63,7 @@ async fn unanswered_questions_leave_the_pool_open() {
         };
         let ask = asked(&mut running).await;
         until(|| load(&worker) == (0, 0)).await;
+        assert_eq!(worker.open_calls(), at + 1, "they have not ended");
         waiting.push((running, ask));
     }
     let mut other = worker.start(call_of("bob", "quick")).await.unwrap();
@@ -72,6 +73,7 @@ async fn unanswered_questions_leave_the_pool_open() {
         assert!(is_done(&outcome(running).await));
     }
     until(|| load(&worker) == (0, 0)).await;
+    until(|| worker.open_calls() == 0).await;
 }
 
 #[tokio::test]
