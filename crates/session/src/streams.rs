@@ -13,7 +13,7 @@ mod tail;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -73,8 +73,6 @@ pub(crate) struct Streams {
     /// Where that counts.
     share: Arc<Share>,
     fate: Fate,
-    /// Why the session ends, once it does.
-    ending: OnceLock<&'static str>,
     /// Fires when the node drains; readers look at it when they are told to ([`Streams::look_up`]).
     draining: CancellationToken,
 }
@@ -131,7 +129,6 @@ impl Streams {
             kept: AtomicU64::new(0),
             share,
             fate: Fate::default(),
-            ending: OnceLock::new(),
             draining: node.draining.clone(),
         }
     }
@@ -445,17 +442,12 @@ impl Streams {
 
     /// The session is about to end, and why: who waits for something in it stops.
     pub(crate) fn begin_end(&self, why: &'static str) {
-        // It ends once.
-        let _ = self.ending.set(why);
-        self.fate.befall(Turn::ENDING);
+        self.fate.end_because(why);
     }
 
     /// Why the session has ended or is about to.
     pub(crate) fn why_ending(&self) -> &'static str {
-        self.ending
-            .get()
-            .copied()
-            .unwrap_or("its session has ended")
+        self.fate.why_ending()
     }
 
     /// Whether the session has ended or is about to.

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 
 use crate::client::{Events, Session, call, modern, modern_call, post_modern, response, text};
 use crate::process::Server;
@@ -47,14 +48,7 @@ async fn running_calls_are_answered_first() {
     let mut server = Server::start(&["--demo"]).await;
     let session = Session::open(&server.mcp).await;
     let job = json!({ "steps": 4, "interval_ms": 300 });
-    let legacy = tokio::spawn({
-        let (session, call) = (session.clone(), call(1, "long_job", job.clone()));
-        async move { session.ask(&call).await }
-    });
-    let modern = tokio::spawn({
-        let post = post_modern(&server.mcp, &modern_call(2, "long_job", job));
-        async move { response(post.send().await.unwrap()).await }
-    });
+    let [legacy, modern] = in_both_eras(&server, &session, job);
     wait_for_calls(&server, 2).await;
     server.signal(Signal::SIGTERM);
     server.wait_for_readiness(503).await;
@@ -84,14 +78,7 @@ async fn a_call_that_does_not_end_is_named_and_stopped() {
     let mut server = Server::start_with(&["--demo"], &deadlines).await;
     let session = Session::open(&server.mcp).await;
     let job = json!({ "steps": 600, "interval_ms": 100 });
-    let legacy = tokio::spawn({
-        let (session, call) = (session.clone(), call(1, "long_job", job.clone()));
-        async move { session.ask(&call).await }
-    });
-    let modern = tokio::spawn({
-        let post = post_modern(&server.mcp, &modern_call(2, "long_job", job));
-        async move { response(post.send().await.unwrap()).await }
-    });
+    let [legacy, modern] = in_both_eras(&server, &session, job);
     wait_for_calls(&server, 2).await;
     let begin = Instant::now();
     server.signal(Signal::SIGTERM);
@@ -142,6 +129,19 @@ async fn balancers_get_their_time() {
     assert_eq!(text(&response(answer).await), "still here");
     assert_eq!(server.exit_code().await, 0);
     assert!(begin.elapsed() >= Duration::from_millis(600));
+}
+
+/// Calls `long_job` in a session, and without one; each yields its answer.
+fn in_both_eras(server: &Server, session: &Session, job: Value) -> [JoinHandle<Value>; 2] {
+    let legacy = tokio::spawn({
+        let (session, call) = (session.clone(), call(1, "long_job", job.clone()));
+        async move { session.ask(&call).await }
+    });
+    let modern = tokio::spawn({
+        let post = post_modern(&server.mcp, &modern_call(2, "long_job", job));
+        async move { response(post.send().await.unwrap()).await }
+    });
+    [legacy, modern]
 }
 
 async fn wait_for_calls(server: &Server, calls: u64) {

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use shoal_ports::Backoff;
 use shoal_protocol::RawJson;
 use tokio::time::{sleep, timeout};
 
@@ -15,7 +16,7 @@ use super::Node;
 use crate::live::LiveSession;
 use crate::state::Input;
 
-/// The pause before a backend that has refused is asked again; it doubles each time.
+/// The pause before a backend that has refused is asked again, at most; it doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
@@ -38,13 +39,12 @@ impl Node {
         tokio::spawn(async move {
             node.renew(&live, &mut missing).await;
             drop(turn);
-            let mut pause = FIRST_PAUSE;
+            let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
             while !missing.is_empty() {
                 tokio::select! {
-                    () = sleep(pause) => {}
+                    () = sleep(backoff.pause()) => {}
                     () = live.until_over() => return,
                 }
-                pause = LONGEST_PAUSE.min(pause * 2);
                 node.renew_missing(&live, &mut missing).await;
             }
         });

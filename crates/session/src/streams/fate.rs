@@ -1,15 +1,17 @@
 //! What has become of a session here.
 
 use std::pin::pin;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use tokio::sync::Notify;
 
-/// What has become of a session here; it cannot be undone. Takes 40 bytes, where three tokens took 400.
+/// What has become of a session here; it cannot be undone. Takes 64 bytes, where three tokens took 400.
 #[derive(Default)]
 pub(super) struct Fate {
     befallen: AtomicU8,
     changed: Notify,
+    ending: OnceLock<&'static str>,
 }
 
 /// What can become of it, or several of these.
@@ -35,6 +37,21 @@ impl Fate {
     pub(super) fn befall(&self, turn: Turn) {
         self.befallen.fetch_or(turn.0, Ordering::SeqCst);
         self.changed.notify_waiters();
+    }
+
+    /// The session is about to end, and why.
+    pub(super) fn end_because(&self, why: &'static str) {
+        // It ends once.
+        let _ = self.ending.set(why);
+        self.befall(Turn::ENDING);
+    }
+
+    /// Why the session is about to end, or has.
+    pub(super) fn why_ending(&self) -> &'static str {
+        self.ending
+            .get()
+            .copied()
+            .unwrap_or("its session has ended")
     }
 
     /// Whether any of these has happened.

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use shoal_testkit::admin::Admin;
+use shoal_testkit::cluster::Member;
+use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use crate::client::{Client, modern_call, progress_of, text_of};
@@ -79,12 +81,8 @@ async fn a_draining_worker_stays_within_reach_of_a_sessions_next_owner() {
 #[tokio::test]
 async fn a_modern_call_that_outlasts_the_drain_of_its_edge_is_answered() {
     let cluster = start(small().setting("shutdown.calls", "500ms")).await;
-    let edge = cluster.edges()[0];
-    let arguments = json!({ "nonce": "long", "count": 600, "ms": 1_000 });
-    let call = modern_call(edge.mcp_url().unwrap(), "steps", &arguments);
-    let asked = tokio::spawn(call);
-    let node = cluster.sessions()[0].admin();
-    until_busy(node).await;
+    let (edge, node) = (cluster.edges()[0], cluster.sessions()[0].admin());
+    let asked = ask_for_long(edge, node, "steps").await;
     edge.terminate(ORDERLY).await.unwrap();
     let told = asked.await.unwrap().unwrap();
     assert!(told.contains("-32800"), "{told}");
@@ -96,12 +94,8 @@ async fn a_modern_call_that_outlasts_the_drain_of_its_edge_is_answered() {
 #[tokio::test]
 async fn a_modern_call_of_an_edge_that_was_killed_is_cancelled() {
     let cluster = start(small().setting("cluster.rejoin", "1s")).await;
-    let edge = cluster.edges()[0];
-    let arguments = json!({ "nonce": "long", "count": 600, "ms": 1_000 });
-    let call = modern_call(edge.mcp_url().unwrap(), "steps_once", &arguments);
-    let asked = tokio::spawn(call);
-    let node = cluster.sessions()[0].admin();
-    until_busy(node).await;
+    let (edge, node) = (cluster.edges()[0], cluster.sessions()[0].admin());
+    let asked = ask_for_long(edge, node, "steps_once").await;
     edge.kill().await.unwrap();
     // A part of the answer may have come.
     let _ = asked.await.unwrap();
@@ -109,12 +103,19 @@ async fn a_modern_call_of_an_edge_that_was_killed_is_cancelled() {
     cluster.end().await;
 }
 
-/// Until a worker runs something, as the node knows it.
-async fn until_busy(node: &Admin) {
+/// Asks an edge for something that takes ten minutes, and returns once a worker runs it, as the node knows.
+async fn ask_for_long(
+    edge: &Member,
+    node: &Admin,
+    tool: &str,
+) -> JoinHandle<reqwest::Result<String>> {
+    let arguments = json!({ "nonce": "long", "count": 600, "ms": 1_000 });
+    let asked = tokio::spawn(modern_call(edge.mcp_url().unwrap(), tool, &arguments));
     let busy = async {
         while node.held().await.unwrap().is_empty() {
             sleep(Duration::from_millis(20)).await;
         }
     };
     timeout(ORDERLY, busy).await.unwrap();
+    asked
 }
