@@ -148,7 +148,7 @@ async fn wait_for_calls(server: &Server, calls: u64) {
     let status = format!("{}/status", server.admin);
     loop {
         let answer = reqwest::get(&status).await.unwrap();
-        let status: serde_json::Value = answer.json().await.unwrap();
+        let status: Value = answer.json().await.unwrap();
         if status["pools"][0]["workers"][0]["running"] == calls {
             return;
         }
