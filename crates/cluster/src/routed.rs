@@ -1,9 +1,9 @@
 //! The gateway that finds the owner of each session, and outlives it.
 
-mod errand;
 mod lookup;
 mod open;
 mod relay;
+mod request;
 mod search;
 mod span;
 mod stream;
@@ -22,8 +22,8 @@ use shoal_protocol::EventId;
 use shoal_telemetry::trace::InSpan as _;
 use tokio::sync::Semaphore;
 
-use self::errand::{Close, Deliver, Errand, Listen};
 use self::relay::Relay;
+use self::request::{Close, Deliver, GatewayRequest, Listen};
 use self::verdict::Operation;
 use crate::cache::OwnerCache;
 use crate::config::RoutingConfig;
@@ -142,18 +142,18 @@ impl SessionGateway for RoutedGateway {
 }
 
 impl Routes {
-    /// Has an errand done by the session's owner: the one that is remembered, or else the one that is found.
-    pub(crate) async fn carry<E: Errand>(
+    /// Has a request answered by the session's owner: the one that is remembered, or else the one that is found.
+    pub(crate) async fn carry<E: GatewayRequest>(
         &self,
         to: &SessionRef,
-        errand: &E,
+        request: &E,
         committed: bool,
     ) -> Result<E::Answer, GatewayError> {
         let insists = E::OPERATION == Operation::Listen;
         let way = self.remembered_way(&to.session, insists);
         let failure = match way {
             None => None,
-            Some(way) => match self.first_attempt(&way, to, errand, committed).await {
+            Some(way) => match self.first_attempt(&way, to, request, committed).await {
                 Ok(answer) => {
                     self.went(&way);
                     return Ok(answer);
@@ -165,7 +165,7 @@ impl Routes {
         Box::pin(async {
             let mut span = span::searching(to, E::OPERATION, committed);
             let context = span.context().cloned();
-            let search = self.search(to, errand, committed, failure, &mut span);
+            let search = self.search(to, request, committed, failure, &mut span);
             let answer = search.in_trace(context.as_ref()).await;
             if let Err(error) = &answer {
                 span.record_error(span::kind(error));
@@ -177,21 +177,21 @@ impl Routes {
 
     /// The attempt at the owner that is remembered. Whoever has been disappointed before watches it; for the others it is not
     /// worth the while.
-    async fn first_attempt<E: Errand>(
+    async fn first_attempt<E: GatewayRequest>(
         &self,
         way: &way::Way,
         to: &SessionRef,
-        errand: &E,
+        request: &E,
         committed: bool,
     ) -> Result<E::Answer, GatewayError> {
-        let answer = errand.attempt(&*way.gateway, to, committed);
+        let answer = request.attempt(&*way.gateway, to, committed);
         match committed || way.is_broken() {
             true => Box::pin(self.while_it_owns(way, answer)).await,
             false => answer.await,
         }
     }
 
-    /// Notes that an errand was done by this way.
+    /// Notes that a request was done by this way.
     pub(crate) fn went(&self, way: &way::Way) {
         way.worked();
         if way.is_relayed() {

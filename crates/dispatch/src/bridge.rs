@@ -24,7 +24,7 @@ pub(crate) use parking::ParkingLot;
 pub(crate) use request::Modern;
 pub(crate) use retry::{Continued, continued, may_continue};
 
-use crate::line::Line;
+use crate::worker_call::WorkerCall;
 use input::InputRequired;
 
 /// A call as its caller sees it.
@@ -34,11 +34,14 @@ pub(crate) trait Bridge: Send + 'static {
 }
 
 /// Runs the bridge over a line inside the reader of its events.
-pub(crate) fn running<B: Bridge>(line: Line, bridge: impl FnOnce(Line) -> B) -> RunningCall {
-    let worker = line.worker().clone();
-    let control: Arc<dyn CallControl> = line.steering.clone();
+pub(crate) fn running<B: Bridge>(
+    worker_call: WorkerCall,
+    bridge: impl FnOnce(WorkerCall) -> B,
+) -> RunningCall {
+    let worker = worker_call.worker().clone();
+    let control: Arc<dyn CallControl> = worker_call.handle.clone();
     // Boxed, because the state moves in and out of the stream with every event.
-    let bridge = Box::new(bridge(line));
+    let bridge = Box::new(bridge(worker_call));
     let events = futures::stream::unfold(bridge, |mut bridge| async move {
         let event = bridge.next().await?;
         Some((event, bridge))

@@ -51,7 +51,7 @@ struct UnderWay {
 }
 
 /// A check's room, until it is done or nobody waits for its turn any more.
-struct Room {
+struct CheckPermit {
     checking: Arc<Checking>,
     principal: Principal,
 }
@@ -134,7 +134,7 @@ impl Checking {
         })
     }
 
-    fn enter(self: &Arc<Self>, principal: &Principal) -> Option<Room> {
+    fn enter(self: &Arc<Self>, principal: &Principal) -> Option<CheckPermit> {
         let mut under_way = self.under_way.lock();
         let own = under_way.by_principal.get(principal).copied().unwrap_or(0);
         if under_way.all >= MOST || own >= MOST_OF_PRINCIPAL {
@@ -142,14 +142,14 @@ impl Checking {
         }
         under_way.all += 1;
         under_way.by_principal.insert(principal.clone(), own + 1);
-        Some(Room {
+        Some(CheckPermit {
             checking: Arc::clone(self),
             principal: principal.clone(),
         })
     }
 }
 
-impl Drop for Room {
+impl Drop for CheckPermit {
     fn drop(&mut self) {
         let mut under_way = self.checking.under_way.lock();
         under_way.all -= 1;

@@ -11,7 +11,7 @@
 //! | starting a call, and going on with it under another owner | `start` |
 //! | whether what is unknown may exist all the same | `picture` |
 //! | calls that end where they are begun | `now` |
-//! | what happens when a worker is lost | `line` |
+//! | what happens when a worker is lost | `worker_call` |
 //! | callers and backends of different eras | `bridge` |
 //! | the result's form | `shape` |
 
@@ -23,8 +23,8 @@ mod dispatch;
 mod dispatcher;
 mod durability;
 mod gauges;
+mod handle;
 mod in_flight;
-mod line;
 mod now;
 mod picture;
 mod pools;
@@ -34,9 +34,9 @@ mod shape;
 mod shared;
 mod start;
 mod status;
-mod steering;
 mod subscriptions;
 mod watch;
+mod worker_call;
 
 pub use catalog::{Conflict, Degraded, ItemKind};
 pub use config::{Affinity, CacheScope, Config, DurabilityPolicy, PoolConfig, ServerInfo};

@@ -12,9 +12,9 @@ use tokio::time::Instant;
 
 use crate::bridge::{LegacyBridge, ModernBridge, answered, is_complete, may_continue, running};
 use crate::dispatch::Dispatch;
-use crate::line::{Line, Origin};
 use crate::pools::{AffinityKey, Member, View, Wanted};
 use crate::route::{Refused, Route, check_members, route};
+use crate::worker_call::{Origin, WorkerCall};
 
 impl Dispatch {
     /// Starts a call without waiting; `None`, with nothing done, where that cannot be, or where there is more to it than
@@ -124,15 +124,20 @@ impl Dispatch {
             ..call.clone()
         };
         let origin = Origin::new(begun, route, &self.shared);
-        let line = Line::started(self.shared.clone(), origin, started, Arc::clone(member));
+        let worker_call =
+            WorkerCall::started(self.shared.clone(), origin, started, Arc::clone(member));
         let running = match call.caller.revision.era() {
             Era::Legacy => {
                 let (shaping, purpose) = (view.catalog.shaping.clone(), self.purpose(call));
-                running(line, |line| LegacyBridge::new(line, shaping, purpose))
+                running(worker_call, |worker_call| {
+                    LegacyBridge::new(worker_call, shaping, purpose)
+                })
             }
             Era::Modern => {
                 let request = self.modern(view, call);
-                running(line, |line| ModernBridge::started(request, line))
+                running(worker_call, |worker_call| {
+                    ModernBridge::started(request, worker_call)
+                })
             }
         };
         let pool = self.counted(&running);

@@ -13,11 +13,11 @@ use crate::bridge::{
     Continued, Given, LegacyBridge, Modern, ModernBridge, Purpose, answered, continued, running,
 };
 use crate::dispatch::Dispatch;
-use crate::line::{Line, NotFound, NotStarted, Origin, Sought, attach};
 use crate::picture::not_ready;
 use crate::pools::View;
 use crate::rounds::{Position, round_id};
 use crate::route::{Arguments, Refused, Route, route};
+use crate::worker_call::{NotFound, NotStarted, Origin, Sought, WorkerCall, attach};
 
 /// How long a list waits for pools that are on their way.
 const LIST_PATIENCE: Duration = Duration::from_secs(5);
@@ -62,9 +62,9 @@ impl Dispatch {
     ) -> Result<RunningCall, CallFailure> {
         let shaping = view.catalog.shaping.clone();
         let purpose = self.purpose(&call);
-        match self.line(view, call, self.arguments()).await? {
-            Ok(line) => Ok(running(line, |line| {
-                LegacyBridge::new(line, shaping, purpose)
+        match self.worker_call(view, call, self.arguments()).await? {
+            Ok(worker_call) => Ok(running(worker_call, |worker_call| {
+                LegacyBridge::new(worker_call, shaping, purpose)
             })),
             Err(outcome) => {
                 let outcome = shaping.outcome(purpose.caller.revision, &purpose.method, outcome);
@@ -95,9 +95,9 @@ impl Dispatch {
             Err(outcome) => return Ok(answered(outcome)),
         }
         call.deadline = self.worker_deadline(&call);
-        match self.line(view, call, self.arguments()).await? {
-            Ok(line) => Ok(running(line, |line| {
-                ModernBridge::again(request, line, given)
+        match self.worker_call(view, call, self.arguments()).await? {
+            Ok(worker_call) => Ok(running(worker_call, |worker_call| {
+                ModernBridge::again(request, worker_call, given)
             })),
             Err(outcome) => {
                 let shaping = &request.shaping;
@@ -178,8 +178,9 @@ impl Dispatch {
         }
         let mut origin = Origin::new(call.clone(), route, &self.shared);
         origin.attempted(span);
-        let line = Line::attached(self.shared.clone(), origin, running, member, position);
-        Ok(self.running_legacy(&view, &call, line))
+        let worker_call =
+            WorkerCall::attached(self.shared.clone(), origin, running, member, position);
+        Ok(self.running_legacy(&view, &call, worker_call))
     }
 
     /// Starts a journaled call at its worker, which does not know it: it was never begun there, or the
@@ -194,7 +195,7 @@ impl Dispatch {
             let view = self.shared.view();
             let begun = self.begin_line(&view, call.clone(), Arguments::Trusted, Origin::repeats);
             let refused = match begun.await {
-                Ok(Ok(line)) => return Ok(self.running_legacy(&view, &call, line)),
+                Ok(Ok(worker_call)) => return Ok(self.running_legacy(&view, &call, worker_call)),
                 Ok(Err(outcome)) => {
                     let outcome =
                         view.catalog
@@ -224,9 +225,11 @@ impl Dispatch {
         }
     }
 
-    fn running_legacy(&self, view: &View, call: &Call, line: Line) -> RunningCall {
+    fn running_legacy(&self, view: &View, call: &Call, worker_call: WorkerCall) -> RunningCall {
         let (shaping, purpose) = (view.catalog.shaping.clone(), self.purpose(call));
-        running(line, |line| LegacyBridge::new(line, shaping, purpose))
+        running(worker_call, |worker_call| {
+            LegacyBridge::new(worker_call, shaping, purpose)
+        })
     }
 
     /// The request of a modern call.
@@ -270,18 +273,18 @@ impl Dispatch {
     }
 
     /// Checks a call and starts it; the inner error is the answer to a call that is at fault itself.
-    async fn line(
+    async fn worker_call(
         &self,
         view: &View,
         call: Call,
         arguments: Arguments,
-    ) -> Result<Result<Line, CallOutcome>, CallFailure> {
+    ) -> Result<Result<WorkerCall, CallOutcome>, CallFailure> {
         let begun = self.begin_line(view, call, arguments, |origin| origin);
         let begun = begun.await;
         begun.map_err(NotStarted::give_up)
     }
 
-    /// As [`line`](Self::line), for who may try again, by what `origin` makes of the call: what fails does not count as
+    /// As [`worker_call`](Self::worker_call), for who may try again, by what `origin` makes of the call: what fails does not count as
     /// turned away yet.
     async fn begin_line(
         &self,
@@ -289,7 +292,7 @@ impl Dispatch {
         call: Call,
         arguments: Arguments,
         origin: impl FnOnce(Origin) -> Origin,
-    ) -> Result<Result<Line, CallOutcome>, NotStarted> {
+    ) -> Result<Result<WorkerCall, CallOutcome>, NotStarted> {
         let revision = call.caller.revision;
         let params = call.params.as_ref().map(RawJson::index);
         let (method, params) = (&call.method, params.as_ref());
@@ -319,7 +322,7 @@ impl Dispatch {
             Err(Refused::Unchecked(_)) => unreachable!("they have been checked"),
         };
         let origin = origin(Origin::new(call, route, &self.shared));
-        Line::start(self.shared.clone(), origin).await.map(Ok)
+        WorkerCall::start(self.shared.clone(), origin).await.map(Ok)
     }
 }
 

@@ -18,7 +18,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use http_body_util::BodyExt as _;
 use shoal_edge::{Edge, EdgeConfig, Load, NoAuthentication, Recorder};
 use shoal_ports::memory::MemoryBus;
-use shoal_ports::{QuietSender, StreamItem};
+use shoal_ports::{LazySender, StreamItem};
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
@@ -29,7 +29,7 @@ use gateway::{FakeGateway, LIVE, event};
 const DATA: &str = r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":7,"progress":3,"total":10}}"#;
 
 /// A client's open stream, and the channel that feeds it.
-async fn stream() -> (QuietSender<StreamItem>, Body) {
+async fn stream() -> (LazySender<StreamItem>, Body) {
     let address = SocketAddr::from(([127, 0, 0, 1], 8080));
     let gateway = FakeGateway::new();
     let edge = Edge {

@@ -5,7 +5,7 @@
 //! [`STILL`] are given up, the longest first: the principal's own where it has used up its share, and those of whoever holds
 //! most where the node is full. If that makes no room, the new answer is not kept, and its client is told.
 //!
-//! Requests have room of their own (`room.rs`): who leaves answers unread keeps nobody from sending.
+//! Requests have room of their own (`body_budget.rs`): who leaves answers unread keeps nobody from sending.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -10,8 +10,8 @@ use http_body::Body as _;
 use http_body_util::BodyExt;
 use shoal_ports::Principal;
 
+use crate::body_budget::{BodyBudget, Held, SMALL};
 use crate::refusal::Refusal;
-use crate::room::{Held, Room, SMALL};
 
 /// By how much, at most, the space for a body exceeds what has come of it.
 const GROWTH: usize = 8;
@@ -24,7 +24,7 @@ pub(crate) struct Bounds<'a> {
     /// How long it may take.
     pub(crate) within: Duration,
     /// Where large ones find room.
-    pub(crate) room: &'a Arc<Room>,
+    pub(crate) room: &'a Arc<BodyBudget>,
     /// Whose it is.
     pub(crate) principal: &'a Principal,
 }

@@ -9,10 +9,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::Access;
 use crate::backlog::Backlog;
+use crate::body_budget::BodyBudget;
 use crate::config::EdgeConfig;
 use crate::load::Load;
 use crate::recorder::Recorder;
-use crate::room::Room;
 use crate::state::{EdgeState, Routes};
 use crate::subscriptions::Hub;
 use crate::{front, measure};
@@ -53,7 +53,7 @@ impl Edge {
             authenticator: self.authenticator,
             drain: self.drain,
             _counted: measure::observe(&self.load),
-            room: Room::new(
+            budget: BodyBudget::new(
                 &self.config.limits,
                 self.config.timing.body_room,
                 self.load.clone(),

@@ -13,7 +13,7 @@
 //! | `recorder.rs`, `recorder/` | how requests end and how long they take, for operators; spans and durations of messages |
 //! | `measure.rs` | what metrics and traces say of HTTP |
 //! | `sse.rs` | event streams that are written only as fast as they are read |
-//! | `room.rs`, `backlog.rs` | what large requests, and answers that nobody reads, may hold |
+//! | `body_budget.rs`, `backlog.rs` | what large requests, and answers that nobody reads, may hold |
 //! | `refusal.rs` | every refusal with its status and code (`docs/errors.md`) |
 //!
 //! A file uses those below it: the router, what is in front of every endpoint, the endpoints, what they share.
@@ -26,6 +26,7 @@ mod answer;
 mod authenticate;
 mod backlog;
 mod body;
+mod body_budget;
 mod config;
 mod cors;
 mod edge;
@@ -41,7 +42,6 @@ mod names;
 mod post;
 mod recorder;
 mod refusal;
-mod room;
 mod sse;
 mod state;
 mod subscriptions;

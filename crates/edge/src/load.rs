@@ -8,10 +8,10 @@ use parking_lot::Mutex;
 use shoal_ports::Principal;
 use shoal_telemetry::metrics::{QuotaOutcome, StreamKind, metrics};
 
+use crate::body_budget::Held;
 use crate::config::Limits;
 use crate::recorder::RequestRecord;
 use crate::refusal::Refusal;
-use crate::room::Held;
 
 /// The quota of streams that one principal may hold open, as metrics name it.
 pub(crate) const STREAMS_PER_PRINCIPAL: &str = "streams_per_principal";

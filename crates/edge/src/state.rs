@@ -9,11 +9,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::Access;
 use crate::backlog::Backlog;
+use crate::body_budget::BodyBudget;
 use crate::config::EdgeConfig;
 use crate::load::Load;
 use crate::measure;
 use crate::recorder::Recorder;
-use crate::room::Room;
 use crate::subscriptions::Hub;
 
 /// An edge at work.
@@ -26,7 +26,7 @@ pub(crate) struct EdgeState {
     pub(crate) config: EdgeConfig,
     pub(crate) drain: CancellationToken,
     pub(crate) load: Load,
-    pub(crate) room: Arc<Room>,
+    pub(crate) budget: Arc<BodyBudget>,
     pub(crate) backlog: Backlog,
     pub(crate) recorder: Recorder,
     pub(crate) routes: Routes,

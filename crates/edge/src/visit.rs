@@ -40,7 +40,7 @@ impl Visit<'_> {
         let bounds = Bounds {
             bytes: config.limits.body_bytes,
             within: config.timing.body,
-            room: &self.edge.room,
+            room: &self.edge.budget,
             principal: &self.principal,
         };
         let (text, room) = body::read(&self.head.headers, http_body, bounds).await?;

@@ -7,14 +7,14 @@ use std::task::{Context, Poll};
 use futures::Stream;
 use futures::stream::{BoxStream, StreamExt as _};
 
-use crate::{QuietReceiver, StreamItem};
+use crate::{LazyReceiver, StreamItem};
 
 /// The items of an [`EventStream`](crate::EventStream): from a channel that another task feeds, or from a stream that does its
 /// work when it is asked, and needs neither a task nor a channel of its own for that.
 pub struct StreamItems(Source);
 
 enum Source {
-    Channel(QuietReceiver<StreamItem>),
+    Channel(LazyReceiver<StreamItem>),
     Polled(BoxStream<'static, StreamItem>),
 }
 
@@ -38,8 +38,8 @@ impl StreamItems {
     }
 }
 
-impl From<QuietReceiver<StreamItem>> for StreamItems {
-    fn from(items: QuietReceiver<StreamItem>) -> Self {
+impl From<LazyReceiver<StreamItem>> for StreamItems {
+    fn from(items: LazyReceiver<StreamItem>) -> Self {
         Self(Source::Channel(items))
     }
 }

@@ -34,9 +34,9 @@ mod inspector;
 mod items;
 mod journal;
 mod kind;
+mod lazy;
 mod membership;
 pub mod memory;
-mod quiet;
 mod session_state;
 mod store;
 mod worker;
@@ -67,8 +67,8 @@ pub use inspector::{
 pub use items::StreamItems;
 pub use journal::{Begin, Begun, Journal, JournalEntry, JournaledCall, OpenStream, RunningStream};
 pub use kind::{Kind, Retry};
+pub use lazy::{LazyReceiver, LazySender, NobodyReceives, Unsent, lazy_channel};
 pub use membership::{Membership, NodeInfo};
-pub use quiet::{NobodyReceives, QuietReceiver, QuietSender, Unsent, quiet_channel};
 pub use session_state::{
     STATE_KEY_BYTES, SessionState, StateDoor, StateRequest, no_session, not_kept, perhaps_kept,
 };

@@ -5,7 +5,7 @@
 //! | `connect` | hello and welcome |
 //! | `run` | a link's life: dialled, driven, dialled again |
 //! | `drive` | what arrives on a link, and what the worker has to say by itself |
-//! | `seat` | what is kept for a node, whatever becomes of the link to it |
+//! | `node_peer` | what is kept for a node, whatever becomes of the link to it |
 //! | `flight` | one reader of one call |
 //! | `readers` | the readers of a flight whose node is reached by two links |
 //! | `chores` | what is done beside calls: subscriptions, answers, ends of sessions |
@@ -16,9 +16,9 @@ mod chores;
 mod connect;
 mod drive;
 mod flight;
+mod node_peer;
 mod readers;
 mod run;
-mod seat;
 mod subscriptions;
 
 use std::sync::Arc;

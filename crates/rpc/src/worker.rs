@@ -5,15 +5,15 @@
 //! | `service` | a worker says hello |
 //! | `links` | the workers that there are, and the set that is told of them |
 //! | `drive` | what arrives on one link |
-//! | `home` | what is kept of one worker, whatever becomes of its links |
+//! | `peer` | what is kept of one worker, whatever becomes of its links |
 //! | `flight` | one reader of one call |
 //! | `reader` | a running call in the hands of whoever asked for it |
 
 mod drive;
 mod flight;
 mod gauge;
-mod home;
 mod links;
+mod peer;
 mod reader;
 mod remote;
 mod service;

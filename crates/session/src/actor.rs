@@ -1,7 +1,7 @@
 //! The actor of a session: feeds its state machine, one input at a time.
 //!
 //! `handle` never waits: effects run in the tasks that sent the input. There is an actor only while several requests
-//! come at once; see [`Bed`].
+//! come at once; see [`SessionCell`].
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use shoal_ports::{ServerFacts, shown};
 use shoal_protocol::{RawJson, RawObject, Revision};
 use tokio::sync::watch;
 
-use crate::doze::Bed;
+use crate::cell::SessionCell;
 use crate::live::MailboxPlace;
 use crate::state::{Admitted, CallSlot, Effect, Input, SessionState};
 
@@ -50,7 +50,7 @@ pub(crate) enum ActorMsg {
     Session(SessionMsg),
     /// If no call runs and nothing comes after this, put the state to bed and go.
     Doze {
-        bed: Arc<Bed>,
+        cell: Arc<SessionCell>,
         /// How many messages the actor was sent before.
         after: u64,
     },
@@ -65,7 +65,7 @@ pub(crate) enum Reply {
 }
 
 /// All that an actor knows, which is handed from one to the next.
-pub(crate) struct Mind {
+pub(crate) struct SessionCore {
     session: SessionState,
     facts: watch::Receiver<Arc<ServerFacts>>,
     shared: Arc<Shared>,
@@ -97,30 +97,30 @@ impl Shared {
 impl Actor for SessionActor {
     type Msg = ActorMsg;
     /// `None` once it has been put to bed; then nothing comes any more.
-    type State = Option<Box<Mind>>;
-    type Arguments = Box<Mind>;
+    type State = Option<Box<SessionCore>>;
+    type Arguments = Box<SessionCore>;
 
     async fn pre_start(
         &self,
         _myself: ActorRef<ActorMsg>,
-        mind: Box<Mind>,
-    ) -> Result<Option<Box<Mind>>, ActorProcessingErr> {
-        Ok(Some(mind))
+        core: Box<SessionCore>,
+    ) -> Result<Option<Box<SessionCore>>, ActorProcessingErr> {
+        Ok(Some(core))
     }
 
     async fn handle(
         &self,
         myself: ActorRef<ActorMsg>,
         message: ActorMsg,
-        state: &mut Option<Box<Mind>>,
+        state: &mut Option<Box<SessionCore>>,
     ) -> Result<(), ActorProcessingErr> {
-        let Some(mind) = state else {
+        let Some(core) = state else {
             return Ok(());
         };
         match message {
-            ActorMsg::Session(message) => mind.handle(message),
-            ActorMsg::Doze { bed, after } => {
-                if mind.may_doze() && bed.lie_down(state, after) {
+            ActorMsg::Session(message) => core.handle(message),
+            ActorMsg::Doze { cell, after } => {
+                if core.may_doze() && cell.take_back(state, after) {
                     myself.stop(None);
                 }
             }
@@ -129,7 +129,7 @@ impl Actor for SessionActor {
     }
 }
 
-impl Mind {
+impl SessionCore {
     pub(crate) fn new(
         session: SessionState,
         facts: watch::Receiver<Arc<ServerFacts>>,
@@ -139,14 +139,14 @@ impl Mind {
             revision: std::sync::OnceLock::new(),
             client: std::sync::OnceLock::new(),
         });
-        let mut mind = Box::new(Self {
+        let mut core = Box::new(Self {
             session,
             facts,
             shared,
             closed: false,
         });
-        mind.publish();
-        mind
+        core.publish();
+        core
     }
 
     /// What others may read of it.

@@ -64,8 +64,8 @@ impl Subscribers {
 /// Tells sessions what the bus and the catalog have to say, from now on, until `stop` fires.
 pub(crate) fn announce(node: Arc<Node>, stop: CancellationToken) -> impl Future<Output = ()> {
     // Not with the first poll: sessions may be opened before that.
-    let bus = node.carrier.store.bus.subscribe();
-    let facts = node.carrier.dispatcher.facts();
+    let bus = node.driver.store.bus.subscribe();
+    let facts = node.driver.dispatcher.facts();
     tell_all(node, bus, facts, stop)
 }
 

@@ -36,7 +36,7 @@ use crate::state::{Admission, AdmittedCall, CallSlot, question_id};
 use crate::streams::Tail;
 
 /// What a call needs of its node.
-pub(crate) struct Carrier {
+pub(crate) struct CallDriver {
     pub(crate) config: Arc<SessionConfig>,
     pub(crate) store: Store,
     pub(crate) dispatcher: Arc<dyn Dispatcher>,
@@ -110,7 +110,7 @@ impl Drop for InFlight {
     }
 }
 
-impl Carrier {
+impl CallDriver {
     /// Runs an admitted call and says how its answer travels.
     ///
     /// If the future is dropped before a stream is open, a repeatable call's answer is lost with its

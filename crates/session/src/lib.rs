@@ -8,9 +8,9 @@
 mod actor;
 mod announce;
 mod call;
+mod cell;
 mod clock;
 mod config;
-mod doze;
 mod here;
 mod live;
 mod measure;

@@ -10,8 +10,8 @@ use shoal_ports::{
 use shoal_protocol::Revision;
 
 use crate::actor::{Reply, SessionMsg, Shared};
+use crate::cell::SessionCell;
 use crate::config::SessionConfig;
-use crate::doze::Bed;
 use crate::sessions::About;
 use crate::state::{CallSlot, Effect, Input};
 use crate::stored::Share;
@@ -29,7 +29,7 @@ pub(crate) struct LiveSession {
     /// What it has stored.
     pub(crate) share: Arc<Share>,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) actor: Arc<Bed>,
+    pub(crate) actor: Arc<SessionCell>,
     /// Inputs that wait to be applied.
     pub(crate) waiting: Arc<AtomicUsize>,
     /// When the session was last used, in milliseconds of the node's clock.

@@ -30,8 +30,8 @@ pub(crate) use node::{About, Node};
 pub(crate) use taking_over::TakingOver;
 
 use crate::announce::announce;
+use crate::cell;
 use crate::config::SessionConfig;
-use crate::doze;
 
 /// The sessions of this node; implements [`SessionGateway`]. Cheap to clone.
 #[derive(Clone)]
@@ -102,7 +102,7 @@ impl Sessions {
         tasks.spawn(announce(node.clone(), stop.clone()));
         tasks.spawn(sweep::sweep(node.clone(), stop.clone()));
         let doze_after = node.config.doze_after;
-        tasks.spawn(doze::beat(node.up.clone(), doze_after, stop.clone()));
+        tasks.spawn(cell::beat(node.up.clone(), doze_after, stop.clone()));
         let gauges = gauges::observe(&node).into();
         Self {
             node,

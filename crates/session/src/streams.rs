@@ -5,8 +5,8 @@
 //! pulls: from the tail while it keeps up, from the log when it has fallen behind. So nothing is ever
 //! buffered for a reader beyond its connection's small channel, and a slow one delays nobody.
 
-mod fate;
 mod forgotten;
+mod lifecycle;
 mod reader;
 mod retry;
 mod tail;
@@ -20,7 +20,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use shoal_ports::{
     Append, Appended, Backoff, Binding, CallId, CallProgress, DeliveryId, Epoch, EventStream,
-    LogError, NodeId, Page, SessionId, Store, StoreError, StreamItem, quiet_channel,
+    LogError, NodeId, Page, SessionId, Store, StoreError, StreamItem, lazy_channel,
 };
 use shoal_protocol::{EventId, StreamId};
 use shoal_telemetry::metrics::{self, ResumeOutcome, metrics};
@@ -35,7 +35,7 @@ use crate::live::LiveSession;
 use crate::measure;
 use crate::sessions::Node;
 use crate::stored::Share;
-use fate::{Fate, Turn};
+use lifecycle::{Lifecycle, Turn};
 use reader::Reader;
 
 /// Pauses between attempts to append while the store cannot be reached.
@@ -72,7 +72,7 @@ pub(crate) struct Streams {
     kept: AtomicU64,
     /// Where that counts.
     share: Arc<Share>,
-    fate: Fate,
+    lifecycle: Lifecycle,
     /// Fires when the node drains; readers look at it when they are told to ([`Streams::look_up`]).
     draining: CancellationToken,
 }
@@ -122,13 +122,13 @@ impl Streams {
             epoch,
             owner: node.id.clone(),
             live,
-            store: node.carrier.store.clone(),
+            store: node.driver.store.clone(),
             config: node.config.clone(),
             counters: node.counters.clone(),
             tails: Mutex::default(),
             kept: AtomicU64::new(0),
             share,
-            fate: Fate::default(),
+            lifecycle: Lifecycle::default(),
             draining: node.draining.clone(),
         }
     }
@@ -278,8 +278,8 @@ impl Streams {
                 Err(LogError::Store(error)) if error.is_outage() && Instant::now() < until => {
                     tokio::select! {
                         () = tokio::time::sleep(backoff.pause()) => {}
-                        () = self.fate.until(Turn::LOST) => {}
-                        () = self.fate.until(Turn::ENDED) => return Err(StoreError::NotFound.into()),
+                        () = self.lifecycle.until(Turn::LOST) => {}
+                        () = self.lifecycle.until(Turn::ENDED) => return Err(StoreError::NotFound.into()),
                     }
                 }
                 Err(LogError::Store(StoreError::Stale)) => {
@@ -372,7 +372,7 @@ impl Streams {
         history: Vec<shoal_ports::LoggedEvent>,
         prime: bool,
     ) -> Attachment {
-        let (sender, items) = quiet_channel(self.config.reader_buffer);
+        let (sender, items) = lazy_channel(self.config.reader_buffer);
         if prime {
             // Before there is a reader, so that it leaves together with what opens the stream. The last word that the
             // client of an edge that dies will have had: a crowd must not come at once.
@@ -419,46 +419,46 @@ impl Streams {
             }
             tokio::select! {
                 () = tokio::time::sleep(LONGEST_PAUSE) => {}
-                () = self.fate.until(Turn::ENDED.or(Turn::MOVED)) => return page,
+                () = self.lifecycle.until(Turn::ENDED.or(Turn::MOVED)) => return page,
             }
         }
     }
 
     /// Stops writing: another node owns the session, or will. Readers go on until they are moved.
     pub(crate) fn stop_writing(&self) {
-        self.fate.befall(Turn::LOST);
+        self.lifecycle.set(Turn::LOST);
     }
 
     /// Another node owns the session: nothing is written here any more, and readers go on there.
     pub(crate) fn lose(&self) {
-        self.fate.befall(Turn::LOST.or(Turn::MOVED));
+        self.lifecycle.set(Turn::LOST.or(Turn::MOVED));
         self.look_up();
     }
 
     /// Whether this node has stopped writing.
     pub(crate) fn is_lost(&self) -> bool {
-        self.fate.is(Turn::LOST)
+        self.lifecycle.is(Turn::LOST)
     }
 
     /// The session is about to end, and why: who waits for something in it stops.
     pub(crate) fn begin_end(&self, why: &'static str) {
-        self.fate.end_because(why);
+        self.lifecycle.end_because(why);
     }
 
     /// Why the session has ended or is about to.
     pub(crate) fn why_ending(&self) -> &'static str {
-        self.fate.why_ending()
+        self.lifecycle.why_ending()
     }
 
     /// Whether the session has ended or is about to.
     pub(crate) fn is_ending(&self) -> bool {
-        self.fate.is(Turn::ENDING.or(Turn::ENDED))
+        self.lifecycle.is(Turn::ENDING.or(Turn::ENDED))
     }
 
     /// Returns when the session ends, or this node stops writing. Cancellation safe.
     pub(crate) async fn until_over(&self) {
         let over = Turn::ENDING.or(Turn::ENDED).or(Turn::LOST);
-        self.fate.until(over).await;
+        self.lifecycle.until(over).await;
     }
 
     /// Has readers look at what has become of the session and its node. Each has one thing to wait for, its tail.
@@ -488,7 +488,7 @@ impl Streams {
 
     /// Cuts every connection: the session is over.
     pub(crate) fn end(&self) {
-        self.fate.befall(Turn::ENDED);
+        self.lifecycle.set(Turn::ENDED);
         self.look_up();
     }
 }

@@ -14,11 +14,11 @@ mod planted {
     pub(crate) mod schedules;
     pub(crate) mod slow_log;
     pub(crate) mod stage;
-    pub(crate) mod town;
+    pub(crate) mod test_cluster;
 }
 
 use planted::schedules;
-use planted::town::kinds;
+use planted::test_cluster::kinds;
 use shoal_testkit::check::{Verdict, Violation};
 
 /// The schedule breaks nothing by itself, and with the fault these promises and no others.

@@ -10,7 +10,7 @@ use shoal_ports::{
 use shoal_protocol::EventId;
 
 use super::Routes;
-use super::errand::{Close, Deliver, Errand, Listen};
+use super::request::{Close, Deliver, GatewayRequest, Listen};
 use super::way::Way;
 
 /// The sessions of the cluster for nodes that cannot reach some of them. Has no patience: whoever asks has.
@@ -23,11 +23,11 @@ impl Relay {
         Self { routes }
     }
 
-    /// Passes an errand on to the owner, or to where that says the owner is.
-    async fn pass<E: Errand>(
+    /// Passes a request on to the owner, or to where that says the owner is.
+    async fn pass<E: GatewayRequest>(
         &self,
         to: &SessionRef,
-        errand: &E,
+        request: &E,
     ) -> Result<E::Answer, GatewayError> {
         let routes = &self.routes;
         let way = match routes.remembered_way(&to.session, true) {
@@ -40,9 +40,9 @@ impl Relay {
         let Some(way) = way else {
             return Err(GatewayError::Moved { owner: None });
         };
-        match self.attempt(to, errand, way).await {
+        match self.attempt(to, request, way).await {
             Err(GatewayError::Moved { owner: Some(hint) }) => match self.straight(&hint) {
-                Some(way) => self.attempt(to, errand, way).await,
+                Some(way) => self.attempt(to, request, way).await,
                 None => Err(GatewayError::Moved { owner: Some(hint) }),
             },
             answer => answer,
@@ -54,14 +54,14 @@ impl Relay {
         self.routes.straight(view.node(owner)?)
     }
 
-    async fn attempt<E: Errand>(
+    async fn attempt<E: GatewayRequest>(
         &self,
         to: &SessionRef,
-        errand: &E,
+        request: &E,
         way: Way,
     ) -> Result<E::Answer, GatewayError> {
         // Whether it is repeated is what it says itself.
-        let answer = errand.attempt(&*way.gateway, to, false).await;
+        let answer = request.attempt(&*way.gateway, to, false).await;
         let cache = &self.routes.cache;
         match &answer {
             Err(GatewayError::Unreachable { .. }) => way.broke(),

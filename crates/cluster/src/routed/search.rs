@@ -6,7 +6,7 @@ use shoal_ports::{Backoff, GatewayError, NodeId, SessionRef};
 use shoal_telemetry::trace::{Span, attributes};
 use tokio::time::Instant;
 
-use super::errand::Errand;
+use super::request::GatewayRequest;
 use super::verdict::{Asked, Operation, Verdict, verdict};
 use super::way::Way;
 use super::{Routes, span};
@@ -44,12 +44,12 @@ struct Search<'a> {
 }
 
 impl Routes {
-    /// Has an errand done by the session's owner, once the one that was remembered could not, or there
+    /// Has a request answered by the session's owner, once the one that was remembered could not, or there
     /// was none.
-    pub(super) async fn search<E: Errand>(
+    pub(super) async fn search<E: GatewayRequest>(
         &self,
         to: &SessionRef,
-        errand: &E,
+        request: &E,
         committed: bool,
         failure: Option<(Way, GatewayError)>,
         span: &mut Span,
@@ -60,7 +60,7 @@ impl Routes {
             if let Some((way, error)) = failure.take() {
                 span::note(span, way.as_ref(), &error);
                 match search.judge(way.as_ref(), &error) {
-                    Verdict::Done => return errand.done().ok_or(error),
+                    Verdict::Done => return request.done().ok_or(error),
                     Verdict::Final => return Err(error),
                     Verdict::Elsewhere | Verdict::Repeat if search.is_eager(way.as_ref()) => {}
                     Verdict::Elsewhere | Verdict::Repeat | Verdict::Later => search.pause().await?,
@@ -68,7 +68,7 @@ impl Routes {
             }
             failure = match search.way().await {
                 Err(error) => Some((None, error)),
-                Ok(way) => match search.attempt(errand, &way).await {
+                Ok(way) => match search.attempt(request, &way).await {
                     Ok(answer) => {
                         span.set(attributes::PEER_NODE, way.owner.as_str());
                         return Ok(answer);
@@ -175,16 +175,16 @@ impl<'a> Search<'a> {
         self.routes.cache.any(&self.to.session)
     }
 
-    async fn attempt<E: Errand>(
+    async fn attempt<E: GatewayRequest>(
         &mut self,
-        errand: &E,
+        request: &E,
         way: &Way,
     ) -> Result<E::Answer, GatewayError> {
         if self.operation == Operation::Deliver && self.committed && !self.counted {
             self.counted = true;
             self.routes.tally.redelivered.add();
         }
-        let answer = errand.attempt(&*way.gateway, self.to, self.committed);
+        let answer = request.attempt(&*way.gateway, self.to, self.committed);
         let answer = self.routes.while_it_owns(way, answer).await?;
         self.routes.went(way);
         self.routes

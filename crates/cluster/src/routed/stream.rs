@@ -16,7 +16,7 @@ use shoal_protocol::EventId;
 use tokio::time::Instant;
 
 use super::Routes;
-use super::errand::Listen;
+use super::request::Listen;
 
 /// A client's stream.
 struct Outliving {

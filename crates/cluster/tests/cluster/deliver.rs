@@ -5,14 +5,14 @@ use std::time::Duration;
 use shoal_cluster::RoutingConfig;
 use shoal_ports::{Delivered, GatewayError, NodeId, Principal, SessionGateway as _, SessionRef};
 
-use crate::town::{LEASE, Reply, Town, post};
+use crate::test_cluster::{LEASE, Reply, TestCluster, post};
 
 #[tokio::test(start_paused = true)]
 async fn a_message_is_delivered_again_when_its_owner_dies_over_it() {
-    let town = Town::new();
-    let (a, b) = (town.node("a").await, town.node("b").await);
-    let edge = town.edge("e").await;
-    let to = town.session(&a).await;
+    let cluster = TestCluster::new();
+    let (a, b) = (cluster.node("a").await, cluster.node("b").await);
+    let edge = cluster.edge("e").await;
+    let to = cluster.session(&a).await;
     a.then(Reply::Hang);
     let post = post();
     let delivery = post.delivery;
@@ -47,10 +47,10 @@ async fn a_session_is_taken_over_within_the_lease_and_one_look() {
         .into_iter()
         .flat_map(|way| (0..20).map(move |at| (way, at)))
     {
-        let town = Town::new();
-        let (a, b) = (town.node("a").await, town.node("b").await);
-        let edge = town.edge("e").await;
-        let to = town.session(&a).await;
+        let cluster = TestCluster::new();
+        let (a, b) = (cluster.node("a").await, cluster.node("b").await);
+        let edge = cluster.edge("e").await;
+        let to = cluster.session(&a).await;
         edge.answer(&to).await.unwrap();
         tokio::time::sleep(LEASE + Duration::from_millis(100 * offset)).await;
         a.then(Reply::Hang);
@@ -79,10 +79,10 @@ async fn a_session_is_taken_over_within_the_lease_and_one_look() {
 
 #[tokio::test(start_paused = true)]
 async fn a_remembered_owner_needs_no_look_at_the_store() {
-    let town = Town::new();
-    let a = town.node("a").await;
-    let edge = town.edge("e").await;
-    let to = town.session(&a).await;
+    let cluster = TestCluster::new();
+    let a = cluster.node("a").await;
+    let edge = cluster.edge("e").await;
+    let to = cluster.session(&a).await;
     for _ in 0..5 {
         assert_eq!(edge.answer(&to).await.unwrap(), "a");
     }
@@ -92,13 +92,14 @@ async fn a_remembered_owner_needs_no_look_at_the_store() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stale_memory_is_corrected_by_the_node_that_knows() {
-    let town = Town::new();
-    let (a, b) = (town.node("a").await, town.node("b").await);
-    let edge = town.edge("e").await;
-    let to = town.session(&a).await;
+    let cluster = TestCluster::new();
+    let (a, b) = (cluster.node("a").await, cluster.node("b").await);
+    let edge = cluster.edge("e").await;
+    let to = cluster.session(&a).await;
     edge.answer(&to).await.unwrap();
     a.release().await;
-    town.store
+    cluster
+        .store
         .directory
         .claim(&to.session, &b.id)
         .await
@@ -114,10 +115,10 @@ async fn a_stale_memory_is_corrected_by_the_node_that_knows() {
 
 #[tokio::test(start_paused = true)]
 async fn a_hint_that_is_wrong_costs_one_look_at_the_store() {
-    let town = Town::new();
-    let a = town.node("a").await;
-    let edge = town.edge("e").await;
-    let to = town.session(&a).await;
+    let cluster = TestCluster::new();
+    let a = cluster.node("a").await;
+    let edge = cluster.edge("e").await;
+    let to = cluster.session(&a).await;
     let elsewhere = GatewayError::Moved {
         owner: Some(NodeId::new("nowhere")),
     };
@@ -127,15 +128,15 @@ async fn a_hint_that_is_wrong_costs_one_look_at_the_store() {
 
 #[tokio::test(start_paused = true)]
 async fn two_edges_choose_the_same_node_for_a_session_that_nobody_owns() {
-    let town = Town::new();
+    let cluster = TestCluster::new();
     let (a, _b, _c) = (
-        town.node("a").await,
-        town.node("b").await,
-        town.node("c").await,
+        cluster.node("a").await,
+        cluster.node("b").await,
+        cluster.node("c").await,
     );
-    let (one, other) = (town.edge("e").await, town.edge("f").await);
+    let (one, other) = (cluster.edge("e").await, cluster.edge("f").await);
     for _ in 0..20 {
-        let to = town.session(&a).await;
+        let to = cluster.session(&a).await;
         a.citizen().answer(&to).await.unwrap();
         a.release().await;
         let (first, second) = tokio::join!(one.answer(&to), other.answer(&to));
@@ -146,10 +147,10 @@ async fn two_edges_choose_the_same_node_for_a_session_that_nobody_owns() {
 
 #[tokio::test(start_paused = true)]
 async fn refusals_of_the_owner_are_the_answer() {
-    let town = Town::new();
-    let a = town.node("a").await;
-    let edge = town.edge("e").await;
-    let to = town.session(&a).await;
+    let cluster = TestCluster::new();
+    let a = cluster.node("a").await;
+    let edge = cluster.edge("e").await;
+    let to = cluster.session(&a).await;
     let overloaded = GatewayError::Overloaded {
         reason: "busy".to_owned(),
         retry_after: Duration::from_secs(3),
@@ -161,10 +162,10 @@ async fn refusals_of_the_owner_are_the_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn sessions_that_are_not_there_or_anothers_are_not_found() {
-    let town = Town::new();
-    let a = town.node("a").await;
-    let edge = town.edge("e").await;
-    let to = town.session(&a).await;
+    let cluster = TestCluster::new();
+    let a = cluster.node("a").await;
+    let edge = cluster.edge("e").await;
+    let to = cluster.session(&a).await;
     let foreign = SessionRef {
         principal: Principal::new("mallory"),
         ..to.clone()
@@ -186,7 +187,7 @@ async fn sessions_that_are_not_there_or_anothers_are_not_found() {
         edge.routed.close(&to).await.unwrap_err(),
         GatewayError::NotFound
     );
-    let to = town.session(&a).await;
+    let to = cluster.session(&a).await;
     let foreign = SessionRef {
         principal: Principal::new("mallory"),
         ..to
@@ -198,10 +199,10 @@ async fn sessions_that_are_not_there_or_anothers_are_not_found() {
 
 #[tokio::test(start_paused = true)]
 async fn a_close_that_was_lost_on_the_way_back_has_been_done() {
-    let town = Town::new();
-    let a = town.node("a").await;
-    let edge = town.edge("e").await;
-    let to = town.session(&a).await;
+    let cluster = TestCluster::new();
+    let a = cluster.node("a").await;
+    let edge = cluster.edge("e").await;
+    let to = cluster.session(&a).await;
     a.then(Reply::Error(GatewayError::Unreachable {
         reason: "reset".to_owned(),
     }));
@@ -212,13 +213,13 @@ async fn a_close_that_was_lost_on_the_way_back_has_been_done() {
 async fn patience_runs_out() {
     // Two of them pass before the lease does.
     let patience = LEASE / 3;
-    let town = Town::with(RoutingConfig {
+    let cluster = TestCluster::with(RoutingConfig {
         patience,
         ..RoutingConfig::default()
     });
-    let (a, _b) = (town.node("a").await, town.node("b").await);
-    let edge = town.edge("e").await;
-    let to = town.session(&a).await;
+    let (a, _b) = (cluster.node("a").await, cluster.node("b").await);
+    let edge = cluster.edge("e").await;
+    let to = cluster.session(&a).await;
     edge.answer(&to).await.unwrap();
     a.die();
     let begun = tokio::time::Instant::now();
@@ -235,13 +236,13 @@ async fn patience_runs_out() {
 #[tokio::test(start_paused = true)]
 async fn what_was_never_sent_is_safe_to_repeat() {
     let patience = Duration::from_secs(4);
-    let town = Town::with(RoutingConfig {
+    let cluster = TestCluster::with(RoutingConfig {
         patience,
         ..RoutingConfig::default()
     });
-    let a = town.node("a").await;
-    let to = town.session(&a).await;
-    let edge = town.edge("e").await;
+    let a = cluster.node("a").await;
+    let to = cluster.session(&a).await;
+    let edge = cluster.edge("e").await;
     a.citizen().answer(&to).await.unwrap();
     a.drain().await;
     let error = edge.answer(&to).await.unwrap_err();
@@ -252,10 +253,10 @@ async fn what_was_never_sent_is_safe_to_repeat() {
 
 #[tokio::test(start_paused = true)]
 async fn the_only_node_says_at_once_that_it_is_full() {
-    let town = Town::new();
-    let a = town.node("a").await;
-    let edge = town.edge("e").await;
-    let to = town.session(&a).await;
+    let cluster = TestCluster::new();
+    let a = cluster.node("a").await;
+    let edge = cluster.edge("e").await;
+    let to = cluster.session(&a).await;
     a.citizen().answer(&to).await.unwrap();
     a.release().await;
     let full = GatewayError::TooManySessions {
@@ -270,10 +271,10 @@ async fn the_only_node_says_at_once_that_it_is_full() {
 
 #[tokio::test(start_paused = true)]
 async fn a_full_cluster_says_so_at_once() {
-    let town = Town::new();
-    let (a, b) = (town.node("a").await, town.node("b").await);
-    let edge = town.edge("e").await;
-    let to = town.session(&a).await;
+    let cluster = TestCluster::new();
+    let (a, b) = (cluster.node("a").await, cluster.node("b").await);
+    let edge = cluster.edge("e").await;
+    let to = cluster.session(&a).await;
     a.citizen().answer(&to).await.unwrap();
     a.release().await;
     let full = GatewayError::TooManySessions {

@@ -6,14 +6,14 @@ use shoal_cluster::RoutingConfig;
 use shoal_ports::GatewayError;
 use tokio::time::Instant;
 
-use crate::town::{LEASE, Reply, Town};
+use crate::test_cluster::{LEASE, Reply, TestCluster};
 
 #[tokio::test(start_paused = true)]
 async fn a_drained_nodes_sessions_are_taken_at_once() {
-    let town = Town::new();
-    let (a, _b) = (town.node("a").await, town.node("b").await);
-    let edge = town.edge("e").await;
-    let to = town.session(&a).await;
+    let cluster = TestCluster::new();
+    let (a, _b) = (cluster.node("a").await, cluster.node("b").await);
+    let edge = cluster.edge("e").await;
+    let to = cluster.session(&a).await;
     edge.answer(&to).await.unwrap();
     a.drain().await;
     let begun = Instant::now();
@@ -27,10 +27,10 @@ async fn a_drained_nodes_sessions_are_taken_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn sessions_that_a_leaving_node_keeps_are_taken_when_it_has_left() {
-    let town = Town::new();
-    let (a, _b) = (town.node("a").await, town.node("b").await);
-    let edge = town.edge("e").await;
-    let to = town.session(&a).await;
+    let cluster = TestCluster::new();
+    let (a, _b) = (cluster.node("a").await, cluster.node("b").await);
+    let edge = cluster.edge("e").await;
+    let to = cluster.session(&a).await;
     edge.answer(&to).await.unwrap();
     // Refuses what it still owns, as a node does whose sessions sleep while it drains.
     for _ in 0..10 {
@@ -51,10 +51,10 @@ async fn sessions_that_a_leaving_node_keeps_are_taken_when_it_has_left() {
 
 #[tokio::test(start_paused = true)]
 async fn a_draining_node_passes_its_own_clients_on() {
-    let town = Town::new();
-    let (a, _b) = (town.node("a").await, town.node("b").await);
+    let cluster = TestCluster::new();
+    let (a, _b) = (cluster.node("a").await, cluster.node("b").await);
     a.citizen().sees(2).await;
-    let to = town.session(&a).await;
+    let to = cluster.session(&a).await;
     assert_eq!(a.citizen().answer(&to).await.unwrap(), "a");
     a.drain().await;
     assert_eq!(a.citizen().answer(&to).await.unwrap(), "b");
@@ -65,7 +65,7 @@ async fn whoever_waits_hears_soon_that_a_node_has_gone() {
     let hour = Duration::from_secs(3600);
     // Nodes read the list of nodes each second: it must not matter when in that second the lease lapses.
     for tenths in 0..10 {
-        let town = Town::with(RoutingConfig {
+        let cluster = TestCluster::with(RoutingConfig {
             patience: hour * 2,
             resolve_every: hour,
             resolve_at_most: hour,
@@ -73,10 +73,10 @@ async fn whoever_waits_hears_soon_that_a_node_has_gone() {
         });
         // Node a takes its lease now, and dies before it renews it.
         let leased = Instant::now();
-        let (a, _b) = (town.node("a").await, town.node("b").await);
+        let (a, _b) = (cluster.node("a").await, cluster.node("b").await);
         tokio::time::sleep(Duration::from_millis(100) * tenths).await;
-        let edge = town.edge("e").await;
-        let to = town.session(&a).await;
+        let edge = cluster.edge("e").await;
+        let to = cluster.session(&a).await;
         edge.answer(&to).await.unwrap();
         a.die();
         assert_eq!(edge.answer(&to).await.unwrap(), "b");
@@ -87,10 +87,10 @@ async fn whoever_waits_hears_soon_that_a_node_has_gone() {
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_has_left_is_not_asked_any_more() {
-    let town = Town::new();
-    let (a, b) = (town.node("a").await, town.node("b").await);
-    let edge = town.edge("e").await;
-    let to = town.session(&a).await;
+    let cluster = TestCluster::new();
+    let (a, b) = (cluster.node("a").await, cluster.node("b").await);
+    let edge = cluster.edge("e").await;
+    let to = cluster.session(&a).await;
     edge.answer(&to).await.unwrap();
     a.citizen().members.leave().await;
     edge.sees(2).await;

@@ -8,4 +8,4 @@ mod open;
 mod relay;
 mod store_away;
 mod streams;
-mod town;
+mod test_cluster;

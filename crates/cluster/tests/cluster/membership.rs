@@ -9,7 +9,7 @@ use shoal_cluster::{NodeLoad, Ownership};
 use shoal_ports::{BusEvent, StoreError};
 use tokio::sync::Notify;
 
-use crate::town::{LEASE, Town};
+use crate::test_cluster::{LEASE, TestCluster};
 
 #[derive(Default)]
 struct Revalidations {
@@ -35,24 +35,24 @@ impl Ownership for Revalidations {
 
 #[tokio::test(start_paused = true)]
 async fn a_lease_is_kept_and_ended() {
-    let town = Town::new();
-    let a = town.node("a").await;
-    let to = town.session(&a).await;
+    let cluster = TestCluster::new();
+    let a = cluster.node("a").await;
+    let to = cluster.session(&a).await;
     tokio::time::sleep(LEASE * 20).await;
     let lease = a.citizen().members.lease();
     assert!(lease.held && lease.lapses == 0, "{lease:?}");
-    assert_eq!(town.owner(&to).await, Some(a.id.clone()));
+    assert_eq!(cluster.owner(&to).await, Some(a.id.clone()));
     a.citizen().members.leave().await;
-    assert_eq!(town.owner(&to).await, None);
+    assert_eq!(cluster.owner(&to).await, None);
     assert!(!a.citizen().members.lease().held);
     tokio::time::sleep(LEASE).await;
-    assert_eq!(town.owner(&to).await, None, "and not begun anew");
+    assert_eq!(cluster.owner(&to).await, None, "and not begun anew");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_lapse_has_ownership_revalidated() {
-    let town = Town::new();
-    let a = town.node("a").await;
+    let cluster = TestCluster::new();
+    let a = cluster.node("a").await;
     let ownership = Arc::new(Revalidations::default());
     a.citizen().members.guard(ownership.clone());
     a.citizen().access.set_away(true);
@@ -73,11 +73,11 @@ async fn a_lapse_has_ownership_revalidated() {
 
 #[tokio::test(start_paused = true)]
 async fn nodes_come_and_go() {
-    let town = Town::new();
-    let edge = town.edge("e").await;
-    let a = town.node("a").await;
+    let cluster = TestCluster::new();
+    let edge = cluster.edge("e").await;
+    let a = cluster.node("a").await;
     edge.sees(2).await;
-    let b = town.node("b").await;
+    let b = cluster.node("b").await;
     edge.sees(3).await;
     a.die();
     edge.sees(2).await;
@@ -98,11 +98,11 @@ async fn nodes_come_and_go() {
 
 #[tokio::test(start_paused = true)]
 async fn nodes_that_a_store_has_forgotten_are_back_before_they_are_dropped() {
-    let town = Town::new();
-    let (a, edge) = (town.node("a").await, town.edge("e").await);
-    let to = town.session(&a).await;
+    let cluster = TestCluster::new();
+    let (a, edge) = (cluster.node("a").await, cluster.edge("e").await);
+    let to = cluster.session(&a).await;
     edge.answer(&to).await.unwrap();
-    town.store.membership.withdraw(&a.id).await.unwrap();
+    cluster.store.membership.withdraw(&a.id).await.unwrap();
     edge.sees(1).await;
     assert_eq!(edge.answer(&to).await.unwrap(), "a");
     edge.sees(2).await;
@@ -110,8 +110,8 @@ async fn nodes_that_a_store_has_forgotten_are_back_before_they_are_dropped() {
 
 #[tokio::test(start_paused = true)]
 async fn load_and_draining_are_announced() {
-    let town = Town::new();
-    let (a, edge) = (town.node("a").await, town.edge("e").await);
+    let cluster = TestCluster::new();
+    let (a, edge) = (cluster.node("a").await, cluster.edge("e").await);
     a.citizen().members.report_load(|| NodeLoad {
         sessions: 7,
         in_flight: 2,
@@ -123,7 +123,7 @@ async fn load_and_draining_are_announced() {
     };
     let seen = status("a");
     assert_eq!((seen.sessions, seen.in_flight), (7, 2));
-    let mut news = town.store.bus.subscribe();
+    let mut news = cluster.store.bus.subscribe();
     a.citizen().members.drain().await;
     let left = BusEvent::NodeLeft { node: a.id.clone() };
     assert_eq!(news.next().await, Some(Ok(left)));
@@ -135,8 +135,8 @@ async fn load_and_draining_are_announced() {
 
 #[tokio::test(start_paused = true)]
 async fn draining_needs_no_store_here_and_is_told_when_it_is_back() {
-    let town = Town::new();
-    let (a, edge) = (town.node("a").await, town.edge("e").await);
+    let cluster = TestCluster::new();
+    let (a, edge) = (cluster.node("a").await, cluster.edge("e").await);
     a.citizen().access.set_away(true);
     a.citizen().members.drain().await;
     assert!(a.citizen().routed.status().nodes[0].draining);
@@ -148,8 +148,8 @@ async fn draining_needs_no_store_here_and_is_told_when_it_is_back() {
 
 #[tokio::test(start_paused = true)]
 async fn workers_are_told_of_nodes_but_not_of_their_load() {
-    let town = Town::new();
-    let a = town.node("a").await;
+    let cluster = TestCluster::new();
+    let a = cluster.node("a").await;
     let mut announced = a.citizen().members.announced();
     assert_eq!(announced.borrow_and_update().len(), 1);
     a.citizen().members.report_load(|| NodeLoad {
@@ -158,15 +158,15 @@ async fn workers_are_told_of_nodes_but_not_of_their_load() {
     });
     tokio::time::sleep(LEASE).await;
     assert!(!announced.has_changed().unwrap());
-    let _b = town.node("b").await;
+    let _b = cluster.node("b").await;
     announced.changed().await.unwrap();
     assert_eq!(announced.borrow().len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_status_can_be_shown() {
-    let town = Town::new();
-    let (_a, edge) = (town.node("a").await, town.edge("e").await);
+    let cluster = TestCluster::new();
+    let (_a, edge) = (cluster.node("a").await, cluster.edge("e").await);
     let status = serde_json::to_value(edge.routed.status()).unwrap();
     assert_eq!(status["node"], "e");
     assert_eq!(status["nodes"][0]["id"], "a");

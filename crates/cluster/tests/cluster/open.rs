@@ -7,9 +7,9 @@ use shoal_ports::{
     GatewayError, OpenSession, Principal, SessionGateway as _, SessionRef, SessionTransport,
 };
 
-use crate::town::{Citizen, Town};
+use crate::test_cluster::{TestCluster, TestNode};
 
-async fn open(edge: &Citizen) -> Result<SessionRef, GatewayError> {
+async fn open(edge: &TestNode) -> Result<SessionRef, GatewayError> {
     let open = OpenSession {
         principal: Principal::anonymous(),
         transport: SessionTransport::Streamable,
@@ -33,9 +33,9 @@ fn full() -> GatewayError {
 
 #[tokio::test(start_paused = true)]
 async fn sessions_spread_before_anybody_announces_them() {
-    let town = Town::new();
-    let (a, b) = (town.node("a").await, town.node("b").await);
-    let edge = town.edge("e").await;
+    let cluster = TestCluster::new();
+    let (a, b) = (cluster.node("a").await, cluster.node("b").await);
+    let edge = cluster.edge("e").await;
     for _ in 0..10 {
         open(&edge).await.unwrap();
     }
@@ -44,9 +44,9 @@ async fn sessions_spread_before_anybody_announces_them() {
 
 #[tokio::test(start_paused = true)]
 async fn sessions_that_are_opened_at_once_spread_too() {
-    let town = Town::new();
-    let (a, b) = (town.node("a").await, town.node("b").await);
-    let edge = town.edge("e").await;
+    let cluster = TestCluster::new();
+    let (a, b) = (cluster.node("a").await, cluster.node("b").await);
+    let edge = cluster.edge("e").await;
     let opened = join_all((0..100).map(|_| open(&edge))).await;
     assert!(opened.iter().all(Result::is_ok));
     assert_eq!((a.opens(), b.opens()), (50, 50));
@@ -54,9 +54,9 @@ async fn sessions_that_are_opened_at_once_spread_too() {
 
 #[tokio::test(start_paused = true)]
 async fn an_opened_session_is_found_without_the_store() {
-    let town = Town::new();
-    let _a = town.node("a").await;
-    let edge = town.edge("e").await;
+    let cluster = TestCluster::new();
+    let _a = cluster.node("a").await;
+    let edge = cluster.edge("e").await;
     let to = open(&edge).await.unwrap();
     assert_eq!(edge.answer(&to).await.unwrap(), "a");
     assert_eq!(edge.access.lookups(), 0);
@@ -64,9 +64,9 @@ async fn an_opened_session_is_found_without_the_store() {
 
 #[tokio::test(start_paused = true)]
 async fn a_dead_node_is_passed_over() {
-    let town = Town::new();
-    let (a, b) = (town.node("a").await, town.node("b").await);
-    let edge = town.edge("e").await;
+    let cluster = TestCluster::new();
+    let (a, b) = (cluster.node("a").await, cluster.node("b").await);
+    let edge = cluster.edge("e").await;
     a.die();
     for _ in 0..4 {
         open(&edge).await.unwrap();
@@ -76,13 +76,13 @@ async fn a_dead_node_is_passed_over() {
 
 #[tokio::test(start_paused = true)]
 async fn a_full_node_is_passed_over_once() {
-    let town = Town::new();
+    let cluster = TestCluster::new();
     let nodes = [
-        town.node("a").await,
-        town.node("b").await,
-        town.node("c").await,
+        cluster.node("a").await,
+        cluster.node("b").await,
+        cluster.node("c").await,
     ];
-    let edge = town.edge("e").await;
+    let edge = cluster.edge("e").await;
     nodes[0].refuse_to_open(full());
     for _ in 0..4 {
         open(&edge).await.unwrap();
@@ -98,9 +98,9 @@ async fn a_full_node_is_passed_over_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cap_of_the_principal_is_the_answer() {
-    let town = Town::new();
-    let (a, b) = (town.node("a").await, town.node("b").await);
-    let edge = town.edge("e").await;
+    let cluster = TestCluster::new();
+    let (a, b) = (cluster.node("a").await, cluster.node("b").await);
+    let edge = cluster.edge("e").await;
     let capped = GatewayError::TooManySessionsOfPrincipal {
         limit: 1,
         retry_after: Duration::from_secs(1),
@@ -114,15 +114,15 @@ async fn a_cap_of_the_principal_is_the_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn without_a_node_the_client_comes_back() {
-    let town = Town::new();
-    let edge = town.edge("e").await;
+    let cluster = TestCluster::new();
+    let edge = cluster.edge("e").await;
     let error = open(&edge).await.unwrap_err();
     assert!(error.retry_after().is_some(), "{error}");
-    let a = town.node("a").await;
+    let a = cluster.node("a").await;
     a.drain().await;
     edge.sees(2).await;
     assert!(open(&edge).await.is_err());
-    let _b = town.node("b").await;
+    let _b = cluster.node("b").await;
     edge.sees(3).await;
     open(&edge).await.unwrap();
 }

@@ -5,14 +5,14 @@ use std::time::Duration;
 use shoal_cluster::RoutingConfig;
 use shoal_ports::GatewayError;
 
-use crate::town::{LEASE, Town};
+use crate::test_cluster::{LEASE, TestCluster};
 
 #[tokio::test(start_paused = true)]
 async fn hits_are_served_and_misses_told_to_come_back() {
-    let town = Town::new();
-    let a = town.node("a").await;
-    let edge = town.edge("e").await;
-    let (known, unknown) = (town.session(&a).await, town.session(&a).await);
+    let cluster = TestCluster::new();
+    let a = cluster.node("a").await;
+    let edge = cluster.edge("e").await;
+    let (known, unknown) = (cluster.session(&a).await, cluster.session(&a).await);
     edge.answer(&known).await.unwrap();
     edge.access.set_away(true);
     tokio::time::sleep(LEASE * 4).await;
@@ -32,10 +32,10 @@ async fn hits_are_served_and_misses_told_to_come_back() {
 
 #[tokio::test(start_paused = true)]
 async fn an_old_memory_is_good_enough_then() {
-    let town = Town::new();
-    let a = town.node("a").await;
-    let edge = town.edge("e").await;
-    let to = town.session(&a).await;
+    let cluster = TestCluster::new();
+    let a = cluster.node("a").await;
+    let edge = cluster.edge("e").await;
+    let to = cluster.session(&a).await;
     edge.answer(&to).await.unwrap();
     edge.access.set_away(true);
     tokio::time::sleep(Duration::from_secs(3600)).await;
@@ -46,10 +46,10 @@ async fn an_old_memory_is_good_enough_then() {
 
 #[tokio::test(start_paused = true)]
 async fn what_may_have_been_done_waits_for_the_store() {
-    let town = Town::new();
-    let (a, _b) = (town.node("a").await, town.node("b").await);
-    let edge = town.edge("e").await;
-    let to = town.session(&a).await;
+    let cluster = TestCluster::new();
+    let (a, _b) = (cluster.node("a").await, cluster.node("b").await);
+    let edge = cluster.edge("e").await;
+    let to = cluster.session(&a).await;
     edge.answer(&to).await.unwrap();
     edge.access.set_away(true);
     a.die();
@@ -67,10 +67,10 @@ async fn what_may_have_been_done_waits_for_the_store() {
 #[tokio::test(start_paused = true)]
 async fn a_store_that_hangs_is_as_good_as_away() {
     let config = RoutingConfig::default();
-    let town = Town::with(config.clone());
-    let a = town.node("a").await;
-    let edge = town.edge("e").await;
-    let to = town.session(&a).await;
+    let cluster = TestCluster::with(config.clone());
+    let a = cluster.node("a").await;
+    let edge = cluster.edge("e").await;
+    let to = cluster.session(&a).await;
     edge.access.set_hanging(true);
     a.citizen().access.set_hanging(true);
     let begun = tokio::time::Instant::now();

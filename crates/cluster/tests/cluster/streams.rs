@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use shoal_ports::{Delivered, EventStream, SessionGateway as _, StreamItem};
 
-use crate::town::{Reply, Town, post};
+use crate::test_cluster::{Reply, TestCluster, post};
 
 /// Reads so many events.
 pub(crate) async fn read(stream: &mut EventStream, count: usize) -> Vec<u64> {
@@ -37,21 +37,21 @@ pub(crate) async fn read_to_end(stream: &mut EventStream) -> Vec<u64> {
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_goes_on_when_its_owner_dies() {
-    let town = Town::new();
-    let (a, _b) = (town.node("a").await, town.node("b").await);
-    let edge = town.edge("e").await;
-    let to = town.session(&a).await;
+    let cluster = TestCluster::new();
+    let (a, _b) = (cluster.node("a").await, cluster.node("b").await);
+    let edge = cluster.edge("e").await;
+    let to = cluster.session(&a).await;
     a.then(Reply::Stream);
     let Delivered::Stream(mut stream) = edge.routed.deliver(&to, post()).await.unwrap() else {
         panic!("a stream")
     };
-    town.log.append(2);
+    cluster.log.append(2);
     let primed = stream.items.recv().await;
     assert!(matches!(primed, Some(StreamItem::Prime { .. })));
     assert_eq!(read(&mut stream, 2).await, [1, 2]);
     a.die();
-    town.log.append(2);
-    town.log.finish();
+    cluster.log.append(2);
+    cluster.log.finish();
     assert_eq!(
         read_to_end(&mut stream).await,
         [3, 4],
@@ -64,43 +64,43 @@ async fn a_stream_goes_on_when_its_owner_dies() {
 
 #[tokio::test(start_paused = true)]
 async fn what_passes_does_not_move_where_a_stream_goes_on() {
-    let town = Town::new();
-    let (a, _b) = (town.node("a").await, town.node("b").await);
-    let edge = town.edge("e").await;
-    let to = town.session(&a).await;
+    let cluster = TestCluster::new();
+    let (a, _b) = (cluster.node("a").await, cluster.node("b").await);
+    let edge = cluster.edge("e").await;
+    let to = cluster.session(&a).await;
     let mut stream = edge.routed.listen(&to, None).await.unwrap();
-    town.log.append(2);
+    cluster.log.append(2);
     assert_eq!(read(&mut stream, 2).await, [1, 2]);
-    town.log.pass();
+    cluster.log.pass();
     let passing = stream.items.recv().await;
     assert!(matches!(passing, Some(StreamItem::Passing { .. })));
     a.die();
-    town.log.append(1);
-    town.log.finish();
+    cluster.log.append(1);
+    cluster.log.finish();
     assert_eq!(read_to_end(&mut stream).await, [3]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_moves_before_its_first_event_begins_where_it_began() {
-    let town = Town::new();
-    let (a, b) = (town.node("a").await, town.node("b").await);
-    let edge = town.edge("e").await;
-    let to = town.session(&a).await;
+    let cluster = TestCluster::new();
+    let (a, b) = (cluster.node("a").await, cluster.node("b").await);
+    let edge = cluster.edge("e").await;
+    let to = cluster.session(&a).await;
     let mut stream = edge.routed.listen(&to, None).await.unwrap();
     a.drain().await;
-    town.log.append(1);
+    cluster.log.append(1);
     assert_eq!(read(&mut stream, 1).await, [1]);
-    assert_eq!(town.owner(&to).await, Some(b.id.clone()));
+    assert_eq!(cluster.owner(&to).await, Some(b.id.clone()));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_whose_session_is_gone_ends() {
-    let town = Town::new();
-    let (a, _b) = (town.node("a").await, town.node("b").await);
-    let edge = town.edge("e").await;
-    let to = town.session(&a).await;
+    let cluster = TestCluster::new();
+    let (a, _b) = (cluster.node("a").await, cluster.node("b").await);
+    let edge = cluster.edge("e").await;
+    let to = cluster.session(&a).await;
     let mut stream = edge.routed.listen(&to, None).await.unwrap();
-    town.log.append(1);
+    cluster.log.append(1);
     read(&mut stream, 1).await;
     a.citizen().routed.close(&to).await.unwrap();
     a.drop_readers();
@@ -110,44 +110,44 @@ async fn a_stream_whose_session_is_gone_ends() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_leaves_takes_its_reader_along() {
-    let town = Town::new();
-    let a = town.node("a").await;
-    let edge = town.edge("e").await;
-    let to = town.session(&a).await;
+    let cluster = TestCluster::new();
+    let a = cluster.node("a").await;
+    let edge = cluster.edge("e").await;
+    let to = cluster.session(&a).await;
     let stream = edge.routed.listen(&to, None).await.unwrap();
-    assert_eq!(town.log.readers(), 1);
+    assert_eq!(cluster.log.readers(), 1);
     drop(stream);
     tokio::time::sleep(Duration::from_millis(1)).await;
-    assert_eq!(town.log.readers(), 0);
+    assert_eq!(cluster.log.readers(), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_waits_for_a_store_that_is_away() {
-    let town = Town::new();
-    let (a, _b) = (town.node("a").await, town.node("b").await);
-    let edge = town.edge("e").await;
-    let to = town.session(&a).await;
+    let cluster = TestCluster::new();
+    let (a, _b) = (cluster.node("a").await, cluster.node("b").await);
+    let edge = cluster.edge("e").await;
+    let to = cluster.session(&a).await;
     let mut stream = edge.routed.listen(&to, None).await.unwrap();
-    town.log.append(1);
+    cluster.log.append(1);
     read(&mut stream, 1).await;
     edge.access.set_away(true);
     a.die();
     tokio::time::sleep(Duration::from_secs(10)).await;
     edge.access.set_away(false);
-    town.log.append(1);
+    cluster.log.append(1);
     assert_eq!(read(&mut stream, 1).await, [2]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_owner_that_lets_go_again_and_again_is_asked_less_and_less() {
-    let town = Town::new();
-    let a = town.node("a").await;
-    let edge = town.edge("e").await;
-    let to = town.session(&a).await;
+    let cluster = TestCluster::new();
+    let a = cluster.node("a").await;
+    let edge = cluster.edge("e").await;
+    let to = cluster.session(&a).await;
     a.let_go(8);
     let begun = tokio::time::Instant::now();
     let mut stream = edge.routed.listen(&to, None).await.unwrap();
-    town.log.append(1);
+    cluster.log.append(1);
     assert_eq!(read(&mut stream, 1).await, [1]);
     assert_eq!(a.listens(), 9);
     assert!(
@@ -196,24 +196,27 @@ proptest! {
 }
 
 async fn go_through(steps: Vec<Step>) {
-    let town = Town::new();
+    let cluster = TestCluster::new();
     let nodes = [
-        town.node("a").await,
-        town.node("b").await,
-        town.node("c").await,
+        cluster.node("a").await,
+        cluster.node("b").await,
+        cluster.node("c").await,
     ];
-    let edge = town.edge("e").await;
-    let to = town.session(&nodes[0]).await;
+    let edge = cluster.edge("e").await;
+    let to = cluster.session(&nodes[0]).await;
     nodes[0].then(Reply::Stream);
     let Delivered::Stream(mut stream) = edge.routed.deliver(&to, post()).await.unwrap() else {
         panic!("a stream")
     };
     let (mut appended, mut got) = (0, Vec::new());
     for step in steps {
-        let owner = town.owner(&to).await.and_then(|owner| town.find(&owner));
+        let owner = cluster
+            .owner(&to)
+            .await
+            .and_then(|owner| cluster.find(&owner));
         match (step, owner) {
             (Step::Append(count), _) => {
-                town.log.append(count);
+                cluster.log.append(count);
                 appended += count;
             }
             (Step::Read(count), _) => {
@@ -227,7 +230,7 @@ async fn go_through(steps: Vec<Step>) {
             }
         }
     }
-    town.log.finish();
+    cluster.log.finish();
     let left = usize::try_from(appended).unwrap() - got.len();
     got.extend(read(&mut stream, left).await);
     assert_eq!(got, (1..=appended).collect::<Vec<_>>());

@@ -9,9 +9,9 @@ use tokio::time::Instant;
 
 use super::Bridge;
 use super::input::{InputRequired, with_round};
-use crate::line::Line;
 use crate::rounds::Position;
 use crate::shape::Shaping;
+use crate::worker_call::WorkerCall;
 
 /// Every round has this many ask ids; a worker's own stay below half of it.
 const IDS_PER_ROUND: u64 = 1 << 32;
@@ -21,7 +21,7 @@ const IDS_PER_ROUND: u64 = 1 << 32;
 /// Asks have the same ids, and rounds the same identities, whoever carries the call: where an earlier owner
 /// was lost, an answer to its question fits that of the next one.
 pub(crate) struct LegacyBridge {
-    line: Line,
+    worker_call: WorkerCall,
     shaping: Arc<Shaping>,
     purpose: Purpose,
     queue: VecDeque<CallEvent>,
@@ -48,10 +48,12 @@ enum Phase {
 }
 
 impl LegacyBridge {
-    pub(crate) fn new(line: Line, shaping: Arc<Shaping>, purpose: Purpose) -> Self {
-        line.steering.rebase(base(line.position().round));
+    pub(crate) fn new(worker_call: WorkerCall, shaping: Arc<Shaping>, purpose: Purpose) -> Self {
+        worker_call
+            .handle
+            .rebase(base(worker_call.position().round));
         Self {
-            line,
+            worker_call,
             shaping,
             purpose,
             queue: VecDeque::new(),
@@ -60,7 +62,7 @@ impl LegacyBridge {
     }
 
     fn base(&self) -> u64 {
-        base(self.line.position().round)
+        base(self.worker_call.position().round)
     }
 
     fn end(&mut self, outcome: CallOutcome) -> CallEventKind {
@@ -114,7 +116,7 @@ impl LegacyBridge {
     /// Puts the backend's questions to the caller.
     fn open_round(&mut self, required: InputRequired) -> Result<(), CallOutcome> {
         let purpose = &self.purpose;
-        let position = self.line.position();
+        let position = self.worker_call.position();
         if position.round >= purpose.max_rounds {
             return Err(CallOutcome::Error(RpcError::internal(format!(
                 "the backend asked for input more than {} times",
@@ -135,7 +137,7 @@ impl LegacyBridge {
             asks.push(event(position.before(), kind));
         }
         let open = keys.iter().map(|(ask, _)| *ask).collect();
-        self.line.steering.open_round(open);
+        self.worker_call.handle.open_round(open);
         self.queue.extend(asks);
         self.phase = Phase::Asking {
             keys,
@@ -150,7 +152,7 @@ impl LegacyBridge {
             return Ok(());
         };
         let purpose = &self.purpose;
-        let answers = self.line.steering.answers();
+        let answers = self.worker_call.handle.answers();
         let answers = match tokio::time::timeout_at(purpose.deadline, answers).await {
             Ok(Ok(answers)) => answers,
             Ok(Err(_)) => return Err(CallOutcome::Failed(CallFailure::Cancelled)),
@@ -160,11 +162,11 @@ impl LegacyBridge {
             }
         };
         let responses = responses(keys, answers)?;
-        let params = with_round(self.line.params(), responses, state.as_deref());
+        let params = with_round(self.worker_call.params(), responses, state.as_deref());
         // Before the call starts, so that none of its asks can be answered under the old base.
-        let next = base(self.line.position().round + 1);
-        self.line.steering.rebase(next);
-        self.line
+        let next = base(self.worker_call.position().round + 1);
+        self.worker_call.handle.rebase(next);
+        self.worker_call
             .restart(Some(params), purpose.deadline)
             .await
             .map_err(CallOutcome::Failed)?;
@@ -184,17 +186,17 @@ impl Bridge for LegacyBridge {
                 Phase::Asking { .. } => {
                     if let Err(outcome) = self.close_round().await {
                         let end = self.end(outcome);
-                        return Some(event(self.line.position(), end));
+                        return Some(event(self.worker_call.position(), end));
                     }
                 }
                 Phase::Running => {
-                    let Ok(kind) = self.line.next().await else {
+                    let Ok(kind) = self.worker_call.next().await else {
                         // Whoever owns the session finds out who goes on with it.
                         self.phase = Phase::Ended;
                         return None;
                     };
                     if let Some(kind) = self.pass(kind) {
-                        return Some(event(self.line.position(), kind));
+                        return Some(event(self.worker_call.position(), kind));
                     }
                 }
             }

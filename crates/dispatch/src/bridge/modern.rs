@@ -12,7 +12,7 @@ use super::Bridge;
 use super::input::{Given, InputRequest};
 use super::parking::Question;
 use super::request::Modern;
-use crate::line::Line;
+use crate::worker_call::WorkerCall;
 
 /// How long a call that has asked is listened to for more questions before it is parked: tools that
 /// ask several things at once do so within this.
@@ -22,7 +22,7 @@ const GATHER: Duration = Duration::from_millis(2);
 pub(crate) struct ModernBridge {
     request: Modern,
     /// `None` once the call is parked or has ended.
-    line: Option<Line>,
+    worker_call: Option<WorkerCall>,
     queue: VecDeque<CallEventKind>,
     /// Questions that were put and not yet answered.
     questions: Vec<Question>,
@@ -32,10 +32,15 @@ pub(crate) struct ModernBridge {
 }
 
 impl ModernBridge {
-    pub(super) fn new(request: Modern, line: Line, questions: Vec<Question>, given: Given) -> Self {
+    pub(super) fn new(
+        request: Modern,
+        worker_call: WorkerCall,
+        questions: Vec<Question>,
+        given: Given,
+    ) -> Self {
         Self {
             request,
-            line: Some(line),
+            worker_call: Some(worker_call),
             queue: VecDeque::new(),
             questions,
             given,
@@ -44,13 +49,13 @@ impl ModernBridge {
     }
 
     /// A call that has just been started.
-    pub(crate) fn started(request: Modern, line: Line) -> Self {
-        Self::again(request, line, Given::default())
+    pub(crate) fn started(request: Modern, worker_call: WorkerCall) -> Self {
+        Self::again(request, worker_call, Given::default())
     }
 
     /// A call that was run again because it was lost while it waited for these answers.
-    pub(crate) fn again(request: Modern, line: Line, given: Given) -> Self {
-        Self::new(request, line, Vec::new(), given)
+    pub(crate) fn again(request: Modern, worker_call: WorkerCall, given: Given) -> Self {
+        Self::new(request, worker_call, Vec::new(), given)
     }
 
     /// Takes an event of the worker: what goes to the caller, if anything does now.
@@ -67,31 +72,31 @@ impl ModernBridge {
                     method,
                     params,
                 };
-                let line = self.line.as_ref()?;
+                let worker_call = self.worker_call.as_ref()?;
                 match self.given.take(&request) {
                     // What was not open any more has not come again.
-                    Some(answer) => drop(line.steering.answer(ask, Outcome::Result(answer))),
+                    Some(answer) => drop(worker_call.handle.answer(ask, Outcome::Result(answer))),
                     None => self.questions.push(Question {
                         ask,
                         request,
-                        sequence: line.position().seen,
+                        sequence: worker_call.position().seen,
                     }),
                 }
                 None
             }
             CallEventKind::State { ask, .. } => {
-                let line = self.line.as_ref()?;
-                drop(line.steering.answer(ask, Outcome::Error(no_session())));
+                let worker_call = self.worker_call.as_ref()?;
+                drop(worker_call.handle.answer(ask, Outcome::Error(no_session())));
                 None
             }
             // There is nothing to poll: a modern request has only its own stream.
             CallEventKind::CloseStream { .. } => None,
             CallEventKind::Notification { method, params } => {
-                let seen = self.line.as_ref()?.position().seen;
+                let seen = self.worker_call.as_ref()?.position().seen;
                 self.request.notification(seen, method, params)
             }
             CallEventKind::Finished(outcome) => {
-                self.line = None;
+                self.worker_call = None;
                 Some(CallEventKind::Finished(self.request.finish(outcome)))
             }
         }
@@ -99,14 +104,14 @@ impl ModernBridge {
 
     /// Waits for the rest of a bundle of questions, then parks the call.
     async fn park(&mut self) {
-        while let Some(line) = &mut self.line {
-            let Some(kind) = line.next_soon(GATHER).await else {
+        while let Some(worker_call) = &mut self.worker_call {
+            let Some(kind) = worker_call.next_soon(GATHER).await else {
                 break;
             };
             let passed = self.take(kind);
             self.queue.extend(passed);
         }
-        let Some(mut line) = self.line.take() else {
+        let Some(mut worker_call) = self.worker_call.take() else {
             return;
         };
         let outcome = match self
@@ -114,11 +119,13 @@ impl ModernBridge {
             .check(self.questions.iter().map(|q| &q.request))
         {
             Err(error) => {
-                line.steering.cancel("the client cannot answer");
+                worker_call.handle.cancel("the client cannot answer");
                 CallOutcome::Error(error)
             }
-            Ok(()) if !line.detach() => CallOutcome::Failed(CallFailure::Cancelled),
-            Ok(()) => self.request.park(line, std::mem::take(&mut self.questions)),
+            Ok(()) if !worker_call.detach() => CallOutcome::Failed(CallFailure::Cancelled),
+            Ok(()) => self
+                .request
+                .park(worker_call, std::mem::take(&mut self.questions)),
         };
         self.queue.push_back(CallEventKind::Finished(outcome));
     }
@@ -127,8 +134,8 @@ impl ModernBridge {
 impl Bridge for ModernBridge {
     async fn next(&mut self) -> Option<CallEvent> {
         let kind = self.next_kind().await?;
-        if let Some(line) = &self.line {
-            self.seen = line.position().seen;
+        if let Some(worker_call) = &self.worker_call {
+            self.seen = worker_call.position().seen;
         }
         let sequence = self.seen;
         Some(CallEvent { sequence, kind })
@@ -141,14 +148,14 @@ impl ModernBridge {
             if let Some(kind) = self.queue.pop_front() {
                 return Some(kind);
             }
-            if !self.questions.is_empty() && self.line.is_some() {
+            if !self.questions.is_empty() && self.worker_call.is_some() {
                 self.park().await;
                 continue;
             }
-            let line = self.line.as_mut()?;
+            let worker_call = self.worker_call.as_mut()?;
             let kind = match self.request.deadline {
-                None => Ok(line.next().await),
-                Some(deadline) => tokio::time::timeout_at(deadline, line.next())
+                None => Ok(worker_call.next().await),
+                Some(deadline) => tokio::time::timeout_at(deadline, worker_call.next())
                     .await
                     .map_err(|_| deadline - self.request.started),
             };
@@ -158,8 +165,8 @@ impl ModernBridge {
                     CallEventKind::Finished(CallOutcome::Failed(superseded.failure()))
                 }
                 Err(limit) => {
-                    line.steering.cancel("its deadline passed");
-                    self.line = None;
+                    worker_call.handle.cancel("its deadline passed");
+                    self.worker_call = None;
                     let failure = CallFailure::DeadlineExceeded { limit };
                     return Some(CallEventKind::Finished(CallOutcome::Failed(failure)));
                 }

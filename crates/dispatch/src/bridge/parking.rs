@@ -10,11 +10,11 @@ use tokio::sync::oneshot;
 
 use super::input::InputRequest;
 use crate::config::Config;
-use crate::line::Line;
+use crate::worker_call::WorkerCall;
 
 /// A call that waits.
 pub(crate) struct Parked {
-    pub(super) line: Line,
+    pub(super) worker_call: WorkerCall,
     /// What it has asked and not been told.
     pub(super) questions: Vec<Question>,
 }
@@ -79,10 +79,10 @@ impl Parked {
             .map(|question| question.sequence)
             .min();
         Locator {
-            call: self.line.call(),
+            call: self.worker_call.call(),
             after: first.unwrap_or_default().saturating_sub(1),
-            seen: self.line.position().seen,
-            worker: self.line.worker().clone(),
+            seen: self.worker_call.position().seen,
+            worker: self.worker_call.worker().clone(),
         }
     }
 }
@@ -129,7 +129,7 @@ impl ParkingLot {
     /// Parks a call; after the parking time it is cancelled. A call whose events end, because somebody else
     /// goes on with it or its worker is lost, leaves its place.
     pub(super) fn park(self: &Arc<Self>, principal: Principal, parked: Parked) -> Result<(), Full> {
-        let id = parked.line.call();
+        let id = parked.worker_call.call();
         let (keeper, asked) = oneshot::channel();
         let mut places = self.places.lock();
         if places.calls.len() >= self.total {
@@ -182,11 +182,11 @@ async fn keep(
     mut parked: Parked,
     mut asked: oneshot::Receiver<oneshot::Sender<Parked>>,
 ) {
-    let id = parked.line.call();
+    let id = parked.worker_call.call();
     let late = tokio::select! {
         give = &mut asked => return give.map_or((), |give| drop(give.send(parked))),
         () = tokio::time::sleep(time) => true,
-        () = parked.line.listen() => false,
+        () = parked.worker_call.listen() => false,
     };
     let Some(lot) = lot.upgrade() else {
         return;
@@ -197,7 +197,7 @@ async fn keep(
     }
     if late {
         tracing::info!(call = %id, "no answer came for a parked call: cancelled");
-        parked.line.steering.cancel("no answer came in time");
+        parked.worker_call.handle.cancel("no answer came in time");
     } else {
         tracing::debug!(call = %id, "a parked call goes on elsewhere, or is lost");
     }

@@ -12,9 +12,9 @@ use tokio::time::Instant;
 
 use super::input::{InputRequest, InputRequired, input_required};
 use super::parking::{Full, Parked, Question};
-use crate::line::Line;
 use crate::shape::Shaping;
 use crate::shared::Shared;
+use crate::worker_call::WorkerCall;
 
 /// When a place in the parking lot may have become free.
 const PARKING_RETRY: Duration = Duration::from_secs(10);
@@ -68,10 +68,13 @@ impl Modern {
     }
 
     /// Parks the call; what its client gets.
-    pub(super) fn park(&self, line: Line, questions: Vec<Question>) -> CallOutcome {
+    pub(super) fn park(&self, worker_call: WorkerCall, questions: Vec<Question>) -> CallOutcome {
         let requests: Vec<InputRequest> = questions.iter().map(|q| q.request.clone()).collect();
-        let (repeatable, steering) = (line.is_repeatable(), line.steering.clone());
-        let parked = Parked { line, questions };
+        let (repeatable, handle) = (worker_call.is_repeatable(), worker_call.handle.clone());
+        let parked = Parked {
+            worker_call,
+            questions,
+        };
         let call = parked.locator().to_string();
         let asked = requests
             .iter()
@@ -79,7 +82,7 @@ impl Modern {
         let asked = asked.collect();
         let principal = self.caller.principal.clone();
         if let Err(full) = self.shared.lot.park(principal, parked) {
-            steering.cancel("there was no place to wait for its client");
+            handle.cancel("there was no place to wait for its client");
             return CallOutcome::Failed(full_failure(&full, repeatable));
         }
         let sealed = self.seal(Continuation::Parked { call, asked });

@@ -13,10 +13,10 @@ use super::input::{Given, with_round};
 use super::parking::{Locator, Parked};
 use super::request::{RetryStream, unix_now};
 use super::{Modern, ModernBridge, running};
-use crate::line::{Line, Origin, Sought, attach};
 use crate::rounds::Position;
 use crate::route::Route;
 use crate::shared::Shared;
+use crate::worker_call::{Origin, Sought, WorkerCall, attach};
 
 /// How a request goes on.
 pub(crate) enum Continued {
@@ -153,10 +153,16 @@ async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Park
         round: 0,
         seen: after,
     };
-    let line = Line::attached(shared.clone(), origin, running, member, position);
+    let worker_call = WorkerCall::attached(shared.clone(), origin, running, member, position);
     // The questions come again, as events.
     let questions = Vec::new();
-    Some((Parked { line, questions }, seen))
+    Some((
+        Parked {
+            worker_call,
+            questions,
+        },
+        seen,
+    ))
 }
 
 fn open(shared: &Shared, call: &Call, state: &RawJson) -> Result<Continuation, RpcError> {
@@ -183,7 +189,10 @@ impl Waiting {
     /// not with an object, is asked again; what was not asked is ignored.
     pub(crate) fn wake(self, mut request: Modern) -> RunningCall {
         let Self {
-            parked: Parked { line, questions },
+            parked: Parked {
+                worker_call,
+                questions,
+            },
             retry,
             mut responses,
         } = self;
@@ -196,7 +205,11 @@ impl Waiting {
                     return true;
                 };
                 // A question that the call has given up meanwhile needs no answer.
-                drop(line.steering.answer(question.ask, Outcome::Result(answer)));
+                drop(
+                    worker_call
+                        .handle
+                        .answer(question.ask, Outcome::Result(answer)),
+                );
                 false
             })
             .collect();
@@ -208,6 +221,8 @@ impl Waiting {
                 to: None,
             },
         };
-        running(line, |line| ModernBridge::new(request, line, open, given))
+        running(worker_call, |worker_call| {
+            ModernBridge::new(request, worker_call, open, given)
+        })
     }
 }

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Delivered, EventStream, GatewayError, OpenSession, Opened, Post, QuietSender, SessionGateway,
-    SessionId, SessionRef, SessionTransport, StreamItem, quiet_channel,
+    Delivered, EventStream, GatewayError, LazySender, OpenSession, Opened, Post, SessionGateway,
+    SessionId, SessionRef, SessionTransport, StreamItem, lazy_channel,
 };
 use shoal_protocol::{
     Body, EventId, Message, Method, RawJson, Revision, RpcError, StreamId, response,
@@ -28,8 +28,8 @@ pub(crate) struct FakeGateway {
     pub(crate) closed: watch::Sender<Vec<String>>,
     /// What `open` answers with, if not with a session.
     pub(crate) opening: Mutex<Option<GatewayError>>,
-    streams: mpsc::UnboundedSender<QuietSender<StreamItem>>,
-    opened: tokio::sync::Mutex<mpsc::UnboundedReceiver<QuietSender<StreamItem>>>,
+    streams: mpsc::UnboundedSender<LazySender<StreamItem>>,
+    opened: tokio::sync::Mutex<mpsc::UnboundedReceiver<LazySender<StreamItem>>>,
 }
 
 impl FakeGateway {
@@ -46,7 +46,7 @@ impl FakeGateway {
     }
 
     /// The feeding end of the next stream that a client has opened.
-    pub(crate) async fn stream(&self) -> QuietSender<StreamItem> {
+    pub(crate) async fn stream(&self) -> LazySender<StreamItem> {
         self.opened.lock().await.recv().await.unwrap()
     }
 
@@ -58,7 +58,7 @@ impl FakeGateway {
     }
 
     fn new_stream(&self) -> EventStream {
-        let (sender, items) = quiet_channel(2);
+        let (sender, items) = lazy_channel(2);
         self.streams.send(sender).unwrap();
         EventStream {
             items: items.into(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use shoal_ports::{EventStream, GatewayError, Opened, QuietSender, quiet_channel};
+use shoal_ports::{EventStream, GatewayError, LazySender, Opened, lazy_channel};
 use shoal_protocol::EventId;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -37,7 +37,7 @@ enum Flight {
     /// The first answer.
     Asked(oneshot::Sender<Reply>),
     /// Items. Their number is bounded by the credit that the peer has.
-    Streaming(QuietSender<Passed>),
+    Streaming(LazySender<Passed>),
 }
 
 /// Something of a stream.
@@ -136,7 +136,7 @@ impl Link {
 
     /// A stream has begun in answer to a request.
     pub(super) fn began(self: &Arc<Self>, number: u64, cursor: EventId) {
-        let (sender, items) = quiet_channel(usize::MAX);
+        let (sender, items) = lazy_channel(usize::MAX);
         let asked = match &mut *self.flights.lock() {
             Some(flights) => match flights.remove(&number) {
                 Some(Flight::Asked(asked)) => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use futures::Stream;
-use shoal_ports::{EventStream, QuietReceiver, StreamItem, StreamItems};
+use shoal_ports::{EventStream, LazyReceiver, StreamItem, StreamItems};
 use shoal_protocol::EventId;
 
 use super::link::{Link, Passed};
@@ -19,7 +19,7 @@ use crate::proto::types::v1::Credit;
 struct Arriving {
     link: Arc<Link>,
     flight: u64,
-    items: QuietReceiver<Passed>,
+    items: LazyReceiver<Passed>,
     taken: Taken,
     over: bool,
 }
@@ -28,7 +28,7 @@ pub(super) fn arriving(
     link: Arc<Link>,
     flight: u64,
     cursor: EventId,
-    items: QuietReceiver<Passed>,
+    items: LazyReceiver<Passed>,
 ) -> EventStream {
     let arriving = Arriving {
         link,

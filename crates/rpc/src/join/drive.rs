@@ -11,7 +11,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, Sleep, interval, sleep_
 use tokio_util::sync::CancellationToken;
 
 use super::connect::NodeInbox;
-use super::seat::{Attaching, Seat};
+use super::node_peer::{Attaching, NodePeer};
 use crate::LinkConfig;
 use crate::convert::call::{call_in, id_in};
 use crate::convert::node::node_in;
@@ -28,7 +28,7 @@ use crate::proto::worker::v1::{self as wire, NodeFrame, WorkerFrame};
 
 /// What drives a link, beside the seat.
 pub(super) struct Drive<'a> {
-    pub(super) seat: &'a mut Seat,
+    pub(super) node_peer: &'a mut NodePeer,
     pub(super) config: &'a LinkConfig,
     pub(super) nodes: &'a watch::Sender<Vec<NodeInfo>>,
     pub(super) stop: &'a CancellationToken,
@@ -58,7 +58,7 @@ pub(super) enum End {
 
 impl<'a> Drive<'a> {
     pub(super) fn new(
-        seat: &'a mut Seat,
+        node_peer: &'a mut NodePeer,
         config: &'a LinkConfig,
         nodes: &'a watch::Sender<Vec<NodeInfo>>,
         stop: &'a CancellationToken,
@@ -66,12 +66,12 @@ impl<'a> Drive<'a> {
         inbox: NodeInbox,
         outbox: Arc<Outbox<WorkerFrame>>,
     ) -> Self {
-        let worker = &seat.joining.worker;
+        let worker = &node_peer.joining.worker;
         let (announcement, news) = (worker.announcement(), worker.news());
         let mut ticks = interval(config.load_interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
-            seat,
+            node_peer,
             config,
             nodes,
             stop,
@@ -110,7 +110,7 @@ impl<'a> Drive<'a> {
     /// session that it belongs to may be handed over to this one, and so is one that waits for its client, which may
     /// answer here.
     fn is_done(&self) -> bool {
-        self.seat.is_idle() && self.seat.joining.worker.open_calls() == 0
+        self.node_peer.is_idle() && self.node_peer.joining.worker.open_calls() == 0
     }
 
     /// Does the next thing that is to be done.
@@ -118,7 +118,7 @@ impl<'a> Drive<'a> {
         // What arrives is not counted against the task's budget by itself.
         tokio::task::consume_budget().await;
         let full = self.outbox.is_full();
-        if let Some(due) = self.seat.accept_due()
+        if let Some(due) = self.node_peer.accept_due()
             && !std::mem::replace(&mut self.accepting, true)
         {
             self.accept.as_mut().reset(due);
@@ -129,16 +129,16 @@ impl<'a> Drive<'a> {
                 self.outbox.close(Some("the worker stops"));
                 return Err(End::Stopped);
             }
-            number = self.seat.ready.next(), if !full => self.seat.look(number),
+            number = self.node_peer.ready.next(), if !full => self.node_peer.look(number),
             frame = self.inbox.next() => {
                 let handled = frame.and_then(|frame| self.handle(frame));
                 handled.map_err(End::Broke)?;
             }
             () = self.outbox.room(), if full => {}
-            done = self.seat.chores.next() => self.seat.done(done),
+            done = self.node_peer.chores.next() => self.node_peer.done(done),
             () = &mut self.accept, if self.accepting => {
                 self.accepting = false;
-                self.seat.accept(Instant::now());
+                self.node_peer.accept(Instant::now());
             }
             _ = self.ticks.tick() => self.report(),
             Ok(()) = self.announcement.changed() => self.announce(),
@@ -165,7 +165,8 @@ impl<'a> Drive<'a> {
                     .call
                     .ok_or_else(|| LinkError::protocol("a start of no call"))?;
                 let accept = now + self.config.accept_after;
-                self.seat.start(said.flight, call_in(call, now)?, accept);
+                self.node_peer
+                    .start(said.flight, call_in(call, now)?, accept);
             }
             Frame::Attach(said) => {
                 let accept = Instant::now() + self.config.accept_after;
@@ -174,19 +175,19 @@ impl<'a> Drive<'a> {
                     after: said.after,
                     trace: trace_in(said.trace),
                 };
-                self.seat.attach(said.flight, attaching, accept);
+                self.node_peer.attach(said.flight, attaching, accept);
             }
             Frame::Answer(said) => {
                 let outcome = answer_in(said.outcome)?;
-                self.seat.answer(said.flight, AskId(said.ask), outcome);
+                self.node_peer.answer(said.flight, AskId(said.ask), outcome);
             }
             Frame::Credit(said) => {
-                if let Some(flight) = self.seat.flight(said.flight) {
+                if let Some(flight) = self.node_peer.flight(said.flight) {
                     flight.grant(said.bytes);
                 }
             }
             Frame::Cancel(said) => {
-                if let Some(flight) = self.seat.flight(said.flight) {
+                if let Some(flight) = self.node_peer.flight(said.flight) {
                     flight.cancel(said.reason);
                 }
             }
@@ -195,10 +196,12 @@ impl<'a> Drive<'a> {
                 let nodes = said.nodes.into_iter().map(node_in).collect();
                 self.nodes.send_replace(nodes);
             }
-            Frame::Subscribe(said) => self.seat.chores.subscribe(said.request, said.uri),
-            Frame::Unsubscribe(said) => self.seat.chores.unsubscribe(said.uri),
+            Frame::Subscribe(said) => self.node_peer.chores.subscribe(said.request, said.uri),
+            Frame::Unsubscribe(said) => self.node_peer.chores.unsubscribe(said.uri),
             Frame::EndSession(said) => {
-                self.seat.chores.end_session(SessionId::new(said.session));
+                self.node_peer
+                    .chores
+                    .end_session(SessionId::new(said.session));
             }
             Frame::Welcome(_) => return Err(LinkError::protocol("a second welcome")),
             // The link has seen to its own before.
@@ -213,16 +216,16 @@ impl<'a> Drive<'a> {
 
     fn detach(&mut self, said: wire::Detach) {
         if !said.steering {
-            self.seat.drop_flight(said.flight);
-        } else if let Some(flight) = self.seat.flight(said.flight) {
+            self.node_peer.drop_flight(said.flight);
+        } else if let Some(flight) = self.node_peer.flight(said.flight) {
             flight.stop_reading();
         }
     }
 
     /// Says goodbye, and refuses what was still on its way, until the node has heard it.
     async fn part(mut self) -> End {
-        let idle = self.seat.is_idle();
-        self.seat.parted = true;
+        let idle = self.node_peer.is_idle();
+        self.node_peer.parted = true;
         self.outbox.push_now(WorkerKind::Goodbye(wire::Goodbye {}));
         let deadline = Instant::now() + self.config.handshake_timeout;
         loop {

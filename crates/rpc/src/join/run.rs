@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::connect::{Connected, connect};
 use super::drive::{Drive, End};
-use super::seat::Seat;
+use super::node_peer::NodePeer;
 use super::{JoinState, Joining};
 use crate::LinkConfig;
 use crate::convert::node::node_in;
@@ -38,21 +38,21 @@ type Memory = (String, u64);
 impl Runner {
     /// Keeps the link until it is stopped or has left; whether all calls had ended.
     pub(super) async fn run(mut self) -> bool {
-        let mut seat = Seat::new(Arc::clone(&self.joining));
+        let mut node_peer = NodePeer::new(Arc::clone(&self.joining));
         let mut backoff = Backoff::new(self.config.backoff, self.config.backoff_max);
         let mut memory = None;
         let mut alone_since = Instant::now();
         let idle = loop {
-            if self.is_done_leaving(&seat) {
-                break seat.is_idle();
+            if self.is_done_leaving(&node_peer) {
+                break node_peer.is_idle();
             }
             let connected = tokio::select! {
                 connected = connect(&self.joining, &self.address, &self.config) => connected,
                 () = self.stop.cancelled() => break false,
-                () = seat.idle() => continue,
+                () = node_peer.idle() => continue,
             };
             let error = match connected {
-                Ok(connected) => match self.drive(&mut seat, connected, &mut memory).await {
+                Ok(connected) => match self.drive(&mut node_peer, connected, &mut memory).await {
                     End::Broke(error) => {
                         backoff.reset();
                         alone_since = Instant::now();
@@ -66,26 +66,26 @@ impl Runner {
             self.failed(&error);
             // By now the node has given up too, whenever it saw the link break.
             if alone_since.elapsed() > 2 * self.config.rejoin {
-                seat.clear();
+                node_peer.clear();
             }
-            if !self.wait(&mut seat, backoff.pause()).await {
+            if !self.wait(&mut node_peer, backoff.pause()).await {
                 break false;
             }
         };
         self.state.send_modify(|state| state.connected = false);
-        seat.clear();
-        let _ = timeout(TIDY, seat.chores.finish()).await;
+        node_peer.clear();
+        let _ = timeout(TIDY, node_peer.chores.finish()).await;
         idle
     }
 
-    fn is_done_leaving(&self, seat: &Seat) -> bool {
+    fn is_done_leaving(&self, node_peer: &NodePeer) -> bool {
         let leaving = *self.leave.borrow();
-        leaving.is_some_and(|deadline| seat.is_idle() || Instant::now() >= deadline)
+        leaving.is_some_and(|deadline| node_peer.is_idle() || Instant::now() >= deadline)
     }
 
     async fn drive(
         &self,
-        seat: &mut Seat,
+        node_peer: &mut NodePeer,
         connected: Connected,
         memory: &mut Option<Memory>,
     ) -> End {
@@ -100,9 +100,9 @@ impl Runner {
         let of_node = welcome.memory;
         let now = Some((welcome.node, welcome.memory));
         if *memory == now {
-            seat.keep(&welcome.flights);
+            node_peer.keep(&welcome.flights);
         } else {
-            seat.clear();
+            node_peer.clear();
             *memory = now;
         }
         let nodes = welcome.nodes.into_iter().map(node_in).collect();
@@ -112,10 +112,10 @@ impl Runner {
             node: Some(node),
             last_error: None,
         });
-        seat.link(Arc::clone(&outbox), &peer, of_node);
+        node_peer.link(Arc::clone(&outbox), &peer, of_node);
         let up = Up::new(LinkKind::Worker);
         let drive = Drive::new(
-            seat,
+            node_peer,
             &self.config,
             &self.nodes,
             &self.stop,
@@ -128,7 +128,7 @@ impl Runner {
             up.ended(error);
             outbox.close(Some(&error.to_string()));
         }
-        seat.unlink();
+        node_peer.unlink();
         end
     }
 
@@ -145,12 +145,12 @@ impl Runner {
     }
 
     /// Waits before the next attempt, while what was started goes on; `false` when it is to stop.
-    async fn wait(&mut self, seat: &mut Seat, wait: Duration) -> bool {
+    async fn wait(&mut self, node_peer: &mut NodePeer, wait: Duration) -> bool {
         tokio::select! {
             () = sleep(wait) => true,
             Ok(()) = self.leave.changed() => true,
             () = self.stop.cancelled() => false,
-            () = seat.idle() => true,
+            () = node_peer.idle() => true,
         }
     }
 }

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::Streaming;
 
 use super::flight::Arrived;
-use super::home::Home;
+use super::peer::WorkerPeer;
 use crate::convert::catalog::load_in;
 use crate::convert::node::node_out;
 use crate::convert::outcome::{error_in, failure_in};
@@ -27,7 +27,7 @@ pub(super) type WorkerInbox = Inbox<Streaming<WorkerFrame>, WorkerFrame, NodeFra
 
 /// A link of a worker.
 pub(super) struct Drive {
-    pub(super) home: Arc<Home>,
+    pub(super) peer: Arc<WorkerPeer>,
     /// Its number at home.
     pub(super) link: u64,
     pub(super) inbox: WorkerInbox,
@@ -97,26 +97,26 @@ impl Drive {
         match frame {
             Frame::Event(event) => self.event(event)?,
             Frame::Accepted(said) => {
-                if let Some(flight) = self.home.flight(said.flight) {
+                if let Some(flight) = self.peer.flight(said.flight) {
                     flight.accepted(self.link);
                 }
             }
             Frame::Refused(said) => self.refused(said),
             Frame::Lost(said) => {
-                if let Some(flight) = self.home.flight(said.flight)
+                if let Some(flight) = self.peer.flight(said.flight)
                     && flight.lost(self.link, said.replaced)
                 {
-                    self.home.forget(&flight);
+                    self.peer.forget(&flight);
                 }
             }
-            Frame::AnswerTaken(said) => self.home.answer_taken(said),
+            Frame::AnswerTaken(said) => self.peer.answer_taken(said),
             Frame::Load(load) => {
-                self.home.counts(load.ledger);
-                self.home.gauge.report(load_in(load));
+                self.peer.counts(load.ledger);
+                self.peer.gauge.report(load_in(load));
             }
             Frame::Subscribed(said) => {
                 let outcome = said.error.map_or(Ok(()), |error| Err(error_in(error)));
-                self.home.subscribed(said.request, outcome);
+                self.peer.subscribed(said.request, outcome);
             }
             Frame::News(news) => self.news(news)?,
             Frame::Announce(said) => return Ok(Some(Said::Announce(Box::new(said)))),
@@ -133,12 +133,12 @@ impl Drive {
     }
 
     fn event(&self, event: wire::Event) -> Result<(), LinkError> {
-        let Some(flight) = self.home.flight(event.flight) else {
+        let Some(flight) = self.peer.flight(event.flight) else {
             return Ok(());
         };
-        match flight.event(self.link, event, self.home.most_unread()) {
+        match flight.event(self.link, event, self.peer.most_unread()) {
             Arrived::More => {}
-            Arrived::Last => self.home.forget(&flight),
+            Arrived::Last => self.peer.forget(&flight),
             Arrived::TooMuch => {
                 let number = flight.number;
                 return Err(LinkError::protocol(format!(
@@ -150,10 +150,10 @@ impl Drive {
     }
 
     fn refused(&self, said: wire::Refused) {
-        if let Some(flight) = self.home.flight(said.flight)
+        if let Some(flight) = self.peer.flight(said.flight)
             && flight.over(self.link, failure_in(said.failure))
         {
-            self.home.forget(&flight);
+            self.peer.forget(&flight);
         }
     }
 
@@ -161,7 +161,7 @@ impl Drive {
         let params = RawJson::parse_text(news.params)
             .map_err(|_| LinkError::protocol("news whose parameters are not JSON"))?;
         // Nobody listens before the worker is taken in.
-        let _ = self.home.news.send(BusEvent::ResourceUpdated {
+        let _ = self.peer.news.send(BusEvent::ResourceUpdated {
             uri: news.uri,
             params,
         });

@@ -1,7 +1,7 @@
 //! One reader of one call, as its node keeps it while links come and go.
 
 mod frames;
-mod line;
+mod state;
 
 use std::task::{Context, Poll};
 
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use shoal_ports::{AskId, Call, CallFailure, CallId, Durability};
 use shoal_protocol::TraceContext;
 
-use self::line::{Line, Stage};
+use self::state::{FlightState, Stage};
 use crate::convert::event;
 use crate::proto::worker::v1 as wire;
 
@@ -28,7 +28,7 @@ pub(super) struct Flight {
     /// Whether it counts as one more call on the worker.
     pub(super) is_start: bool,
     repeatable: bool,
-    line: Mutex<Line>,
+    state: Mutex<FlightState>,
 }
 
 /// What an event was to its flight.
@@ -76,33 +76,33 @@ impl Flight {
             call,
             is_start,
             repeatable,
-            line: Mutex::new(Line::new(begin, last, link)),
+            state: Mutex::new(FlightState::new(begin, last, link)),
         }
     }
 
     /// The worker runs the call.
     pub(super) fn accepted(&self, link: u64) {
-        self.change(Some(link), Line::run);
+        self.change(Some(link), FlightState::run);
     }
 
     /// Takes an event in. One that is known already is left out. The reader may be `most` behind.
     pub(super) fn event(&self, link: u64, event: wire::Event, most: u64) -> Arrived {
         let end = event::is_end(&event);
         let mut arrived = Arrived::More;
-        self.change(Some(link), |line| {
-            if event.sequence <= line.last && !end {
+        self.change(Some(link), |state| {
+            if event.sequence <= state.last && !end {
                 return;
             }
-            line.run();
-            line.last = event.sequence;
-            if line.reader {
-                if line.unread > most {
+            state.run();
+            state.last = event.sequence;
+            if state.reader {
+                if state.unread > most {
                     arrived = Arrived::TooMuch;
                 }
-                line.push(event);
+                state.push(event);
             }
             if end {
-                line.end("the call has ended");
+                state.end("the call has ended");
                 arrived = Arrived::Last;
             }
         });
@@ -111,29 +111,29 @@ impl Flight {
 
     /// Whether another reader has the call now.
     pub(super) fn is_replaced(&self) -> bool {
-        self.line.lock().replaced
+        self.state.lock().replaced
     }
 
     /// Nothing more comes; whether that is news.
     pub(super) fn over(&self, link: u64, failure: CallFailure) -> bool {
-        self.change(Some(link), |line| line.over(failure))
+        self.change(Some(link), |state| state.over(failure))
     }
 
     /// Nothing more comes, perhaps because another reader has the call now; whether that is news.
     pub(super) fn lost(&self, link: u64, replaced: bool) -> bool {
         let reason = "another reader has taken the call over, or this one was too slow";
         let reason = reason.to_owned();
-        self.change(Some(link), |line| {
-            line.replaced = replaced;
-            line.over(CallFailure::OutcomeUnknown { reason });
+        self.change(Some(link), |state| {
+            state.replaced = replaced;
+            state.over(CallFailure::OutcomeUnknown { reason });
         })
     }
 
     /// The way to the worker broke for good.
     pub(super) fn broken(&self, worker: &str) {
-        let line = self.line.lock();
-        let started = line.sent || !matches!(line.stage, Stage::Opening(Begin::Start(_)));
-        drop(line);
+        let state = self.state.lock();
+        let started = state.sent || !matches!(state.stage, Stage::Opening(Begin::Start(_)));
+        drop(state);
         let failure = if started {
             CallFailure::OutcomeUnknown {
                 reason: format!("the way to its worker {worker} broke"),
@@ -143,21 +143,21 @@ impl Flight {
                 reason: format!("its worker {worker} did not come back"),
             }
         };
-        self.change(None, |line| line.over(failure));
+        self.change(None, |state| state.over(failure));
     }
 
     /// Whether it ends with its link: the call can be run elsewhere, and nobody has heard of it.
     pub(super) fn ends_with_link(&self) -> bool {
-        self.repeatable && self.line.lock().last == 0
+        self.repeatable && self.state.lock().last == 0
     }
 
     /// An answer has arrived; whether the flight is over with that.
     pub(super) fn answer_taken(&self, ask: AskId, open: bool) -> bool {
-        let mut line = self.line.lock();
-        let at = line.answers.iter().position(|answer| answer.ask == ask);
-        let answer = at.map(|at| line.answers.swap_remove(at));
-        let left = answer.is_some() && line.is_left();
-        drop(line);
+        let mut state = self.state.lock();
+        let at = state.answers.iter().position(|answer| answer.ask == ask);
+        let answer = at.map(|at| state.answers.swap_remove(at));
+        let left = answer.is_some() && state.is_left();
+        drop(state);
         if let Some(answer) = answer {
             // Whoever does not wait does not want to know.
             let _ = answer.taken.send(open);
@@ -167,16 +167,16 @@ impl Flight {
 
     /// Lets go of the flight.
     pub(super) fn leave(&self, holder: Holder) -> Left {
-        let mut line = self.line.lock();
-        line.reader &= holder == Holder::Steer;
-        line.steer &= holder == Holder::Reader;
-        if line.is_over() || line.reader {
+        let mut state = self.state.lock();
+        state.reader &= holder == Holder::Steer;
+        state.steer &= holder == Holder::Reader;
+        if state.is_over() || state.reader {
             return Left::Held;
         }
-        line.first = None;
-        line.more.clear();
-        line.unread = 0;
-        if line.is_left() {
+        state.first = None;
+        state.more.clear();
+        state.unread = 0;
+        if state.is_left() {
             Left::Empty
         } else {
             Left::Steered
@@ -185,7 +185,7 @@ impl Flight {
 
     /// Whether the call is to be stopped, and nobody else will see to it.
     pub(super) fn is_cancelled(&self) -> bool {
-        self.line.lock().cancelled.is_some()
+        self.state.lock().cancelled.is_some()
     }
 
     /// Returns when the worker has said something: an event, if one came; or why nothing will.
@@ -193,15 +193,15 @@ impl Flight {
         &self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<wire::Event>, CallFailure>> {
-        let mut line = self.line.lock();
-        if let Some(event) = &line.first {
+        let mut state = self.state.lock();
+        if let Some(event) = &state.first {
             // An end that comes alone is all that there is to read.
             let alone = event.sequence == 1 && event::is_end(event);
-            return Poll::Ready(Ok(if alone { line.first.take() } else { None }));
+            return Poll::Ready(Ok(if alone { state.first.take() } else { None }));
         }
-        match &line.stage {
+        match &state.stage {
             Stage::Opening(_) => {
-                line.wait(cx);
+                state.wait(cx);
                 Poll::Pending
             }
             Stage::Running => Poll::Ready(Ok(None)),
@@ -215,34 +215,34 @@ impl Flight {
         credit: u64,
         cx: &mut Context<'_>,
     ) -> Poll<Option<(wire::Event, Option<u64>)>> {
-        let mut line = self.line.lock();
-        let Some(event) = line.first.take() else {
-            if line.is_over() {
+        let mut state = self.state.lock();
+        let Some(event) = state.first.take() else {
+            if state.is_over() {
                 return Poll::Ready(None);
             }
-            line.wait(cx);
+            state.wait(cx);
             return Poll::Pending;
         };
-        line.first = line.more.pop_front();
+        state.first = state.more.pop_front();
         let cost = event::event_cost(&event);
-        line.unread = line.unread.saturating_sub(cost);
-        let grant = match line.stage {
+        state.unread = state.unread.saturating_sub(cost);
+        let grant = match state.stage {
             Stage::Over(_) => None,
-            _ => line.taken.add(cost, credit),
+            _ => state.taken.add(cost, credit),
         };
         Poll::Ready(Some((event, grant)))
     }
 
     /// Changes the line and wakes whoever waits for a change, unless the flight is over or on another link
     /// than the one that this comes from. Whether it was changed.
-    fn change(&self, link: Option<u64>, change: impl FnOnce(&mut Line)) -> bool {
-        let mut line = self.line.lock();
-        if line.is_over() || link.is_some_and(|link| link != line.link) {
+    fn change(&self, link: Option<u64>, change: impl FnOnce(&mut FlightState)) -> bool {
+        let mut state = self.state.lock();
+        if state.is_over() || link.is_some_and(|link| link != state.link) {
             return false;
         }
-        change(&mut line);
-        let waker = line.waker.take();
-        drop(line);
+        change(&mut state);
+        let waker = state.waker.take();
+        drop(state);
         if let Some(waker) = waker {
             waker.wake();
         }

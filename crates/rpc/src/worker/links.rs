@@ -11,7 +11,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::drive::{Drive, Said};
-use super::home::Home;
+use super::peer::WorkerPeer;
 use super::remote::RemoteWorker;
 use crate::LinkConfig;
 use crate::convert::catalog::announcement_in;
@@ -36,7 +36,7 @@ pub fn serve_workers(
             set,
             nodes,
             config,
-            homes: Mutex::default(),
+            peers: Mutex::default(),
             closing: CancellationToken::new(),
         }),
     }
@@ -53,12 +53,12 @@ pub(super) struct WorkerLinksInner {
     set: Arc<dyn WorkerSet>,
     pub(super) nodes: watch::Receiver<Vec<NodeInfo>>,
     pub(super) config: LinkConfig,
-    homes: Mutex<HashMap<WorkerId, Entry>>,
+    peers: Mutex<HashMap<WorkerId, Entry>>,
     pub(super) closing: CancellationToken,
 }
 
 struct Entry {
-    home: Arc<Home>,
+    peer: Arc<WorkerPeer>,
     /// Whether the dispatcher knows it.
     added: bool,
 }
@@ -66,9 +66,9 @@ struct Entry {
 impl WorkerLinks {
     /// The workers that are linked now, in order.
     pub fn connected(&self) -> Vec<WorkerId> {
-        let homes = self.shared.homes.lock();
-        let up = homes.values().filter(|entry| entry.home.is_up());
-        let mut workers: Vec<_> = up.map(|entry| entry.home.id.clone()).collect();
+        let peers = self.shared.peers.lock();
+        let up = peers.values().filter(|entry| entry.peer.is_up());
+        let mut workers: Vec<_> = up.map(|entry| entry.peer.id.clone()).collect();
         workers.sort_unstable();
         workers
     }
@@ -82,38 +82,38 @@ impl WorkerLinks {
 impl WorkerLinksInner {
     /// The memory of the worker that says hello. One that has started anew has forgotten its calls: what
     /// was known of it is given up.
-    pub(super) fn home(&self, id: &WorkerId, incarnation: u64) -> Arc<Home> {
-        let mut homes = self.homes.lock();
-        if let Some(entry) = homes.get(id)
-            && entry.home.incarnation == incarnation
-            && !entry.home.is_gone()
+    pub(super) fn peer(&self, id: &WorkerId, incarnation: u64) -> Arc<WorkerPeer> {
+        let mut peers = self.peers.lock();
+        if let Some(entry) = peers.get(id)
+            && entry.peer.incarnation == incarnation
+            && !entry.peer.is_gone()
         {
-            return Arc::clone(&entry.home);
+            return Arc::clone(&entry.peer);
         }
-        let home = Home::new(id.clone(), incarnation, self.config.clone());
+        let peer = WorkerPeer::new(id.clone(), incarnation, self.config.clone());
         let entry = Entry {
-            home: Arc::clone(&home),
+            peer: Arc::clone(&peer),
             added: false,
         };
-        let former = homes.insert(id.clone(), entry);
+        let former = peers.insert(id.clone(), entry);
         if let Some(former) = former {
-            former.home.give_up(None);
+            former.peer.give_up(None);
             if former.added {
                 self.set.remove(id);
             }
         }
-        home
+        peer
     }
 
     /// Reads a link until it ends, and gives the worker up if no other link takes its place in time.
     pub(super) async fn run(self: Arc<Self>, mut drive: Drive) {
         let up = Up::new(LinkKind::Worker);
         let mut pulse = Pulse::new(&self.config);
-        let (home, link) = (Arc::clone(&drive.home), drive.link);
+        let (peer, link) = (Arc::clone(&drive.peer), drive.link);
         let ended = loop {
             match drive.next(&mut pulse).await {
                 Ok(Said::Announce(said)) => {
-                    if let Err(error) = self.announced(&home, *said) {
+                    if let Err(error) = self.announced(&peer, *said) {
                         break error;
                     }
                 }
@@ -124,55 +124,55 @@ impl WorkerLinksInner {
                 Err(error) => break error,
             }
         };
-        tracing::info!(worker = %home.id, reason = %ended, "the link of a worker ended");
+        tracing::info!(worker = %peer.id, reason = %ended, "the link of a worker ended");
         up.ended(&ended);
         drive.outbox.close(Some(&ended.to_string()));
         let closing = drive.closing.clone();
         drop(drive);
-        if home.broke(Some(link)) {
+        if peer.broke(Some(link)) {
             tokio::select! {
                 () = sleep(self.config.rejoin) => {}
                 () = closing.cancelled() => {}
             }
-            if home.give_up(Some(link)) {
-                tracing::info!(worker = %home.id, "a worker did not come back");
-                self.remove(&home);
+            if peer.give_up(Some(link)) {
+                tracing::info!(worker = %peer.id, "a worker did not come back");
+                self.remove(&peer);
             }
         }
     }
 
-    fn announced(&self, home: &Arc<Home>, said: wire::Announce) -> Result<(), LinkError> {
-        let announcement = announcement_in(&home.id, said)?;
-        home.announcement.send_replace(announcement);
-        let mut homes = self.homes.lock();
-        if let Some(entry) = homes.get_mut(&home.id)
-            && Arc::ptr_eq(&entry.home, home)
+    fn announced(&self, peer: &Arc<WorkerPeer>, said: wire::Announce) -> Result<(), LinkError> {
+        let announcement = announcement_in(&peer.id, said)?;
+        peer.announcement.send_replace(announcement);
+        let mut peers = self.peers.lock();
+        if let Some(entry) = peers.get_mut(&peer.id)
+            && Arc::ptr_eq(&entry.peer, peer)
             && !std::mem::replace(&mut entry.added, true)
         {
             // Under the lock, so that it is never removed before it is added.
-            self.set.add(Arc::new(RemoteWorker::new(Arc::clone(home))));
+            self.set.add(Arc::new(RemoteWorker::new(Arc::clone(peer))));
         }
         Ok(())
     }
 
     /// Lets a worker go that has said goodbye, and hears it out: it refuses what was still on the way.
     async fn part(&self, drive: &mut Drive, pulse: &mut Pulse) {
-        drive.home.part();
-        self.remove(&drive.home);
+        drive.peer.part();
+        self.remove(&drive.peer);
         drive.outbox.close(Some("goodbye"));
         let rest = async { while drive.next(pulse).await.is_ok() {} };
         // In vain is fine: giving up says the same of calls that got no answer.
         let _ = timeout(self.config.handshake_timeout, rest).await;
-        drive.home.give_up(None);
+        drive.peer.give_up(None);
     }
 
-    fn remove(&self, home: &Arc<Home>) {
-        let mut homes = self.homes.lock();
-        let known = homes.get(&home.id);
-        if known.is_some_and(|entry| Arc::ptr_eq(&entry.home, home))
-            && homes.remove(&home.id).is_some_and(|entry| entry.added)
+    fn remove(&self, peer: &Arc<WorkerPeer>) {
+        let mut peers = self.peers.lock();
+        let known = peers.get(&peer.id);
+        if known.is_some_and(|entry| Arc::ptr_eq(&entry.peer, peer))
+            && peers.remove(&peer.id).is_some_and(|entry| entry.added)
         {
-            self.set.remove(&home.id);
+            self.set.remove(&peer.id);
         }
     }
 }

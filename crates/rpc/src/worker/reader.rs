@@ -13,7 +13,7 @@ use shoal_protocol::Outcome;
 use tokio::sync::oneshot;
 
 use super::flight::{Flight, Holder};
-use super::home::Home;
+use super::peer::WorkerPeer;
 use crate::convert::event::event_in;
 use crate::proto::types::v1::Credit;
 use crate::proto::worker::v1::node_frame::Frame;
@@ -23,15 +23,15 @@ use crate::proto::worker::v1::node_frame::Frame;
 /// # Errors
 /// Why the call does not run.
 pub(super) async fn opened(
-    home: &Arc<Home>,
+    peer: &Arc<WorkerPeer>,
     flight: Arc<Flight>,
 ) -> Result<RunningCall, CallFailure> {
     let hold = Hold {
-        home: Arc::clone(home),
+        peer: Arc::clone(peer),
         flight,
         holder: Holder::Both,
     };
-    let worker = Some(home.id.clone());
+    let worker = Some(peer.id.clone());
     let first = std::future::poll_fn(|cx| hold.flight.poll_opened(cx)).await?;
     if let Some(event) = first.and_then(event_in)
         && let CallEventKind::Finished(outcome) = event.kind
@@ -52,7 +52,7 @@ pub(super) async fn opened(
 
 /// A share in a flight; dropping it lets go.
 struct Hold {
-    home: Arc<Home>,
+    peer: Arc<WorkerPeer>,
     flight: Arc<Flight>,
     holder: Holder,
 }
@@ -61,7 +61,7 @@ impl Hold {
     /// The share of whoever steers; what is left must be made the [`Hold::only`] reader's.
     fn split(&self) -> Self {
         Self {
-            home: Arc::clone(&self.home),
+            peer: Arc::clone(&self.peer),
             flight: Arc::clone(&self.flight),
             holder: Holder::Steer,
         }
@@ -75,7 +75,7 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        self.home.leave(&self.flight, self.holder);
+        self.peer.leave(&self.flight, self.holder);
     }
 }
 
@@ -86,13 +86,13 @@ impl Stream for Reader {
     type Item = CallEvent;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<CallEvent>> {
-        let Hold { home, flight, .. } = &self.0;
+        let Hold { peer, flight, .. } = &self.0;
         loop {
-            let Some((event, grant)) = ready!(flight.poll_event(home.config.credit, cx)) else {
+            let Some((event, grant)) = ready!(flight.poll_event(peer.config.credit, cx)) else {
                 return Poll::Ready(None);
             };
             if let Some(bytes) = grant {
-                home.send_now(Frame::Credit(Credit {
+                peer.send_now(Frame::Credit(Credit {
                     flight: flight.number,
                     bytes,
                 }));
@@ -110,19 +110,19 @@ struct Steer(Hold);
 
 impl CallControl for Steer {
     fn answer(&self, ask: AskId, answer: Outcome) -> Answered {
-        let Hold { home, flight, .. } = &self.0;
+        let Hold { peer, flight, .. } = &self.0;
         let (taken, open) = oneshot::channel();
         let Some(frame) = flight.answer(ask, answer, taken) else {
             return answered(false);
         };
-        home.send(flight.number, frame);
+        peer.send(flight.number, frame);
         Box::pin(open.map(|open| open.unwrap_or(false)))
     }
 
     fn cancel(&self, reason: &str) {
-        let Hold { home, flight, .. } = &self.0;
+        let Hold { peer, flight, .. } = &self.0;
         if let Some(frame) = flight.cancel(reason) {
-            home.send(flight.number, frame);
+            peer.send(flight.number, frame);
         }
     }
 

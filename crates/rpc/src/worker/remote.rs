@@ -11,7 +11,7 @@ use shoal_protocol::{RpcError, TraceContext};
 use tokio::sync::{broadcast, watch};
 
 use super::flight::Begin;
-use super::home::Home;
+use super::peer::WorkerPeer;
 use super::reader;
 
 /// A worker of another process.
@@ -24,36 +24,36 @@ use super::reader;
 ///
 /// Dropping the future of [`start`](Worker::start) detaches from the call, which may run.
 pub struct RemoteWorker {
-    home: Arc<Home>,
+    peer: Arc<WorkerPeer>,
 }
 
 impl RemoteWorker {
-    pub(super) fn new(home: Arc<Home>) -> Self {
-        Self { home }
+    pub(super) fn new(peer: Arc<WorkerPeer>) -> Self {
+        Self { peer }
     }
 }
 
 #[async_trait]
 impl Worker for RemoteWorker {
     fn announcement(&self) -> watch::Receiver<Announcement> {
-        self.home.announcement.subscribe()
+        self.peer.announcement.subscribe()
     }
 
     fn news(&self) -> broadcast::Receiver<BusEvent> {
-        self.home.news.subscribe()
+        self.peer.news.subscribe()
     }
 
     fn load(&self) -> WorkerLoad {
-        self.home.load()
+        self.peer.load()
     }
 
     fn ledger(&self) -> Option<LedgerNumber> {
-        self.home.ledger()
+        self.peer.ledger()
     }
 
     async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {
-        let flight = self.home.open(Begin::Start(Box::new(call)))?;
-        reader::opened(&self.home, flight).await
+        let flight = self.peer.open(Begin::Start(Box::new(call)))?;
+        reader::opened(&self.peer, flight).await
     }
 
     async fn attach(
@@ -62,21 +62,21 @@ impl Worker for RemoteWorker {
         after: u64,
         trace: Option<&TraceContext>,
     ) -> Result<RunningCall, CallFailure> {
-        let flight = (self.home).open(Begin::Attach(call, after, trace.cloned()))?;
-        reader::opened(&self.home, flight).await
+        let flight = (self.peer).open(Begin::Attach(call, after, trace.cloned()))?;
+        reader::opened(&self.peer, flight).await
     }
 
     async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
-        let lost = || RpcError::internal(format!("worker {} cannot be reached", self.home.id));
-        let answer = self.home.subscribe(uri);
+        let lost = || RpcError::internal(format!("worker {} cannot be reached", self.peer.id));
+        let answer = self.peer.subscribe(uri);
         answer.await.unwrap_or_else(|_| Err(lost()))
     }
 
     async fn unsubscribe(&self, uri: &str) {
-        self.home.unsubscribe(uri);
+        self.peer.unsubscribe(uri);
     }
 
     async fn end_session(&self, session: &SessionId) {
-        self.home.end_session(session);
+        self.peer.end_session(session);
     }
 }

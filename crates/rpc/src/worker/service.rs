@@ -65,15 +65,15 @@ impl WorkerLink for WorkerService {
         };
         let mut drive = Drive {
             link: 0,
-            home: shared.home(&WorkerId::new(hello.worker), hello.incarnation),
+            peer: shared.peer(&WorkerId::new(hello.worker), hello.incarnation),
             inbox,
             outbox,
             nodes,
             replaced: CancellationToken::new(),
             closing: shared.closing.clone(),
         };
-        drive.home.counts(hello.ledger);
-        let link = drive.home.join(&drive.outbox, &drive.replaced, welcome);
+        drive.peer.counts(hello.ledger);
+        let link = drive.peer.join(&drive.outbox, &drive.replaced, welcome);
         drive.link = link.ok_or_else(|| Status::unavailable("the worker was just given up"))?;
         tokio::spawn(Arc::clone(shared).run(drive));
         Ok(Response::new(stream.into()))

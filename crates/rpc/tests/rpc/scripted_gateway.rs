@@ -6,8 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Delivered, EventStream, GatewayError, OpenSession, Opened, Post, QuietSender, SessionGateway,
-    SessionRef, StreamItem, quiet_channel,
+    Delivered, EventStream, GatewayError, LazySender, OpenSession, Opened, Post, SessionGateway,
+    SessionRef, StreamItem, lazy_channel,
 };
 use shoal_protocol::{EventId, StreamId};
 use tokio::sync::watch;
@@ -58,8 +58,8 @@ impl ScriptedGateway {
     }
 
     /// Answers the next request with a stream, which the test feeds.
-    pub(crate) fn will_stream(&self) -> QuietSender<StreamItem> {
-        let (sender, items) = quiet_channel(10_000);
+    pub(crate) fn will_stream(&self) -> LazySender<StreamItem> {
+        let (sender, items) = lazy_channel(10_000);
         let stream = EventStream {
             items: items.into(),
             cursor: event_id(0),

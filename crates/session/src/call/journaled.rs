@@ -15,7 +15,7 @@ use shoal_telemetry::trace::{self, names};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
-use super::{Carrier, InFlight};
+use super::{CallDriver, InFlight};
 use crate::live::{LiveSession, log_failed, store_failed};
 use crate::measure;
 use crate::streams::{Attachment, Tail};
@@ -56,7 +56,7 @@ impl Waiting {
     }
 }
 
-impl Carrier {
+impl CallDriver {
     /// Journals calls that are answered on one stream, and runs them; `answers` go on the stream before.
     ///
     /// Begins in a task of its own: whatever becomes of the caller, what was journaled is also run.
@@ -116,8 +116,8 @@ impl Carrier {
         }
         let last = calls.pop();
         for call in calls {
-            let (carrier, tail) = (self.clone(), tail.clone());
-            tokio::spawn(async move { carrier.run(call, &tail).await });
+            let (driver, tail) = (self.clone(), tail.clone());
+            tokio::spawn(async move { driver.run(call, &tail).await });
         }
         if let Some(call) = last {
             self.run(call, &tail).await;
@@ -388,16 +388,16 @@ impl Carrier {
     ) -> Result<Delivered, GatewayError> {
         in_flight.call.worker.clone_from(&running.worker);
         let (opened, opening) = oneshot::channel();
-        let carrier = self.clone();
+        let driver = self.clone();
         // In a task of its own: a stream that was opened needs somebody to end it.
         tokio::spawn(async move {
             let live = in_flight.live.clone();
             let calls = std::slice::from_ref(&in_flight);
             let waiting = Waiting::to_go_on(opened);
-            match carrier.begin(&live, calls, delivery, waiting).await {
+            match driver.begin(&live, calls, delivery, waiting).await {
                 Some((tail, opened)) => {
-                    let _ = opened.send(Ok(carrier.read_from(&live, &tail, tail.last())));
-                    carrier.pump(running, first, &in_flight, &tail).await;
+                    let _ = opened.send(Ok(driver.read_from(&live, &tail, tail.last())));
+                    driver.pump(running, first, &in_flight, &tail).await;
                 }
                 None => {
                     let reason = "no stream could be opened for its events";

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::journaled::{AGAIN, died};
-use super::{Carrier, InFlight, lost_worker};
+use super::{CallDriver, InFlight, lost_worker};
 use crate::live::{LiveSession, Unapplied};
 use crate::state::{Effect, Input, kept};
 
@@ -46,7 +46,7 @@ impl First {
     }
 }
 
-impl Carrier {
+impl CallDriver {
     /// Answers a call that reads or writes what its session keeps; `false` when that is left to the session's
     /// next owner, who will read the request again.
     pub(super) async fn answer_state(
@@ -139,9 +139,9 @@ impl Carrier {
         until: Instant,
     ) -> Result<Delivered, GatewayError> {
         let (delivered, delivering) = oneshot::channel();
-        let carrier = self.clone();
+        let driver = self.clone();
         tokio::spawn(async move {
-            let carried = carrier.keep_on(running, asked, in_flight, delivery, until);
+            let carried = driver.keep_on(running, asked, in_flight, delivery, until);
             // Nobody is left to tell when the connection is gone.
             let _ = delivered.send(carried.await);
         });

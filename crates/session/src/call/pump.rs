@@ -12,14 +12,14 @@ use shoal_telemetry::trace::{self, Span, attributes as key, names};
 
 use super::gathering::Gathering;
 use super::journaled::AGAIN;
-use super::{Carrier, InFlight, lost_worker};
+use super::{CallDriver, InFlight, lost_worker};
 use crate::state::{Effect, Input};
 use crate::streams::Tail;
 
 /// How often in a row a call's events may be taken by another reader: each time, that one asks the store too.
 const MOST_SUPERSEDED: u32 = 8;
 
-impl Carrier {
+impl CallDriver {
     /// Appends what the call sends until it ends, or its session gets another owner: then the call is
     /// left to run, and the next owner goes on from what is in the log.
     pub(super) async fn pump(

@@ -6,7 +6,7 @@ use shoal_ports::{Call, CallOutcome, Caller, Durability, JournaledCall, LoggedEv
 use shoal_protocol::{EventId, Method, PROGRESS_TOKEN, RawJson};
 use shoal_telemetry::trace::names;
 
-use super::{Carrier, InFlight, start};
+use super::{CallDriver, InFlight, start};
 use crate::live::LiveSession;
 use crate::measure;
 use crate::sessions::TakingOver;
@@ -24,7 +24,7 @@ pub(crate) struct TakenOver {
     pub(crate) slot: Arc<CallSlot>,
 }
 
-impl Carrier {
+impl CallDriver {
     /// Finds the call at its worker, and goes on where the log ends. The take-over lasts until it is found.
     pub(crate) async fn resume(
         &self,

@@ -119,8 +119,8 @@ impl Node {
     ) -> Result<Delivered, GatewayError> {
         match effect {
             Effect::Run(admitted) => {
-                let in_flight = self.carrier.prepare(live, *admitted, trace);
-                self.carrier.carry(in_flight, delivery).await
+                let in_flight = self.driver.prepare(live, *admitted, trace);
+                self.driver.carry(in_flight, delivery).await
             }
             Effect::Respond(response) => self.respond(live, response).await,
             Effect::Overloaded { retry_after } => Err(GatewayError::Overloaded {
@@ -152,7 +152,7 @@ impl Node {
             _ => false,
         };
         if !reached {
-            self.carrier.check_ownership(live).await?;
+            self.driver.check_ownership(live).await?;
         }
         Ok(Delivered::Accepted)
     }

@@ -25,7 +25,7 @@ pub(super) fn observe(node: &Arc<Node>) -> Vec<Registration> {
             move || node.upgrade().map_or(0, |node| node.kept())
         }),
         all.journal.observe_running({
-            let running = node.carrier.running.clone();
+            let running = node.driver.running.clone();
             move || running.load(std::sync::atomic::Ordering::Relaxed) as u64
         }),
     ]

@@ -15,9 +15,9 @@ use tokio::time::{Instant, sleep};
 
 use super::Node;
 use super::node::Passive;
-use crate::actor::Mind;
+use crate::actor::SessionCore;
+use crate::cell::SessionCell;
 use crate::clock::unix_millis;
-use crate::doze::Bed;
 use crate::here::in_task;
 use crate::live::{LiveSession, store_failed};
 use crate::measure;
@@ -52,7 +52,7 @@ impl Node {
         let mut record = Record::new(open.principal, open.transport);
         record.opened_at = Some(unix_millis());
         let mut state = SessionState::new(session.clone(), record, self.limits());
-        let facts = self.carrier.dispatcher.facts().borrow().clone();
+        let facts = self.driver.dispatcher.facts().borrow().clone();
         let response = match open
             .initialize
             .map(|request| state.apply(Input::Request(request), &facts))
@@ -73,7 +73,7 @@ impl Node {
             record,
             idle: self.config.record_life(),
         };
-        let directory = &self.carrier.store.directory;
+        let directory = &self.driver.store.directory;
         let epoch = directory.create(new).await;
         measure::claimed(ClaimReason::Created, &epoch);
         let epoch = epoch.map_err(|error| store_failed(&error, &self.config))?;
@@ -97,8 +97,8 @@ impl Node {
     ) -> Arc<LiveSession> {
         let (principal, transport) = (state.principal().clone(), state.transport());
         let opened_at = state.record().opened_at;
-        let mind = Mind::new(state, self.carrier.dispatcher.facts());
-        let shared = mind.shared().clone();
+        let core = SessionCore::new(state, self.driver.dispatcher.facts());
+        let shared = core.shared().clone();
         let streams = |live: &Weak<LiveSession>| {
             Arc::new(Streams::new(
                 self,
@@ -116,7 +116,7 @@ impl Node {
             epoch,
             share: share.clone(),
             shared,
-            actor: Bed::new(mind, self.up.clone()),
+            actor: SessionCell::new(core, self.up.clone()),
             waiting: Arc::default(),
             last_used: AtomicU64::new(self.now()),
             last_saved: AtomicU64::new(self.now()),
@@ -240,7 +240,7 @@ impl Node {
         self.remove_live(live);
         measure::ended(&live.about(), why);
         let removed = self
-            .carrier
+            .driver
             .store
             .directory
             .remove(&live.id, live.epoch)
@@ -251,7 +251,7 @@ impl Node {
         self.unreserve(&live.principal);
         self.unsubscribe_all(live).await;
         live.actor.stop();
-        self.carrier.dispatcher.end_session(&live.id).await;
+        self.driver.dispatcher.end_session(&live.id).await;
     }
 }
 

@@ -66,7 +66,7 @@ impl Node {
                 let resumed = live.streams.resume(cursor, false).await;
                 resumed.map_err(|error| log_failed(&error, &self.config))
             }
-            _ => self.carrier.resume_stream(live, cursor, false).await,
+            _ => self.driver.resume_stream(live, cursor, false).await,
         };
         let outcome = measure::resumed(resumed.as_ref().map(|it| it.outcome));
         let outcome = outcome.map_or("moved", ResumeOutcome::as_str);

@@ -15,9 +15,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::SessionsStatus;
 use crate::announce::Subscribers;
-use crate::call::Carrier;
+use crate::call::CallDriver;
+use crate::cell::Up;
 use crate::config::SessionConfig;
-use crate::doze::Up;
 use crate::live::LiveSession;
 use crate::state::{Effect, Input, KeptLimits, Limits, News};
 use crate::stored::{Share, Stored};
@@ -30,7 +30,7 @@ const WAKE_LOCKS: usize = 64;
 pub(crate) struct Node {
     pub(crate) id: NodeId,
     pub(crate) config: Arc<SessionConfig>,
-    pub(crate) carrier: Arc<Carrier>,
+    pub(crate) driver: Arc<CallDriver>,
     pub(crate) subscribers: Subscribers,
     pub(crate) passive: DashMap<SessionId, Passive>,
     pub(crate) draining: CancellationToken,
@@ -119,7 +119,7 @@ impl Node {
         let config = Arc::new(config);
         Self {
             id,
-            carrier: Arc::new(Carrier {
+            driver: Arc::new(CallDriver {
                 config: config.clone(),
                 store,
                 dispatcher,
@@ -280,7 +280,7 @@ impl Node {
             live: self.live.len(),
             passive: self.passive.len(),
             in_flight: self.live.iter().map(|live| live.shared.in_flight()).sum(),
-            journaled: load(&self.carrier.running),
+            journaled: load(&self.driver.running),
             waiting: self.waiting(),
             subscriptions: self.subscribers.count(),
             reserved: load(&self.held),

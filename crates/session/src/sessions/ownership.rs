@@ -107,7 +107,7 @@ impl Node {
     /// Gives up a sleeping session that somebody asks for; the others follow with the lease.
     async fn hand_over_sleeping(&self, to: &SessionRef) -> Result<(), GatewayError> {
         let claim = self.claim(to, ClaimReason::HandedOver).await?;
-        let directory = &self.carrier.store.directory;
+        let directory = &self.driver.store.directory;
         let released = directory
             .release(
                 &to.session,
@@ -131,7 +131,7 @@ impl Node {
         self: &Arc<Self>,
         to: &SessionRef,
     ) -> Result<Arc<LiveSession>, GatewayError> {
-        let directory = &self.carrier.store.directory;
+        let directory = &self.driver.store.directory;
         let placed = directory.lookup(&to.session).await;
         let placed = placed.map_err(|error| store_failed(&error, &self.config))?;
         let placed = placed
@@ -171,7 +171,7 @@ impl Node {
         // Nobody listened for it in between.
         record.updated.extend(record.subscriptions.iter().cloned());
         let subscriptions = record.subscriptions.clone();
-        let running = self.carrier.store.journal.running(&to.session, claim.epoch);
+        let running = self.driver.store.journal.running(&to.session, claim.epoch);
         let running = running.await;
         let running = running.map_err(|error| log_failed(&error, &self.config))?;
         if taking_over.is_traced() {
@@ -196,15 +196,15 @@ impl Node {
             let tail = live.streams.begin(last, None);
             for call in calls {
                 self.moves.resumed_calls.fetch_add(1, Ordering::Relaxed);
-                let (carrier, live, tail) = (self.carrier.clone(), live.clone(), tail.clone());
+                let (driver, live, tail) = (self.driver.clone(), live.clone(), tail.clone());
                 let taking_over = taking_over.clone();
-                tokio::spawn(async move { carrier.resume(live, call, tail, taking_over).await });
+                tokio::spawn(async move { driver.resume(live, call, tail, taking_over).await });
             }
         }
     }
 
     async fn claim(&self, to: &SessionRef, why: ClaimReason) -> Result<Claim, GatewayError> {
-        let directory = &self.carrier.store.directory;
+        let directory = &self.driver.store.directory;
         let claim = directory.claim(&to.session, &self.id).await;
         measure::claimed(why, &claim);
         claim.map_err(|error| store_failed(&error, &self.config))
@@ -318,7 +318,7 @@ impl Node {
                 .iter()
                 .map(|live| (live.id.clone(), live.epoch))
                 .collect();
-            let held = self.carrier.store.directory.held(&asked).await?;
+            let held = self.driver.store.directory.held(&asked).await?;
             for (live, held) in some.iter().zip(held) {
                 if !held {
                     tracing::info!(session = %live.id, "another node has claimed a session");
@@ -332,7 +332,7 @@ impl Node {
             .map(|passive| (passive.key().clone(), passive.epoch))
             .collect();
         for some in asleep.chunks(ASKED_AT_ONCE) {
-            let held = self.carrier.store.directory.held(some).await?;
+            let held = self.driver.store.directory.held(some).await?;
             for ((session, _), held) in some.iter().zip(held) {
                 if !held {
                     self.forget_passive(session, EndReason::Lost).await;

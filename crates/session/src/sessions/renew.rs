@@ -74,7 +74,7 @@ impl Node {
         let mut refused = BTreeSet::new();
         for uri in std::mem::take(missing) {
             let renewed = tokio::select! {
-                renewed = timeout(limit, self.carrier.dispatcher.subscribe(&uri)) => renewed,
+                renewed = timeout(limit, self.driver.dispatcher.subscribe(&uri)) => renewed,
                 () = live.until_over() => {
                     self.subscribers.remove(&uri, &live.id);
                     continue;

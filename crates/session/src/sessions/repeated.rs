@@ -38,12 +38,12 @@ impl Node {
             let found = match live.streams.delivered(post.delivery) {
                 Some(beginning) => Ok(Some(beginning)),
                 None => {
-                    let journal = &self.carrier.store.journal;
+                    let journal = &self.driver.store.journal;
                     journal.delivered(&live.id, post.delivery).await
                 }
             };
             if let Some(beginning) = found.map_err(|error| log_failed(&error, &self.config))? {
-                return self.carrier.read_again(&live, beginning).await.map(Some);
+                return self.driver.read_again(&live, beginning).await.map(Some);
             }
             if !self.runs(&live, &requests).await {
                 return match single && self.must_not_repeat(&post.body) {
@@ -85,7 +85,7 @@ impl Node {
     fn must_not_repeat(&self, body: &Body) -> bool {
         let journaled = |message: &Message| match message {
             Message::Request(request) => {
-                let dispatcher = &self.carrier.dispatcher;
+                let dispatcher = &self.driver.dispatcher;
                 let durability = dispatcher.durability(&request.method, request.params.as_ref());
                 durability == Durability::Journaled
             }

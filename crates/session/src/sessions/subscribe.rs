@@ -30,7 +30,7 @@ impl Node {
         self.subscribers.add(&uri, &live.id);
         let limit = self.config.call_timeout;
         let granted = tokio::select! {
-            granted = self.carrier.dispatcher.subscribe(&uri) => Ok(granted),
+            granted = self.driver.dispatcher.subscribe(&uri) => Ok(granted),
             () = live.until_over() => Err(GatewayError::Moved { owner: None }),
             () = sleep(limit) => Ok(Err(CallFailure::DeadlineExceeded { limit }.to_rpc())),
         };
@@ -55,7 +55,7 @@ impl Node {
     /// Takes a subscription back, where there is one.
     pub(super) async fn unsubscribe(&self, session: &SessionId, uri: &str) {
         if self.subscribers.remove(uri, session) {
-            let unsubscribed = self.carrier.dispatcher.unsubscribe(uri);
+            let unsubscribed = self.driver.dispatcher.unsubscribe(uri);
             if timeout(UNSUBSCRIBED_WITHIN, unsubscribed).await.is_err() {
                 tracing::warn!(%session, %uri, "a backend does not let itself be unsubscribed from");
             }

@@ -67,7 +67,7 @@ impl Node {
         for session in expired {
             self.expire(&session).await;
         }
-        if let Err(error) = self.carrier.store.directory.sweep().await {
+        if let Err(error) = self.driver.store.directory.sweep().await {
             tracing::warn!(%error, "could not sweep the store");
         }
     }

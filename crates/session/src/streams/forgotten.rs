@@ -9,7 +9,7 @@ use bytes::Bytes;
 use shoal_ports::{Claim, StoreError};
 
 use super::Streams;
-use super::fate::Turn;
+use super::lifecycle::Turn;
 use super::tail::Tail;
 
 impl Streams {
@@ -100,7 +100,7 @@ impl Streams {
     async fn restore_all(&self, tails: Vec<Arc<Tail>>) {
         for tail in tails {
             let _turn = tail.turn().await;
-            if self.fate.is(Turn::LOST.or(Turn::ENDED)) {
+            if self.lifecycle.is(Turn::LOST.or(Turn::ENDED)) {
                 return;
             }
             let ended = tail.is_finished();

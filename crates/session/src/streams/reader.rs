@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use futures::future::Either;
-use shoal_ports::{LoggedEvent, NobodyReceives, QuietSender, StreamItem, Unsent};
+use shoal_ports::{LazySender, LoggedEvent, NobodyReceives, StreamItem, Unsent};
 use shoal_protocol::{EventId, StreamId};
 use shoal_telemetry::metrics::metrics;
 use tokio::time::timeout;
 
 use super::Streams;
-use super::fate::Turn;
+use super::lifecycle::Turn;
 use super::tail::{Next, Tail};
 
 /// Reads a stream into a connection until either ends.
@@ -22,7 +22,7 @@ pub(super) struct Reader {
     pub(super) tail: Option<Arc<Tail>>,
     pub(super) generation: u64,
     pub(super) cursor: EventId,
-    pub(super) sender: QuietSender<StreamItem>,
+    pub(super) sender: LazySender<StreamItem>,
 }
 
 /// Bytes from which on an event waits for those before it to be taken.
@@ -124,10 +124,10 @@ impl Reader {
     /// Where the connection is to end with its session or node, what it is told, if anything.
     fn last_words(&self) -> Option<Option<StreamItem>> {
         let streams = &self.streams;
-        if streams.fate.is(Turn::ENDED) {
+        if streams.lifecycle.is(Turn::ENDED) {
             return Some(None);
         }
-        if streams.fate.is(Turn::MOVED) {
+        if streams.lifecycle.is(Turn::MOVED) {
             return Some(Some(StreamItem::Moved));
         }
         // A call's stream stays: its answer is what draining waits for.

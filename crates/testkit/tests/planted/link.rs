@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use shoal_cluster::{PeerGateways, Peers};
 use shoal_ports::{
-    Delivered, EventStream, GatewayError, NodeId, NodeInfo, OpenSession, Opened, Post, QuietSender,
-    SessionGateway, SessionRef, StreamItem, StreamItems, quiet_channel,
+    Delivered, EventStream, GatewayError, LazySender, NodeId, NodeInfo, OpenSession, Opened, Post,
+    SessionGateway, SessionRef, StreamItem, StreamItems, lazy_channel,
 };
 use shoal_protocol::EventId;
 use shoal_session::Sessions;
@@ -69,7 +69,7 @@ impl Link {
 
     fn carry(&self, stream: EventStream) -> EventStream {
         let EventStream { items, cursor } = stream;
-        let (near, carried) = quiet_channel(1);
+        let (near, carried) = lazy_channel(1);
         tokio::spawn(forward(items, near, self.cut.clone()));
         EventStream {
             items: carried.into(),
@@ -78,7 +78,7 @@ impl Link {
     }
 }
 
-async fn forward(mut items: StreamItems, near: QuietSender<StreamItem>, cut: CancellationToken) {
+async fn forward(mut items: StreamItems, near: LazySender<StreamItem>, cut: CancellationToken) {
     loop {
         let item = tokio::select! {
             biased;

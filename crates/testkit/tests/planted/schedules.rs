@@ -14,15 +14,15 @@ use super::dispatcher::{How, Resuming};
 use super::journal::{Forgetful, Forgets};
 use super::late_log::LateLog;
 use super::slow_log::SlowLog;
-use super::town::{Parts, Town, until, within};
+use super::test_cluster::{Parts, TestCluster, until, within};
 
 /// Every tool is called, and the owner changes when each of those that take time is half done.
 pub(crate) async fn all_tools() -> Verdict {
-    let town = Town::start(|_| {}, |_| {}).await;
-    within(town.call(Tool::Echo, 0)).await.unwrap();
+    let cluster = TestCluster::start(|_| {}, |_| {}).await;
+    within(cluster.call(Tool::Echo, 0)).await.unwrap();
     let calls =
-        [Tool::StepsOnce, Tool::Steps, Tool::Record, Tool::Ask].map(|tool| town.call(tool, 3));
-    town.stage.let_go(2);
+        [Tool::StepsOnce, Tool::Steps, Tool::Record, Tool::Ask].map(|tool| cluster.call(tool, 3));
+    cluster.stage.let_go(2);
     let asked = |did: &Step| {
         let Step::Received { message, .. } = did else {
             return false;
@@ -30,18 +30,18 @@ pub(crate) async fn all_tools() -> Verdict {
         matches!(message, Message::Question { .. })
     };
     until("all tools are half done", || {
-        town.stage.executions() == 3 && town.client_has(asked)
+        cluster.stage.executions() == 3 && cluster.client_has(asked)
     })
     .await;
-    town.client_sees_step(2, 2).await;
-    town.fail_over().await;
-    until("B has all calls", || town.b.status().resumed_calls == 4).await;
-    town.stage.finish();
+    cluster.client_sees_step(2, 2).await;
+    cluster.fail_over().await;
+    until("B has all calls", || cluster.b.status().resumed_calls == 4).await;
+    cluster.stage.finish();
     for call in calls {
         assert_eq!(within(call).await.unwrap(), End::Answered);
     }
-    within(town.call(Tool::Echo, 0)).await.unwrap();
-    town.verdict()
+    within(cluster.call(Tool::Echo, 0)).await.unwrap();
+    cluster.verdict()
 }
 
 /// A sends an event to the client, and its owner changes before the event is stored. The client comes back
@@ -49,7 +49,7 @@ pub(crate) async fn all_tools() -> Verdict {
 pub(crate) async fn sent_before_stored(planted: bool) -> Verdict {
     let mut late = None;
     let caught_up = watch::Sender::new(false);
-    let town = Town::start(
+    let cluster = TestCluster::start(
         |a| {
             if planted {
                 let log = LateLog::before(a.store.log.clone());
@@ -60,30 +60,30 @@ pub(crate) async fn sent_before_stored(planted: bool) -> Verdict {
         |b| resume(b, How::Later(caught_up.subscribe())),
     )
     .await;
-    let call = town.call(Tool::StepsOnce, 3);
-    town.stage.let_go(1);
-    town.client_sees_step(1, 1).await;
+    let call = cluster.call(Tool::StepsOnce, 3);
+    cluster.stage.let_go(1);
+    cluster.client_sees_step(1, 1).await;
     if let Some(log) = late {
         log.catch_up().await;
     }
-    town.stage.let_go(2);
-    town.client_sees_step(2, 1).await;
-    town.fail_over().await;
+    cluster.stage.let_go(2);
+    cluster.client_sees_step(2, 1).await;
+    cluster.fail_over().await;
     until("B lets the client read on, or refuses it", || {
         let refused = |did: &Step| matches!(did, Step::Refused { .. });
-        town.b.status().resumed > 0 || town.client_has(refused)
+        cluster.b.status().resumed > 0 || cluster.client_has(refused)
     })
     .await;
     caught_up.send_replace(true);
-    town.stage.finish();
+    cluster.stage.finish();
     within(call).await.unwrap();
-    town.verdict()
+    cluster.verdict()
 }
 
 /// An append of A is on its way when the owner changes, and arrives when B has written the same event.
 pub(crate) async fn late_write_of_a_former_owner(planted: bool) -> Verdict {
     let mut slow = None;
-    let town = Town::start(
+    let cluster = TestCluster::start(
         |a| {
             let log = SlowLog::before(a.store.clone(), !planted);
             a.store.log = log.clone();
@@ -93,21 +93,21 @@ pub(crate) async fn late_write_of_a_former_owner(planted: bool) -> Verdict {
     )
     .await;
     let slow = slow.expect("A was started");
-    let call = town.call(Tool::StepsOnce, 3);
-    town.stage.let_go(1);
-    town.client_sees_step(1, 1).await;
+    let call = cluster.call(Tool::StepsOnce, 3);
+    cluster.stage.let_go(1);
+    cluster.client_sees_step(1, 1).await;
     slow.hold();
-    town.stage.let_go(2);
+    cluster.stage.let_go(2);
     until("A's append is on its way", || slow.under_way() == 1).await;
-    town.fail_over().await;
-    town.client_sees_step(2, 1).await;
+    cluster.fail_over().await;
+    cluster.client_sees_step(2, 1).await;
     // A sends no more.
-    town.a.revalidate().await.unwrap();
+    cluster.a.revalidate().await.unwrap();
     slow.let_go();
     until("A's append has arrived", || slow.under_way() == 0).await;
-    town.stage.finish();
+    cluster.stage.finish();
     within(call).await.unwrap();
-    town.verdict()
+    cluster.verdict()
 }
 
 /// A call runs when the owner changes.
@@ -117,40 +117,40 @@ pub(crate) async fn call_under_way(planted: bool) -> Verdict {
             resume(b, How::Blindly);
         }
     };
-    let town = Town::start(|_| {}, plant).await;
-    let call = town.call(Tool::Record, 0);
-    until("the call runs", || town.stage.executions() == 1).await;
-    town.fail_over().await;
-    until("B has the call", || town.b.status().resumed_calls == 1).await;
-    town.stage.finish();
+    let cluster = TestCluster::start(|_| {}, plant).await;
+    let call = cluster.call(Tool::Record, 0);
+    until("the call runs", || cluster.stage.executions() == 1).await;
+    cluster.fail_over().await;
+    until("B has the call", || cluster.b.status().resumed_calls == 1).await;
+    cluster.stage.finish();
     within(call).await.unwrap();
-    town.verdict()
+    cluster.verdict()
 }
 
 /// A takes a request, and the way breaks before the edge knows: it delivers the request again, to B.
 pub(crate) async fn request_delivered_again(planted: bool) -> Verdict {
-    let town = Town::start(|_| {}, |b| forget(b, planted, Forgets::Deliveries)).await;
+    let cluster = TestCluster::start(|_| {}, |b| forget(b, planted, Forgets::Deliveries)).await;
     // The session is opened while answers come back.
-    within(town.call(Tool::Echo, 0)).await.unwrap();
-    town.way_to_a.swallow_answers();
-    let call = town.call(Tool::Record, 0);
-    until("the call runs", || town.stage.executions() == 1).await;
-    town.fail_over().await;
-    until("B has the call", || town.b.status().resumed_calls == 1).await;
-    town.stage.finish();
+    within(cluster.call(Tool::Echo, 0)).await.unwrap();
+    cluster.way_to_a.swallow_answers();
+    let call = cluster.call(Tool::Record, 0);
+    until("the call runs", || cluster.stage.executions() == 1).await;
+    cluster.fail_over().await;
+    until("B has the call", || cluster.b.status().resumed_calls == 1).await;
+    cluster.stage.finish();
     within(call).await.unwrap();
-    town.verdict()
+    cluster.verdict()
 }
 
 /// A call runs when the owner changes, and ends; the client listens until it is answered or sent away.
 pub(crate) async fn answer_after_the_failover(planted: bool) -> Verdict {
-    let town = Town::start(|_| {}, |b| forget(b, planted, Forgets::Calls)).await;
-    let call = town.call(Tool::Record, 0);
-    until("the call runs", || town.stage.executions() == 1).await;
-    town.fail_over().await;
+    let cluster = TestCluster::start(|_| {}, |b| forget(b, planted, Forgets::Calls)).await;
+    let call = cluster.call(Tool::Record, 0);
+    until("the call runs", || cluster.stage.executions() == 1).await;
+    cluster.fail_over().await;
     // Before that, A may still answer.
-    until("B has the session", || town.b.status().taken_over == 1).await;
-    town.stage.finish();
+    until("B has the session", || cluster.b.status().taken_over == 1).await;
+    cluster.stage.finish();
     let sent_away = |did: &Step| {
         let Step::Ended { how, .. } = did else {
             return false;
@@ -158,10 +158,10 @@ pub(crate) async fn answer_after_the_failover(planted: bool) -> Verdict {
         *how == Ended::Orderly
     };
     until("the client is answered, or sent away", || {
-        call.is_finished() || town.client_has(sent_away)
+        call.is_finished() || cluster.client_has(sent_away)
     })
     .await;
-    let verdict = town.verdict();
+    let verdict = cluster.verdict();
     call.abort();
     verdict
 }

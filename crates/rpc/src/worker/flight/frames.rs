@@ -5,7 +5,7 @@ use shoal_protocol::{Outcome, TraceContext};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::line::{Stage, Unacknowledged};
+use super::state::{Stage, Unacknowledged};
 use super::{Begin, Flight};
 use crate::convert::call::{call_out, id_out};
 use crate::convert::outcome::answer_out;
@@ -22,13 +22,13 @@ impl Flight {
         outcome: Outcome,
         taken: oneshot::Sender<bool>,
     ) -> Option<Frame> {
-        let mut line = self.line.lock();
-        if line.is_over() || line.answered.contains(&ask) {
+        let mut state = self.state.lock();
+        if state.is_over() || state.answered.contains(&ask) {
             return None;
         }
-        line.answered.push(ask);
+        state.answered.push(ask);
         let frame = self.answer_frame(ask, outcome.clone());
-        line.answers.push(Unacknowledged {
+        state.answers.push(Unacknowledged {
             ask,
             outcome,
             taken,
@@ -38,36 +38,36 @@ impl Flight {
 
     /// Remembers that the call was cancelled, and makes the frame. `None` when the flight is over.
     pub(in crate::worker) fn cancel(&self, reason: &str) -> Option<Frame> {
-        let mut line = self.line.lock();
-        if line.is_over() {
+        let mut state = self.state.lock();
+        if state.is_over() {
             return None;
         }
-        line.cancelled = Some(reason.to_owned());
+        state.cancelled = Some(reason.to_owned());
         Some(self.cancel_frame(reason))
     }
 
     /// What the worker is told of this flight when it has come back by a link, and whether the flight stays.
     pub(in crate::worker) fn resume(&self, link: u64) -> (Vec<Frame>, bool) {
-        let mut line = self.line.lock();
-        line.link = link;
-        line.taken.reset();
-        line.sent = true;
-        let first = match &line.stage {
+        let mut state = self.state.lock();
+        state.link = link;
+        state.taken.reset();
+        state.sent = true;
+        let first = match &state.stage {
             Stage::Opening(begin) => self.begin_frame(begin),
-            Stage::Running if line.reader => self.attach_frame(line.last, None),
+            Stage::Running if state.reader => self.attach_frame(state.last, None),
             Stage::Running => self.detach_frame(true),
             Stage::Over(_) => return (Vec::new(), false),
         };
-        let answers = line.answers.iter();
+        let answers = state.answers.iter();
         let answers = answers.map(|answer| self.answer_frame(answer.ask, answer.outcome.clone()));
-        let cancel = line.cancelled.as_deref();
+        let cancel = state.cancelled.as_deref();
         let steering = answers.chain(cancel.map(|reason| self.cancel_frame(reason)));
         // A worker that remembers the flight hears it first, since the call may end as soon as it is read
         // again; one that does not hears it once it has the call again.
         let mut frames: Vec<_> = steering.clone().collect();
         frames.push(first);
         frames.extend(steering);
-        let stays = !line.is_left();
+        let stays = !state.is_left();
         if !stays {
             frames.push(self.detach_frame(false));
         }
@@ -76,9 +76,9 @@ impl Flight {
 
     /// The frame that opens the flight; `None` once the worker has answered.
     pub(in crate::worker) fn opening_frame(&self) -> Option<Frame> {
-        let mut line = self.line.lock();
-        line.sent = true;
-        match &line.stage {
+        let mut state = self.state.lock();
+        state.sent = true;
+        match &state.stage {
             Stage::Opening(begin) => Some(self.begin_frame(begin)),
             _ => None,
         }

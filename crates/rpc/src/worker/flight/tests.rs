@@ -64,7 +64,7 @@ fn an_event_that_comes_twice_counts_once() {
         flight.event(1, event(sequence), PLENTY);
     }
     assert_eq!(resumed(&flight, 2), (Some(3), true));
-    assert_eq!(flight.line.lock().more.len(), 2);
+    assert_eq!(flight.state.lock().more.len(), 2);
 }
 
 #[test]

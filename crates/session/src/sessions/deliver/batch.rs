@@ -42,8 +42,8 @@ impl Node {
             (false, true) => self.respond(&live, batch(&answers)).await,
             (_, false) => {
                 let calls = calls.into_iter();
-                let calls = calls.map(|call| self.carrier.prepare(&live, call, to.trace.as_ref()));
-                self.carrier
+                let calls = calls.map(|call| self.driver.prepare(&live, call, to.trace.as_ref()));
+                self.driver
                     .carry_journaled(calls.collect(), answers, delivery)
                     .await
             }

@@ -39,7 +39,7 @@ impl Node {
         live: &LiveSession,
         request: &RequestId,
     ) -> Result<bool, GatewayError> {
-        let log = &self.carrier.store.log;
+        let log = &self.driver.store.log;
         let failed = |error| log_failed(&error, &self.config);
         let last = log.last(&live.id, StreamId::STANDALONE).await;
         let start = EventId {

@@ -6,7 +6,7 @@ use shoal_ports::{BusEvent, SessionId};
 use shoal_protocol::{RawJson, RpcError};
 use tokio::sync::oneshot;
 
-use super::{Home, Table, Way, push};
+use super::{Table, Way, WorkerPeer, push};
 use crate::link::outbox::Outbox;
 use crate::proto::worker::v1::node_frame::Frame;
 use crate::proto::worker::v1::{self as wire, NodeFrame};
@@ -22,7 +22,7 @@ pub(super) struct Request {
     done: oneshot::Sender<Result<(), RpcError>>,
 }
 
-impl Home {
+impl WorkerPeer {
     /// Asks for updates of a resource; no answer comes when the worker cannot be asked.
     pub(in crate::worker) fn subscribe(
         &self,

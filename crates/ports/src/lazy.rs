@@ -16,7 +16,7 @@ use tokio::task::coop;
 const KEPT: usize = 8;
 
 /// A channel for at most `capacity` values, at least one.
-pub fn quiet_channel<T>(capacity: usize) -> (QuietSender<T>, QuietReceiver<T>) {
+pub fn lazy_channel<T>(capacity: usize) -> (LazySender<T>, LazyReceiver<T>) {
     let shared = Arc::new(Mutex::new(State {
         waiting: VecDeque::new(),
         capacity: capacity.max(1),
@@ -26,7 +26,7 @@ pub fn quiet_channel<T>(capacity: usize) -> (QuietSender<T>, QuietReceiver<T>) {
         wants_room: Vec::new(),
         wants_end: Vec::new(),
     }));
-    (QuietSender(Arc::clone(&shared)), QuietReceiver(shared))
+    (LazySender(Arc::clone(&shared)), LazyReceiver(shared))
 }
 
 #[derive(Debug)]
@@ -57,11 +57,11 @@ fn remember(wakers: &mut Vec<Waker>, cx: &Context<'_>) {
 
 /// The end that values are sent from; dropping it ends the channel behind what waits in it.
 #[derive(Debug)]
-pub struct QuietSender<T>(Arc<Mutex<State<T>>>);
+pub struct LazySender<T>(Arc<Mutex<State<T>>>);
 
 /// The end that values are received at; dropping it drops what waits.
 #[derive(Debug)]
-pub struct QuietReceiver<T>(Arc<Mutex<State<T>>>);
+pub struct LazyReceiver<T>(Arc<Mutex<State<T>>>);
 
 /// The receiver is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -77,7 +77,7 @@ pub enum Unsent<T> {
     NobodyReceives(T),
 }
 
-impl<T> QuietSender<T> {
+impl<T> LazySender<T> {
     /// Sends a value if there is room.
     ///
     /// # Errors
@@ -171,7 +171,7 @@ impl<T> QuietSender<T> {
     }
 }
 
-impl<T> QuietReceiver<T> {
+impl<T> LazyReceiver<T> {
     /// The next value; `None` when the sender is gone and nothing waits. Cancellation safe.
     pub async fn recv(&mut self) -> Option<T> {
         poll_fn(|cx| self.poll_recv(cx)).await
@@ -201,7 +201,7 @@ impl<T> QuietReceiver<T> {
     }
 }
 
-impl<T> Drop for QuietSender<T> {
+impl<T> Drop for LazySender<T> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.sends = false;
@@ -213,7 +213,7 @@ impl<T> Drop for QuietSender<T> {
     }
 }
 
-impl<T> Drop for QuietReceiver<T> {
+impl<T> Drop for LazyReceiver<T> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.reads = false;
@@ -234,11 +234,11 @@ mod tests {
 
     use futures::{FutureExt as _, poll};
 
-    use super::{NobodyReceives, Unsent, quiet_channel};
+    use super::{NobodyReceives, Unsent, lazy_channel};
 
     #[tokio::test]
     async fn values_come_in_order_and_then_the_end() {
-        let (sender, mut receiver) = quiet_channel(2);
+        let (sender, mut receiver) = lazy_channel(2);
         let sending = tokio::spawn(async move {
             for value in 0..1000 {
                 sender.send(value).await.unwrap();
@@ -253,7 +253,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_sender_can_wait_until_nothing_waits() {
-        let (sender, mut receiver) = quiet_channel(4);
+        let (sender, mut receiver) = lazy_channel(4);
         assert!(sender.is_drained());
         sender.try_send('a').unwrap();
         sender.try_send('b').unwrap();
@@ -268,7 +268,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_full_channel_makes_the_sender_wait() {
-        let (sender, mut receiver) = quiet_channel(1);
+        let (sender, mut receiver) = lazy_channel(1);
         assert_eq!(sender.room(), 1);
         sender.try_send('a').unwrap();
         assert_eq!(sender.room(), 0);
@@ -282,7 +282,7 @@ mod tests {
 
     #[tokio::test]
     async fn senders_learn_that_the_receiver_is_gone() {
-        let (sender, receiver) = quiet_channel(1);
+        let (sender, receiver) = lazy_channel(1);
         sender.try_send(1).unwrap();
         let mut closed = Box::pin(sender.closed());
         let mut waiting = Box::pin(sender.send(2));
@@ -298,7 +298,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_waits_is_received_after_the_sender_has_gone() {
-        let (sender, mut receiver) = quiet_channel(4);
+        let (sender, mut receiver) = lazy_channel(4);
         let mut early = Box::pin(async { (receiver.recv().await, receiver.recv().await) });
         assert!(poll!(&mut early).is_pending());
         sender.try_send(1).unwrap();
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn room_for_a_burst_is_given_back() {
-        let (sender, mut receiver) = quiet_channel(1000);
+        let (sender, mut receiver) = lazy_channel(1000);
         (0..1000).for_each(|value| sender.try_send(value).unwrap());
         while let Some(Some(_)) = receiver.recv().now_or_never() {}
         assert!(receiver.0.lock().waiting.capacity() <= super::KEPT);

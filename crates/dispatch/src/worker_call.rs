@@ -1,8 +1,8 @@
 //! The way to the worker that runs a call: which one it is, and what happens when it breaks.
 
 mod again;
-mod mend;
 mod origin;
+mod reattach;
 mod shown;
 mod tally;
 
@@ -17,16 +17,16 @@ use shoal_ports::{
 use shoal_protocol::RawJson;
 use tokio::time::Instant;
 
-use mend::Unmended;
-pub(crate) use mend::{NotFound, Sought, attach};
 pub(crate) use origin::Origin;
+use reattach::NotReattached;
+pub(crate) use reattach::{NotFound, Sought, attach};
 use shown::Shown;
 pub(crate) use tally::NotStarted;
 
+use crate::handle::CallHandle;
 use crate::pools::Member;
 use crate::rounds::{Position, round_id};
 use crate::shared::Shared;
-use crate::steering::Steering;
 
 /// Events that are kept for a call that waits without a caller; beyond them its worker keeps them.
 const KEPT_AHEAD: usize = 64;
@@ -49,7 +49,7 @@ impl Superseded {
 /// When the way to the worker breaks, the call is attached to again. Where that fails, a call that is safe to
 /// repeat is run again elsewhere, unless its caller was asked something; the outcome of any other is
 /// unknown.
-pub(crate) struct Line {
+pub(crate) struct WorkerCall {
     shared: Arc<Shared>,
     /// The call's own id; every round has another.
     call: CallId,
@@ -59,7 +59,7 @@ pub(crate) struct Line {
     /// Events that were read before somebody wanted them.
     ahead: VecDeque<CallEvent>,
     member: Arc<Member>,
-    pub(crate) steering: Arc<Steering>,
+    pub(crate) handle: Arc<CallHandle>,
     shown: Shown,
     /// Since when the events come the way they do.
     attached_at: Instant,
@@ -69,7 +69,7 @@ pub(crate) struct Line {
     runs: usize,
 }
 
-impl Line {
+impl WorkerCall {
     /// Starts a call on a worker.
     ///
     /// # Errors
@@ -105,10 +105,10 @@ impl Line {
     ) -> Self {
         let call = origin.call.id;
         origin.call.id = round_id(call, position.round);
-        let mut line = Self::new(shared, call, origin, running, member, position);
+        let mut worker_call = Self::new(shared, call, origin, running, member, position);
         // Nobody here knows what of it was seen.
-        line.shown.anything = position.seen > 0 || position.round > 0;
-        line
+        worker_call.shown.anything = position.seen > 0 || position.round > 0;
+        worker_call
     }
 
     fn new(
@@ -127,7 +127,7 @@ impl Line {
             events: running.events,
             ahead: VecDeque::new(),
             member,
-            steering: Steering::new(running.control),
+            handle: CallHandle::new(running.control),
             shown: Shown::default(),
             attached_at: Instant::now(),
             breaks: 0,
@@ -162,9 +162,9 @@ impl Line {
 
     /// Ends the present caller's hold on the call; `false` when that caller has cancelled it.
     pub(crate) fn detach(&mut self) -> bool {
-        match self.steering.hand_over() {
+        match self.handle.hand_over() {
             Some(next) => {
-                self.steering = next;
+                self.handle = next;
                 true
             }
             None => false,
@@ -178,10 +178,10 @@ impl Line {
     pub(crate) async fn next(&mut self) -> Result<CallEventKind, Superseded> {
         loop {
             let Some(event) = self.read().await else {
-                match self.mend().await {
+                match self.recover().await {
                     Ok(()) => continue,
-                    Err(Unmended::Superseded) => return Err(Superseded),
-                    Err(Unmended::Failed(failure)) => return Ok(finished(failure)),
+                    Err(NotReattached::Superseded) => return Err(Superseded),
+                    Err(NotReattached::Failed(failure)) => return Ok(finished(failure)),
                 }
             };
             let mut kind = self.note(event);
@@ -205,7 +205,7 @@ impl Line {
     }
 
     /// An event that is there within `patience`. Cancellation safe: a broken way is left for
-    /// [`Line::next`] to mend.
+    /// [`WorkerCall::next`] to mend.
     pub(crate) async fn next_soon(&mut self, patience: Duration) -> Option<CallEventKind> {
         loop {
             let event = tokio::time::timeout(patience, self.read()).await.ok()??;
@@ -235,7 +235,7 @@ impl Line {
     /// one. A full queue there is waited for, up to `deadline`.
     ///
     /// # Errors
-    /// As [`Line::start`]; `OutcomeUnknown` for a call that must not be repeated, since its earlier rounds have
+    /// As [`WorkerCall::start`]; `OutcomeUnknown` for a call that must not be repeated, since its earlier rounds have
     /// been executed.
     pub(crate) async fn restart(
         &mut self,
@@ -255,7 +255,7 @@ impl Line {
                 Err(CallFailure::Overloaded { retry_after, .. })
                     if self.origin.call.worker.is_some()
                         && Instant::now() + retry_after < deadline
-                        && !self.steering.is_cancelled() =>
+                        && !self.handle.is_cancelled() =>
                 {
                     tokio::time::sleep(retry_after).await;
                     // Its refusal is final: it is bound anew.
@@ -291,7 +291,7 @@ impl Line {
 
     /// Whether the call may run again elsewhere after it ended this way.
     fn may_repeat_after(&self, failure: &CallFailure) -> bool {
-        if self.origin.call.worker.is_some() || self.steering.is_cancelled() {
+        if self.origin.call.worker.is_some() || self.handle.is_cancelled() {
             return false;
         }
         match failure.retry() {
@@ -309,7 +309,7 @@ impl Line {
     async fn place(&mut self) -> Result<(), CallFailure> {
         let (running, member) = self.origin.offer(&self.shared).await?;
         self.runs += 1;
-        self.steering.restarted(running.control);
+        self.handle.restarted(running.control);
         self.take_over(running.events, member);
         Ok(())
     }
@@ -332,8 +332,8 @@ fn finished(failure: CallFailure) -> CallEventKind {
     CallEventKind::Finished(CallOutcome::Failed(failure))
 }
 
-impl Drop for Line {
+impl Drop for WorkerCall {
     fn drop(&mut self) {
-        self.steering.closed();
+        self.handle.closed();
     }
 }

@@ -14,7 +14,7 @@ use way::Way;
 
 /// Passes cancellations and answers on to wherever the call runs now, and collects the answers to
 /// questions that Shoal itself put.
-pub(crate) struct Steering {
+pub(crate) struct CallHandle {
     state: Mutex<State>,
     changed: Notify,
 }
@@ -38,7 +38,7 @@ struct Round {
 #[derive(Debug)]
 pub(crate) struct CancelledByCaller;
 
-impl Steering {
+impl CallHandle {
     pub(crate) fn new(below: Arc<dyn CallControl>) -> Arc<Self> {
         Self::along(Way::new(below))
     }
@@ -144,7 +144,7 @@ impl Steering {
     }
 }
 
-impl CallControl for Steering {
+impl CallControl for CallHandle {
     fn answer(&self, ask: AskId, answer: Outcome) -> Answered {
         let (below, inner) = {
             let mut state = self.state.lock();

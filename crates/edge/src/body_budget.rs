@@ -32,7 +32,7 @@ pub(crate) const SMALL: usize = 16 << 10;
 const PIECE: usize = 1024;
 
 /// The room of one edge.
-pub(crate) struct Room {
+pub(crate) struct BodyBudget {
     limit: usize,
     per_principal: usize,
     wait: Duration,
@@ -45,7 +45,7 @@ pub(crate) struct Room {
 
 /// Room that is given back when this is dropped.
 pub(crate) struct Held {
-    room: Arc<Room>,
+    budget: Arc<BodyBudget>,
     share: Option<Share>,
     node: OwnedSemaphorePermit,
     pieces: usize,
@@ -53,13 +53,13 @@ pub(crate) struct Held {
 
 /// What a principal has of its share.
 struct Share {
-    room: Arc<Room>,
+    budget: Arc<BodyBudget>,
     principal: Principal,
     share: Arc<Semaphore>,
     taken: Option<OwnedSemaphorePermit>,
 }
 
-impl Room {
+impl BodyBudget {
     pub(crate) fn new(limits: &Limits, wait: Duration, load: Load) -> Arc<Self> {
         // One body must fit, or it would be refused for ever.
         let limit = limits.bodies_in_flight_bytes.max(limits.body_bytes);
@@ -106,7 +106,7 @@ impl Room {
         };
         self.load.add_body_bytes(pieces * PIECE);
         Ok(Held {
-            room: Arc::clone(self),
+            budget: Arc::clone(self),
             share,
             node,
             pieces,
@@ -119,7 +119,7 @@ impl Room {
             .entry(principal.clone())
             .or_insert_with(|| semaphore(self.per_principal));
         Share {
-            room: Arc::clone(self),
+            budget: Arc::clone(self),
             principal: principal.clone(),
             share: Arc::clone(share),
             taken: None,
@@ -135,21 +135,21 @@ impl Held {
         if let Some(taken) = self.share.as_mut().and_then(|share| share.taken.as_mut()) {
             drop(taken.split(spare));
         }
-        self.room.load.subtract_body_bytes(spare * PIECE);
+        self.budget.load.subtract_body_bytes(spare * PIECE);
         self.pieces -= spare;
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.room.load.subtract_body_bytes(self.pieces * PIECE);
+        self.budget.load.subtract_body_bytes(self.pieces * PIECE);
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
         drop(self.taken.take());
-        let mut shares = self.room.shares.lock();
+        let mut shares = self.budget.shares.lock();
         // The map's own and this one; new ones are only made under this lock. Permits have one each.
         if Arc::strong_count(&self.share) == 2 {
             shares.remove(&self.principal);
@@ -186,14 +186,14 @@ mod tests {
 
     use shoal_ports::Principal;
 
-    use super::{PIECE, Room};
+    use super::{BodyBudget, PIECE};
     use crate::config::Limits;
     use crate::load::Load;
     use crate::refusal::Refusal;
 
     const LARGE: usize = 64 * PIECE;
 
-    fn room(bytes: usize) -> (Arc<Room>, Load) {
+    fn budget(bytes: usize) -> (Arc<BodyBudget>, Load) {
         let (limits, load) = (
             Limits {
                 body_bytes: LARGE,
@@ -204,7 +204,7 @@ mod tests {
             Load::default(),
         );
         (
-            Room::new(&limits, Duration::from_secs(1), load.clone()),
+            BodyBudget::new(&limits, Duration::from_secs(1), load.clone()),
             load,
         )
     }
@@ -215,51 +215,51 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_comes_too_late_is_refused_and_leaves_nothing() {
-        let (room, load) = room(2 * LARGE);
+        let (budget, load) = budget(2 * LARGE);
         let (first, second) = (
-            room.take(&somebody(), LARGE).await.unwrap(),
-            room.take(&somebody(), LARGE).await.unwrap(),
+            budget.take(&somebody(), LARGE).await.unwrap(),
+            budget.take(&somebody(), LARGE).await.unwrap(),
         );
         assert_eq!(load.body_bytes(), 2 * LARGE);
-        assert!(room.take(&somebody(), 1).await.is_err(), "it is full");
+        assert!(budget.take(&somebody(), 1).await.is_err(), "it is full");
         assert_eq!(load.body_bytes(), 2 * LARGE);
         drop(first);
-        let third = room.take(&somebody(), LARGE).await.unwrap();
+        let third = budget.take(&somebody(), LARGE).await.unwrap();
         drop((second, third));
         assert_eq!(load.body_bytes(), 0);
-        assert_eq!(room.free.available_permits() * PIECE, 2 * LARGE);
+        assert_eq!(budget.free.available_permits() * PIECE, 2 * LARGE);
     }
 
     #[tokio::test(start_paused = true)]
     async fn one_principal_cannot_take_it_all() {
-        let (room, load) = room(8 * LARGE);
+        let (budget, load) = budget(8 * LARGE);
         let (alice, bob) = (Principal::new("alice"), Principal::new("bob"));
         let mut held = Vec::new();
         for _ in 0..2 {
-            held.push(room.take(&alice, LARGE).await.unwrap());
+            held.push(budget.take(&alice, LARGE).await.unwrap());
         }
-        let refused = room.take(&alice, LARGE).await.err().unwrap();
+        let refused = budget.take(&alice, LARGE).await.err().unwrap();
         assert!(matches!(refused, Refusal::NoRoomOfPrincipal { .. }));
-        held.push(room.take(&bob, LARGE).await.unwrap());
+        held.push(budget.take(&bob, LARGE).await.unwrap());
         held[0].shrink(LARGE / 2);
-        held.push(room.take(&alice, LARGE / 2).await.unwrap());
-        let mut waiting = Box::pin(room.take(&alice, LARGE));
+        held.push(budget.take(&alice, LARGE / 2).await.unwrap());
+        let mut waiting = Box::pin(budget.take(&alice, LARGE));
         assert!(futures::poll!(&mut waiting).is_pending());
         drop(waiting);
         drop(held);
         assert_eq!(load.body_bytes(), 0);
-        assert!(room.shares.lock().is_empty());
-        assert_eq!(room.free.available_permits() * PIECE, 8 * LARGE);
+        assert!(budget.shares.lock().is_empty());
+        assert_eq!(budget.free.available_permits() * PIECE, 8 * LARGE);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_large_body_is_not_overtaken() {
-        let (room, _) = room(2 * LARGE);
-        let held = room.take(&somebody(), LARGE + PIECE).await.unwrap();
+        let (budget, _) = budget(2 * LARGE);
+        let held = budget.take(&somebody(), LARGE + PIECE).await.unwrap();
         let everybody = somebody();
-        let mut large = Box::pin(room.take(&everybody, LARGE));
+        let mut large = Box::pin(budget.take(&everybody, LARGE));
         assert!(futures::poll!(&mut large).is_pending());
-        let mut later = Box::pin(room.take(&everybody, PIECE));
+        let mut later = Box::pin(budget.take(&everybody, PIECE));
         assert!(
             futures::poll!(&mut later).is_pending(),
             "there is room for it, but it is not its turn"
@@ -268,25 +268,25 @@ mod tests {
         let large = large.await.unwrap();
         let later = later.await.unwrap();
         drop((large, later));
-        assert_eq!(room.free.available_permits() * PIECE, 2 * LARGE);
+        assert_eq!(budget.free.available_permits() * PIECE, 2 * LARGE);
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_goes_away_while_waiting_is_forgotten() {
-        let (room, _) = room(LARGE);
-        let held = room.take(&somebody(), LARGE - PIECE).await.unwrap();
+        let (budget, _) = budget(LARGE);
+        let held = budget.take(&somebody(), LARGE - PIECE).await.unwrap();
         let everybody = somebody();
-        let mut gone = Box::pin(room.take(&everybody, LARGE));
+        let mut gone = Box::pin(budget.take(&everybody, LARGE));
         assert!(futures::poll!(&mut gone).is_pending());
         drop(gone);
-        let last = room.take(&somebody(), PIECE).await.unwrap();
+        let last = budget.take(&somebody(), PIECE).await.unwrap();
         drop((held, last));
-        assert_eq!(room.free.available_permits() * PIECE, LARGE);
+        assert_eq!(budget.free.available_permits() * PIECE, LARGE);
     }
 
     #[tokio::test]
     async fn a_body_that_may_be_sent_fits() {
-        let (room, _) = room(1);
-        assert!(room.take(&somebody(), LARGE).await.is_ok());
+        let (budget, _) = budget(1);
+        assert!(budget.take(&somebody(), LARGE).await.is_ok());
     }
 }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::super::flight::Flight;
-use super::{Home, Link, Way, push};
+use super::{Link, Way, WorkerPeer, push};
 use crate::link::outbox::Outbox;
 use crate::proto::worker::v1::node_frame::Frame;
 use crate::proto::worker::v1::{NodeFrame, Welcome};
 
-impl Home {
+impl WorkerPeer {
     /// Takes in a new link: welcomes the worker, and goes on with what was open. Replaces a link that
     /// is still there. The link's number; `None` when the worker was given up meanwhile.
     pub(in crate::worker) fn join(

@@ -14,7 +14,7 @@ use shoal_protocol::EventId;
 use tokio::sync::watch;
 
 use super::log::Log;
-use super::{Citizen, DAY};
+use super::{DAY, TestNode};
 
 /// What a node does with the next post.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub(crate) struct ScriptedNode {
     pub(crate) id: NodeId,
     store: Store,
     log: Log,
-    citizen: OnceLock<Citizen>,
+    citizen: OnceLock<TestNode>,
     script: Mutex<VecDeque<Reply>>,
     posts: Mutex<Vec<(DeliveryId, bool)>>,
     opens: Mutex<usize>,
@@ -72,11 +72,11 @@ impl ScriptedNode {
         })
     }
 
-    pub(crate) fn settled(&self, citizen: Citizen) {
+    pub(crate) fn settled(&self, citizen: TestNode) {
         assert!(self.citizen.set(citizen).is_ok());
     }
 
-    pub(crate) fn citizen(&self) -> &Citizen {
+    pub(crate) fn citizen(&self) -> &TestNode {
         self.citizen.get().unwrap()
     }
 

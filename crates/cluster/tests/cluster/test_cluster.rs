@@ -28,7 +28,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 
 /// All of it.
 #[derive(Clone)]
-pub(crate) struct Town {
+pub(crate) struct TestCluster {
     pub(crate) store: Store,
     nodes: Arc<Mutex<Vec<Arc<ScriptedNode>>>>,
     cut: Arc<Mutex<HashSet<(NodeId, NodeId)>>>,
@@ -38,13 +38,13 @@ pub(crate) struct Town {
 
 /// A node's or an edge's part in the cluster.
 #[derive(Clone)]
-pub(crate) struct Citizen {
+pub(crate) struct TestNode {
     pub(crate) members: Members,
     pub(crate) routed: RoutedGateway,
     pub(crate) access: Arc<StoreAccess>,
 }
 
-impl Town {
+impl TestCluster {
     pub(crate) fn new() -> Self {
         Self::with(RoutingConfig::default())
     }
@@ -60,7 +60,7 @@ impl Town {
     }
 
     /// A node that serves clients only.
-    pub(crate) async fn edge(&self, id: &str) -> Citizen {
+    pub(crate) async fn edge(&self, id: &str) -> TestNode {
         self.settle(id, None).await
     }
 
@@ -73,12 +73,12 @@ impl Town {
         node
     }
 
-    async fn settle(&self, id: &str, local: Option<Arc<ScriptedNode>>) -> Citizen {
+    async fn settle(&self, id: &str, local: Option<Arc<ScriptedNode>>) -> TestNode {
         let access = Arc::new(StoreAccess::new(self.store.clone()));
         let info = info(id, local.is_some());
         let peers = TownPeers {
             from: info.id.clone(),
-            town: self.clone(),
+            cluster: self.clone(),
         };
         let config = MembersConfig {
             lease: LEASE,
@@ -91,7 +91,7 @@ impl Town {
         let local = local.map(|local| local as Arc<dyn shoal_ports::SessionGateway>);
         let routed =
             RoutedGateway::new(self.config.clone(), members.clone(), store.directory, local);
-        Citizen {
+        TestNode {
             members,
             routed,
             access,
@@ -144,7 +144,7 @@ impl Town {
     }
 }
 
-impl Citizen {
+impl TestNode {
     /// Delivers a request and says who answered.
     pub(crate) async fn answer(&self, to: &SessionRef) -> Result<String, GatewayError> {
         match self.routed.deliver(to, post()).await? {

@@ -3,8 +3,8 @@
 //! An actor takes some 7 KiB, most of it empty mailboxes, and the way through a mailbox and back is longer than what is
 //! done for a request. A session that nobody uses is passivated as a whole, but not while a client listens to it. So a
 //! session begins without an actor; the first request that comes while another one runs gets it one, and a while after
-//! the last ([`SessionConfig::doze_after`](crate::SessionConfig::doze_after)) what the actor knew is put to bed here,
-//! some hundred bytes. Nobody else sees a difference: only one holds the [`Mind`] at a time, and messages are handled
+//! the last ([`SessionConfig::doze_after`](crate::SessionConfig::doze_after)) what the actor knew is kept here,
+//! some hundred bytes. Nobody else sees a difference: only one holds the [`SessionCore`] at a time, and messages are handled
 //! once and in their order.
 
 mod beat;
@@ -15,12 +15,12 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use ractor::{ActorRef, ActorRuntime};
 
-use crate::actor::{ActorMsg, Mind, SessionActor, SessionMsg, Shared};
+use crate::actor::{ActorMsg, SessionActor, SessionCore, SessionMsg, Shared};
 
 pub(crate) use beat::{Up, beat};
 
 /// Where a session's state is: with an actor, or here.
-pub(crate) struct Bed {
+pub(crate) struct SessionCell {
     place: Mutex<Place>,
     up: Arc<Up>,
 }
@@ -32,14 +32,14 @@ struct Place {
 }
 
 enum Slot {
-    Up(Caretaker),
-    Asleep(Box<Mind>),
+    Up(RunningActor),
+    Asleep(Box<SessionCore>),
     /// The session is at its end here, or has panicked.
     Gone,
 }
 
 /// The actor of a session that is up.
-struct Caretaker {
+struct RunningActor {
     actor: ActorRef<ActorMsg>,
     shared: Arc<Shared>,
     /// How many messages it has been sent.
@@ -48,11 +48,11 @@ struct Caretaker {
     sent_before: u64,
 }
 
-impl Bed {
+impl SessionCell {
     /// A session that has not been asked for anything. Its actor will be listed in `up`.
-    pub(crate) fn new(mind: Box<Mind>, up: Arc<Up>) -> Arc<Self> {
+    pub(crate) fn new(core: Box<SessionCore>, up: Arc<Up>) -> Arc<Self> {
         let place = Mutex::new(Place {
-            slot: Slot::Asleep(mind),
+            slot: Slot::Asleep(core),
             listed: false,
         });
         Arc::new(Self { place, up })
@@ -65,16 +65,16 @@ impl Bed {
     pub(crate) fn send(self: &Arc<Self>, message: SessionMsg) -> bool {
         let mut place = self.place.lock();
         let Place { slot, listed } = &mut *place;
-        if let Slot::Asleep(mind) = slot {
+        if let Slot::Asleep(core) = slot {
             // Whoever asks for one thing at a time needs no mailbox.
-            if !message.is_request() || mind.shared().in_flight() == 0 {
-                let handled = handle(mind, message);
+            if !message.is_request() || core.shared().in_flight() == 0 {
+                let handled = handle(core, message);
                 if !handled {
                     *slot = Slot::Gone;
                 }
                 return handled;
             }
-            slot.get_up();
+            slot.start_actor();
             if !std::mem::replace(listed, true) {
                 self.up.add(self.clone());
             }
@@ -110,12 +110,12 @@ impl Bed {
     }
 
     /// Takes what the actor knows from it, unless it was sent something besides these messages; whether it did.
-    pub(crate) fn lie_down(&self, mind: &mut Option<Box<Mind>>, after: u64) -> bool {
+    pub(crate) fn take_back(&self, core: &mut Option<Box<SessionCore>>, after: u64) -> bool {
         let mut place = self.place.lock();
         let last = matches!(&place.slot, Slot::Up(up) if up.sent == after);
-        match mind.take_if(|_| last) {
-            Some(mind) => {
-                place.slot = Slot::Asleep(mind);
+        match core.take_if(|_| last) {
+            Some(core) => {
+                place.slot = Slot::Asleep(core);
                 true
             }
             None => false,
@@ -137,12 +137,12 @@ impl Bed {
 }
 
 impl Slot {
-    fn get_up(&mut self) {
+    fn start_actor(&mut self) {
         // Only a name that is taken could keep an actor from being spawned, and it has none.
-        if let Self::Asleep(mind) = std::mem::replace(self, Self::Gone) {
-            let shared = mind.shared().clone();
-            if let Ok((actor, _)) = ActorRuntime::spawn_instant(None, SessionActor, mind) {
-                *self = Self::Up(Caretaker {
+        if let Self::Asleep(core) = std::mem::replace(self, Self::Gone) {
+            let shared = core.shared().clone();
+            if let Ok((actor, _)) = ActorRuntime::spawn_instant(None, SessionActor, core) {
+                *self = Self::Up(RunningActor {
                     actor,
                     shared,
                     sent: 0,
@@ -153,16 +153,16 @@ impl Slot {
     }
 }
 
-impl Caretaker {
-    fn doze(&self, bed: Arc<Bed>) -> bool {
+impl RunningActor {
+    fn doze(&self, cell: Arc<SessionCell>) -> bool {
         let after = self.sent;
-        self.actor.cast(ActorMsg::Doze { bed, after }).is_ok()
+        self.actor.cast(ActorMsg::Doze { cell, after }).is_ok()
     }
 }
 
 /// As with an actor, a panic costs no more than the session, which is rebuilt from its record; `false` for one.
-fn handle(mind: &mut Mind, message: SessionMsg) -> bool {
-    catch_unwind(AssertUnwindSafe(|| mind.handle(message))).is_ok()
+fn handle(core: &mut SessionCore, message: SessionMsg) -> bool {
+    catch_unwind(AssertUnwindSafe(|| core.handle(message))).is_ok()
 }
 
 #[cfg(test)]

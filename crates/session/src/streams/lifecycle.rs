@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 /// What has become of a session here; it cannot be undone. Takes 64 bytes, where three tokens took 400.
 #[derive(Default)]
-pub(super) struct Fate {
+pub(super) struct Lifecycle {
     befallen: AtomicU8,
     changed: Notify,
     ending: OnceLock<&'static str>,
@@ -33,8 +33,8 @@ impl Turn {
     }
 }
 
-impl Fate {
-    pub(super) fn befall(&self, turn: Turn) {
+impl Lifecycle {
+    pub(super) fn set(&self, turn: Turn) {
         self.befallen.fetch_or(turn.0, Ordering::SeqCst);
         self.changed.notify_waiters();
     }
@@ -43,7 +43,7 @@ impl Fate {
     pub(super) fn end_because(&self, why: &'static str) {
         // It ends once.
         let _ = self.ending.set(why);
-        self.befall(Turn::ENDING);
+        self.set(Turn::ENDING);
     }
 
     /// Why the session is about to end, or has.
@@ -78,21 +78,21 @@ mod tests {
     use futures::FutureExt as _;
     use futures::poll;
 
-    use super::{Fate, Turn};
+    use super::{Lifecycle, Turn};
 
     #[tokio::test]
     async fn each_turn_is_seen_by_who_waits_for_it_and_by_who_comes_later() {
-        let fate = Fate::default();
-        let mut moved = Box::pin(fate.until(Turn::MOVED));
-        let mut over = Box::pin(fate.until(Turn::MOVED.or(Turn::ENDED)));
+        let lifecycle = Lifecycle::default();
+        let mut moved = Box::pin(lifecycle.until(Turn::MOVED));
+        let mut over = Box::pin(lifecycle.until(Turn::MOVED.or(Turn::ENDED)));
         assert!(poll!(&mut moved).is_pending() && poll!(&mut over).is_pending());
-        fate.befall(Turn::LOST);
+        lifecycle.set(Turn::LOST);
         assert!(poll!(&mut moved).is_pending() && poll!(&mut over).is_pending());
-        fate.befall(Turn::ENDED);
+        lifecycle.set(Turn::ENDED);
         assert!(poll!(&mut moved).is_pending() && poll!(&mut over).is_ready());
-        fate.befall(Turn::MOVED);
+        lifecycle.set(Turn::MOVED);
         assert!(poll!(&mut moved).is_ready());
-        assert!(fate.is(Turn::LOST) && fate.is(Turn::ENDED) && fate.is(Turn::MOVED));
-        assert_eq!(fate.until(Turn::LOST).now_or_never(), Some(()));
+        assert!(lifecycle.is(Turn::LOST) && lifecycle.is(Turn::ENDED) && lifecycle.is(Turn::MOVED));
+        assert_eq!(lifecycle.until(Turn::LOST).now_or_never(), Some(()));
     }
 }

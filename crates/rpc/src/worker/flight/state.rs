@@ -13,7 +13,7 @@ use crate::link::credit::Taken;
 use crate::proto::worker::v1::Event;
 
 /// What a flight knows.
-pub(super) struct Line {
+pub(super) struct FlightState {
     pub(super) stage: Stage,
     /// The link that it is on. What an earlier one still brings is out of date: the worker has been asked
     /// anew for all that it may bring.
@@ -58,7 +58,7 @@ pub(super) struct Unacknowledged {
     pub(super) taken: oneshot::Sender<bool>,
 }
 
-impl Line {
+impl FlightState {
     /// Of a flight that begins, after event `last`.
     pub(super) fn new(begin: Begin, last: u64, link: u64) -> Self {
         Self {

@@ -8,7 +8,7 @@ use shoal_telemetry::metrics::ShedReason;
 use shoal_telemetry::trace::{self, Span, attributes as key, names};
 use tokio::time::Instant;
 
-use super::mend::reach;
+use super::reattach::reach;
 use super::tally::Tally;
 use crate::catalog::Tool;
 use crate::pools::{AffinityKey, Member, Wanted};

@@ -6,14 +6,14 @@ use std::time::Duration;
 use shoal_ports::{Backoff, CallFailure, Retry};
 use tokio::time::Instant;
 
-use super::Line;
+use super::WorkerCall;
 
 /// The pause before a call is offered again to whoever may have come back; twice as long each time.
 const AGAIN: Duration = Duration::from_millis(100);
 /// The longest of those pauses.
 const MOST_AGAIN: Duration = Duration::from_secs(1);
 
-impl Line {
+impl WorkerCall {
     /// Runs the call again, on a worker that has not had it.
     pub(super) async fn again(&mut self) -> Result<(), CallFailure> {
         self.origin.tried.push(self.member.id.clone());
@@ -54,13 +54,13 @@ impl Line {
         let mut changes = self.shared.changes();
         let mut backoff = Backoff::new(AGAIN, MOST_AGAIN);
         while self.runs < most && Instant::now() < until {
-            let steering = Arc::clone(&self.steering);
+            let handle = Arc::clone(&self.handle);
             tokio::select! {
                 _ = changes.changed() => {}
                 () = tokio::time::sleep_until(until.min(Instant::now() + backoff.pause())) => {}
-                () = steering.cancelled() => {}
+                () = handle.cancelled() => {}
             }
-            if self.steering.is_cancelled() {
+            if self.handle.is_cancelled() {
                 return Err(CallFailure::Cancelled);
             }
             // Whoever had it may be well again.

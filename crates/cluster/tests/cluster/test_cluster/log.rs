@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use shoal_ports::{EventStream, QuietSender, StreamItem, quiet_channel};
+use shoal_ports::{EventStream, LazySender, StreamItem, lazy_channel};
 use shoal_protocol::{EventId, StreamId};
 use tokio::sync::watch;
 
@@ -53,7 +53,7 @@ impl Log {
         moved: watch::Receiver<u64>,
         dead: watch::Receiver<bool>,
     ) -> EventStream {
-        let (sender, items) = quiet_channel(2);
+        let (sender, items) = lazy_channel(2);
         let length = self.length.subscribe();
         tokio::spawn(read(sender, cursor.sequence, length, moved, dead));
         EventStream {
@@ -72,7 +72,7 @@ impl Log {
 }
 
 async fn read(
-    sender: QuietSender<StreamItem>,
+    sender: LazySender<StreamItem>,
     mut at: u64,
     mut length: watch::Receiver<Length>,
     mut moved: watch::Receiver<u64>,

@@ -8,7 +8,7 @@ use shoal_protocol::TraceContext;
 use shoal_telemetry::metrics::{AttachOutcome, metrics};
 use tokio::time::Instant;
 
-use super::Line;
+use super::WorkerCall;
 use crate::pools::Member;
 use crate::shared::Shared;
 
@@ -19,22 +19,22 @@ const MOST_BREAKS: u32 = 5;
 /// The pause after the second break in a row; twice as long after each further one.
 const PAUSE: Duration = Duration::from_millis(100);
 
-impl Line {
+impl WorkerCall {
     /// Finds the call again after the way to it broke: at its worker, else, if it is safe to repeat, on
     /// another one.
     ///
     /// # Errors
     /// `Superseded` when another reader has it; `Cancelled` for a call that its caller has cancelled and that cannot be
     /// told so; what the last worker said for one that is safe to repeat; else `OutcomeUnknown`.
-    pub(super) async fn mend(&mut self) -> Result<(), Unmended> {
-        if self.steering.is_replaced() {
+    pub(super) async fn recover(&mut self) -> Result<(), NotReattached> {
+        if self.handle.is_replaced() {
             // Attaching again would only take it back: whether it may, only its caller can know.
-            return Err(Unmended::Superseded);
+            return Err(NotReattached::Superseded);
         }
-        self.steering.broken();
+        self.handle.broken();
         let lost = self.lost();
         let repeats = self.may_repeat_after(&lost);
-        let patience = match repeats || self.steering.is_cancelled() {
+        let patience = match repeats || self.handle.is_cancelled() {
             true => Duration::ZERO,
             false => self.shared.config.reconnect_wait(),
         };
@@ -42,7 +42,7 @@ impl Line {
             return Ok(());
         }
         (self.origin).circuit(&self.member, self.member.circuit.failed());
-        if self.steering.is_cancelled() {
+        if self.handle.is_cancelled() {
             return Err(CallFailure::Cancelled.into());
         }
         if repeats {
@@ -68,7 +68,7 @@ impl Line {
         let until = Instant::now() + self.shared.config.reconnect_wait();
         let mut changes = self.shared.changes();
         let mut refused = None;
-        while Instant::now() < until && !self.steering.is_cancelled() {
+        while Instant::now() < until && !self.handle.is_cancelled() {
             if self.origin.may_be_offered(&self.shared) {
                 match self.again().await {
                     Ok(()) => return Ok(()),
@@ -105,7 +105,7 @@ impl Line {
         }
         self.breaks += 1;
         let until = Instant::now() + patience;
-        let steering = self.steering.clone();
+        let handle = self.handle.clone();
         let attached = attach(
             &self.shared,
             &self.member.id,
@@ -116,12 +116,12 @@ impl Line {
                 trace: self.origin.call.trace.as_ref(),
             },
             until,
-            || steering.is_cancelled(),
+            || handle.is_cancelled(),
         );
         match attached.await {
             Ok((running, member)) => {
                 self.origin.goes_on();
-                self.steering.reattached(running.control);
+                self.handle.reattached(running.control);
                 self.take_over(running.events, member);
                 true
             }
@@ -134,14 +134,14 @@ impl Line {
 }
 
 /// Why a way was not mended.
-pub(super) enum Unmended {
+pub(super) enum NotReattached {
     /// Another reader has the call.
     Superseded,
     /// The call is lost.
     Failed(CallFailure),
 }
 
-impl From<CallFailure> for Unmended {
+impl From<CallFailure> for NotReattached {
     fn from(failure: CallFailure) -> Self {
         Self::Failed(failure)
     }

@@ -11,7 +11,7 @@ use shoal_ports::{
 };
 use shoal_protocol::EventId;
 
-use super::{ScriptedNode, Town};
+use super::{ScriptedNode, TestCluster};
 
 /// How long a node is dialled that says nothing.
 const DIALLED_FOR: Duration = Duration::from_secs(3);
@@ -19,14 +19,14 @@ const DIALLED_FOR: Duration = Duration::from_secs(3);
 /// One node's ways to the others.
 pub(crate) struct TownPeers {
     pub(super) from: NodeId,
-    pub(super) town: Town,
+    pub(super) cluster: TestCluster,
 }
 
 struct Link {
     from: NodeId,
     to: NodeId,
     relay: bool,
-    town: Town,
+    cluster: TestCluster,
 }
 
 impl Peers for TownPeers {
@@ -36,7 +36,7 @@ impl Peers for TownPeers {
                 from: self.from.clone(),
                 to: node.id.clone(),
                 relay,
-                town: self.town.clone(),
+                cluster: self.cluster.clone(),
             })
         };
         PeerGateways {
@@ -55,10 +55,13 @@ fn broken(why: &str) -> GatewayError {
 impl Link {
     /// The far end, and what it is asked.
     async fn far(&self) -> Result<(Arc<ScriptedNode>, Arc<dyn SessionGateway>), GatewayError> {
-        if self.town.is_cut(&self.from, &self.to) {
+        if self.cluster.is_cut(&self.from, &self.to) {
             return Err(broken("the network is cut"));
         }
-        let node = self.town.find(&self.to).ok_or_else(|| broken("unknown"))?;
+        let node = self
+            .cluster
+            .find(&self.to)
+            .ok_or_else(|| broken("unknown"))?;
         if node.is_silent() {
             tokio::time::sleep(DIALLED_FOR).await;
             return Err(broken("nothing was heard"));

@@ -38,7 +38,7 @@ pub(crate) struct Parts {
 }
 
 /// All of it. Node `a` has the client's session until the failover.
-pub(crate) struct Town {
+pub(crate) struct TestCluster {
     pub(crate) stage: Arc<Stage>,
     pub(crate) a: Sessions,
     pub(crate) b: Sessions,
@@ -48,7 +48,7 @@ pub(crate) struct Town {
     store: Store,
 }
 
-impl Town {
+impl TestCluster {
     /// Starts everything, after `plant_in_a` and `plant_in_b` had a hand in the nodes.
     pub(crate) async fn start(
         plant_in_a: impl FnOnce(&mut Parts),

@@ -31,7 +31,7 @@ pub(super) struct Attaching {
 }
 
 /// What a worker keeps for one node.
-pub(super) struct Seat {
+pub(super) struct NodePeer {
     pub(super) joining: Arc<Joining>,
     pub(super) ready: ReadySet,
     /// The way to the node, while there is one.
@@ -51,7 +51,7 @@ pub(super) struct Seat {
     pub(super) parted: bool,
 }
 
-impl Seat {
+impl NodePeer {
     pub(super) fn new(joining: Arc<Joining>) -> Self {
         Self {
             chores: Chores::new(Arc::clone(&joining)),

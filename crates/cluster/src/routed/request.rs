@@ -11,7 +11,7 @@ use super::verdict::Operation;
 pub(crate) type Attempt<'a, T> = Pin<Box<dyn Future<Output = Result<T, GatewayError>> + Send + 'a>>;
 
 /// Something to ask of a session's owner.
-pub(crate) trait Errand: Send + Sync {
+pub(crate) trait GatewayRequest: Send + Sync {
     /// What the owner answers.
     type Answer: Send;
 
@@ -41,7 +41,7 @@ pub(crate) struct Listen(pub(crate) Option<EventId>);
 /// The session's end.
 pub(crate) struct Close;
 
-impl Errand for Deliver {
+impl GatewayRequest for Deliver {
     type Answer = Delivered;
     const OPERATION: Operation = Operation::Deliver;
 
@@ -57,7 +57,7 @@ impl Errand for Deliver {
     }
 }
 
-impl Errand for Listen {
+impl GatewayRequest for Listen {
     type Answer = EventStream;
     const OPERATION: Operation = Operation::Listen;
 
@@ -71,7 +71,7 @@ impl Errand for Listen {
     }
 }
 
-impl Errand for Close {
+impl GatewayRequest for Close {
     type Answer = ();
     const OPERATION: Operation = Operation::Close;
 

@@ -7,18 +7,18 @@ use parking_lot::Mutex;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use super::Bed;
+use super::SessionCell;
 
 /// Sessions that are looked at without letting others run.
 const AT_ONCE: usize = 1_000;
 
 /// The sessions whose actors are up, each once, and some that have just gone. A beat looks at no others.
 #[derive(Default)]
-pub(crate) struct Up(Mutex<Vec<Arc<Bed>>>);
+pub(crate) struct Up(Mutex<Vec<Arc<SessionCell>>>);
 
 impl Up {
-    pub(super) fn add(&self, bed: Arc<Bed>) {
-        self.0.lock().push(bed);
+    pub(super) fn add(&self, cell: Arc<SessionCell>) {
+        self.0.lock().push(cell);
     }
 
     #[cfg(test)]
@@ -31,7 +31,7 @@ impl Up {
         let mut kept = Vec::new();
         while !up.is_empty() {
             let some = up.drain(up.len().saturating_sub(AT_ONCE)..);
-            kept.extend(some.filter(Bed::beat));
+            kept.extend(some.filter(SessionCell::beat));
             tokio::task::yield_now().await;
         }
         self.0.lock().append(&mut kept);

@@ -30,7 +30,7 @@ const NEWS: usize = 1024;
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// What a node keeps of one worker.
-pub(super) struct Home {
+pub(super) struct WorkerPeer {
     pub(super) id: WorkerId,
     pub(super) incarnation: u64,
     pub(super) config: LinkConfig,
@@ -74,7 +74,7 @@ struct Link {
     stop: CancellationToken,
 }
 
-impl Home {
+impl WorkerPeer {
     pub(super) fn new(id: WorkerId, incarnation: u64, config: LinkConfig) -> Arc<Self> {
         let nothing = Announcement {
             worker: id.clone(),
