@@ -84,12 +84,14 @@ tally() {
     [[ $good -eq 0 ]] || printf '%s checks%s, ' "$good" "$([[ $other -eq 0 ]] || echo ", $other not applicable")"
 }
 
-# show_log NAME: the end of a failed check's output, and what failed before that
+# show_log NAME: what failed in a check, else its compiler's errors, else the end of its output
 show_log() {
     local log
     log=$(log_of "$1")
     if grep -q '^FAIL ' "$log"; then
         grep '^FAIL ' "$log" | cut -c 1-600 | sed 's/^/      | /'
+    elif grep -q '^error' "$log"; then
+        grep -A 8 '^error' "$log" | head -n "$TAIL_LINES" | cut -c 1-600 | sed 's/^/      | /'
     else
         tail -n "$TAIL_LINES" "$log" | cut -c 1-600 | sed 's/^/      | /'
     fi
