@@ -131,7 +131,7 @@ pub(crate) async fn listen(visit: &Visit<'_>) -> Result<Response, Refused> {
         StreamId::STANDALONE => StreamKind::Session,
         _ => StreamKind::Call,
     };
-    let frames = StreamFrames::of_get(stream, visit);
+    let frames = StreamFrames::of_get(stream, kind, visit);
     let held = (permit, edge.load.open(kind));
     Ok(sse::response(frames, edge.config.timing.keep_alive, held))
 }

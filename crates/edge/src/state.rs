@@ -58,4 +58,9 @@ impl EdgeState {
         let timing = &self.config.timing;
         timing.reconnect_after + timing.reconnect_spread.mul_f64(rand::random())
     }
+
+    /// How long a drained call's stream still stays open: its clients are not sent away all at once either.
+    pub(crate) fn share_of_return(&self) -> Duration {
+        self.config.timing.reconnect_after.mul_f64(rand::random())
+    }
 }

@@ -6,14 +6,18 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::Stream;
+use futures::future::BoxFuture;
 use shoal_ports::{EventStream, StreamItem};
-use shoal_protocol::StreamId;
-use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use crate::backlog::Reader;
 use crate::recorder::{RequestRecord, Unanswered};
 use crate::sse;
 use crate::visit::Visit;
+use shoal_telemetry::metrics::StreamKind;
+
+/// When a client comes back for its call after a drain. Its connection has stayed open for its share of the time over
+/// which clients are spread, so that most calls end before.
+const AT_ONCE: Duration = Duration::from_millis(10);
 
 /// The frames of one connection. Dropping it detaches the reader; the session runs on.
 pub(super) struct StreamFrames {
@@ -21,12 +25,12 @@ pub(super) struct StreamFrames {
     reader: Reader,
     /// Whether the client will come back for the rest when the connection ends here.
     resumable: bool,
-    drained: Pin<Box<WaitForCancellationFutureOwned>>,
-    reconnect_after: Duration,
-    /// When the client comes back at the earliest after a connection that broke.
-    retry: Duration,
-    /// When it does after one that this node ends.
+    /// Ready when the node drains, and the client is to go.
+    drained: BoxFuture<'static, ()>,
+    /// When the client comes back after a drain.
     after_drain: Duration,
+    /// When it does after anything else that ends the connection before the stream.
+    reconnect_after: Duration,
     /// What is recorded of the request whose answer is among the events.
     record: Option<RequestRecord>,
     ended: bool,
@@ -34,8 +38,8 @@ pub(super) struct StreamFrames {
 
 impl StreamFrames {
     /// The stream of a GET: clients reopen it by themselves.
-    pub(super) fn of_get(events: EventStream, visit: &Visit<'_>) -> Self {
-        Self::new(events, visit, true, None)
+    pub(super) fn of_get(events: EventStream, kind: StreamKind, visit: &Visit<'_>) -> Self {
+        Self::new(events, kind, visit, true, None)
     }
 
     /// The stream of a POST. Only a client that was primed (2025-11-25) is known to come back for the
@@ -46,25 +50,34 @@ impl StreamFrames {
         visit: &Visit<'_>,
         record: Option<RequestRecord>,
     ) -> Self {
-        Self::new(events, visit, false, record)
+        Self::new(events, StreamKind::Call, visit, false, record)
     }
 
     fn new(
         events: EventStream,
+        kind: StreamKind,
         visit: &Visit<'_>,
         resumable: bool,
         record: Option<RequestRecord>,
     ) -> Self {
         let edge = visit.edge;
         let reconnect_after = edge.reconnect_after();
+        let drain = edge.drain.clone();
+        // Somebody waits for a call's answer, which most often comes within this time.
+        let (stays, after_drain) = match kind {
+            StreamKind::Call => (edge.share_of_return(), AT_ONCE),
+            _ => (Duration::ZERO, reconnect_after),
+        };
         Self {
             events,
             reader: visit.reader(),
             resumable,
-            drained: Box::pin(edge.drain.clone().cancelled_owned()),
+            drained: Box::pin(async move {
+                drain.cancelled().await;
+                tokio::time::sleep(stays).await;
+            }),
+            after_drain,
             reconnect_after,
-            retry: edge.config.timing.reconnect_after,
-            after_drain: reconnect_after,
             record,
             ended: false,
         }
@@ -100,10 +113,6 @@ impl StreamFrames {
             },
             StreamItem::Prime { id, retry } => {
                 self.resumable = true;
-                if id.stream != StreamId::STANDALONE {
-                    // Somebody waits for an answer, and other nodes are there: the client's share of the spread is enough.
-                    self.after_drain = retry.saturating_sub(self.retry);
-                }
                 sse::prime(id, retry)
             }
             StreamItem::Retry(after) => {

@@ -44,14 +44,40 @@ async fn a_primed_call_is_resumed_elsewhere_and_an_unprimed_one_finishes_here() 
         .unwrap();
     server.drain.cancel();
     primed.block().await.unwrap();
-    // Its share of the spread alone: somebody waits for an answer, and nothing has to recover first.
-    assert_eq!(wait_of(&primed.block().await.unwrap()), 300);
+    // It has waited for its share of the spread here, and nothing has to recover first.
+    assert_eq!(wait_of(&primed.block().await.unwrap()), 10);
     assert_eq!(primed.block().await, None);
 
     feed_unprimed.send(event(1, r#"{"id":7}"#)).await.unwrap();
     assert!(unprimed.block().await.unwrap().contains(r#"{"id":7}"#));
     drop(feed_unprimed);
     assert_eq!(unprimed.block().await, None);
+}
+
+#[tokio::test]
+async fn a_call_that_ends_soon_is_answered_before_its_client_is_sent_away() {
+    // Nobody's share of this is over before the answer is there.
+    let hour = Duration::from_secs(3600);
+    let server = Server::with(|config| config.timing.reconnect_after = hour).await;
+    server.drain.cancel();
+    let call = rpc("tools/call", &json!({}));
+    let mut posted = Events::of(server.legacy(&call).send().await.unwrap());
+    let to_post = server.gateway.stream().await;
+    let from = server.listen().header("last-event-id", id(1).to_string());
+    let mut resumed = Events::of(from.send().await.unwrap());
+    let to_resumed = server.gateway.stream().await;
+    let prime = StreamItem::Prime {
+        id: id(0),
+        retry: hour,
+    };
+    to_post.send(prime).await.unwrap();
+    posted.block().await.unwrap();
+    for (stream, events) in [(to_post, &mut posted), (to_resumed, &mut resumed)] {
+        stream.send(event(2, r#"{"id":7}"#)).await.unwrap();
+        assert!(events.block().await.unwrap().contains(r#"{"id":7}"#));
+        drop(stream);
+        assert_eq!(events.block().await, None);
+    }
 }
 
 #[tokio::test]

@@ -153,7 +153,14 @@ impl SessionGateway for FakeGateway {
     ) -> Result<EventStream, GatewayError> {
         refuse(to)?;
         self.cursors.lock().push(cursor);
-        Ok(self.new_stream())
+        let standalone = EventId {
+            stream: StreamId::STANDALONE,
+            ..id(0)
+        };
+        Ok(EventStream {
+            cursor: cursor.unwrap_or(standalone),
+            ..self.new_stream()
+        })
     }
 
     async fn close(&self, to: &SessionRef) -> Result<(), GatewayError> {

@@ -26,7 +26,6 @@ async fn they_are_counted_by_kind_while_they_are_open() {
     let server = Server::start().await;
 
     let call = Events::of(server.tool("played").send().await.unwrap());
-    // By its cursor, the stream of this GET is a call's.
     let listen = Events::of(server.listen().send().await.unwrap());
     let sse = server
         .request(Method::GET, "/sse")
@@ -35,7 +34,7 @@ async fn they_are_counted_by_kind_while_they_are_open() {
     let wanted = json!({"notifications": {"toolsListChanged": true}});
     let subscription = server.modern("subscriptions/listen", wanted);
     let subscription = Events::of(subscription.send().await.unwrap());
-    for (series, count) in kinds.iter().zip([2.0, 1.0, 1.0]) {
+    for (series, count) in kinds.iter().zip([1.0, 2.0, 1.0]) {
         series.reaches(count).await;
     }
     active.reaches(4.0).await;
