@@ -7,9 +7,9 @@ mod round;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::join_all;
 use serde::Serialize;
 use shoal_rpc::{JoiningWorker, LinkConfig};
-use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -115,19 +115,16 @@ impl WorkerJoins {
         Some(complete)
     }
 
-    /// Leaves every node: nothing new is started here, and calls end until `deadline`. Returns whether all
-    /// had ended. If the future is dropped, so are the links.
+    /// Leaves every node: nothing new is started here, and calls end until `deadline`. Nodes that come meanwhile are
+    /// joined: sessions may be handed over to them whose calls still run here. Returns whether all had ended.
+    /// If the future is dropped, the links go with these joins.
     pub async fn leave(&self, deadline: Instant) -> bool {
+        let leaving = self.rounds.iter().map(|round| round.leave(deadline));
+        let ended = join_all(leaving).await;
         self.stop.cancel();
         self.tasks.close();
         self.tasks.wait().await;
-        let mut leaving = JoinSet::new();
-        for round in &self.rounds {
-            for link in round.take() {
-                leaving.spawn(async move { link.leave(deadline).await });
-            }
-        }
-        leaving.join_all().await.into_iter().all(|ended| ended)
+        ended.into_iter().all(|ended| ended)
     }
 }
 

@@ -28,7 +28,8 @@ pub trait Worker: Send + Sync + 'static {
     /// How busy it is now.
     fn load(&self) -> WorkerLoad;
 
-    /// Calls that have not ended: those of its [`load`](Self::load), and those that wait for their clients without a place.
+    /// Calls that somebody may yet come for: those of its [`load`](Self::load), those that wait for their clients without
+    /// a place, and for a while those that have ended and that nobody has read to the end.
     fn open_calls(&self) -> usize {
         let load = self.load();
         load.running + load.queued

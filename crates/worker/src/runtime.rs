@@ -260,7 +260,7 @@ impl Worker for WorkerRuntime {
 
     fn open_calls(&self) -> usize {
         let load = self.places.load();
-        load.running + load.queued + self.places.asking()
+        load.running + load.queued + self.places.asking() + self.ledger.undelivered()
     }
 
     fn ledger(&self) -> Option<LedgerNumber> {

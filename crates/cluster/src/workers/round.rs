@@ -5,6 +5,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use shoal_ports::NodeInfo;
 use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -18,11 +19,14 @@ pub(super) struct Round {
     joins: Mutex<Vec<Join>>,
     /// A link came up or went down, or a node told of others.
     changed: Arc<Notify>,
+    /// A node was joined.
+    joined: Notify,
 }
 
 struct Join {
     address: String,
-    link: Box<dyn Link>,
+    link: Arc<dyn Link>,
+    leaving: bool,
     _watching: AbortOnDropHandle<()>,
 }
 
@@ -32,6 +36,7 @@ impl Round {
             links,
             joins: Mutex::default(),
             changed: Arc::default(),
+            joined: Notify::new(),
         })
     }
 
@@ -68,17 +73,49 @@ impl Round {
         for address in plan.start {
             tracing::debug!(%address, "joining a node");
             joins.push(self.join(address));
+            self.joined.notify_one();
         }
     }
 
-    /// The links, to be left.
-    pub(super) fn take(&self) -> Vec<Box<dyn Link>> {
-        let joins = std::mem::take(&mut *self.joins.lock());
-        joins.into_iter().map(|join| join.link).collect()
+    /// Leaves every node, and those that come meanwhile, until `deadline`. Whether all calls had ended; a node that is
+    /// gone for good has none.
+    pub(super) async fn leave(&self, deadline: Instant) -> bool {
+        let mut ended = true;
+        let mut leaving = JoinSet::new();
+        loop {
+            for link in self.to_leave() {
+                leaving.spawn(async move { (link.leave(deadline).await, link) });
+            }
+            tokio::select! {
+                left = leaving.join_next() => match left {
+                    Some(Ok((left, link))) => ended &= left || !self.has(&link),
+                    Some(Err(_)) => ended = false,
+                    None => return ended,
+                },
+                () = self.joined.notified() => {}
+            }
+        }
+    }
+
+    fn has(&self, link: &Arc<dyn Link>) -> bool {
+        let joins = self.joins.lock();
+        joins.iter().any(|join| Arc::ptr_eq(&join.link, link))
+    }
+
+    /// The links that are not being left yet.
+    fn to_leave(&self) -> Vec<Arc<dyn Link>> {
+        let mut joins = self.joins.lock();
+        let staying = joins.iter_mut().filter(|join| !join.leaving);
+        staying
+            .map(|join| {
+                join.leaving = true;
+                Arc::clone(&join.link)
+            })
+            .collect()
     }
 
     fn join(&self, address: String) -> Join {
-        let link = self.links.join(&address);
+        let link: Arc<dyn Link> = self.links.join(&address).into();
         let (mut state, mut nodes) = (link.state(), link.nodes());
         let changed = Arc::clone(&self.changed);
         let watching = tokio::spawn(async move {
@@ -98,6 +135,7 @@ impl Round {
         Join {
             address,
             link,
+            leaving: false,
             _watching: AbortOnDropHandle::new(watching),
         }
     }

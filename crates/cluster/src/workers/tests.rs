@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use shoal_ports::{NodeId, NodeInfo};
 use shoal_rpc::JoinState;
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::link::{Link, Links};
 use super::{JoinConfig, WorkerJoins};
@@ -20,6 +20,8 @@ struct Net {
     nodes: Arc<Mutex<Vec<NodeInfo>>>,
     log: Arc<Mutex<Vec<String>>>,
     links: Arc<Mutex<Vec<(String, FakeLink)>>>,
+    /// Whether calls of the worker still run.
+    busy: watch::Sender<bool>,
 }
 
 #[derive(Clone)]
@@ -28,6 +30,7 @@ struct FakeLink {
     state: watch::Sender<JoinState>,
     nodes: watch::Sender<Vec<NodeInfo>>,
     log: Arc<Mutex<Vec<String>>>,
+    busy: watch::Receiver<bool>,
 }
 
 impl Net {
@@ -66,6 +69,7 @@ impl Links for Net {
             state: watch::Sender::new(state),
             nodes: watch::Sender::new(nodes),
             log: self.log.clone(),
+            busy: self.busy.subscribe(),
         };
         self.links.lock().push((address.to_owned(), link.clone()));
         Box::new(link)
@@ -84,7 +88,7 @@ impl Link for FakeLink {
 
     async fn leave(&self, _: Instant) -> bool {
         self.log.lock().push(format!("leave {}", self.address));
-        true
+        self.busy.clone().wait_for(|busy| !busy).await.is_ok()
     }
 
     fn stop(&self) {
@@ -123,4 +127,31 @@ async fn joins_follow_the_nodes_and_leave_them_all() {
     net.set(&["a", "c", "d"]);
     settle().await;
     assert!(net.log().is_empty(), "it has left for good");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_comes_while_calls_end_is_joined_to_be_left() {
+    let net = Net::default();
+    net.set(&["a", "b"]);
+    let config = JoinConfig {
+        seeds: vec!["a:7000".to_owned()],
+        ..JoinConfig::default()
+    };
+    let joins = WorkerJoins::over(&config, vec![Box::new(net.clone())], None);
+    settle().await;
+    net.busy.send_replace(true);
+    net.log();
+    let leaving = joins.leave(Instant::now());
+    tokio::pin!(leaving);
+    assert!(timeout(Duration::from_secs(1), &mut leaving).await.is_err());
+    assert_eq!(net.log(), ["leave a:7000", "leave b:7000"]);
+    net.set(&["a", "c"]);
+    assert!(
+        timeout(config.forget_after * 2, &mut leaving)
+            .await
+            .is_err()
+    );
+    assert_eq!(net.log(), ["join c:7000", "leave c:7000", "stop b:7000"]);
+    net.busy.send_replace(false);
+    assert!(leaving.await);
 }

@@ -96,7 +96,7 @@ impl<'a> Drive<'a> {
             // Seen only where it is announced.
             let leaving = *self.leave.borrow();
             if let Some(deadline) = leaving
-                && (self.is_done() || Instant::now() >= deadline)
+                && (self.node_peer.is_done() || Instant::now() >= deadline)
             {
                 return self.part().await;
             }
@@ -104,13 +104,6 @@ impl<'a> Drive<'a> {
                 return end;
             }
         }
-    }
-
-    /// Whether nothing runs any more that this node could ask for. A call that another node began is one: the
-    /// session that it belongs to may be handed over to this one, and so is one that waits for its client, which may
-    /// answer here.
-    fn is_done(&self) -> bool {
-        self.node_peer.is_idle() && self.node_peer.joining.worker.open_calls() == 0
     }
 
     /// Does the next thing that is to be done.

@@ -107,6 +107,13 @@ impl NodePeer {
         !self.flights.values().any(Flight::is_read)
     }
 
+    /// Whether nothing runs any more that this node could ask for. A call that another node began is one: the
+    /// session that it belongs to may be handed over to this one, and so is one that waits for its client, which may
+    /// answer here.
+    pub(super) fn is_done(&self) -> bool {
+        self.is_idle() && self.joining.worker.open_calls() == 0
+    }
+
     /// Runs a call; a known flight goes on from its beginning.
     pub(super) fn start(&mut self, number: u64, call: Call, accept: Instant) {
         if self.parted {

@@ -18,6 +18,8 @@ use crate::convert::node::node_in;
 use crate::error::LinkError;
 use crate::link::meter::Up;
 
+/// How often a worker that leaves looks whether it still has calls.
+const LOOK: Duration = Duration::from_millis(100);
 /// How long the backend may take to end subscriptions when a link stops.
 const TIDY: Duration = Duration::from_secs(1);
 
@@ -46,9 +48,11 @@ impl Runner {
             if self.is_done_leaving(&node_peer) {
                 break node_peer.is_idle();
             }
+            let nobody_waits = node_peer.is_idle();
             let connected = tokio::select! {
                 connected = connect(&self.joining, &self.address, &self.config) => connected,
                 () = self.stop.cancelled() => break false,
+                () = self.left(), if nobody_waits => continue,
                 () = node_peer.idle() => continue,
             };
             let error = match connected {
@@ -80,7 +84,18 @@ impl Runner {
 
     fn is_done_leaving(&self, node_peer: &NodePeer) -> bool {
         let leaving = *self.leave.borrow();
-        leaving.is_some_and(|deadline| node_peer.is_idle() || Instant::now() >= deadline)
+        leaving.is_some_and(|deadline| node_peer.is_done() || Instant::now() >= deadline)
+    }
+
+    /// Waits until the worker leaves and has nothing left that anybody could come for, or must go. Cancellation safe.
+    async fn left(&self) {
+        let mut leave = self.leave.clone();
+        let Ok(Some(deadline)) = leave.wait_for(Option::is_some).await.map(|leave| *leave) else {
+            return std::future::pending().await;
+        };
+        while self.joining.worker.open_calls() > 0 && Instant::now() < deadline {
+            sleep(LOOK).await;
+        }
     }
 
     async fn drive(

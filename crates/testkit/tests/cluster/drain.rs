@@ -79,6 +79,37 @@ async fn a_draining_worker_stays_within_reach_of_a_sessions_next_owner() {
 }
 
 #[tokio::test]
+async fn a_draining_worker_is_within_reach_of_nodes_that_come() {
+    let cluster = start(small().workers(2).lease(Duration::from_secs(600))).await;
+    let client = Client::open(cluster.url()).await;
+    let arguments = json!({ "nonce": "once", "count": 80, "ms": 100 });
+    let mut events = client.stream(1, "steps_once", &arguments).await;
+    let mut messages = vec![events.next().await.unwrap()];
+    let mut running = None;
+    for worker in cluster.workers() {
+        if !worker.admin().held().await.unwrap().is_empty() {
+            running = Some(worker);
+        }
+    }
+    let running = running.unwrap();
+    let replaced = async {
+        while running.admin().is_ready().await {
+            sleep(Duration::from_millis(20)).await;
+        }
+        // In the end the owner is a node that was not there when the worker was told to go.
+        for node in cluster.sessions() {
+            node.terminate(ORDERLY).await.unwrap();
+            node.start_again().await.unwrap();
+        }
+    };
+    let (worker, ()) = tokio::join!(running.terminate(ORDERLY), replaced);
+    assert!(worker.unwrap().success());
+    messages.extend(events.rest().await);
+    assert_eq!(progress_of(&messages), (1..=80).collect::<Vec<_>>());
+    assert_eq!(text_of(messages.last().unwrap()), "once");
+}
+
+#[tokio::test]
 async fn a_modern_call_that_outlasts_the_drain_of_its_edge_is_answered() {
     let cluster = start(small().setting("shutdown.calls", "500ms")).await;
     let (edge, node) = (cluster.edges()[0], cluster.sessions()[0].admin());

@@ -55,6 +55,8 @@ struct Line {
     params: Option<RawJson>,
     /// Whether the ledger has the call, and must hear when it may be forgotten.
     kept: bool,
+    /// Whether a reader has been given the call's end.
+    delivered: bool,
 }
 
 /// Whoever reads the events now. A later reader takes over: the earlier one is most likely half of a
@@ -121,6 +123,12 @@ impl CallRecord {
     /// Whether the call has ended.
     pub(super) fn has_ended(&self) -> bool {
         self.line.lock().events.has_ended()
+    }
+
+    /// Whether the next owner of the call's session may yet come for its end: nobody has been given it.
+    pub(super) fn awaits_owner(&self) -> bool {
+        let line = self.line.lock();
+        self.caller.session.is_some() && line.events.has_ended() && !line.delivered
     }
 
     /// Whether the call has neither begun nor ended.

@@ -55,6 +55,7 @@ impl CallRecord {
         };
         reader.read = event.sequence;
         let ended = matches!(event.kind, CallEventKind::Finished(_));
+        line.delivered |= ended;
         let passing = ended && self.is_passing(&line);
         drop(line);
         if passing {

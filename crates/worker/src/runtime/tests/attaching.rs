@@ -364,3 +364,30 @@ async fn a_call_of_a_session_waits_for_its_next_owner() {
     tokio::time::sleep(3 * DESERTED).await;
     assert_eq!(worker.load().running, 1);
 }
+
+#[tokio::test]
+async fn a_sessions_call_is_open_until_somebody_has_read_its_end_or_a_while_has_passed() {
+    for (patience, open) in [(Duration::from_secs(600), 1), (Duration::ZERO, 0)] {
+        let (script, permits) = stepping(1);
+        let config = PoolConfig {
+            deserted_after: patience,
+            ..small()
+        };
+        let worker = script.worker(config).await;
+        let mut call = call();
+        Arc::make_mut(&mut call.caller).session = Some(SessionId::new("session"));
+        let id = call.id;
+        drop(worker.start(call).await.unwrap());
+        until(|| worker.load().running == 1).await;
+        permits.add_permits(1);
+        until(|| worker.load().running == 0).await;
+        assert_eq!(
+            worker.open_calls(),
+            open,
+            "its session's next owner may come"
+        );
+        let mut next = worker.attach(id, 1, None).await.unwrap();
+        assert!(is_done(&outcome(&mut next).await));
+        assert_eq!(worker.open_calls(), 0);
+    }
+}
