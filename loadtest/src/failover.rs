@@ -77,6 +77,7 @@ impl Failover {
         Shape {
             edges: self.edges,
             sessions: self.session_nodes,
+            combined: 0,
             workers: 1,
             environment: vec![
                 ("SHOAL_NODE__LEASE", lease),

@@ -147,6 +147,7 @@ fn shape(options: &Soak) -> Shape {
     Shape {
         edges: options.edges,
         sessions: options.session_nodes,
+        combined: 0,
         workers: options.workers,
         environment: vec![
             ("SHOAL_SESSION__IDLE", idle.clone()),

@@ -1,42 +1,61 @@
-//! Where a new session goes: to the less loaded of two session nodes drawn at random.
+//! Where a new session goes.
+//!
+//! A node that takes sessions keeps those that it opens, so that its clients' requests need no other node. Unless it is
+//! overloaded, or takes none, and for edges by themselves: then the session goes to the less loaded of two session nodes
+//! drawn at random.
 //!
 //! Two random choices spread sessions nearly as well as always taking the least loaded, and do not send
 //! everybody to the same node when the numbers are a little old.
 
-use std::cmp::Ordering;
-
 use rand::Rng;
 use rand::seq::IteratorRandom as _;
-use shoal_ports::NodeId;
 
 use crate::view::{Node, View};
 
-/// The node for a new session, of those that `may` take it. This node wins only against a node that is
-/// just as loaded.
+/// A node is overloaded when it has so many times the load of the others, on average, ...
+const TIMES_THE_OTHERS: u64 = 2;
+/// ... and so much more: as many may come to each node while what is known of the others grows old.
+const AND_MORE: u64 = 1_000;
+
+/// The node for a new session, of those that `may` take it.
 pub(crate) fn choose<'a>(
     view: &'a View,
     may: impl Fn(&Node) -> bool,
     rng: &mut impl Rng,
 ) -> Option<&'a Node> {
-    let takers = view
-        .nodes()
-        .filter(|node| node.takes_sessions() && may(node));
-    let drawn = takers.choose_multiple(rng, 2);
-    match drawn[..] {
-        [one, other] => Some(lighter(view.me(), one, other, rng)),
-        [only] => Some(only),
-        _ => None,
+    let may = |node: &Node| node.takes_sessions() && may(node);
+    let me = view.node(view.me()).filter(|me| may(me));
+    if let Some(me) = me.filter(|me| !is_overloaded(view, me)) {
+        return Some(me);
     }
+    let takers = view.nodes().filter(|node| may(node));
+    let mut drawn = takers.choose_multiple(rng, 2);
+    // In the order in which they stand, which is the same at every edge.
+    if rng.random() {
+        drawn.reverse();
+    }
+    drawn.into_iter().min_by_key(|node| node.load())
 }
 
-fn lighter<'a>(me: &NodeId, one: &'a Node, other: &'a Node, rng: &mut impl Rng) -> &'a Node {
-    let rank = |node: &Node| (node.load(), node.info().id != *me);
-    match rank(other).cmp(&rank(one)) {
-        Ordering::Less => other,
-        Ordering::Greater => one,
-        // Two are drawn in the order in which they stand, which is the same at every edge.
-        Ordering::Equal => [one, other][rng.random_range(0..2)],
-    }
+/// Whether a node has so much more to do than the others that its new sessions are better off there, although each of
+/// their requests costs a hop.
+///
+/// What leaves it brings it nearer to the others, and what is placed stays: nothing goes back and forth. Of two nodes at
+/// most one is overloaded, and never all.
+fn is_overloaded(view: &View, node: &Node) -> bool {
+    let others = view
+        .nodes()
+        .filter(|other| other.takes_sessions() && other.info().id != node.info().id);
+    let (count, load) = others.fold((0, 0_u64), |(count, load), other| {
+        (count + 1, load.saturating_add(other.load()))
+    });
+    let Some(average) = load.checked_div(count) else {
+        return false;
+    };
+    node.load()
+        > average
+            .saturating_mul(TIMES_THE_OTHERS)
+            .saturating_add(AND_MORE)
 }
 
 #[cfg(test)]
@@ -80,11 +99,75 @@ mod tests {
     }
 
     #[test]
-    fn a_node_prefers_itself_only_when_equal() {
+    fn a_node_keeps_what_it_opens() {
+        for me in [0, 1, 1_000, 10_000] {
+            let view = view("a", [loaded("a", me), loaded("b", me / 2), info("c")]);
+            let average = me / 4;
+            let kept = counts(&view).get("a") == Some(&3000);
+            assert_eq!(kept, me <= 2 * average + 1_000, "{me}");
+        }
+        let alone = view("a", [loaded("a", 10_000)]);
+        assert_eq!(counts(&alone)["a"], 3000, "there is nobody else");
+    }
+
+    #[test]
+    fn an_overloaded_node_sends_away_until_it_is_none_any_more() {
+        let mut loads = [10_000_u64, 0, 4_000];
+        let mut kept = Vec::new();
+        for _ in 0..20_000 {
+            let nodes = [("a", loads[0]), ("b", loads[1]), ("c", loads[2])];
+            let view = view("a", nodes.map(|(id, load)| loaded(id, load)));
+            let node = choose(&view, |_| true, &mut rand::rng()).unwrap();
+            let is_it = |(id, _): &(&str, u64)| node.info().id.as_str() == *id;
+            let at = nodes.iter().position(is_it).unwrap();
+            loads[at] += 1;
+            kept.push(at == 0);
+        }
+        let first = kept.iter().position(|kept| *kept).unwrap();
+        assert!(
+            first > 4_000,
+            "it keeps nothing while it is far above: {first}"
+        );
+        // From there on as many as the others get: at the limit, and not beyond it in either direction.
+        let (some, rest) = (
+            kept[first..].iter().filter(|kept| **kept).count(),
+            20_000 - first,
+        );
+        assert!(
+            (rest * 4 / 10..=rest * 6 / 10).contains(&some),
+            "{some} of {rest}"
+        );
+        assert!(loads[1] > 3_000, "it was far from even: {loads:?}");
+        assert!(loads[0] <= loads[1] + loads[2] + 1_001, "{loads:?}");
+    }
+
+    #[test]
+    fn of_several_nodes_not_all_are_overloaded() {
+        for loads in [
+            [0, 0, 0],
+            [1_000, 1_000, 1_000],
+            [50_000, 100, 0],
+            [0, 9_000, 9_000],
+        ] {
+            let of = |at: usize| loaded(["a", "b", "c"][at], loads[at]);
+            let overloaded = ["a", "b", "c"].iter().filter(|me| {
+                let view = view(me, [of(0), of(1), of(2)]);
+                super::is_overloaded(&view, view.node(view.me()).unwrap())
+            });
+            assert!(overloaded.count() < 3, "{loads:?}");
+        }
+    }
+
+    #[test]
+    fn a_node_that_drains_or_has_failed_keeps_nothing() {
+        let mut me = info("a");
+        me.draining = true;
+        let view_of = view("a", [me, info("b")]);
+        assert_eq!(counts(&view_of).keys().collect::<Vec<_>>(), ["b"]);
         let equal = view("a", [info("a"), info("b")]);
-        assert_eq!(counts(&equal).keys().collect::<Vec<_>>(), ["a"]);
-        let busier = view("a", [loaded("a", 1), info("b")]);
-        assert_eq!(counts(&busier).keys().collect::<Vec<_>>(), ["b"]);
+        let tried = |node: &crate::view::Node| node.info().id.as_str() != "a";
+        let node = choose(&equal, tried, &mut rand::rng()).unwrap();
+        assert_eq!(node.info().id.as_str(), "b");
     }
 
     #[test]

@@ -3,10 +3,7 @@
 //! Rendezvous hashing: each node gets a weight for the session and the heaviest takes it, so that a node
 //! that comes or goes changes the answer only where it is the answer.
 
-use shoal_ports::{NodeId, SessionId};
-
-const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-const PRIME: u64 = 0x0000_0100_0000_01b3;
+use shoal_ports::{NodeId, SessionId, stable_hash};
 
 /// The node's weight for the session. Part of what nodes of different releases must agree on: never
 /// change it.
@@ -14,21 +11,7 @@ pub(crate) fn weight(session: &SessionId, node: &NodeId) -> u64 {
     let node = node.as_str().bytes();
     let session = session.as_str().bytes();
     // A byte that no UTF-8 text holds stands between the two.
-    mix(fnv1a(node.chain([0xff]).chain(session)))
-}
-
-/// FNV-1a, which is small and the same everywhere.
-fn fnv1a(bytes: impl Iterator<Item = u8>) -> u64 {
-    bytes.fold(OFFSET, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(PRIME)
-    })
-}
-
-/// The finish of splitmix64: FNV's high bits, which decide a comparison, barely depend on the last bytes.
-fn mix(mut hash: u64) -> u64 {
-    hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    hash ^ (hash >> 31)
+    stable_hash(node.chain([0xff]).chain(session))
 }
 
 #[cfg(test)]

@@ -37,9 +37,9 @@ pub(crate) const SPREAD: Duration = Duration::from_millis(100);
 /// The sessions of the whole cluster as one [`SessionGateway`]. Cheap to clone.
 ///
 /// A message goes to the node that is remembered as its session's owner, without a look at the store. If
-/// that fails in a way that another attempt can mend, the owner is searched for with patience (see
-/// [`RoutingConfig::patience`]): through the store, the hints of other nodes, nodes in between, and the
-/// node that takes sessions that nobody owns.
+/// that fails in a way that another attempt can mend, or none is remembered, the owner is searched for with patience (see
+/// [`RoutingConfig::patience`]): where the session's id hints, through the store, what other nodes say, nodes in between,
+/// and the node that takes sessions that nobody owns.
 ///
 /// * A message whose way broke is delivered again, as [repeated](Post::repeated) and under the same delivery
 ///   id, to whoever is the owner by then.
@@ -108,7 +108,8 @@ impl RoutedGateway {
 
 #[async_trait]
 impl SessionGateway for RoutedGateway {
-    /// Opens a session on the less loaded of two nodes drawn at random, or on another one if that cannot.
+    /// Opens a session here, if this node takes sessions and is not overloaded, or on the less loaded of two nodes drawn
+    /// at random; on another one if that cannot.
     /// A node that broke off may have opened one that nobody knows of; it idles out.
     async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
         self.routes.open(open).await

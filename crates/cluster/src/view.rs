@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use shoal_ports::{NodeId, NodeInfo, SessionId};
+use shoal_ports::{NodeId, NodeInfo, NodeTag, SessionId};
 use tokio::time::Instant;
 
 use crate::peers::{Peer, Peers};
@@ -24,6 +24,7 @@ pub struct View {
 #[derive(Clone)]
 pub struct Node {
     info: NodeInfo,
+    tag: NodeTag,
     missing_since: Option<Instant>,
     counted_since: Instant,
     pub(crate) peer: Arc<Peer>,
@@ -42,6 +43,7 @@ pub(crate) struct Rules<'a> {
 impl Node {
     fn new(info: NodeInfo, peer: Arc<Peer>, now: Instant) -> Self {
         Self {
+            tag: info.id.tag(),
             info,
             missing_since: None,
             counted_since: now,
@@ -86,6 +88,7 @@ impl Node {
         }
         Self {
             info,
+            tag: self.tag,
             missing_since: None,
             counted_since: if told || counted {
                 rules.now
@@ -130,6 +133,13 @@ impl View {
     pub fn node(&self, id: &NodeId) -> Option<&Node> {
         let at = self.nodes.binary_search_by(|node| node.info.id.cmp(id));
         at.ok().map(|at| &self.nodes[at])
+    }
+
+    /// A node that is there, by the tag in the ids of the sessions that it opened.
+    pub(crate) fn tagged(&self, tag: NodeTag) -> Option<&Node> {
+        self.nodes
+            .iter()
+            .find(|node| node.tag == tag && node.is_present())
     }
 
     /// Changes whenever nodes come, go, or begin to drain; not with their load.

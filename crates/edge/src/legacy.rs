@@ -165,8 +165,7 @@ fn cursor(headers: &HeaderMap) -> Result<Option<EventId>, Refusal> {
 
 fn to(visit: &Visit<'_>, session: SessionId) -> SessionRef {
     SessionRef {
-        session,
-        principal: visit.principal.clone(),
         trace: visit.trace.clone(),
+        ..SessionRef::new(session, visit.principal.clone())
     }
 }

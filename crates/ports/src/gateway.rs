@@ -79,6 +79,29 @@ pub struct SessionRef {
     pub principal: Principal,
     /// The span of whoever asks.
     pub trace: Option<TraceContext>,
+    /// Whether nothing but the [hint](SessionId::hint) in its id says that the session is there. Who does not hold it then
+    /// answers [`GatewayError::Moved`], without asking the store and without claiming it.
+    pub hinted: bool,
+}
+
+impl SessionRef {
+    /// A session in the hands of a principal whose requests are not traced.
+    pub fn new(session: SessionId, principal: Principal) -> Self {
+        Self {
+            session,
+            principal,
+            trace: None,
+            hinted: false,
+        }
+    }
+
+    /// The same for the node that the session's id hints at.
+    pub fn by_hint(&self) -> Self {
+        Self {
+            hinted: true,
+            ..self.clone()
+        }
+    }
 }
 
 /// How a new session's answers travel.

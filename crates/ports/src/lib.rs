@@ -29,6 +29,7 @@ mod dispatcher;
 mod ending;
 mod event_log;
 mod gateway;
+mod hint;
 mod identity;
 mod inspector;
 mod items;
@@ -58,6 +59,7 @@ pub use gateway::{
     Delivered, EventStream, GatewayError, OpenSession, Opened, Post, SessionGateway, SessionRef,
     SessionTransport, StreamItem,
 };
+pub use hint::{NodeTag, stable_hash};
 pub use identity::{CallId, DeliveryId, Epoch, NodeId, Principal, SessionId, WorkerId};
 pub use inspector::{
     CallReport, CallState, ErrorReport, InspectError, Inspector, LATENCY_BOUNDS, Listing,

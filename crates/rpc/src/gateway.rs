@@ -194,6 +194,7 @@ impl SessionGateway for RemoteGateway {
                 cursor: cursor.map(event_id_out),
                 relayed: self.relayed,
                 trace: trace_out(to.trace.as_ref()),
+                hinted: to.hinted,
             })
         });
         match reply.await? {
@@ -210,6 +211,7 @@ impl SessionGateway for RemoteGateway {
                 principal: to.principal.as_str().to_owned(),
                 relayed: self.relayed,
                 trace: trace_out(to.trace.as_ref()),
+                hinted: to.hinted,
             })
         });
         match reply.await? {

@@ -219,11 +219,7 @@ async fn a_client_of_one_stream_is_answered_when_its_session_ends() {
     };
     let principal = open.principal.clone();
     let session = bench.sessions.open(open).await.unwrap().session;
-    let to = SessionRef {
-        session,
-        principal,
-        trace: None,
-    };
+    let to = SessionRef::new(session, principal);
     let mut stream = bench.sessions.listen(&to, None).await.unwrap();
     bench.post(&to, &call(1, "stream")).await;
     bench.script.call("stream").await;
@@ -289,11 +285,7 @@ async fn caps_are_kept_and_given_back() {
         matches!(full, GatewayError::TooManySessions { limit: 3, .. }),
         "{full:?}"
     );
-    let to = SessionRef {
-        session: one,
-        principal: Principal::new("alice"),
-        trace: None,
-    };
+    let to = SessionRef::new(one, Principal::new("alice"));
     bench.sessions.close(&to).await.unwrap();
     bench.sessions.open(open("alice")).await.unwrap();
 }
@@ -354,11 +346,7 @@ async fn everything_of_a_single_stream_session_goes_over_its_stream() {
         trace: None,
     };
     let session = bench.sessions.open(open).await.unwrap().session;
-    let to = SessionRef {
-        session,
-        principal,
-        trace: None,
-    };
+    let to = SessionRef::new(session, principal);
     let mut stream = bench.sessions.listen(&to, None).await.unwrap();
     let initialize = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
     for message in [initialize, &call(1, "echo"), &call(2, "stream")] {
@@ -392,11 +380,7 @@ async fn uninitialized(bench: &Bench) -> SessionRef {
         trace: None,
     };
     let opened = bench.sessions.open(open).await;
-    SessionRef {
-        session: opened.expect("there is room").session,
-        principal,
-        trace: None,
-    }
+    SessionRef::new(opened.expect("there is room").session, principal)
 }
 
 /// What the stream says up to the answer to a last ping.

@@ -11,8 +11,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use shoal_ports::{
-    AskId, CallEventKind, Delivered, EventStream, GatewayError, NodeId, SessionGateway, SessionRef,
-    Store,
+    AskId, CallEventKind, Delivered, EventStream, GatewayError, NodeId, SessionGateway, SessionId,
+    SessionRef, Store,
 };
 use shoal_protocol::{Method, Outcome, RawJson};
 use shoal_session::{SessionConfig, Sessions};
@@ -61,6 +61,29 @@ async fn a_session_of_a_live_owner_is_not_taken() {
     let refused = second.deliver(&alice, post(&call(1, "echo"))).await;
     let owner = Some(NodeId::new("test"));
     assert_eq!(refused.unwrap_err(), GatewayError::Moved { owner });
+}
+
+#[tokio::test]
+async fn who_is_asked_by_a_hint_alone_claims_nothing() {
+    let (bench, second) = two_nodes().await;
+    let alice = initialized(&bench).await;
+    assert_eq!(alice.session.hint(), Some(NodeId::new("test").tag()));
+    lose_lease(&bench.store).await;
+    let unknown = SessionRef::new(SessionId::random(), alice.principal.clone());
+    for to in [alice.by_hint(), unknown.by_hint()] {
+        let delivered = second.deliver(&to, post(&call(1, "echo"))).await;
+        let listened = second.listen(&to, None).await;
+        let closed = second.close(&to).await;
+        let refused = [delivered.err(), listened.err(), closed.err()];
+        assert_eq!(
+            refused,
+            [const { Some(GatewayError::Moved { owner: None }) }; 3]
+        );
+    }
+    assert_eq!(second.status().taken_over, 0);
+    let here = &bench.sessions;
+    let delivered = here.deliver(&alice.by_hint(), post(&call(1, "echo"))).await;
+    assert!(delivered.is_ok(), "who holds it answers: {delivered:?}");
 }
 
 #[tokio::test]

@@ -78,6 +78,21 @@ impl Admin {
         Ok(answer.json().await?)
     }
 
+    /// `/metrics`: the sum of all series of one name that have this attribute.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub async fn metric(&self, name: &str, attribute: &str) -> anyhow::Result<f64> {
+        let asked = self.http.get(format!("{}/metrics", self.base)).send();
+        let text = asked.await?.error_for_status()?.text().await?;
+        let of_it = |line: &&str| line.starts_with(name) && line.contains(attribute);
+        let values = text.lines().filter(of_it).filter_map(|line| {
+            let value = line.rsplit(' ').next()?;
+            value.parse::<f64>().ok()
+        });
+        Ok(values.sum())
+    }
+
     async fn text(&self, path: &str) -> String {
         match self.http.get(format!("{}/{path}", self.base)).send().await {
             Ok(answer) => answer.text().await.unwrap_or_default(),

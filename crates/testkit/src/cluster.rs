@@ -88,19 +88,19 @@ impl Cluster {
     /// Those that serve clients.
     #[must_use]
     pub fn edges(&self) -> Vec<&Member> {
-        self.of_role(Role::Edge)
+        self.those_that(Role::serves_clients)
     }
 
     /// Those that hold sessions.
     #[must_use]
     pub fn sessions(&self) -> Vec<&Member> {
-        self.of_role(Role::Session)
+        self.those_that(Role::holds_sessions)
     }
 
     /// Those that run tools.
     #[must_use]
     pub fn workers(&self) -> Vec<&Member> {
-        self.of_role(Role::Worker)
+        self.those_that(|role| role == Role::Worker)
     }
 
     /// Its Redis, unless everything is in one process.
@@ -193,7 +193,13 @@ impl Cluster {
 
     /// Ends every member in order, from the edges to the workers.
     pub async fn end(mut self) {
-        for role in [Role::Edge, Role::Session, Role::Worker, Role::Whole] {
+        for role in [
+            Role::Edge,
+            Role::Combined,
+            Role::Session,
+            Role::Worker,
+            Role::Whole,
+        ] {
             let members = std::mem::take(&mut self.members);
             let (now, later) = members
                 .into_iter()
@@ -204,11 +210,9 @@ impl Cluster {
         }
     }
 
-    fn of_role(&self, role: Role) -> Vec<&Member> {
-        let is_it = |member: &&Member| {
-            member.role() == role || (member.role() == Role::Whole && role == Role::Edge)
-        };
-        self.members.iter().filter(is_it).collect()
+    fn those_that(&self, does: impl Fn(Role) -> bool) -> Vec<&Member> {
+        let members = self.members.iter();
+        members.filter(|member| does(member.role())).collect()
     }
 }
 

@@ -25,6 +25,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 pub(crate) struct Shape {
     pub(crate) edges: usize,
     pub(crate) sessions: usize,
+    /// Processes that are edge and session node.
+    pub(crate) combined: usize,
     pub(crate) workers: usize,
     /// Variables for all processes of Shoal.
     pub(crate) environment: Environment,
@@ -38,9 +40,20 @@ impl Shape {
         Self {
             edges: 1,
             sessions: 1,
+            combined: 0,
             workers: 1,
             environment: environment.clone(),
             logs: None,
+        }
+    }
+
+    /// One process that is edge and session node, and a worker.
+    pub(crate) fn combined(environment: &Environment) -> Self {
+        Self {
+            edges: 0,
+            sessions: 0,
+            combined: 1,
+            ..Self::smallest(environment)
         }
     }
 }
@@ -106,7 +119,7 @@ impl Cluster {
             std::thread::sleep(LOOK_EVERY);
         }
         cluster.start_members(shoal, core, shape)?;
-        let edge = cluster.of(Role::Edge).next();
+        let edge = cluster.members.iter().find(|one| !one.url.is_empty());
         cluster.url = edge.context("a cluster needs an edge")?.url.clone();
         for member in &cluster.members {
             wait_until_ready(&member.admin)
@@ -125,6 +138,7 @@ impl Cluster {
         let store = format!("redis://127.0.0.1:{}", self.redis.port);
         let roles = [
             (Role::Session, shape.sessions),
+            (Role::Combined, shape.combined),
             (Role::Edge, shape.edges),
             (Role::Worker, shape.workers),
         ];
@@ -142,7 +156,7 @@ impl Cluster {
                 } else {
                     command.args(["--store", &store, "--cluster-listen", "127.0.0.1:0"]);
                 }
-                if role == Role::Edge {
+                if matches!(role, Role::Edge | Role::Combined) {
                     command.args(["--listen", "127.0.0.1:0"]);
                 }
                 let logs = shape.logs.as_deref();
@@ -202,6 +216,7 @@ fn wait_until_it_knows(member: &Member, shape: &Shape) -> anyhow::Result<()> {
         return Ok(());
     }
     let deadline = Instant::now() + START_TIMEOUT;
+    let sessions = shape.sessions + shape.combined;
     loop {
         let status = member.status()?;
         let nodes = seen(&status["cluster"]["nodes"], "session");
@@ -210,14 +225,13 @@ fn wait_until_it_knows(member: &Member, shape: &Shape) -> anyhow::Result<()> {
             let of_pools = pools.iter().map(|pool| seen(&pool["workers"], "ready"));
             of_pools.min().unwrap_or(0)
         });
-        if nodes >= shape.sessions && workers >= shape.workers {
+        if nodes >= sessions && workers >= shape.workers {
             return Ok(());
         }
         if Instant::now() > deadline {
             bail!(
-                "{} sees {nodes} of {} session nodes and {workers} of {} workers",
+                "{} sees {nodes} of {sessions} session nodes and {workers} of {} workers",
                 member.name,
-                shape.sessions,
                 shape.workers
             );
         }

@@ -26,6 +26,7 @@ const BARS: &[(&str, Limit)] = &[
     ("cluster legacy", TimesFloor(3.0)),
     ("cluster modern", TimesFloor(2.2)),
     ("cluster journaled", TimesFloor(4.5)),
+    ("combined legacy", TimesFloor(3.5)),
     ("shoal, 10 events", TimesFloor(1.8)),
     ("shoal, 10 in 10 ms", TimesFloor(1.8)),
     ("shoal legacy", TimesFewer(2.0, &["rmcp stateful"])),

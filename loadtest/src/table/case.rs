@@ -13,6 +13,8 @@ pub(super) enum Server {
     Shoal,
     /// Shoal as an edge, a session node and a worker, with Redis.
     Cluster,
+    /// The same with edge and session node in one process.
+    Combined,
     /// From a package registry; a gateway stands in front of [`BEHIND_GATEWAYS`].
     Peer(&'static Peer, &'static Variant),
 }
@@ -90,6 +92,13 @@ const CASES: &[Case] = &[
     echo(
         "cluster journaled",
         Server::Cluster,
+        Mode::Legacy,
+        "echo_once",
+    ),
+    echo("combined legacy", Server::Combined, Mode::Legacy, "echo"),
+    echo(
+        "combined journaled",
+        Server::Combined,
         Mode::Legacy,
         "echo_once",
     ),

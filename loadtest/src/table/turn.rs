@@ -13,7 +13,7 @@ use crate::drive::{self, Call, Plan};
 use crate::mcp::client::Client;
 use crate::peers::{Peer, Variant};
 use crate::report::RunReport;
-use crate::servers::cluster::Cluster;
+use crate::servers::cluster::{Cluster, Shape};
 use crate::servers::spawned::{Environment, Spawned};
 use crate::target::Target;
 
@@ -40,7 +40,12 @@ pub(super) async fn turn(
     options: &Options,
     progress: impl Fn(&str),
 ) -> anyhow::Result<Turn> {
-    if options.shoal.is_none() && matches!(case.server, Server::Shoal | Server::Cluster) {
+    if options.shoal.is_none()
+        && matches!(
+            case.server,
+            Server::Shoal | Server::Cluster | Server::Combined
+        )
+    {
         return Ok(Turn::LeftOut("no shoal binary".to_owned()));
     }
     let measuring = measure(case, options, progress);
@@ -109,6 +114,10 @@ impl Running {
             Server::Own(arguments) => Self::One(Spawned::own(arguments, core)?),
             Server::Shoal => Self::One(Spawned::shoal(shoal()?, core, &without_telemetry())?),
             Server::Cluster => Self::Many(Cluster::start(shoal()?, core, &without_telemetry())?),
+            Server::Combined => {
+                let shape = Shape::combined(&without_telemetry());
+                Self::Many(Cluster::start_as(shoal()?, core, &shape)?)
+            }
             Server::Peer(peer, variant) if variant.is_gateway => {
                 let behind = Spawned::own(BEHIND_GATEWAYS, core)?;
                 let gateway = start_peer(peer, variant, peers, Some(&behind.url), core)?;

@@ -11,7 +11,7 @@ use super::verdict::{Asked, Operation, Verdict, verdict};
 use super::way::Way;
 use super::{Routes, span};
 
-/// Attempts that follow one another without a pause: a stale memory, a hint, a node in between.
+/// Attempts that follow one another without a pause: a stale memory or a hint, a redirect, a node in between.
 const EAGER: u32 = 3;
 
 /// Nodes without room that are enough to say so: if two have none, most have none.
@@ -34,9 +34,9 @@ struct Search<'a> {
     counted: bool,
     backoff: Backoff,
     /// Where the last node that was asked says the owner is.
-    hint: Option<NodeId>,
-    /// Whether a hint was followed since the store was asked.
-    hinted: bool,
+    redirect: Option<NodeId>,
+    /// Whether a redirect was followed since the store was asked.
+    redirected: bool,
     /// Nodes that could not help since the last pause.
     tried: Vec<NodeId>,
     /// The last refusal that is worth telling.
@@ -95,8 +95,8 @@ impl<'a> Search<'a> {
             measured: committed && operation == Operation::Listen,
             counted: false,
             backoff: Backoff::new(config.resolve_every, config.resolve_at_most),
-            hint: None,
-            hinted: false,
+            redirect: None,
+            redirected: false,
             tried: Vec::new(),
             refusal: None,
         }
@@ -107,12 +107,13 @@ impl<'a> Search<'a> {
         let asked = Asked {
             committed: self.committed,
             relayed: way.is_some_and(Way::is_relayed),
+            hinted: way.is_some_and(|way| way.is_hinted),
         };
         let verdict = verdict(self.operation, asked, error);
         self.failures += 1;
         match error {
             GatewayError::NotFound => self.routes.cache.remove(&self.to.session),
-            GatewayError::Moved { owner } => self.hint.clone_from(owner),
+            GatewayError::Moved { owner } => self.redirect.clone_from(owner),
             GatewayError::TooManySessions { .. } => {
                 self.full += 1;
                 self.refusal = Some(error.clone());
@@ -124,7 +125,10 @@ impl<'a> Search<'a> {
                 Verdict::Repeat => way.broke(),
                 _ => way.worked(),
             }
-            self.tried.push(way.asked.clone());
+            // Who was asked because of a hint has not refused to take the session.
+            if !way.is_hinted {
+                self.tried.push(way.asked.clone());
+            }
         }
         self.committed |= verdict == Verdict::Repeat && self.operation != Operation::Listen;
         self.waited |= verdict == Verdict::Repeat;
@@ -139,12 +143,19 @@ impl<'a> Search<'a> {
         way.is_some() && self.failures <= EAGER
     }
 
-    /// Where to ask next: where a hint points, once, and then where the store says.
+    /// Where to ask next: first, of a session that is not remembered, where its id hints; then where the last node points,
+    /// once; and then where the store says.
     async fn way(&mut self) -> Result<Way, GatewayError> {
-        let hint = self.hint.take().filter(|_| !self.hinted);
-        self.hinted = hint.is_some();
-        let owner = match hint {
-            Some(hint) => Some(hint),
+        if self.failures == 0 && self.remembered().is_none() {
+            let hinted = self.routes.hinted_way(&self.to.session);
+            if let Some(way) = hinted {
+                return Ok(way);
+            }
+        }
+        let redirect = self.redirect.take().filter(|_| !self.redirected);
+        self.redirected = redirect.is_some();
+        let owner = match redirect {
+            Some(owner) => Some(owner),
             None => self.look_up().await?,
         };
         let way = match &owner {
@@ -184,7 +195,9 @@ impl<'a> Search<'a> {
             self.counted = true;
             self.routes.tally.redelivered.add();
         }
-        let answer = request.attempt(&*way.gateway, self.to, self.committed);
+        let hinted = way.is_hinted.then(|| self.to.by_hint());
+        let to = hinted.as_ref().unwrap_or(self.to);
+        let answer = request.attempt(&*way.gateway, to, self.committed);
         let answer = self.routes.while_it_owns(way, answer).await?;
         self.routes.went(way);
         self.routes

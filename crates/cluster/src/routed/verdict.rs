@@ -31,6 +31,9 @@ pub(crate) struct Asked {
     pub(crate) committed: bool,
     /// By way of another node, which may have spoken for itself and not for the owner.
     pub(crate) relayed: bool,
+    /// Because of nothing but the hint in the session's id: a node of an earlier release speaks for the store then, and no
+    /// refusal says more than that the store must be asked.
+    pub(crate) hinted: bool,
 }
 
 /// What to do next.
@@ -52,6 +55,13 @@ pub(crate) enum Verdict {
 /// means another node.
 pub(crate) fn verdict(operation: Operation, asked: Asked, error: &GatewayError) -> Verdict {
     match error {
+        GatewayError::NotFound
+        | GatewayError::Overloaded { .. }
+        | GatewayError::Unavailable { .. }
+            if asked.hinted =>
+        {
+            Verdict::Elsewhere
+        }
         // A close that may have been carried out has been.
         GatewayError::NotFound if operation == Operation::Close && asked.committed => Verdict::Done,
         GatewayError::NotFound
@@ -93,68 +103,75 @@ mod tests {
     const FIRST: Asked = Asked {
         committed: false,
         relayed: false,
+        hinted: false,
     };
     const COMMITTED: Asked = Asked {
         committed: true,
-        relayed: false,
+        ..FIRST
     };
     const RELAYED: Asked = Asked {
-        committed: false,
         relayed: true,
+        ..FIRST
+    };
+    const HINTED: Asked = Asked {
+        hinted: true,
+        ..FIRST
     };
 
-    /// Each error, with the verdicts on: an open; another operation at first, when committed, and relayed.
-    fn table() -> Vec<(GatewayError, [Verdict; 4])> {
+    /// Each error, with the verdicts on: an open; another operation at first, when committed, relayed, and
+    /// where a hint led to.
+    fn table() -> Vec<(GatewayError, [Verdict; 5])> {
         let reason = String::new;
         vec![
             (
                 GatewayError::Rejected(RpcError::invalid_request("no")),
-                [Final; 4],
+                [Final; 5],
             ),
-            (GatewayError::HistoryGone("gone".into()), [Final; 4]),
-            (GatewayError::Internal(reason()), [Final; 4]),
+            (GatewayError::HistoryGone("gone".into()), [Final; 5]),
+            (GatewayError::Internal(reason()), [Final; 5]),
             (
                 GatewayError::TooManySessionsOfPrincipal {
                     limit: 1,
                     retry_after: SOON,
                 },
-                [Final; 4],
+                [Final; 5],
             ),
             (
                 GatewayError::TooManySessions {
                     limit: 1,
                     retry_after: SOON,
                 },
-                [Elsewhere; 4],
+                [Elsewhere; 5],
             ),
-            (GatewayError::Moved { owner: None }, [Elsewhere; 4]),
-            (GatewayError::Unreachable { reason: reason() }, [Repeat; 4]),
+            (GatewayError::Moved { owner: None }, [Elsewhere; 5]),
+            (GatewayError::Unreachable { reason: reason() }, [Repeat; 5]),
             (
                 GatewayError::Overloaded {
                     reason: reason(),
                     retry_after: SOON,
                 },
-                [Elsewhere, Final, Later, Final],
+                [Elsewhere, Final, Later, Final, Elsewhere],
             ),
             (
                 GatewayError::Unavailable {
                     reason: reason(),
                     retry_after: SOON,
                 },
-                [Elsewhere, Final, Later, Elsewhere],
+                [Elsewhere, Final, Later, Elsewhere, Elsewhere],
             ),
         ]
     }
 
     #[test]
     fn every_error_has_its_row() {
-        for (error, [open, first, committed, relayed]) in table() {
+        for (error, [open, first, committed, relayed, hinted]) in table() {
             assert_eq!(verdict(Open, FIRST, &error), open, "{error}");
             for operation in [Deliver, Listen, Close] {
                 let case = format!("{operation:?}: {error}");
                 assert_eq!(verdict(operation, FIRST, &error), first, "{case}");
                 assert_eq!(verdict(operation, COMMITTED, &error), committed, "{case}");
                 assert_eq!(verdict(operation, RELAYED, &error), relayed, "{case}");
+                assert_eq!(verdict(operation, HINTED, &error), hinted, "{case}");
             }
         }
     }
@@ -166,6 +183,7 @@ mod tests {
         assert_eq!(verdict(Close, FIRST, not_found), Final);
         for operation in [Open, Deliver, Listen] {
             assert_eq!(verdict(operation, COMMITTED, not_found), Final);
+            assert_eq!(verdict(operation, HINTED, not_found), Elsewhere);
         }
     }
 }

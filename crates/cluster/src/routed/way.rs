@@ -16,6 +16,8 @@ pub(crate) struct Way {
     /// Who is asked: the owner, or the node in between.
     pub(crate) asked: NodeId,
     pub(crate) gateway: Arc<dyn SessionGateway>,
+    /// Whether only the hint in the session's id leads there.
+    pub(crate) is_hinted: bool,
     peer: Arc<Peer>,
 }
 
@@ -94,7 +96,20 @@ impl Routes {
             owner: id.clone(),
             asked: id.clone(),
             gateway,
+            is_hinted: false,
             peer: Arc::clone(&node.peer),
+        })
+    }
+
+    /// The way to the node that the session's id hints at, if it is there and could be reached when that was last tried.
+    /// Never a detour: a node in between would ask the store.
+    pub(crate) fn hinted_way(&self, session: &SessionId) -> Option<Way> {
+        let tag = session.hint()?;
+        let view = self.members.view();
+        let way = self.straight(view.tagged(tag)?)?;
+        (!way.is_broken()).then_some(Way {
+            is_hinted: true,
+            ..way
         })
     }
 
@@ -110,6 +125,7 @@ impl Routes {
             owner: owner.clone(),
             asked: node.info().id.clone(),
             gateway: Arc::clone(&gateways.relay),
+            is_hinted: false,
             peer: Arc::clone(&node.peer),
         })
     }

@@ -3,6 +3,7 @@
 
 mod deliver;
 mod hand_over;
+mod hint;
 mod membership;
 mod open;
 mod relay;

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use futures::future::join_all;
+use shoal_cluster::NodeLoad;
 use shoal_ports::{
     GatewayError, OpenSession, Principal, SessionGateway as _, SessionRef, SessionTransport,
 };
 
-use crate::test_cluster::{TestCluster, TestNode};
+use crate::test_cluster::{LEASE, TestCluster, TestNode};
 
-async fn open(edge: &TestNode) -> Result<SessionRef, GatewayError> {
+pub(crate) async fn open(edge: &TestNode) -> Result<SessionRef, GatewayError> {
     let open = OpenSession {
         principal: Principal::anonymous(),
         transport: SessionTransport::Streamable,
@@ -17,11 +18,7 @@ async fn open(edge: &TestNode) -> Result<SessionRef, GatewayError> {
         trace: None,
     };
     let opened = edge.routed.open(open).await?;
-    Ok(SessionRef {
-        session: opened.session,
-        principal: Principal::anonymous(),
-        trace: None,
-    })
+    Ok(SessionRef::new(opened.session, Principal::anonymous()))
 }
 
 fn full() -> GatewayError {
@@ -50,6 +47,57 @@ async fn sessions_that_are_opened_at_once_spread_too() {
     let opened = join_all((0..100).map(|_| open(&edge))).await;
     assert!(opened.iter().all(Result::is_ok));
     assert_eq!((a.opens(), b.opens()), (50, 50));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_keeps_what_it_opens() {
+    let cluster = TestCluster::new();
+    let (a, b) = (cluster.node("a").await, cluster.node("b").await);
+    a.citizen().sees(2).await;
+    for _ in 0..100 {
+        open(a.citizen()).await.unwrap();
+    }
+    assert_eq!((a.opens(), b.opens()), (100, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_overloaded_node_opens_elsewhere_until_it_is_none_any_more() {
+    let cluster = TestCluster::new();
+    let (a, b) = (cluster.node("a").await, cluster.node("b").await);
+    let load = |sessions| NodeLoad {
+        sessions,
+        in_flight: 0,
+    };
+    a.citizen().members.report_load(move || load(5_000));
+    b.citizen().members.report_load({
+        let b = b.clone();
+        move || load(3 * u64::try_from(b.opens()).unwrap())
+    });
+    tokio::time::sleep(LEASE).await;
+    for _ in 0..1_000 {
+        open(a.citizen()).await.unwrap();
+    }
+    assert_eq!((a.opens(), b.opens()), (0, 1_000));
+    // Now everybody has heard that the other one has three fifths: too little of a difference for a hop.
+    tokio::time::sleep(LEASE).await;
+    for _ in 0..100 {
+        open(a.citizen()).await.unwrap();
+    }
+    assert_eq!((a.opens(), b.opens()), (100, 1_000));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_drains_or_is_full_opens_elsewhere() {
+    let cluster = TestCluster::new();
+    let (a, b) = (cluster.node("a").await, cluster.node("b").await);
+    a.citizen().sees(2).await;
+    a.refuse_to_open(full());
+    let to = open(a.citizen()).await.unwrap();
+    assert_eq!(cluster.owner(&to).await, Some(b.id.clone()));
+    assert_eq!(a.opens(), 1, "it was asked first");
+    a.drain().await;
+    open(a.citizen()).await.unwrap();
+    assert_eq!((a.opens(), b.opens()), (1, 2));
 }
 
 #[tokio::test(start_paused = true)]

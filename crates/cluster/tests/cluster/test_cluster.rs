@@ -103,9 +103,17 @@ impl TestCluster {
         nodes.iter().find(|node| node.id == *id).cloned()
     }
 
-    /// A session of anybody's, owned by `owner`.
+    /// A session of anybody's, owned by `owner`; its id has no hint, as in earlier releases.
     pub(crate) async fn session(&self, owner: &ScriptedNode) -> SessionRef {
-        let session = SessionId::random();
+        self.session_called(SessionId::random(), owner).await
+    }
+
+    /// A session of anybody's with this id, owned by `owner`.
+    pub(crate) async fn session_called(
+        &self,
+        session: SessionId,
+        owner: &ScriptedNode,
+    ) -> SessionRef {
         let principal = Principal::anonymous();
         let new = NewSession {
             session: session.clone(),
@@ -115,11 +123,7 @@ impl TestCluster {
             idle: DAY,
         };
         self.store.directory.create(new).await.unwrap();
-        SessionRef {
-            session,
-            principal,
-            trace: None,
-        }
+        SessionRef::new(session, principal)
     }
 
     /// Cuts the network between two nodes; both still reach everybody else.

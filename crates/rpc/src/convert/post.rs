@@ -31,6 +31,7 @@ pub(crate) fn deliver_out(to: &SessionRef, post: Post, relayed: bool) -> wire::D
         batch,
         members,
         trace: trace_out(to.trace.as_ref()),
+        hinted: to.hinted,
     }
 }
 
@@ -50,15 +51,22 @@ pub(crate) fn deliver_in(said: wire::Deliver) -> Result<(SessionRef, Post), Malf
         delivery: DeliveryId::from_bytes(sixteen(&said.delivery, "delivery id")?),
         repeated: said.repeated,
     };
-    Ok((session_in(said.session, said.principal, said.trace), post))
+    let to = session_in(said.session, said.principal, said.trace, said.hinted);
+    Ok((to, post))
 }
 
 /// A session in the hands of a principal.
-pub(crate) fn session_in(session: String, principal: String, trace: Option<Trace>) -> SessionRef {
+pub(crate) fn session_in(
+    session: String,
+    principal: String,
+    trace: Option<Trace>,
+    hinted: bool,
+) -> SessionRef {
     SessionRef {
         session: SessionId::new(session),
         principal: Principal::new(principal),
         trace: trace_in(trace),
+        hinted,
     }
 }
 

@@ -114,12 +114,12 @@ proptest! {
     fn posts(
         body in body(),
         delivery: [u8; 16],
-        flags: (bool, bool),
+        flags: (bool, bool, bool),
         session in text(),
         principal in text(),
         trace in trace(),
     ) {
-        let to = session_in(session, principal, trace_out(trace.as_ref()));
+        let to = session_in(session, principal, trace_out(trace.as_ref()), flags.2);
         let post = Post {
             body,
             delivery: DeliveryId::from_bytes(delivery),

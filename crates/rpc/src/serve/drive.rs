@@ -114,7 +114,7 @@ impl Drive {
                 });
             }
             Frame::Listen(said) => {
-                let to = session_in(said.session, said.principal, said.trace);
+                let to = session_in(said.session, said.principal, said.trace, said.hinted);
                 let Some(answering) = self.answer(said.flight)? else {
                     return Ok(());
                 };
@@ -137,7 +137,7 @@ impl Drive {
                 });
             }
             Frame::CloseSession(said) => {
-                let to = session_in(said.session, said.principal, said.trace);
+                let to = session_in(said.session, said.principal, said.trace, said.hinted);
                 let Some(answering) = self.answer(said.flight)? else {
                     return Ok(());
                 };

@@ -15,11 +15,7 @@ use crate::scripted_gateway::{Answer, Asked};
 use crate::setting::{Node, config, within};
 
 pub(crate) fn session() -> SessionRef {
-    SessionRef {
-        session: SessionId::new("s-1"),
-        principal: Principal::new("alice"),
-        trace: None,
-    }
+    SessionRef::new(SessionId::new("s-1"), Principal::new("alice"))
 }
 
 pub(crate) fn edge(node: &Node) -> RemoteGateway {

@@ -130,11 +130,7 @@ impl Node {
         let Some(principal) = principal else {
             return false;
         };
-        let to = SessionRef {
-            session: session.clone(),
-            principal,
-            trace: None,
-        };
+        let to = SessionRef::new(session.clone(), principal);
         let Ok(live) = self.find(&to).await else {
             return false;
         };

@@ -47,7 +47,7 @@ impl Node {
     }
 
     async fn open_reserved(&self, open: OpenSession) -> Result<Opened, GatewayError> {
-        let session = SessionId::random();
+        let session = SessionId::opened_by(&self.id);
         let principal = open.principal.clone();
         let mut record = Record::new(open.principal, open.transport);
         record.opened_at = Some(unix_millis());

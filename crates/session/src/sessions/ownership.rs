@@ -28,7 +28,7 @@ impl Node {
     /// principal is checked before anything is claimed.
     ///
     /// # Errors
-    /// `Moved` when another node owns it, or this one takes none.
+    /// `Moved` when another node owns it, or this one takes none; also when it is not here and only a hint says so.
     pub(super) async fn wake(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -61,6 +61,7 @@ impl Node {
         }
         match self.known(to)? {
             true => self.wake_own(to).await,
+            false if to.hinted => Err(GatewayError::Moved { owner: None }),
             false => self.take_over(to).await,
         }
     }

@@ -58,11 +58,7 @@ impl Node {
             .passive
             .iter()
             .filter(|passive| now.saturating_sub(passive.last_used) >= idle)
-            .map(|passive| SessionRef {
-                session: passive.key().clone(),
-                principal: passive.principal.clone(),
-                trace: None,
-            })
+            .map(|passive| SessionRef::new(passive.key().clone(), passive.principal.clone()))
             .collect();
         for session in expired {
             self.expire(&session).await;

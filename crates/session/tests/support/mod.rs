@@ -375,11 +375,7 @@ impl Bench {
         let open = initialize(principal, version);
         let principal = open.principal.clone();
         let opened = self.sessions.open(open).await.unwrap();
-        SessionRef {
-            session: opened.session,
-            principal,
-            trace: None,
-        }
+        SessionRef::new(opened.session, principal)
     }
     pub async fn post(&self, to: &SessionRef, json: &str) -> Delivered {
         self.sessions.deliver(to, post(json)).await.unwrap()

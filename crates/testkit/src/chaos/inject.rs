@@ -176,7 +176,7 @@ impl<'a> Injector<'a> {
     fn one_in_turn(&mut self, turn: usize) -> anyhow::Result<&'a Member> {
         let cluster = self.cluster;
         let members = match ROLES[turn % ROLES.len()] {
-            Role::Edge | Role::Whole => cluster.edges(),
+            Role::Edge | Role::Combined | Role::Whole => cluster.edges(),
             Role::Session => cluster.sessions(),
             Role::Worker => cluster.workers(),
         };

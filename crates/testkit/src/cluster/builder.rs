@@ -23,6 +23,7 @@ use crate::round_robin::{Edge, RoundRobin};
 pub struct Builder {
     edges: usize,
     sessions: usize,
+    combined: usize,
     workers: usize,
     one_process: bool,
     tools: Tools,
@@ -40,6 +41,7 @@ impl Default for Builder {
         Self {
             edges: 1,
             sessions: 1,
+            combined: 0,
             workers: 1,
             one_process: false,
             tools: Tools::Demo,
@@ -74,6 +76,13 @@ impl Builder {
     #[must_use]
     pub fn sessions(mut self, count: usize) -> Self {
         self.sessions = count;
+        self
+    }
+
+    /// So many processes that are edge and session node, instead of some of each.
+    #[must_use]
+    pub fn combined(mut self, count: usize) -> Self {
+        (self.edges, self.sessions, self.combined) = (0, 0, count);
         self
     }
 
@@ -188,8 +197,12 @@ impl Builder {
         let members = self.start_members(&plan).await?;
         let ready = members.iter().map(|member| member.wait_until_ready(SOON));
         try_join_all(ready).await?;
-        let edges = members.iter().filter(|member| member.role() == Role::Edge);
-        try_join_all(edges.map(|edge| edge.wait_until_it_knows(self.sessions, SOON))).await?;
+        let dialled = members
+            .iter()
+            .filter(|member| member.dialled_at().is_some());
+        let edges = dialled.filter(|member| member.role().serves_clients());
+        let nodes = self.sessions + self.combined;
+        try_join_all(edges.map(|edge| edge.wait_until_it_knows(nodes, SOON))).await?;
         let (round_robin, url) = self.balance(&members).await?;
         let mut started = HashMap::new();
         for member in &members {
@@ -211,7 +224,11 @@ impl Builder {
         if self.one_process {
             return Ok(vec![plan.start(Role::Whole, 1, &[]).await?]);
         }
-        let nodes = [(Role::Session, self.sessions), (Role::Edge, self.edges)];
+        let nodes = [
+            (Role::Session, self.sessions),
+            (Role::Combined, self.combined),
+            (Role::Edge, self.edges),
+        ];
         let nodes = nodes
             .into_iter()
             .flat_map(|(role, count)| (1..=count).map(move |number| plan.start(role, number, &[])));

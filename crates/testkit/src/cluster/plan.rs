@@ -52,8 +52,8 @@ impl Plan {
             "--admin",
             &local_port()?.to_string(),
         ]);
-        if role != Role::Whole {
-            launch = launch.arguments(["--roles", role.as_str()]);
+        if let Some(roles) = role.flag() {
+            launch = launch.arguments(["--roles", roles]);
         }
         if role.serves_clients() {
             launch = launch.arguments(["--listen", &local_port()?.to_string()]);
@@ -109,7 +109,7 @@ pub(super) fn variable(setting: &str) -> String {
 fn skew(role: Role, number: usize) -> i64 {
     let place = match role {
         Role::Edge | Role::Whole => 0,
-        Role::Session => 1,
+        Role::Session | Role::Combined => 1,
         Role::Worker => 2,
     };
     SKEWS[(place + number) % SKEWS.len()]

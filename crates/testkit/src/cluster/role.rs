@@ -9,6 +9,8 @@ pub enum Role {
     Edge,
     /// Legacy sessions.
     Session,
+    /// HTTP and legacy sessions in one process.
+    Combined,
     /// Tools.
     Worker,
     /// All of it, in one process.
@@ -16,23 +18,37 @@ pub enum Role {
 }
 
 impl Role {
-    /// Its name on the command line.
+    /// Its name.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Edge => "edge",
             Self::Session => "session",
+            Self::Combined => "combined",
             Self::Worker => "worker",
             Self::Whole => "whole",
         }
     }
 
+    /// Its roles on the command line; `None` where those are the default.
+    pub(super) const fn flag(self) -> Option<&'static str> {
+        match self {
+            Self::Combined => Some("edge,session"),
+            Self::Whole => None,
+            one => Some(one.as_str()),
+        }
+    }
+
     pub(super) fn serves_clients(self) -> bool {
-        matches!(self, Self::Edge | Self::Whole)
+        matches!(self, Self::Edge | Self::Combined | Self::Whole)
+    }
+
+    pub(super) fn holds_sessions(self) -> bool {
+        matches!(self, Self::Session | Self::Combined)
     }
 
     pub(super) fn has_cluster_listener(self) -> bool {
-        matches!(self, Self::Edge | Self::Session)
+        matches!(self, Self::Edge | Self::Session | Self::Combined)
     }
 
     pub(super) fn runs_tools(self) -> bool {

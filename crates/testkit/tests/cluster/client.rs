@@ -73,6 +73,15 @@ impl Client {
         }
     }
 
+    /// The same client with another session's id.
+    pub(crate) fn with_session(&self, session: &str) -> Self {
+        Self {
+            http: self.http.clone(),
+            url: self.url.clone(),
+            session: session.to_owned(),
+        }
+    }
+
     /// Its id.
     pub(crate) fn session(&self) -> &str {
         &self.session

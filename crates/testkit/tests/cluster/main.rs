@@ -12,6 +12,7 @@ mod drain;
 mod edge;
 mod forgotten;
 mod hang_up;
+mod hint;
 mod learning;
 mod lists;
 mod redis;

@@ -23,6 +23,8 @@ pub(crate) enum Role {
     Edge,
     /// Holds legacy sessions.
     Session,
+    /// Does both.
+    Combined,
     /// Runs tools.
     Worker,
 }
@@ -33,6 +35,7 @@ impl Role {
         match self {
             Self::Edge => "edge",
             Self::Session => "session",
+            Self::Combined => "edge,session",
             Self::Worker => "worker",
         }
     }

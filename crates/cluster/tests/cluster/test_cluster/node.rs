@@ -42,6 +42,8 @@ pub(crate) struct ScriptedNode {
     /// Listens that end as soon as they begin.
     futile: Mutex<usize>,
     listens: Mutex<usize>,
+    /// Times that it was asked because of a hint.
+    hinted: Mutex<usize>,
     dead: watch::Sender<bool>,
     /// Whether nobody answers where it was, not even that it is gone.
     silent: Mutex<bool>,
@@ -65,6 +67,7 @@ impl ScriptedNode {
             epochs: Mutex::default(),
             futile: Mutex::default(),
             listens: Mutex::default(),
+            hinted: Mutex::default(),
             dead: watch::Sender::new(false),
             silent: Mutex::new(false),
             moved: watch::Sender::new(0),
@@ -114,6 +117,11 @@ impl ScriptedNode {
 
     pub(crate) fn listens(&self) -> usize {
         *self.listens.lock()
+    }
+
+    /// How often it was asked because of nothing but a hint.
+    pub(crate) fn hinted(&self) -> usize {
+        *self.hinted.lock()
     }
 
     /// Waits for a post.
@@ -174,6 +182,13 @@ impl ScriptedNode {
     async fn own(&self, to: &SessionRef) -> Result<(), GatewayError> {
         let directory = &self.store.directory;
         let placement = directory.lookup(&to.session).await.unwrap();
+        if to.hinted {
+            *self.hinted.lock() += 1;
+            let owner = placement.as_ref().and_then(|held| held.owner.as_ref());
+            if owner != Some(&self.id) {
+                return Err(GatewayError::Moved { owner: None });
+            }
+        }
         let placement = placement.ok_or(GatewayError::NotFound)?;
         if placement.principal != to.principal {
             return Err(GatewayError::NotFound);
@@ -213,7 +228,7 @@ impl SessionGateway for ScriptedNode {
         if let Some(refusal) = refused {
             return Err(refusal);
         }
-        let session = shoal_ports::SessionId::random();
+        let session = shoal_ports::SessionId::opened_by(&self.id);
         let new = shoal_ports::NewSession {
             session: session.clone(),
             principal: open.principal,
