@@ -97,14 +97,6 @@ impl CallId {
         let [.., a, b, c, d] = *self.0.as_bytes();
         StreamId(u32::from_be_bytes([a, b, c, d]).max(1))
     }
-
-    /// When the id was made, in milliseconds since 1970, on the clock of the node that made it.
-    pub fn made_at(&self) -> u64 {
-        let bytes = self.0.as_bytes();
-        bytes[..6]
-            .iter()
-            .fold(0, |time, byte| time << 8 | u64::from(*byte))
-    }
 }
 
 impl std::str::FromStr for CallId {

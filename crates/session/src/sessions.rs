@@ -123,18 +123,6 @@ impl Sessions {
         self.node.drain_streams();
     }
 
-    /// Waits until no request is in flight, at most until the deadline; returns how many are left.
-    pub async fn wait_for_calls(&self, deadline: Duration) -> usize {
-        let until = tokio::time::Instant::now() + deadline;
-        loop {
-            let left = self.node.status().in_flight;
-            if left == 0 || tokio::time::Instant::now() >= until {
-                return left;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    }
-
     /// Gives every session to whichever node is asked for it next: records are stored, connections are
     /// told that the session has moved, and running calls stay with their workers. New sessions and
     /// claims are refused with `Moved` from now on. Returns how many sessions were given up, and how long

@@ -13,12 +13,6 @@ use shoal_protocol::TraceContext;
 use super::Span;
 
 impl Span {
-    /// Runs `work`; its log lines carry this span's ids. Costs one comparison when the span is not kept.
-    pub fn in_scope<T>(&self, work: impl FnOnce() -> T) -> T {
-        let _attached = log_context(self.log_ids()).map(Context::attach);
-        work()
-    }
-
     /// The ids for log lines, when there are any.
     fn log_ids(&self) -> Option<&TraceContext> {
         self.context().filter(|_| self.is_recording())
@@ -52,7 +46,7 @@ fn trace_context(context: &SpanContext) -> TraceContext {
         .with_tracestate(&context.trace_state().header())
 }
 
-/// The context of the span in whose scope this is called ([`InSpan`], [`Span::in_scope`]); `None` outside of all, and in
+/// The context of the span in whose scope this is called ([`InSpan`]); `None` outside of all, and in
 /// traces that are not kept.
 ///
 /// For what is behind a seam that carries no trace, and is called in the caller's task. Everywhere else a span's parent

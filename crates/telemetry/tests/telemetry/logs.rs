@@ -42,8 +42,10 @@ fn carry_the_ids_of_their_trace() {
             tracing::info!("outside");
             log_in_two_steps().in_span(&span).await;
             tracing::info!("outside");
+            async { tracing::info!(said = "so", "in scope") }
+                .in_span(&span)
+                .await;
         });
-        span.in_scope(|| tracing::info!(said = "so", "in scope"));
         tracing::info!("outside");
         let ids = span.context().expect("a context").clone();
         println!("ids {} {}", ids.trace_id(), ids.span_id());
@@ -91,7 +93,8 @@ fn for_people_carry_them_too() {
         let guard =
             shoal_telemetry::init(&telemetry, &Logging::default()).expect("telemetry starts");
         let span = trace::internal("the span").start();
-        span.in_scope(|| tracing::info!(field = 7, "inside"));
+        let inside = async { tracing::info!(field = 7, "inside") };
+        futures::executor::block_on(inside.in_span(&span));
         tracing::info!("outside");
         drop(span);
         guard.shutdown(LONG);

@@ -22,8 +22,8 @@ fn use_all() {
     // A process without traces passes on what it got.
     assert_eq!(span.context(), parent.as_ref());
     assert_eq!(trace::internal("root").start().context(), None);
-    assert_eq!(span.in_scope(|| 1), 1);
-    assert_eq!(span.in_scope(trace::current), None);
+    let current = async { trace::current() }.in_span(&span);
+    assert_eq!(futures::executor::block_on(current), None);
     assert_eq!(futures::executor::block_on(async { 2 }.in_span(&span)), 2);
     metrics().pools.shed("math", ShedReason::QueueFull);
     drop(metrics().pools.observe_queued(|_| panic!("nobody asks")));

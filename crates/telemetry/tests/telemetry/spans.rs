@@ -4,7 +4,7 @@ use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use shoal_protocol::TraceContext;
 use shoal_telemetry::config::{Compression, Protocol, Secret, Telemetry};
-use shoal_telemetry::trace::{self, attributes, names};
+use shoal_telemetry::trace::{self, InSpan as _, attributes, names};
 
 use crate::collector::{Collector, texts};
 use crate::process::{LONG, alone, json, telemetry};
@@ -52,7 +52,11 @@ fn check(collector: &Collector, mut telemetry: Telemetry) {
     assert!(context.is_sampled() && server.is_recording());
     assert_eq!(context.trace_id(), parent.trace_id());
     assert_eq!(context.tracestate(), Some("rojo=1"));
-    assert_eq!(server.in_scope(trace::current).as_ref(), Some(&context));
+    let current = async { trace::current() }.in_span(&server);
+    assert_eq!(
+        futures::executor::block_on(current).as_ref(),
+        Some(&context)
+    );
     assert_eq!(trace::current(), None);
 
     let first = trace::client(names::ATTEMPT).parent(Some(&context)).start();
