@@ -10,7 +10,8 @@ use shoal_ports::AuthError;
 use shoal_protocol::{error_response, error_response_without_id};
 use shoal_telemetry::metrics::metrics;
 
-use crate::refusal::{Refusal, Refused};
+use crate::refusal::Refusal;
+use crate::refused::Refused;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const BEARER: HeaderValue = HeaderValue::from_static("Bearer");

@@ -19,6 +19,7 @@ use shoal_telemetry::metrics::{GivenUp, metrics};
 
 use crate::config::Limits;
 use crate::load::Load;
+use crate::refusal::BacklogFull;
 use crate::writing::Writing;
 
 /// Bytes of an answer that is not counted: there are as many of these as requests under way.
@@ -34,11 +35,11 @@ struct BacklogInner {
     node: usize,
     per_principal: usize,
     load: Load,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<WaitingAnswers>,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct WaitingAnswers {
     next: u64,
     bytes: usize,
     of: HashMap<Principal, usize>,
@@ -49,31 +50,6 @@ struct Answer {
     principal: Principal,
     bytes: usize,
     writing: Option<Writing>,
-}
-
-/// There is no room for an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Full {
-    /// On the node.
-    Node(usize),
-    /// For the principal.
-    Principal(usize),
-}
-
-impl Full {
-    /// Where, and how much there is.
-    pub(crate) fn describe(self) -> String {
-        match self {
-            Self::Node(limit) => {
-                format!(
-                    "this node holds its limit of {limit} bytes of answers that wait to be read"
-                )
-            }
-            Self::Principal(limit) => format!(
-                "this principal has its limit of {limit} bytes of answers waiting to be read"
-            ),
-        }
-    }
 }
 
 /// Who gets an answer, and how that is written.
@@ -104,7 +80,7 @@ impl Backlog {
         }
     }
 
-    fn take(&self, reader: &Reader, bytes: usize) -> Result<u64, Full> {
+    fn take(&self, reader: &Reader, bytes: usize) -> Result<u64, BacklogFull> {
         let shared = &self.0;
         let own = &reader.principal;
         let mut waiting = shared.waiting.lock();
@@ -112,14 +88,14 @@ impl Backlog {
         if *own != Principal::anonymous()
             && !waiting.make_room(own, bytes, shared.per_principal, |waiting| waiting.of(own))
         {
-            return Err(Full::Principal(shared.per_principal));
+            return Err(BacklogFull::Principal(shared.per_principal));
         }
         while !waiting.fits(waiting.bytes, bytes, shared.node) {
             let Some(most) = waiting.greatest() else {
                 break;
             };
             if !waiting.give_up_one(&most) {
-                return Err(Full::Node(shared.node));
+                return Err(BacklogFull::Node(shared.node));
             }
         }
         if let Some(writing) = &reader.writing {
@@ -141,7 +117,7 @@ impl Backlog {
     }
 }
 
-impl Waiting {
+impl WaitingAnswers {
     fn of(&self, principal: &Principal) -> usize {
         self.of.get(principal).copied().unwrap_or_default()
     }
@@ -213,12 +189,12 @@ impl Reader {
     ///
     /// # Errors
     /// Where there is no room for it.
-    pub(crate) fn keep(&self, text: Bytes) -> Result<Bytes, Full> {
+    pub(crate) fn keep(&self, text: Bytes) -> Result<Bytes, BacklogFull> {
         if text.len() <= SMALL {
             return Ok(text);
         }
         let number = self.backlog.take(self, text.len())?;
-        let _held = Held {
+        let _held = BacklogPermit {
             number,
             backlog: self.backlog.clone(),
         };
@@ -230,12 +206,12 @@ impl Reader {
     ///
     /// # Errors
     /// Where there is no room for them.
-    pub(crate) fn hold(&self, bytes: usize) -> Result<Held, Full> {
+    pub(crate) fn hold(&self, bytes: usize) -> Result<BacklogPermit, BacklogFull> {
         let still = Self {
             writing: None,
             ..self.clone()
         };
-        Ok(Held {
+        Ok(BacklogPermit {
             number: self.backlog.take(&still, bytes)?,
             backlog: self.backlog.clone(),
         })
@@ -245,11 +221,11 @@ impl Reader {
 /// A text that is counted.
 struct Kept {
     text: Bytes,
-    _held: Held,
+    _held: BacklogPermit,
 }
 
 /// Bytes that are counted until this is dropped.
-pub(crate) struct Held {
+pub(crate) struct BacklogPermit {
     number: u64,
     backlog: Backlog,
 }
@@ -260,7 +236,7 @@ impl AsRef<[u8]> for Kept {
     }
 }
 
-impl Drop for Held {
+impl Drop for BacklogPermit {
     fn drop(&mut self) {
         // Gone already, where it was given up.
         let shared = &self.backlog.0;
@@ -278,7 +254,7 @@ mod tests {
     use http::Extensions;
     use shoal_ports::Principal;
 
-    use super::{Backlog, Full, Reader, STILL};
+    use super::{Backlog, BacklogFull, Reader, STILL};
     use crate::config::Limits;
     use crate::load::Load;
     use crate::writing::Writing;
@@ -317,7 +293,7 @@ mod tests {
         let (alice, _) = reader(&backlog, "alice");
         let (bob, _) = reader(&backlog, "bob");
         let held = alice.keep(answer(2)).unwrap();
-        assert_eq!(alice.keep(answer(1)), Err(Full::Principal(2 * ONE)));
+        assert_eq!(alice.keep(answer(1)), Err(BacklogFull::Principal(2 * ONE)));
         let other = bob.keep(answer(2)).unwrap();
         let part = held.slice(ONE..);
         drop(held);
@@ -357,7 +333,7 @@ mod tests {
         let (carol, _) = reader(&backlog, "carol");
         let _bob = bob.keep(answer(1)).unwrap();
         let _alice = alice.keep(answer(3)).unwrap();
-        assert_eq!(carol.keep(answer(1)), Err(Full::Node(4 * ONE)));
+        assert_eq!(carol.keep(answer(1)), Err(BacklogFull::Node(4 * ONE)));
         tokio::time::advance(STILL).await;
         assert!(carol.keep(answer(1)).is_ok());
         assert!(given_up(&alice_writing));
@@ -370,6 +346,6 @@ mod tests {
         let everybody = Principal::anonymous();
         let reader = backlog.reader(&everybody, &Extensions::new());
         let _held = reader.keep(answer(4)).unwrap();
-        assert_eq!(reader.keep(answer(1)), Err(Full::Node(4 * ONE)));
+        assert_eq!(reader.keep(answer(1)), Err(BacklogFull::Node(4 * ONE)));
     }
 }

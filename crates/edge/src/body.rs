@@ -10,7 +10,7 @@ use http_body::Body as _;
 use http_body_util::BodyExt;
 use shoal_ports::Principal;
 
-use crate::body_budget::{BodyBudget, Held, SMALL};
+use crate::body_budget::{BodyBudget, BodyPermit, SMALL};
 use crate::refusal::Refusal;
 
 /// By how much, at most, the space for a body exceeds what has come of it.
@@ -34,7 +34,7 @@ pub(crate) async fn read(
     headers: &HeaderMap,
     mut body: Body,
     bounds: Bounds<'_>,
-) -> Result<(Bytes, Option<Held>), Refusal> {
+) -> Result<(Bytes, Option<BodyPermit>), Refusal> {
     let announced = headers
         .get(header::CONTENT_LENGTH)
         .and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
@@ -62,7 +62,7 @@ async fn collect(
     body: &mut Body,
     announced: Option<usize>,
     bounds: Bounds<'_>,
-) -> Result<(Bytes, Option<Held>), Refusal> {
+) -> Result<(Bytes, Option<BodyPermit>), Refusal> {
     let mut reading = Reading {
         announced,
         held: None,
@@ -86,7 +86,7 @@ async fn collect(
 /// What has come of a body.
 struct Reading {
     announced: Option<usize>,
-    held: Option<Held>,
+    held: Option<BodyPermit>,
     first: Bytes,
     /// All of it, once it is more than the first piece.
     more: Option<BytesMut>,
@@ -141,7 +141,7 @@ impl Reading {
     }
 
     /// The text, holding no more room than it needs.
-    fn end(self) -> (Bytes, Option<Held>) {
+    fn end(self) -> (Bytes, Option<BodyPermit>) {
         let text = self.more.map_or(self.first, BytesMut::freeze);
         let mut held = self.held;
         if let Some(held) = &mut held {

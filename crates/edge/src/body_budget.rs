@@ -44,7 +44,7 @@ pub(crate) struct BodyBudget {
 }
 
 /// Room that is given back when this is dropped.
-pub(crate) struct Held {
+pub(crate) struct BodyPermit {
     budget: Arc<BodyBudget>,
     share: Option<Share>,
     node: OwnedSemaphorePermit,
@@ -82,7 +82,7 @@ impl BodyBudget {
         self: &Arc<Self>,
         principal: &Principal,
         bytes: usize,
-    ) -> Result<Held, Refusal> {
+    ) -> Result<BodyPermit, Refusal> {
         let pieces = pieces(bytes);
         let until = Instant::now() + self.wait;
         // Without authentication everybody is one principal, whose share is the node.
@@ -105,7 +105,7 @@ impl BodyBudget {
             });
         };
         self.load.add_body_bytes(pieces * PIECE);
-        Ok(Held {
+        Ok(BodyPermit {
             budget: Arc::clone(self),
             share,
             node,
@@ -127,7 +127,7 @@ impl BodyBudget {
     }
 }
 
-impl Held {
+impl BodyPermit {
     /// Holds only what `bytes` take from now on.
     pub(crate) fn shrink(&mut self, bytes: usize) {
         let spare = self.pieces.saturating_sub(pieces(bytes));
@@ -140,7 +140,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for BodyPermit {
     fn drop(&mut self) {
         self.budget.load.subtract_body_bytes(self.pieces * PIECE);
     }

@@ -15,7 +15,7 @@ use crate::load::Load;
 use crate::recorder::Recorder;
 use crate::state::{EdgeState, Routes};
 use crate::subscriptions::Hub;
-use crate::{front, measure};
+use crate::{front, gauges};
 
 /// An edge: what it needs, gathered by whoever wires the node.
 pub struct Edge {
@@ -52,7 +52,7 @@ impl Edge {
             dispatcher: self.dispatcher,
             authenticator: self.authenticator,
             drain: self.drain,
-            _counted: measure::observe(&self.load),
+            _counted: gauges::observe(&self.load),
             budget: BodyBudget::new(
                 &self.config.limits,
                 self.config.timing.body_room,

@@ -13,7 +13,8 @@ use shoal_telemetry::trace::InSpan as _;
 
 use crate::config::Limits;
 use crate::legacy::{self, http_sse};
-use crate::refusal::{Refusal, Refused};
+use crate::refusal::Refusal;
+use crate::refused::Refused;
 use crate::state::EdgeState;
 use crate::visit::Visit;
 use crate::{answer, cors, header_check, measure, post};
@@ -153,7 +154,7 @@ async fn enter(
         (Endpoint::Mcp, _) => legacy::close(&visit).in_span(&span).await,
         (Endpoint::SseStream, _) => http_sse::open(&visit).in_span(&span).await,
     };
-    measure::end(span, &answer);
+    measure::end(span, answer.as_ref().map_err(|refused| &*refused.why));
     answer
 }
 

@@ -13,8 +13,9 @@ use shoal_telemetry::metrics::StreamKind;
 
 use self::stream::StreamFrames;
 use crate::era::VersionHeader;
-use crate::load::RequestPermit;
-use crate::refusal::{Refusal, Refused};
+use crate::permit::RequestPermit;
+use crate::refusal::Refusal;
+use crate::refused::Refused;
 use crate::visit::Visit;
 use crate::{answer, media, names, sse};
 

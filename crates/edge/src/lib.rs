@@ -4,17 +4,17 @@
 //! |---|---|
 //! | [`Edge`] (`edge.rs`) | the parts of an edge, and the router over them |
 //! | `front.rs` | what every request passes first: host, origin, limits, who is calling |
-//! | `state.rs`, `visit.rs` | what the endpoints share, and what they know of a request |
+//! | `state.rs`, `visit.rs`, `permit.rs` | what the endpoints share, what they know of a request, and what a POST holds |
 //! | `header_check.rs` | headers that two readers could understand differently |
 //! | `post.rs`, `era.rs` | a posted message, and which era it belongs to |
 //! | `modern.rs`, `modern/` | 2026-07-28: calls, `server/discover`, `subscriptions/listen` |
 //! | `subscriptions.rs`, `subscriptions/` | who listens to what |
 //! | `legacy.rs`, `legacy/` | sessions over Streamable HTTP, and HTTP+SSE of 2024-11-05 |
 //! | `recorder.rs`, `recorder/` | how requests end and how long they take, for operators; spans and durations of messages |
-//! | `measure.rs` | what metrics and traces say of HTTP |
+//! | `measure.rs`, `gauges.rs` | what metrics and traces say of HTTP, and of what the edge carries |
 //! | `sse.rs` | event streams that are written only as fast as they are read |
-//! | `body_budget.rs`, `backlog.rs` | what large requests, and answers that nobody reads, may hold |
-//! | `refusal.rs` | every refusal with its status and code (`docs/errors.md`) |
+//! | `load.rs`, `body_budget.rs`, `backlog.rs` | how many requests there may be, and what large ones, and answers that nobody reads, may hold |
+//! | `refusal.rs`, `refused.rs` | every refusal with its text, status and code (`docs/errors.md`), and one on its way out |
 //!
 //! A file uses those below it: the router, what is in front of every endpoint, the endpoints, what they share.
 //!
@@ -32,6 +32,7 @@ mod cors;
 mod edge;
 mod era;
 mod front;
+mod gauges;
 mod header_check;
 mod legacy;
 mod load;
@@ -39,9 +40,11 @@ mod measure;
 mod media;
 mod modern;
 mod names;
+mod permit;
 mod post;
 mod recorder;
 mod refusal;
+mod refused;
 mod sse;
 mod state;
 mod subscriptions;

@@ -8,9 +8,7 @@ use parking_lot::Mutex;
 use shoal_ports::Principal;
 use shoal_telemetry::metrics::{QuotaOutcome, StreamKind, metrics};
 
-use crate::body_budget::Held;
 use crate::config::Limits;
-use crate::recorder::RequestRecord;
 use crate::refusal::Refusal;
 
 /// The quota of streams that one principal may hold open, as metrics name it.
@@ -104,13 +102,11 @@ impl Load {
         &self,
         principal: &Principal,
         limits: &Limits,
-    ) -> Result<RequestPermit, Refusal> {
+    ) -> Result<RequestCount, Refusal> {
         let limit = limits.requests_in_flight;
-        let mut permit = RequestPermit {
+        let mut count = RequestCount {
             counts: Arc::clone(&self.0),
             principal: None,
-            record: None,
-            room: None,
         };
         if self.0.requests.fetch_add(1, Ordering::Relaxed) >= limit {
             return Err(Refusal::TooManyRequests { limit });
@@ -122,9 +118,9 @@ impl Load {
                 quota.quota(REQUESTS_PER_PRINCIPAL, QuotaOutcome::Refused);
                 return Err(Refusal::TooManyRequestsOfPrincipal { limit });
             }
-            permit.principal = Some(principal.clone());
+            count.principal = Some(principal.clone());
         }
-        Ok(permit)
+        Ok(count)
     }
 
     /// Event streams that are written now, by kind: also those that answer a POST.
@@ -168,16 +164,12 @@ impl Load {
 }
 
 /// Counts one POST until it is dropped.
-pub(crate) struct RequestPermit {
+pub(crate) struct RequestCount {
     counts: Arc<Counts>,
     principal: Option<Principal>,
-    /// What is recorded of it, if it asks for something.
-    pub(crate) record: Option<RequestRecord>,
-    /// What its body holds, if that is large.
-    pub(crate) room: Option<Held>,
 }
 
-impl Drop for RequestPermit {
+impl Drop for RequestCount {
     fn drop(&mut self) {
         self.counts.requests.fetch_sub(1, Ordering::Relaxed);
         if let Some(principal) = &self.principal {

@@ -13,14 +13,12 @@ use parking_lot::Mutex;
 use shoal_ports::{AuthError, Principal};
 use shoal_protocol::{EventId, TraceContext};
 use shoal_telemetry::metrics::{
-    self, AuthOutcome, Body, Direction, HttpRequest, HttpVersion, NameKind, OTHER, Registration,
-    metrics,
+    self, AuthOutcome, Body, Direction, HttpRequest, HttpVersion, OTHER, metrics,
 };
 use shoal_telemetry::trace::{self, Attributes, Span, attributes, names};
 
-use crate::load::{Load, REQUESTS_PER_PRINCIPAL, STREAMS_PER_PRINCIPAL};
 use crate::names as headers;
-use crate::refusal::Refused;
+use crate::refusal::Refusal;
 
 /// The route of every path that is not served.
 pub(crate) const ELSEWHERE: &str = OTHER;
@@ -35,30 +33,6 @@ pub(crate) fn route(path: &str) -> &'static str {
     let kept: &'static str = Box::leak(path.to_owned().into_boxed_str());
     routes.insert(kept);
     kept
-}
-
-/// Has the edge's load looked at whenever metrics are collected, until the registrations are dropped.
-pub(crate) fn observe(load: &Load) -> Vec<Registration> {
-    let all = metrics();
-    let quotas = [STREAMS_PER_PRINCIPAL, REQUESTS_PER_PRINCIPAL];
-    all.known.add(NameKind::Quota, quotas);
-    let (active, bodies, answers, streams) =
-        (load.clone(), load.clone(), load.clone(), load.clone());
-    vec![
-        all.http.observe_active(move || {
-            let active = active.requests_in_flight() + active.open_streams();
-            u64::try_from(active).unwrap_or(u64::MAX)
-        }),
-        all.http
-            .observe_bodies(move || u64::try_from(bodies.body_bytes()).unwrap_or(u64::MAX)),
-        all.http
-            .observe_answers(move || u64::try_from(answers.answer_bytes()).unwrap_or(u64::MAX)),
-        all.streams.observe_open(move |report| {
-            for (kind, open) in streams.open_by_kind() {
-                report(kind, open);
-            }
-        }),
-    ]
 }
 
 /// The head of an answer is about to be sent; a body of known length counts as sent.
@@ -140,15 +114,15 @@ pub(crate) fn span(route: &'static str, head: &Parts) -> Span {
 }
 
 /// Ends the span of a GET or DELETE.
-pub(crate) fn end(mut span: Span, answer: &Result<Response, Refused>) {
+pub(crate) fn end(mut span: Span, answer: Result<&Response, &Refusal>) {
     if !span.is_recording() {
         return;
     }
     let status = match answer {
         Ok(response) => response.status(),
-        Err(refused) => {
-            span.record_error(&refused.why.error().code.to_string());
-            refused.why.status()
+        Err(why) => {
+            span.record_error(&why.error().code.to_string());
+            why.status()
         }
     };
     span.set(

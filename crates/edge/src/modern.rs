@@ -12,8 +12,9 @@ use shoal_protocol::{Body, Message, Method, Request, RequestMeta, RpcError};
 
 use crate::answer;
 use crate::era::VersionHeader;
-use crate::load::RequestPermit;
-use crate::refusal::{Refusal, Refused};
+use crate::permit::RequestPermit;
+use crate::refusal::Refusal;
+use crate::refused::Refused;
 use crate::visit::Visit;
 
 /// Answers a posted body.

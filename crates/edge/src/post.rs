@@ -7,8 +7,9 @@ use axum::response::Response;
 use shoal_telemetry::trace::InSpan as _;
 
 use crate::era::{self, Selected, VersionHeader};
+use crate::permit::RequestPermit;
 use crate::recorder::Posted;
-use crate::refusal::Refused;
+use crate::refused::Refused;
 use crate::visit::{Visit, request_id};
 use crate::{legacy, media, modern};
 
@@ -18,7 +19,7 @@ pub(crate) async fn serve(mut visit: Visit<'_>, http_body: HttpBody) -> Result<R
     let headers = &visit.head.headers;
     let began = Instant::now();
     let limits = &edge.config.limits;
-    let mut permit = edge.load.admit_request(&visit.principal, limits)?;
+    let mut permit = RequestPermit::admit(&edge.load, &visit.principal, limits)?;
     media::expect_json_body(headers)?;
     media::expect_both(headers)?;
     let version = VersionHeader::of(headers);
@@ -42,7 +43,7 @@ pub(crate) async fn serve(mut visit: Visit<'_>, http_body: HttpBody) -> Result<R
         }
     };
     let answer = serving.in_trace(visit.trace.as_ref()).await;
-    posted.answered(&answer);
+    posted.answered(answer.as_ref().err().map(|refused| &*refused.why));
     // Whatever refused it, a request is told by its id.
     answer.map_err(|refused| Refused {
         id: refused.id.or(id),

@@ -5,6 +5,7 @@
 //! and no streams that clients hold open. A tool's own failure (`isError`) counts as an error of the tool. Over HTTP+SSE, whose
 //! answers take another way, a request counts as answered when it is taken.
 
+mod came;
 mod operation;
 mod posted;
 mod request;

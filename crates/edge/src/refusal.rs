@@ -1,20 +1,41 @@
-//! Every refusal of an edge, with its HTTP status and JSON-RPC error: the one table of both.
+//! Every refusal of an edge, with its text, HTTP status, JSON-RPC code, what metrics call it, and when to come back.
 //!
 //! `docs/errors.md` shows it to users, and `tests/edge/refusals.rs` holds the two together.
-
-mod reason;
 
 use std::time::Duration;
 
 use http::{HeaderName, StatusCode};
-use shoal_ports::{AuthError, CallFailure, CallOutcome, GatewayError, Kind};
-use shoal_protocol::{InvalidEventId, InvalidMessage, RequestId, Revision, RpcError, code};
-
-use crate::backlog::Full;
-use crate::recorder::RequestRecord;
+use shoal_ports::{AuthError, CallFailure, CallOutcome, GatewayError};
+use shoal_protocol::{InvalidEventId, InvalidMessage, Revision, RpcError, code};
+use shoal_telemetry::metrics::RefusalReason;
 
 /// When to come back where nothing better is known.
 const SOON: Duration = Duration::from_secs(1);
+
+/// There is no room for an answer that waits to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BacklogFull {
+    /// On the node, which holds so many bytes at most.
+    Node(usize),
+    /// For the principal, who may have so many.
+    Principal(usize),
+}
+
+impl BacklogFull {
+    /// Where, and how much there is.
+    pub(crate) fn describe(self) -> String {
+        match self {
+            Self::Node(limit) => {
+                format!(
+                    "this node holds its limit of {limit} bytes of answers that wait to be read"
+                )
+            }
+            Self::Principal(limit) => format!(
+                "this principal has its limit of {limit} bytes of answers waiting to be read"
+            ),
+        }
+    }
+}
 
 /// Why a request was refused. The text says what was wrong and what to do.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +77,7 @@ pub(crate) enum Refusal {
     )]
     NoRoomOfPrincipal { limit: usize, small: usize },
     #[error("the answer was not kept: {}; read answers faster, or try again later", .0.describe())]
-    AnswerNotKept(Full),
+    AnswerNotKept(BacklogFull),
     #[error("too many streams: {limit} are open for this principal; close one or try again later")]
     TooManyStreamsOfPrincipal { limit: usize },
     #[error("the client must accept the answer; send Accept: {0}")]
@@ -96,131 +117,188 @@ pub(crate) enum Refusal {
     Gateway(#[from] GatewayError),
 }
 
+/// What HTTP, JSON-RPC and the metrics say of a refusal.
+struct Row {
+    status: StatusCode,
+    code: i64,
+    reason: RefusalReason,
+    /// When to come back, where that helps.
+    retry_after: Option<Duration>,
+}
+
+/// A refusal that coming back does not mend.
+const fn row(status: StatusCode, code: i64, reason: RefusalReason) -> Row {
+    Row {
+        status,
+        code,
+        reason,
+        retry_after: None,
+    }
+}
+
+/// A limit of the node: nobody may send more now.
+const OF_NODE: Row = Row {
+    retry_after: Some(SOON),
+    ..row(
+        StatusCode::SERVICE_UNAVAILABLE,
+        code::OVERLOADED,
+        RefusalReason::Overloaded,
+    )
+};
+
+/// A limit of the principal: others may. The only meaning that 429 has.
+const OF_PRINCIPAL: Row = Row {
+    retry_after: Some(SOON),
+    ..row(
+        StatusCode::TOO_MANY_REQUESTS,
+        code::OVERLOADED,
+        RefusalReason::Quota,
+    )
+};
+
+/// A request that cannot be understood by its headers.
+const HEADERS: Row = row(
+    StatusCode::BAD_REQUEST,
+    code::INVALID_REQUEST,
+    RefusalReason::Headers,
+);
+
 impl Refusal {
-    /// The HTTP status.
-    pub(crate) fn status(&self) -> StatusCode {
+    /// The table: a row for each refusal.
+    fn row(&self) -> Row {
+        use RefusalReason as Reason;
+        use StatusCode as Status;
+        const INVALID: i64 = code::INVALID_REQUEST;
         match self {
-            Self::ForeignHost(_) | Self::ForeignOrigin(_) => StatusCode::FORBIDDEN,
-            Self::HeadersTooLarge { .. } => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-            Self::MethodNotAllowed { .. } => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
+            Self::HostMissing
+            | Self::HostUnlikeAuthority
+            | Self::HeaderTwice(_)
+            | Self::SessionMissing
+            | Self::SessionParameterMissing
+            | Self::InvalidSessionId
+            | Self::InvalidEventId(_) => HEADERS,
+            Self::MirroredTwice(_) => Row {
+                code: code::HEADER_MISMATCH,
+                ..HEADERS
+            },
+            Self::ForeignHost(_) | Self::ForeignOrigin(_) => {
+                row(Status::FORBIDDEN, INVALID, Reason::Origin)
+            }
+            Self::HeadersTooLarge { .. } => Row {
+                status: Status::REQUEST_HEADER_FIELDS_TOO_LARGE,
+                ..HEADERS
+            },
+            Self::MethodNotAllowed { .. } => {
+                row(Status::METHOD_NOT_ALLOWED, INVALID, Reason::NotServed)
+            }
+            Self::Unauthenticated(_) => row(Status::UNAUTHORIZED, INVALID, Reason::Unauthenticated),
             Self::TooManyRequests { .. }
             | Self::TooManyStreams { .. }
             | Self::NoRoom { .. }
-            | Self::AnswerNotKept(Full::Node(_)) => StatusCode::SERVICE_UNAVAILABLE,
+            | Self::AnswerNotKept(BacklogFull::Node(_)) => OF_NODE,
             Self::TooManyRequestsOfPrincipal { .. }
             | Self::TooManyStreamsOfPrincipal { .. }
             | Self::NoRoomOfPrincipal { .. }
-            | Self::AnswerNotKept(Full::Principal(_)) => StatusCode::TOO_MANY_REQUESTS,
-            Self::NotAcceptable(_) => StatusCode::NOT_ACCEPTABLE,
-            Self::UnsupportedMediaType(_) | Self::EncodedBody => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::BodyTooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::BodyTooSlow { .. } => StatusCode::REQUEST_TIMEOUT,
-            Self::HostMissing
-            | Self::HostUnlikeAuthority
-            | Self::HeaderTwice(_)
-            | Self::MirroredTwice(_)
-            | Self::BodyBroken
-            | Self::Message(_)
-            | Self::SessionMissing
-            | Self::SessionParameterMissing
-            | Self::InvalidSessionId
-            | Self::InvalidEventId(_)
-            | Self::UnsupportedVersionHeader(_) => StatusCode::BAD_REQUEST,
-            Self::Modern(error) if error.code == code::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
-            Self::Modern(_) => StatusCode::BAD_REQUEST,
-            Self::Gateway(error) => status_of(error),
+            | Self::AnswerNotKept(BacklogFull::Principal(_)) => OF_PRINCIPAL,
+            Self::NotAcceptable(_) => Row {
+                status: Status::NOT_ACCEPTABLE,
+                ..HEADERS
+            },
+            Self::UnsupportedMediaType(_) | Self::EncodedBody => Row {
+                status: Status::UNSUPPORTED_MEDIA_TYPE,
+                ..HEADERS
+            },
+            Self::BodyTooLarge { .. } => {
+                row(Status::PAYLOAD_TOO_LARGE, INVALID, Reason::BodyTooLarge)
+            }
+            Self::BodyTooSlow { .. } => row(Status::REQUEST_TIMEOUT, INVALID, Reason::BodyBroken),
+            Self::BodyBroken => row(Status::BAD_REQUEST, INVALID, Reason::BodyBroken),
+            Self::Message(invalid) => {
+                row(Status::BAD_REQUEST, invalid.error.code, Reason::Malformed)
+            }
+            Self::UnsupportedVersionHeader(_) => {
+                row(Status::BAD_REQUEST, INVALID, Reason::Revision)
+            }
+            Self::Modern(error) => of_modern(error),
+            Self::Gateway(error) => of_gateway(error),
         }
     }
 
-    /// The JSON-RPC error.
-    pub(crate) fn error(&self) -> RpcError {
-        let code = match self {
-            Self::Message(invalid) => return invalid.error.clone(),
-            Self::Modern(error) | Self::Gateway(GatewayError::Rejected(error)) => {
-                return error.clone();
-            }
-            Self::TooManyRequests { .. }
-            | Self::TooManyRequestsOfPrincipal { .. }
-            | Self::TooManyStreams { .. }
-            | Self::NoRoom { .. }
-            | Self::NoRoomOfPrincipal { .. }
-            | Self::AnswerNotKept(_)
-            | Self::TooManyStreamsOfPrincipal { .. } => code::OVERLOADED,
-            Self::Gateway(error) => code_of(error),
-            Self::MirroredTwice(_) => code::HEADER_MISMATCH,
-            Self::HostMissing
-            | Self::HostUnlikeAuthority
-            | Self::HeaderTwice(_)
-            | Self::ForeignHost(_)
-            | Self::ForeignOrigin(_)
-            | Self::HeadersTooLarge { .. }
-            | Self::MethodNotAllowed { .. }
-            | Self::Unauthenticated(_)
-            | Self::NotAcceptable(_)
-            | Self::UnsupportedMediaType(_)
-            | Self::EncodedBody
-            | Self::BodyTooLarge { .. }
-            | Self::BodyTooSlow { .. }
-            | Self::BodyBroken
-            | Self::SessionMissing
-            | Self::SessionParameterMissing
-            | Self::InvalidSessionId
-            | Self::InvalidEventId(_)
-            | Self::UnsupportedVersionHeader(_) => code::INVALID_REQUEST,
-        };
-        RpcError::new(code, self.to_string())
+    /// The HTTP status.
+    pub(crate) fn status(&self) -> StatusCode {
+        self.row().status
+    }
+
+    /// What metrics say of it.
+    pub(crate) fn reason(&self) -> RefusalReason {
+        self.row().reason
     }
 
     /// When to come back, where that helps.
     pub(crate) fn retry_after(&self) -> Option<Duration> {
+        self.row().retry_after
+    }
+
+    /// The JSON-RPC error.
+    pub(crate) fn error(&self) -> RpcError {
         match self {
-            Self::TooManyRequests { .. }
-            | Self::TooManyRequestsOfPrincipal { .. }
-            | Self::TooManyStreams { .. }
-            | Self::NoRoom { .. }
-            | Self::NoRoomOfPrincipal { .. }
-            | Self::AnswerNotKept(_)
-            | Self::TooManyStreamsOfPrincipal { .. } => Some(SOON),
-            Self::Gateway(error) => error.retry_after(),
-            _ => None,
+            Self::Message(invalid) => invalid.error.clone(),
+            Self::Modern(error) | Self::Gateway(GatewayError::Rejected(error)) => error.clone(),
+            _ => RpcError::new(self.row().code, self.to_string()),
         }
     }
 }
 
+/// What is wrong with a modern request.
+fn of_modern(error: &RpcError) -> Row {
+    let status = match error.code {
+        code::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+        _ => StatusCode::BAD_REQUEST,
+    };
+    let reason = match error.code {
+        code::UNSUPPORTED_VERSION => RefusalReason::Revision,
+        code::HEADER_MISMATCH => RefusalReason::Headers,
+        _ => RefusalReason::Malformed,
+    };
+    row(status, error.code, reason)
+}
+
+/// What sessions refuse.
+///
 /// A stream whose history is gone is `400`, not `404`: the session is alive, and clients answer a `404`
 /// by initializing again (or give the whole connection up, as the Go client does). The official servers
 /// answer `400` to an event id that they cannot resume from, too; on it, the official clients try the
 /// same id a few times and then give up this stream only.
-fn status_of(error: &GatewayError) -> StatusCode {
-    match error {
-        GatewayError::NotFound => StatusCode::NOT_FOUND,
-        GatewayError::Rejected(_) | GatewayError::HistoryGone(_) => StatusCode::BAD_REQUEST,
+fn of_gateway(error: &GatewayError) -> Row {
+    use RefusalReason as Reason;
+    use StatusCode as Status;
+    let row = match error {
+        GatewayError::NotFound => row(Status::NOT_FOUND, code::GONE, Reason::SessionGone),
+        GatewayError::HistoryGone(_) => row(Status::BAD_REQUEST, code::GONE, Reason::SessionGone),
+        GatewayError::Rejected(error) => row(Status::BAD_REQUEST, error.code, Reason::Malformed),
         GatewayError::TooManySessionsOfPrincipal { .. }
-        | GatewayError::TooManyBytesOfPrincipal { .. } => StatusCode::TOO_MANY_REQUESTS,
-        GatewayError::TooManySessions { .. }
-        | GatewayError::Overloaded { .. }
-        | GatewayError::Moved { .. }
-        | GatewayError::Unavailable { .. } => StatusCode::SERVICE_UNAVAILABLE,
+        | GatewayError::TooManyBytesOfPrincipal { .. } => OF_PRINCIPAL,
+        GatewayError::TooManySessions { .. } | GatewayError::Overloaded { .. } => OF_NODE,
+        GatewayError::Moved { .. } | GatewayError::Unavailable { .. } => row(
+            Status::SERVICE_UNAVAILABLE,
+            code::NOT_EXECUTED,
+            Reason::Unavailable,
+        ),
         // Not 503: nobody knows whether it is safe to send the same again.
-        GatewayError::Unreachable { .. } => StatusCode::BAD_GATEWAY,
-        GatewayError::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
-    }
-}
-
-fn code_of(error: &GatewayError) -> i64 {
-    if let GatewayError::Unreachable { .. } = error {
-        return code::OUTCOME_UNKNOWN;
-    }
-    match error.kind() {
-        Kind::NotFound | Kind::Gone => code::GONE,
-        Kind::Invalid | Kind::Unauthenticated | Kind::Forbidden | Kind::Conflict => {
-            code::INVALID_REQUEST
-        }
-        Kind::Overloaded => code::OVERLOADED,
-        Kind::Unavailable => code::NOT_EXECUTED,
-        Kind::Deadline => code::DEADLINE_EXCEEDED,
-        Kind::Cancelled | Kind::Internal => code::INTERNAL_ERROR,
+        GatewayError::Unreachable { .. } => row(
+            Status::BAD_GATEWAY,
+            code::OUTCOME_UNKNOWN,
+            Reason::Unavailable,
+        ),
+        GatewayError::Internal(_) => row(
+            Status::INTERNAL_SERVER_ERROR,
+            code::INTERNAL_ERROR,
+            Reason::Other,
+        ),
+    };
+    Row {
+        retry_after: error.retry_after(),
+        ..row
     }
 }
 
@@ -241,30 +319,5 @@ pub(crate) fn status_of_outcome(outcome: &CallOutcome) -> StatusCode {
             StatusCode::SERVICE_UNAVAILABLE
         }
         _ => StatusCode::OK,
-    }
-}
-
-/// A refusal on its way out, with the id of the request that it answers.
-pub(crate) struct Refused {
-    pub(crate) why: Box<Refusal>,
-    pub(crate) id: Option<RequestId>,
-    /// What is recorded of that request, once it has been read.
-    pub(crate) record: Option<RequestRecord>,
-}
-
-impl Refused {
-    /// Names the request that is refused.
-    pub(crate) fn of(id: Option<RequestId>, why: impl Into<Refusal>) -> Self {
-        Self {
-            why: Box::new(why.into()),
-            id,
-            record: None,
-        }
-    }
-}
-
-impl<R: Into<Refusal>> From<R> for Refused {
-    fn from(why: R) -> Self {
-        Self::of(None, why)
     }
 }

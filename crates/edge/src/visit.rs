@@ -11,8 +11,9 @@ use shoal_telemetry::metrics::{self, Direction, metrics};
 
 use crate::backlog::Reader;
 use crate::body::{self, Bounds};
-use crate::load::RequestPermit;
-use crate::refusal::{Refusal, Refused};
+use crate::permit::RequestPermit;
+use crate::refusal::Refusal;
+use crate::refused::Refused;
 use crate::state::EdgeState;
 
 /// A request whose caller is known and welcome.
@@ -30,6 +31,7 @@ impl Visit<'_> {
         let backlog = &self.edge.backlog;
         backlog.reader(&self.principal, &self.head.extensions)
     }
+
     /// Reads the body within the limits. Where it takes room, the permit holds that.
     pub(crate) async fn read(
         &self,

@@ -13,10 +13,10 @@ use tokio::time::Instant;
 /// Whoever serves connections puts one into the extensions of each request: of the connection where that has one answer at
 /// a time (HTTP/1.1), of the stream where it has many (HTTP/2). Without one, an edge can give up no answer that waits.
 #[derive(Clone, Debug)]
-pub struct Writing(Arc<State>);
+pub struct Writing(Arc<WritingState>);
 
 #[derive(Debug)]
-struct State {
+struct WritingState {
     began: Instant,
     /// When something was taken last, in milliseconds since `began`.
     taken: AtomicU64,
@@ -26,7 +26,7 @@ struct State {
 
 impl Default for Writing {
     fn default() -> Self {
-        Self(Arc::new(State {
+        Self(Arc::new(WritingState {
             began: Instant::now(),
             taken: AtomicU64::new(0),
             given_up: AtomicBool::new(false),

@@ -17,8 +17,10 @@ use shoal_telemetry::trace::InSpan as _;
 
 use super::{is_session_id, to};
 use crate::backlog::Reader;
+use crate::permit::RequestPermit;
 use crate::recorder::Posted;
-use crate::refusal::{Refusal, Refused};
+use crate::refusal::Refusal;
+use crate::refused::Refused;
 use crate::state::EdgeState;
 use crate::visit::{Visit, request_id};
 use crate::{media, sse};
@@ -65,7 +67,7 @@ pub(crate) async fn deliver(
     let edge = visit.edge;
     let began = Instant::now();
     let limits = &edge.config.limits;
-    let mut permit = edge.load.admit_request(&visit.principal, limits)?;
+    let mut permit = RequestPermit::admit(&edge.load, &visit.principal, limits)?;
     media::expect_json_body(&visit.head.headers)?;
     let session = session_of(visit.head.uri.query())?;
     let text = visit.read(http_body, &mut permit).await?;
@@ -77,7 +79,7 @@ pub(crate) async fn deliver(
     permit.record.clone_from(&record);
     let delivering = super::deliver(&visit, session, body, permit);
     let answer = delivering.in_trace(visit.trace.as_ref()).await;
-    posted.answered(&answer);
+    posted.answered(answer.as_ref().err().map(|refused| &*refused.why));
     answer.map_err(|refused| Refused {
         id,
         record,

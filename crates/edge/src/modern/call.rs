@@ -18,10 +18,11 @@ use tokio::time::{Instant, timeout};
 
 use super::check::Checked;
 use super::run::{CallRun, Ending, Step};
-use crate::backlog::{Full, Reader};
-use crate::load::RequestPermit;
+use crate::backlog::Reader;
+use crate::permit::RequestPermit;
 use crate::recorder::RequestRecord;
-use crate::refusal::{Refusal, Refused};
+use crate::refusal::{BacklogFull, Refusal};
+use crate::refused::Refused;
 use crate::visit::Visit;
 use crate::{answer, sse};
 
@@ -132,7 +133,7 @@ fn text_of(id: &RequestId, outcome: &Outcome) -> Bytes {
 }
 
 /// What becomes of an answer for which there is no room.
-fn not_kept(full: Full, durability: Durability) -> RpcError {
+fn not_kept(full: BacklogFull, durability: Durability) -> RpcError {
     match durability {
         Durability::Repeatable => Refusal::AnswerNotKept(full).error(),
         Durability::Journaled => {

@@ -16,7 +16,8 @@ use shoal_telemetry::metrics::StreamKind;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use crate::backlog::Reader;
-use crate::refusal::{Refusal, Refused};
+use crate::refusal::Refusal;
+use crate::refused::Refused;
 use crate::sse;
 use crate::subscriptions::{Filter, News, Subscription};
 use crate::visit::Visit;

@@ -17,9 +17,9 @@ use crate::refusal::status_of_outcome;
 const DISCONNECTED: &str = "the client closed the connection";
 
 /// A call under way.
-pub(super) struct CallRun(State);
+pub(super) struct CallRun(RunState);
 
-enum State {
+enum RunState {
     Starting(Pin<Box<dyn Future<Output = Result<RunningCall, CallFailure>> + Send>>),
     Running(RunningCall),
     Failed(CallFailure),
@@ -49,19 +49,19 @@ pub(super) struct Ending {
 impl CallRun {
     pub(super) fn new(dispatcher: Arc<dyn Dispatcher>, call: Call) -> Self {
         Self(match dispatcher.start_now(&call) {
-            Some(Ok(running)) => State::Running(running),
-            Some(Err(failure)) => State::Failed(failure),
-            None => State::Starting(Box::pin(async move { dispatcher.start(call).await })),
+            Some(Ok(running)) => RunState::Running(running),
+            Some(Err(failure)) => RunState::Failed(failure),
+            None => RunState::Starting(Box::pin(async move { dispatcher.start(call).await })),
         })
     }
 
     /// How the call has ended, if it has by now and that is all there is to say of it. Nothing else follows then.
     pub(super) fn ended(&mut self) -> Option<Ending> {
-        let State::Running(running) = &mut self.0 else {
+        let RunState::Running(running) = &mut self.0 else {
             return None;
         };
         let outcome = running.events.take_ended()?;
-        self.0 = State::Ended;
+        self.0 = RunState::Ended;
         Some(Ending::of(outcome))
     }
 
@@ -69,11 +69,11 @@ impl CallRun {
     pub(super) fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
         loop {
             match &mut self.0 {
-                State::Starting(starting) => match ready!(starting.as_mut().poll(cx)) {
-                    Ok(running) => self.0 = State::Running(running),
+                RunState::Starting(starting) => match ready!(starting.as_mut().poll(cx)) {
+                    Ok(running) => self.0 = RunState::Running(running),
                     Err(failure) => return self.end(CallOutcome::Failed(failure)),
                 },
-                State::Running(running) => {
+                RunState::Running(running) => {
                     let event = ready!(Pin::new(&mut running.events).poll_next(cx));
                     match event.map(|event| event.kind) {
                         Some(CallEventKind::Notification { method, params }) => {
@@ -92,18 +92,20 @@ impl CallRun {
                         None => return self.end(lost()),
                     }
                 }
-                State::Failed(_) => {
-                    if let State::Failed(failure) = std::mem::replace(&mut self.0, State::Ended) {
+                RunState::Failed(_) => {
+                    if let RunState::Failed(failure) =
+                        std::mem::replace(&mut self.0, RunState::Ended)
+                    {
                         return self.end(CallOutcome::Failed(failure));
                     }
                 }
-                State::Ended => return self.end(lost()),
+                RunState::Ended => return self.end(lost()),
             }
         }
     }
 
     fn end(&mut self, outcome: CallOutcome) -> Poll<Step> {
-        self.0 = State::Ended;
+        self.0 = RunState::Ended;
         Poll::Ready(Step::Ended(Ending::of(outcome)))
     }
 }
@@ -140,10 +142,10 @@ fn lost() -> CallOutcome {
 
 impl Drop for CallRun {
     fn drop(&mut self) {
-        match std::mem::replace(&mut self.0, State::Ended) {
-            State::Running(running) => running.control.cancel(DISCONNECTED),
+        match std::mem::replace(&mut self.0, RunState::Ended) {
+            RunState::Running(running) => running.control.cancel(DISCONNECTED),
             // A start that is under way cannot be taken back, only seen through and then cancelled.
-            State::Starting(starting) => {
+            RunState::Starting(starting) => {
                 if let Ok(runtime) = tokio::runtime::Handle::try_current() {
                     runtime.spawn(async move {
                         if let Ok(running) = starting.await {
@@ -152,7 +154,7 @@ impl Drop for CallRun {
                     });
                 }
             }
-            State::Failed(_) | State::Ended => {}
+            RunState::Failed(_) | RunState::Ended => {}
         }
     }
 }

@@ -3,17 +3,17 @@
 mod target;
 
 use std::sync::LazyLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::HeaderMap;
-use http::request::Parts;
 use memchr::memmem::Finder;
 use shoal_ports::SessionId;
-use shoal_protocol::{Method, RawJson, RequestId, RequestMeta, Revision, TraceContext};
+use shoal_protocol::{Method, RawJson, RequestMeta, Revision, TraceContext};
 use shoal_telemetry::metrics::{self, Failure, HttpVersion, Operation as Served, metrics};
 use shoal_telemetry::trace::{self, Span, attributes as key, names};
 
 use self::target::{Target, describe, name, named};
+use super::came::Came;
 use crate::measure;
 use crate::names::PROTOCOL_VERSION;
 
@@ -40,16 +40,6 @@ pub(crate) enum Unanswered {
     Closed,
     /// The stream broke off.
     Cut,
-}
-
-/// A request or notification as it came.
-pub(crate) struct Came<'a> {
-    pub(crate) began: Instant,
-    pub(crate) head: &'a Parts,
-    pub(crate) method: &'a Method,
-    pub(crate) params: Option<&'a RawJson>,
-    pub(crate) id: Option<&'a RequestId>,
-    pub(crate) session: Option<&'a SessionId>,
 }
 
 impl Operation {

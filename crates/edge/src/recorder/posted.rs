@@ -2,15 +2,15 @@
 
 use std::time::Instant;
 
-use axum::response::Response;
 use http::request::Parts;
 use shoal_ports::SessionId;
 use shoal_protocol::{Body, Message, TraceContext};
 use shoal_telemetry::metrics::Failure;
 
-use super::operation::{Came, Operation};
+use super::came::Came;
+use super::operation::Operation;
 use super::{Recorder, RequestRecord};
-use crate::refusal::Refused;
+use crate::refusal::Refusal;
 
 /// A posted body. The client's responses, and batches of nothing but what tells, have nothing recorded.
 pub(crate) struct Posted {
@@ -57,10 +57,10 @@ impl Posted {
     }
 
     /// The answer to the POST is known, which is all that becomes of what only tells.
-    pub(crate) fn answered(self, answer: &Result<Response, Refused>) {
+    pub(crate) fn answered(self, refused: Option<&Refusal>) {
         if let Some(told) = self.told {
-            let code = (answer.as_ref().err()).map(|refused| refused.why.error().code);
-            told.end(self.began.elapsed(), code.map(Failure::Code));
+            let failure = refused.map(|why| Failure::Code(why.error().code));
+            told.end(self.began.elapsed(), failure);
         }
     }
 }

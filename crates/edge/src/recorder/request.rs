@@ -13,7 +13,8 @@ use shoal_protocol::{
 };
 use shoal_telemetry::metrics::Failure;
 
-use super::operation::{Came, Operation, Unanswered};
+use super::came::Came;
+use super::operation::{Operation, Unanswered};
 use super::said::{Said, said};
 use super::{Ended, Recorder};
 use crate::refusal::Refusal;

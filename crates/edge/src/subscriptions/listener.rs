@@ -8,7 +8,7 @@ use futures::task::AtomicWaker;
 use parking_lot::Mutex;
 use shoal_protocol::{Method, RawJson};
 
-use super::Filter;
+use super::filter::Filter;
 
 const LIST_METHODS: [Method; 3] = [
     Method::ToolsListChanged,
@@ -22,12 +22,12 @@ pub(crate) struct Listener {
     lists: [bool; 3],
     uris: Vec<Arc<str>>,
     max_updates: usize,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<PendingNews>,
     waker: AtomicWaker,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct PendingNews {
     lists: [bool; 3],
     updates: VecDeque<(Box<str>, Option<RawJson>)>,
     cut: bool,

@@ -5,8 +5,8 @@ use shoal_protocol::{Method, RawJson};
 use shoal_telemetry::metrics::{NameKind, OTHER, metrics};
 use shoal_telemetry::trace::{Attributes, attributes as key, names};
 
-use super::Came;
 use crate::measure;
+use crate::recorder::came::Came;
 
 /// What a message is about.
 pub(super) enum Target {

@@ -1,0 +1,17 @@
+//! A message as it came, for its span and its metrics.
+
+use std::time::Instant;
+
+use http::request::Parts;
+use shoal_ports::SessionId;
+use shoal_protocol::{Method, RawJson, RequestId};
+
+/// A request or notification as it came.
+pub(crate) struct Came<'a> {
+    pub(crate) began: Instant,
+    pub(crate) head: &'a Parts,
+    pub(crate) method: &'a Method,
+    pub(crate) params: Option<&'a RawJson>,
+    pub(crate) id: Option<&'a RequestId>,
+    pub(crate) session: Option<&'a SessionId>,
+}

@@ -1,0 +1,31 @@
+//! A refusal on its way out.
+
+use shoal_protocol::RequestId;
+
+use crate::recorder::RequestRecord;
+use crate::refusal::Refusal;
+
+/// A refusal on its way out, with the id of the request that it answers.
+pub(crate) struct Refused {
+    pub(crate) why: Box<Refusal>,
+    pub(crate) id: Option<RequestId>,
+    /// What is recorded of that request, once it has been read.
+    pub(crate) record: Option<RequestRecord>,
+}
+
+impl Refused {
+    /// Names the request that is refused.
+    pub(crate) fn of(id: Option<RequestId>, why: impl Into<Refusal>) -> Self {
+        Self {
+            why: Box::new(why.into()),
+            id,
+            record: None,
+        }
+    }
+}
+
+impl<R: Into<Refusal>> From<R> for Refused {
+    fn from(why: R) -> Self {
+        Self::of(None, why)
+    }
+}
