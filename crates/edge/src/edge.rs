@@ -15,7 +15,7 @@ use crate::load::Load;
 use crate::recorder::Recorder;
 use crate::state::{EdgeState, Routes};
 use crate::subscriptions::Hub;
-use crate::{front, gauges};
+use crate::{gauges, layers};
 
 /// An edge: what it needs, gathered by whoever wires the node.
 pub struct Edge {
@@ -65,12 +65,12 @@ impl Edge {
             recorder: self.recorder,
         });
         let mut router = Router::new()
-            .route(&paths.0, any(front::mcp))
-            .fallback(front::elsewhere);
+            .route(&paths.0, any(layers::mcp))
+            .fallback(layers::elsewhere);
         if let Some(http_sse) = paths.1 {
             router = router
-                .route(&http_sse.stream, any(front::sse_stream))
-                .route(&http_sse.messages, any(front::sse_messages));
+                .route(&http_sse.stream, any(layers::sse_stream))
+                .route(&http_sse.messages, any(layers::sse_messages));
         }
         router.with_state(state)
     }

@@ -3,7 +3,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | [`Edge`] (`edge.rs`) | the parts of an edge, and the router over them |
-//! | `front.rs` | what every request passes first: host, origin, limits, who is calling |
+//! | `layers.rs` | what every request passes first, in its order: headers, host and origin, who is calling, limits |
 //! | `state.rs`, `visit.rs`, `permit.rs` | what the endpoints share, what they know of a request, and what a POST holds |
 //! | `header_check.rs` | headers that two readers could understand differently |
 //! | `post.rs`, `era.rs` | a posted message, and which era it belongs to |
@@ -31,9 +31,9 @@ mod config;
 mod cors;
 mod edge;
 mod era;
-mod front;
 mod gauges;
 mod header_check;
+mod layers;
 mod legacy;
 mod load;
 mod measure;

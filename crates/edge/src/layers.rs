@@ -1,4 +1,20 @@
-//! What every request passes before its endpoint sees it, and every answer on its way back.
+//! The layers that every request passes before its endpoint sees it, and every answer on its way back.
+//!
+//! | in this order | file | refused with |
+//! |---|---|---|
+//! | headers that two readers could understand differently | `header_check.rs` | 400 |
+//! | the host, and the page that it comes from | `access.rs` | 403 |
+//! | how many headers, and how long | here | 431 |
+//! | `OPTIONS`, which ends here | `cors.rs` | |
+//! | the method | here | 405 |
+//! | who is calling | `authenticate.rs` | 401 |
+//! | how many requests or streams there are, of all and of the principal | `load.rs` | 503, 429 |
+//! | what the body is, and what the client takes | `media.rs` | 415, 406 |
+//! | the body: how long, how large, and room for a large one | `body.rs`, `body_budget.rs` | 408, 413, 503, 429 |
+//! | the message and its era | `visit.rs`, `era.rs` | 400 |
+//!
+//! A stream is counted after its headers are understood. Before the first of these, a process bounds its connections
+//! (`crates/node/src/http.rs`).
 
 use std::sync::Arc;
 use std::time::Instant;
