@@ -38,11 +38,16 @@ where
     event_log::cursors_of_other_sessions(&store().await).await;
     event_log::foreign_cursors(&store().await, &store().await).await;
     event_log::repeated_appends(&store().await).await;
+    event_log::late_repetitions(&store().await).await;
+    event_log::finished_streams(&store().await).await;
+    event_log::forgotten_streams(&store().await).await;
     journal::entries(&store().await).await;
     journal::deliveries(&store().await).await;
     journal::existing_streams(&store().await).await;
     journal::one_stream_a_delivery(&store().await).await;
     journal::rebound_calls(&store().await).await;
+    journal::repeated_begins(&store().await).await;
+    journal::repeated_ends(&store().await).await;
     membership::coming_and_going(&store().await).await;
     membership::remembered_pools(&store().await).await;
     bus::delivery(&store().await).await;

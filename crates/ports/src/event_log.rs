@@ -22,8 +22,9 @@ pub trait EventLog: Send + Sync + 'static {
     ///
     /// # Errors
     /// `Stale` for a former owner, or when the stream stands after `append.after` (somebody else has written);
-    /// `Forgotten` when it does not reach that far, or is not there; `Full` at the session's or the store's limit. An append that ends a call is refused
-    /// for its size by the session's limit alone, so that calls can end when the store is full.
+    /// `Forgotten` when it does not reach that far, or is not there; `Gone` for events after a stream's end; `Full` at the
+    /// session's or the store's limit. An append that ends a call is refused for its size by the session's limit alone, so
+    /// that calls can end when the store is full.
     async fn append(
         &self,
         session: &SessionId,

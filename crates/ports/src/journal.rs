@@ -17,7 +17,8 @@ pub trait Journal: Send + Sync + 'static {
     /// one atomic step, before they are dispatched. [`EventLog::append`](crate::EventLog::append) closes
     /// the entries.
     ///
-    /// A delivery opens one stream: if other calls were begun for it, nothing is begun.
+    /// A delivery opens one stream: if other calls were begun for it, nothing is begun. A repetition finds the calls begun, and
+    /// their stream where it stands by then, for as long as they are open.
     ///
     /// # Errors
     /// `Stale` for a former owner; `Full` at the session's or the store's limit; `Gone` if the stream to

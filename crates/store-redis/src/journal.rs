@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use redis::Cmd;
 use shoal_ports::{
     Begin, Begun, Binding, CallId, DeliveryId, Epoch, Journal, JournalEntry, JournaledCall,
     LogError, OpenStream, RunningStream, SessionId, StoreError, WorkerId,
@@ -13,7 +14,7 @@ use shoal_protocol::{EventId, StreamId};
 
 use crate::event_log::{Nonces, last_of};
 use crate::keys::field;
-use crate::reply::{fields, number, parts, plain_step, step, unexpected};
+use crate::reply::{fields, number, parts, plain_step, unexpected};
 use crate::scripts::SCRIPTS;
 use crate::store::{Inner, RedisStore};
 
@@ -27,33 +28,46 @@ impl Journal for RedisStore {
     ) -> Result<Begun, LogError> {
         let key = self.inner.keys.session(session)?;
         let first = begin.entries.first().map(|entry| entry.call);
+        let opens = begin.stream.is_none();
         // A number of chance: a Redis that lost its newest writes does not give one out again.
-        let (stream, opens) = match begin.stream {
-            Some(stream) => (stream, false),
-            None => (first.map_or(StreamId(1), CallId::stream), true),
-        };
-        let entries = begin.entries.into_iter().map(taken_apart);
+        let stream = begin.stream.or(first.map(CallId::stream));
+        let mut stream = stream.unwrap_or(StreamId(1));
+        let entries = begin.entries.iter().map(written);
         let entries = entries.collect::<Result<Vec<_>, _>>()?;
-        let begun = self.inner.run(&SCRIPTS.begin, &key, |command| {
-            command
-                .arg(epoch.0)
-                .arg(stream.0)
-                .arg(u8::from(opens))
-                .arg(begin.delivery.to_string())
-                .arg(self.inner.limits.bytes_per_session);
-            for (call, entry, worker) in &entries {
-                let worker = worker.as_ref().map_or("", WorkerId::as_str);
-                command.arg(call.to_string()).arg(entry).arg(worker);
+        // What has no room for a byte could not be answered.
+        let needs = (epoch, 1, false);
+        let mut begun = loop {
+            let args = |command: &mut Cmd| {
+                let calls = entries.len();
+                command.arg(stream.0).arg(u8::from(opens)).arg(calls);
+                command.arg(field::stream(stream.0));
+                if opens {
+                    command
+                        .arg(format!("0:0:0:{calls}:0:{}", begin.delivery))
+                        .arg(field::delivery(begin.delivery))
+                        .arg(stream.0);
+                } else {
+                    command.arg("");
+                }
+                for (call, entry) in &entries {
+                    let entry = [stream.0.to_string().as_bytes(), b":", entry].concat();
+                    command.arg(field::entry(*call)).arg(entry);
+                }
+            };
+            let begun = self.inner.run_with_room(&SCRIPTS.begin, &key, needs, args);
+            let begun = match (begun.await, first) {
+                // Redis has looked at its memory only: the step may have been done before it was full.
+                (Err(LogError::Store(StoreError::Full(why))), Some(first)) => {
+                    let before = self.inner.begun(&key, epoch, first).await?;
+                    let before = before.map(Begun::Now);
+                    return before.ok_or(StoreError::Full(why).into());
+                }
+                (begun, _) => begun?,
+            };
+            if !begun.is_empty() {
+                break begun;
             }
-        });
-        let mut begun = match (begun.await, first) {
-            // Redis has looked at its memory only: the step may have been done before it was full.
-            (Err(StoreError::Full(why)), Some(first)) => {
-                let before = self.inner.begun(&key, epoch, first).await?;
-                let before = before.map(Begun::Now);
-                return before.ok_or(StoreError::Full(why).into());
-            }
-            (begun, _) => step(begun?)?,
+            stream = StreamId(stream.0 % u32::MAX + 1);
         };
         let at = EventId {
             epoch: begun.number()?,
@@ -93,13 +107,10 @@ impl Journal for RedisStore {
         stream: OpenStream,
     ) -> Result<(), StoreError> {
         let key = self.inner.keys.session(session)?;
-        let calls = stream
-            .calls
-            .into_iter()
-            .map(|JournaledCall { entry, seen }| {
-                let (call, entry, worker) = taken_apart(entry)?;
-                Ok((call, entry, worker, seen))
-            });
+        let calls = stream.calls.iter().map(|JournaledCall { entry, seen }| {
+            let (call, entry) = written(entry)?;
+            Ok((call, entry, seen))
+        });
         let calls = calls.collect::<Result<Vec<_>, StoreError>>()?;
         let restored = self.inner.run(&SCRIPTS.restore_stream, &key, |command| {
             let delivery = stream.delivery.map(|delivery| delivery.to_string());
@@ -110,10 +121,8 @@ impl Journal for RedisStore {
                 .arg(stream.last.epoch)
                 .arg(delivery.unwrap_or_default())
                 .arg(calls.len());
-            for (call, entry, worker, seen) in &calls {
-                let worker = worker.as_ref().map_or("", WorkerId::as_str);
-                let call = call.to_string();
-                command.arg(call).arg(entry).arg(worker).arg(seen);
+            for (call, entry, seen) in &calls {
+                command.arg(call.to_string()).arg(&**entry).arg(seen);
             }
             for event in &stream.newest {
                 command.arg(&**event);
@@ -191,11 +200,10 @@ impl Inner {
     }
 }
 
-/// What is written of a call: its worker apart from the rest, since it changes.
-fn taken_apart(mut entry: JournalEntry) -> Result<(CallId, Vec<u8>, Option<WorkerId>), StoreError> {
-    let worker = entry.worker.take();
-    let text = serde_json::to_vec(&entry).map_err(|_| unexpected())?;
-    Ok((entry.call, text, worker))
+/// What is written of a call: its id, and its entry.
+fn written(entry: &JournalEntry) -> Result<(CallId, Vec<u8>), StoreError> {
+    let text = serde_json::to_vec(entry).map_err(|_| unexpected())?;
+    Ok((entry.call, text))
 }
 
 /// The stream of an open call, and what was journaled.
@@ -217,11 +225,11 @@ fn open_calls(known: &HashMap<Bytes, Bytes>) -> Result<Vec<RunningStream>, Store
         }
         let (stream, entry) = split_entry(value)?;
         let mut entry: JournalEntry = serde_json::from_slice(entry).map_err(|_| unexpected())?;
+        // Where it was bound since; older releases write its worker so from the beginning.
         if let Some(worker) = find(format!("w{}", entry.call)) {
             let worker = std::str::from_utf8(worker).map_err(|_| unexpected())?;
             entry.worker = Some(WorkerId::new(worker));
         }
-        // Of the worker that it was bound to since.
         if let Some(ledger) = find(format!("g{}", entry.call)) {
             entry.ledger = serde_json::from_slice(ledger).map_err(|_| unexpected())?;
         }

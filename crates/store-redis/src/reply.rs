@@ -118,6 +118,11 @@ impl Parts {
         }
     }
 
+    /// Whether no part is left.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.len() == 0
+    }
+
     /// The texts of all parts that are left.
     pub(crate) fn rest(self) -> impl Iterator<Item = Result<Bytes, StoreError>> {
         self.0.map(bytes)

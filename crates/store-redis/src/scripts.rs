@@ -31,6 +31,14 @@ impl Script {
     }
 }
 
+/// A step that needs room in its session's log.
+pub(crate) struct RoomScript {
+    /// Refused with `Full` where there is none.
+    pub(crate) plain: Script,
+    /// Settles the session's accounts first, so that what is over makes room.
+    pub(crate) settled: Script,
+}
+
 /// Every script.
 pub(crate) struct Scripts {
     pub(crate) create: Script,
@@ -38,9 +46,9 @@ pub(crate) struct Scripts {
     pub(crate) restore_claim: Script,
     pub(crate) save: Script,
     pub(crate) remove: Script,
-    pub(crate) append: Script,
+    pub(crate) append: RoomScript,
     pub(crate) read: Script,
-    pub(crate) begin: Script,
+    pub(crate) begin: RoomScript,
     pub(crate) rebind: Script,
     pub(crate) restore_stream: Script,
     pub(crate) renew_lease: Script,
@@ -58,11 +66,19 @@ const READS: &str = "#!lua flags=no-writes";
 const COMMON: &str = include_str!("lua/common.lua");
 const STREAMS: &str = include_str!("lua/streams.lua");
 const IDLE: &str = include_str!("lua/idle.lua");
+const SETTLE: &str = include_str!("lua/settle.lua");
 
 fn script(flags: &str, parts: &[&str]) -> Script {
     let source = format!("{flags}\n{}", parts.join("\n"));
     let sha = Sha::new(&source).get_hash().to_owned();
     Script { source, sha }
+}
+
+fn room_script(flags: &str, step: &str) -> RoomScript {
+    RoomScript {
+        plain: script(flags, &[COMMON, step]),
+        settled: script(flags, &[COMMON, STREAMS, SETTLE, step]),
+    }
 }
 
 macro_rules! lua {
@@ -72,20 +88,14 @@ macro_rules! lua {
 }
 
 pub(crate) static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| Scripts {
-    create: script(ADMITS, &[COMMON, lua!("create")]),
+    create: script(ADMITS, &[COMMON, STREAMS, lua!("create")]),
     claim: script(SERVES, &[COMMON, STREAMS, lua!("claim")]),
     restore_claim: script(SERVES, &[COMMON, STREAMS, IDLE, lua!("restore_claim")]),
     save: script(SERVES, &[COMMON, STREAMS, IDLE, lua!("save")]),
     remove: script(SERVES, &[COMMON, STREAMS, lua!("remove")]),
-    append: script(
-        SERVES,
-        &[COMMON, lua!("append_usual"), STREAMS, lua!("append")],
-    ),
+    append: room_script(SERVES, lua!("append")),
     read: script(READS, &[COMMON, STREAMS, lua!("read")]),
-    begin: script(
-        ADMITS,
-        &[COMMON, lua!("begin_usual"), STREAMS, IDLE, lua!("begin")],
-    ),
+    begin: room_script(ADMITS, lua!("begin")),
     rebind: script(SERVES, &[COMMON, lua!("rebind")]),
     restore_stream: script(SERVES, &[COMMON, STREAMS, lua!("restore_stream")]),
     renew_lease: script(SERVES, &[lua!("renew_lease")]),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use redis::{Cmd, Value};
-use shoal_ports::{NodeId, Store, StoreError};
+use shoal_ports::{Epoch, LogError, NodeId, Store, StoreError};
 use shoal_telemetry::metrics::{Registration, metrics};
 use tokio::time::timeout;
 
@@ -20,7 +20,8 @@ use crate::hello::warn_of_eviction;
 use crate::keys::{Keys, is_prefix};
 use crate::measure;
 use crate::meter::Latency;
-use crate::scripts::Script;
+use crate::reply::{Parts, step};
+use crate::scripts::{RoomScript, Script};
 
 /// All storage ports, kept in one Redis. Clones share its connections.
 #[derive(Clone)]
@@ -155,13 +156,40 @@ impl Inner {
     /// Runs a script on a key, with what `args` adds to it.
     pub(crate) async fn run(
         &self,
-        script: &Script,
+        script: &'static Script,
         key: &str,
         args: impl FnOnce(&mut Cmd),
     ) -> Result<Value, StoreError> {
         let mut command = script.on(key);
         args(&mut command);
         self.connections.run(script, key, command).await
+    }
+
+    /// Runs a step that needs room in its session's log for so many bytes. Where there is none, and where it is `due`, the
+    /// session's accounts are settled first. Both steps begin with the same arguments, of which `args` adds the rest.
+    pub(crate) async fn run_with_room(
+        &self,
+        script: &'static RoomScript,
+        key: &str,
+        (epoch, bytes, due): (Epoch, usize, bool),
+        args: impl Fn(&mut Cmd),
+    ) -> Result<Parts, LogError> {
+        let args = |command: &mut Cmd| {
+            let limits = &self.limits;
+            command
+                .arg(epoch.0)
+                .arg(limits.bytes_per_session)
+                .arg(limits.retention)
+                .arg(bytes);
+            args(command);
+        };
+        if !due {
+            match step(self.run(&script.plain, key, args).await?) {
+                Err(LogError::Store(StoreError::Full(_))) => {}
+                done => return done,
+            }
+        }
+        step(self.run(&script.settled, key, args).await?)
     }
 
     /// Some fields of a hash.

@@ -83,6 +83,30 @@ pub(super) async fn trimming(store: &Store, capacity: usize) {
     );
     let newest = store.log.read(&id, at(start, last - 1), 10).await.unwrap();
     assert_eq!(newest.events.len(), 1);
+
+    // More than there is room for comes at once.
+    let many = vec!["m"; capacity * 2];
+    let appended = store.log.append(&id, epoch, append(at(start, last), &many));
+    let appended = appended.await.unwrap();
+    let last = last + capacity as u64 * 2;
+    assert_eq!(
+        (appended.last.sequence, appended.kept),
+        (last, capacity as u64)
+    );
+    let kept = store
+        .log
+        .read(&id, at(start, last - capacity as u64), capacity);
+    assert_eq!(kept.await.unwrap().events.len(), capacity);
+    let again = store.log.append(
+        &id,
+        epoch,
+        append(at(start, last - capacity as u64 * 2), &many),
+    );
+    assert_eq!(
+        again.await,
+        Ok(appended),
+        "what was trimmed is not stored again"
+    );
 }
 
 pub(super) async fn fencing(store: &Store) {
@@ -141,6 +165,76 @@ pub(super) async fn repeated_appends(store: &Store) {
     assert!(again.finished);
     let page = log.read(&id, start, 10).await.unwrap();
     assert_eq!(page.events.len(), 3, "nothing is there twice");
+}
+
+/// A repetition that comes when others have been done, as over a connection that was given up.
+pub(super) async fn late_repetitions(store: &Store) {
+    let (id, epoch) = session(store).await;
+    let entry = entry(1);
+    let start = begin(store, &id, epoch, vec![entry.clone()]).await;
+    let log = &store.log;
+    let stale = Err(LogError::Store(StoreError::Stale));
+    let (first, second) = (append(start, &["1"]), append(at(start, 1), &["2"]));
+    log.append(&id, epoch, first.clone()).await.unwrap();
+    log.append(&id, epoch, second.clone()).await.unwrap();
+    assert_eq!(log.append(&id, epoch, first.clone()).await, stale);
+    let end = ending(at(start, 2), &["end"], entry.call);
+    log.append(&id, epoch, end).await.unwrap();
+    for late in [first, second] {
+        assert_eq!(log.append(&id, epoch, late).await, stale);
+    }
+    let page = log.read(&id, start, 10).await.unwrap();
+    assert_eq!(page.events.len(), 3);
+    assert!(page.finished);
+}
+
+pub(super) async fn finished_streams(store: &Store) {
+    let (id, epoch) = session(store).await;
+    let (one, silent) = (entry(1), entry(2));
+    let start = begin(store, &id, epoch, vec![one.clone()]).await;
+    let log = &store.log;
+    let end = ending(start, &["end"], one.call);
+    let ended = log.append(&id, epoch, end.clone()).await.unwrap();
+    let after = log.append(&id, epoch, append(ended.last, &["x"])).await;
+    assert!(matches!(after, Err(LogError::Gone(_))), "{after:?}");
+    assert_eq!(log.append(&id, epoch, end).await, Ok(ended));
+    let page = log.read(&id, start, 10).await.unwrap();
+    assert_eq!(page.events.len(), 1, "nothing comes after the end");
+
+    // A call that nobody waits for has no answer.
+    let start = begin(store, &id, epoch, vec![silent.clone()]).await;
+    let end = ending(start, &[], silent.call);
+    for _ in 0..2 {
+        let ended = log.append(&id, epoch, end.clone()).await.unwrap();
+        assert_eq!((ended.last, ended.finished, ended.kept), (start, true, 3));
+    }
+    let page = log.read(&id, start, 10).await.unwrap();
+    assert!(page.finished && page.events.is_empty());
+}
+
+pub(super) async fn forgotten_streams(store: &Store) {
+    let (id, epoch) = session(store).await;
+    let entry = entry(1);
+    let start = begin(store, &id, epoch, vec![entry.clone()]).await;
+    let nowhere = EventId {
+        stream: StreamId(start.stream.0.wrapping_add(1).max(2)),
+        ..start
+    };
+    let forgotten = Err(LogError::Store(StoreError::Forgotten));
+    for append in [
+        append(nowhere, &["x"]),
+        append(nowhere, &[]),
+        ending(nowhere, &["x"], entry.call),
+        ending(at(start, 1), &["x"], entry.call),
+    ] {
+        let refused = store.log.append(&id, epoch, append).await;
+        assert_eq!(refused, forgotten);
+    }
+    let running = store.journal.running(&id, epoch).await.unwrap();
+    assert_eq!(running.len(), 1, "a refused end ends nothing");
+    store.directory.remove(&id, epoch).await.unwrap();
+    let nobodys = store.log.append(&id, epoch, append(start, &["x"])).await;
+    assert_eq!(nobodys, Err(LogError::Store(StoreError::NotFound)));
 }
 
 pub(super) async fn concurrent_appends(store: &Store) {

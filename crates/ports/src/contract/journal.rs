@@ -190,3 +190,70 @@ pub(super) async fn rebound_calls(store: &Store) {
     let stale = store.journal.rebind(&id, epoch, entry.call, &other).await;
     assert_eq!(stale, Err(StoreError::Stale));
 }
+
+/// A begin whose reply was lost is sent again.
+pub(super) async fn repeated_begins(store: &Store) {
+    let (id, epoch) = session(store).await;
+    let (one, two) = (entry(1), entry(2));
+    let opening = Begin {
+        delivery: DeliveryId::generate(),
+        stream: None,
+        entries: vec![one.clone(), two.clone()],
+    };
+    let joining = Begin {
+        delivery: DeliveryId::generate(),
+        stream: Some(StreamId::STANDALONE),
+        entries: vec![entry(3)],
+    };
+    let journal = &store.journal;
+    for begin in [&opening, &joining] {
+        let begun = journal.begin(&id, epoch, begin.clone()).await;
+        assert!(matches!(begun, Ok(Begun::Now(_))), "{begun:?}");
+        assert_eq!(journal.begin(&id, epoch, begin.clone()).await, begun);
+    }
+    let begun = journal.begin(&id, epoch, opening.clone()).await.unwrap();
+    let running = journal.running(&id, epoch).await.unwrap();
+    let calls = running.iter().map(|stream| stream.calls.len());
+    assert_eq!(calls.sum::<usize>(), 3, "nothing is there twice");
+
+    let progress = append(begun.id(), &["progress"]);
+    let stands = store.log.append(&id, epoch, progress).await.unwrap().last;
+    let again = journal.begin(&id, epoch, opening.clone()).await;
+    assert_eq!(again, Ok(Begun::Now(stands)), "where the stream stands now");
+    for (after, call) in [(stands, one.call), (at(stands, 2), two.call)] {
+        let end = ending(after, &["result"], call);
+        store.log.append(&id, epoch, end).await.unwrap();
+    }
+    let again = journal.begin(&id, epoch, opening).await;
+    let before = Begun::Before(at(begun.id(), 0));
+    assert_eq!(again, Ok(before), "what has ended is not begun");
+    assert_eq!(journal.running(&id, epoch).await.unwrap().len(), 1);
+}
+
+/// The end of one call of a batch ends no other, however often it is sent.
+pub(super) async fn repeated_ends(store: &Store) {
+    let (id, epoch) = session(store).await;
+    let (one, two, three) = (entry(1), entry(2), entry(3));
+    let batch = vec![one.clone(), two.clone(), three.clone()];
+    let start = begin(store, &id, epoch, batch).await;
+    let ends = [
+        (ending(start, &["r1"], one.call), vec![&two, &three]),
+        // It has no answer.
+        (ending(at(start, 1), &[], two.call), vec![&three]),
+        (ending(at(start, 1), &["r3"], three.call), vec![]),
+    ];
+    for (end, left) in ends {
+        for _ in 0..2 {
+            let ended = store.log.append(&id, epoch, end.clone()).await.unwrap();
+            assert_eq!(ended.finished, left.is_empty());
+            let running = store.journal.running(&id, epoch).await.unwrap();
+            let calls = running.iter().flat_map(|stream| &stream.calls);
+            let calls: Vec<_> = calls.map(|call| call.entry.call).collect();
+            let left: Vec<_> = left.iter().map(|entry| entry.call).collect();
+            assert_eq!(calls, left);
+        }
+    }
+    let page = store.log.read(&id, start, 10).await.unwrap();
+    assert_eq!(page.events.len(), 2);
+    assert!(page.finished);
+}

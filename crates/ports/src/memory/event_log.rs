@@ -16,7 +16,7 @@ const OTHER_EPOCH: &str = "the log has been restarted since";
 const TRIMMED: &str = "the stream has outgrown its limit and lost its oldest events";
 
 impl Data {
-    /// One append; where the stream stands then, and whether it is finished.
+    /// One append; where the stream stands then, and whether it is finished. `None` for events after the end.
     fn append(
         &self,
         data: &mut SessionData,
@@ -28,9 +28,7 @@ impl Data {
             events,
             progress,
         } = append;
-        let Some(entry) = data.streams.get(&stream) else {
-            return Ok(None);
-        };
+        let entry = data.streams.get(&stream).ok_or(StoreError::Forgotten)?;
         let (last, finished) = (entry.last(), entry.finished.is_some());
         if last == after + events.len() as u64 && entry.has_noted(progress) {
             return Ok(Some((last, finished)));
@@ -40,6 +38,9 @@ impl Data {
                 true => StoreError::Forgotten,
                 false => StoreError::Stale,
             });
+        }
+        if finished && !events.is_empty() {
+            return Ok(None);
         }
         let ends = progress.is_some_and(|progress| progress.ended);
         self.reserve(data, events.iter().map(Bytes::len).sum(), ends)?;

@@ -20,6 +20,14 @@ impl Journal for MemoryStore {
         begin: Begin,
     ) -> Result<Begun, LogError> {
         let begun = self.data.with_owner(session, epoch, |data| {
+            let first = begin.entries.first().map(|entry| entry.call);
+            let repeated = data.streams.iter().find(|(_, stream)| {
+                let mut calls = stream.journal.iter();
+                calls.any(|known| Some(known.entry.call) == first)
+            });
+            if let Some((id, stream)) = repeated {
+                return Ok(Some(Begun::Now(data.event_id(*id, stream.last()))));
+            }
             let before = data.deliveries.get(&begin.delivery);
             if let (None, Some(id)) = (begin.stream, before) {
                 return Ok(Some(Begun::Before(data.event_id(*id, 0))));

@@ -1,80 +1,87 @@
 -- Appends events and notes how far their call has come. Runs on a full Redis too, so that calls that were
 -- admitted can end.
--- ARGV: epoch, stream, after, most events a stream, most bytes a session, retention ms,
+-- ARGV: epoch, most bytes a session, retention ms, bytes of the events, stream, after, most events a stream,
 --       call ('' for none), seen, '1' if it ended, events...
--- Returns {incarnation of the last event's id, last, finished, bytes}; MISSING, STALE, FORGOTTEN, FULL.
-local epoch, n, call, ended = ARGV[1], ARGV[2], ARGV[7], ARGV[9] == '1'
-local after, most_events, most_bytes = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-local retention, seen, FIRST = tonumber(ARGV[6]), tonumber(ARGV[8]), 10
-local known = redis.call('HMGET', S, 'e', 'l', 'b', 'i', 'h', 't', 'm', 's' .. n, 'j' .. call, 'q' .. call,
-  'c' .. n)
+-- Returns {incarnation of the log, nonces of the stream's ids, last, finished, bytes}; MISSING, STALE, FORGOTTEN, GONE, FULL.
+local epoch, retention, more, n, after = ARGV[1], ARGV[3], tonumber(ARGV[4]), ARGV[5], tonumber(ARGV[6])
+local call, seen, ended, FIRST = ARGV[8], ARGV[9], ARGV[10] == '1', 11
+local known = redis.call('HMGET', S, 'e', 'l', 'b', 't', 's' .. n, 'c' .. n)
 local refused = refusal(known[1], epoch)
 if refused then
   return refused
 end
-local log, open = known[2], known[9]
 -- An owner writes only streams that are open, and these stay.
-if not known[8] and n ~= '0' then
+if not known[5] and n ~= '0' then
   return FORGOTTEN
 end
-local stream = parse_stream(known[8])
-local count = #ARGV - FIRST + 1
-local noted = call == '' or not open or (not ended and tonumber(known[10] or 0) >= seen)
-if stream.last == after + count and noted then
-  local bytes = tonumber(redis.call('HMGET', S, 'b')[1] or 0)
-  return { nonce_of(log, known[11], stream.last), stream.last, stream.till > 0 and 1 or 0, bytes }
+local log, bytes, tail, marks, count = known[2], tonumber(known[3]), known[4] or '0', known[6], #ARGV - FIRST + 1
+local last, trimmed, size, open, till, delivery =
+  string.match(known[5] or '0:0:0:0:0:', '^(%d+):(%d+):(%d+):(%d+):(%d+):(.*)$')
+last = tonumber(last)
+if last ~= after then
+  -- A repetition finds its events there, and its call as far as it says.
+  local noted = call == ''
+  if last == after + count and not noted then
+    local stands = redis.call('HMGET', S, 'j' .. call, 'q' .. call)
+    noted = not stands[1] or (not ended and tonumber(stands[2] or 0) >= tonumber(seen))
+  end
+  if last == after + count and noted then
+    return { log, marks, last, till == '0' and 0 or 1, bytes }
+  end
+  return last < after and FORGOTTEN or STALE
 end
-if stream.last ~= after then
-  return stream.last < after and FORGOTTEN or STALE
+if more > 0 and bytes + more > tonumber(ARGV[2]) then
+  return FULL
 end
 
-local line = parse_line(known[5], known[6], known[3])
-local time = now()
-local more = 0
-for i = FIRST, #ARGV do
-  more = more + #ARGV[i]
-end
-if n == '0' and count > 0 then
-  age_standalone(line, log, stream, known[7], retention, time)
-end
-if line.bytes + more > most_bytes then
-  if n ~= '0' then
-    local standalone = parse_stream(redis.call('HGET', S, 's0'))
-    if age_standalone(line, log, standalone, known[7], retention, time) then
-      save_stream(line, '0', standalone)
+local events = S .. ':' .. log .. ':' .. n
+if count > 0 then
+  if till ~= '0' then
+    return GONE
+  end
+  local length
+  for i = FIRST, #ARGV, 1000 do
+    length = redis.call('RPUSH', events, unpack(ARGV, i, math.min(i + 999, #ARGV)))
+  end
+  last, size, bytes = last + count, size + more, bytes + more
+  if length < last - trimmed then
+    -- Somebody else has removed some: what is left is counted again, and those are told to be gone.
+    bytes, size, trimmed = bytes - size, 0, last - length
+    for _, event in ipairs(redis.call('LRANGE', events, 0, -1)) do
+      size = size + #event
     end
+    bytes = bytes + size
   end
-  while line.bytes + more > most_bytes and drop_first(line, log, nil, n) do end
-  if line.bytes + more > most_bytes then
-    save_stream(line, n, stream)
-    save(line)
-    return FULL
+  local surplus = length - ARGV[7]
+  if surplus > 0 then
+    for _, event in ipairs(redis.call('LPOP', events, surplus)) do
+      size, bytes = size - #event, bytes - #event
+    end
+    trimmed = trimmed + surplus
+  end
+  -- The first events get their expiry, unless they end the stream (below); idle.lua restarts it.
+  if length == count and not (ended and open == '1' and n ~= '0') then
+    redis.call('PEXPIRE', events, math.ceil(redis.call('HGET', S, 'i') * LIFE_OF_EVENTS) + 1000)
   end
 end
 
-local key, empty = events_of(log, n), stream.last == stream.trimmed
-for i = FIRST, #ARGV do
-  stream.last = stream.last + 1
-  redis.call('RPUSH', key, ARGV[i])
+-- The open call is taken out of the journal; the stream of the last one is finished, and kept for a while.
+if ended and redis.call('HDEL', S, 'j' .. call, 'q' .. call, 'w' .. call, 'g' .. call) > 0 then
+  open = open - 1
+  if open == 0 and n ~= '0' then
+    local time = redis.call('TIME')
+    till = string.format('%d', time[1] * 1000 + time[2] / 1000 + retention)
+    redis.call('PEXPIRE', events, retention)
+    redis.call('HSET', S, 's' .. n, string.format('%d:%s:%d:0:%s:%s', last, trimmed, size, till, delivery), 'b', bytes,
+      't', tail + 1, 'f' .. tail, n .. ':' .. till)
+    return { log, marks, last, 1, bytes }
+  end
 end
--- Whether no call is left on the stream: then its expiry is that of a finished one.
-local over = ended and n ~= '0' and stream.till == 0 and stream.open <= (open and 1 or 0)
-if empty and count > 0 and not over then
-  redis.call('PEXPIRE', key, life_of_events(tonumber(known[4])))
+local stands = string.format('%d:%s:%d:%s:%s:%s', last, trimmed, size, open, till, delivery)
+-- A call that has ended has no last event; with new events it is known to be open.
+if call ~= '' and not ended and (count > 0 or redis.call('HEXISTS', S, 'j' .. call) == 1) then
+  redis.call('HSET', S, 's' .. n, stands, 'b', bytes, 'q' .. call, seen)
+else
+  redis.call('HSET', S, 's' .. n, stands, 'b', bytes)
 end
-stream.bytes = stream.bytes + more
-line.bytes = line.bytes + more
-trim(line, log, n, stream, stream.last - most_events)
-
-if open and ended then
-  redis.call('HDEL', S, 'j' .. call, 'w' .. call, 'q' .. call, 'g' .. call)
-  stream.open = stream.open - 1
-elseif open then
-  set(line, 'q' .. call, int(seen))
-end
-if over then
-  finish(line, log, n, stream, retention, time)
-end
-save_stream(line, n, stream)
-save(line)
-return { nonce_of(log, known[11], stream.last), stream.last, stream.till > 0 and 1 or 0, line.bytes }
+return { log, marks, last, till == '0' and 0 or 1, bytes }

@@ -1,58 +1,44 @@
 -- Journals calls with the stream that they are answered on. Refused by a Redis that is full.
--- ARGV: epoch, stream, '1' to open it, delivery, most bytes a session, then for each call: call, entry,
---       worker ('' for none). A stream that is opened gets that number, or the next that is free.
+-- ARGV: epoch, most bytes a session, retention ms, bytes needed, stream, '1' to open it, how many calls, then what becomes of the
+--       hash: the stream's field, and how it stands if it is opened; then, if so, the delivery's field and the stream; then the
+--       field of each call, and its entry.
 -- Returns {incarnation, stream, last, '1' if other calls were begun for the delivery before};
--- MISSING, STALE, FORGOTTEN, GONE, FULL. A repetition finds it done.
-local epoch, n, opens, delivery, most_bytes, FIRST = ARGV[1], ARGV[2], ARGV[3] == '1', ARGV[4], tonumber(ARGV[5]), 6
-local calls = (#ARGV - FIRST + 1) / 3
-local known = redis.call('HMGET', S, 'e', 'l', 'b', 'i', 'h', 't', 'x', 'n', 's' .. n,
-  'j' .. ARGV[FIRST], 'd' .. delivery)
+-- an empty array where another stream has the number; MISSING, STALE, FORGOTTEN, GONE, FULL. A repetition finds it done.
+local epoch, n, opens = ARGV[1], ARGV[5], ARGV[6] == '1'
+local known
+if opens then
+  known = redis.call('HMGET', S, 'e', 'l', 'b', ARGV[8], ARGV[12], ARGV[10])
+else
+  known = redis.call('HMGET', S, 'e', 'l', 'b', ARGV[8], ARGV[10])
+end
 local refused = refusal(known[1], epoch)
 if refused then
   return refused
 end
-local log = known[2]
-if known[10] then
-  local begun = string.match(known[10], '^%d+')
-  return { log, tonumber(begun), parse_stream(redis.call('HGET', S, 's' .. begun)).last, 0 }
+local log, stream = known[2], known[4]
+if known[5] then
+  local begun = string.match(known[5], '^%d+')
+  return { log, begun, string.match(redis.call('HGET', S, 's' .. begun) or '0', '^%d+'), 0 }
 end
-if opens and known[11] then
-  return { log, tonumber(known[11]), 0, 1 }
+if opens and known[6] then
+  return { log, known[6], 0, 1 }
 end
-local stream = parse_stream(not opens and known[9])
-if not opens and n ~= '0' and (not known[9] or stream.till > 0) then
-  return GONE
-end
-
--- At most one stream is finished for each that begins, so the line gets shorter.
-local line, time = parse_line(known[5], known[6], known[3]), now()
-for _ = 1, 4 * LOOKED_FOR_EVERY do
-  if not drop_first(line, log, time) then
-    break
-  end
-end
-while line.bytes >= most_bytes and drop_first(line, log) do end
-if line.bytes >= most_bytes then
-  save(line)
+if known[3] + ARGV[4] > tonumber(ARGV[2]) then
   return FULL
 end
-
 if opens then
-  while redis.call('HEXISTS', S, 's' .. n) == 1 do
-    n = int(n % 4294967295 + 1)
+  if stream then
+    return {}
   end
-  stream.delivery = delivery
-  set(line, 'n', int(known[8] + 1))
-  set(line, 'd' .. delivery, n)
+  redis.call('HSET', S, unpack(ARGV, 8))
+  return { log, n, 0, 0 }
 end
-stream.open = stream.open + calls
-save_stream(line, n, stream)
-for i = FIRST, #ARGV, 3 do
-  set(line, 'j' .. ARGV[i], n .. ':' .. ARGV[i + 1])
-  if ARGV[i + 2] ~= '' then
-    set(line, 'w' .. ARGV[i], ARGV[i + 2])
-  end
+if not stream and n ~= '0' then
+  return GONE
 end
-save(line)
-restart_idle(log, tonumber(known[4]), known[4], known[7], time)
-return { log, tonumber(n), stream.last, 0 }
+local last, before, open, till, after = string.match(stream or '0:0:0:0:0:', '^(%d+)(:%d+:%d+:)(%d+):(%d+)(.*)$')
+if till ~= '0' then
+  return GONE
+end
+redis.call('HSET', S, ARGV[8], last .. before .. open + ARGV[7] .. ':0' .. after, unpack(ARGV, 10))
+return { log, n, last, 0 }

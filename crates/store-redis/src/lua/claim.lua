@@ -1,12 +1,31 @@
--- Makes a node the owner if nothing has changed since the claimer looked, who has seen that nobody holds
--- the session: the lease that decides that lies in another slot of a cluster.
+-- Makes a node the owner, and restarts the idle time, if nothing has changed since the claimer looked, who has seen that nobody
+-- holds the session: the lease that decides that lies in another slot of a cluster.
 -- ARGV: node, owner seen ('' for none), epoch seen, some chance (at least 1).
 -- Returns {epoch, record}; MISSING; HELD when another claim was quicker.
 --
 -- An epoch is the time of its claim, in microseconds, and a bit of chance: a Redis that lost its last writes in a
 -- failover must not give one out twice, whatever its clock, for then two owners would pass the fence.
+
+-- The nonces of a stream's ids, with one more for what comes after where it stands; without those of events that were
+-- trimmed, or were never there.
+local function mark(marks, stream, nonce)
+  local kept, before = {}, nil
+  for at, of in string.gmatch(marks or '', '(%d+):(%d+)') do
+    if tonumber(at) < stream.trimmed then
+      before = at .. ':' .. of
+    elseif tonumber(at) < stream.last then
+      kept[#kept + 1] = at .. ':' .. of
+    end
+  end
+  if before then
+    table.insert(kept, 1, before)
+  end
+  kept[#kept + 1] = string.format('%d:%d', stream.last, nonce)
+  return table.concat(kept, ',')
+end
+
 local node, owner, epoch, chance = unpack(ARGV)
-local known = redis.call('HMGET', S, 'e', 'o', 'r')
+local known = redis.call('HMGET', S, 'e', 'o', 'r', 'i')
 if not known[1] then
   return MISSING
 end
@@ -31,4 +50,6 @@ for _, n in ipairs(streams) do
   end
 end
 redis.call('HSET', S, unpack(changed))
+-- The events live longer, and are touched with the owner's next record.
+redis.call('PEXPIRE', S, known[4])
 return { int(new), known[3] }

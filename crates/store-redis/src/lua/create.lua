@@ -9,6 +9,7 @@ if known[1] then
   end
   return HELD
 end
+-- Older releases cannot journal a call without an n.
 redis.call('HSET', S, 'e', '1', 'o', owner, 'p', principal, 'r', record, 'i', idle, 'l', log,
   'n', '1', 'b', '0', 'x', int(now()))
 redis.call('PEXPIRE', S, idle)

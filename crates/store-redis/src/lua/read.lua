@@ -1,6 +1,18 @@
 -- Reads a piece of a stream.
 -- ARGV: incarnation, stream, sequence read so far, most events.
 -- Returns {finished and reached, incarnation of the log, nonces of its ids, event...}; MISSING, RESTARTED, GONE, TRIMMED.
+
+-- The nonce in the id of the event at a place of a stream.
+local function nonce_of(log, marks, place)
+  local nonce = log
+  for at, of in string.gmatch(marks, '(%d+):(%d+)') do
+    if tonumber(at) < place then
+      nonce = of
+    end
+  end
+  return nonce
+end
+
 local nonce, n, after, limit = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local known = redis.call('HMGET', S, 'e', 'l', 's' .. n, 'c' .. n)
 if not known[1] then

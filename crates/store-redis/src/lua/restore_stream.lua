@@ -1,53 +1,55 @@
 -- Enters an open stream again as its owner knows it, where Redis has forgotten of it. Runs on a full Redis too.
 -- ARGV: epoch, stream, last, nonce of the last event's id, delivery ('' if not known), how many calls,
---       for each: call, entry, worker ('' for none), seen; then the events up to the last that are still known.
+--       for each: call, entry, seen; then the events up to the last that are still known.
 -- Returns OK; MISSING, STALE, FORGOTTEN.
 local epoch, n, last, nonce, delivery, calls = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], tonumber(ARGV[6])
 local FIRST = 7
-local known = redis.call('HMGET', S, 'e', 'l', 'b', 'i', 'h', 't', 's' .. n)
+local known = redis.call('HMGET', S, 'e', 'l', 'b', 'i', 's' .. n)
 local refused = refusal(known[1], epoch)
 if refused then
   return refused
 end
-local log, stream = known[2], parse_stream(known[7])
+local log, bytes, stream, changed = known[2], tonumber(known[3]), parse_stream(known[5]), {}
 if stream.till > 0 then
   return OK
 end
-local line = parse_line(known[5], known[6], known[3])
-if not known[7] or stream.last < last then
-  local key, first = events_of(log, n), FIRST + 4 * calls
+local function set(field, value)
+  changed[#changed + 1] = field
+  changed[#changed + 1] = value
+end
+if not known[5] or stream.last < last then
+  local key, first = events_of(log, n), FIRST + 3 * calls
   redis.call('UNLINK', key)
-  line.bytes = line.bytes - stream.bytes
+  bytes = bytes - stream.bytes
   stream.bytes, stream.last, stream.trimmed = 0, last, last - (#ARGV - first + 1)
   for i = first, #ARGV do
     redis.call('RPUSH', key, ARGV[i])
     stream.bytes = stream.bytes + #ARGV[i]
   end
-  line.bytes = line.bytes + stream.bytes
+  bytes = bytes + stream.bytes
   if #ARGV >= first then
     redis.call('PEXPIRE', key, life_of_events(tonumber(known[4])))
   end
   if nonce ~= log then
-    set(line, 'c' .. n, int(math.max(stream.trimmed - 1, 0)) .. ':' .. nonce)
+    set('c' .. n, int(math.max(stream.trimmed - 1, 0)) .. ':' .. nonce)
   end
 end
 if delivery ~= '' and n ~= '0' then
   stream.delivery = delivery
-  set(line, 'd' .. delivery, n)
+  set('d' .. delivery, n)
 end
-for i = FIRST, FIRST + 4 * calls - 1, 4 do
+for i = FIRST, FIRST + 3 * calls - 1, 3 do
   local call = ARGV[i]
   if redis.call('HEXISTS', S, 'j' .. call) == 0 then
     stream.open = stream.open + 1
   end
-  set(line, 'j' .. call, n .. ':' .. ARGV[i + 1])
-  set(line, 'q' .. call, ARGV[i + 3])
-  -- The entry has it.
-  redis.call('HDEL', S, 'g' .. call)
-  if ARGV[i + 2] ~= '' then
-    set(line, 'w' .. call, ARGV[i + 2])
-  end
+  set('j' .. call, n .. ':' .. ARGV[i + 1])
+  set('q' .. call, ARGV[i + 2])
+  -- The entry has them.
+  redis.call('HDEL', S, 'w' .. call, 'g' .. call)
 end
-save_stream(line, n, stream)
-save(line)
+set('s' .. n, string.format('%d:%d:%d:%d:%d:%s',
+  stream.last, stream.trimmed, stream.bytes, stream.open, stream.till, stream.delivery))
+set('b', int(bytes))
+redis.call('HSET', S, unpack(changed))
 return OK

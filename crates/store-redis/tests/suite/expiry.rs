@@ -1,5 +1,6 @@
 //! What goes by itself.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,7 +10,8 @@ use shoal_store_redis::RedisConfig;
 use tokio::time::sleep;
 
 use crate::fixture::{
-    LONG, append, begin, config, connect, ending, entry, eventually, opening, session,
+    LONG, append, begin, config, connect, ending, entry, entry_with, eventually, node, opening,
+    session,
 };
 use crate::server::{IN_MEMORY, Server};
 
@@ -41,18 +43,28 @@ async fn finished_streams_go_after_their_time_and_make_room() {
         let read = store.log.read(&id, *start, 9).await;
         assert!(matches!(read, Err(LogError::Gone(_))), "{read:?}");
     }
-    // Accounts are settled now and then by what comes later: here by the eighth stream.
-    for _ in 0..3 {
-        begin(&store, &id, epoch).await;
-    }
-    let bytes: usize = server.ask(&["HGET", &key, "b"]).await;
-    assert_eq!(bytes, 0);
+    // Accounts are settled now and then with what comes later.
+    begin(&store, &id, epoch).await;
+    let settling = entry_with(0);
+    let opening = opening(&settling);
+    let start = store.journal.begin(&id, epoch, opening).await.unwrap().id();
+    let end = ending(start, &[b"end"], settling.call);
+    let ended = store.log.append(&id, epoch, end).await.unwrap();
+    assert_eq!(ended.kept, 3);
+    let fields: BTreeMap<String, String> = server.ask(&["HGETALL", &key]).await;
+    let of_streams = |field: &&String| field.starts_with(['s', 'd', 'f']);
+    let left: Vec<_> = fields.keys().filter(of_streams).collect();
+    assert_eq!(
+        left.len(),
+        5,
+        "of two streams, one of them finished: {left:?}"
+    );
     for (start, delivery) in streams {
         assert_eq!(store.journal.delivered(&id, delivery).await, Ok(None));
         let last = store.log.last(&id, start.stream).await;
         assert!(matches!(last, Err(LogError::Gone(_))), "{last:?}");
     }
-    assert_eq!(store.journal.running(&id, epoch).await.unwrap().len(), 3);
+    assert_eq!(store.journal.running(&id, epoch).await.unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -118,23 +130,17 @@ async fn a_touched_session_keeps_its_streams_and_an_untouched_one_goes() {
 }
 
 #[tokio::test]
-async fn a_session_that_calls_does_not_go() {
+async fn a_claim_restarts_the_idle_time() {
     let server = Server::on_socket(&IN_MEMORY).await;
-    let (_, store) = connect(config(&server.url())).await;
-    let (id, epoch) = session(&store).await;
-    let idle = Duration::from_secs(2);
-    let record = Bytes::from_static(b"record");
-    store
-        .directory
-        .save(&id, epoch, record, idle)
-        .await
-        .unwrap();
-    // Half as long again as it would live, in steps of which few are an eighth stream.
-    for _ in 0..12 {
-        sleep(idle / 8).await;
-        begin(&store, &id, epoch).await;
-    }
-    assert!(store.directory.lookup(&id).await.unwrap().is_some());
+    let config = config(&server.url());
+    let prefix = config.key_prefix.clone();
+    let (_, store) = connect(config).await;
+    let (id, _) = session(&store).await;
+    let key = format!("{prefix}:{{{id}}}:s");
+    let _: u64 = server.ask(&["PEXPIRE", &key, "20000"]).await;
+    store.directory.claim(&id, &node("a")).await.unwrap();
+    let life: u128 = server.ask(&["PTTL", &key]).await;
+    assert!(life > 20_000, "{life}");
 }
 
 #[tokio::test]

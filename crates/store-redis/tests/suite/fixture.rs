@@ -87,6 +87,17 @@ pub(crate) fn entry() -> JournalEntry {
     }
 }
 
+/// A call whose id has this number in its last place: accounts are settled with the ends of those that 8 divides.
+pub(crate) fn entry_with(last: u8) -> JournalEntry {
+    let entry = entry();
+    let mut id = *entry.call.as_bytes();
+    id[15] = last;
+    JournalEntry {
+        call: CallId::from_bytes(id),
+        ..entry
+    }
+}
+
 pub(crate) fn opening(call: &JournalEntry) -> Begin {
     Begin {
         delivery: DeliveryId::generate(),

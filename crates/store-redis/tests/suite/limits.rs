@@ -53,7 +53,16 @@ async fn a_full_redis_admits_nothing_and_ends_what_it_admitted() {
         .rebind(&id, epoch, open.call, &worker)
         .await
         .unwrap();
-    let end = ending(start, &[&[b'x'; 1000]], open.call);
+    let standalone = store.log.last(&id, StreamId::STANDALONE).await.unwrap();
+    for after in [standalone, start] {
+        let event = append(after, &[&[b'x'; 1000]]);
+        let appended = store.log.append(&id, epoch, event.clone()).await;
+        assert_eq!(appended.as_ref().unwrap().last.sequence, 1);
+        let repeated = store.log.append(&id, epoch, event).await;
+        assert_eq!(repeated, appended);
+    }
+    let one = store.log.last(&id, start.stream).await.unwrap();
+    let end = ending(one, &[&[b'x'; 1000]], open.call);
     assert!(store.log.append(&id, epoch, end).await.unwrap().finished);
     assert!(store.log.read(&id, start, 9).await.unwrap().finished);
     directory.release(&id, epoch, record, LONG).await.unwrap();
@@ -188,9 +197,14 @@ async fn events_that_somebody_else_removed_are_told_to_be_gone() {
     assert_eq!(keys, 1, "{key}");
     // Those that follow must not be taken for them.
     let more = append(last, &[b"4", b"5", b"6"]);
-    log.append(&id, epoch, more).await.unwrap();
+    let appended = log.append(&id, epoch, more).await.unwrap();
+    assert_eq!(appended.kept, 3);
     for limit in [1, 3, 9] {
         let page = log.read(&id, start, limit).await;
         assert!(matches!(page, Err(LogError::Gone(_))), "{page:?}");
     }
+    let page = log.read(&id, last, 9).await.unwrap();
+    assert_eq!(page.events.len(), 3, "what is there is read");
+    let life: i64 = server.ask(&["PTTL", &key]).await;
+    assert!(life > 0, "and goes by itself: {life}");
 }
