@@ -16,8 +16,8 @@ use crate::{Epoch, NodeId, Principal, SessionId, StoreError};
 /// their `idle` time.
 ///
 /// Every method may be called again after [`StoreError::Unavailable`], which leaves open whether the step
-/// was done: a step that was done is not done twice. `claim`, `save` and `release` restart the idle time; calls do not, so an owner
-/// saves the sessions that it keeps now and then.
+/// was done: a step that was done is not done twice. `save` and `release` restart the idle time, and so does `claim` in an engine
+/// that outlives nodes; calls do not, so an owner saves the sessions that it keeps now and then.
 #[async_trait]
 pub trait Directory: Send + Sync + 'static {
     /// Renews (or begins) the lease of a node. Returns whether the lease was alive until now: if it was

@@ -4,7 +4,11 @@
 //! Starts a `redis-server` of its own. `cargo bench` measures; without `--bench` each thing is done a few times.
 #![allow(missing_docs, reason = "a program")]
 
-#[allow(dead_code, reason = "the tests use the rest")]
+#[allow(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "the tests use the rest, and fail where it does"
+)]
 #[path = "../tests/suite/server.rs"]
 mod server;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
+use redis::{Cmd, Value};
 use shoal_ports::{Backoff, StoreError};
 use shoal_telemetry::metrics::metrics;
 use tokio::sync::{Notify, Semaphore, watch};
@@ -98,7 +98,7 @@ impl Connections {
     /// attempt may overcome: the step may have been done or not.
     pub(crate) async fn run(
         &self,
-        script: &Script,
+        script: &'static Script,
         key: &str,
         command: Cmd,
     ) -> Result<Value, StoreError> {
@@ -129,16 +129,12 @@ impl Connections {
     }
 }
 
-fn is_no_script(error: &RedisError) -> bool {
-    error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
-}
-
 impl ConnectionsInner {
     async fn ask(
         &self,
         key: &str,
         command: Cmd,
-        script: Option<&Script>,
+        script: Option<&'static Script>,
     ) -> Result<Value, StoreError> {
         let Ok(_room) = self.room.try_acquire() else {
             return Err(StoreError::Away(
@@ -147,16 +143,7 @@ impl ConnectionsInner {
         };
         let (mut link, number) = self.link().await?;
         let asked = Instant::now();
-        let exchange = async {
-            let reply = link.ask(Some(key), &command).await;
-            match (reply, script) {
-                // After a restart, or on its first use.
-                (Err(error), Some(script)) if is_no_script(&error) => {
-                    link.ask(Some(key), &script.in_full(&command)).await
-                }
-                (reply, _) => reply,
-            }
-        };
+        let exchange = link.ask(Some(key), command, script);
         let reply = timeout(self.response_timeout, exchange).await;
         match reply {
             Ok(Ok(reply)) => {

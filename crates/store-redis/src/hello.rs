@@ -13,7 +13,7 @@ const OLDEST: (u32, u32) = (7, 0);
 /// # Errors
 /// Why it cannot, in short.
 pub(crate) async fn check(link: &mut Link) -> Result<(), String> {
-    let hello = link.ask(None, &redis::cmd("HELLO")).await;
+    let hello = link.ask(None, redis::cmd("HELLO"), None).await;
     let said = facts(hello.map_err(|error| text(&error))?);
     let fact = |name: &str| {
         let found = said.iter().find(|(known, _)| known == name);
@@ -37,7 +37,7 @@ pub(crate) async fn warn_of_eviction(link: &mut Link) {
     let mut asking = redis::cmd("CONFIG");
     asking.arg("GET").arg("maxmemory-policy");
     // Most deployments do not let everybody ask; then nobody is warned.
-    let Ok(reply) = link.ask(None, &asking).await else {
+    let Ok(reply) = link.ask(None, asking, None).await else {
         return;
     };
     for (_, policy) in facts(reply) {

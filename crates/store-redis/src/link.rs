@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr};
-use redis::{Cmd, RedisResult, Value};
+use redis::{Cmd, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
 use tokio::time::Instant;
 
 pub(crate) use self::gather::Gathering;
+
+use crate::scripts::Script;
 
 /// A connection that all tasks share: what they send at the same time travels together.
 #[derive(Clone)]
@@ -53,18 +55,32 @@ impl Link {
         self.heard.load(Ordering::Relaxed) < asked
     }
 
-    /// Sends a command to where `key` is (to any server, without one) and returns its reply.
+    /// Sends a command to where `key` is (to any server, without one) and returns its reply. A script that the server does not
+    /// know is sent in full.
     ///
     /// If the future is dropped, the command may have been carried out or not.
-    pub(crate) async fn ask(&mut self, key: Option<&str>, command: &Cmd) -> RedisResult<Value> {
+    pub(crate) async fn ask(
+        &mut self,
+        key: Option<&str>,
+        command: Cmd,
+        script: Option<&'static Script>,
+    ) -> RedisResult<Value> {
         let reply = match &mut self.wire {
-            Wire::Server(connection) => connection.ask(command.clone()).await,
+            Wire::Server(connection) => connection.ask(command, script).await,
             Wire::Cluster(connection) => {
                 let node = key.map_or(SingleNodeRoutingInfo::RandomPrimary, |key| {
                     SingleNodeRoutingInfo::SpecificNode(Route::with_key(key, SlotAddr::Master))
                 });
                 let route = RoutingInfo::SingleNode(node);
-                connection.route_command(command.clone(), route).await
+                let in_full = script.map(|script| (script, command.clone(), route.clone()));
+                let reply = connection.route_command(command, route).await;
+                match (reply.and_then(Value::extract_error), in_full) {
+                    (Err(error), Some((script, command, route))) if is_no_script(&error) => {
+                        let command = script.in_full(&command);
+                        connection.route_command(command, route).await
+                    }
+                    (reply, _) => reply,
+                }
             }
         };
         let reply = reply.and_then(Value::extract_error);
@@ -78,6 +94,10 @@ impl Link {
         }
         reply
     }
+}
+
+fn is_no_script(error: &RedisError) -> bool {
+    error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
 }
 
 fn micros(time: Duration) -> u64 {

@@ -6,9 +6,11 @@
 
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use redis::aio::MultiplexedConnection;
-use redis::{Cmd, RedisError, RedisResult, Value};
+use redis::{Cmd, RedisError, RedisResult, ServerErrorKind, Value};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::yield_now;
+
+use crate::scripts::Script;
 
 /// Commands that travel together at most: their replies are told together too.
 const MOST: usize = 64;
@@ -23,6 +25,8 @@ pub(crate) struct Gathering {
 
 struct Asked {
     command: Cmd,
+    /// What the command runs, if that is a script.
+    script: Option<&'static Script>,
     reply: oneshot::Sender<RedisResult<Value>>,
 }
 
@@ -34,12 +38,21 @@ impl Gathering {
         Self { asking }
     }
 
-    /// Sends a command and returns its reply, which may be an error of the server's.
+    /// Sends a command and returns its reply, which may be an error of the server's. A script that the server does not know is
+    /// sent in full.
     ///
     /// If the future is dropped, the command may have been carried out or not.
-    pub(super) async fn ask(&self, command: Cmd) -> RedisResult<Value> {
+    pub(super) async fn ask(
+        &self,
+        command: Cmd,
+        script: Option<&'static Script>,
+    ) -> RedisResult<Value> {
         let (reply, replied) = oneshot::channel();
-        let asked = Asked { command, reply };
+        let asked = Asked {
+            command,
+            script,
+            reply,
+        };
         self.asking.send(asked).await.map_err(|_| closed())?;
         replied.await.unwrap_or_else(|_| Err(closed()))
     }
@@ -80,21 +93,38 @@ async fn exchange(mut connection: MultiplexedConnection, together: Vec<Asked>) {
     let count = together.len();
     let mut pipeline = redis::Pipeline::with_capacity(count);
     let mut waiting = Vec::with_capacity(count);
-    for Asked { command, reply } in together {
-        pipeline.add_command(command);
-        waiting.push(reply);
+    for asked in together {
+        pipeline.add_command(asked.command);
+        waiting.push((asked.script, asked.reply));
     }
     // Whoever does not wait any more has been told otherwise.
     match connection.send_packed_commands(&pipeline, 0, count).await {
         Ok(replies) => {
-            for (waiting, reply) in waiting.into_iter().zip(replies) {
-                let _ = waiting.send(Ok(reply));
+            let mut in_full = Vec::new();
+            let asked = pipeline.cmd_iter().zip(waiting);
+            for ((command, (script, waiting)), reply) in asked.zip(replies) {
+                match script {
+                    // After a restart, or on its first use.
+                    Some(script) if is_no_script(&reply) => in_full.push(Asked {
+                        command: script.in_full(command),
+                        script: None,
+                        reply: waiting,
+                    }),
+                    _ => drop(waiting.send(Ok(reply))),
+                }
+            }
+            if !in_full.is_empty() {
+                Box::pin(exchange(connection, in_full)).await;
             }
         }
         Err(error) => {
-            for waiting in waiting {
+            for (_, waiting) in waiting {
                 let _ = waiting.send(Err(error.clone()));
             }
         }
     }
+}
+
+fn is_no_script(reply: &Value) -> bool {
+    matches!(reply, Value::ServerError(error) if error.kind() == Some(ServerErrorKind::NoScript))
 }
