@@ -52,7 +52,7 @@ pub(crate) struct Failover {
     #[arg(long, default_value_t = 2)]
     session_nodes: usize,
     /// How long a node owns its sessions without renewing its lease (`node.lease`).
-    #[arg(long, default_value = "2s", value_parser = duration)]
+    #[arg(long, default_value = "6s", value_parser = duration)]
     lease: Duration,
     /// Time under load before the kill.
     #[arg(long, default_value = "5s", value_parser = duration)]

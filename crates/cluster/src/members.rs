@@ -3,6 +3,7 @@
 mod gauges;
 mod heartbeat;
 mod lease;
+mod liveness;
 mod pools;
 pub(crate) mod roster;
 
@@ -12,20 +13,22 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use shoal_ports::{Bus, BusEvent, Directory, Membership, NodeId, NodeInfo, Store, StoreError};
+use shoal_ports::{
+    Bus, BusEvent, Directory, Liveness, Membership, NodeId, NodeInfo, Store, StoreError,
+};
 use shoal_telemetry::metrics::Registration;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::lease::LeaseClock;
+use self::lease::{Certainty, LeaseClock};
 use self::pools::Memory;
 pub use self::pools::PoolsHere;
 use crate::config::MembersConfig;
 use crate::peers::Peers;
 use crate::status::LeaseStatus;
-use crate::view::View;
+use crate::view::{Node, View};
 
 /// Announcements and renewals within one lease: two may fail before it lapses.
 pub(crate) const BEATS: u32 = 3;
@@ -33,9 +36,9 @@ pub(crate) const BEATS: u32 = 3;
 /// Whoever owns sessions under this node's lease.
 #[async_trait]
 pub trait Ownership: Send + Sync + 'static {
-    /// The lease had lapsed, and others may have claimed what this node held: ask
-    /// [`Directory::held`] and drop the rest. Never called twice at once; a
-    /// lapse during a call is followed by another call. The future is dropped when the node leaves.
+    /// Others may have claimed what this node held, since its lease had lapsed or they took this node for gone: ask
+    /// [`Directory::held`] and drop the rest. Never called twice at once; another reason to ask during a call is
+    /// followed by another call. The future is dropped when the node leaves.
     ///
     /// # Errors
     /// When the store cannot say; it is called again, after pauses, until it can.
@@ -80,7 +83,10 @@ struct MembersInner {
     view: watch::Sender<Arc<View>>,
     announced: watch::Sender<Vec<NodeInfo>>,
     lease: Mutex<LeaseClock>,
-    lapsed: Notify,
+    /// Whether the lease can be taken for granted.
+    certainty: Certainty,
+    /// Told when others may have claimed.
+    doubted: Notify,
     refresh_now: Notify,
     /// How many wait for nodes to come or go.
     waiting: AtomicUsize,
@@ -120,7 +126,8 @@ impl Members {
             membership: Arc::clone(&store.membership),
             bus: Arc::clone(&store.bus),
             peers,
-            lapsed: Notify::new(),
+            certainty: Certainty::default(),
+            doubted: Notify::new(),
             refresh_now: Notify::new(),
             waiting: AtomicUsize::new(0),
             announcing: tokio::sync::Mutex::new(()),
@@ -179,7 +186,7 @@ impl Members {
         let _ = self.shared.load.set(Box::new(load));
     }
 
-    /// Calls `ownership` whenever the lease has lapsed, from now on and for a lapse before.
+    /// Calls `ownership` whenever others may have claimed what this node held, from now on and if that was so before.
     pub fn guard(&self, ownership: Arc<dyn Ownership>) {
         let shared = Arc::clone(&self.shared);
         self.shared.tasks.spawn(async move {
@@ -187,6 +194,16 @@ impl Members {
             stop.run_until_cancelled(shared.revalidate(&*ownership))
                 .await;
         });
+    }
+
+    /// What a node that owns sessions has to know of itself and the others. Does not keep this node among the nodes.
+    pub fn liveness(&self) -> Arc<dyn Liveness> {
+        Arc::new(liveness::Watched(Arc::downgrade(&self.shared)))
+    }
+
+    /// Whether the process of a node is gone, as this one finds by looking for it.
+    pub(crate) async fn is_gone(&self, node: &Node) -> bool {
+        self.shared.is_gone(node).await
     }
 
     /// How the lease stands by this node's clock.
@@ -250,6 +267,7 @@ impl Members {
             let ended = shared.in_time(shared.directory.end_lease(&shared.id)).await;
             warn_of(ended, "could not end the lease; it lapses");
             shared.lease.lock().ended();
+            shared.certainty.ended();
         }
         shared.counted.lock().clear();
         let withdrawn = shared.in_time(shared.membership.withdraw(&shared.id)).await;

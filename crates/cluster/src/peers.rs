@@ -4,14 +4,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use shoal_ports::{NodeInfo, SessionGateway};
 use tokio::time::Instant;
 
 /// Makes gateways to other nodes.
+#[async_trait]
 pub trait Peers: Send + Sync + 'static {
     /// The gateways to a session node. Called once for each that appears, so it must be quick and connect
     /// later; dropping the gateways closes what they opened.
     fn connect(&self, node: &NodeInfo) -> PeerGateways;
+
+    /// Looks whether the process of a node is gone: connections to it are refused, or another process answers at its
+    /// address. A node that is slow, cut off or stopped is not gone, and neither is one whose connections break. Takes
+    /// no longer than a moment.
+    async fn is_gone(&self, node: &NodeInfo) -> bool;
 }
 
 /// The two ways of asking another node. Both tell a broken way as
@@ -34,8 +41,15 @@ pub(crate) struct Peer {
     pub(crate) placed: AtomicU64,
     /// When the way there failed last, in microseconds since `known_since`, plus one; 0 when it works.
     failed: AtomicU64,
+    /// When its process was last seen to be gone, likewise.
+    gone: AtomicU64,
+    /// When it was last looked for; held while somebody does.
+    looked: tokio::sync::Mutex<Option<Instant>>,
     known_since: Instant,
 }
+
+/// How long what a look for a node has found is believed: so many ask at once when a link breaks.
+const LOOKED_FOR: Duration = Duration::from_millis(100);
 
 impl Peer {
     pub(crate) fn new(gateways: Option<PeerGateways>) -> Self {
@@ -43,6 +57,8 @@ impl Peer {
             gateways,
             placed: AtomicU64::new(0),
             failed: AtomicU64::new(0),
+            gone: AtomicU64::new(0),
+            looked: tokio::sync::Mutex::default(),
             known_since: Instant::now(),
         }
     }
@@ -50,8 +66,10 @@ impl Peer {
     /// Notes that the node could be reached.
     pub(crate) fn worked(&self) {
         // Nearly always it is 0 already, and a read does not take the cache line from others.
-        if self.failed.load(Ordering::Relaxed) != 0 {
-            self.failed.store(0, Ordering::Relaxed);
+        for failure in [&self.failed, &self.gone] {
+            if failure.load(Ordering::Relaxed) != 0 {
+                failure.store(0, Ordering::Relaxed);
+            }
         }
     }
 
@@ -67,11 +85,33 @@ impl Peer {
 
     /// Whether an attempt failed so recently that others should be asked first.
     pub(crate) fn is_suspect(&self, suspicion: Duration) -> bool {
-        match self.failed.load(Ordering::Relaxed) {
+        self.is_recent(&self.failed, suspicion)
+    }
+
+    /// Whether its process was seen to be gone so recently that nothing need be tried there.
+    pub(crate) fn was_gone(&self, suspicion: Duration) -> bool {
+        self.is_recent(&self.gone, suspicion)
+    }
+
+    /// Whether its process is gone, as `look` finds; those who ask at about the same time share what it has found.
+    pub(crate) async fn is_gone(&self, look: impl Future<Output = bool>) -> bool {
+        let mut looked = self.looked.lock().await;
+        if looked.is_some_and(|at| at.elapsed() < LOOKED_FOR) {
+            return self.gone.load(Ordering::Relaxed) != 0;
+        }
+        let gone = look.await;
+        *looked = Some(Instant::now());
+        let at = if gone { self.now() + 1 } else { 0 };
+        self.gone.store(at, Ordering::Relaxed);
+        gone
+    }
+
+    fn is_recent(&self, since: &AtomicU64, recently: Duration) -> bool {
+        match since.load(Ordering::Relaxed) {
             0 => false,
-            failed => {
-                let ago = self.now().saturating_sub(failed - 1);
-                u128::from(ago) < suspicion.as_micros()
+            since => {
+                let ago = self.now().saturating_sub(since - 1);
+                u128::from(ago) < recently.as_micros()
             }
         }
     }
@@ -83,9 +123,10 @@ impl Peer {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
-    use super::Peer;
+    use super::{LOOKED_FOR, Peer};
 
     #[tokio::test(start_paused = true)]
     async fn suspicion_fades() {
@@ -99,5 +140,27 @@ mod tests {
         assert!(peer.is_broken(), "but it has not worked yet");
         peer.worked();
         assert!(!peer.is_broken());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn those_who_ask_together_look_once() {
+        let (peer, second) = (Peer::new(None), Duration::from_secs(1));
+        let looks = AtomicUsize::new(0);
+        let look = |gone: bool| {
+            let looks = &looks;
+            async move {
+                tokio::time::sleep(LOOKED_FOR / 10).await;
+                looks.fetch_add(1, Ordering::Relaxed);
+                gone
+            }
+        };
+        let both = tokio::join!(peer.is_gone(look(false)), peer.is_gone(look(true)));
+        assert_eq!((both, looks.load(Ordering::Relaxed)), ((false, false), 1));
+        tokio::time::advance(LOOKED_FOR).await;
+        let both = tokio::join!(peer.is_gone(look(true)), peer.is_gone(look(false)));
+        assert!(peer.was_gone(second));
+        assert_eq!((both, looks.load(Ordering::Relaxed)), ((true, true), 2));
+        peer.worked();
+        assert!(!peer.was_gone(second), "it was somebody else's address");
     }
 }

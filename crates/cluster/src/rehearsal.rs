@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use rand::Rng;
 use shoal_ports::{Backoff, NodeId, NodeInfo, SessionId};
 use tokio::time::Instant;
@@ -58,12 +59,17 @@ impl Placer {
 
 struct NoPeers;
 
+#[async_trait]
 impl Peers for NoPeers {
     fn connect(&self, _: &NodeInfo) -> PeerGateways {
         PeerGateways {
             own: Arc::new(Nowhere),
             relay: Arc::new(Nowhere),
         }
+    }
+
+    async fn is_gone(&self, _: &NodeInfo) -> bool {
+        false
     }
 }
 

@@ -1,11 +1,17 @@
 //! Ways to other nodes over their cluster listeners.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use async_trait::async_trait;
 use shoal_ports::{NodeId, NodeInfo};
 use shoal_rpc::{LinkConfig, RemoteGateway};
+use tokio::time::timeout;
 
 use crate::peers::{PeerGateways, Peers};
+
+/// How long a node is looked for that is perhaps gone: a machine that refuses does so at once, and clients wait.
+const LOOKED_FOR_WITHIN: Duration = Duration::from_millis(250);
 
 /// Links to other nodes, made when they are first used.
 ///
@@ -24,6 +30,7 @@ impl RpcPeers {
     }
 }
 
+#[async_trait]
 impl Peers for RpcPeers {
     fn connect(&self, node: &NodeInfo) -> PeerGateways {
         let (me, config) = (self.me.clone(), self.config.clone());
@@ -33,5 +40,10 @@ impl Peers for RpcPeers {
             own: Arc::new(relay.relayed()),
             relay: Arc::new(relay),
         }
+    }
+
+    async fn is_gone(&self, node: &NodeInfo) -> bool {
+        let looking = shoal_rpc::is_gone(&self.me, &node.id, &node.address, &self.config);
+        timeout(LOOKED_FOR_WITHIN, looking).await.unwrap_or(false)
     }
 }

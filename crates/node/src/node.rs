@@ -192,6 +192,7 @@ async fn join(
         roles::sessions(settings, store, dispatch, id.clone())
     });
     if let Some(sessions) = &sessions {
+        sessions.rely_on(members.liveness());
         members.guard(Arc::new(cluster::Owned::new(sessions.clone(), settings)));
         let sessions = sessions.clone();
         members.report_load(move || cluster::load_of(&sessions));

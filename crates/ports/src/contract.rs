@@ -29,6 +29,8 @@ where
 {
     directory::ownership(&store().await).await;
     directory::leases(&store().await).await;
+    directory::evidence_against_an_owner(&store().await).await;
+    directory::nodes_do_not_fight_over_a_session(&store().await).await;
     directory::records_expire(&store().await).await;
     event_log::numbering(&store().await).await;
     event_log::resuming(&store().await).await;

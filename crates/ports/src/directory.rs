@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::{Epoch, NodeId, Principal, SessionId, StoreError};
+use crate::{Epoch, Evidence, NodeId, Principal, SessionId, StoreError};
 
 /// Who owns which session, under which epoch, and what the session's record says.
 ///
@@ -20,9 +20,9 @@ use crate::{Epoch, NodeId, Principal, SessionId, StoreError};
 /// that outlives nodes; calls do not, so an owner saves the sessions that it keeps now and then.
 #[async_trait]
 pub trait Directory: Send + Sync + 'static {
-    /// Renews (or begins) the lease of a node. Returns whether the lease was alive until now: if it was
-    /// not, others may have claimed the node's sessions meanwhile.
-    async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<bool, StoreError>;
+    /// Renews (or begins) the lease of a node, and says whether others may have claimed the node's sessions since
+    /// the last renewal that was confirmed.
+    async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<Renewal, StoreError>;
 
     /// Ends the lease of a node at once, which lets others claim its sessions.
     async fn end_lease(&self, node: &NodeId) -> Result<(), StoreError>;
@@ -39,6 +39,19 @@ pub trait Directory: Send + Sync + 'static {
     /// # Errors
     /// `NotFound`; `Held` while another owner's lease lives, or when another claim was quicker.
     async fn claim(&self, session: &SessionId, node: &NodeId) -> Result<Claim, StoreError>;
+
+    /// As [`Directory::claim`], and also from an owner whose lease lives, if it is the one that there is evidence
+    /// against. Its next renewal says so ([`Renewal::Contested`]).
+    ///
+    /// # Errors
+    /// As for a claim. `Held` also while a lease has not passed, by the store's clock, since the session came to its
+    /// owner: two nodes that do not reach each other would take it from one another for ever.
+    async fn claim_on_evidence(
+        &self,
+        session: &SessionId,
+        node: &NodeId,
+        evidence: &Evidence,
+    ) -> Result<Claim, StoreError>;
 
     /// Enters a claim again, with the record, after [`StoreError::Forgotten`].
     ///
@@ -109,6 +122,17 @@ pub struct Placement {
     pub owner: Option<NodeId>,
     /// The newest epoch.
     pub epoch: Epoch,
+}
+
+/// What a renewal has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Renewal {
+    /// The lease has lived on, and nobody has claimed from it.
+    Kept,
+    /// It has lived on, and somebody has claimed from it on [`Evidence`] that its node is gone, or is about to.
+    Contested,
+    /// There was no lease: it has lapsed, or this is the first.
+    Begun,
 }
 
 /// A won claim.

@@ -7,6 +7,7 @@
 //! | dispatch → worker | [`Worker`] | `shoal-dispatch` | `shoal-worker` |
 //! | ownership and session records | [`Directory`] | `shoal-session`, `shoal-cluster` | [`memory`], `shoal-store-redis` |
 //! | resumable streams | [`EventLog`] | `shoal-session` | [`memory`], `shoal-store-redis` |
+//! | who is gone, and what a lease is worth | [`Liveness`] | `shoal-session` | `shoal-cluster` |
 //! | running calls | [`Journal`] | `shoal-session` | [`memory`], `shoal-store-redis` |
 //! | the nodes there are | [`Membership`] | `shoal-cluster` | [`memory`], `shoal-store-redis` |
 //! | news for every node | [`Bus`] | sessions, edges, dispatch | [`memory`], `shoal-store-redis` |
@@ -36,6 +37,7 @@ mod items;
 mod journal;
 mod kind;
 mod lazy;
+mod liveness;
 mod membership;
 pub mod memory;
 mod session_state;
@@ -52,7 +54,7 @@ pub use call::{
 };
 pub use call_events::CallEvents;
 pub use catalog::{Durability, PoolCatalog, RawObjectOrEmpty, ServerFacts};
-pub use directory::{Claim, Directory, NewSession, Placement};
+pub use directory::{Claim, Directory, NewSession, Placement, Renewal};
 pub use dispatcher::Dispatcher;
 pub use event_log::{Append, Appended, CallProgress, EventLog, LogError, LoggedEvent, Page};
 pub use gateway::{
@@ -70,6 +72,7 @@ pub use items::StreamItems;
 pub use journal::{Begin, Begun, Journal, JournalEntry, JournaledCall, OpenStream, RunningStream};
 pub use kind::{Kind, Retry};
 pub use lazy::{LazyReceiver, LazySender, NobodyReceives, Unsent, lazy_channel};
+pub use liveness::{Evidence, Liveness};
 pub use membership::{Membership, NodeInfo};
 pub use session_state::{
     STATE_KEY_BYTES, SessionState, StateDoor, StateRequest, no_session, not_kept, perhaps_kept,

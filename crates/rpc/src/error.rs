@@ -28,6 +28,9 @@ pub(crate) enum LinkError {
     /// The connection failed.
     #[error("the connection failed: {0}")]
     Transport(String),
+    /// The peer's machine says that nobody listens there.
+    #[error("the connection failed: {0}")]
+    NobodyListens(String),
 }
 
 impl LinkError {

@@ -6,10 +6,12 @@
 //! | `link` | one link, and what waits for its answers |
 //! | `drive` | what arrives on a link |
 //! | `stream` | a stream in the hands of whoever listens |
+//! | `sight` | whether the process of a node is gone |
 
 mod connect;
 mod drive;
 mod link;
+mod sight;
 mod stream;
 
 use std::sync::Arc;
@@ -24,6 +26,7 @@ use shoal_protocol::EventId;
 use tokio::time::Instant;
 
 use self::link::{Link, Reply};
+pub use self::sight::is_gone;
 use crate::LinkConfig;
 use crate::convert::gateway::{event_id_out, open_out};
 use crate::convert::post::deliver_out;

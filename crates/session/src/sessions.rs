@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_ports::{
-    Delivered, Dispatcher, EventStream, GatewayError, NodeId, OpenSession, Opened, Post,
+    Delivered, Dispatcher, EventStream, GatewayError, Liveness, NodeId, OpenSession, Opened, Post,
     SessionGateway, SessionRef, Store, StoreError,
 };
 use shoal_protocol::EventId;
@@ -112,6 +112,13 @@ impl Sessions {
         }
     }
 
+    /// Asks `liveness` from now on whether this node's sessions are certainly its own, and who of the others is gone.
+    /// Only the first call counts. Without it no session is taken from a lease that lives.
+    pub fn rely_on(&self, liveness: Arc<dyn Liveness>) {
+        // Only the first call counts.
+        let _ = self.node.liveness.set(liveness);
+    }
+
     /// What the node holds now.
     pub fn status(&self) -> SessionsStatus {
         self.node.status()
@@ -132,7 +139,7 @@ impl Sessions {
     }
 
     /// Asks the store which sessions this node still owns, and lets go of the others. To be called when
-    /// the node's lease may have lapsed.
+    /// the node's lease may have lapsed, or others may have claimed from it.
     ///
     /// # Errors
     /// When the store cannot say; then everything stays as it is.

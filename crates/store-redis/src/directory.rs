@@ -7,7 +7,8 @@ use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use redis::Value;
 use shoal_ports::{
-    Claim, Directory, Epoch, NewSession, NodeId, Placement, Principal, SessionId, StoreError,
+    Claim, Directory, Epoch, Evidence, NewSession, NodeId, Placement, Principal, Renewal,
+    SessionId, StoreError,
 };
 
 use crate::keys::field;
@@ -26,15 +27,19 @@ const CHANCE: u32 = 1 << 10;
 impl Directory for RedisStore {
     /// As the port says; a renewal whose reply was lost is not taken for a lease that lived on: what
     /// counts is whether the lease is still the one that this process knows.
-    async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<bool, StoreError> {
+    async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<Renewal, StoreError> {
         let key = self.inner.keys.lease(node);
         let life = millis(lease);
         let renewed = self.inner.run(&SCRIPTS.renew_lease, &key, |command| {
             command.arg(life);
         });
-        let since = optional(renewed.await?)?.ok_or_else(unexpected)?;
-        let before = self.inner.leases.lock().insert(node.clone(), since.clone());
-        Ok(before == Some(since))
+        let found = optional(renewed.await?)?.ok_or_else(unexpected)?;
+        let before = self.inner.leases.lock().insert(node.clone(), found.clone());
+        Ok(match before {
+            Some(before) if before == found => Renewal::Kept,
+            Some(before) if began(&before) == began(&found) => Renewal::Contested,
+            _ => Renewal::Begun,
+        })
     }
 
     async fn end_lease(&self, node: &NodeId) -> Result<(), StoreError> {
@@ -85,30 +90,16 @@ impl Directory for RedisStore {
     }
 
     async fn claim(&self, session: &SessionId, node: &NodeId) -> Result<Claim, StoreError> {
-        let key = self.inner.keys.session(session)?;
-        let asked = [field::EPOCH, field::OWNER];
-        let mut found = parts(self.inner.fields(&key, &asked).await?)?;
-        let epoch = found.optional()?.ok_or(StoreError::NotFound)?;
-        let owner = found.optional()?.unwrap_or_default();
-        if !owner.is_empty() && owner != node.as_str() {
-            let owner = NodeId::new(text(&owner)?);
-            if self.inner.lease_lives(&owner).await? {
-                return Err(StoreError::Held);
-            }
-        }
-        let claimed = self.inner.run(&SCRIPTS.claim, &key, |command| {
-            let chance = rand::random_range(1..=CHANCE);
-            command
-                .arg(node.as_str())
-                .arg(&*owner)
-                .arg(&*epoch)
-                .arg(chance);
-        });
-        let mut claimed = plain_step(claimed.await?)?;
-        Ok(Claim {
-            epoch: Epoch(number(&claimed.bytes()?)?),
-            record: claimed.bytes()?,
-        })
+        self.inner.claim(session, node, None).await
+    }
+
+    async fn claim_on_evidence(
+        &self,
+        session: &SessionId,
+        node: &NodeId,
+        evidence: &Evidence,
+    ) -> Result<Claim, StoreError> {
+        self.inner.claim(session, node, Some(evidence)).await
     }
 
     async fn restore(
@@ -176,6 +167,60 @@ impl Directory for RedisStore {
 }
 
 impl Inner {
+    async fn claim(
+        &self,
+        session: &SessionId,
+        node: &NodeId,
+        evidence: Option<&Evidence>,
+    ) -> Result<Claim, StoreError> {
+        let key = self.keys.session(session)?;
+        let mut found = parts(self.fields(&key, &[field::EPOCH, field::OWNER]).await?)?;
+        let epoch = found.optional()?.ok_or(StoreError::NotFound)?;
+        let owner = found.optional()?.unwrap_or_default();
+        // From whom it is claimed though its lease lives.
+        let mut contested = None;
+        if !owner.is_empty() && owner != node.as_str() {
+            let owner = NodeId::new(text(&owner)?);
+            match evidence.filter(|evidence| evidence.against == owner) {
+                // Told before, so that nobody loses a session without a word, whatever becomes of this claimer.
+                Some(evidence) if self.contest(&owner).await? => {
+                    contested = Some((owner, millis(evidence.lease)));
+                }
+                None if self.lease_lives(&owner).await? => return Err(StoreError::Held),
+                _ => {}
+            }
+        }
+        let quiet = contested.as_ref().map_or(0, |(_, lease)| *lease);
+        let claimed = self.run(&SCRIPTS.claim, &key, |command| {
+            let chance = rand::random_range(1..=CHANCE);
+            command
+                .arg(node.as_str())
+                .arg(&*owner)
+                .arg(&*epoch)
+                .arg(chance)
+                .arg(quiet);
+        });
+        let mut claimed = plain_step(claimed.await?)?;
+        if let Some((owner, _)) = contested
+            && let Err(error) = self.contest(&owner).await
+        {
+            // It asks once more a lease after it was told.
+            tracing::debug!(%owner, %error, "a former owner could not be told again");
+        }
+        Ok(Claim {
+            epoch: Epoch(number(&claimed.bytes()?)?),
+            record: claimed.bytes()?,
+        })
+    }
+
+    /// Notes at a node's lease that its sessions are claimed, for its next renewal; whether the lease lives. Told before
+    /// and after a claim, since a renewal may come in between: the lease lies in another slot than the session.
+    async fn contest(&self, node: &NodeId) -> Result<bool, StoreError> {
+        let key = self.keys.lease(node);
+        let contested = self.run(&SCRIPTS.contest_lease, &key, |_| {});
+        Ok(contested.await? == Value::Int(1))
+    }
+
     async fn lease_lives(&self, node: &NodeId) -> Result<bool, StoreError> {
         let key = self.keys.lease(node);
         let mut command = redis::cmd("EXISTS");
@@ -213,6 +258,11 @@ impl Inner {
         });
         plain_step(saved.await?).map(drop)
     }
+}
+
+/// When a lease began, of what Redis keeps of it (`lua/contest_lease.lua`).
+fn began(lease: &[u8]) -> Option<&[u8]> {
+    lease.split(|byte| *byte == b':').next()
 }
 
 fn text(bytes: &Bytes) -> Result<&str, StoreError> {

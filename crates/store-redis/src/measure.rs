@@ -9,8 +9,9 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use shoal_ports::{
     Append, Appended, Begin, Begun, Binding, Bus, BusEvent, BusSubscription, CallId, Claim,
-    DeliveryId, Directory, Epoch, EventLog, Journal, LogError, Membership, NewSession, NodeId,
-    NodeInfo, OpenStream, Page, Placement, RunningStream, SessionId, Store, StoreError,
+    DeliveryId, Directory, Epoch, EventLog, Evidence, Journal, LogError, Membership, NewSession,
+    NodeId, NodeInfo, OpenStream, Page, Placement, Renewal, RunningStream, SessionId, Store,
+    StoreError,
 };
 use shoal_protocol::{EventId, StreamId};
 use shoal_telemetry::metrics::{StoreOutcome, metrics};
@@ -70,7 +71,7 @@ async fn measured<T, E: Ending>(
 
 #[async_trait]
 impl Directory for Measured {
-    async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<bool, StoreError> {
+    async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<Renewal, StoreError> {
         measured(
             "directory.renew_lease",
             Directory::renew_lease(&self.0, node, lease),
@@ -92,6 +93,19 @@ impl Directory for Measured {
 
     async fn claim(&self, session: &SessionId, node: &NodeId) -> Result<Claim, StoreError> {
         measured("directory.claim", Directory::claim(&self.0, session, node)).await
+    }
+
+    async fn claim_on_evidence(
+        &self,
+        session: &SessionId,
+        node: &NodeId,
+        evidence: &Evidence,
+    ) -> Result<Claim, StoreError> {
+        measured(
+            "directory.claim",
+            Directory::claim_on_evidence(&self.0, session, node, evidence),
+        )
+        .await
     }
 
     async fn restore(

@@ -52,6 +52,7 @@ pub(crate) struct Scripts {
     pub(crate) rebind: Script,
     pub(crate) restore_stream: Script,
     pub(crate) renew_lease: Script,
+    pub(crate) contest_lease: Script,
     pub(crate) announce: Script,
     pub(crate) nodes: Script,
 }
@@ -99,6 +100,7 @@ pub(crate) static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| Scripts {
     rebind: script(SERVES, &[COMMON, lua!("rebind")]),
     restore_stream: script(SERVES, &[COMMON, STREAMS, lua!("restore_stream")]),
     renew_lease: script(SERVES, &[lua!("renew_lease")]),
+    contest_lease: script(SERVES, &[lua!("contest_lease")]),
     announce: script(SERVES, &[lua!("announce")]),
     nodes: script(SERVES, &[lua!("nodes")]),
 });

@@ -34,7 +34,7 @@ pub(crate) struct Inner {
     pub(crate) bus: RedisBus,
     pub(crate) keys: Keys,
     pub(crate) limits: Limits,
-    /// When the leases began that were renewed here, as Redis told it.
+    /// What Redis told of the leases that were renewed here: when they began, and how often they were contested.
     pub(crate) leases: Mutex<HashMap<NodeId, Bytes>>,
     place: String,
 }

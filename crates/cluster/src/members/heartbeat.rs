@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_ports::{Backoff, NodeInfo, StoreError};
+use shoal_ports::{Backoff, NodeInfo, Renewal, StoreError};
 use shoal_telemetry::metrics::{LeaseOutcome, metrics};
 use tokio::time::Instant;
 
@@ -40,7 +40,7 @@ pub(super) async fn beat(shared: Arc<MembersInner>) {
 }
 
 impl MembersInner {
-    /// Renews the lease, if this node has one, and has its sessions looked after when it had lapsed.
+    /// Renews the lease, if this node has one, and has its sessions looked after when others may have claimed them.
     pub(super) async fn renew(&self) -> Result<(), StoreError> {
         if !self.me.lock().session {
             return Ok(());
@@ -48,34 +48,54 @@ impl MembersInner {
         let asked = Instant::now();
         let renewal = self.directory.renew_lease(&self.id, self.config.lease);
         let renewal = self.in_time(renewal).await;
-        let lapsed =
-            (renewal.as_ref()).map(|was_alive| self.lease.lock().renewed(asked, *was_alive));
+        let found = renewal.map(|found| self.lease.lock().renewed(asked, found));
         let nodes = &metrics().nodes;
-        let outcome = match &lapsed {
-            Ok(false) => LeaseOutcome::Renewed,
-            Ok(true) => LeaseOutcome::Lapsed,
+        let outcome = match &found {
+            Ok(Renewal::Kept) => LeaseOutcome::Renewed,
+            Ok(Renewal::Contested) => LeaseOutcome::Contested,
+            Ok(Renewal::Begun) => LeaseOutcome::Lapsed,
             Err(_) => LeaseOutcome::Failed,
         };
         nodes.renewed(asked.elapsed(), outcome);
-        if lapsed.map_err(Clone::clone)? {
-            nodes.lapsed();
-            tracing::warn!("the lease had lapsed: others may have claimed sessions of this node");
-            self.lapsed.notify_one();
+        match found? {
+            Renewal::Kept => {}
+            Renewal::Contested => {
+                tracing::warn!(
+                    "another node could not reach this one and has claimed sessions of it"
+                );
+                self.doubt();
+            }
+            Renewal::Begun => {
+                nodes.lapsed();
+                tracing::warn!(
+                    "the lease had lapsed: others may have claimed sessions of this node"
+                );
+                self.doubt();
+            }
         }
+        self.certainty.renewed(asked + self.config.lease);
         Ok(())
     }
 
-    /// Has ownership revalidated after each lapse, as often as it takes.
+    /// Others may have claimed what this node held.
+    fn doubt(&self) {
+        self.certainty.doubted();
+        self.doubted.notify_one();
+    }
+
+    /// Has ownership revalidated whenever others may have claimed, as often as it takes.
     pub(super) async fn revalidate(&self, ownership: &dyn Ownership) {
         let every = self.beat();
         let mut backoff = Backoff::new(every / 8, every);
         loop {
-            self.lapsed.notified().await;
+            self.doubted.notified().await;
+            let doubts = self.certainty.doubts();
             backoff.reset();
             while let Err(error) = ownership.revalidate().await {
                 tracing::warn!(%error, "could not ask which sessions are still owned; trying on");
                 tokio::time::sleep(backoff.pause()).await;
             }
+            self.certainty.settled(doubts);
         }
     }
 

@@ -39,6 +39,10 @@ struct Search<'a> {
     redirected: bool,
     /// Nodes that could not help since the last pause.
     tried: Vec<NodeId>,
+    /// Who was asked to take the session from an owner that this node finds gone.
+    successor: Option<NodeId>,
+    /// Whether a successor has not since the last pause: it finds the owner there, or may not take from it yet.
+    is_owned: bool,
     /// The last refusal that is worth telling.
     refusal: Option<GatewayError>,
 }
@@ -98,6 +102,8 @@ impl<'a> Search<'a> {
             redirect: None,
             redirected: false,
             tried: Vec::new(),
+            successor: None,
+            is_owned: false,
             refusal: None,
         }
     }
@@ -125,8 +131,12 @@ impl<'a> Search<'a> {
                 Verdict::Repeat => way.broke(),
                 _ => way.worked(),
             }
-            // Who was asked because of a hint has not refused to take the session.
-            if !way.is_hinted {
+            let succeeds = self.successor.take().as_ref() == Some(&way.asked);
+            if succeeds && matches!(error, GatewayError::Moved { .. }) {
+                // It may still be the way to the owner.
+                self.is_owned = true;
+            } else if !way.is_hinted {
+                // Who was asked because of a hint has not refused to take the session.
                 self.tried.push(way.asked.clone());
             }
         }
@@ -144,7 +154,8 @@ impl<'a> Search<'a> {
     }
 
     /// Where to ask next: first, of a session that is not remembered, where its id hints; then where the last node points,
-    /// once; and then where the store says.
+    /// once; and then where the store says. Instead of an owner that this node finds gone, who would take its sessions: that
+    /// one looks for itself.
     async fn way(&mut self) -> Result<Way, GatewayError> {
         if self.failures == 0 && self.remembered().is_none() {
             let hinted = self.routes.hinted_way(&self.to.session);
@@ -159,7 +170,10 @@ impl<'a> Search<'a> {
             None => self.look_up().await?,
         };
         let way = match &owner {
-            Some(owner) => self.routes.way_to(owner, &self.tried),
+            Some(owner) => match self.succeeding(owner).await {
+                Some(way) => Some(way),
+                None => self.routes.way_to(owner, &self.tried),
+            },
             None => self.routes.taker(&self.to.session, &self.tried),
         };
         way.ok_or_else(|| match (&owner, &self.refusal) {
@@ -168,6 +182,19 @@ impl<'a> Search<'a> {
             // As if somebody had been asked who did not know either.
             _ => GatewayError::Moved { owner: None },
         })
+    }
+
+    /// The way to who takes the session from an owner that is gone, unless that was tried.
+    async fn succeeding(&mut self, owner: &NodeId) -> Option<Way> {
+        if self.redirected || self.is_owned || !self.routes.finds_gone(owner).await {
+            return None;
+        }
+        if !self.tried.contains(owner) {
+            self.tried.push(owner.clone());
+        }
+        let way = self.routes.taker(&self.to.session, &self.tried)?;
+        self.successor = Some(way.asked.clone());
+        Some(way)
     }
 
     async fn look_up(&self) -> Result<Option<NodeId>, GatewayError> {

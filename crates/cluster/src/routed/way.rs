@@ -53,13 +53,15 @@ impl Way {
 }
 
 impl Routes {
-    /// The way to the owner that is remembered, unless it has gone since. Who `insists` on the straight way
+    /// The way to the owner that is remembered, unless its node has gone since. Who `insists` on the straight way
     /// gets no other: a stream lasts, and would stay on a detour for as long; and a node in between makes
     /// none.
     pub(crate) fn remembered_way(&self, session: &SessionId, insists: bool) -> Option<Way> {
         let owner = self.cache.fresh(session)?;
         let view = self.members.view();
-        let node = view.node(&owner).filter(|node| node.is_present())?;
+        let there =
+            |node: &&Node| node.is_present() && !node.peer.was_gone(self.members.suspicion());
+        let node = view.node(&owner).filter(there)?;
         if insists {
             return self.straight(node);
         }
@@ -139,6 +141,15 @@ impl Routes {
             .taker(session, |node| untried(node) && !self.is_suspect(node))
             .or_else(|| view.taker(session, untried))?;
         self.straight(node)
+    }
+
+    /// Whether an owner that could not be reached is gone, as this node finds by looking for it.
+    pub(crate) async fn finds_gone(&self, owner: &NodeId) -> bool {
+        let view = self.members.view();
+        match view.node(owner) {
+            Some(node) if node.peer.is_broken() => self.members.is_gone(node).await,
+            _ => false,
+        }
     }
 
     /// Waits for an answer no longer than the owner can be the owner. One that vanished without a word is dialled in vain

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use shoal_ports::{NodeId, NodeInfo, SessionId};
 use tokio::time::Instant;
 
@@ -15,12 +16,17 @@ const GRACE: Duration = Duration::from_secs(6);
 
 struct Nobody;
 
+#[async_trait]
 impl Peers for Nobody {
     fn connect(&self, _: &NodeInfo) -> PeerGateways {
         PeerGateways {
             own: Arc::new(Nowhere),
             relay: Arc::new(Nowhere),
         }
+    }
+
+    async fn is_gone(&self, _: &NodeInfo) -> bool {
+        false
     }
 }
 

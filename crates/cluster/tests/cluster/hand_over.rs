@@ -6,7 +6,7 @@ use shoal_cluster::RoutingConfig;
 use shoal_ports::GatewayError;
 use tokio::time::Instant;
 
-use crate::test_cluster::{LEASE, Reply, TestCluster};
+use crate::test_cluster::{Death, LEASE, Reply, TestCluster};
 
 #[tokio::test(start_paused = true)]
 async fn a_drained_nodes_sessions_are_taken_at_once() {
@@ -78,7 +78,7 @@ async fn whoever_waits_hears_soon_that_a_node_has_gone() {
         let edge = cluster.edge("e").await;
         let to = cluster.session(&a).await;
         edge.answer(&to).await.unwrap();
-        a.die();
+        a.die_by(Death::Unrouted);
         assert_eq!(edge.answer(&to).await.unwrap(), "b");
         let waited = leased.elapsed();
         assert!(waited < LEASE + Duration::from_millis(300), "{waited:?}");

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "in tests, a failed step is the report")]
 
 mod deliver;
+mod evidence;
 mod hand_over;
 mod hint;
 mod membership;

@@ -7,6 +7,7 @@ mod store;
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,7 +21,7 @@ use shoal_ports::{
 use shoal_protocol::Body;
 
 pub(crate) use self::link::TownPeers;
-pub(crate) use self::node::{Reply, ScriptedNode};
+pub(crate) use self::node::{Death, Reply, ScriptedNode};
 pub(crate) use self::store::StoreAccess;
 
 pub(crate) const LEASE: Duration = Duration::from_secs(6);
@@ -32,6 +33,9 @@ pub(crate) struct TestCluster {
     pub(crate) store: Store,
     nodes: Arc<Mutex<Vec<Arc<ScriptedNode>>>>,
     cut: Arc<Mutex<HashSet<(NodeId, NodeId)>>>,
+    /// Whose connections a machine refuses, though its node lives.
+    refused: Arc<Mutex<HashSet<(NodeId, NodeId)>>>,
+    looks: Arc<AtomicUsize>,
     pub(crate) log: log::Log,
     config: RoutingConfig,
 }
@@ -54,6 +58,8 @@ impl TestCluster {
             store: MemoryStore::new(MemoryLimits::default()).into_store(),
             nodes: Arc::default(),
             cut: Arc::default(),
+            refused: Arc::default(),
+            looks: Arc::default(),
             log: log::Log::default(),
             config,
         }
@@ -133,9 +139,29 @@ impl TestCluster {
         self.cut.lock().insert((other, one));
     }
 
-    /// Mends what was cut.
+    /// Has the connections from one node to another refused, as if nobody listened there.
+    pub(crate) fn refuse(&self, from: &str, to: &str) {
+        let way = (NodeId::new(from), NodeId::new(to));
+        self.refused.lock().insert(way);
+    }
+
+    /// Mends what was cut or refused.
     pub(crate) fn mend(&self) {
         self.cut.lock().clear();
+        self.refused.lock().clear();
+    }
+
+    fn is_refused(&self, from: &NodeId, to: &NodeId) -> bool {
+        self.refused.lock().contains(&(from.clone(), to.clone()))
+    }
+
+    fn count_look(&self) {
+        self.looks.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// How often a node was looked for, to see whether it is gone.
+    pub(crate) fn looks(&self) -> usize {
+        self.looks.load(Ordering::SeqCst)
     }
 
     fn is_cut(&self, from: &NodeId, to: &NodeId) -> bool {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::{LONG, node, session};
-use crate::{SessionId, Store, StoreError};
+use crate::{Evidence, Renewal, SessionId, Store, StoreError};
 
 pub(super) async fn ownership(store: &Store) {
     let directory = &store.directory;
@@ -84,21 +84,99 @@ pub(super) async fn leases(store: &Store) {
         .expect("nobody holds it");
 
     let brief = Duration::from_millis(30);
-    assert!(
-        !directory.renew_lease(&node("b"), LONG).await.unwrap(),
-        "begun"
-    );
-    assert!(
-        directory.renew_lease(&node("b"), brief).await.unwrap(),
-        "renewed"
-    );
+    let begun = directory.renew_lease(&node("b"), LONG).await;
+    assert_eq!(begun, Ok(Renewal::Begun));
+    let renewed = directory.renew_lease(&node("b"), brief).await;
+    assert_eq!(renewed, Ok(Renewal::Kept));
     tokio::time::sleep(brief * 3).await;
     directory
         .claim(&id, &node("c"))
         .await
         .expect("the lease has lapsed");
-    let alive = directory.renew_lease(&node("b"), LONG).await.unwrap();
-    assert!(!alive, "a node learns that its lease had lapsed");
+    let lapsed = directory.renew_lease(&node("b"), LONG).await;
+    assert_eq!(
+        lapsed,
+        Ok(Renewal::Begun),
+        "a node learns that its lease had lapsed"
+    );
+}
+
+/// That a node is gone, where leases last so long.
+fn evidence(against: &str, lease: Duration) -> Evidence {
+    Evidence {
+        against: node(against),
+        lease,
+    }
+}
+
+pub(super) async fn evidence_against_an_owner(store: &Store) {
+    let directory = &store.directory;
+    let (id, first) = session(store).await;
+    let kept = directory.renew_lease(&node("a"), LONG).await;
+    assert_eq!(kept, Ok(Renewal::Kept));
+    directory.renew_lease(&node("b"), LONG).await.unwrap();
+
+    let other = evidence("x", LONG);
+    let held = directory.claim_on_evidence(&id, &node("b"), &other).await;
+    assert_eq!(
+        held,
+        Err(StoreError::Held),
+        "evidence against another node is none against the owner"
+    );
+    let kept = directory.renew_lease(&node("a"), LONG).await;
+    assert_eq!(kept, Ok(Renewal::Kept), "nothing was claimed");
+
+    let gone = evidence("a", LONG);
+    let claim = directory.claim_on_evidence(&id, &node("b"), &gone).await;
+    let claim = claim.expect("taken from a living lease");
+    assert!(claim.epoch > first, "a claim raises the epoch");
+    let placed = directory.lookup(&id).await.unwrap().unwrap();
+    assert_eq!(placed.owner, Some(node("b")));
+    let stale = directory.save(&id, first, claim.record.clone(), LONG).await;
+    assert_eq!(stale, Err(StoreError::Stale), "a former owner cannot write");
+
+    let told = directory.renew_lease(&node("a"), LONG).await;
+    assert_eq!(told, Ok(Renewal::Contested), "it is told when it renews");
+    let kept = directory.renew_lease(&node("a"), LONG).await;
+    assert_eq!(kept, Ok(Renewal::Kept), "once");
+    let kept = directory.renew_lease(&node("b"), LONG).await;
+    assert_eq!(kept, Ok(Renewal::Kept), "and nobody else is");
+
+    directory.end_lease(&node("b")).await.unwrap();
+    let gone = evidence("b", LONG);
+    let claim = directory.claim_on_evidence(&id, &node("c"), &gone).await;
+    claim.expect("without a lease there is nothing to contest");
+    assert_eq!(
+        directory
+            .claim_on_evidence(&SessionId::random(), &node("c"), &gone)
+            .await,
+        Err(StoreError::NotFound)
+    );
+}
+
+pub(super) async fn nodes_do_not_fight_over_a_session(store: &Store) {
+    let directory = &store.directory;
+    let (id, _) = session(store).await;
+    let (a, b) = (node("a"), node("b"));
+    directory.renew_lease(&b, LONG).await.unwrap();
+    let against_a = evidence("a", LONG);
+    let claim = directory.claim_on_evidence(&id, &b, &against_a);
+    claim.await.expect("a session that was opened a moment ago");
+
+    let against_b = evidence("b", LONG);
+    let held = directory.claim_on_evidence(&id, &a, &against_b);
+    assert_eq!(
+        held.await,
+        Err(StoreError::Held),
+        "it has come to its owner within a lease"
+    );
+    // An owner that wakes it does not begin the time anew.
+    let brief = Duration::from_millis(30);
+    tokio::time::sleep(brief * 2).await;
+    directory.claim(&id, &b).await.unwrap();
+    let against_b = evidence("b", brief);
+    let claim = directory.claim_on_evidence(&id, &a, &against_b);
+    claim.await.expect("a lease later");
 }
 
 pub(super) async fn records_expire(store: &Store) {

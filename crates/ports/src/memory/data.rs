@@ -46,11 +46,17 @@ impl Default for MemoryLimits {
 pub(super) struct Data {
     pub(super) limits: MemoryLimits,
     pub(super) sessions: DashMap<SessionId, Arc<Mutex<SessionData>>>,
-    pub(super) leases: DashMap<NodeId, Instant>,
+    pub(super) leases: DashMap<NodeId, Lease>,
     pub(super) nodes: DashMap<NodeId, (NodeInfo, Instant)>,
     /// The pools that are remembered, and until when.
     pub(super) pools: Mutex<Option<(Vec<String>, Instant)>>,
     bytes: AtomicUsize,
+}
+
+pub(super) struct Lease {
+    pub(super) until: Instant,
+    /// Whether somebody has claimed from it since it was renewed.
+    pub(super) contested: bool,
 }
 
 pub(super) struct SessionData {
@@ -59,6 +65,8 @@ pub(super) struct SessionData {
     pub(super) principal: Principal,
     pub(super) owner: Option<NodeId>,
     pub(super) epoch: Epoch,
+    /// When it last came to another owner.
+    pub(super) came: Option<Instant>,
     pub(super) record: Bytes,
     pub(super) expires: Instant,
     pub(super) next_stream: u32,
@@ -194,7 +202,7 @@ impl Data {
     pub(super) fn lease_lives(&self, node: &NodeId) -> bool {
         self.leases
             .get(node)
-            .is_some_and(|until| *until > Instant::now())
+            .is_some_and(|lease| lease.until > Instant::now())
     }
 
     /// Reserves room for new events, trimming the session first. What `ends` a call may go over the

@@ -11,15 +11,27 @@ use shoal_protocol::StreamId;
 use tokio::time::Instant;
 
 use super::MemoryStore;
-use super::data::{SessionData, StreamData};
-use crate::{Claim, Directory, Epoch, NewSession, NodeId, Placement, SessionId, StoreError};
+use super::data::{Data, Lease, SessionData, StreamData};
+use crate::{
+    Claim, Directory, Epoch, Evidence, NewSession, NodeId, Placement, Renewal, SessionId,
+    StoreError,
+};
 
 #[async_trait]
 impl Directory for MemoryStore {
-    async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<bool, StoreError> {
+    async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<Renewal, StoreError> {
         let now = Instant::now();
-        let before = self.data.leases.insert(node.clone(), now + lease);
-        Ok(before.is_some_and(|until| until > now))
+        let renewed = Lease {
+            until: now + lease,
+            contested: false,
+        };
+        let before = self.data.leases.insert(node.clone(), renewed);
+        Ok(match before {
+            Some(before) if before.until <= now => Renewal::Begun,
+            Some(before) if before.contested => Renewal::Contested,
+            Some(_) => Renewal::Kept,
+            None => Renewal::Begun,
+        })
     }
 
     async fn end_lease(&self, node: &NodeId) -> Result<(), StoreError> {
@@ -34,6 +46,7 @@ impl Directory for MemoryStore {
             principal: new.principal,
             owner: Some(new.owner),
             epoch,
+            came: None,
             record: new.record,
             expires: Instant::now() + new.idle,
             next_stream: StreamId::STANDALONE.0 + 1,
@@ -66,21 +79,16 @@ impl Directory for MemoryStore {
     }
 
     async fn claim(&self, session: &SessionId, node: &NodeId) -> Result<Claim, StoreError> {
-        self.data.with(session, |data| {
-            let held = data
-                .owner
-                .as_ref()
-                .is_some_and(|owner| owner != node && self.data.lease_lives(owner));
-            if held {
-                return Err(StoreError::Held);
-            }
-            data.owner = Some(node.clone());
-            data.epoch = Epoch(data.epoch.0 + 1);
-            Ok(Claim {
-                epoch: data.epoch,
-                record: data.record.clone(),
-            })
-        })
+        self.data.claim(session, node, None)
+    }
+
+    async fn claim_on_evidence(
+        &self,
+        session: &SessionId,
+        node: &NodeId,
+        evidence: &Evidence,
+    ) -> Result<Claim, StoreError> {
+        self.data.claim(session, node, Some(evidence))
     }
 
     async fn held(&self, sessions: &[(SessionId, Epoch)]) -> Result<Vec<bool>, StoreError> {
@@ -145,5 +153,37 @@ impl Directory for MemoryStore {
             !expired
         });
         Ok(removed)
+    }
+}
+
+impl Data {
+    fn claim(
+        &self,
+        session: &SessionId,
+        node: &NodeId,
+        evidence: Option<&Evidence>,
+    ) -> Result<Claim, StoreError> {
+        self.with(session, |data| {
+            let owner = data.owner.as_ref().filter(|owner| *owner != node);
+            if let Some(owner) = owner.filter(|owner| self.lease_lives(owner)) {
+                let gone = evidence.filter(|evidence| evidence.against == *owner);
+                let since = data.came.map(|came| came.elapsed());
+                if gone.is_none_or(|gone| since.is_some_and(|since| since < gone.lease)) {
+                    return Err(StoreError::Held);
+                }
+                if let Some(mut lease) = self.leases.get_mut(owner) {
+                    lease.contested = true;
+                }
+            }
+            if data.owner.as_ref() != Some(node) {
+                data.came = Some(Instant::now());
+            }
+            data.owner = Some(node.clone());
+            data.epoch = Epoch(data.epoch.0 + 1);
+            Ok(Claim {
+                epoch: data.epoch,
+                record: data.record.clone(),
+            })
+        })
     }
 }

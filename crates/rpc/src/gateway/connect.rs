@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use shoal_ports::NodeId;
 use tokio::time::timeout;
+use tonic::Streaming;
 
 use super::drive;
 use super::link::Link;
@@ -15,7 +16,15 @@ use crate::link::versions::{self, Peer};
 use crate::link::{LONGEST_MESSAGE, dial};
 use crate::proto::node::v1::edge_frame::Frame;
 use crate::proto::node::v1::node_link_client::NodeLinkClient;
-use crate::proto::node::v1::{Hello, session_frame};
+use crate::proto::node::v1::{EdgeFrame, Hello, SessionFrame, session_frame};
+
+/// A node that has said welcome.
+pub(super) struct Welcomed {
+    /// What it is called.
+    pub(super) node: String,
+    inbox: Inbox<Streaming<SessionFrame>, SessionFrame, EdgeFrame>,
+    outbox: Arc<Outbox<EdgeFrame>>,
+}
 
 /// Dials a node, says hello, and drives the link from then on.
 ///
@@ -27,13 +36,29 @@ pub(super) async fn connect(
     address: &str,
     config: &LinkConfig,
 ) -> Result<Arc<Link>, LinkError> {
+    let Welcomed { inbox, outbox, .. } = greet(from, node, address, config).await?;
+    let link = Link::new(outbox, config.clone());
+    tokio::spawn(drive::drive(Arc::clone(&link), inbox, address.to_owned()));
+    Ok(link)
+}
+
+/// Dials a node and says hello; whoever is there answers if no node is named.
+///
+/// # Errors
+/// Why there is no welcome.
+pub(super) async fn greet(
+    from: &NodeId,
+    node: Option<&NodeId>,
+    address: &str,
+    config: &LinkConfig,
+) -> Result<Welcomed, LinkError> {
     let hello = Hello {
         versions: Some(versions::own(config)),
         from: from.to_string(),
         to: node.map(ToString::to_string).unwrap_or_default(),
         limits: Some(versions::limits(config)),
     };
-    let connecting = async {
+    let greeting = async {
         let channel = dial::connect(address, config).await?;
         let (outbox, stream) = Outbox::new(config.max_queued);
         outbox.push_now(Frame::Hello(hello));
@@ -51,11 +76,13 @@ pub(super) async fn connect(
         let peer = Peer::new(welcome.version, welcome.limits);
         outbox.open(&peer);
         inbox.open(peer.version);
-        let link = Link::new(outbox, config.clone());
-        tokio::spawn(drive::drive(Arc::clone(&link), inbox, address.to_owned()));
-        Ok(link)
+        Ok(Welcomed {
+            node: welcome.node,
+            inbox,
+            outbox,
+        })
     };
-    timeout(config.handshake_timeout, connecting)
+    timeout(config.handshake_timeout, greeting)
         .await
         .unwrap_or(Err(LinkError::Silent))
 }

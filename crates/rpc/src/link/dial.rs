@@ -1,6 +1,7 @@
 //! Connections to other processes.
 
 use std::error::Error;
+use std::io;
 
 use tonic::transport::{Channel, Endpoint};
 
@@ -25,9 +26,14 @@ pub(crate) async fn connect(address: &str, config: &LinkConfig) -> Result<Channe
         None => endpoint.connect().await,
     };
     connected.map_err(|error| {
-        let unreached = unreached(&error).map(ToString::to_string);
-        let cause = unreached.or_else(|| error.source().map(ToString::to_string));
-        LinkError::Transport(cause.unwrap_or_else(|| error.to_string()))
+        let unreached = cause::<Unreached>(&error).map(ToString::to_string);
+        let why = unreached.or_else(|| error.source().map(ToString::to_string));
+        let why = why.unwrap_or_else(|| error.to_string());
+        let said = cause::<io::Error>(&error).map(io::Error::kind);
+        match said {
+            Some(io::ErrorKind::ConnectionRefused) => LinkError::NobodyListens(why),
+            _ => LinkError::Transport(why),
+        }
     })
 }
 
@@ -44,11 +50,12 @@ async fn secured(
     endpoint.connect_with_connector(connector).await
 }
 
-fn unreached<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Unreached> {
+/// What of this kind an error was caused by.
+fn cause<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
     let mut cause = Some(error);
     while let Some(error) = cause {
-        if let Some(unreached) = error.downcast_ref() {
-            return Some(unreached);
+        if let Some(found) = error.downcast_ref() {
+            return Some(found);
         }
         cause = error.source();
     }

@@ -17,8 +17,14 @@ pub(crate) type Dialled = TokioIo<Either<Box<TlsStream<TcpStream>>, TcpStream>>;
 
 /// Why a peer could not be reached.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct Unreached(String);
+pub(crate) enum Unreached {
+    /// Nobody is there.
+    #[error("{0}")]
+    Connection(#[from] io::Error),
+    /// Not whom it should be.
+    #[error("{0}")]
+    Peer(String),
+}
 
 /// Connects to `address` (`host:port`) and agrees on TLS with whoever is there.
 ///
@@ -33,22 +39,17 @@ pub(crate) async fn dial(address: &str, tls: &Tls) -> Result<Dialled, Unreached>
         Err(error) if tls.shared.files.allow_plaintext && !knows_tls(&error) => {
             Ok(TokioIo::new(Either::Right(reach(address).await?)))
         }
-        Err(error) => Err(Unreached(format!(
+        Err(error) => Err(Unreached::Peer(format!(
             "no TLS with {address}: {}",
             refusal(&error)
         ))),
     }
 }
 
-async fn reach(address: &str) -> Result<TcpStream, Unreached> {
-    let connected = async {
-        let stream = TcpStream::connect(address).await?;
-        stream.set_nodelay(true)?;
-        Ok(stream)
-    };
-    connected
-        .await
-        .map_err(|error: io::Error| Unreached(error.to_string()))
+async fn reach(address: &str) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
 }
 
 /// Whether a failed handshake was one with somebody who speaks TLS.

@@ -19,6 +19,7 @@ mod rejoin;
 mod scripted_gateway;
 mod scripted_worker;
 mod setting;
+mod sight;
 mod steering;
 mod storm;
 mod streams;

@@ -1,13 +1,13 @@
 //! What a node holds of its sessions.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use dashmap::DashMap;
 use shoal_ports::{
-    Dispatcher, Epoch, GatewayError, NodeId, Principal, SessionId, SessionRef, SessionTransport,
-    Store,
+    Dispatcher, Epoch, GatewayError, Liveness, NodeId, Principal, SessionId, SessionRef,
+    SessionTransport, Store,
 };
 use shoal_protocol::Revision;
 use tokio::time::Instant;
@@ -42,6 +42,8 @@ pub(crate) struct Node {
     pub(crate) up: Arc<Up>,
     /// What the sessions have stored.
     pub(crate) stored: Arc<Stored>,
+    /// How this node stands with the others, if there are any.
+    pub(crate) liveness: OnceLock<Arc<dyn Liveness>>,
     live: DashMap<SessionId, Arc<LiveSession>>,
     held: AtomicUsize,
     held_by: DashMap<Principal, usize>,
@@ -134,6 +136,7 @@ impl Node {
             moves: Moves::default(),
             counters: Arc::default(),
             up: Arc::default(),
+            liveness: OnceLock::new(),
             live: DashMap::new(),
             held: AtomicUsize::new(0),
             held_by: DashMap::new(),
@@ -330,7 +333,8 @@ impl Node {
         }
     }
 
-    /// Finds a session, waking it if need be. One in other hands does not exist.
+    /// Finds a session, waking it if need be, that is this node's own as far as it can know. One in other hands does not
+    /// exist.
     pub(crate) async fn find(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -341,6 +345,9 @@ impl Node {
         };
         if live.principal != to.principal {
             return Err(GatewayError::NotFound);
+        }
+        if self.liveness.get().is_some_and(|own| !own.is_certain()) {
+            Box::pin(self.make_certain(&live)).await?;
         }
         live.last_used.store(self.now(), Ordering::Relaxed);
         Ok(live)

@@ -5,10 +5,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use shoal_ports::{Claim, Epoch, GatewayError, RunningStream, SessionId, SessionRef, StoreError};
+use shoal_ports::{
+    Claim, Epoch, Evidence, GatewayError, NodeId, RunningStream, SessionId, SessionRef, StoreError,
+};
 use shoal_protocol::EventId;
 use shoal_telemetry::metrics::{ClaimReason, EndReason, HandOverOutcome, metrics};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::{About, HandedOver, Node, TakingOver};
 use crate::call::{TakenOver, brought_by};
@@ -22,6 +24,8 @@ use crate::state::SessionState;
 const HANDED_OVER_AT_ONCE: usize = 64;
 /// Sessions that the store is asked about at once.
 const ASKED_AT_ONCE: usize = 500;
+/// How long a message waits for the store to say whose its session is.
+const ASKED_WITHIN: Duration = Duration::from_millis(250);
 
 impl Node {
     /// Wakes a session from its record: one that this node put to sleep, or one that nobody holds. Its
@@ -76,7 +80,7 @@ impl Node {
     }
 
     async fn wake_own(self: &Arc<Self>, to: &SessionRef) -> Result<Arc<LiveSession>, GatewayError> {
-        let claim = match self.claim(to, ClaimReason::Woken).await {
+        let claim = match self.claim(to, ClaimReason::Woken, None).await {
             Ok(claim) => claim,
             Err(error) => {
                 let why = match error {
@@ -107,7 +111,7 @@ impl Node {
 
     /// Gives up a sleeping session that somebody asks for; the others follow with the lease.
     async fn hand_over_sleeping(&self, to: &SessionRef) -> Result<(), GatewayError> {
-        let claim = self.claim(to, ClaimReason::HandedOver).await?;
+        let claim = self.claim(to, ClaimReason::HandedOver, None).await?;
         let directory = &self.driver.store.directory;
         let released = directory
             .release(
@@ -138,16 +142,16 @@ impl Node {
         let placed = placed
             .filter(|placed| placed.principal == to.principal)
             .ok_or(GatewayError::NotFound)?;
-        if placed.owner.as_ref().is_some_and(|owner| *owner != self.id) {
-            return Err(GatewayError::Moved {
-                owner: placed.owner,
-            });
-        }
+        let evidence = match placed.owner.filter(|owner| *owner != self.id) {
+            Some(owner) => Some(self.evidence_against(owner).await?),
+            None => None,
+        };
         let mut taking_over = TakingOver::begin(to);
         let failed = |error: &GatewayError| taking_over.failed(error);
         let reserved = self.reserve_taken_over(&to.principal);
         let reserved = reserved.inspect_err(failed)?;
-        match self.claim_and_enter(to, &mut taking_over).await {
+        let entered = self.claim_and_enter(to, evidence.as_ref(), &mut taking_over);
+        match entered.await {
             Ok((live, calls)) => {
                 reserved.keep();
                 self.moves.taken_over.fetch_add(1, Ordering::Relaxed);
@@ -162,12 +166,42 @@ impl Node {
         }
     }
 
+    /// That an owner whose lease lives is gone, as this node finds by looking for it.
+    ///
+    /// # Errors
+    /// `Moved` where it is not.
+    async fn evidence_against(&self, owner: NodeId) -> Result<Evidence, GatewayError> {
+        let evidence = match self.liveness.get() {
+            Some(liveness) => liveness.evidence_against(&owner).await,
+            None => None,
+        };
+        evidence.ok_or(GatewayError::Moved { owner: Some(owner) })
+    }
+
+    /// Asks whose a session is, where that is not certain: this node's lease may have run out, or others take it for
+    /// gone. A store that cannot say keeps nobody from what needs no store: the node asks again with the next message.
+    ///
+    /// # Errors
+    /// `Moved` when another node has it.
+    pub(super) async fn make_certain(&self, live: &LiveSession) -> Result<(), GatewayError> {
+        let asked = timeout(ASKED_WITHIN, self.driver.check_ownership(live)).await;
+        match asked {
+            Ok(Err(moved @ GatewayError::Moved { .. })) => Err(moved),
+            _ => Ok(()),
+        }
+    }
+
     async fn claim_and_enter(
         self: &Arc<Self>,
         to: &SessionRef,
+        evidence: Option<&Evidence>,
         taking_over: &mut TakingOver,
     ) -> Result<(Arc<LiveSession>, Calls), GatewayError> {
-        let claim = self.claim(to, ClaimReason::TakenOver).await?;
+        let why = match evidence {
+            Some(_) => ClaimReason::Evidence,
+            None => ClaimReason::TakenOver,
+        };
+        let claim = self.claim(to, why, evidence).await?;
         let mut record = read(&claim)?;
         // Nobody listened for it in between.
         record.updated.extend(record.subscriptions.iter().cloned());
@@ -204,9 +238,21 @@ impl Node {
         }
     }
 
-    async fn claim(&self, to: &SessionRef, why: ClaimReason) -> Result<Claim, GatewayError> {
+    async fn claim(
+        &self,
+        to: &SessionRef,
+        why: ClaimReason,
+        evidence: Option<&Evidence>,
+    ) -> Result<Claim, GatewayError> {
         let directory = &self.driver.store.directory;
-        let claim = directory.claim(&to.session, &self.id).await;
+        let claim = match evidence {
+            Some(gone) => {
+                directory
+                    .claim_on_evidence(&to.session, &self.id, gone)
+                    .await
+            }
+            None => directory.claim(&to.session, &self.id).await,
+        };
         measure::claimed(why, &claim);
         claim.map_err(|error| store_failed(&error, &self.config))
     }

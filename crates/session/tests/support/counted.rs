@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
-    Append, Appended, Claim, Directory, Epoch, EventLog, LogError, NewSession, NodeId, Page,
-    Placement, SessionId, Store, StoreError,
+    Append, Appended, Claim, Directory, Epoch, EventLog, Evidence, LogError, NewSession, NodeId,
+    Page, Placement, Renewal, SessionId, Store, StoreError,
 };
 use shoal_protocol::{EventId, StreamId};
 
@@ -19,6 +19,7 @@ pub struct Counted {
     appends: parking_lot::Mutex<Vec<usize>>,
     records: AtomicUsize,
     away: AtomicBool,
+    mute: AtomicBool,
 }
 
 impl Counted {
@@ -28,6 +29,7 @@ impl Counted {
             appends: parking_lot::Mutex::default(),
             records: AtomicUsize::new(0),
             away: AtomicBool::new(false),
+            mute: AtomicBool::new(false),
         })
     }
 
@@ -56,6 +58,12 @@ impl Counted {
     /// Whether appends fail from now on, as when the store is away.
     pub fn refuse(&self, away: bool) {
         self.away.store(away, Ordering::SeqCst);
+    }
+
+    /// Whether it does not say from now on which sessions are held.
+    #[allow(dead_code, reason = "not every test asks")]
+    pub fn mute(&self, mute: bool) {
+        self.mute.store(mute, Ordering::SeqCst);
     }
 }
 
@@ -90,7 +98,7 @@ impl EventLog for Counted {
 
 #[async_trait]
 impl Directory for Counted {
-    async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<bool, StoreError> {
+    async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<Renewal, StoreError> {
         self.store.directory.renew_lease(node, lease).await
     }
 
@@ -111,7 +119,20 @@ impl Directory for Counted {
         self.store.directory.claim(session, node).await
     }
 
+    async fn claim_on_evidence(
+        &self,
+        session: &SessionId,
+        node: &NodeId,
+        evidence: &Evidence,
+    ) -> Result<Claim, StoreError> {
+        let directory = &self.store.directory;
+        directory.claim_on_evidence(session, node, evidence).await
+    }
+
     async fn held(&self, sessions: &[(SessionId, Epoch)]) -> Result<Vec<bool>, StoreError> {
+        if self.mute.load(Ordering::SeqCst) {
+            return Err(StoreError::Away("the test says so".to_owned()));
+        }
         self.store.directory.held(sessions).await
     }
 

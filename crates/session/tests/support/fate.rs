@@ -6,7 +6,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use parking_lot::Mutex;
-use shoal_ports::{Claim, Directory, Epoch, NewSession, NodeId, Placement, SessionId, StoreError};
+use shoal_ports::{
+    Claim, Directory, Epoch, Evidence, NewSession, NodeId, Placement, Renewal, SessionId,
+    StoreError,
+};
 use tokio::task::yield_now;
 
 /// What becomes of a save.
@@ -29,7 +32,7 @@ pub struct Fated {
 
 #[async_trait]
 impl Directory for Fated {
-    async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<bool, StoreError> {
+    async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<Renewal, StoreError> {
         self.inner.renew_lease(node, lease).await
     }
 
@@ -50,6 +53,16 @@ impl Directory for Fated {
     async fn claim(&self, session: &SessionId, node: &NodeId) -> Result<Claim, StoreError> {
         yield_now().await;
         self.inner.claim(session, node).await
+    }
+
+    async fn claim_on_evidence(
+        &self,
+        session: &SessionId,
+        node: &NodeId,
+        evidence: &Evidence,
+    ) -> Result<Claim, StoreError> {
+        yield_now().await;
+        self.inner.claim_on_evidence(session, node, evidence).await
     }
 
     async fn held(&self, sessions: &[(SessionId, Epoch)]) -> Result<Vec<bool>, StoreError> {

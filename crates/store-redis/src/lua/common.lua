@@ -3,6 +3,7 @@
 -- KEYS[1] is the session's hash. Its fields:
 --   e epoch            o owner, while one holds it     p principal         r record
 --   i idle time, ms    l incarnation of the log        b bytes of events   n for older releases
+--   a when it last came to another owner, ms; not there while it never has
 --   x when the idle time was restarted, ms       m "at:sequence", a mark in the standalone stream
 --   h, t               the line of finished streams: head and tail
 --   s<n>               a stream: "last:trimmed:bytes:open calls:until:delivery"; until is 0 while it runs

@@ -1,7 +1,7 @@
 //! What is full, and what still goes on then; and what somebody else has removed.
 
 use bytes::Bytes;
-use shoal_ports::{LogError, SessionId, StoreError};
+use shoal_ports::{LogError, Renewal, SessionId, StoreError};
 use shoal_protocol::StreamId;
 use shoal_store_redis::RedisConfig;
 
@@ -41,7 +41,8 @@ async fn a_full_redis_admits_nothing_and_ends_what_it_admitted() {
         "what was begun is begun"
     );
 
-    assert!(directory.renew_lease(&node("a"), LONG).await.unwrap());
+    let renewed = directory.renew_lease(&node("a"), LONG).await;
+    assert_eq!(renewed, Ok(Renewal::Kept));
     let claim = directory.claim(&id, &node("a")).await.unwrap();
     let (epoch, record) = (claim.epoch, claim.record);
     directory

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use shoal_ports::{Lagged, LogError, StoreError};
+use shoal_ports::{Lagged, LogError, Renewal, StoreError};
 use shoal_store_redis::RedisConfig;
 use tokio::time::timeout;
 
@@ -71,7 +71,7 @@ async fn a_restart_without_its_data_is_noticed() {
     let lost = store.log.read(&id, start, 9).await;
     assert_eq!(lost, Err(LogError::Store(StoreError::NotFound)));
     let alive = directory.renew_lease(&node("a"), LONG).await;
-    assert_eq!(alive, Ok(false), "the lease went with the data");
+    assert_eq!(alive, Ok(Renewal::Begun), "the lease went with the data");
 
     let epoch = directory.create(new_session(&id, "a")).await.unwrap();
     let (again, _) = begin(&store, &id, epoch).await;

@@ -1,7 +1,7 @@
 //! Steps whose reply was lost are done again without being done twice.
 
 use bytes::Bytes;
-use shoal_ports::StoreError;
+use shoal_ports::{Evidence, Renewal, StoreError};
 
 use crate::fixture::{
     LONG, append, config, connect, ending, entry, new_session, node, opening, session,
@@ -44,13 +44,39 @@ async fn a_lapse_is_learnt_of_though_a_reply_was_lost() {
     let (_, store) = connect(config.clone()).await;
     let (_, lost) = connect(config).await;
     let directory = &store.directory;
-    assert!(!directory.renew_lease(&node("a"), LONG).await.unwrap());
-    assert!(directory.renew_lease(&node("a"), LONG).await.unwrap());
+    let a = node("a");
+    let renew = || directory.renew_lease(&a, LONG);
+    assert_eq!(renew().await, Ok(Renewal::Begun));
+    assert_eq!(renew().await, Ok(Renewal::Kept));
     let _: redis::Value = server.ask(&["FLUSHALL"]).await;
     // This renewal is done, and its reply goes elsewhere.
     lost.directory.renew_lease(&node("a"), LONG).await.unwrap();
-    assert!(!directory.renew_lease(&node("a"), LONG).await.unwrap());
-    assert!(directory.renew_lease(&node("a"), LONG).await.unwrap());
+    assert_eq!(renew().await, Ok(Renewal::Begun));
+    assert_eq!(renew().await, Ok(Renewal::Kept));
+}
+
+/// The same of the note that sessions were claimed.
+#[tokio::test]
+async fn a_contested_lease_is_learnt_of_though_a_reply_was_lost() {
+    let server = Server::on_socket(&IN_MEMORY).await;
+    let config = config(&server.url());
+    let (_, store) = connect(config.clone()).await;
+    let (_, lost) = connect(config).await;
+    let (id, _) = session(&store).await;
+    let evidence = Evidence {
+        against: node("a"),
+        lease: LONG,
+    };
+    let directory = &store.directory;
+    directory
+        .claim_on_evidence(&id, &node("b"), &evidence)
+        .await
+        .unwrap();
+    lost.directory.renew_lease(&node("a"), LONG).await.unwrap();
+    let a = node("a");
+    let renew = || directory.renew_lease(&a, LONG);
+    assert_eq!(renew().await, Ok(Renewal::Contested));
+    assert_eq!(renew().await, Ok(Renewal::Kept));
 }
 
 #[tokio::test]

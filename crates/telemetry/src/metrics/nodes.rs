@@ -68,6 +68,8 @@ labels! {
         Renewed = "renewed",
         /// It had ended before.
         Lapsed = "lapsed",
+        /// It lived, and another node that could not reach this one has claimed from it.
+        Contested = "contested",
         /// The store could not be asked.
         Failed = "failed",
     }

@@ -67,8 +67,10 @@ labels! {
         Created = "created",
         /// A message for a session that was put away.
         Woken = "woken",
-        /// Its owner is lost, or gave it away.
+        /// Nobody holds it: its owner's lease has run out, or it gave it away.
         TakenOver = "taken_over",
+        /// Its owner's lease lives, but this node has seen that the owner is gone.
+        Evidence = "evidence",
         /// This node drains, and wakes one of its own only to give it away.
         HandedOver = "handed_over",
     }

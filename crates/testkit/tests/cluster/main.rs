@@ -10,6 +10,7 @@ mod clocks;
 mod console;
 mod drain;
 mod edge;
+mod evidence;
 mod forgotten;
 mod hang_up;
 mod hint;

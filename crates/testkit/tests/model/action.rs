@@ -5,9 +5,9 @@ use super::state::{CallId, Delivery, NodeId, RequestId, Stray, WorkerId};
 /// A step of somebody, or of bad luck.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// A node's lease lapses, whether the node knows or not.
+    /// A node's lease lapses, or another node takes it for gone: others may claim, whether the node knows or not.
     Lapse(NodeId),
-    /// A node renews its lease.
+    /// A node renews its lease, and learns that others may have claimed.
     Renew(NodeId),
     /// The first half of a claim: read owner, epoch and leases.
     ReadOwner(NodeId),

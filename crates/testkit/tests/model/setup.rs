@@ -63,7 +63,7 @@ pub(crate) enum Fault {
     CheckApartFromBegin,
     /// An owner that does not know whether its append was taken answers "outcome unknown" in its place.
     AbandonedAppend,
-    /// A node that finds its lease lapsed when it renews it goes on with the sessions that it had.
+    /// A node that finds its lease lapsed, or contested, when it renews it goes on with the sessions that it had.
     KeepAfterLapse,
     /// A node that finds its lease lapsed asks once whether it still owns the session, and keeps it if so.
     AskAfterLapse,

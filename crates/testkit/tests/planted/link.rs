@@ -24,6 +24,7 @@ pub(crate) struct Link {
     swallows: AtomicBool,
 }
 
+#[async_trait]
 impl Peers for Links {
     /// No node passes anything on to another here.
     fn connect(&self, node: &NodeInfo) -> PeerGateways {
@@ -32,6 +33,11 @@ impl Peers for Links {
             own: link.clone(),
             relay: link.clone(),
         }
+    }
+
+    /// A way that is cut says nothing of the node.
+    async fn is_gone(&self, _: &NodeInfo) -> bool {
+        false
     }
 }
 

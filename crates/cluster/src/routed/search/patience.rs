@@ -24,6 +24,7 @@ impl Search<'_> {
         }
         self.waited = true;
         self.tried.clear();
+        self.is_owned = false;
         let pause = self.backoff.pause().min(left);
         let _closely = self.routes.members.wait();
         tokio::select! {

@@ -11,10 +11,13 @@ use shoal_ports::{
 };
 use shoal_protocol::EventId;
 
+use super::node::Death;
 use super::{ScriptedNode, TestCluster};
 
 /// How long a node is dialled that says nothing.
 const DIALLED_FOR: Duration = Duration::from_secs(3);
+/// How long it is looked for.
+const LOOKED_FOR: Duration = Duration::from_millis(250);
 
 /// One node's ways to the others.
 pub(crate) struct TownPeers {
@@ -29,6 +32,7 @@ struct Link {
     cluster: TestCluster,
 }
 
+#[async_trait]
 impl Peers for TownPeers {
     fn connect(&self, node: &NodeInfo) -> PeerGateways {
         let link = |relay| {
@@ -42,6 +46,25 @@ impl Peers for TownPeers {
         PeerGateways {
             own: link(false),
             relay: link(true),
+        }
+    }
+
+    async fn is_gone(&self, node: &NodeInfo) -> bool {
+        self.cluster.count_look();
+        if self.cluster.is_cut(&self.from, &node.id) {
+            return false;
+        }
+        if self.cluster.is_refused(&self.from, &node.id) {
+            return true;
+        }
+        let there = self.cluster.find(&node.id);
+        match there.as_ref().and_then(|there| there.death()) {
+            Some(Death::Killed) => true,
+            Some(Death::Silent) => {
+                tokio::time::sleep(LOOKED_FOR).await;
+                false
+            }
+            Some(Death::Unrouted) | None => false,
         }
     }
 }
@@ -58,16 +81,21 @@ impl Link {
         if self.cluster.is_cut(&self.from, &self.to) {
             return Err(broken("the network is cut"));
         }
+        if self.cluster.is_refused(&self.from, &self.to) {
+            return Err(broken("connection refused"));
+        }
         let node = self
             .cluster
             .find(&self.to)
             .ok_or_else(|| broken("unknown"))?;
-        if node.is_silent() {
-            tokio::time::sleep(DIALLED_FOR).await;
-            return Err(broken("nothing was heard"));
-        }
-        if node.is_dead() {
-            return Err(broken("connection refused"));
+        match node.death() {
+            Some(Death::Silent) => {
+                tokio::time::sleep(DIALLED_FOR).await;
+                return Err(broken("nothing was heard"));
+            }
+            Some(Death::Killed) => return Err(broken("connection refused")),
+            Some(Death::Unrouted) => return Err(broken("no route to host")),
+            None => {}
         }
         let gateway: Arc<dyn SessionGateway> = if self.relay {
             node.citizen().routed.relay()

@@ -27,6 +27,17 @@ pub(crate) enum Reply {
     Stream,
 }
 
+/// How a node died.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Death {
+    /// Its process did: its machine refuses connections.
+    Killed,
+    /// With its machine: nobody answers where it was, not even that it is gone.
+    Silent,
+    /// With its address: there is no way there, which says nothing of the node.
+    Unrouted,
+}
+
 /// A session node.
 pub(crate) struct ScriptedNode {
     pub(crate) id: NodeId,
@@ -45,8 +56,7 @@ pub(crate) struct ScriptedNode {
     /// Times that it was asked because of a hint.
     hinted: Mutex<usize>,
     dead: watch::Sender<bool>,
-    /// Whether nobody answers where it was, not even that it is gone.
-    silent: Mutex<bool>,
+    death: Mutex<Option<Death>>,
     /// Counts hand-overs.
     moved: watch::Sender<u64>,
     draining: Mutex<bool>,
@@ -69,7 +79,7 @@ impl ScriptedNode {
             listens: Mutex::default(),
             hinted: Mutex::default(),
             dead: watch::Sender::new(false),
-            silent: Mutex::new(false),
+            death: Mutex::new(None),
             moved: watch::Sender::new(0),
             draining: Mutex::new(false),
         })
@@ -131,24 +141,19 @@ impl ScriptedNode {
         }
     }
 
-    /// Dies at once: nobody ends its lease.
+    /// Dies at once, as a process that is killed: nobody ends its lease.
     pub(crate) fn die(&self) {
+        self.die_by(Death::Killed);
+    }
+
+    pub(crate) fn die_by(&self, death: Death) {
         self.citizen().access.set_away(true);
+        *self.death.lock() = Some(death);
         self.dead.send_replace(true);
     }
 
-    /// Dies with its machine: whoever dials it waits for an answer until he gives up.
-    pub(crate) fn vanish(&self) {
-        *self.silent.lock() = true;
-        self.die();
-    }
-
-    pub(crate) fn is_silent(&self) -> bool {
-        *self.silent.lock()
-    }
-
-    pub(crate) fn is_dead(&self) -> bool {
-        *self.dead.borrow()
+    pub(crate) fn death(&self) -> Option<Death> {
+        *self.death.lock()
     }
 
     pub(crate) async fn dies(&self) {
@@ -204,6 +209,16 @@ impl ScriptedNode {
                     return Err(refusal);
                 }
                 let claim = directory.claim(&to.session, &self.id).await;
+                let claim = claim.map_err(|_| GatewayError::Moved { owner: None })?;
+                self.epochs.lock().insert(to.session.clone(), claim.epoch);
+            }
+            Some(owner) if !*self.draining.lock() => {
+                let liveness = self.citizen().members.liveness();
+                let Some(evidence) = liveness.evidence_against(&owner).await else {
+                    return Err(GatewayError::Moved { owner: Some(owner) });
+                };
+                let claim = directory.claim_on_evidence(&to.session, &self.id, &evidence);
+                let claim = claim.await;
                 let claim = claim.map_err(|_| GatewayError::Moved { owner: None })?;
                 self.epochs.lock().insert(to.session.clone(), claim.epoch);
             }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use shoal_ports::{
-    Bus, BusEvent, BusSubscription, Claim, Directory, Epoch, Membership, NewSession, NodeId,
-    NodeInfo, Placement, SessionId, Store, StoreError,
+    Bus, BusEvent, BusSubscription, Claim, Directory, Epoch, Evidence, Membership, NewSession,
+    NodeId, NodeInfo, Placement, Renewal, SessionId, Store, StoreError,
 };
 
 pub(crate) struct StoreAccess {
@@ -93,7 +93,7 @@ impl Drop for Waiting<'_> {
 
 #[async_trait]
 impl Directory for StoreAccess {
-    async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<bool, StoreError> {
+    async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<Renewal, StoreError> {
         self.answers().await;
         self.here()?.directory.renew_lease(node, lease).await
     }
@@ -116,6 +116,16 @@ impl Directory for StoreAccess {
 
     async fn claim(&self, session: &SessionId, node: &NodeId) -> Result<Claim, StoreError> {
         self.here()?.directory.claim(session, node).await
+    }
+
+    async fn claim_on_evidence(
+        &self,
+        session: &SessionId,
+        node: &NodeId,
+        evidence: &Evidence,
+    ) -> Result<Claim, StoreError> {
+        let directory = &self.here()?.directory;
+        directory.claim_on_evidence(session, node, evidence).await
     }
 
     async fn held(&self, sessions: &[(SessionId, Epoch)]) -> Result<Vec<bool>, StoreError> {

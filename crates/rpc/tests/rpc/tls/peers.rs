@@ -8,7 +8,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use shoal_ports::{Inspector as _, NodeId};
-use shoal_rpc::{JoiningWorker, RemoteInspector, WorkerJoin};
+use shoal_rpc::{JoiningWorker, RemoteInspector, WorkerJoin, is_gone};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -17,6 +17,7 @@ use super::authority::{Authority, Files, Issued, NAME, over};
 use super::reached;
 use crate::scripted_worker::ScriptedWorker;
 use crate::setting::{Node, config, within};
+use crate::sight::deserted;
 
 #[tokio::test]
 async fn workers_and_edges_of_one_authority_are_linked() {
@@ -30,6 +31,27 @@ async fn workers_and_edges_of_one_authority_are_linked() {
         let _join = WorkerJoin::start(&joining, &address, over(&here.open()));
         node.set.worker("w").await;
         assert_eq!(reached(&node, over(&here.open())).await, Ok(()));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_is_gone_is_told_from_who_is_not_spoken_to() {
+    within(async {
+        let (ours, other) = (Authority::new(), Authority::new());
+        let (here, there) = (Files::of(&ours), Files::of(&ours));
+        let config = over(&here.open());
+        let gone = async |node: &str, address: &str| {
+            is_gone(&NodeId::new("e"), &NodeId::new(node), address, &config).await
+        };
+        assert!(gone("node-1", &deserted().await).await);
+        let node = Node::start(over(&there.open())).await;
+        let address = node.address.to_string();
+        assert!(!gone("node-1", &address).await);
+        assert!(gone("node-2", &address).await, "another answers");
+        let stranger = Node::start(over(&Files::of(&other).open())).await;
+        let address = stranger.address.to_string();
+        assert!(!gone("node-2", &address).await, "whoever that is");
     })
     .await;
 }

@@ -1,0 +1,42 @@
+//! How this node stands with the others, for whoever owns its sessions.
+
+use std::sync::Weak;
+
+use async_trait::async_trait;
+use shoal_ports::{Evidence, Liveness, NodeId};
+use tokio::time::Instant;
+
+use super::MembersInner;
+use crate::view::Node;
+
+/// A node's membership, while that lasts.
+pub(super) struct Watched(pub(super) Weak<MembersInner>);
+
+#[async_trait]
+impl Liveness for Watched {
+    fn is_certain(&self) -> bool {
+        let shared = self.0.upgrade();
+        shared.is_some_and(|shared| shared.certainty.holds(Instant::now()))
+    }
+
+    async fn evidence_against(&self, node: &NodeId) -> Option<Evidence> {
+        let shared = self.0.upgrade()?;
+        let view = shared.view.borrow().clone();
+        let gone = shared.is_gone(view.node(node)?).await;
+        gone.then(|| Evidence {
+            against: node.clone(),
+            lease: shared.config.lease,
+        })
+    }
+}
+
+impl MembersInner {
+    /// Whether the process of a node is gone, as this one finds by looking for it. This one is not.
+    pub(super) async fn is_gone(&self, node: &Node) -> bool {
+        if node.info().id == self.id {
+            return false;
+        }
+        let looking = self.peers.is_gone(node.info());
+        node.peer.is_gone(looking).await
+    }
+}
