@@ -26,7 +26,7 @@ pub(crate) use compiled::CompiledPool;
 pub use conflict::{Conflict, Degraded, ItemKind};
 pub(crate) use pages::Pages;
 use template::UriTemplate;
-pub(crate) use tool::{Hints, Tool};
+pub(crate) use tool::Tool;
 
 use crate::shape::Shaping;
 

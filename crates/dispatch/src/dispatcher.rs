@@ -6,19 +6,18 @@ use async_trait::async_trait;
 use futures::future::join_all;
 use serde_json::Value;
 use shoal_ports::{
-    Binding, Call, CallFailure, CallOutcome, Dispatcher, Durability, RunningCall, ServerFacts,
-    SessionId, WorkerId,
+    Binding, Call, CallFailure, CallPlan, Dispatcher, Planning, RunningCall, ServerFacts,
+    SessionId, Starting, WorkerId, at_once, later,
 };
-use shoal_protocol::{Era, Method, RawJson, Revision, RpcError, code};
+use shoal_protocol::{Era, Method, RawJson, RpcError, code};
 use shoal_telemetry::metrics;
 use tokio::sync::watch;
 
-use crate::bridge::answered;
 use crate::catalog::OfferedTool;
 use crate::dispatch::Dispatch;
-use crate::durability;
-use crate::pools::{AffinityKey, View, Wanted};
-use crate::route::{Arguments, check_members, route, unknown_resource};
+use crate::pools::View;
+use crate::route::unknown_resource;
+use crate::start::instead;
 use crate::subscriptions::Subscriptions;
 
 #[async_trait]
@@ -27,23 +26,13 @@ impl Dispatcher for Dispatch {
         self.shared.facts.subscribe()
     }
 
-    fn durability(&self, method: &Method, params: Option<&RawJson>) -> Durability {
-        let view = self.shared.view();
-        match tool(&view, method, params) {
-            None => Durability::Repeatable,
-            Some(OfferedTool { pool, tool }) => {
-                durability::of_tool(self.shared.config.pool(pool), &tool.name, tool.hints)
-            }
-        }
-    }
-
     fn check_param_headers(
         &self,
         params: Option<&RawJson>,
         header: &dyn Fn(&str) -> Option<Vec<u8>>,
     ) -> Result<(), RpcError> {
         let view = self.shared.view();
-        let headers = tool(&view, &Method::ToolsCall, params)
+        let headers = tool(&view, params)
             .and_then(|offered| offered.tool.headers.as_ref().ok())
             .filter(|headers| !headers.is_empty());
         let Some(headers) = headers else {
@@ -65,46 +54,25 @@ impl Dispatcher for Dispatch {
             .map_err(RpcError::from)
     }
 
-    fn choose(
-        &self,
-        method: &Method,
-        params: Option<&RawJson>,
-        session: Option<&SessionId>,
-        tried: &[WorkerId],
-    ) -> Option<Binding> {
-        if tried.len() >= self.shared.config.start_attempts.max(1) {
-            return None;
+    fn plan(&self, call: Call) -> Planning {
+        self.plan_call(call)
+    }
+
+    fn replan(&self, plan: &CallPlan, tried: &[WorkerId]) -> Option<Binding> {
+        self.place_again(plan, tried)
+    }
+
+    fn start(&self, plan: CallPlan) -> Starting {
+        if let Some(running) = self.start_here(&plan) {
+            return at_once(Ok(running));
         }
-        let view = self.shared.view();
-        // Only the place is wanted here; what is wrong with the call, its start will say.
-        let members = params.map(RawJson::index);
-        let given = members.as_ref();
-        let route = route(&view, Arguments::Trusted, Revision::LATEST, method, given).ok()?;
-        let affinity = &self.shared.config.pool(&route.pool).affinity;
-        let wanted = Wanted {
-            tool: route.tool.as_ref().map(|tool| tool.name.as_str()),
-            key: AffinityKey::of(affinity, params, session, None),
-        };
-        let member = view.choose(&route.pool, &wanted, tried).ok()?;
-        Some(Binding {
-            worker: member.id.clone(),
-            ledger: member.worker.ledger(),
+        let dispatch = self.clone();
+        later(async move {
+            let place = dispatch.shared.in_flight.enter(&plan.call);
+            let running = dispatch.start_planned(plan).await?;
+            let pool = dispatch.counted(&running);
+            Ok(place.follow(running, pool))
         })
-    }
-
-    async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {
-        if !call.method.runs_on_backend() {
-            return self.list_in_time(&call).await;
-        }
-        let view = self.shared.view();
-        let place = self.shared.in_flight.enter(&call);
-        let running = self.begin(&view, call).await?;
-        let pool = self.counted(&running);
-        Ok(place.follow(running, pool))
-    }
-
-    fn start_now(&self, call: &Call) -> Option<Result<RunningCall, CallFailure>> {
-        self.begin_now(call)
     }
 
     async fn resume(&self, call: Call, after: u64) -> Result<RunningCall, CallFailure> {
@@ -116,7 +84,10 @@ impl Dispatcher for Dispatch {
                 Ok(place.follow(running, pool))
             }
             // Nobody owns such a call: whoever has it begins it.
-            _ => self.start(call).await,
+            _ => match self.plan(call).await {
+                Ok(plan) => self.start(plan).await,
+                Err(outcome) => instead(outcome),
+            },
         }
     }
 
@@ -152,24 +123,10 @@ impl Dispatch {
         // A worker that has left meanwhile took its pool's name along.
         Some(view.member(worker)?.pool.clone())
     }
-
-    async fn begin(&self, view: &View, call: Call) -> Result<RunningCall, CallFailure> {
-        let members = call.params.as_ref().map(RawJson::index);
-        if let Err(error) = check_members(members.as_ref()) {
-            return Ok(answered(CallOutcome::Refused(error)));
-        }
-        match call.caller.revision.era() {
-            Era::Legacy => self.start_legacy(view, call).await,
-            Era::Modern => self.start_modern(view, call).await,
-        }
-    }
 }
 
 /// The tool that a call names.
-fn tool<'v>(view: &'v View, method: &Method, params: Option<&RawJson>) -> Option<&'v OfferedTool> {
-    if *method != Method::ToolsCall {
-        return None;
-    }
+fn tool<'v>(view: &'v View, params: Option<&RawJson>) -> Option<&'v OfferedTool> {
     let name = params?.member("name")?.string()?;
     view.catalog.tool(&name)
 }

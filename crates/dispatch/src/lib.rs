@@ -5,6 +5,7 @@
 //! | step | where |
 //! |---|---|
 //! | what there is, from all pools | `catalog` |
+//! | what is settled of a call before it starts | `plan` |
 //! | checks, and the pool for a call | `route` |
 //! | checks that take long | `checking` |
 //! | the worker for a call: load, affinity, circuits | `pools` |
@@ -21,12 +22,12 @@ mod checking;
 mod config;
 mod dispatch;
 mod dispatcher;
-mod durability;
 mod gauges;
 mod handle;
 mod in_flight;
 mod now;
 mod picture;
+mod plan;
 mod pools;
 mod rounds;
 mod route;

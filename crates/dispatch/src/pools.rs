@@ -28,8 +28,6 @@ pub(crate) struct View {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) pools: BTreeMap<Arc<str>, PoolView>,
     by_id: HashMap<WorkerId, Arc<Member>>,
-    /// Whether every worker is in this process.
-    pub(crate) is_here: bool,
     picture: Picture,
 }
 
@@ -119,7 +117,6 @@ impl View {
         let members = pools.values().flat_map(PoolView::members);
         let by_id: HashMap<_, _> = members.map(|m| (m.id.clone(), m.clone())).collect();
         Self {
-            is_here: by_id.values().all(|member| member.worker.here().is_some()),
             catalog,
             pools,
             by_id,
@@ -157,12 +154,6 @@ impl View {
         };
         balance::choose(&view.ready, wanted, tried)
             .ok_or_else(|| not_executed(view.why_not(pool, wanted)))
-    }
-
-    /// Whether no worker of `pool` has failed lately, so that choosing one is no trial of it.
-    pub(crate) fn is_well(&self, pool: &str) -> bool {
-        let view = self.pools.get(pool);
-        view.is_some_and(|view| view.ready.iter().all(|member| member.circuit.is_well()))
     }
 
     /// What it means that nobody in `pool` was [chosen](Self::choose): nobody is there, or all that are there

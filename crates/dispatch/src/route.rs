@@ -2,18 +2,21 @@
 
 use std::sync::Arc;
 
-use shoal_ports::{CallFailure, CallOutcome};
+use shoal_ports::{CallFailure, CallOutcome, Durability, Route};
 use shoal_protocol::{Era, Index, Method, RawJson, RawObject, Revision, RpcError};
 
-use crate::catalog::{OfferedTool, Tool};
+use crate::catalog::OfferedTool;
 use crate::checking::Check;
+use crate::config::{Config, DurabilityPolicy};
 use crate::pools::View;
 
-/// Where a call goes, with the parameters as its backend knows them.
-pub(crate) struct Route {
-    pub(crate) pool: Arc<str>,
-    pub(crate) params: Option<RawJson>,
-    pub(crate) tool: Option<Arc<Tool>>,
+/// Where a call goes, and what is known of it by its way.
+pub(crate) struct Routed {
+    pub(crate) route: Route,
+    /// Whether it may be repeated.
+    pub(crate) durability: Durability,
+    /// What is left to check of its arguments, since that takes long.
+    pub(crate) unchecked: Option<Check>,
 }
 
 /// Whether arguments are checked against the tool's schema.
@@ -31,8 +34,6 @@ pub(crate) enum Refused {
     Answer(CallOutcome),
     /// The server is not ready to tell.
     NotReady(CallFailure),
-    /// Not yet: to check its arguments takes long.
-    Unchecked(Check),
 }
 
 impl From<RpcError> for Refused {
@@ -53,11 +54,12 @@ pub(crate) fn check_members(params: Option<&Index<'_>>) -> Result<(), RpcError> 
 /// Finds the pool for a call of a backend method.
 pub(crate) fn route(
     view: &View,
+    config: &Config,
     arguments: Arguments,
     revision: Revision,
     method: &Method,
     params: Option<&Index<'_>>,
-) -> Result<Route, Refused> {
+) -> Result<Routed, Refused> {
     if !view.catalog.supports(method) {
         return Err(absent(view, RpcError::method_not_found(method.as_str())));
     }
@@ -69,11 +71,15 @@ pub(crate) fn route(
         // client was sealed by nobody.
         edit.remove_all(&["inputResponses", "requestState"]);
     }
-    let mut called = None;
+    // What is no tool's only reads.
+    let mut durability = Durability::Repeatable;
+    let (mut called, mut unchecked) = (None, None);
     let pool = match method {
         Method::ToolsCall => {
-            let offered = tool(view, arguments, &mut edit)?;
-            called = Some(offered.tool.clone());
+            let offered;
+            (offered, unchecked) = tool(view, arguments, &mut edit)?;
+            durability = durability_of(config, offered);
+            called = Some(Arc::from(offered.tool.name.as_str()));
             offered.pool.clone()
         }
         Method::PromptsGet => {
@@ -95,12 +101,35 @@ pub(crate) fn route(
         }
         _ => completion(view, &mut edit)?,
     };
-    let params = edit.finish();
-    Ok(Route {
+    let route = Route {
         pool,
-        params,
         tool: called,
+        params: edit.finish(),
+    };
+    Ok(Routed {
+        route,
+        durability,
+        unchecked,
     })
+}
+
+/// How a call of the tool must be carried; the most specific setting wins, and of two that clash the
+/// careful one.
+fn durability_of(config: &Config, OfferedTool { pool, tool }: &OfferedTool) -> Durability {
+    let config = config.pool(pool);
+    let listed = |names: &[String]| names.contains(&tool.name);
+    if listed(&config.journaled) {
+        return Durability::Journaled;
+    }
+    if listed(&config.repeatable) {
+        return Durability::Repeatable;
+    }
+    match config.durability {
+        DurabilityPolicy::Always => Durability::Journaled,
+        DurabilityPolicy::Never => Durability::Repeatable,
+        DurabilityPolicy::Auto if tool.hints.safe_to_repeat() => Durability::Repeatable,
+        DurabilityPolicy::Auto => Durability::Journaled,
+    }
 }
 
 /// The error of an unknown resource.
@@ -118,7 +147,12 @@ fn absent(view: &View, error: RpcError) -> Refused {
     }
 }
 
-fn tool<'v>(view: &'v View, check: Arguments, edit: &mut Edit) -> Result<&'v OfferedTool, Refused> {
+/// The tool that is called, and what is left to check of its arguments.
+fn tool<'v>(
+    view: &'v View,
+    check: Arguments,
+    edit: &mut Edit,
+) -> Result<(&'v OfferedTool, Option<Check>), Refused> {
     let name = edit.string("name")?;
     let offered = view.catalog.tool(&name).ok_or_else(|| {
         absent(
@@ -139,10 +173,10 @@ fn tool<'v>(view: &'v View, check: Arguments, edit: &mut Edit) -> Result<&'v Off
         };
         match check.at_once() {
             Some(checked) => checked.map_err(Refused::Answer)?,
-            None => return Err(Refused::Unchecked(check)),
+            None => return Ok((offered, Some(check))),
         }
     }
-    Ok(offered)
+    Ok((offered, None))
 }
 
 fn completion(view: &View, edit: &mut Edit) -> Result<Arc<str>, Refused> {
@@ -241,5 +275,53 @@ impl<'a> Edit<'a> {
             Some(changed) => Some(changed.to_json()),
             None => self.given.map(|given| given.whole().clone()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use serde_json::json;
+    use shoal_ports::Durability::{Journaled, Repeatable};
+    use shoal_protocol::RawJson;
+
+    use super::durability_of;
+    use crate::catalog::{OfferedTool, Tool};
+    use crate::config::{Config, DurabilityPolicy, PoolConfig};
+
+    fn tool(name: &str, read_only: bool) -> OfferedTool {
+        let raw = json!({"name":name,"annotations":{"readOnlyHint":read_only}});
+        OfferedTool {
+            pool: "a".into(),
+            tool: Arc::new(Tool::read(&RawJson::of(&raw)).unwrap()),
+        }
+    }
+
+    #[test]
+    fn hints_decide_unless_the_configuration_does() {
+        let of = |pool: &PoolConfig, tool: &OfferedTool| {
+            let config = Config {
+                pools: BTreeMap::from([("a".to_owned(), pool.clone())]),
+                ..Config::default()
+            };
+            durability_of(&config, tool)
+        };
+        let (plain, safe) = (tool("t", false), tool("t", true));
+        assert_eq!(of(&PoolConfig::default(), &plain), Journaled);
+        assert_eq!(of(&PoolConfig::default(), &safe), Repeatable);
+        let mut pool = PoolConfig {
+            durability: DurabilityPolicy::Never,
+            ..PoolConfig::default()
+        };
+        assert_eq!(of(&pool, &plain), Repeatable);
+        pool.journaled.push("t".into());
+        pool.repeatable.push("t".into());
+        assert_eq!(of(&pool, &safe), Journaled);
+        pool.journaled.clear();
+        pool.durability = DurabilityPolicy::Always;
+        assert_eq!(of(&pool, &plain), Repeatable);
+        assert_eq!(of(&pool, &tool("other", true)), Journaled);
     }
 }

@@ -1,11 +1,13 @@
-//! Starting a call, and going on with one that an earlier owner of its session began.
+//! Starting a planned call, and going on with one that an earlier owner of its session began.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_ports::{Call, CallFailure, CallOutcome, Durability, RunningCall, WorkerId};
+use shoal_ports::{
+    Binding, Call, CallFailure, CallOutcome, CallPlan, Durability, Route, RunningCall, WorkerId,
+};
 use shoal_protocol::{Era, RawJson, RawObject, RpcError};
-use shoal_telemetry::metrics::{RetryReason, ShedReason, metrics};
+use shoal_telemetry::metrics::{RetryReason, metrics};
 use shoal_telemetry::trace::{self, attributes as key, names};
 use tokio::time::Instant;
 
@@ -14,97 +16,116 @@ use crate::bridge::{
 };
 use crate::dispatch::Dispatch;
 use crate::picture::not_ready;
+use crate::plan::{Found, refuse};
 use crate::pools::View;
 use crate::rounds::{Position, round_id};
-use crate::route::{Arguments, Refused, Route, route};
+use crate::route::{Arguments, Refused};
 use crate::worker_call::{NotFound, NotStarted, Origin, Sought, WorkerCall, attach};
 
 /// How long a list waits for pools that are on their way.
 const LIST_PATIENCE: Duration = Duration::from_secs(5);
 
+/// A page of a list.
+pub(crate) fn list(view: &View, call: &Call) -> CallOutcome {
+    let Some(pages) = view.catalog.list(&call.method) else {
+        return match view.unannounced() {
+            Some(failure) => CallOutcome::Failed(failure),
+            None => CallOutcome::Refused(RpcError::method_not_found(call.method.as_str())),
+        };
+    };
+    match pages.get(call.caller.revision.era(), call.params.as_ref()) {
+        Ok(page) => CallOutcome::Result(page),
+        Err(error) => CallOutcome::Refused(error),
+    }
+}
+
 impl Dispatch {
     /// A page of a list, once the lists are whole.
-    pub(crate) async fn list_in_time(&self, call: &Call) -> Result<RunningCall, CallFailure> {
+    pub(crate) async fn list_in_time(&self, call: &Call) -> CallOutcome {
         let until = call.deadline.min(Instant::now() + LIST_PATIENCE);
         if tokio::time::timeout_at(until, self.settled())
             .await
             .is_err()
         {
             let reason = "this node does not know every pool yet";
-            return Err(not_ready(reason.to_owned()));
+            return CallOutcome::Failed(not_ready(reason.to_owned()));
         }
-        self.list(&self.shared.view(), call)
+        list(&self.shared.view(), call)
     }
 
-    /// A page of a list.
-    pub(crate) fn list(&self, view: &View, call: &Call) -> Result<RunningCall, CallFailure> {
-        let era = call.caller.revision.era();
-        let Some(pages) = view.catalog.list(&call.method) else {
-            return match view.unannounced() {
-                Some(failure) => Err(failure),
-                None => Ok(answered(CallOutcome::Refused(RpcError::method_not_found(
-                    call.method.as_str(),
-                )))),
-            };
-        };
-        let page = pages.get(era, call.params.as_ref());
-        Ok(answered(match page {
-            Ok(page) => CallOutcome::Result(page),
-            Err(error) => CallOutcome::Refused(error),
-        }))
-    }
-
-    /// Runs a call of a legacy caller.
-    pub(crate) async fn start_legacy(
-        &self,
-        view: &View,
-        call: Call,
-    ) -> Result<RunningCall, CallFailure> {
-        let shaping = view.catalog.shaping.clone();
-        let purpose = self.purpose(&call);
-        match self.worker_call(view, call, self.arguments()).await? {
-            Ok(worker_call) => Ok(running(worker_call, |worker_call| {
-                LegacyBridge::new(worker_call, shaping, purpose)
-            })),
-            Err(outcome) => {
-                let outcome = shaping.outcome(purpose.caller.revision, &purpose.method, outcome);
-                Ok(answered(outcome))
+    /// Starts a call as planned.
+    pub(crate) async fn start_planned(&self, plan: CallPlan) -> Result<RunningCall, CallFailure> {
+        match plan.call.caller.revision.era() {
+            Era::Modern => self.start_modern(plan).await,
+            Era::Legacy => {
+                let route = plan.route.map(|route| (route, plan.worker));
+                self.start_legacy(plan.call, route).await
             }
         }
+    }
+
+    /// Runs a call of a legacy caller, by the way that was found for it, if one was.
+    async fn start_legacy(
+        &self,
+        call: Call,
+        route: Option<(Route, Option<Binding>)>,
+    ) -> Result<RunningCall, CallFailure> {
+        let (route, worker) = match route {
+            Some(found) => found,
+            None => match self.find_surely(&call).await {
+                Ok(Found { route, worker, .. }) => (route, worker),
+                Err(outcome) => return instead(outcome),
+            },
+        };
+        let purpose = self.purpose(&call);
+        let origin = Origin::new(call, route, &self.shared).first_at(worker);
+        let worker_call = WorkerCall::start(self.shared.clone(), origin);
+        let worker_call = worker_call.await.map_err(NotStarted::give_up)?;
+        Ok(self.running_legacy(purpose, worker_call))
     }
 
     /// Runs a request of a modern caller: a call that begins, or one that goes on.
-    pub(crate) async fn start_modern(
-        &self,
-        view: &View,
-        mut call: Call,
-    ) -> Result<RunningCall, CallFailure> {
-        let mut request = self.modern(view, &call);
+    async fn start_modern(&self, plan: CallPlan) -> Result<RunningCall, CallFailure> {
+        let CallPlan {
+            mut call,
+            route,
+            mut worker,
+        } = plan;
+        let mut request = self.modern(&call);
         let mut given = Given::default();
-        match continued(&self.shared, &call).await {
-            Ok(None) => {}
-            Ok(Some(Continued::Waiting(waiting))) => {
-                request.deadline = Some(call.deadline);
-                return Ok(waiting.wake(request));
+        let route = match route {
+            Some(route) => route,
+            None => {
+                match continued(&self.shared, &call).await {
+                    Ok(None) => {}
+                    Ok(Some(Continued::Waiting(waiting))) => {
+                        request.deadline = Some(call.deadline);
+                        return Ok(waiting.wake(request));
+                    }
+                    Ok(Some(Continued::Backend(params))) => call.params = Some(params),
+                    Ok(Some(Continued::Again(again))) => {
+                        call.params = Some(again.params);
+                        given = again.given;
+                    }
+                    Err(outcome) => return Ok(answered(outcome)),
+                }
+                // Only now it is known what its backend is called with.
+                match self.find_surely(&call).await {
+                    Ok(found) => {
+                        worker = found.worker;
+                        found.route
+                    }
+                    Err(outcome) => return instead(outcome),
+                }
             }
-            Ok(Some(Continued::Backend(params))) => call.params = Some(params),
-            Ok(Some(Continued::Again(again))) => {
-                call.params = Some(again.params);
-                given = again.given;
-            }
-            Err(outcome) => return Ok(answered(outcome)),
-        }
+        };
         call.deadline = self.worker_deadline(&call);
-        match self.worker_call(view, call, self.arguments()).await? {
-            Ok(worker_call) => Ok(running(worker_call, |worker_call| {
-                ModernBridge::again(request, worker_call, given)
-            })),
-            Err(outcome) => {
-                let shaping = &request.shaping;
-                let outcome = shaping.outcome(request.caller.revision, &request.method, outcome);
-                Ok(answered(outcome))
-            }
-        }
+        let origin = Origin::new(call, route, &self.shared).first_at(worker);
+        let worker_call = WorkerCall::start(self.shared.clone(), origin);
+        let worker_call = worker_call.await.map_err(NotStarted::give_up)?;
+        Ok(running(worker_call, |worker_call| {
+            ModernBridge::again(request, worker_call, given)
+        }))
     }
 
     /// Goes on with a call of a legacy caller, after the event that was seen last.
@@ -118,14 +139,14 @@ impl Dispatch {
             if journaled {
                 return Err(unknown("its journal names no worker".to_owned()));
             }
-            return self.start_legacy(&self.shared.view(), call).await;
+            return self.start_legacy(call, None).await;
         };
         let position = Position::of(after);
         let mut until = Instant::now();
         if journaled {
             until += self.shared.config.reconnect_wait();
         }
-        let gone = match self.find(&call, &worker, position, until).await {
+        let gone = match self.find_running(&call, &worker, position, until).await {
             Ok(running) => return Ok(running),
             Err(NotFound::Gone) => unknown(format!("its worker {worker} is gone")),
             Err(NotFound::Unknown) if journaled && after == 0 => {
@@ -134,7 +155,7 @@ impl Dispatch {
                     return started;
                 };
                 // The start of an owner before this one may have arrived meanwhile, and taken the call's events over.
-                let found = self.find(&call, &worker, position, until).await;
+                let found = self.find_running(&call, &worker, position, until).await;
                 return found.map_err(|_| failure);
             }
             Err(NotFound::Unknown) => {
@@ -145,11 +166,11 @@ impl Dispatch {
             return Err(gone);
         }
         call.worker = None;
-        self.start_legacy(&self.shared.view(), call).await
+        self.start_legacy(call, None).await
     }
 
     /// Goes on with a call at the worker that runs it.
-    async fn find(
+    async fn find_running(
         &self,
         call: &Call,
         worker: &WorkerId,
@@ -169,18 +190,18 @@ impl Dispatch {
         };
         let attached = attach(&self.shared, worker, None, sought, until, || false);
         let (running, member) = attached.await?;
-        let view = self.shared.view();
-        let route = known_route(&view, call, &member.pool);
+        let route = self.known_route(call, &member.pool);
+        let purpose = self.purpose(call);
         let mut call = call.clone();
         if call.durability != Durability::Journaled {
             // It may run elsewhere when this worker is lost too.
             call.worker = None;
         }
-        let mut origin = Origin::new(call.clone(), route, &self.shared);
+        let mut origin = Origin::new(call, route, &self.shared);
         origin.attempted(span);
         let worker_call =
             WorkerCall::attached(self.shared.clone(), origin, running, member, position);
-        Ok(self.running_legacy(&view, &call, worker_call))
+        Ok(self.running_legacy(purpose, worker_call))
     }
 
     /// Starts a journaled call at its worker, which does not know it: it was never begun there, or the
@@ -191,17 +212,20 @@ impl Dispatch {
         worker: &WorkerId,
         until: Instant,
     ) -> Result<RunningCall, CallFailure> {
+        let route = {
+            let (view, trusted) = (self.shared.view(), Arguments::Trusted);
+            let params = call.params.as_ref().map(RawJson::index);
+            match self.route(&view, &call, trusted, params.as_ref()) {
+                Ok(routed) => routed.route,
+                Err(Refused::NotReady(failure)) => return Err(not_taken(worker, &failure)),
+                Err(refused) => return instead(refuse(&view, &call, refused)),
+            }
+        };
         loop {
-            let view = self.shared.view();
-            let begun = self.begin_line(&view, call.clone(), Arguments::Trusted, Origin::repeats);
-            let refused = match begun.await {
-                Ok(Ok(worker_call)) => return Ok(self.running_legacy(&view, &call, worker_call)),
-                Ok(Err(outcome)) => {
-                    let outcome =
-                        view.catalog
-                            .shaping
-                            .outcome(call.caller.revision, &call.method, outcome);
-                    return Ok(answered(outcome));
+            let origin = Origin::new(call.clone(), route.clone(), &self.shared).repeats();
+            let refused = match WorkerCall::start(self.shared.clone(), origin).await {
+                Ok(worker_call) => {
+                    return Ok(self.running_legacy(self.purpose(&call), worker_call));
                 }
                 Err(refused) => refused,
             };
@@ -216,27 +240,23 @@ impl Dispatch {
                 }
                 // An earlier owner's own start may still be on its way there: that nothing was executed is
                 // not for certain.
-                failure => {
-                    return Err(unknown(format!(
-                        "its worker {worker} did not take it ({failure})"
-                    )));
-                }
+                failure => return Err(not_taken(worker, &failure)),
             }
         }
     }
 
-    fn running_legacy(&self, view: &View, call: &Call, worker_call: WorkerCall) -> RunningCall {
-        let (shaping, purpose) = (view.catalog.shaping.clone(), self.purpose(call));
+    pub(crate) fn running_legacy(&self, purpose: Purpose, worker_call: WorkerCall) -> RunningCall {
+        let shaping = self.shared.view().catalog.shaping.clone();
         running(worker_call, |worker_call| {
             LegacyBridge::new(worker_call, shaping, purpose)
         })
     }
 
     /// The request of a modern call.
-    pub(crate) fn modern(&self, view: &View, call: &Call) -> Modern {
+    pub(crate) fn modern(&self, call: &Call) -> Modern {
         Modern {
             shared: self.shared.clone(),
-            shaping: view.catalog.shaping.clone(),
+            shaping: self.shared.view().catalog.shaping.clone(),
             method: call.method.clone(),
             params: call.params.clone(),
             caller: call.caller.clone(),
@@ -265,77 +285,31 @@ impl Dispatch {
         }
     }
 
-    pub(crate) fn arguments(&self) -> Arguments {
-        match self.shared.config.validate_arguments {
-            true => Arguments::Checked,
-            false => Arguments::Trusted,
-        }
-    }
-
-    /// Checks a call and starts it; the inner error is the answer to a call that is at fault itself.
-    async fn worker_call(
-        &self,
-        view: &View,
-        call: Call,
-        arguments: Arguments,
-    ) -> Result<Result<WorkerCall, CallOutcome>, CallFailure> {
-        let begun = self.begin_line(view, call, arguments, |origin| origin);
-        let begun = begun.await;
-        begun.map_err(NotStarted::give_up)
-    }
-
-    /// As [`worker_call`](Self::worker_call), for who may try again, by what `origin` makes of the call: what fails does not count as
-    /// turned away yet.
-    async fn begin_line(
-        &self,
-        view: &View,
-        call: Call,
-        arguments: Arguments,
-        origin: impl FnOnce(Origin) -> Origin,
-    ) -> Result<Result<WorkerCall, CallOutcome>, NotStarted> {
-        let revision = call.caller.revision;
+    /// The way of a call that runs already: what it calls may have left the catalog meanwhile.
+    fn known_route(&self, call: &Call, pool: &Arc<str>) -> Route {
+        let (view, trusted) = (self.shared.view(), Arguments::Trusted);
         let params = call.params.as_ref().map(RawJson::index);
-        let (method, params) = (&call.method, params.as_ref());
-        let mut routed = route(view, arguments, revision, method, params);
-        if let Err(Refused::Unchecked(check)) = routed {
-            let checked = self.shared.checking.run(check, &call.caller.principal);
-            routed = match checked.await {
-                Ok(Ok(())) => route(view, Arguments::Trusted, revision, method, params),
-                Ok(Err(outcome)) => Err(Refused::Answer(outcome)),
-                Err(failure) => Err(Refused::NotReady(failure)),
-            };
+        match self.route(&view, call, trusted, params.as_ref()) {
+            Ok(routed) => routed.route,
+            Err(_) => Route {
+                pool: pool.clone(),
+                tool: None,
+                params: call.params.clone(),
+            },
         }
-        let route = match routed {
-            Ok(route) => route,
-            Err(Refused::Answer(outcome)) => return Ok(Err(outcome)),
-            Err(Refused::NotReady(failure)) => {
-                let reason = match failure {
-                    CallFailure::Overloaded { .. } => ShedReason::QueueFull,
-                    _ => ShedReason::NoWorker,
-                };
-                return Err(NotStarted {
-                    failure,
-                    pool: Arc::default(),
-                    reason,
-                });
-            }
-            Err(Refused::Unchecked(_)) => unreachable!("they have been checked"),
-        };
-        let origin = origin(Origin::new(call, route, &self.shared));
-        WorkerCall::start(self.shared.clone(), origin).await.map(Ok)
     }
 }
 
-/// The way of a call that runs already: what it calls may have left the catalog meanwhile.
-fn known_route(view: &View, call: &Call, pool: &Arc<str>) -> Route {
-    let (revision, trusted) = (call.caller.revision, Arguments::Trusted);
-    let params = call.params.as_ref().map(RawJson::index);
-    let found = route(view, trusted, revision, &call.method, params.as_ref());
-    found.unwrap_or_else(|_| Route {
-        pool: pool.clone(),
-        params: call.params.clone(),
-        tool: None,
-    })
+/// What takes a call's place.
+pub(crate) fn instead(outcome: CallOutcome) -> Result<RunningCall, CallFailure> {
+    match outcome {
+        CallOutcome::Failed(failure) => Err(failure),
+        outcome => Ok(answered(outcome)),
+    }
+}
+
+fn not_taken(worker: &WorkerId, failure: &CallFailure) -> CallFailure {
+    unknown(format!("its worker {worker} did not take it ({failure})"))
 }
 
 fn unknown(reason: String) -> CallFailure {

@@ -3,28 +3,27 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use shoal_protocol::{Method, RawJson, RpcError};
+use shoal_protocol::{RawJson, RpcError};
 use tokio::sync::watch;
 
 use crate::{
-    Binding, Call, CallFailure, Durability, RunningCall, ServerFacts, SessionId, WorkerId,
+    Binding, Call, CallFailure, CallPlan, Planning, RunningCall, ServerFacts, SessionId, Starting,
+    WorkerId,
 };
 
-/// Finds the pool for a call, checks the call against the catalog, and runs it on a worker.
+/// Plans calls, and runs what was planned on workers.
+///
+/// A call is planned once: there its tool, its pool, its worker and whether it may be repeated are settled, and its
+/// arguments checked. Whoever must journals the plan; then it is started. What is refused is refused in the plan, so a
+/// refusal costs no store anything.
 ///
 /// The era bridge stands inside: a legacy caller only ever sees [`Ask`](crate::CallEventKind::Ask)
 /// events and complete results; a modern caller only ever sees results, which may be
 /// `InputRequiredResult`s with a sealed `requestState`.
-///
-/// Errors that belong to the request (unknown tool, arguments that fail the schema, a bad cursor) come
-/// back as a finished call, so that they take the same way as a backend's.
 #[async_trait]
 pub trait Dispatcher: Send + Sync + 'static {
     /// The server's facts now; the receiver tells of changes.
     fn facts(&self) -> watch::Receiver<Arc<ServerFacts>>;
-
-    /// How this call must be carried. Unknown names are `Repeatable`: they will only be refused.
-    fn durability(&self, method: &Method, params: Option<&RawJson>) -> Durability;
 
     /// Checks the `Mcp-Param-*` headers of a modern `tools/call` against its arguments.
     /// `header` gets the lower-case part after `Mcp-Param-`.
@@ -37,28 +36,28 @@ pub trait Dispatcher: Send + Sync + 'static {
         header: &dyn Fn(&str) -> Option<Vec<u8>>,
     ) -> Result<(), RpcError>;
 
-    /// The worker that would run this call now, and its ledger's number, so that the journal can name both before it is
-    /// started;
-    /// `None` when the call needs none (a list, an unknown tool) or none is there. `tried` are out.
-    fn choose(
-        &self,
-        method: &Method,
-        params: Option<&RawJson>,
-        session: Option<&SessionId>,
-        tried: &[WorkerId],
-    ) -> Option<Binding>;
-
-    /// Runs a call: the four backend methods and the four list methods. Starting an id that is known
-    /// to its worker attaches to it. A call with a [`worker`](Call::worker) runs there or not at all.
+    /// Plans a call: one of the four backend methods, or of the four list methods, which are answered here. The plan
+    /// decides on [`Call::durability`]; a call that has a [`worker`](Call::worker) keeps it.
     ///
-    /// Not cancellation safe once it has begun: if the future is dropped the call may or may not run.
-    async fn start(&self, call: Call) -> Result<RunningCall, CallFailure>;
+    /// Where no worker is there for a call that must be journaled, one is waited for, for as long as one that
+    /// is away is waited for. Cancellation safe: a plan takes nothing.
+    ///
+    /// # Errors
+    /// The answer in the call's place: a list, an error of the request itself (unknown tool, arguments that fail the
+    /// schema, a bad cursor), or `Failed` where a limit was reached or nobody is there to run it.
+    fn plan(&self, call: Call) -> Planning;
 
-    /// As [`start`](Self::start), where that takes no waiting: mostly, with a worker in this process. `None` where it
-    /// does, and then nothing has been done. To be called in a runtime.
-    fn start_now(&self, _call: &Call) -> Option<Result<RunningCall, CallFailure>> {
-        None
-    }
+    /// Another worker for a planned call that the one before has certainly not executed; `None` when there is none, or
+    /// enough were tried. `tried` are out. What was checked is not checked again.
+    fn replan(&self, plan: &CallPlan, tried: &[WorkerId]) -> Option<Binding>;
+
+    /// Starts a call as planned. Starting an id that is known to its worker attaches to it. A call with a
+    /// [`worker`](Call::worker) runs there or not at all.
+    ///
+    /// Where that takes no waiting, it has begun when this returns, and may have ended: to be called in a runtime.
+    /// Otherwise nothing is done before the future is polled, and then it is not cancellation safe: if it is dropped the
+    /// call may or may not run.
+    fn start(&self, plan: CallPlan) -> Starting;
 
     /// Goes on with a call that an earlier owner of its session began, from after event `after`.
     ///

@@ -40,6 +40,7 @@ mod lazy;
 mod liveness;
 mod membership;
 pub mod memory;
+mod plan;
 mod session_state;
 mod store;
 mod worker;
@@ -74,6 +75,7 @@ pub use kind::{Kind, Retry};
 pub use lazy::{LazyReceiver, LazySender, NobodyReceives, Unsent, lazy_channel};
 pub use liveness::{Evidence, Liveness};
 pub use membership::{Membership, NodeInfo};
+pub use plan::{CallPlan, Planned, Planning, Route, Started, Starting, at_once, later};
 pub use session_state::{
     STATE_KEY_BYTES, SessionState, StateDoor, StateRequest, no_session, not_kept, perhaps_kept,
 };

@@ -7,6 +7,7 @@
 mod gathering;
 mod journaled;
 mod keeping;
+mod planned;
 mod pump;
 mod resumed;
 mod start;
@@ -19,9 +20,11 @@ pub(crate) use resumed::TakenOver;
 pub(crate) use start::brought_by;
 
 use bytes::Bytes;
+use futures::future::Either;
 use shoal_ports::{
-    AskId, Binding, Call, CallFailure, CallId, CallOutcome, Delivered, DeliveryId, Dispatcher,
-    Durability, GatewayError, JournalEntry, JournaledCall, RunningCall, SessionTransport, Store,
+    AskId, Binding, Call, CallFailure, CallId, CallOutcome, CallPlan, Delivered, DeliveryId,
+    Dispatcher, Durability, GatewayError, JournalEntry, JournaledCall, RunningCall,
+    SessionTransport, Store,
 };
 use shoal_protocol::{
     EventId, Method, Outcome, RawJson, RequestId, Revision, TraceContext, error_response, response,
@@ -32,7 +35,7 @@ use tokio::time::Instant;
 use crate::config::SessionConfig;
 use crate::live::LiveSession;
 use crate::measure::Journaled;
-use crate::state::{Admission, AdmittedCall, CallSlot, question_id};
+use crate::state::{Admission, CallSlot, question_id};
 use crate::streams::Tail;
 
 /// What a call needs of its node.
@@ -48,7 +51,7 @@ pub(crate) struct CallDriver {
 pub(crate) struct InFlight {
     live: Arc<LiveSession>,
     admission: Admission,
-    call: Call,
+    plan: CallPlan,
     slot: Arc<CallSlot>,
     /// The span of whoever brought it: the parent at every owner, since one that is killed never tells of its own
     /// spans.
@@ -111,7 +114,7 @@ impl Drop for InFlight {
 }
 
 impl CallDriver {
-    /// Runs an admitted call and says how its answer travels.
+    /// Runs a planned call and says how its answer travels.
     ///
     /// If the future is dropped before a stream is open, a repeatable call's answer is lost with its
     /// connection: the client had no id to come back with and will ask again. A journaled call runs on.
@@ -120,7 +123,7 @@ impl CallDriver {
         in_flight: InFlight,
         delivery: DeliveryId,
     ) -> Result<Delivered, GatewayError> {
-        let repeatable = in_flight.call.durability == Durability::Repeatable;
+        let repeatable = in_flight.plan.call.durability == Durability::Repeatable;
         if repeatable && in_flight.live.transport == SessionTransport::Streamable {
             return self.carry_repeatable(in_flight, delivery).await;
         }
@@ -128,43 +131,21 @@ impl CallDriver {
         Box::pin(self.carry_journaled(vec![in_flight], Vec::new(), delivery)).await
     }
 
-    /// Gives an admitted call its deadline and its way. `trace` is the span of whoever brought it.
-    pub(crate) fn prepare(
-        &self,
-        live: &Arc<LiveSession>,
-        admitted: AdmittedCall,
-        trace: Option<&TraceContext>,
-    ) -> InFlight {
-        let AdmittedCall {
-            admission,
-            call,
-            slot,
-        } = admitted;
-        let durability = self
-            .dispatcher
-            .durability(&call.method, call.params.as_ref());
-        let deadline = Instant::now() + self.config.call_timeout;
-        let call = call.into_call(durability, deadline, trace.cloned());
-        InFlight::new(live.clone(), admission, call, slot, names::SESSION_CALL)
-    }
-
     async fn carry_repeatable(
         self: &Arc<Self>,
         in_flight: InFlight,
         delivery: DeliveryId,
     ) -> Result<Delivered, GatewayError> {
-        let mut running = match self.start(&in_flight.call).await {
+        let started = match self.dispatcher.start(in_flight.plan.clone()) {
+            Either::Left(started) => started.into_inner(),
+            Either::Right(starting) => starting.await,
+        };
+        let mut running = match started {
             Ok(running) => running,
-            Err(CallFailure::Overloaded {
-                reason,
-                retry_after,
-            }) => {
-                return Err(GatewayError::Overloaded {
-                    reason,
-                    retry_after,
-                });
+            Err(failure) => {
+                let outcome = CallOutcome::Failed(failure);
+                return in_flight.refuse(outcome).map(Delivered::Json);
             }
-            Err(failure) => return Ok(in_flight.json(CallOutcome::Failed(failure))),
         };
         if let Some(outcome) = running.events.take_ended() {
             return Ok(in_flight.json(outcome));
@@ -182,14 +163,6 @@ impl CallDriver {
             First::Silence => None,
         };
         Box::pin(self.become_stream(running, first, in_flight, delivery)).await
-    }
-
-    /// Starts a call, without waiting where that can be.
-    async fn start(&self, call: &Call) -> Result<RunningCall, CallFailure> {
-        match self.dispatcher.start_now(call) {
-            Some(started) => started,
-            None => self.dispatcher.start(call.clone()).await,
-        }
     }
 
     /// The connection that asked reads the stream on from there.
@@ -227,7 +200,11 @@ impl InFlight {
         Self {
             live,
             admission,
-            call,
+            plan: CallPlan {
+                call,
+                route: None,
+                worker: None,
+            },
             slot,
             brought,
             span,
@@ -255,7 +232,7 @@ impl InFlight {
         self.admission.request()
     }
 
-    fn answer(&self, outcome: CallOutcome) -> Bytes {
+    pub(crate) fn answer(&self, outcome: CallOutcome) -> Bytes {
         // It was stopped with its session, and not by its client, which may wait for an answer.
         let stopped = matches!(outcome, CallOutcome::Failed(CallFailure::Cancelled));
         let outcome = match stopped && self.live.streams.is_ending() {
@@ -268,18 +245,35 @@ impl InFlight {
         }
     }
 
+    /// The answer to a call that does not run.
+    ///
+    /// # Errors
+    /// When a limit was reached.
+    pub(crate) fn refuse(self, outcome: CallOutcome) -> Result<Bytes, GatewayError> {
+        match outcome {
+            CallOutcome::Failed(CallFailure::Overloaded {
+                reason,
+                retry_after,
+            }) => Err(GatewayError::Overloaded {
+                reason,
+                retry_after,
+            }),
+            outcome => Ok(self.answer(outcome)),
+        }
+    }
+
     fn json(&self, outcome: CallOutcome) -> Delivered {
         Delivered::Json(self.answer(outcome))
     }
 
     fn entry(&self) -> JournalEntry {
-        entry_of(&self.call, self.request(), self.brought.as_ref())
+        entry_of(&self.plan.call, self.request(), self.brought.as_ref())
     }
 
     /// The call as its stream knows it while it is open.
     fn open_call(&self, seen: u64) -> OpenCall {
         OpenCall {
-            call: self.call.clone(),
+            call: self.plan.call.clone(),
             request: self.request().clone(),
             brought: self.brought.clone(),
             seen,
@@ -301,14 +295,14 @@ impl InFlight {
 
     /// Binds the call to the only worker that may run it.
     fn bind(&mut self, binding: Binding) {
-        self.call.worker = Some(binding.worker);
-        self.call.ledger = binding.ledger;
+        self.plan.worker = Some(binding);
+        self.plan.bind();
     }
 
     /// The call is in the journal.
     fn journaled(&self, running: &Arc<AtomicUsize>) {
         self.journaled.get_or_init(|| {
-            let bytes = self.call.params.as_ref().map_or(0, RawJson::len);
+            let bytes = self.plan.call.params.as_ref().map_or(0, RawJson::len);
             Journaled::count(running, self.live.share.journal(bytes))
         });
     }
@@ -318,7 +312,7 @@ impl InFlight {
         trace::client(|| names::mcp_name(method.as_str(), None))
             .parent(self.span.context())
             .start_with(|set| {
-                let request = question_id(self.call.id, ask);
+                let request = question_id(self.plan.call.id, ask);
                 let revision = self.live.revision().map(Revision::as_str);
                 set.set(key::MCP_METHOD_NAME, method.as_str())
                     .set(key::MCP_SESSION_ID, self.live.id.as_str())
@@ -326,7 +320,7 @@ impl InFlight {
                         key::JSONRPC_REQUEST_ID,
                         request.to_json().string().as_deref(),
                     )
-                    .set(key::CALL_ID, &self.call.id.to_string())
+                    .set(key::CALL_ID, &self.plan.call.id.to_string())
                     .set(key::ROLE, "session")
                     .set_some(key::MCP_PROTOCOL_VERSION, revision);
             })
@@ -334,7 +328,7 @@ impl InFlight {
 
     /// Enters where the call runs now.
     fn started(&mut self, running: &RunningCall) {
-        self.call.worker.clone_from(&running.worker);
+        self.plan.call.worker.clone_from(&running.worker);
         self.slot.started(running.control.clone());
     }
 }

@@ -16,14 +16,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use shoal_ports::{
-    AskId, Call, CallId, Caller, Durability, LogFilter, Principal, ServerFacts, SessionId,
-    SessionTransport, StateRequest,
+    AskId, CallId, Caller, LogFilter, Principal, ServerFacts, SessionId, SessionTransport,
+    StateRequest,
 };
 use shoal_protocol::{
-    Method, Notification, Outcome, RawJson, Request, RequestId, RequestMeta, Response, Revision,
-    TraceContext,
+    Method, Notification, Outcome, RawJson, Request, RequestId, Response, Revision,
 };
-use tokio::time::Instant;
 
 pub(crate) use admission::{Admission, Admitted};
 pub(crate) use answers::question_id;
@@ -146,8 +144,8 @@ pub(crate) enum Effect {
     Announce(News),
     /// Send these in passing to whoever reads the standalone stream.
     Pass(Vec<Bytes>),
-    /// Yes, it still runs.
-    Running,
+    /// Yes, it still runs; whether that must not happen twice.
+    Running { once: bool },
 }
 
 /// A request that may run. One that is dropped has ended.
@@ -155,51 +153,12 @@ pub(crate) enum Effect {
 pub(crate) struct AdmittedCall {
     /// The client's request.
     pub(crate) admission: Admission,
-    /// The call, without deadline and durability, which its driver knows.
-    pub(crate) call: CallDraft,
-    /// Where its control will be found.
+    /// Where its control will be found; names the call.
     pub(crate) slot: Arc<CallSlot>,
-}
-
-/// A call before it meets clock and catalog.
-#[derive(Debug)]
-pub(crate) struct CallDraft {
-    pub(crate) id: CallId,
     pub(crate) method: Method,
     pub(crate) params: Option<RawJson>,
     pub(crate) caller: Arc<Caller>,
     pub(crate) log: LogFilter,
-}
-
-impl CallDraft {
-    /// The call, with what its driver knows.
-    pub(crate) fn into_call(
-        self,
-        durability: Durability,
-        deadline: Instant,
-        trace: Option<TraceContext>,
-    ) -> Call {
-        let meta = RequestMeta::of(self.params.as_ref());
-        let trace = trace.or_else(|| trace_of(&meta));
-        Call {
-            id: self.id,
-            method: self.method,
-            params: self.params,
-            caller: self.caller,
-            progress_token: meta.progress_token,
-            log: self.log,
-            deadline,
-            durability,
-            trace,
-            worker: None,
-            ledger: None,
-        }
-    }
-}
-
-/// What the client itself says of its span, when no edge has made one of it.
-fn trace_of(meta: &RequestMeta) -> Option<TraceContext> {
-    TraceContext::parse(meta.traceparent.as_deref()?, meta.tracestate.as_deref())
 }
 
 impl SessionState {
@@ -280,8 +239,15 @@ impl SessionState {
                 Effect::None
             }
             Input::Runs(requests) => {
-                let runs = requests.iter().any(|id| self.calls.contains_key(id));
-                if runs { Effect::Running } else { Effect::None }
+                let running: Vec<_> = requests
+                    .iter()
+                    .filter_map(|id| self.calls.get(id))
+                    .collect();
+                if running.is_empty() {
+                    return Effect::None;
+                }
+                let once = running.iter().any(|slot| slot.runs_once());
+                Effect::Running { once }
             }
         }
     }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use shoal_ports::{Call, CallControl as _, CallFailure, CallOutcome, Durability, RunningCall};
+use shoal_ports::{
+    Call, CallControl as _, CallFailure, CallOutcome, Durability, Route, RunningCall,
+};
 use shoal_protocol::{
     Continuation, Index, Method, Outcome, RawJson, RawObject, RefusedState, RequestDigest,
     RequestMeta, RpcError,
@@ -14,7 +16,6 @@ use super::parking::{Locator, Parked};
 use super::request::{RetryStream, unix_now};
 use super::{Modern, ModernBridge, running};
 use crate::rounds::Position;
-use crate::route::Route;
 use crate::shared::Shared;
 use crate::worker_call::{Origin, Sought, WorkerCall, attach};
 

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use shoal_ports::{Call, CallFailure, Durability, Retry, RunningCall, WorkerId};
+use shoal_ports::{
+    Binding, Call, CallFailure, CallOutcome, Durability, Retry, Route, RunningCall, WorkerHere,
+    WorkerId,
+};
 use shoal_protocol::TraceContext;
 use shoal_telemetry::metrics::ShedReason;
 use shoal_telemetry::trace::{self, Span, attributes as key, names};
@@ -10,17 +13,17 @@ use tokio::time::Instant;
 
 use super::reattach::reach;
 use super::tally::Tally;
-use crate::catalog::Tool;
 use crate::pools::{AffinityKey, Member, Wanted};
-use crate::route::Route;
 use crate::shared::Shared;
 
 /// A call with everything that is needed to start it, again if must be.
 pub(crate) struct Origin {
     pub(super) call: Call,
     pub(super) pool: Arc<str>,
-    tool: Option<Arc<Tool>>,
+    tool: Option<Arc<str>>,
     key: Option<AffinityKey>,
+    /// The worker that is offered the call first, if one was planned.
+    planned: Option<WorkerId>,
     /// Workers that have been offered this call and are out.
     pub(super) tried: Vec<WorkerId>,
     /// From the choice of a pool to the call's end.
@@ -51,12 +54,19 @@ impl Origin {
                 }),
             pool: route.pool,
             call: Call { params, ..call },
+            planned: None,
             tried: Vec::new(),
             attempt: Span::none(),
             attempts: 0,
             repetition: false,
             tally: Tally::default(),
         }
+    }
+
+    /// This worker is offered the call first.
+    pub(crate) fn first_at(mut self, worker: Option<Binding>) -> Self {
+        self.planned = worker.map(|binding| binding.worker);
+        self
     }
 
     /// An earlier owner of the call's session may have started it.
@@ -92,7 +102,12 @@ impl Origin {
                 }));
             }
             let view = shared.view();
-            let member = match view.choose(&self.pool, &self.wanted(), &self.tried) {
+            let planned = self.planned.take();
+            let chosen = match planned.and_then(|worker| view.member(&worker)) {
+                Some(planned) => Ok(planned),
+                None => view.choose(&self.pool, &self.wanted(), &self.tried),
+            };
+            let member = match chosen {
                 Ok(member) => member.clone(),
                 // What a worker said is more to the point than that there is no other one.
                 Err(none) => {
@@ -164,6 +179,25 @@ impl Origin {
         }
     }
 
+    /// Starts the call on a worker in this process, without waiting; `None` where that one takes nothing.
+    pub(crate) fn start_here(
+        &mut self,
+        member: &Member,
+        here: &dyn WorkerHere,
+    ) -> Option<RunningCall> {
+        let mut call = self.call.clone();
+        if call.worker.is_none() {
+            call.ledger = member.worker.ledger();
+        }
+        call.trace = self.attempt(&member.id);
+        here.start_now(call).ok()
+    }
+
+    /// The call has ended in its first turn.
+    pub(crate) fn ended_at(&mut self, member: &Member, outcome: &CallOutcome) {
+        self.circuit(member, member.circuit.ended(outcome));
+    }
+
     /// Begins the span of an attempt at a worker, which ends the one before.
     pub(super) fn attempt(&mut self, worker: &WorkerId) -> Option<TraceContext> {
         self.attempts += 1;
@@ -206,7 +240,7 @@ impl Origin {
 
     fn wanted(&self) -> Wanted<'_> {
         Wanted {
-            tool: self.tool.as_ref().map(|tool| tool.name.as_str()),
+            tool: self.tool.as_deref(),
             key: self.key,
         }
     }

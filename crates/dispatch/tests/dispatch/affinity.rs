@@ -3,7 +3,6 @@
 use serde_json::json;
 use shoal_dispatch::{Affinity, Config, PoolConfig};
 use shoal_ports::{Dispatcher as _, WorkerId};
-use shoal_protocol::Method;
 
 use crate::fake_worker::FakeWorker;
 use crate::setting::{CallExt as _, Setting, configured, legacy, modern, tools};
@@ -25,7 +24,7 @@ fn setting(affinity: Affinity) -> Setting {
 
 /// The worker that runs a call.
 async fn worker(setting: &Setting, call: shoal_ports::Call) -> WorkerId {
-    let running = setting.dispatch.start(call).await.unwrap();
+    let running = setting.start(call).await.unwrap();
     running.worker.unwrap()
 }
 
@@ -35,16 +34,12 @@ async fn calls_of_one_session_or_modern_principal_meet() {
     let mut met = std::collections::HashSet::new();
     for _ in 0..20 {
         let call = legacy("t", json!({}));
-        let session = call.caller.session.clone().unwrap();
         let first = worker(&setting, call.clone()).await;
         let mut second = legacy("t", json!({"x":1}));
         second.caller = call.caller.clone();
         assert_eq!(worker(&setting, second).await, first);
-        let params = call.params.as_ref();
-        let chosen = setting
-            .dispatch
-            .choose(&Method::ToolsCall, params, Some(&session), &[]);
-        assert_eq!(chosen.unwrap().worker, first);
+        let planned = setting.plan(call).await.worker;
+        assert_eq!(planned.unwrap().worker, first);
         met.insert(first);
     }
     assert!(met.len() > 1, "sessions are spread");
@@ -87,16 +82,9 @@ async fn the_next_in_line_takes_over_and_gives_back() {
     let setting = setting(Affinity::Key("tenant".into()));
     let call = || legacy("t", json!({"tenant":"blue"}));
     let first = worker(&setting, call()).await;
-    let chosen = |tried: &[WorkerId]| {
-        let call = call();
-        let params = call.params.as_ref();
-        setting
-            .dispatch
-            .choose(&Method::ToolsCall, params, None, tried)
-            .unwrap()
-            .worker
-    };
-    let second = chosen(std::slice::from_ref(&first));
+    let plan = setting.plan(call()).await;
+    let tried = std::slice::from_ref(&first);
+    let second = setting.dispatch.replan(&plan, tried).unwrap().worker;
     assert_ne!(second, first);
     assert!(setting.dispatch.remove_worker(&first));
     assert_eq!(worker(&setting, call()).await, second);

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use serde_json::json;
 use shoal_ports::{CallFailure, Dispatcher as _, LedgerNumber, WorkerId};
-use shoal_protocol::{Method, RawJson};
 
 use crate::fake_worker::FakeWorker;
 use crate::setting::{CallExt as _, legacy, setting, tools};
@@ -70,43 +69,32 @@ async fn a_call_whose_worker_is_not_there_is_not_executed() {
 }
 
 #[tokio::test]
-async fn the_worker_that_is_chosen_is_one_that_was_not_tried() {
+async fn a_call_is_planned_anew_for_a_worker_that_was_not_tried() {
     let setting = setting();
     for id in ["w1", "w2"] {
         setting.add(worker(id));
     }
-    let params = RawJson::from_static(r#"{"name":"t"}"#);
-    let choose = |method: Method, tried: &[&str]| {
-        let tried: Vec<_> = tried.iter().map(|id| WorkerId::new(*id)).collect();
-        setting
-            .dispatch
-            .choose(&method, Some(&params), None, &tried)
+    let plan = setting.plan(legacy("t", json!({}))).await;
+    let first = plan.worker.clone().unwrap().worker;
+    let again = |tried: &[&WorkerId]| {
+        let tried: Vec<_> = tried.iter().map(|id| (*id).clone()).collect();
+        setting.dispatch.replan(&plan, &tried)
     };
-    assert!(choose(Method::ToolsCall, &[]).is_some());
-    let second = choose(Method::ToolsCall, &["w1"]);
-    assert_eq!(second.unwrap().worker, WorkerId::new("w2"));
-    assert_eq!(choose(Method::ToolsCall, &["w1", "w2"]), None);
-    assert_eq!(choose(Method::ToolsList, &[]), None);
-    let unknown = RawJson::from_static(r#"{"name":"other"}"#);
-    let chosen = setting
-        .dispatch
-        .choose(&Method::ToolsCall, Some(&unknown), None, &[]);
-    assert_eq!(chosen, None);
+    let second = again(&[&first]).unwrap().worker;
+    assert_ne!(second, first);
+    assert_eq!(again(&[&first, &second]), None);
 }
 
 #[tokio::test]
-async fn attempts_to_choose_are_bounded() {
+async fn attempts_to_plan_anew_are_bounded() {
     let setting = setting();
     for n in 0..6 {
         setting.add(worker(&format!("w{n}")));
     }
-    let params = RawJson::from_static(r#"{"name":"t"}"#);
-    let mut tried = Vec::new();
-    while let Some(binding) =
-        setting
-            .dispatch
-            .choose(&Method::ToolsCall, Some(&params), None, &tried)
-    {
+    let plan = setting.plan(legacy("t", json!({}))).await;
+    let mut tried = vec![plan.worker.clone().unwrap().worker];
+    while let Some(binding) = setting.dispatch.replan(&plan, &tried) {
+        assert!(!tried.contains(&binding.worker));
         tried.push(binding.worker);
     }
     assert_eq!(tried.len(), 3);
@@ -123,11 +111,10 @@ async fn a_binding_keeps_the_number_that_was_known_when_it_was_made() {
     let setting = setting();
     let worker = setting.add(worker("w1"));
     *worker.ledger.lock() = number(4);
-    let params = RawJson::from_static(r#"{"name":"t"}"#);
-    let bound = setting
-        .dispatch
-        .choose(&Method::ToolsCall, Some(&params), None, &[]);
-    assert_eq!(bound.unwrap().ledger, number(4));
+    let mut plan = setting.plan(legacy("t", json!({}))).await;
+    plan.bind();
+    assert_eq!(plan.call.worker, Some(WorkerId::new("w1")));
+    assert_eq!(plan.call.ledger, number(4));
     // One that was bound elsewhere keeps its number, or none.
     for ledger in [number(2), None] {
         let mut call = legacy("t", json!({})).at("w1");

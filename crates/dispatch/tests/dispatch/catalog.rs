@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use shoal_dispatch::{Config, ItemKind, PoolConfig};
-use shoal_ports::{Dispatcher as _, Durability, PoolCatalog, WorkerId};
+use shoal_ports::{CallOutcome, Dispatcher as _, Durability, PoolCatalog, WorkerId};
 use shoal_protocol::{Method, RawJson, Revision, code};
 
 use crate::fake_worker::FakeWorker;
@@ -212,18 +212,19 @@ async fn durability_follows_hints_and_configuration() {
         json!([{"name":"safe","annotations":{"readOnlyHint":true}}]),
     ));
     setting.add(FakeWorker::new("w1", "a", catalog));
-    let durability = |tool: &str| {
-        let params = RawJson::of(&json!({"name":tool}));
-        setting
-            .dispatch
-            .durability(&Method::ToolsCall, Some(&params))
-    };
-    assert_eq!(durability("a_plain"), Durability::Repeatable);
-    assert_eq!(durability("a_safe"), Durability::Repeatable);
-    assert_eq!(durability("a_other"), Durability::Journaled);
-    assert_eq!(durability("unknown"), Durability::Repeatable);
-    let read = setting.dispatch.durability(&Method::ResourcesRead, None);
-    assert_eq!(read, Durability::Repeatable);
+    for (tool, durability) in [
+        ("a_plain", Durability::Repeatable),
+        ("a_safe", Durability::Repeatable),
+        ("a_other", Durability::Journaled),
+    ] {
+        let plan = setting.plan(legacy(tool, json!({}))).await;
+        assert_eq!(plan.call.durability, durability, "{tool}");
+    }
+    let unknown = setting.dispatch.plan(legacy("unknown", json!({}))).await;
+    assert!(
+        matches!(unknown, Err(CallOutcome::Refused(_))),
+        "{unknown:?}"
+    );
 }
 
 #[tokio::test]

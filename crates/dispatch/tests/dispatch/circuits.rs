@@ -64,8 +64,7 @@ async fn a_half_open_circuit_lets_one_call_through() {
     let first = setting.add(never);
     fail(&setting, &first, 5).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let dispatch = setting.dispatch.clone();
-    let trial = shoal_ports::Dispatcher::start(&dispatch, legacy("t", json!({}))).await;
+    let trial = setting.start(legacy("t", json!({}))).await;
     assert!(trial.is_ok());
     let refused = setting.failure(legacy("t", json!({}))).await;
     assert!(matches!(refused, CallFailure::NotExecuted { .. }));

@@ -1,7 +1,7 @@
 //! The calls in flight, as operators see and stop them.
 
 use serde_json::json;
-use shoal_ports::{CallFailure, CallId, CallOutcome, CallState, Dispatcher as _};
+use shoal_ports::{CallFailure, CallId, CallOutcome, CallState};
 use shoal_protocol::{Method, Revision};
 
 use crate::fake_worker::FakeWorker;
@@ -26,8 +26,8 @@ async fn calls_of_both_eras_are_listed_while_they_are_read() {
     let dispatch = &setting.dispatch;
     let of_session = legacy("t", json!({}));
     let session = of_session.caller.session.clone().unwrap();
-    let first = dispatch.start(of_session.clone()).await.unwrap();
-    let second = dispatch
+    let first = setting.start(of_session.clone()).await.unwrap();
+    let second = setting
         .start(modern("t", json!({})).repeatable())
         .await
         .unwrap();
@@ -70,7 +70,7 @@ async fn a_call_is_stopped_by_its_id_alone() {
     let setting = patient();
     for begun in [legacy("t", json!({})), modern("t", json!({}))] {
         let id = begun.id;
-        let mut running = setting.dispatch.start(begun).await.unwrap();
+        let mut running = setting.start(begun).await.unwrap();
         assert!(!setting.dispatch.cancel(CallId::generate(), "enough"));
         assert!(setting.dispatch.cancel(id, "enough"));
         let listed = setting.dispatch.calls(None, 10).items;

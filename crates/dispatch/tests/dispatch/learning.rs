@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use shoal_dispatch::Config;
-use shoal_ports::{Call, CallFailure, CallOutcome, Dispatcher as _, WorkerId};
+use shoal_ports::{Call, CallFailure, CallOutcome, WorkerId};
 use shoal_protocol::{Method, Revision};
 
 use crate::fake_worker::FakeWorker;
@@ -137,14 +137,14 @@ async fn lists_wait_until_they_are_whole() {
     let setting = starting();
     setting.dispatch.expect(&pools(&["a", "b"]));
     setting.add(worker("a", "t"));
-    assert!(setting.dispatch.start_now(&list()).is_none());
+    assert!(setting.start_now(&list()).is_none());
     let late = async {
         tokio::time::sleep(Duration::from_secs(3)).await;
         setting.add(worker("b", "other"));
     };
     let (count, ()) = tokio::join!(listed(&setting), late);
     assert_eq!(count, 2);
-    assert!(setting.dispatch.start_now(&list()).is_some());
+    assert!(setting.start_now(&list()).is_some());
 }
 
 #[tokio::test(start_paused = true)]
@@ -164,7 +164,7 @@ async fn a_list_that_waited_in_vain_says_when_to_come_back_and_none_waits_for_ev
 async fn workers_of_this_process_alone_are_known_at_once() {
     let setting = setting();
     setting.add(worker("a", "t"));
-    assert!(setting.dispatch.start_now(&list()).is_some());
+    assert!(setting.start_now(&list()).is_some());
     let error = setting.error(legacy("other", json!({}))).await;
     assert_eq!(error.message, "unknown tool: other");
 }

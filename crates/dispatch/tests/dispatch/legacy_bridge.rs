@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use shoal_dispatch::Config;
-use shoal_ports::{Call, CallEventKind, CallFailure, CallOutcome, Dispatcher as _, RunningCall};
+use shoal_ports::{Call, CallEventKind, CallFailure, CallOutcome, RunningCall};
 use shoal_protocol::{Method, Outcome, RawJson, Revision, RpcError, code};
 
 use crate::fake_worker::{FakeWorker, Script};
@@ -68,11 +68,7 @@ async fn questions_of_a_running_call_are_passed_on() {
             script.result(&answer).await;
         },
     ));
-    let mut running = setting
-        .dispatch
-        .start(legacy("ask", json!({})))
-        .await
-        .unwrap();
+    let mut running = setting.start(legacy("ask", json!({}))).await.unwrap();
     let progress = running.events.next().await.unwrap();
     assert!(matches!(progress.kind, CallEventKind::Notification { .. }));
     let CallEventKind::Ask { ask, .. } = running.events.next().await.unwrap().kind else {
@@ -94,7 +90,7 @@ async fn required_input_is_asked_for_and_the_backend_called_again() {
     let worker = setting.add(asking());
     let call = legacy("ask", json!({"x":1}));
     let first = call.id;
-    let mut running = setting.dispatch.start(call).await.unwrap();
+    let mut running = setting.start(call).await.unwrap();
     let (asked, outcome) = answer_all(&mut running).await;
     assert_eq!(asked, 2);
     assert_eq!(
@@ -118,7 +114,7 @@ async fn prompts_and_resources_may_require_input_too() {
         catalog.resources = items(json!([{"uri":"r://1","name":"r"}]));
         let setting = with(FakeWorker::new("w1", "a", catalog).on_call(asks_once));
         let call = call(Revision::V2025_06_18, method, params);
-        let mut running = setting.dispatch.start(call).await.unwrap();
+        let mut running = setting.start(call).await.unwrap();
         assert_eq!(answer_all(&mut running).await.0, 2);
     }
 }
@@ -136,11 +132,7 @@ async fn a_later_round_may_ask_mid_call() {
             }
         },
     ));
-    let mut running = setting
-        .dispatch
-        .start(legacy("ask", json!({})))
-        .await
-        .unwrap();
+    let mut running = setting.start(legacy("ask", json!({}))).await.unwrap();
     let (asked, outcome) = answer_all(&mut running).await;
     assert_eq!(
         (asked, result(outcome)),
@@ -157,11 +149,7 @@ async fn rounds_are_limited() {
         ..Config::default()
     });
     let worker = setting.add(worker);
-    let mut running = setting
-        .dispatch
-        .start(legacy("ask", json!({})))
-        .await
-        .unwrap();
+    let mut running = setting.start(legacy("ask", json!({}))).await.unwrap();
     let (asked, outcome) = answer_all(&mut running).await;
     let CallOutcome::Error(error) = outcome else {
         panic!("no error");
@@ -174,7 +162,7 @@ async fn rounds_are_limited() {
 async fn a_client_that_cannot_answer_is_not_asked() {
     let setting = with(asking());
     let call = legacy("ask", json!({})).able(r#"{"elicitation":{}}"#);
-    let mut running = setting.dispatch.start(call).await.unwrap();
+    let mut running = setting.start(call).await.unwrap();
     let (before, outcome) = finish(&mut running).await;
     assert!(before.is_empty());
     assert!(matches!(outcome, CallOutcome::Error(e) if e.message.contains("roots")));
@@ -184,11 +172,7 @@ async fn a_client_that_cannot_answer_is_not_asked() {
 async fn an_error_for_an_answer_ends_the_call() {
     let setting = setting();
     let worker = setting.add(asking());
-    let mut running = setting
-        .dispatch
-        .start(legacy("ask", json!({})))
-        .await
-        .unwrap();
+    let mut running = setting.start(legacy("ask", json!({}))).await.unwrap();
     for _ in 0..2 {
         let CallEventKind::Ask { ask, .. } = running.events.next().await.unwrap().kind else {
             panic!("no question");
@@ -206,11 +190,7 @@ async fn an_error_for_an_answer_ends_the_call() {
 async fn a_cancellation_or_the_deadline_ends_the_waiting_for_answers() {
     let setting = setting();
     let worker = setting.add(asking());
-    let mut running = setting
-        .dispatch
-        .start(legacy("ask", json!({})))
-        .await
-        .unwrap();
+    let mut running = setting.start(legacy("ask", json!({}))).await.unwrap();
     running.events.next().await.unwrap();
     running.control.cancel("enough");
     let (_, outcome) = finish(&mut running).await;
@@ -218,11 +198,7 @@ async fn a_cancellation_or_the_deadline_ends_the_waiting_for_answers() {
         outcome,
         CallOutcome::Failed(CallFailure::Cancelled)
     ));
-    let mut running = setting
-        .dispatch
-        .start(legacy("ask", json!({})))
-        .await
-        .unwrap();
+    let mut running = setting.start(legacy("ask", json!({}))).await.unwrap();
     let (_, outcome) = finish(&mut running).await;
     let timeout = CallFailure::DeadlineExceeded {
         limit: std::time::Duration::from_secs(60),

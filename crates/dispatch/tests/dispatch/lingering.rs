@@ -29,7 +29,7 @@ async fn a_pool_without_workers_stays_listed_and_refuses_for_now() {
     let versions = setting.dispatch.facts().borrow().versions;
     let facts = setting.dispatch.facts();
     setting.dispatch.remove(&WorkerId::new("w1"));
-    tokio::time::sleep(Duration::from_secs(59)).await;
+    tokio::time::sleep(Duration::from_secs(50)).await;
     assert_eq!(listed(&setting).await, 1);
     let failure = setting.failure(legacy("t", json!({}))).await;
     let reason = "no worker of the pool a is connected; try again";
@@ -82,11 +82,7 @@ async fn what_runs_on_a_worker_that_leaves_goes_on() {
         let answer = script.elicit(1).await;
         script.result(&answer).await;
     }));
-    let mut running = setting
-        .dispatch
-        .start(legacy("t", json!({})))
-        .await
-        .unwrap();
+    let mut running = setting.start(legacy("t", json!({}))).await.unwrap();
     worker.announce(None, Some("shutting down"));
     setting.until(|d| !d.status().pools[0].ready).await;
     setting.dispatch.remove(&WorkerId::new("w1"));

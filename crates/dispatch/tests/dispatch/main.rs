@@ -19,6 +19,7 @@ mod modern_bridge;
 mod now;
 mod parking;
 mod parking_elsewhere;
+mod planning;
 mod repeating;
 mod results;
 mod resuming;

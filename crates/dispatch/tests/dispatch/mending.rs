@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::fake_worker::FakeWorker;
-use crate::setting::{CallExt as _, finish, legacy, result, setting, tools};
+use crate::setting::{CallExt as _, finish, legacy, result, setting, start, tools};
 
 fn worker(id: &str) -> FakeWorker {
     FakeWorker::new(id, "a", tools(&["t"]))
@@ -48,11 +48,7 @@ fn yes() -> Outcome {
 async fn an_answer_given_while_the_way_is_mended_arrives() {
     let setting = setting();
     let worker = setting.add(asking("w1"));
-    let mut running = setting
-        .dispatch
-        .start(legacy("t", json!({})))
-        .await
-        .unwrap();
+    let mut running = setting.start(legacy("t", json!({}))).await.unwrap();
     let ask = asked(&mut running).await;
     worker.connect(false);
     let control = running.control.clone();
@@ -70,11 +66,7 @@ async fn an_answer_given_while_the_way_is_mended_arrives() {
 async fn an_answer_that_was_lost_with_the_way_is_sent_again() {
     let setting = setting();
     setting.add(asking("w1"));
-    let mut running = setting
-        .dispatch
-        .start(legacy("t", json!({})))
-        .await
-        .unwrap();
+    let mut running = setting.start(legacy("t", json!({}))).await.unwrap();
     let ask = asked(&mut running).await;
     // The tool of the first connection is gone, but nobody has noticed: nothing is read.
     let arrival = tokio::spawn(running.control.answer(ask, yes()));
@@ -90,11 +82,7 @@ async fn an_answer_to_a_call_that_is_lost_has_not_arrived() {
     let worker = setting.add(worker("w1").on_call(|_, mut script| async move {
         script.put(1, Method::Elicit, r#"{"message":"?"}"#).await;
     }));
-    let mut running = setting
-        .dispatch
-        .start(legacy("t", json!({})))
-        .await
-        .unwrap();
+    let mut running = setting.start(legacy("t", json!({}))).await.unwrap();
     let ask = asked(&mut running).await;
     worker.connect(false);
     let control = running.control.clone();
@@ -121,11 +109,7 @@ async fn an_answer_to_a_call_that_is_lost_has_not_arrived() {
 async fn a_worker_that_comes_back_under_its_name_goes_on_with_its_calls() {
     let setting = setting();
     let first = setting.add(asking("w1"));
-    let mut running = setting
-        .dispatch
-        .start(legacy("t", json!({})))
-        .await
-        .unwrap();
+    let mut running = setting.start(legacy("t", json!({}))).await.unwrap();
     let ask = asked(&mut running).await;
     first.connect(false);
     let arrival = running.control.answer(ask, yes());
@@ -148,7 +132,7 @@ async fn a_reader_that_was_replaced_does_not_take_the_call_back() {
             call = call.repeatable();
         }
         worker.replaced.store(true, Ordering::SeqCst);
-        let mut running = setting.dispatch.start(call).await.unwrap();
+        let mut running = setting.start(call).await.unwrap();
         // That is no outcome: whoever owns the session finds out who goes on with it.
         assert!(running.events.next().await.is_none());
         assert!(running.control.is_replaced());
@@ -206,11 +190,7 @@ async fn a_cancellation_that_the_way_has_lost_is_told_again() {
                 }
             }),
     );
-    let mut running = setting
-        .dispatch
-        .start(legacy("t", json!({})))
-        .await
-        .unwrap();
+    let mut running = setting.start(legacy("t", json!({}))).await.unwrap();
     running.control.cancel("enough");
     let (_, outcome) = finish(&mut running).await;
     assert!(matches!(
@@ -232,7 +212,7 @@ async fn a_start_whose_fate_is_unknown_is_tried_again_at_the_same_worker() {
     let id = call.id;
     first.connect(false);
     let dispatch = setting.dispatch.clone();
-    let started = tokio::spawn(async move { dispatch.start(call).await });
+    let started = tokio::spawn(async move { start(&dispatch, call).await });
     tokio::time::sleep(Duration::from_secs(1)).await;
     first.connect(true);
     finish(&mut started.await.unwrap().unwrap()).await;
@@ -263,11 +243,7 @@ async fn a_call_whose_worker_was_let_go_is_told_at_once() {
     let setting = setting();
     let breaks = Arc::new(Notify::new());
     let worker = setting.add(breaking("w1", &breaks));
-    let mut running = setting
-        .dispatch
-        .start(legacy("t", json!({})))
-        .await
-        .unwrap();
+    let mut running = setting.start(legacy("t", json!({}))).await.unwrap();
     running.events.next().await.unwrap();
     worker.connect(false);
     // Whoever lets a worker go has waited for it, and then ends what it ran.
@@ -294,7 +270,7 @@ async fn a_call_that_is_safe_to_repeat_goes_to_whoever_comes_first() {
     let breaks = Arc::new(Notify::new());
     let first = setting.add(breaking("w1", &breaks));
     let call = legacy("t", json!({})).repeatable();
-    let mut running = setting.dispatch.start(call).await.unwrap();
+    let mut running = setting.start(call).await.unwrap();
     running.events.next().await.unwrap();
     first.connect(false);
     breaks.notify_one();

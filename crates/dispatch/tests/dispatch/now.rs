@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::Either;
 use serde_json::{Value, json};
 use shoal_dispatch::CircuitState;
 use shoal_ports::{
@@ -50,7 +51,7 @@ fn both() -> [Call; 2] {
 impl Setting {
     /// Begins a call without waiting, which can be done.
     fn now(&self, call: &Call) -> RunningCall {
-        let begun = self.dispatch.start_now(call).expect("it need not wait");
+        let begun = self.start_now(call).expect("it need not wait");
         begun.unwrap()
     }
 
@@ -157,29 +158,42 @@ async fn a_list_is_answered_wherever_the_workers_are() {
 }
 
 #[tokio::test]
-async fn a_worker_elsewhere_has_to_be_waited_for() {
+async fn a_worker_elsewhere_has_to_be_waited_for_and_one_here_has_not() {
     let setting = setting();
     let elsewhere = setting.add(worker("w1"));
-    let alone = both().map(|call| setting.dispatch.start_now(&call).is_none());
+    let alone = both().map(|call| setting.start_now(&call).is_none());
     let here = setting.add(ending("w2", text(RESULT)));
-    let beside = both().map(|call| setting.dispatch.start_now(&call).is_none());
+    let beside = both().map(|call| setting.start_now(&call.at("w1")).is_none());
     assert_eq!((alone, beside), ([true; 2], [true; 2]));
     assert_eq!((elsewhere.calls(), here.calls()), (0, 0));
     assert_eq!(setting.dispatch.in_flight(), 0);
-    setting.dispatch.remove_worker(&WorkerId::new("w1"));
     for call in both() {
-        setting.ended(&call);
+        setting.ended(&call.at("w2"));
     }
     assert_eq!((elsewhere.calls(), here.calls()), (0, 2));
 }
 
 #[tokio::test]
-async fn nobody_to_take_a_call_is_for_whoever_can_wait() {
+async fn where_nobody_is_known_to_take_a_call_it_is_refused_at_once() {
     let setting = setting();
-    assert!(both().map(|call| setting.dispatch.start_now(&call).is_none()) == [true; 2]);
+    for call in both() {
+        let refused = setting.start_now(&call).expect("nobody is waited for");
+        let refused = refused.err();
+        assert!(
+            matches!(refused, Some(CallFailure::NotReady { .. })),
+            "{refused:?}"
+        );
+    }
     let worker = setting.add(ending("w1", text(RESULT)));
     worker.connect(false);
-    assert!(both().map(|call| setting.dispatch.start_now(&call).is_none()) == [true; 2]);
+    // What is journaled waits for whom its journal can name.
+    let [legacy, modern] = both().map(|call| setting.start_now(&call));
+    assert!(legacy.is_none());
+    let refused = modern.expect("nobody is waited for").err();
+    assert!(
+        matches!(refused, Some(CallFailure::NotExecuted { .. })),
+        "{refused:?}"
+    );
     assert_eq!((worker.calls(), setting.dispatch.in_flight()), (0, 0));
 }
 
@@ -192,7 +206,7 @@ async fn a_call_that_its_worker_refuses_is_started_as_usual() {
         };
         let setting = setting();
         let worker = setting.add(ending("w1", text(RESULT)).refusing(overloaded));
-        assert!(setting.dispatch.start_now(&call).is_none());
+        assert!(setting.start_now(&call).is_none());
         assert_eq!((worker.calls(), setting.dispatch.in_flight()), (1, 0));
         assert_eq!(setting.result(call).await["content"], json!([]));
         assert_eq!(worker.calls(), 2);
@@ -208,7 +222,7 @@ async fn a_bound_call_is_begun_at_its_worker_only() {
         setting.ended(&call.at("w2"));
     }
     for call in both() {
-        assert!(setting.dispatch.start_now(&call.at("gone")).is_none());
+        assert!(setting.start_now(&call.at("gone")).is_none());
     }
     assert_eq!(workers.map(|worker| worker.calls()), [0, 4, 0]);
 }
@@ -356,7 +370,7 @@ async fn input_required_at_once_is_sealed_for_a_modern_caller() {
     let retry = modern("t", json!({"x":1}))
         .with("requestState", state.clone())
         .with("inputResponses", json!({"who":{"action":"accept"}}));
-    assert!(setting.dispatch.start_now(&retry).is_none());
+    assert!(setting.start_now(&retry).is_none());
     assert_eq!(worker.calls(), 1);
     let second = setting.result(retry).await;
     assert_eq!(second["structuredContent"]["requestState"], "s1");
@@ -368,7 +382,7 @@ async fn a_modern_call_that_may_go_on_with_something_is_not_begun_now() {
     let worker = setting.add(ending("w1", text(RESULT)));
     for (name, value) in [("requestState", json!("s")), ("inputResponses", json!({}))] {
         let call = modern("t", json!({})).with(name, value.clone());
-        assert!(setting.dispatch.start_now(&call).is_none(), "{name}");
+        assert!(setting.start_now(&call).is_none(), "{name}");
         assert_eq!((worker.calls(), setting.dispatch.in_flight()), (0, 0));
     }
     // Nobody sealed what a legacy caller sends: it does not reach the backend.
@@ -378,37 +392,35 @@ async fn a_modern_call_that_may_go_on_with_something_is_not_begun_now() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_traced_is_not_begun_now() {
+async fn a_call_goes_the_same_way_whether_it_is_traced_or_not() {
     let setting = setting();
     let worker = setting.add(ending("w1", text(RESULT)));
     let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331";
-    for (flags, traced) in [("01", true), ("00", false)] {
+    for flags in ["01", "00"] {
         let call = Call {
             trace: TraceContext::parse(&format!("{trace}-{flags}"), None),
             ..legacy("t", json!({}))
         };
         assert!(call.trace.is_some());
-        assert_eq!(setting.dispatch.start_now(&call).is_none(), traced);
+        setting.ended(&call);
     }
-    assert_eq!(worker.calls(), 1);
+    assert_eq!(worker.calls(), 2);
 }
 
 /// A worker whose circuit is half open.
 async fn half_open(outcome: CallOutcome) -> Setting {
     let setting = setting();
     let worker = setting.add(ending("w1", outcome));
+    // Who takes nothing in a first turn is asked again, where it can be waited for: from then on it is.
+    worker.refuse(unknown());
     for _ in 0..5 {
         worker.refuse(unknown());
         setting.failure(legacy("t", json!({}))).await;
     }
     assert_eq!(circuit(&setting), CircuitState::Open);
-    assert!(
-        setting
-            .dispatch
-            .start_now(&legacy("t", json!({})))
-            .is_none()
-    );
-    assert_eq!(worker.calls(), 5);
+    let refused = setting.start_now(&legacy("t", json!({})));
+    assert!(refused.expect("at once").is_err());
+    assert_eq!(worker.calls(), 6);
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(circuit(&setting), CircuitState::HalfOpen);
     setting
@@ -421,9 +433,11 @@ fn circuit(setting: &Setting) -> CircuitState {
 #[tokio::test(start_paused = true)]
 async fn a_worker_on_trial_has_to_be_waited_for() {
     let setting = half_open(text(RESULT)).await;
-    let call = legacy("t", json!({}));
-    assert!(setting.dispatch.start_now(&call).is_none());
-    assert_eq!(circuit(&setting), CircuitState::HalfOpen, "not tried yet");
-    assert_eq!(setting.result(call).await["content"], json!([]));
+    let plan = setting.plan(legacy("t", json!({}))).await;
+    let Either::Right(trial) = setting.dispatch.start(plan) else {
+        panic!("it is not waited for");
+    };
+    let (_, outcome) = finish(&mut trial.await.unwrap()).await;
+    assert_eq!(crate::setting::result(outcome)["content"], json!([]));
     assert_eq!(circuit(&setting), CircuitState::Closed);
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use shoal_dispatch::Config;
-use shoal_ports::{Call, CallEventKind, CallFailure, CallOutcome, Dispatcher as _};
+use shoal_ports::{Call, CallEventKind, CallFailure, CallOutcome};
 use shoal_protocol::{LogLevel, Method, code};
 use tokio::sync::mpsc;
 
@@ -135,7 +135,6 @@ async fn a_woken_call_reports_under_the_retrys_own_token_and_level() {
     ));
     let token = |token: &str| json!({"progressToken":token});
     let mut running = setting
-        .dispatch
         .start(ask().with("_meta", token("t1")))
         .await
         .unwrap();
@@ -143,7 +142,7 @@ async fn a_woken_call_reports_under_the_retrys_own_token_and_level() {
     assert_eq!(before.len(), 1);
     let mut again = retry(&result(outcome), json!({"ask-1":{}})).with("_meta", token("t2"));
     again.log = shoal_ports::LogFilter::AtLeast(LogLevel::Warning);
-    let mut running = setting.dispatch.start(again).await.unwrap();
+    let mut running = setting.start(again).await.unwrap();
     let (before, _) = finish(&mut running).await;
     let sent: Vec<String> = before
         .into_iter()
@@ -178,7 +177,7 @@ async fn a_parked_call_is_its_callers_own_and_can_be_woken_once() {
             "requestState is not valid"
         );
     }
-    let mut woken = setting.dispatch.start(good.clone()).await.unwrap();
+    let mut woken = setting.start(good.clone()).await.unwrap();
     let failure = setting.failure(good).await;
     assert!(
         matches!(&failure, CallFailure::OutcomeUnknown { reason } if reason.contains("not waiting any more")),
@@ -193,7 +192,7 @@ async fn a_parked_call_that_nobody_wakes_is_cancelled() {
     let setting = with(waiting(reasons));
     let call = ask();
     let deadline = call.deadline;
-    let mut running = setting.dispatch.start(call).await.unwrap();
+    let mut running = setting.start(call).await.unwrap();
     let first = result(finish(&mut running).await.1);
     // The caller is gone, which means nothing to a call that is parked.
     running.control.cancel("disconnected");
@@ -222,7 +221,7 @@ async fn a_call_may_be_parked_longer_than_its_request_may_take() {
     // A client that cannot be asked needs no such allowance.
     let plain = ask().able("{}");
     let deadline = plain.deadline;
-    drop(setting.dispatch.start(plain).await.unwrap());
+    drop(setting.start(plain).await.unwrap());
     assert_eq!(worker.started.lock()[1].deadline, deadline);
 }
 
@@ -254,7 +253,7 @@ async fn a_client_that_cannot_answer_ends_the_call() {
 async fn a_caller_that_leaves_cancels_a_running_call() {
     let (reasons, mut cancelled) = mpsc::unbounded_channel();
     let setting = with(waiting(reasons));
-    let mut running = setting.dispatch.start(ask()).await.unwrap();
+    let mut running = setting.start(ask()).await.unwrap();
     running.control.cancel("disconnected");
     let (_, outcome) = finish(&mut running).await;
     assert!(matches!(

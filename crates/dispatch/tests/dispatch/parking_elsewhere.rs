@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use shoal_ports::{Call, CallEventKind, CallFailure, Dispatcher as _};
+use shoal_ports::{Call, CallEventKind, CallFailure};
 use shoal_protocol::Method;
 use tokio::sync::Notify;
 
@@ -85,7 +85,7 @@ async fn a_retry_on_another_node_wakes_the_call_at_its_worker() {
     assert_eq!(here.dispatch.status().parked, 1);
 
     let again = retry(&first, json!({"ask-1":{"n":1},"ask-2":{"n":2}}));
-    let mut running = there.dispatch.start(again).await.unwrap();
+    let mut running = there.start(again).await.unwrap();
     let (before, outcome) = finish(&mut running).await;
     assert_eq!(
         result(outcome)["structuredContent"],
@@ -168,7 +168,6 @@ async fn a_parked_call_that_ends_gives_its_result_to_the_retry() {
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(setting.dispatch.status().parked, 1);
     let mut running = setting
-        .dispatch
         .start(retry(&first, json!({"ask-1":{}})))
         .await
         .unwrap();

@@ -75,7 +75,7 @@ async fn progress_goes_on_where_it_was_and_messages_pass() {
     };
     let (setting, workers) = once_lost(script(2, false), script(4, true));
     let call = legacy("t", json!({})).repeatable();
-    let mut running = setting.dispatch.start(call).await.unwrap();
+    let mut running = setting.start(call).await.unwrap();
     let mut seen = Vec::new();
     let outcome = loop {
         match running.events.next().await.unwrap().kind {
@@ -104,7 +104,7 @@ async fn a_call_that_has_asked_or_closed_its_stream_is_not_run_again() {
         };
         let (setting, workers) = once_lost(script, script);
         let call = legacy("t", json!({})).repeatable();
-        let mut running = setting.dispatch.start(call).await.unwrap();
+        let mut running = setting.start(call).await.unwrap();
         let (before, outcome) = finish(&mut running).await;
         assert_eq!(before.len(), 1);
         assert!(matches!(
@@ -142,7 +142,7 @@ async fn a_call_whose_only_worker_fails_it_runs_again_where_somebody_comes_back(
         let (setting, falls) = (setting(), Arc::new(Notify::new()));
         let worker = setting.add(failing_once("w1", &falls));
         let call = legacy("t", json!({})).repeatable();
-        let mut running = setting.dispatch.start(call).await.unwrap();
+        let mut running = setting.start(call).await.unwrap();
         worker.announce(None, Some("its process has ended"));
         setting
             .until(|d| d.status().pools[0].workers[0].detail.is_some())
@@ -172,7 +172,7 @@ async fn a_call_that_nobody_is_left_to_run_again_says_that_it_may_be_sent_again(
     let (setting, falls) = (setting(), Arc::new(Notify::new()));
     let worker = setting.add(failing_once("w1", &falls));
     let call = legacy("t", json!({})).repeatable();
-    let mut running = setting.dispatch.start(call).await.unwrap();
+    let mut running = setting.start(call).await.unwrap();
     worker.announce(None, Some("its process has ended"));
     setting
         .until(|d| d.status().pools[0].workers[0].detail.is_some())

@@ -2,7 +2,7 @@
 
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use serde_json::{Value, json};
-use shoal_ports::{CallOutcome, Dispatcher as _, PoolCatalog};
+use shoal_ports::{CallOutcome, PoolCatalog};
 use shoal_protocol::{Method, RawJson, Revision, RpcError};
 
 use crate::fake_worker::FakeWorker;
@@ -117,7 +117,7 @@ async fn a_code_that_is_not_the_backends_to_say_becomes_an_internal_error() {
                 false => worker,
             });
             let call = call(revision, Method::ToolsCall, json!({"name":"t"})).repeatable();
-            let outcome = match setting.dispatch.start_now(&call) {
+            let outcome = match setting.start_now(&call) {
                 Some(started) if here => finish(&mut started.unwrap()).await.1,
                 _ => setting.outcome(call).await,
             };

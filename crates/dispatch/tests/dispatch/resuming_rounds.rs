@@ -104,7 +104,7 @@ async fn rounds_stay_on_the_bound_worker_under_ids_that_follow_from_the_call() {
     let (setting, worker) = with_worker();
     let call = call();
     for _ in 0..2 {
-        let mut running = setting.dispatch.start(call.clone()).await.unwrap();
+        let mut running = setting.start(call.clone()).await.unwrap();
         for _ in 0..2 {
             let (asks, _) = questions(&mut running).await;
             answer(&running, asks).await;
@@ -127,7 +127,7 @@ async fn rounds_stay_on_the_bound_worker_under_ids_that_follow_from_the_call() {
 async fn a_new_owner_asks_the_same_questions_and_a_late_answer_fits() {
     let (setting, worker) = with_worker();
     let call = call();
-    let mut first = setting.dispatch.start(call.clone()).await.unwrap();
+    let mut first = setting.start(call.clone()).await.unwrap();
     let (asked, seen) = questions(&mut first).await;
     // The worker's two events are the progress and the result that asks.
     assert_eq!(
@@ -179,7 +179,7 @@ async fn a_round_waits_for_room_and_a_refusal_leaves_the_outcome_unknown() {
         reason: "the queue is full".into(),
         retry_after: std::time::Duration::from_secs(1),
     };
-    let mut running = setting.dispatch.start(call()).await.unwrap();
+    let mut running = setting.start(call()).await.unwrap();
     let (asks, _) = questions(&mut running).await;
     worker.refuse(full.clone());
     worker.refuse(full);

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::json;
-use shoal_ports::{CallFailure, CallOutcome, Dispatcher as _};
+use shoal_ports::{CallFailure, CallOutcome};
 use shoal_protocol::Method;
 
 use crate::fake_worker::FakeWorker;
@@ -117,11 +117,7 @@ async fn a_journaled_call_is_attached_to_once_and_goes_on() {
                 true
             }),
     );
-    let mut running = setting
-        .dispatch
-        .start(legacy("t", json!({})))
-        .await
-        .unwrap();
+    let mut running = setting.start(legacy("t", json!({}))).await.unwrap();
     let (before, outcome) = finish(&mut running).await;
     assert_eq!(before.len(), 1);
     assert_eq!(result(outcome), json!({"after":1}));
@@ -136,7 +132,7 @@ async fn a_cancelled_call_is_not_run_again() {
     let setting = setting();
     let (first, second) = (setting.add(breaking("w1")), setting.add(breaking("w2")));
     let call = legacy("t", json!({})).repeatable();
-    let mut running = setting.dispatch.start(call).await.unwrap();
+    let mut running = setting.start(call).await.unwrap();
     running.control.cancel("enough");
     let (_, outcome) = finish(&mut running).await;
     assert!(matches!(
@@ -160,7 +156,7 @@ async fn cancellation_follows_a_call_to_its_new_worker() {
     setting.add(breaking("w1"));
     let second = setting.add(cancellable("w2"));
     let call = legacy("t", json!({})).repeatable();
-    let mut running = setting.dispatch.start(call).await.unwrap();
+    let mut running = setting.start(call).await.unwrap();
     let control = running.control.clone();
     let reader = tokio::spawn(async move { finish(&mut running).await.1 });
     while second.calls() == 0 {

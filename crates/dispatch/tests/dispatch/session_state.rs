@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
-use shoal_ports::{AskId, CallEventKind, Dispatcher as _, StateRequest};
+use shoal_ports::{AskId, CallEventKind, StateRequest};
 use shoal_protocol::{Outcome, RawJson};
 
 use crate::fake_worker::FakeWorker;
@@ -32,11 +32,7 @@ fn keeping() -> FakeWorker {
 async fn requests_of_every_round_reach_a_legacy_callers_session_under_names_of_their_own() {
     let setting = setting();
     setting.add(keeping());
-    let mut running = setting
-        .dispatch
-        .start(legacy("keep", json!({})))
-        .await
-        .unwrap();
+    let mut running = setting.start(legacy("keep", json!({}))).await.unwrap();
     let mut names: Vec<AskId> = Vec::new();
     for _ in 0..2 {
         let event = running.events.next().await.unwrap();
@@ -60,7 +56,7 @@ async fn a_modern_callers_tool_is_told_at_once_that_there_is_no_session() {
     let setting = setting();
     setting.add(keeping());
     let call = modern("keep", json!({ "modern": true }));
-    let mut running = setting.dispatch.start(call).await.unwrap();
+    let mut running = setting.start(call).await.unwrap();
     let (before, outcome) = finish(&mut running).await;
     assert!(before.is_empty(), "{before:?}");
     let result = result(outcome);
@@ -89,7 +85,7 @@ async fn a_call_that_is_safe_to_repeat_runs_again_after_it_kept_something() {
         }));
     }
     let call = legacy("keep", json!({})).repeatable();
-    let mut running = setting.dispatch.start(call).await.unwrap();
+    let mut running = setting.start(call).await.unwrap();
     let mut writings = Vec::new();
     for _ in 0..2 {
         let event = running.events.next().await.unwrap();

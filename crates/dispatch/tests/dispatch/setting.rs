@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::Either;
 use serde_json::{Value, json};
 use shoal_dispatch::{Config, Dispatch};
 use shoal_ports::memory::MemoryBus;
 use shoal_ports::{
-    Call, CallEventKind, CallFailure, CallId, CallOutcome, Caller, Dispatcher as _, Durability,
-    LogFilter, PoolCatalog, Principal, RawObjectOrEmpty, RunningCall, SessionId, WorkerId,
+    Call, CallEventKind, CallFailure, CallId, CallOutcome, CallPlan, Caller, Dispatcher as _,
+    Durability, LogFilter, Planned, PoolCatalog, Principal, RawObjectOrEmpty, RunningCall,
+    SessionId, Started, WorkerId,
 };
 use shoal_protocol::{
     KeyRing, LogLevel, Method, RawJson, RequestMeta, Revision, RpcError, SealKey,
@@ -45,9 +47,35 @@ impl Setting {
         worker
     }
 
+    /// Plans a call and starts it unbound, as whoever journals nothing does.
+    pub(crate) async fn start(&self, call: Call) -> Started {
+        start(&self.dispatch, call).await
+    }
+
+    /// [`start`](Self::start) where it takes no waiting; nothing is executed where one does.
+    pub(crate) fn start_now(&self, call: &Call) -> Option<Started> {
+        let planned = match self.dispatch.plan(call.clone()) {
+            Either::Left(planned) => planned.into_inner(),
+            Either::Right(_) => return None,
+        };
+        let plan = match as_asked(planned, call.durability) {
+            Ok(plan) => plan,
+            Err(answered) => return Some(answered),
+        };
+        match self.dispatch.start(plan) {
+            Either::Left(started) => Some(started.into_inner()),
+            Either::Right(_) => None,
+        }
+    }
+
+    /// The plan of a call that is not answered in its place.
+    pub(crate) async fn plan(&self, call: Call) -> CallPlan {
+        self.dispatch.plan(call).await.expect("it is planned")
+    }
+
     /// Runs a call to its end.
     pub(crate) async fn outcome(&self, call: Call) -> CallOutcome {
-        match self.dispatch.start(call).await {
+        match self.start(call).await {
             Ok(mut running) => finish(&mut running).await.1,
             Err(failure) => CallOutcome::Failed(failure),
         }
@@ -83,6 +111,27 @@ impl Setting {
         })
         .await
         .expect("the state is reached");
+    }
+}
+
+/// Plans a call and starts it unbound.
+pub(crate) async fn start(dispatch: &Dispatch, call: Call) -> Started {
+    let durability = call.durability;
+    match as_asked(dispatch.plan(call).await, durability) {
+        Ok(plan) => dispatch.start(plan).await,
+        Err(answered) => answered,
+    }
+}
+
+/// A plan with the durability that the test wants of it, whatever its tool declares.
+fn as_asked(planned: Planned, durability: Durability) -> Result<CallPlan, Started> {
+    match planned {
+        Ok(mut plan) => {
+            plan.call.durability = durability;
+            Ok(plan)
+        }
+        Err(CallOutcome::Failed(failure)) => Err(Err(failure)),
+        Err(outcome) => Err(Ok(RunningCall::ended(outcome, None))),
     }
 }
 

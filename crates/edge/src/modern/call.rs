@@ -37,7 +37,7 @@ pub(super) async fn serve(
     let edge = visit.edge;
     let timing = &edge.config.timing;
     let (id, call) = call(visit, meta, checked, request);
-    let (reader, durability) = (visit.reader(), call.durability);
+    let reader = visit.reader();
     let mut run = CallRun::new(Arc::clone(&edge.dispatcher), call);
     let first = match run.ended() {
         Some(ending) => Some(Step::Ended(ending)),
@@ -53,14 +53,13 @@ pub(super) async fn serve(
             }
             // The request's body is not needed any more, whoever reads the answer.
             drop(permit.room.take());
-            return complete(&reader, durability, &id, &ending);
+            return complete(&reader, run.durability(), &id, &ending);
         }
         first => first,
     };
     let frames = CallFrames {
         id,
         reader,
-        durability,
         run,
         first,
         record: permit.record.clone(),
@@ -84,9 +83,6 @@ fn call(
         client_info: meta.client_info,
         capabilities: checked.capabilities,
     };
-    let durability = edge
-        .dispatcher
-        .durability(&request.method, request.params.as_ref());
     let call = Call {
         id: CallId::generate(),
         method: request.method,
@@ -95,7 +91,8 @@ fn call(
         progress_token: meta.progress_token,
         log: checked.log,
         deadline: Instant::now() + edge.config.timing.call_deadline,
-        durability,
+        // Its plan decides.
+        durability: Durability::Journaled,
         // Without traces, what the client says is passed on as it came.
         trace: visit.trace.clone().or_else(|| {
             let parent = meta.traceparent.as_deref()?;
@@ -150,7 +147,6 @@ fn not_kept(full: BacklogFull, durability: Durability) -> RpcError {
 struct CallFrames {
     id: RequestId,
     reader: Reader,
-    durability: Durability,
     run: CallRun,
     first: Option<Step>,
     record: Option<RequestRecord>,
@@ -183,7 +179,7 @@ impl Stream for CallFrames {
         }
         let frame = sse::message(&text_of(&self.id, &ending.outcome));
         let frame = self.reader.keep(frame).unwrap_or_else(|full| {
-            let error = not_kept(full, self.durability);
+            let error = not_kept(full, self.run.durability());
             sse::message(&error_response(&self.id, &error))
         });
         Poll::Ready(Some(frame))

@@ -6,9 +6,11 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use futures::Stream;
+use futures::future::{BoxFuture, Either};
 use http::StatusCode;
 use shoal_ports::{
-    Call, CallEventKind, CallFailure, CallOutcome, Dispatcher, RunningCall, no_session,
+    Call, CallEventKind, CallFailure, CallOutcome, Dispatcher, Durability, Planned, RunningCall,
+    Started, no_session,
 };
 use shoal_protocol::{Method, Outcome, RawJson, RpcError};
 
@@ -17,12 +19,19 @@ use crate::refusal::status_of_outcome;
 const DISCONNECTED: &str = "the client closed the connection";
 
 /// A call under way.
-pub(super) struct CallRun(RunState);
+pub(super) struct CallRun {
+    dispatcher: Arc<dyn Dispatcher>,
+    state: RunState,
+    /// Whether it may run again; until its plan knows, it may not.
+    durability: Durability,
+}
 
 enum RunState {
-    Starting(Pin<Box<dyn Future<Output = Result<RunningCall, CallFailure>> + Send>>),
+    Planning(BoxFuture<'static, Planned>),
+    Starting(BoxFuture<'static, Started>),
     Running(RunningCall),
-    Failed(CallFailure),
+    /// It does not run.
+    Answered(CallOutcome),
     Ended,
 }
 
@@ -48,31 +57,72 @@ pub(super) struct Ending {
 
 impl CallRun {
     pub(super) fn new(dispatcher: Arc<dyn Dispatcher>, call: Call) -> Self {
-        Self(match dispatcher.start_now(&call) {
-            Some(Ok(running)) => RunState::Running(running),
-            Some(Err(failure)) => RunState::Failed(failure),
-            None => RunState::Starting(Box::pin(async move { dispatcher.start(call).await })),
-        })
+        let mut run = Self {
+            dispatcher,
+            state: RunState::Ended,
+            durability: Durability::Journaled,
+        };
+        run.state = match run.dispatcher.plan(call) {
+            Either::Left(planned) => run.planned(planned.into_inner()),
+            Either::Right(planning) => RunState::Planning(planning),
+        };
+        run
+    }
+
+    /// Whether what it does may be done again.
+    pub(super) fn durability(&self) -> Durability {
+        self.durability
     }
 
     /// How the call has ended, if it has by now and that is all there is to say of it. Nothing else follows then.
     pub(super) fn ended(&mut self) -> Option<Ending> {
-        let RunState::Running(running) = &mut self.0 else {
-            return None;
+        let outcome = match &mut self.state {
+            RunState::Running(running) => running.events.take_ended()?,
+            RunState::Answered(_) => match std::mem::replace(&mut self.state, RunState::Ended) {
+                RunState::Answered(outcome) => outcome,
+                _ => return None,
+            },
+            _ => return None,
         };
-        let outcome = running.events.take_ended()?;
-        self.0 = RunState::Ended;
+        self.state = RunState::Ended;
         Some(Ending::of(outcome))
+    }
+
+    fn planned(&mut self, planned: Planned) -> RunState {
+        match planned {
+            Ok(plan) => {
+                self.durability = plan.call.durability;
+                match self.dispatcher.start(plan) {
+                    Either::Left(started) => Self::started(started.into_inner()),
+                    Either::Right(starting) => RunState::Starting(starting),
+                }
+            }
+            Err(outcome) => {
+                self.durability = Durability::Repeatable;
+                RunState::Answered(outcome)
+            }
+        }
+    }
+
+    fn started(started: Started) -> RunState {
+        match started {
+            Ok(running) => RunState::Running(running),
+            Err(failure) => RunState::Answered(CallOutcome::Failed(failure)),
+        }
     }
 
     /// The next step. Not to be polled after `Ended`.
     pub(super) fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
         loop {
-            match &mut self.0 {
-                RunState::Starting(starting) => match ready!(starting.as_mut().poll(cx)) {
-                    Ok(running) => self.0 = RunState::Running(running),
-                    Err(failure) => return self.end(CallOutcome::Failed(failure)),
-                },
+            match &mut self.state {
+                RunState::Planning(planning) => {
+                    let planned = ready!(planning.as_mut().poll(cx));
+                    self.state = self.planned(planned);
+                }
+                RunState::Starting(starting) => {
+                    let started = ready!(starting.as_mut().poll(cx));
+                    self.state = Self::started(started);
+                }
                 RunState::Running(running) => {
                     let event = ready!(Pin::new(&mut running.events).poll_next(cx));
                     match event.map(|event| event.kind) {
@@ -92,20 +142,16 @@ impl CallRun {
                         None => return self.end(lost()),
                     }
                 }
-                RunState::Failed(_) => {
-                    if let RunState::Failed(failure) =
-                        std::mem::replace(&mut self.0, RunState::Ended)
-                    {
-                        return self.end(CallOutcome::Failed(failure));
-                    }
+                RunState::Answered(_) | RunState::Ended => {
+                    let ending = self.ended().unwrap_or_else(|| Ending::of(lost()));
+                    return Poll::Ready(Step::Ended(ending));
                 }
-                RunState::Ended => return self.end(lost()),
             }
         }
     }
 
     fn end(&mut self, outcome: CallOutcome) -> Poll<Step> {
-        self.0 = RunState::Ended;
+        self.state = RunState::Ended;
         Poll::Ready(Step::Ended(Ending::of(outcome)))
     }
 }
@@ -142,7 +188,7 @@ fn lost() -> CallOutcome {
 
 impl Drop for CallRun {
     fn drop(&mut self) {
-        match std::mem::replace(&mut self.0, RunState::Ended) {
+        match std::mem::replace(&mut self.state, RunState::Ended) {
             RunState::Running(running) => running.control.cancel(DISCONNECTED),
             // A start that is under way cannot be taken back, only seen through and then cancelled.
             RunState::Starting(starting) => {
@@ -154,7 +200,8 @@ impl Drop for CallRun {
                     });
                 }
             }
-            RunState::Failed(_) | RunState::Ended => {}
+            // A plan takes nothing.
+            RunState::Planning(_) | RunState::Answered(_) | RunState::Ended => {}
         }
     }
 }

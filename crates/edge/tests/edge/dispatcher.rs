@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::{
     Answered, AskId, Binding, Call, CallControl, CallEvent, CallEventKind, CallEvents, CallFailure,
-    CallOutcome, Dispatcher, Durability, RunningCall, ServerFacts, SessionId, WorkerId, answered,
+    CallOutcome, CallPlan, Dispatcher, Durability, Planning, RunningCall, ServerFacts, SessionId,
+    Starting, WorkerId, answered, at_once, later,
 };
 use shoal_protocol::{HeaderMismatch, Method, Outcome, RawJson, RawObject, RpcError, code};
 use tokio::sync::{mpsc, watch};
@@ -29,7 +30,7 @@ pub(crate) struct FakeDispatcher {
     running: mpsc::UnboundedSender<RunningFake>,
     started: tokio::sync::Mutex<mpsc::UnboundedReceiver<RunningFake>>,
     /// Lets `slow-start` begin.
-    pub(crate) gate: tokio::sync::Semaphore,
+    pub(crate) gate: Arc<tokio::sync::Semaphore>,
 }
 
 /// The tool's end of a call.
@@ -92,7 +93,7 @@ impl FakeDispatcher {
             cancelled: watch::Sender::default(),
             running,
             started: tokio::sync::Mutex::new(started),
-            gate: tokio::sync::Semaphore::new(0),
+            gate: Arc::new(tokio::sync::Semaphore::new(0)),
         })
     }
 
@@ -134,17 +135,80 @@ fn tool(params: Option<&RawJson>) -> String {
         .unwrap_or_default()
 }
 
+/// What a tool does when it starts.
+fn begin(
+    tool: &str,
+    started: &mpsc::UnboundedSender<RunningFake>,
+    cancelled: watch::Sender<Vec<String>>,
+) -> Result<RunningCall, CallFailure> {
+    let retry_after = Duration::from_millis(2500);
+    let reason = "the queue is full".to_owned();
+    match tool {
+        "overloaded" => {
+            return Err(CallFailure::Overloaded {
+                reason,
+                retry_after,
+            });
+        }
+        "not-executed" => return Err(CallFailure::NotExecuted { reason }),
+        "not-ready" => {
+            return Err(CallFailure::NotReady {
+                reason: "this node has just started".to_owned(),
+                retry_after,
+            });
+        }
+        _ => {}
+    }
+    let error = |code| CallOutcome::Error(RpcError::new(code, "as the tool says"));
+    let limit = Duration::from_secs(300);
+    let outcome = match tool {
+        "" | "echo" | "write" | "regional" => Some(CallOutcome::Result(RawJson::from_static(
+            r#"{"resultType":"complete","content":[]}"#,
+        ))),
+        "large" | "large-write" => {
+            let result = format!(
+                r#"{{"resultType":"complete","pad":"{}"}}"#,
+                "x".repeat(LARGE)
+            );
+            Some(CallOutcome::Result(RawJson::from_valid(result.into())))
+        }
+        "unknown" => Some(CallOutcome::Refused(RpcError::invalid_params(
+            "unknown tool",
+        ))),
+        "no-method" => Some(CallOutcome::Refused(RpcError::method_not_found(
+            "prompts/get",
+        ))),
+        "no-capability" => Some(error(code::MISSING_CLIENT_CAPABILITY)),
+        "backend-no-method" => Some(error(code::METHOD_NOT_FOUND)),
+        "backend-overloaded" => Some(error(code::OVERLOADED)),
+        "backend-not-executed" => Some(error(code::NOT_EXECUTED)),
+        "deadline" => Some(CallOutcome::Failed(CallFailure::DeadlineExceeded { limit })),
+        _ => None,
+    };
+    let events = match outcome {
+        Some(outcome) => CallEvents::finished(outcome),
+        None => {
+            let (events, receiver) = mpsc::channel(2);
+            started
+                .send(RunningFake {
+                    events,
+                    sequence: 0,
+                })
+                .unwrap();
+            receiver.into()
+        }
+    };
+    Ok(RunningCall {
+        events,
+        control: Arc::new(FakeControl(cancelled)),
+        worker: None,
+    })
+}
+
 #[async_trait]
 impl Dispatcher for FakeDispatcher {
     fn facts(&self) -> watch::Receiver<Arc<ServerFacts>> {
         self.facts.subscribe()
-    }
-
-    fn durability(&self, _method: &Method, params: Option<&RawJson>) -> Durability {
-        match tool(params).as_str() {
-            "write" | "large-write" => Durability::Journaled,
-            _ => Durability::Repeatable,
-        }
     }
 
     fn check_param_headers(
@@ -159,82 +223,34 @@ impl Dispatcher for FakeDispatcher {
         Ok(())
     }
 
-    async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {
-        let tool = tool(call.params.as_ref());
-        self.calls.lock().push(call);
-        let retry_after = Duration::from_millis(2500);
-        let reason = "the queue is full".to_owned();
-        match tool.as_str() {
-            "overloaded" => {
-                return Err(CallFailure::Overloaded {
-                    reason,
-                    retry_after,
-                });
-            }
-            "not-executed" => return Err(CallFailure::NotExecuted { reason }),
-            "not-ready" => {
-                return Err(CallFailure::NotReady {
-                    reason: "this node has just started".to_owned(),
-                    retry_after,
-                });
-            }
-            "slow-start" => self.gate.acquire().await.unwrap().forget(),
-            _ => {}
-        }
-        let error = |code| CallOutcome::Error(RpcError::new(code, "as the tool says"));
-        let limit = Duration::from_secs(300);
-        let outcome = match tool.as_str() {
-            "" | "echo" | "write" | "regional" => Some(CallOutcome::Result(RawJson::from_static(
-                r#"{"resultType":"complete","content":[]}"#,
-            ))),
-            "large" | "large-write" => {
-                let result = format!(
-                    r#"{{"resultType":"complete","pad":"{}"}}"#,
-                    "x".repeat(LARGE)
-                );
-                Some(CallOutcome::Result(RawJson::from_valid(result.into())))
-            }
-            "unknown" => Some(CallOutcome::Refused(RpcError::invalid_params(
-                "unknown tool",
-            ))),
-            "no-method" => Some(CallOutcome::Refused(RpcError::method_not_found(
-                "prompts/get",
-            ))),
-            "no-capability" => Some(error(code::MISSING_CLIENT_CAPABILITY)),
-            "backend-no-method" => Some(error(code::METHOD_NOT_FOUND)),
-            "backend-overloaded" => Some(error(code::OVERLOADED)),
-            "backend-not-executed" => Some(error(code::NOT_EXECUTED)),
-            "deadline" => Some(CallOutcome::Failed(CallFailure::DeadlineExceeded { limit })),
-            _ => None,
+    fn plan(&self, mut call: Call) -> Planning {
+        call.durability = match tool(call.params.as_ref()).as_str() {
+            "write" | "large-write" => Durability::Journaled,
+            _ => Durability::Repeatable,
         };
-        let events = match outcome {
-            Some(outcome) => CallEvents::finished(outcome),
-            None => {
-                let (events, receiver) = mpsc::channel(2);
-                self.running
-                    .send(RunningFake {
-                        events,
-                        sequence: 0,
-                    })
-                    .unwrap();
-                receiver.into()
-            }
-        };
-        Ok(RunningCall {
-            events,
-            control: Arc::new(FakeControl(self.cancelled.clone())),
+        at_once(Ok(CallPlan {
+            call,
+            route: None,
             worker: None,
-        })
+        }))
     }
 
-    fn choose(
-        &self,
-        _: &Method,
-        _: Option<&RawJson>,
-        _: Option<&SessionId>,
-        _: &[WorkerId],
-    ) -> Option<Binding> {
+    fn replan(&self, _: &CallPlan, _: &[WorkerId]) -> Option<Binding> {
         unreachable!("an edge journals nothing")
+    }
+
+    fn start(&self, plan: CallPlan) -> Starting {
+        let tool = tool(plan.call.params.as_ref());
+        self.calls.lock().push(plan.call);
+        let (running, cancelled) = (self.running.clone(), self.cancelled.clone());
+        if tool != "slow-start" {
+            return at_once(begin(&tool, &running, cancelled));
+        }
+        let gate = self.gate.clone();
+        later(async move {
+            gate.acquire().await.unwrap().forget();
+            begin(&tool, &running, cancelled)
+        })
     }
 
     async fn resume(&self, _call: Call, _after: u64) -> Result<RunningCall, CallFailure> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::future::Either;
 use futures::poll;
 use shoal_ports::{
     Begin, Begun, Binding, CallEvent, CallFailure, CallOutcome, Delivered, DeliveryId,
@@ -81,11 +82,8 @@ impl CallDriver {
         let Some(live) = calls.first().map(|call| call.live.clone()) else {
             return;
         };
-        for call in &mut calls {
-            if let Some(binding) = self.choose(call, &[]) {
-                call.bind(binding);
-            }
-        }
+        // The journal names the only worker that may run a call.
+        calls.iter_mut().for_each(|call| call.plan.bind());
         let waiting = Waiting::to_start(opened);
         let (tail, opened) = match self.begin(&live, &calls, delivery, waiting).await {
             Some(begun) => begun,
@@ -313,12 +311,13 @@ impl CallDriver {
                     return self.pump(running, None, &in_flight, tail).await;
                 }
                 Err(failure) if failure.retry() == Retry::Safe => {
-                    tried.extend(in_flight.call.worker.take());
-                    in_flight.call.ledger = None;
+                    // Nothing of it has begun there, and never will: it is planned anew.
+                    tried.extend(in_flight.plan.call.worker.take());
+                    in_flight.plan.call.ledger = None;
                     if tried.is_empty() || tried.len() >= self.config.start_attempts {
                         break failure;
                     }
-                    let Some(next) = self.choose(&in_flight, &tried) else {
+                    let Some(next) = self.dispatcher.replan(&in_flight.plan, &tried) else {
                         break failure;
                     };
                     if !self.rebind(&in_flight, &next).await {
@@ -338,7 +337,10 @@ impl CallDriver {
         in_flight: &InFlight,
         tail: &Tail,
     ) -> Option<Result<RunningCall, CallFailure>> {
-        let mut starting = pin!(self.start(&in_flight.call));
+        let mut starting = match self.dispatcher.start(in_flight.plan.clone()) {
+            Either::Left(started) => return Some(started.into_inner()),
+            Either::Right(starting) => starting,
+        };
         tokio::select! {
             biased;
             started = &mut starting => return Some(started),
@@ -359,15 +361,8 @@ impl CallDriver {
         self.finish(Vec::new(), outcome, 0, in_flight, tail).await;
     }
 
-    fn choose(&self, in_flight: &InFlight, tried: &[WorkerId]) -> Option<Binding> {
-        let call = &in_flight.call;
-        let session = Some(&in_flight.live.id);
-        self.dispatcher
-            .choose(&call.method, call.params.as_ref(), session, tried)
-    }
-
     async fn rebind(&self, in_flight: &InFlight, binding: &Binding) -> bool {
-        let (live, call) = (&in_flight.live, in_flight.call.id);
+        let (live, call) = (&in_flight.live, in_flight.plan.call.id);
         let journal = &self.store.journal;
         let rebound = journal.rebind(&live.id, live.epoch, call, binding).await;
         live.streams.rebound(call, binding);
@@ -386,7 +381,7 @@ impl CallDriver {
         mut in_flight: InFlight,
         delivery: DeliveryId,
     ) -> Result<Delivered, GatewayError> {
-        in_flight.call.worker.clone_from(&running.worker);
+        in_flight.plan.call.worker.clone_from(&running.worker);
         let (opened, opening) = oneshot::channel();
         let driver = self.clone();
         // In a task of its own: a stream that was opened needs somebody to end it.

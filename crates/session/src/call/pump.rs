@@ -123,8 +123,8 @@ impl CallDriver {
                 () = live.until_over() => return None,
             }
         }
-        tracing::debug!(session = %live.id, call = %in_flight.call.id, "takes a call back");
-        let resuming = self.dispatcher.resume(in_flight.call.clone(), seen);
+        tracing::debug!(session = %live.id, call = %in_flight.plan.call.id, "takes a call back");
+        let resuming = self.dispatcher.resume(in_flight.plan.call.clone(), seen);
         tokio::select! {
             resumed = resuming => Some(resumed),
             () = live.until_over() => None,
@@ -206,7 +206,7 @@ impl CallDriver {
             return Ok(());
         }
         let progress = CallProgress {
-            call: in_flight.call.id,
+            call: in_flight.plan.call.id,
             seen,
             ended: false,
         };
@@ -244,7 +244,7 @@ impl CallDriver {
     ) {
         let streams = &in_flight.live.streams;
         let end = CallProgress {
-            call: in_flight.call.id,
+            call: in_flight.plan.call.id,
             seen,
             ended: true,
         };

@@ -57,11 +57,11 @@ impl CallDriver {
         let mut in_flight = InFlight::new(live, admission, call, slot, names::SESSION_RESUME_CALL);
         in_flight.journaled(&self.running);
         in_flight.seen = seen;
-        if in_flight.call.durability == Durability::Repeatable && seen > 0 {
+        if in_flight.plan.call.durability == Durability::Repeatable && seen > 0 {
             in_flight.reached = self.progress_so_far(&in_flight, &tail).await;
         }
         tail.enter([in_flight.open_call(seen)]);
-        let mut resuming = self.dispatcher.resume(in_flight.call.clone(), seen);
+        let mut resuming = self.dispatcher.resume(in_flight.plan.call.clone(), seen);
         let resumed = tokio::select! {
             resumed = &mut resuming => resumed,
             () = in_flight.live.until_over() => {
@@ -85,7 +85,7 @@ impl CallDriver {
                 self.pump(running, None, &in_flight, &tail).await;
             }
             Err(failure) => {
-                tracing::warn!(session = %in_flight.live.id, call = %in_flight.call.id, %failure,
+                tracing::warn!(session = %in_flight.live.id, call = %in_flight.plan.call.id, %failure,
                     "could not resume a call");
                 let outcome = CallOutcome::Failed(failure);
                 self.finish(Vec::new(), outcome, seen, &in_flight, &tail)
@@ -96,7 +96,7 @@ impl CallDriver {
 
     /// The progress of a call that its stream's log has, as far as the log goes back: one that is run again begins anew.
     async fn progress_so_far(&self, in_flight: &InFlight, tail: &Tail) -> Option<f64> {
-        let token = in_flight.call.progress_token.as_ref()?;
+        let token = in_flight.plan.call.progress_token.as_ref()?;
         let last = tail.last();
         let cursor = EventId {
             sequence: last.sequence.saturating_sub(LOOKED_BACK as u64),

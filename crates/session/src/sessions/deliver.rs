@@ -33,9 +33,9 @@ impl Node {
         {
             return Ok(found);
         }
+        let (delivery, repeated) = (post.delivery, post.repeated);
         match post.body {
             Body::Single(message) if changes(&message) => {
-                let (delivery, repeated) = (post.delivery, post.repeated);
                 Box::pin(self.deliver_change(to, message, delivery, repeated)).await
             }
             Body::Single(message) => {
@@ -48,10 +48,13 @@ impl Node {
                 if steers {
                     return Box::pin(self.steer(&live, effect)).await;
                 }
-                self.carry_out(&live, effect, post.delivery, to.trace.as_ref())
+                let trace = to.trace.as_ref();
+                self.carry_out(&live, effect, (delivery, repeated), trace)
                     .await
             }
-            Body::Batch(members) => Box::pin(self.deliver_batch(to, members, post.delivery)).await,
+            Body::Batch(members) => {
+                Box::pin(self.deliver_batch(to, members, (delivery, repeated))).await
+            }
         }
     }
 
@@ -114,13 +117,19 @@ impl Node {
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
         effect: Effect,
-        delivery: DeliveryId,
+        (delivery, repeated): (DeliveryId, bool),
         trace: Option<&TraceContext>,
     ) -> Result<Delivered, GatewayError> {
         match effect {
             Effect::Run(admitted) => {
-                let in_flight = self.driver.prepare(live, *admitted, trace);
-                self.driver.carry(in_flight, delivery).await
+                let mut in_flight = self.driver.prepare(live, *admitted, trace);
+                match self.driver.plan(&mut in_flight, repeated).await? {
+                    None => self.driver.carry(in_flight, delivery).await,
+                    Some(answer) => {
+                        let answer = in_flight.refuse(answer)?;
+                        self.respond(live, answer).await
+                    }
+                }
             }
             Effect::Respond(response) => self.respond(live, response).await,
             Effect::Overloaded { retry_after } => Err(GatewayError::Overloaded {
@@ -218,7 +227,7 @@ impl Node {
             | Effect::AskRefused
             | Effect::StateAnswer(_)
             | Effect::Keep { .. }
-            | Effect::Running
+            | Effect::Running { .. }
             | Effect::Announce(_)
             | Effect::Pass(_) => Ok(None),
         }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use shoal_ports::{CallFailure, Delivered, Durability, GatewayError, Post, SessionRef};
+use shoal_ports::{CallFailure, Delivered, GatewayError, Post, SessionRef};
 use shoal_protocol::{Body, Message, RequestId, batch, error_response};
 use tokio::time::{Instant, sleep};
 
 use super::Node;
 use crate::live::{LiveSession, log_failed};
-use crate::state::Input;
+use crate::state::{Effect, Input};
 
 /// How often the earlier delivery is looked for while its request still runs.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -45,17 +45,14 @@ impl Node {
             if let Some(beginning) = found.map_err(|error| log_failed(&error, &self.config))? {
                 return self.driver.read_again(&live, beginning).await.map(Some);
             }
-            if !self.runs(&live, &requests).await {
-                return match single && self.must_not_repeat(&post.body) {
-                    true => self.refuse_unknown(&live, &requests).await.map(Some),
-                    false => Ok(None),
-                };
-            }
+            let Some(once) = self.runs(&live, &requests).await else {
+                return Ok(None);
+            };
             if single {
                 return Ok(Some(Delivered::Accepted));
             }
             if Instant::now() >= until {
-                return Ok(Some(Delivered::Json(self.took_too_long(&post.body))));
+                return Ok(Some(Delivered::Json(self.took_too_long(&post.body, once))));
             }
             sleep(LOOK_EVERY).await;
         }
@@ -63,8 +60,8 @@ impl Node {
 
     /// The answer to requests whose first delivery still goes on when no call may take longer: whoever asks again is told
     /// for good.
-    fn took_too_long(&self, body: &Body) -> Bytes {
-        let failure = match self.must_not_repeat(body) {
+    fn took_too_long(&self, body: &Body, once: bool) -> Bytes {
+        let failure = match once {
             true => CallFailure::OutcomeUnknown {
                 reason: "the request has been delivered before and still runs".to_owned(),
             },
@@ -81,46 +78,13 @@ impl Node {
         }
     }
 
-    /// Whether the body has a call that must not run twice.
-    fn must_not_repeat(&self, body: &Body) -> bool {
-        let journaled = |message: &Message| match message {
-            Message::Request(request) => {
-                let dispatcher = &self.driver.dispatcher;
-                let durability = dispatcher.durability(&request.method, request.params.as_ref());
-                durability == Durability::Journaled
-            }
-            _ => false,
-        };
-        match body {
-            Body::Single(message) => journaled(message),
-            Body::Batch(members) => members.iter().flatten().any(journaled),
-        }
-    }
-
-    /// The store does not know by which delivery a call on the standalone stream began: what became of
-    /// the first one cannot be told.
-    async fn refuse_unknown(
-        &self,
-        live: &Arc<LiveSession>,
-        requests: &[RequestId],
-    ) -> Result<Delivered, GatewayError> {
-        let reason = "the node that took the request was lost".to_owned();
-        let error = CallFailure::OutcomeUnknown { reason }.to_rpc();
-        let answers = requests.iter().map(|id| error_response(id, &error));
-        let failed = |error| log_failed(&error, &self.config);
-        let tail = live.streams.standalone().await.map_err(failed)?;
-        let appended = live.streams.append_now(&tail, answers.collect()).await;
-        appended.map_err(failed)?;
-        Ok(Delivered::Accepted)
-    }
-
-    /// Whether one of the requests has not been answered.
-    async fn runs(&self, live: &Arc<LiveSession>, requests: &[RequestId]) -> bool {
+    /// Whether one of the requests has not been answered, and then, whether it must not run twice.
+    async fn runs(&self, live: &Arc<LiveSession>, requests: &[RequestId]) -> Option<bool> {
         let input = Input::Runs(requests.to_vec());
-        matches!(
-            live.apply(input, &self.config).await,
-            Ok(crate::state::Effect::Running)
-        )
+        match live.apply(input, &self.config).await {
+            Ok(Effect::Running { once }) => Some(once),
+            _ => None,
+        }
     }
 }
 

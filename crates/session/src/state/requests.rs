@@ -8,7 +8,7 @@ use shoal_protocol::{
     RpcError, error_response, response,
 };
 
-use super::{Admission, AdmittedCall, CallDraft, CallSlot, Effect, SessionState};
+use super::{Admission, AdmittedCall, CallSlot, Effect, SessionState};
 
 impl SessionState {
     pub(super) fn request(&mut self, request: Request, facts: &ServerFacts) -> Effect {
@@ -54,21 +54,16 @@ impl SessionState {
                 retry_after: self.limits.retry_after,
             };
         }
-        let id = CallId::generate();
-        let slot = Arc::new(CallSlot::new(id));
+        let slot = Arc::new(CallSlot::new(CallId::generate()));
         self.calls.insert(request.id.clone(), slot.clone());
         let admission = Admission::new(request.id, &self.admitted);
-        let call = CallDraft {
-            id,
+        Effect::Run(Box::new(AdmittedCall {
+            admission,
+            slot,
             method: request.method,
             params: request.params,
             caller: self.caller.clone(),
             log: LogFilter::AtLeast(self.record.log_level),
-        };
-        Effect::Run(Box::new(AdmittedCall {
-            admission,
-            call,
-            slot,
         }))
     }
 

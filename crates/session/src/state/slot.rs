@@ -1,19 +1,25 @@
 //! Where a running call's control is found, from the moment the call is admitted.
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use shoal_ports::{Answered, AskId, CallControl, CallId};
 use shoal_protocol::Outcome;
 use shoal_telemetry::metrics::Failure;
 use shoal_telemetry::trace::{Span, attributes as key};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 /// Joins a session's request to the call that runs for it. Made before the call is dispatched or found
 /// again, so that a cancellation or an answer that overtakes that is not lost.
 pub(crate) struct CallSlot {
     call: CallId,
+    /// Whether the call must not run twice, as far as that is known.
+    once: AtomicBool,
     state: Mutex<SlotState>,
+    /// Tells whoever is about to start the call that it was cancelled.
+    cancelled: Notify,
 }
 
 #[derive(Default)]
@@ -37,13 +43,38 @@ impl CallSlot {
     pub(crate) fn new(call: CallId) -> Self {
         Self {
             call,
+            once: AtomicBool::new(false),
             state: Mutex::default(),
+            cancelled: Notify::new(),
         }
     }
 
     /// The call's identity.
     pub(crate) fn call(&self) -> CallId {
         self.call
+    }
+
+    /// The call must not run twice.
+    pub(crate) fn run_once(&self) {
+        self.once.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the call is known to be one that must not run twice.
+    pub(crate) fn runs_once(&self) -> bool {
+        self.once.load(Ordering::Relaxed)
+    }
+
+    /// Returns when the call has been cancelled before it could be steered. Cancellation safe.
+    pub(crate) async fn until_cancelled(&self) {
+        loop {
+            let mut cancelled = pin!(self.cancelled.notified());
+            // Before the look, so that nothing that happens after it is missed.
+            cancelled.as_mut().enable();
+            if self.state.lock().cancelled.is_some() {
+                return;
+            }
+            cancelled.await;
+        }
     }
 
     /// The call can now be steered; what came before is passed on.
@@ -69,6 +100,7 @@ impl CallSlot {
             }
             None => {
                 state.cancelled = Some(reason.to_owned());
+                self.cancelled.notify_waiters();
                 true
             }
         }

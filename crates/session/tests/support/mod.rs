@@ -17,12 +17,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use dashmap::DashMap;
+use futures::FutureExt as _;
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
     Answered, AskId, Binding, Call, CallControl, CallEvent, CallEventKind, CallFailure, CallId,
-    CallOutcome, Delivered, Dispatcher, Durability, EventStream, NodeId, OpenSession, Post,
-    Principal, RunningCall, ServerFacts, SessionGateway, SessionId, SessionRef, SessionTransport,
-    StreamItem, WorkerId, answered,
+    CallOutcome, CallPlan, Delivered, Dispatcher, Durability, EventStream, NodeId, OpenSession,
+    Planning, Post, Principal, RunningCall, ServerFacts, SessionGateway, SessionId, SessionRef,
+    SessionTransport, Starting, StreamItem, WorkerId, answered, at_once, later,
 };
 use shoal_protocol::{Body, EventId, Message, Method, Outcome, RawJson, RawObject, RpcError};
 use shoal_session::{SessionConfig, Sessions};
@@ -41,6 +42,16 @@ pub struct Script {
     pub started: std::sync::atomic::AtomicUsize,
     /// How often each tool was started.
     pub starts: DashMap<String, usize>,
+    /// Plans that were asked for.
+    pub planned: std::sync::atomic::AtomicUsize,
+    /// Whether there is a worker for the tools that have none at first.
+    pub workers: watch::Sender<bool>,
+    /// A worker that has left between a plan and its start.
+    pub left: parking_lot::Mutex<Option<WorkerId>>,
+    /// Whether there is another worker than the one of a plan.
+    pub replans: std::sync::atomic::AtomicBool,
+    /// The workers that the calls were bound to that were to be started.
+    pub offered: parking_lot::Mutex<Vec<Option<WorkerId>>>,
     /// How often each resource is subscribed to at the backend.
     pub subscribed: DashMap<String, i64>,
     /// How often the backend refuses whoever subscribes from now on, and how often it has.
@@ -188,6 +199,11 @@ impl Script {
             begins_anew: false.into(),
             started: 0.into(),
             starts: DashMap::new(),
+            planned: 0.into(),
+            workers: watch::Sender::new(false),
+            left: parking_lot::Mutex::default(),
+            replans: false.into(),
+            offered: parking_lot::Mutex::default(),
             subscribed: DashMap::new(),
             refusals: watch::Sender::default(),
         })
@@ -205,52 +221,15 @@ impl Script {
         }
     }
 
-    pub fn change_lists(&self) {
-        self.facts.send_modify(|facts| {
-            let mut changed = (**facts).clone();
-            changed.versions[0] += 1;
-            *facts = Arc::new(changed);
-        });
-    }
-}
-
-fn tool(params: Option<&RawJson>) -> String {
-    let params = params.and_then(RawObject::of).unwrap_or_default();
-    params
-        .get("name")
-        .and_then(|name| name.string())
-        .unwrap_or_default()
-}
-
-#[async_trait]
-impl Dispatcher for Script {
-    fn facts(&self) -> watch::Receiver<Arc<ServerFacts>> {
-        self.facts.subscribe()
-    }
-
-    fn durability(&self, _: &Method, params: Option<&RawJson>) -> Durability {
-        if tool(params).starts_with("stream") {
-            Durability::Journaled
-        } else {
-            Durability::Repeatable
-        }
-    }
-
-    fn check_param_headers(
-        &self,
-        _: Option<&RawJson>,
-        _: &dyn Fn(&str) -> Option<Vec<u8>>,
-    ) -> Result<(), RpcError> {
-        Ok(())
-    }
-
-    async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {
+    async fn begin(&self, call: Call) -> Result<RunningCall, CallFailure> {
         let name = tool(call.params.as_ref());
+        self.offered.lock().push(call.worker.clone());
         if name == "full" {
-            let reason = "the pool is full".to_owned();
-            return Err(CallFailure::Overloaded {
-                reason,
-                retry_after: Duration::from_secs(1),
+            return Err(full());
+        }
+        if call.worker.is_some() && call.worker == *self.left.lock() {
+            return Err(CallFailure::NotExecuted {
+                reason: "its worker is not connected".into(),
             });
         }
         let driven = Arc::new(Driven {
@@ -273,24 +252,97 @@ impl Dispatcher for Script {
         Ok(running)
     }
 
-    fn choose(
+    pub fn change_lists(&self) {
+        self.facts.send_modify(|facts| {
+            let mut changed = (**facts).clone();
+            changed.versions[0] += 1;
+            *facts = Arc::new(changed);
+        });
+    }
+}
+
+fn full() -> CallFailure {
+    CallFailure::Overloaded {
+        reason: "the pool is full".to_owned(),
+        retry_after: Duration::from_secs(1),
+    }
+}
+
+fn unknown_tool() -> CallOutcome {
+    CallOutcome::Refused(RpcError::invalid_params("unknown tool"))
+}
+
+fn tool(params: Option<&RawJson>) -> String {
+    let params = params.and_then(RawObject::of).unwrap_or_default();
+    params
+        .get("name")
+        .and_then(|name| name.string())
+        .unwrap_or_default()
+}
+
+#[async_trait]
+impl Dispatcher for Script {
+    fn facts(&self) -> watch::Receiver<Arc<ServerFacts>> {
+        self.facts.subscribe()
+    }
+
+    fn check_param_headers(
         &self,
-        _: &Method,
         _: Option<&RawJson>,
-        _: Option<&SessionId>,
-        tried: &[WorkerId],
-    ) -> Option<Binding> {
-        let worker = WorkerId::new("w");
-        tried.is_empty().then_some(Binding {
-            worker,
-            ledger: None,
+        _: &dyn Fn(&str) -> Option<Vec<u8>>,
+    ) -> Result<(), RpcError> {
+        Ok(())
+    }
+
+    fn plan(&self, mut call: Call) -> Planning {
+        let name = tool(call.params.as_ref());
+        self.planned.fetch_add(1, SeqCst);
+        call.durability = match name.starts_with("stream") {
+            true => Durability::Journaled,
+            false => Durability::Repeatable,
+        };
+        match name.as_str() {
+            "stream-unknown" => return at_once(Err(unknown_tool())),
+            "stream-full" => return at_once(Err(CallOutcome::Failed(full()))),
+            _ => {}
+        }
+        let plan = CallPlan {
+            call,
+            route: None,
+            worker: Some(Binding {
+                worker: WorkerId::new("w"),
+                ledger: None,
+            }),
+        };
+        if !name.starts_with("stream-late") {
+            return at_once(Ok(plan));
+        }
+        let mut workers = self.workers.subscribe();
+        later(async move {
+            let there = workers.wait_for(|there| *there).await;
+            there.map_err(|_| CallOutcome::Failed(full()))?;
+            Ok(plan)
         })
+    }
+
+    fn replan(&self, _: &CallPlan, tried: &[WorkerId]) -> Option<Binding> {
+        let next = ["w", "w2"].map(WorkerId::new);
+        let worker = next.into_iter().find(|worker| !tried.contains(worker))?;
+        let ledger = None;
+        self.replans
+            .load(SeqCst)
+            .then_some(Binding { worker, ledger })
+    }
+
+    fn start(&self, plan: CallPlan) -> Starting {
+        // Its channels have room.
+        at_once(self.begin(plan.call).now_or_never().expect("at once"))
     }
 
     async fn resume(&self, call: Call, after: u64) -> Result<RunningCall, CallFailure> {
         if self.begins_anew.load(SeqCst) {
             self.calls.remove(&tool(call.params.as_ref()));
-            return self.start(call).await;
+            return self.begin(call).await;
         }
         let known = self.calls.get(&tool(call.params.as_ref()));
         match known.map(|known| known.value().clone()) {

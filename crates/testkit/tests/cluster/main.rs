@@ -16,6 +16,7 @@ mod hang_up;
 mod hint;
 mod learning;
 mod lists;
+mod planning;
 mod redis;
 mod session;
 mod session_state;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use shoal_ports::{
-    Binding, Call, CallFailure, CallId, Dispatcher, Durability, RunningCall, ServerFacts,
-    SessionId, WorkerId,
+    Binding, Call, CallFailure, CallId, CallPlan, Dispatcher, Planning, RunningCall, ServerFacts,
+    SessionId, Starting, WorkerId,
 };
-use shoal_protocol::{Method, RawJson, RpcError};
+use shoal_protocol::{RawJson, RpcError};
 use tokio::sync::watch;
 
 /// How it goes on with a call.
@@ -35,17 +35,16 @@ impl Dispatcher for Resuming {
             }
             How::Blindly => {
                 call.id = CallId::generate();
-                self.inner.start(call).await
+                match self.inner.plan(call).await {
+                    Ok(plan) => self.inner.start(plan).await,
+                    Err(refused) => panic!("a call that ran is planned again: {refused:?}"),
+                }
             }
         }
     }
 
     fn facts(&self) -> watch::Receiver<Arc<ServerFacts>> {
         self.inner.facts()
-    }
-
-    fn durability(&self, method: &Method, params: Option<&RawJson>) -> Durability {
-        self.inner.durability(method, params)
     }
 
     fn check_param_headers(
@@ -56,18 +55,16 @@ impl Dispatcher for Resuming {
         self.inner.check_param_headers(params, header)
     }
 
-    fn choose(
-        &self,
-        method: &Method,
-        params: Option<&RawJson>,
-        session: Option<&SessionId>,
-        tried: &[WorkerId],
-    ) -> Option<Binding> {
-        self.inner.choose(method, params, session, tried)
+    fn plan(&self, call: Call) -> Planning {
+        self.inner.plan(call)
     }
 
-    async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {
-        self.inner.start(call).await
+    fn replan(&self, plan: &CallPlan, tried: &[WorkerId]) -> Option<Binding> {
+        self.inner.replan(plan, tried)
+    }
+
+    fn start(&self, plan: CallPlan) -> Starting {
+        self.inner.start(plan)
     }
 
     async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {

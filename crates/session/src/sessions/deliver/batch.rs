@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::future::try_join_all;
 use shoal_ports::{CallFailure, Delivered, DeliveryId, GatewayError, SessionRef};
 use shoal_protocol::{
     InvalidMessage, Message, RequestId, Revision, RpcError, batch, error_response,
@@ -27,26 +28,37 @@ impl Node {
         self: &Arc<Self>,
         to: &SessionRef,
         members: Vec<Result<Message, InvalidMessage>>,
-        delivery: DeliveryId,
+        (delivery, repeated): (DeliveryId, bool),
     ) -> Result<Delivered, GatewayError> {
         let members = Arc::new(members);
         let Begun {
             live,
-            answers,
+            mut answers,
             calls,
         } = self
             .in_turn(to, |node, live| node.begin_batch(live, members.clone()))
             .await?;
-        match (answers.is_empty(), calls.is_empty()) {
+        let driver = &self.driver;
+        let calls = calls.into_iter().map(|call| {
+            let mut in_flight = driver.prepare(&live, call, to.trace.as_ref());
+            async move {
+                let answer = driver.plan(&mut in_flight, repeated).await?;
+                Ok::<_, GatewayError>((in_flight, answer))
+            }
+        });
+        // One may have to wait for a worker: together they wait no longer.
+        let calls: Vec<_> = calls.collect();
+        let mut planned = Vec::new();
+        for (in_flight, answer) in try_join_all(calls).await? {
+            match answer {
+                None => planned.push(in_flight),
+                Some(answer) => answers.push(in_flight.answer(answer)),
+            }
+        }
+        match (answers.is_empty(), planned.is_empty()) {
             (true, true) => Ok(Delivered::Accepted),
             (false, true) => self.respond(&live, batch(&answers)).await,
-            (_, false) => {
-                let calls = calls.into_iter();
-                let calls = calls.map(|call| self.driver.prepare(&live, call, to.trace.as_ref()));
-                self.driver
-                    .carry_journaled(calls.collect(), answers, delivery)
-                    .await
-            }
+            (_, false) => driver.carry_journaled(planned, answers, delivery).await,
         }
     }
 

@@ -59,7 +59,7 @@ impl Node {
                     Ok(None) => return Ok(Ok(Delivered::Accepted)),
                     Err(error) => return Ok(Err(error)),
                 };
-                let carried = node.carry_out(&live, effect, delivery, trace.as_ref());
+                let carried = node.carry_out(&live, effect, (delivery, repeated), trace.as_ref());
                 Ok(carried.await)
             }
         })

@@ -1,0 +1,284 @@
+//! The plan of a call: everything that is settled of it before anything is journaled or started.
+//!
+//! Mostly that takes no waiting. What may be waited for: the lists of a node that has just started, a check of arguments
+//! that takes long, and a worker for a call that its session's owner journals, since the journal must name one.
+
+use std::time::Duration;
+
+use shoal_ports::{
+    Backoff, Binding, Call, CallFailure, CallOutcome, CallPlan, Durability, Planning, Route,
+    WorkerId, at_once, later,
+};
+use shoal_protocol::{Era, Index, RawJson};
+use shoal_telemetry::metrics::{ShedReason, metrics};
+use tokio::time::Instant;
+
+use crate::bridge::may_continue;
+use crate::checking::Check;
+use crate::dispatch::Dispatch;
+use crate::pools::{AffinityKey, View, Wanted};
+use crate::route::{Arguments, Refused, Routed, check_members, route};
+use crate::start::list;
+
+/// The pause before a worker is looked for again: a connection that comes back is not announced.
+const LOOK: Duration = Duration::from_millis(50);
+/// The longest of those pauses.
+const MOST_LOOK: Duration = Duration::from_millis(400);
+
+/// What a plan finds.
+pub(crate) struct Found {
+    pub(crate) route: Route,
+    pub(crate) durability: Durability,
+    pub(crate) worker: Option<Binding>,
+}
+
+/// How far a plan has come.
+enum Finding {
+    /// It is found, or answered.
+    Done(Result<Found, CallOutcome>),
+    /// Arguments are to be checked that take long.
+    Check(Check, Route, Durability),
+    /// A worker is to be waited for.
+    Worker(Route, Durability),
+}
+
+impl Dispatch {
+    /// Plans a call.
+    pub(crate) fn plan_call(&self, call: Call) -> Planning {
+        let view = self.shared.view();
+        if !call.method.runs_on_backend() {
+            return match view.unsettled() {
+                None => at_once(Err(list(&view, &call))),
+                Some(_) => {
+                    let dispatch = self.clone();
+                    later(async move { Err(dispatch.list_in_time(&call).await) })
+                }
+            };
+        }
+        let given = call.params.clone();
+        let params = given.as_ref().map(RawJson::index);
+        let params = params.as_ref();
+        if let Err(error) = check_members(params) {
+            return at_once(Err(CallOutcome::Refused(error)));
+        }
+        if call.caller.revision.era() == Era::Modern && may_continue(&call.method, params) {
+            let routed = self.route(&view, &call, Arguments::Trusted, params);
+            // What is unknown here will only be refused.
+            let durability = routed.map_or(Durability::Repeatable, |routed| routed.durability);
+            return at_once(Ok(CallPlan {
+                call: Call { durability, ..call },
+                route: None,
+                worker: None,
+            }));
+        }
+        match self.find(&view, &call, params) {
+            Finding::Done(found) => at_once(found.map(|found| found.into_plan(call))),
+            finding => {
+                let dispatch = self.clone();
+                later(async move {
+                    let found = dispatch.find_in_time(&call, finding).await?;
+                    Ok(found.into_plan(call))
+                })
+            }
+        }
+    }
+
+    /// Finds where a call goes that is begun, or begun anew, with the parameters that it has now.
+    ///
+    /// # Errors
+    /// The answer in its place.
+    pub(crate) async fn find_surely(&self, call: &Call) -> Result<Found, CallOutcome> {
+        let finding = {
+            let params = call.params.as_ref().map(RawJson::index);
+            check_members(params.as_ref()).map_err(CallOutcome::Refused)?;
+            self.find(&self.shared.view(), call, params.as_ref())
+        };
+        self.find_in_time(call, finding).await
+    }
+
+    /// Another worker for a call, by the way that was found for it.
+    pub(crate) fn place_again(&self, plan: &CallPlan, tried: &[WorkerId]) -> Option<Binding> {
+        if tried.len() >= self.shared.config.start_attempts.max(1) {
+            return None;
+        }
+        let (view, route) = (self.shared.view(), plan.route.as_ref()?);
+        self.place(&view, &plan.call, route, tried).ok()
+    }
+
+    /// Where a call goes by this view.
+    pub(crate) fn route(
+        &self,
+        view: &View,
+        call: &Call,
+        arguments: Arguments,
+        params: Option<&Index<'_>>,
+    ) -> Result<Routed, Refused> {
+        let (config, revision) = (&self.shared.config, call.caller.revision);
+        route(view, config, arguments, revision, &call.method, params)
+    }
+
+    fn find(&self, view: &View, call: &Call, params: Option<&Index<'_>>) -> Finding {
+        let arguments = match self.shared.config.validate_arguments {
+            true => Arguments::Checked,
+            false => Arguments::Trusted,
+        };
+        match self.route(view, call, arguments, params) {
+            Ok(routed) => self.placed(view, call, routed),
+            Err(refused) => Finding::Done(Err(refuse(view, call, refused))),
+        }
+    }
+
+    fn placed(&self, view: &View, call: &Call, routed: Routed) -> Finding {
+        let Routed {
+            route,
+            durability,
+            unchecked,
+        } = routed;
+        if let Some(check) = unchecked {
+            return Finding::Check(check, route, durability);
+        }
+        let worker = match call.worker {
+            Some(_) => None,
+            None => match self.place(view, call, &route, &[]) {
+                Ok(worker) => Some(worker),
+                // Whoever journals nothing is refused at once.
+                Err((_, ShedReason::NoWorker)) if is_journaled(call, durability) => {
+                    return Finding::Worker(route, durability);
+                }
+                Err((failure, reason)) => {
+                    return Finding::Done(Err(shed(&route.pool, failure, reason)));
+                }
+            },
+        };
+        Finding::Done(Ok(Found {
+            route,
+            durability,
+            worker,
+        }))
+    }
+
+    async fn find_in_time(&self, call: &Call, mut finding: Finding) -> Result<Found, CallOutcome> {
+        loop {
+            finding = match finding {
+                Finding::Done(found) => return found,
+                Finding::Worker(route, durability) => {
+                    return self.worker_in_time(call, route, durability).await;
+                }
+                Finding::Check(check, route, durability) => {
+                    let checked = self.shared.checking.run(check, &call.caller.principal);
+                    let refused = match checked.await {
+                        Ok(Ok(())) => None,
+                        Ok(Err(outcome)) => Some(Refused::Answer(outcome)),
+                        Err(failure) => Some(Refused::NotReady(failure)),
+                    };
+                    let view = self.shared.view();
+                    if let Some(refused) = refused {
+                        return Err(refuse(&view, call, refused));
+                    }
+                    let routed = Routed {
+                        route,
+                        durability,
+                        unchecked: None,
+                    };
+                    self.placed(&view, call, routed)
+                }
+            };
+        }
+    }
+
+    /// Waits for a worker, for as long as one that is away is waited for. Whoever polls this owns all of it.
+    async fn worker_in_time(
+        &self,
+        call: &Call,
+        route: Route,
+        durability: Durability,
+    ) -> Result<Found, CallOutcome> {
+        let patience = self.shared.config.reconnect_wait();
+        let until = (Instant::now() + patience).min(call.deadline);
+        let mut changes = self.shared.changes();
+        let mut backoff = Backoff::new(LOOK, MOST_LOOK);
+        loop {
+            let placed = self.place(&self.shared.view(), call, &route, &[]);
+            match placed {
+                Ok(worker) => {
+                    return Ok(Found {
+                        route,
+                        durability,
+                        worker: Some(worker),
+                    });
+                }
+                Err((_, ShedReason::NoWorker)) if Instant::now() < until => {}
+                Err((failure, reason)) => return Err(shed(&route.pool, failure, reason)),
+            }
+            tokio::select! {
+                _ = changes.changed() => {}
+                () = tokio::time::sleep_until(until.min(Instant::now() + backoff.pause())) => {}
+            }
+        }
+    }
+
+    /// The worker that is offered a call next, or why there is none.
+    fn place(
+        &self,
+        view: &View,
+        call: &Call,
+        route: &Route,
+        tried: &[WorkerId],
+    ) -> Result<Binding, (CallFailure, ShedReason)> {
+        let affinity = &self.shared.config.pool(&route.pool).affinity;
+        let (session, principal) = (call.caller.session.as_ref(), &call.caller.principal);
+        let wanted = Wanted {
+            tool: route.tool.as_deref(),
+            key: AffinityKey::of(affinity, route.params.as_ref(), session, Some(principal)),
+        };
+        match view.choose(&route.pool, &wanted, tried) {
+            Ok(member) => Ok(Binding {
+                worker: member.id.clone(),
+                ledger: member.worker.ledger(),
+            }),
+            Err(failure) => Err((failure, view.shed_reason(&route.pool, &wanted))),
+        }
+    }
+}
+
+impl Found {
+    fn into_plan(self, call: Call) -> CallPlan {
+        CallPlan {
+            call: Call {
+                durability: self.durability,
+                ..call
+            },
+            route: Some(self.route),
+            worker: self.worker,
+        }
+    }
+}
+
+/// Whether the call is one that its session's owner journals before it starts.
+fn is_journaled(call: &Call, durability: Durability) -> bool {
+    durability == Durability::Journaled && call.caller.revision.era() == Era::Legacy
+}
+
+/// The answer to a call that goes nowhere.
+pub(crate) fn refuse(view: &View, call: &Call, refused: Refused) -> CallOutcome {
+    match refused {
+        Refused::Answer(outcome) => {
+            let shaping = &view.catalog.shaping;
+            shaping.outcome(call.caller.revision, &call.method, outcome)
+        }
+        Refused::NotReady(failure) => {
+            let reason = match failure {
+                CallFailure::Overloaded { .. } => ShedReason::QueueFull,
+                _ => ShedReason::NoWorker,
+            };
+            // No pool was found for it.
+            shed("", failure, reason)
+        }
+    }
+}
+
+/// The answer to a call that is turned away.
+fn shed(pool: &str, failure: CallFailure, reason: ShedReason) -> CallOutcome {
+    metrics().pools.shed(pool, reason);
+    CallOutcome::Failed(failure)
+}

@@ -1,0 +1,123 @@
+//! From an admitted request to its plan: what is refused goes no further, and has touched no store.
+
+use std::sync::Arc;
+
+use futures::future::Either;
+use shoal_ports::{
+    Call, CallFailure, CallOutcome, Durability, GatewayError, Planned, Retry, SessionTransport,
+};
+use shoal_protocol::{RequestMeta, TraceContext};
+use shoal_telemetry::trace::names;
+use tokio::time::Instant;
+
+use super::{CallDriver, InFlight};
+use crate::live::LiveSession;
+use crate::state::AdmittedCall;
+
+impl CallDriver {
+    /// Gives an admitted request its call. `trace` is the span of whoever brought it.
+    pub(crate) fn prepare(
+        &self,
+        live: &Arc<LiveSession>,
+        admitted: AdmittedCall,
+        trace: Option<&TraceContext>,
+    ) -> InFlight {
+        let AdmittedCall {
+            admission,
+            slot,
+            method,
+            params,
+            caller,
+            log,
+        } = admitted;
+        let meta = RequestMeta::of(params.as_ref());
+        let call = Call {
+            id: slot.call(),
+            method,
+            params,
+            caller,
+            log,
+            deadline: Instant::now() + self.config.call_timeout,
+            // Until its plan knows better.
+            durability: Durability::Journaled,
+            trace: trace.cloned().or_else(|| trace_of(&meta)),
+            progress_token: meta.progress_token,
+            worker: None,
+            ledger: None,
+        };
+        InFlight::new(live.clone(), admission, call, slot, names::SESSION_CALL)
+    }
+
+    /// Plans a call; what is returned is its answer, and then it does not run. `repeated` says that it was delivered
+    /// before.
+    ///
+    /// Nothing is written down, and whoever polls this owns all of it: a request whose client gives up while it waits
+    /// for a worker has ended.
+    ///
+    /// # Errors
+    /// When the session has moved meanwhile.
+    pub(crate) async fn plan(
+        &self,
+        in_flight: &mut InFlight,
+        repeated: bool,
+    ) -> Result<Option<CallOutcome>, GatewayError> {
+        let planned = match self.dispatcher.plan(in_flight.plan.call.clone()) {
+            Either::Left(planned) => planned.into_inner(),
+            Either::Right(planning) => Box::pin(in_time(planning, in_flight)).await?,
+        };
+        let answer = match planned {
+            Ok(plan) => {
+                if plan.call.durability == Durability::Journaled {
+                    in_flight.slot.run_once();
+                }
+                in_flight.plan = plan;
+                None
+            }
+            Err(answer) => Some(answer),
+        };
+        Ok(match repeated {
+            true => in_flight.repeats(answer),
+            false => answer,
+        })
+    }
+}
+
+/// A plan that is waited for, unless its request is cancelled or its session is over before.
+async fn in_time(
+    planning: impl Future<Output = Planned>,
+    in_flight: &InFlight,
+) -> Result<Planned, GatewayError> {
+    let cancelled = || Err(CallOutcome::Failed(CallFailure::Cancelled));
+    tokio::select! {
+        biased;
+        () = in_flight.live.until_over() => match in_flight.live.is_lost() {
+            true => Err(GatewayError::Moved { owner: None }),
+            false => Ok(cancelled()),
+        },
+        () = in_flight.slot.until_cancelled() => Ok(cancelled()),
+        planned = planning => Ok(planned),
+    }
+}
+
+impl InFlight {
+    /// What a repetition is told that finds nothing of the first delivery. The store does not know by which delivery a
+    /// call on the standalone stream began: what became of the first one cannot be told.
+    fn repeats(&self, answer: Option<CallOutcome>) -> Option<CallOutcome> {
+        let may_have_run = match &answer {
+            None => self.plan.call.durability == Durability::Journaled,
+            Some(CallOutcome::Failed(failure)) => failure.retry() == Retry::Safe,
+            Some(_) => false,
+        };
+        if self.live.transport != SessionTransport::SingleStream || !may_have_run {
+            return answer;
+        }
+        Some(CallOutcome::Failed(CallFailure::OutcomeUnknown {
+            reason: "the node that took the request was lost".to_owned(),
+        }))
+    }
+}
+
+/// What the client itself says of its span, when no edge has made one of it.
+fn trace_of(meta: &RequestMeta) -> Option<TraceContext> {
+    TraceContext::parse(meta.traceparent.as_deref()?, meta.tracestate.as_deref())
+}
