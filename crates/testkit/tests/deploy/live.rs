@@ -57,7 +57,7 @@ const MOVED: &[&str] = &[
     "sum(shoal_http_refused_total{shoal_reason=\"session_gone\"}) > 0",
     "sum(shoal_session_created_total) > 0",
     "sum(shoal_session_ended_total{shoal_reason=\"deleted\"}) > 0",
-    "sum(shoal_session_claims_total{shoal_reason=\"taken_over\",shoal_outcome=\"won\"}) > 0",
+    "sum(shoal_session_claims_total{shoal_reason=~\"taken_over|evidence\",shoal_outcome=\"won\"}) > 0",
     "sum(shoal_session_takeover_duration_seconds_count{shoal_outcome=\"done\"}) > 0",
     "sum(shoal_stream_resumes_total) > 0",
     "sum(shoal_event_log_appended_total) > 0",
