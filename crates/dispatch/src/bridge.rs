@@ -33,7 +33,7 @@ pub(crate) trait Bridge: Send + 'static {
     fn next(&mut self) -> impl Future<Output = Option<CallEvent>> + Send;
 }
 
-/// Runs the bridge over a line inside the reader of its events.
+/// Runs the bridge over a call inside the reader of its events.
 pub(crate) fn running<B: Bridge>(
     worker_call: WorkerCall,
     bridge: impl FnOnce(WorkerCall) -> B,
