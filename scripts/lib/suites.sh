@@ -86,7 +86,13 @@ cargo_tests() {
         fail "$name" "$(reason "$name" "$status" "$UNIT_SECONDS")"
     fi
     grep -E '^test .* \.\.\. FAILED$|^error' "$log" | head -n 50 | sed 's/^/      | /' || true
-    tail -n "$TAIL_LINES" "$log" | sed 's/^/      | /'
+    if [[ $failed -gt 0 ]]; then
+        # What the failed ones said. The end of the output is of others.
+        sed -n '/^---- .* stdout ----$/,/^failures:$/p' "$log" | grep -A 3 'panicked at' |
+            head -n "$TAIL_LINES" | cut -c 1-600 | sed 's/^/      | /' || true
+    else
+        tail -n "$TAIL_LINES" "$log" | sed 's/^/      | /'
+    fi
 }
 
 suite_conformance() {
