@@ -40,7 +40,10 @@ pub(crate) enum SessionMsg {
 impl SessionMsg {
     /// Whether the client asks for something. All else is quickly done.
     pub(crate) fn is_request(&self) -> bool {
-        matches!(self, Self::Apply(Input::Request(_), ..))
+        matches!(
+            self,
+            Self::Apply(Input::Request(_) | Input::Repeated(_), ..)
+        )
     }
 }
 

@@ -64,6 +64,8 @@ pub(crate) struct Limits {
 pub(crate) enum Input {
     /// The client asks.
     Request(Request),
+    /// What the client asked is delivered again. If it has been admitted and still runs, that is the effect.
+    Repeated(Request),
     /// The client tells.
     Notification(Notification),
     /// The client answers.
@@ -198,6 +200,10 @@ impl SessionState {
 
     fn follow(&mut self, input: Input, facts: &ServerFacts) -> Effect {
         match input {
+            Input::Repeated(request) => match self.running(std::slice::from_ref(&request.id)) {
+                Effect::None => self.follow(Input::Request(request), facts),
+                running => running,
+            },
             Input::Request(request) => {
                 let list = updates::list_of(&request);
                 let effect = self.request(request, facts);
@@ -238,18 +244,20 @@ impl SessionState {
                 self.record.subscriptions.remove(&uri);
                 Effect::None
             }
-            Input::Runs(requests) => {
-                let running: Vec<_> = requests
-                    .iter()
-                    .filter_map(|id| self.calls.get(id))
-                    .collect();
-                if running.is_empty() {
-                    return Effect::None;
-                }
-                let once = running.iter().any(|slot| slot.runs_once());
-                Effect::Running { once }
-            }
+            Input::Runs(requests) => self.running(&requests),
         }
+    }
+
+    fn running(&self, requests: &[RequestId]) -> Effect {
+        let running: Vec<_> = requests
+            .iter()
+            .filter_map(|id| self.calls.get(id))
+            .collect();
+        if running.is_empty() {
+            return Effect::None;
+        }
+        let once = running.iter().any(|slot| slot.runs_once());
+        Effect::Running { once }
     }
 
     /// The record to store.

@@ -14,7 +14,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Delivered, Evidence, GatewayError, Liveness, NodeId, Renewal, SessionGateway, SessionRef,
+    Delivered, Evidence, GatewayError, Liveness, NodeId, Post, Renewal, SessionGateway, SessionRef,
 };
 use shoal_session::{SessionConfig, Sessions};
 use support::counted::Counted;
@@ -202,4 +202,37 @@ async fn while_the_store_cannot_say_what_needs_no_store_is_served() {
     two.echo(&two.second, 2).await.unwrap();
     let refused = two.echo(&two.bench.sessions, 3).await;
     assert_eq!(refused.unwrap_err(), GatewayError::Moved { owner: None });
+}
+
+/// Deliveries that an edge repeats over several ways may come at the same time, also while all have to wait for the store
+/// before they are let in.
+#[tokio::test]
+async fn repeated_deliveries_that_come_together_are_all_answered() {
+    for tool in ["echo", "stream-once"] {
+        let counted = Counted::new();
+        let two = two_on(Bench::on(counted.store(), SessionConfig::default())).await;
+        two.told.doubt();
+        let again = Post {
+            repeated: true,
+            ..post(&call(1, tool))
+        };
+        let deliver = || two.bench.sessions.deliver(&two.alice, again.clone());
+        let both = tokio::time::timeout(LONG, futures::future::join(deliver(), deliver()));
+        let finished = async {
+            if tool != "echo" {
+                let tool = two.bench.script.call(tool).await;
+                tool.finish(r#"{"content":[]}"#).await;
+            }
+        };
+        let (both, ()) = futures::future::join(both, finished).await;
+        let (first, second) = both.unwrap();
+        for delivered in [first.unwrap(), second.unwrap()] {
+            let answer = match delivered {
+                Delivered::Json(text) => String::from_utf8(text.to_vec()).unwrap(),
+                Delivered::Stream(mut stream) => read_all(&mut stream).await.texts.concat(),
+                Delivered::Accepted => panic!("a request is answered"),
+            };
+            assert!(answer.contains(r#""result""#), "{tool}: {answer}");
+        }
+    }
 }

@@ -28,11 +28,21 @@ impl Node {
         post: Post,
     ) -> Result<Delivered, GatewayError> {
         // What is rare is boxed, here and below, so that the future of a plain call stays small.
-        if post.repeated
-            && let Some(found) = Box::pin(self.find_delivered(to, &post)).await?
-        {
-            return Ok(found);
+        if post.repeated {
+            return Box::pin(self.deliver_again(to, post)).await;
         }
+        let delivered = self.deliver_body(to, post).await?;
+        // Only what is repeated can meet itself.
+        delivered.ok_or_else(|| self.being_moved())
+    }
+
+    /// Delivers what an earlier delivery has not begun; `None` for a repetition whose earlier delivery was admitted
+    /// meanwhile.
+    pub(super) async fn deliver_body(
+        self: &Arc<Self>,
+        to: &SessionRef,
+        post: Post,
+    ) -> Result<Option<Delivered>, GatewayError> {
         let (delivery, repeated) = (post.delivery, post.repeated);
         match post.body {
             Body::Single(message) if changes(&message) => {
@@ -44,9 +54,9 @@ impl Node {
                     Message::Notification(said) => said.method == Method::Cancelled,
                     Message::Request(_) => false,
                 };
-                let (live, effect) = self.apply(to, message).await?;
+                let (live, effect) = self.apply(to, message, repeated).await?;
                 if steers {
-                    return Box::pin(self.steer(&live, effect)).await;
+                    return Box::pin(self.steer(&live, effect)).await.map(Some);
                 }
                 let trace = to.trace.as_ref();
                 self.carry_out(&live, effect, (delivery, repeated), trace)
@@ -63,6 +73,7 @@ impl Node {
         self: &Arc<Self>,
         to: &SessionRef,
         message: Message,
+        repeated: bool,
     ) -> Result<(Arc<LiveSession>, Effect), GatewayError> {
         // What nobody gave a trace, or is not kept, has no span.
         let kept = to.trace.as_ref().filter(|trace| trace.is_sampled());
@@ -76,7 +87,8 @@ impl Node {
         });
         for _ in 0..ATTEMPTS {
             let live = self.find(to).await?;
-            match live.apply(input(message.clone()), &self.config).await {
+            let input = input(message.clone(), repeated);
+            match live.apply(input, &self.config).await {
                 Ok(effect) => return Ok((live, effect)),
                 Err(Unapplied::Full) => return Err(self.mailbox_full()),
                 Err(Unapplied::Closed) => Box::pin(self.forget_dead(&live)).await,
@@ -119,8 +131,8 @@ impl Node {
         effect: Effect,
         (delivery, repeated): (DeliveryId, bool),
         trace: Option<&TraceContext>,
-    ) -> Result<Delivered, GatewayError> {
-        match effect {
+    ) -> Result<Option<Delivered>, GatewayError> {
+        let delivered = match effect {
             Effect::Run(admitted) => {
                 let mut in_flight = self.driver.prepare(live, *admitted, trace);
                 match self.driver.plan(&mut in_flight, repeated).await? {
@@ -131,6 +143,7 @@ impl Node {
                     }
                 }
             }
+            Effect::Running { .. } => return Ok(None),
             Effect::Respond(response) => self.respond(live, response).await,
             Effect::Overloaded { retry_after } => Err(GatewayError::Overloaded {
                 reason: format!(
@@ -143,7 +156,8 @@ impl Node {
                 Some(response) => self.respond(live, response).await,
                 None => Ok(Delivered::Accepted),
             },
-        }
+        };
+        delivered.map(Some)
     }
 
     /// Carries out what an answer or a cancellation of the client brings. Nothing is written for it, so a
@@ -234,8 +248,9 @@ impl Node {
     }
 }
 
-fn input(message: Message) -> Input {
+fn input(message: Message, repeated: bool) -> Input {
     match message {
+        Message::Request(request) if repeated => Input::Repeated(request),
         Message::Request(request) => Input::Request(request),
         Message::Notification(notification) => Input::Notification(notification),
         Message::Response(response) => Input::Response(response),

@@ -16,12 +16,29 @@ use crate::state::{Effect, Input};
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 impl Node {
+    /// Delivers once more: what the earlier delivery began is found, and what it has not begun is delivered now. The
+    /// earlier one may still be on its way here, and be admitted between the two.
+    pub(super) async fn deliver_again(
+        self: &Arc<Self>,
+        to: &SessionRef,
+        post: Post,
+    ) -> Result<Delivered, GatewayError> {
+        loop {
+            if let Some(found) = self.find_delivered(to, &post).await? {
+                return Ok(found);
+            }
+            if let Some(delivered) = self.deliver_body(to, post.clone()).await? {
+                return Ok(delivered);
+            }
+        }
+    }
+
     /// What the earlier delivery began; `None` when it began nothing that is left, and the body is to be
     /// delivered as if for the first time.
     ///
     /// Journaled calls are found in the store by their delivery. A request whose call is not, but which
     /// still runs, is one that is safe to repeat and whose answer has nowhere to go: its end is waited for.
-    pub(super) async fn find_delivered(
+    async fn find_delivered(
         self: &Arc<Self>,
         to: &SessionRef,
         post: &Post,
@@ -45,7 +62,7 @@ impl Node {
             if let Some(beginning) = found.map_err(|error| log_failed(&error, &self.config))? {
                 return self.driver.read_again(&live, beginning).await.map(Some);
             }
-            let Some(once) = self.runs(&live, &requests).await else {
+            let Some(once) = self.runs(&live, requests.clone()).await else {
                 return Ok(None);
             };
             if single {
@@ -79,8 +96,12 @@ impl Node {
     }
 
     /// Whether one of the requests has not been answered, and then, whether it must not run twice.
-    async fn runs(&self, live: &Arc<LiveSession>, requests: &[RequestId]) -> Option<bool> {
-        let input = Input::Runs(requests.to_vec());
+    pub(super) async fn runs(
+        &self,
+        live: &Arc<LiveSession>,
+        requests: Vec<RequestId>,
+    ) -> Option<bool> {
+        let input = Input::Runs(requests);
         match live.apply(input, &self.config).await {
             Ok(Effect::Running { once }) => Some(once),
             _ => None,

@@ -29,15 +29,21 @@ impl Node {
         to: &SessionRef,
         members: Vec<Result<Message, InvalidMessage>>,
         (delivery, repeated): (DeliveryId, bool),
-    ) -> Result<Delivered, GatewayError> {
+    ) -> Result<Option<Delivered>, GatewayError> {
         let members = Arc::new(members);
-        let Begun {
+        let begun = self
+            .in_turn(to, |node, live| {
+                node.begin_batch(live, members.clone(), repeated)
+            })
+            .await?;
+        let Some(Begun {
             live,
             mut answers,
             calls,
-        } = self
-            .in_turn(to, |node, live| node.begin_batch(live, members.clone()))
-            .await?;
+        }) = begun
+        else {
+            return Ok(None);
+        };
         let driver = &self.driver;
         let calls = calls.into_iter().map(|call| {
             let mut in_flight = driver.prepare(&live, call, to.trace.as_ref());
@@ -55,32 +61,42 @@ impl Node {
                 Some(answer) => answers.push(in_flight.answer(answer)),
             }
         }
-        match (answers.is_empty(), planned.is_empty()) {
+        let delivered = match (answers.is_empty(), planned.is_empty()) {
             (true, true) => Ok(Delivered::Accepted),
             (false, true) => self.respond(&live, batch(&answers)).await,
             (_, false) => driver.carry_journaled(planned, answers, delivery).await,
-        }
+        };
+        delivered.map(Some)
     }
 
     /// Applies the members of a batch, and carries out all but its calls. Calls that were admitted have ended if a later
-    /// member fails.
+    /// member fails, or `None` is returned: an earlier delivery of it has been admitted.
     async fn begin_batch(
         self: Arc<Self>,
         live: Arc<LiveSession>,
         members: Arc<Vec<Result<Message, InvalidMessage>>>,
-    ) -> Result<Result<Begun, GatewayError>, Unapplied> {
+        repeated: bool,
+    ) -> Result<Result<Option<Begun>, GatewayError>, Unapplied> {
         let allowed = live.revision().is_some_and(Revision::allows_batches);
         if !allowed {
             return Ok(Err(GatewayError::Rejected(RpcError::invalid_request(
                 "batches are part of protocol version 2025-03-26 only; send one message per request",
             ))));
         }
+        // All deliveries of it come in the session's turn.
+        let requests = members.iter().flatten().filter_map(request_id).collect();
+        if repeated && self.runs(&live, requests).await.is_some() {
+            return Ok(Ok(None));
+        }
         let (mut answers, mut calls) = (Vec::new(), Vec::new());
         for member in members.iter() {
             match member {
                 Ok(message) => {
                     let request = request_id(message);
-                    match live.apply(input(message.clone()), &self.config).await? {
+                    match live
+                        .apply(input(message.clone(), false), &self.config)
+                        .await?
+                    {
                         Effect::Run(admitted) => calls.push(*admitted),
                         Effect::Overloaded { retry_after } => {
                             let reason = "the session has too many requests in flight".to_owned();
@@ -108,11 +124,11 @@ impl Node {
                 }
             }
         }
-        Ok(Ok(Begun {
+        Ok(Ok(Some(Begun {
             live,
             answers,
             calls,
-        }))
+        })))
     }
 }
 

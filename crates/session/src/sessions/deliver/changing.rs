@@ -48,15 +48,15 @@ impl Node {
         message: Message,
         delivery: DeliveryId,
         repeated: bool,
-    ) -> Result<Delivered, GatewayError> {
+    ) -> Result<Option<Delivered>, GatewayError> {
         let trace = &to.trace;
         self.in_turn(to, |node, live| {
-            let (input, trace) = (input(message.clone()), trace.clone());
+            let (input, trace) = (input(message.clone(), repeated), trace.clone());
             async move {
                 let effect = live.apply(input, &node.config).await?;
                 let effect = match node.initialized_again(&live, effect, repeated).await {
                     Ok(Some(effect)) => effect,
-                    Ok(None) => return Ok(Ok(Delivered::Accepted)),
+                    Ok(None) => return Ok(Ok(Some(Delivered::Accepted))),
                     Err(error) => return Ok(Err(error)),
                 };
                 let carried = node.carry_out(&live, effect, (delivery, repeated), trace.as_ref());
