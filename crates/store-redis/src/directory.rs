@@ -177,20 +177,18 @@ impl Inner {
         let mut found = parts(self.fields(&key, &[field::EPOCH, field::OWNER]).await?)?;
         let epoch = found.optional()?.ok_or(StoreError::NotFound)?;
         let owner = found.optional()?.unwrap_or_default();
-        // From whom it is claimed though its lease lives.
-        let mut contested = None;
+        // From whom it is claimed, and how long that one must have had it if its lease lives.
+        let (mut former, mut quiet) = (None, 0);
         if !owner.is_empty() && owner != node.as_str() {
             let owner = NodeId::new(text(&owner)?);
             match evidence.filter(|evidence| evidence.against == owner) {
                 // Told before, so that nobody loses a session without a word, whatever becomes of this claimer.
-                Some(evidence) if self.contest(&owner).await? => {
-                    contested = Some((owner, millis(evidence.lease)));
-                }
+                Some(evidence) if self.contest(&owner).await? => quiet = millis(evidence.lease),
                 None if self.lease_lives(&owner).await? => return Err(StoreError::Held),
                 _ => {}
             }
+            former = Some(owner);
         }
-        let quiet = contested.as_ref().map_or(0, |(_, lease)| *lease);
         let claimed = self.run(&SCRIPTS.claim, &key, |command| {
             let chance = rand::random_range(1..=CHANCE);
             command
@@ -201,10 +199,11 @@ impl Inner {
                 .arg(quiet);
         });
         let mut claimed = plain_step(claimed.await?)?;
-        if let Some((owner, _)) = contested
+        // Its lease may have come to life between the look and the claim.
+        if let Some(owner) = former
             && let Err(error) = self.contest(&owner).await
         {
-            // It asks once more a lease after it was told.
+            // It asks once more a lease after it has had a doubt.
             tracing::debug!(%owner, %error, "a former owner could not be told again");
         }
         Ok(Claim {
@@ -213,8 +212,9 @@ impl Inner {
         })
     }
 
-    /// Notes at a node's lease that its sessions are claimed, for its next renewal; whether the lease lives. Told before
-    /// and after a claim, since a renewal may come in between: the lease lies in another slot than the session.
+    /// Notes at a node's lease that its sessions are claimed, for its next renewal; whether the lease lives. Told before a
+    /// claim on evidence, and after every claim, since a renewal may come in between: the lease lies in another slot than the
+    /// session.
     async fn contest(&self, node: &NodeId) -> Result<bool, StoreError> {
         let key = self.keys.lease(node);
         let contested = self.run(&SCRIPTS.contest_lease, &key, |_| {});

@@ -83,12 +83,23 @@ impl MembersInner {
         self.doubted.notify_one();
     }
 
-    /// Has ownership revalidated whenever others may have claimed, as often as it takes.
+    /// Has ownership revalidated whenever others may have claimed, as often as it takes; and once more a lease later. A
+    /// claimer looks at the lease first and claims then: what was under way when the doubt came up has ended by that time.
     pub(super) async fn revalidate(&self, ownership: &dyn Ownership) {
         let every = self.beat();
         let mut backoff = Backoff::new(every / 8, every);
+        let mut once_more = None;
         loop {
-            self.doubted.notified().await;
+            let late = async {
+                match once_more {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            once_more = tokio::select! {
+                () = self.doubted.notified() => Some(Instant::now() + self.config.lease),
+                () = late => None,
+            };
             let doubts = self.certainty.doubts();
             backoff.reset();
             while let Err(error) = ownership.revalidate().await {

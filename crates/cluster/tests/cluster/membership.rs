@@ -69,6 +69,14 @@ async fn a_lapse_has_ownership_revalidated() {
     ownership.called.notified().await;
     assert_eq!(a.citizen().members.lease().lapses, 1);
     assert_eq!(ownership.count.load(Ordering::SeqCst), 1);
+
+    // A claim that was under way then may have come after it.
+    tokio::time::sleep(LEASE / 2).await;
+    assert_eq!(ownership.count.load(Ordering::SeqCst), 1);
+    tokio::time::sleep(LEASE).await;
+    assert_eq!(ownership.count.load(Ordering::SeqCst), 2, "once more");
+    tokio::time::sleep(LEASE * 3).await;
+    assert_eq!(ownership.count.load(Ordering::SeqCst), 2, "and not again");
 }
 
 #[tokio::test(start_paused = true)]
