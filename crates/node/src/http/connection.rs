@@ -158,7 +158,7 @@ impl Protocols {
         });
         let connection = self.http1.serve_connection(TokioIo::new(stream), service);
         let mut connection = Box::pin(connection);
-        let ended = ending.watch_http1(connection.as_mut(), &requests).await;
+        let ended = ending.watch_http1(connection.as_mut()).await;
         let stream = Pin::into_inner(connection).into_parts().io.into_inner();
         tokio::select! {
             () = stream.linger(&ended) => {}

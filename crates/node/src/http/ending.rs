@@ -2,7 +2,8 @@
 //!
 //! A server closes a connection of HTTP/1.1 that idles without knowing whether a request is on its way to it,
 //! and such a request is lost. So it says first, with each answer, that the connection ends here, and leaves
-//! those that idle alone for a while: most clients have something to say within it.
+//! those that idle alone for a while: most clients have something to say within it. One whose answer had begun
+//! before, as a stream's has, was not told, and idles like the others when it is through.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -92,26 +93,17 @@ impl Ending {
         connection.await
     }
 
-    /// Serves a connection of HTTP/1.1 to its end: one that is busy ends with its present answer when the
-    /// server drains, one that idles with its next, or when the server closes.
+    /// Serves a connection of HTTP/1.1 to its end: with the first answer that says so while the server drains, or when
+    /// the server closes.
     pub(super) async fn watch_http1<C: GracefulConnection>(
         &self,
         mut connection: Pin<&mut C>,
-        requests: &Requests,
     ) -> Result<(), C::Error> {
         tokio::select! {
+            // First, so that a request that has arrived is read.
             biased;
             ended = &mut connection => return ended,
-            () = self.0.draining.cancelled() => {}
-        }
-        if !requests.is_busy() {
-            tokio::select! {
-                // First, so that a request that has arrived is read.
-                biased;
-                // Its next answer says that it is the last one.
-                ended = &mut connection => return ended,
-                () = self.closing() => {}
-            }
+            () = self.closing() => {}
         }
         connection.as_mut().graceful_shutdown();
         connection.await
@@ -125,11 +117,7 @@ pub(super) struct Idling(Ending);
 impl Idling {
     /// The requests of the connection, from now on.
     pub(super) fn requests(self, seen: Arc<Seen>) -> Requests {
-        Requests(Arc::new(OneConnection {
-            open: AtomicUsize::new(0),
-            idling: self,
-            seen,
-        }))
+        Requests(Arc::new(OneConnection { idling: self, seen }))
     }
 }
 
@@ -145,16 +133,11 @@ pub(super) struct Requests(Arc<OneConnection>);
 
 #[derive(Debug)]
 struct OneConnection {
-    open: AtomicUsize,
     idling: Idling,
     seen: Arc<Seen>,
 }
 
 impl Requests {
-    fn is_busy(&self) -> bool {
-        self.0.open.load(Ordering::Acquire) > 0
-    }
-
     /// Counts a request until its answer is dropped. While the server drains, the answer says that it is the
     /// connection's last, as does one that comes before all of the request is there: nobody waits for the rest.
     pub(super) async fn answer<B, E>(
@@ -177,7 +160,6 @@ struct Open(Requests);
 
 impl Open {
     fn new(requests: Requests) -> Self {
-        requests.0.open.fetch_add(1, Ordering::AcqRel);
         requests.0.idling.0.one_less();
         Self(requests)
     }
@@ -185,10 +167,8 @@ impl Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
-        let connection = &self.0.0;
-        let idle = &connection.idling.0.0.idle;
+        let idle = &self.0.0.idling.0.0.idle;
         idle.fetch_add(1, Ordering::AcqRel);
-        connection.open.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

@@ -4,10 +4,13 @@ mod refusals;
 mod shapes;
 mod stalled;
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
 use axum::routing::get;
+use futures::StreamExt as _;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
@@ -31,7 +34,8 @@ fn limits() -> HttpLimits {
 fn serve(limits: &HttpLimits) -> (std::net::SocketAddr, HttpServer) {
     let router = Router::new()
         .route("/", get(async || "hello"))
-        .route("/slow", get(slow));
+        .route("/slow", get(slow))
+        .route("/stream", get(stream));
     let bound = Bound::bind("127.0.0.1:0".parse().unwrap()).unwrap();
     (bound.address(), bound.serve(router, limits))
 }
@@ -39,6 +43,13 @@ fn serve(limits: &HttpLimits) -> (std::net::SocketAddr, HttpServer) {
 async fn slow() -> &'static str {
     tokio::time::sleep(Duration::from_millis(300)).await;
     "slow"
+}
+
+/// Begins at once, and ends a while later.
+async fn stream() -> Body {
+    let rest = async { Ok::<_, Infallible>(slow().await) };
+    let begun = futures::stream::iter([Ok("begun ")]);
+    Body::from_stream(begun.chain(futures::stream::once(rest)))
 }
 
 async fn answer(stream: &mut TcpStream) -> String {
@@ -143,15 +154,21 @@ async fn draining_ends_connections_with_an_answer_and_leaves_those_that_idle() {
     busy.write_all(b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n")
         .await
         .unwrap();
+    let mut streaming = TcpStream::connect(address).await.unwrap();
+    let request = b"GET /stream HTTP/1.1\r\nhost: x\r\n\r\n";
+    streaming.write_all(request).await.unwrap();
+    let begun = answer(&mut streaming).await;
+    assert!(!begun.contains("connection: close"), "{begun}");
     tokio::time::sleep(Duration::from_millis(50)).await;
     server.drain();
     assert!(answer(&mut busy).await.ends_with("slow"));
     assert_eq!(answer(&mut busy).await, "", "ends with its answer");
-    assert_eq!(server.let_idle_go(Duration::from_millis(1)).await, 1);
+    while !answer(&mut streaming).await.ends_with("0\r\n\r\n") {}
+    assert_eq!(server.let_idle_go(Duration::from_millis(1)).await, 2);
 
-    // Whoever still comes is answered, and sent away.
+    // Whoever still comes is answered, and sent away; also whose last answer could not say so.
     let mut late = TcpStream::connect(address).await.unwrap();
-    for stream in [&mut idle, &mut late] {
+    for stream in [&mut idle, &mut streaming, &mut late] {
         stream.write_all(REQUEST).await.unwrap();
         let said = answer(stream).await;
         assert!(said.contains("connection: close"), "{said}");
