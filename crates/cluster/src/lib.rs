@@ -42,6 +42,7 @@ pub use members::{Members, NodeLoad, Ownership, PoolsHere};
 pub use peers::{PeerGateways, Peers};
 pub use routed::RoutedGateway;
 pub use rpc_peers::RpcPeers;
+pub use shoal_rpc::Sight;
 pub use status::{ClusterStatus, LeaseStatus, NodeStatus, PauseStatus, RoutingStatus};
 pub use view::{Node, View};
 pub use workers::{JoinConfig, JoinStatus, WorkerJoins};

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_ports::{NodeInfo, SessionGateway};
+use shoal_rpc::Sight;
 use tokio::time::Instant;
 
 /// Makes gateways to other nodes.
@@ -15,10 +16,10 @@ pub trait Peers: Send + Sync + 'static {
     /// later; dropping the gateways closes what they opened.
     fn connect(&self, node: &NodeInfo) -> PeerGateways;
 
-    /// Looks whether the process of a node is gone: connections to it are refused, or another process answers at its
-    /// address. A node that is slow, cut off or stopped is not gone, and neither is one whose connections break. Takes
+    /// Looks whether the process of a node is there. It is gone where connections to it are refused, or another process
+    /// answers at its address; nothing is known of one that is slow, cut off or stopped, or whose connections break. Takes
     /// no longer than a moment.
-    async fn is_gone(&self, node: &NodeInfo) -> bool;
+    async fn look_for(&self, node: &NodeInfo) -> Sight;
 }
 
 /// The two ways of asking another node. Both tell a broken way as
@@ -93,17 +94,25 @@ impl Peer {
         self.is_recent(&self.gone, suspicion)
     }
 
-    /// Whether its process is gone, as `look` finds; those who ask at about the same time share what it has found.
-    pub(crate) async fn is_gone(&self, look: impl Future<Output = bool>) -> bool {
+    /// Whether its process is gone, as `look` finds; those who ask at about the same time share what it has found. Once it
+    /// was seen to be gone, that is `remembered` for so long where a look says nothing: the address of a container goes
+    /// soon after its process, and then nobody refuses connections any more.
+    pub(crate) async fn is_gone(
+        &self,
+        look: impl Future<Output = Sight>,
+        remembered: Duration,
+    ) -> bool {
         let mut looked = self.looked.lock().await;
-        if looked.is_some_and(|at| at.elapsed() < LOOKED_FOR) {
-            return self.gone.load(Ordering::Relaxed) != 0;
+        if looked.is_none_or(|at| at.elapsed() >= LOOKED_FOR) {
+            let sight = look.await;
+            *looked = Some(Instant::now());
+            match sight {
+                Sight::Gone => self.gone.store(self.now() + 1, Ordering::Relaxed),
+                Sight::There => self.gone.store(0, Ordering::Relaxed),
+                Sight::Unknown => {}
+            }
         }
-        let gone = look.await;
-        *looked = Some(Instant::now());
-        let at = if gone { self.now() + 1 } else { 0 };
-        self.gone.store(at, Ordering::Relaxed);
-        gone
+        self.was_gone(remembered)
     }
 
     fn is_recent(&self, since: &AtomicU64, recently: Duration) -> bool {
@@ -126,6 +135,8 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
+    use shoal_rpc::Sight;
+
     use super::{LOOKED_FOR, Peer};
 
     #[tokio::test(start_paused = true)]
@@ -146,21 +157,40 @@ mod tests {
     async fn those_who_ask_together_look_once() {
         let (peer, second) = (Peer::new(None), Duration::from_secs(1));
         let looks = AtomicUsize::new(0);
-        let look = |gone: bool| {
+        let look = |sight: Sight| {
             let looks = &looks;
-            async move {
+            let looked = async move {
                 tokio::time::sleep(LOOKED_FOR / 10).await;
                 looks.fetch_add(1, Ordering::Relaxed);
-                gone
-            }
+                sight
+            };
+            peer.is_gone(looked, second)
         };
-        let both = tokio::join!(peer.is_gone(look(false)), peer.is_gone(look(true)));
+        let both = tokio::join!(look(Sight::There), look(Sight::Gone));
         assert_eq!((both, looks.load(Ordering::Relaxed)), ((false, false), 1));
         tokio::time::advance(LOOKED_FOR).await;
-        let both = tokio::join!(peer.is_gone(look(true)), peer.is_gone(look(false)));
+        let both = tokio::join!(look(Sight::Gone), look(Sight::There));
         assert!(peer.was_gone(second));
         assert_eq!((both, looks.load(Ordering::Relaxed)), ((true, true), 2));
         peer.worked();
         assert!(!peer.was_gone(second), "it was somebody else's address");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_was_gone_stays_so_while_nothing_is_known_for_as_long_as_that_is_remembered() {
+        let (peer, second) = (Peer::new(None), Duration::from_secs(1));
+        let look = |sight: Sight| peer.is_gone(async move { sight }, second);
+        assert!(!look(Sight::Unknown).await, "it has never been seen to be");
+        tokio::time::advance(LOOKED_FOR).await;
+        assert!(look(Sight::Gone).await);
+        tokio::time::advance(second / 2).await;
+        assert!(look(Sight::Unknown).await);
+        tokio::time::advance(second / 2).await;
+        assert!(!look(Sight::Unknown).await, "what is believed was seen");
+        assert!(!peer.was_gone(second));
+        tokio::time::advance(LOOKED_FOR).await;
+        assert!(look(Sight::Gone).await);
+        tokio::time::advance(LOOKED_FOR).await;
+        assert!(!look(Sight::There).await);
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rand::Rng;
 use shoal_ports::{Backoff, NodeId, NodeInfo, SessionId};
+use shoal_rpc::Sight;
 use tokio::time::Instant;
 
 use crate::config::{MembersConfig, RoutingConfig};
@@ -68,8 +69,8 @@ impl Peers for NoPeers {
         }
     }
 
-    async fn is_gone(&self, _: &NodeInfo) -> bool {
-        false
+    async fn look_for(&self, _: &NodeInfo) -> Sight {
+        Sight::Unknown
     }
 }
 

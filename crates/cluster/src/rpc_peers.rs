@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_ports::{NodeId, NodeInfo};
-use shoal_rpc::{LinkConfig, RemoteGateway};
+use shoal_rpc::{LinkConfig, RemoteGateway, Sight};
 use tokio::time::timeout;
 
 use crate::peers::{PeerGateways, Peers};
@@ -42,8 +42,10 @@ impl Peers for RpcPeers {
         }
     }
 
-    async fn is_gone(&self, node: &NodeInfo) -> bool {
-        let looking = shoal_rpc::is_gone(&self.me, &node.id, &node.address, &self.config);
-        timeout(LOOKED_FOR_WITHIN, looking).await.unwrap_or(false)
+    async fn look_for(&self, node: &NodeInfo) -> Sight {
+        let looking = shoal_rpc::look_for(&self.me, &node.id, &node.address, &self.config);
+        timeout(LOOKED_FOR_WITHIN, looking)
+            .await
+            .unwrap_or(Sight::Unknown)
     }
 }

@@ -26,7 +26,7 @@ use shoal_protocol::EventId;
 use tokio::time::Instant;
 
 use self::link::{Link, Reply};
-pub use self::sight::is_gone;
+pub use self::sight::{Sight, look_for};
 use crate::LinkConfig;
 use crate::convert::gateway::{event_id_out, open_out};
 use crate::convert::post::deliver_out;

@@ -24,7 +24,7 @@ mod worker;
 
 pub use config::LinkConfig;
 pub use console::{ConsoleService, RemoteInspector, serve_inspector};
-pub use gateway::{RemoteGateway, is_gone};
+pub use gateway::{RemoteGateway, Sight, look_for};
 pub use join::{JoinState, JoiningWorker, WorkerJoin};
 pub use link::clocks::clock_skew;
 pub use serve::{GatewayLinks, Gateways, serve_gateway};

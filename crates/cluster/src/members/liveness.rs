@@ -36,7 +36,7 @@ impl MembersInner {
         if node.info().id == self.id {
             return false;
         }
-        let looking = self.peers.is_gone(node.info());
-        node.peer.is_gone(looking).await
+        let looking = self.peers.look_for(node.info());
+        node.peer.is_gone(looking, self.config.lease).await
     }
 }

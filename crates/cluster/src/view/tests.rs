@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_ports::{NodeId, NodeInfo, SessionId};
+use shoal_rpc::Sight;
 use tokio::time::Instant;
 
 use super::{Rules, View};
@@ -25,8 +26,8 @@ impl Peers for Nobody {
         }
     }
 
-    async fn is_gone(&self, _: &NodeInfo) -> bool {
-        false
+    async fn look_for(&self, _: &NodeInfo) -> Sight {
+        Sight::Unknown
     }
 }
 

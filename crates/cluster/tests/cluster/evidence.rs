@@ -78,6 +78,24 @@ async fn who_only_cannot_be_reached_keeps_its_sessions_until_its_lease_ends() {
     }
 }
 
+/// The address of a container is gone soon after its process.
+#[tokio::test(start_paused = true)]
+async fn who_was_seen_to_be_gone_stays_so_when_nobody_refuses_any_more() {
+    let cluster = TestCluster::new();
+    let (a, _b) = (cluster.node("a").await, cluster.node("b").await);
+    let edge = cluster.edge("e").await;
+    let (first, second) = (cluster.session(&a).await, cluster.session(&a).await);
+    edge.answer(&first).await.unwrap();
+    edge.answer(&second).await.unwrap();
+    a.die();
+    assert_eq!(edge.answer(&first).await.unwrap(), "b");
+    a.die_by(Death::Unrouted);
+    tokio::time::sleep(SECOND).await;
+    let begun = Instant::now();
+    assert_eq!(edge.answer(&second).await.unwrap(), "b");
+    assert!(begun.elapsed() < MOMENT, "{:?}", begun.elapsed());
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_word_of_an_edge_claims_nothing() {
     let cluster = TestCluster::new();

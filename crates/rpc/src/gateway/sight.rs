@@ -1,4 +1,4 @@
-//! Whether the process of a node is gone, by what a dial says.
+//! Whether the process of a node is there, by what a dial says.
 
 use std::time::Duration;
 
@@ -14,23 +14,34 @@ const DIALS: u32 = 3;
 /// The pause between two of them.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Dials a node to see whether its process is gone: its machine says that nobody listens at its address, or another
-/// node answers there. Everything else says nothing of it: what is slow, cut off or resets connections may be there.
+/// What a dial says of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sight {
+    /// Its process is gone: its machine says that nobody listens at its address, or another node answers there.
+    Gone,
+    /// It answers.
+    There,
+    /// Nothing: what is slow, cut off or resets connections may be there.
+    Unknown,
+}
+
+/// Dials a node to see whether its process is there.
 ///
 /// `from` names this node in the other's logs. Cancellation safe; takes as long as the handshake's time-out at most, or
 /// somewhat longer where connections are reset.
-pub async fn is_gone(from: &NodeId, node: &NodeId, address: &str, config: &LinkConfig) -> bool {
+pub async fn look_for(from: &NodeId, node: &NodeId, address: &str, config: &LinkConfig) -> Sight {
     for dialled in 0..DIALS {
         if dialled > 0 {
             sleep(PAUSE).await;
         }
         match greet(from, None, address, config).await {
+            Ok(there) if there.node == node.as_str() => return Sight::There,
             // A name that is not said is no other's.
-            Ok(there) => return !there.node.is_empty() && there.node != node.as_str(),
-            Err(LinkError::NobodyListens(_)) => return true,
+            Ok(there) if there.node.is_empty() => return Sight::Unknown,
+            Ok(_) | Err(LinkError::NobodyListens(_)) => return Sight::Gone,
             Err(LinkError::Transport(_) | LinkError::Closed(_) | LinkError::Ended) => {}
-            Err(_) => return false,
+            Err(_) => return Sight::Unknown,
         }
     }
-    false
+    Sight::Unknown
 }

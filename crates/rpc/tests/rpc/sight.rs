@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use shoal_ports::NodeId;
-use shoal_rpc::{LinkConfig, is_gone};
+use shoal_rpc::{LinkConfig, Sight, look_for};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 
 use crate::proxy::Proxy;
 use crate::setting::{Node, config, within};
 
-async fn gone(node: &str, address: &str, config: &LinkConfig) -> bool {
-    is_gone(&NodeId::new("e"), &NodeId::new(node), address, config).await
+async fn look(node: &str, address: &str, config: &LinkConfig) -> Sight {
+    look_for(&NodeId::new("e"), &NodeId::new(node), address, config).await
 }
 
 /// An address at which nobody listens.
@@ -25,8 +25,8 @@ async fn a_node_is_there_that_answers_under_its_name() {
     within(async {
         let node = Node::start(config()).await;
         let address = node.address.to_string();
-        assert!(!gone("node-1", &address, &config()).await);
-        assert!(gone("node-2", &address, &config()).await, "it is another");
+        assert_eq!(look("node-1", &address, &config()).await, Sight::There);
+        assert_eq!(look("node-2", &address, &config()).await, Sight::Gone);
     })
     .await;
 }
@@ -34,7 +34,10 @@ async fn a_node_is_there_that_answers_under_its_name() {
 #[tokio::test]
 async fn a_node_is_gone_whose_machine_refuses_connections() {
     within(async {
-        assert!(gone("node-1", &deserted().await, &config()).await);
+        assert_eq!(
+            look("node-1", &deserted().await, &config()).await,
+            Sight::Gone
+        );
     })
     .await;
 }
@@ -45,19 +48,28 @@ async fn connections_that_are_reset_or_held_up_say_nothing() {
         let node = Node::start(config()).await;
         let proxy = Proxy::start(node.address).await;
         proxy.block();
-        assert!(!gone("node-2", &proxy.address(), &config()).await);
+        assert_eq!(
+            look("node-2", &proxy.address(), &config()).await,
+            Sight::Unknown
+        );
         proxy.unblock();
         proxy.freeze();
         let hasty = LinkConfig {
             handshake_timeout: Duration::from_millis(50),
             ..config()
         };
-        assert!(!gone("node-2", &proxy.address(), &hasty).await);
+        assert_eq!(
+            look("node-2", &proxy.address(), &hasty).await,
+            Sight::Unknown
+        );
         // Nobody accepts: the kernel does, as for a process that is stopped.
         let stopped = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = stopped.local_addr().unwrap().to_string();
-        assert!(!gone("node-2", &address, &hasty).await);
-        assert!(!gone("node-2", "nowhere.invalid:1", &hasty).await);
+        assert_eq!(look("node-2", &address, &hasty).await, Sight::Unknown);
+        assert_eq!(
+            look("node-2", "nowhere.invalid:1", &hasty).await,
+            Sight::Unknown
+        );
     })
     .await;
 }
@@ -72,7 +84,7 @@ async fn somebody_elses_service_says_nothing() {
                 let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
             }
         });
-        assert!(!gone("node-1", &address, &config()).await);
+        assert_eq!(look("node-1", &address, &config()).await, Sight::Unknown);
     })
     .await;
 }

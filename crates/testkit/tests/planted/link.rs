@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
-use shoal_cluster::{PeerGateways, Peers};
+use shoal_cluster::{PeerGateways, Peers, Sight};
 use shoal_ports::{
     Delivered, EventStream, GatewayError, LazySender, NodeId, NodeInfo, OpenSession, Opened, Post,
     SessionGateway, SessionRef, StreamItem, StreamItems, lazy_channel,
@@ -36,8 +36,8 @@ impl Peers for Links {
     }
 
     /// A way that is cut says nothing of the node.
-    async fn is_gone(&self, _: &NodeInfo) -> bool {
-        false
+    async fn look_for(&self, _: &NodeInfo) -> Sight {
+        Sight::Unknown
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use shoal_cluster::{PeerGateways, Peers};
+use shoal_cluster::{PeerGateways, Peers, Sight};
 use shoal_ports::{
     Delivered, EventStream, GatewayError, NodeId, NodeInfo, OpenSession, Opened, Post,
     SessionGateway, SessionRef,
@@ -49,22 +49,23 @@ impl Peers for TownPeers {
         }
     }
 
-    async fn is_gone(&self, node: &NodeInfo) -> bool {
+    async fn look_for(&self, node: &NodeInfo) -> Sight {
         self.cluster.count_look();
         if self.cluster.is_cut(&self.from, &node.id) {
-            return false;
+            return Sight::Unknown;
         }
         if self.cluster.is_refused(&self.from, &node.id) {
-            return true;
+            return Sight::Gone;
         }
         let there = self.cluster.find(&node.id);
         match there.as_ref().and_then(|there| there.death()) {
-            Some(Death::Killed) => true,
+            Some(Death::Killed) => Sight::Gone,
             Some(Death::Silent) => {
                 tokio::time::sleep(LOOKED_FOR).await;
-                false
+                Sight::Unknown
             }
-            Some(Death::Unrouted) | None => false,
+            Some(Death::Unrouted) => Sight::Unknown,
+            None => Sight::There,
         }
     }
 }

@@ -8,7 +8,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use shoal_ports::{Inspector as _, NodeId};
-use shoal_rpc::{JoiningWorker, RemoteInspector, WorkerJoin, is_gone};
+use shoal_rpc::{JoiningWorker, RemoteInspector, Sight, WorkerJoin, look_for};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -41,17 +41,18 @@ async fn who_is_gone_is_told_from_who_is_not_spoken_to() {
         let (ours, other) = (Authority::new(), Authority::new());
         let (here, there) = (Files::of(&ours), Files::of(&ours));
         let config = over(&here.open());
-        let gone = async |node: &str, address: &str| {
-            is_gone(&NodeId::new("e"), &NodeId::new(node), address, &config).await
+        let look = async |node: &str, address: &str| {
+            look_for(&NodeId::new("e"), &NodeId::new(node), address, &config).await
         };
-        assert!(gone("node-1", &deserted().await).await);
+        assert_eq!(look("node-1", &deserted().await).await, Sight::Gone);
         let node = Node::start(over(&there.open())).await;
         let address = node.address.to_string();
-        assert!(!gone("node-1", &address).await);
-        assert!(gone("node-2", &address).await, "another answers");
+        assert_eq!(look("node-1", &address).await, Sight::There);
+        assert_eq!(look("node-2", &address).await, Sight::Gone);
         let stranger = Node::start(over(&Files::of(&other).open())).await;
         let address = stranger.address.to_string();
-        assert!(!gone("node-2", &address).await, "whoever that is");
+        // Whoever that is.
+        assert_eq!(look("node-2", &address).await, Sight::Unknown);
     })
     .await;
 }
