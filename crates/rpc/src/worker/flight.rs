@@ -205,6 +205,8 @@ impl Flight {
                 Poll::Pending
             }
             Stage::Running => Poll::Ready(Ok(None)),
+            // The worker has the call. That somebody else reads it is for whoever goes on with it to judge.
+            Stage::Over(_) if state.replaced => Poll::Ready(Ok(None)),
             Stage::Over(failure) => Poll::Ready(Err(failure.clone())),
         }
     }

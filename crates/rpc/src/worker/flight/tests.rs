@@ -1,5 +1,7 @@
 //! What a flight makes of frames that come late, twice, or not at all.
 
+use std::task::{Context, Poll, Waker};
+
 use shoal_ports::{AskId, CallFailure, CallId};
 use shoal_protocol::{Outcome, RawJson};
 use tokio::sync::oneshot;
@@ -55,6 +57,18 @@ fn what_an_earlier_link_still_brings_is_out_of_date() {
     assert_eq!(resumed(&flight, 3), (Some(1), true));
     assert_eq!(flight.event(3, end(2), PLENTY), Arrived::Last);
     assert_eq!(resumed(&flight, 4), (None, false));
+}
+
+#[test]
+fn a_call_whose_reader_was_replaced_before_it_heard_anything_is_there() {
+    let opened = |flight: &Flight| flight.poll_opened(&mut Context::from_waker(Waker::noop()));
+    let flight = attached();
+    assert!(flight.lost(1, true));
+    assert!(matches!(opened(&flight), Poll::Ready(Ok(None))));
+    assert!(flight.is_replaced());
+    let flight = attached();
+    assert!(flight.lost(1, false));
+    assert!(matches!(opened(&flight), Poll::Ready(Err(_))));
 }
 
 #[test]
