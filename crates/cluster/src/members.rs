@@ -281,6 +281,11 @@ impl Members {
     }
 
     /// How recently a failure must have happened to matter.
+    /// Whether a node's process was seen to be gone so recently that nothing need be tried there.
+    pub(crate) fn was_gone(&self, node: &Node) -> bool {
+        node.peer.was_gone(self.shared.config.lease)
+    }
+
     pub(crate) fn suspicion(&self) -> Duration {
         self.shared.config.suspicion
     }

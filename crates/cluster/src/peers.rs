@@ -89,9 +89,9 @@ impl Peer {
         self.is_recent(&self.failed, suspicion)
     }
 
-    /// Whether its process was seen to be gone so recently that nothing need be tried there.
-    pub(crate) fn was_gone(&self, suspicion: Duration) -> bool {
-        self.is_recent(&self.gone, suspicion)
+    /// Whether its process was seen to be gone, and has not been reached since, that recently.
+    pub(crate) fn was_gone(&self, recently: Duration) -> bool {
+        self.is_recent(&self.gone, recently)
     }
 
     /// Whether its process is gone, as `look` finds; those who ask at about the same time share what it has found. Once it

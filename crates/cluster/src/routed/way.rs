@@ -59,8 +59,7 @@ impl Routes {
     pub(crate) fn remembered_way(&self, session: &SessionId, insists: bool) -> Option<Way> {
         let owner = self.cache.fresh(session)?;
         let view = self.members.view();
-        let there =
-            |node: &&Node| node.is_present() && !node.peer.was_gone(self.members.suspicion());
+        let there = |node: &&Node| node.is_present() && !self.members.was_gone(node);
         let node = view.node(&owner).filter(there)?;
         if insists {
             return self.straight(node);
