@@ -280,12 +280,12 @@ impl Members {
         self.shared.refresh_now.notify_one();
     }
 
-    /// How recently a failure must have happened to matter.
     /// Whether a node's process was seen to be gone so recently that nothing need be tried there.
     pub(crate) fn was_gone(&self, node: &Node) -> bool {
         node.peer.was_gone(self.shared.config.lease)
     }
 
+    /// How recently a failure must have happened to matter.
     pub(crate) fn suspicion(&self) -> Duration {
         self.shared.config.suspicion
     }
