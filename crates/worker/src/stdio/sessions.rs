@@ -18,7 +18,7 @@ use super::restart_delay::RestartDelay;
 use crate::CallContext;
 
 /// What a call is told that has waited for a session's process too long.
-const BUSY: &str = "every session that has a process of this server is in use, or another principal's and no larger share";
+const BUSY: &str = "every session that has a process of this server is in use, or another principal's and no larger share, or half of the processes start for this principal";
 
 /// The processes of the sessions that have called lately.
 pub(super) struct Sessions {
@@ -43,6 +43,8 @@ struct Seat {
 struct Use {
     calls: usize,
     last: Instant,
+    /// Whether the process has yet to come up for the first time, or could not. It does while there are calls.
+    starts: bool,
 }
 
 struct Running {
@@ -157,6 +159,10 @@ impl Sessions {
         if let Some(seat) = seats.get(session) {
             return Some(guest(seat));
         }
+        // A start takes processor time of everybody's, so one principal never has all of the processes start.
+        if starting(&seats, principal) >= (self.limit / 2).max(1) {
+            return None;
+        }
         if seats.len() >= self.limit {
             let spare = spare(&seats, principal)?;
             let given_up = seats.remove(&spare);
@@ -191,7 +197,10 @@ impl Sessions {
             ));
         }
         running.began = now;
-        match self.launcher.launch(&Binding::session_of(caller)).await {
+        let launched = self.launcher.launch(&Binding::session_of(caller)).await;
+        seat.use_.lock().starts = false;
+        self.freed.notify_waiters();
+        match launched {
             Ok(process) => {
                 running.process = Some(process.clone());
                 Ok(process)
@@ -246,6 +255,16 @@ fn spare(seats: &HashMap<SessionId, Arc<Seat>>, principal: &Principal) -> Option
     spare.map(|(_, _, session)| session.clone())
 }
 
+/// How many sessions of a principal have a process that starts.
+fn starting(seats: &HashMap<SessionId, Arc<Seat>>, principal: &Principal) -> usize {
+    let own = seats.values().filter(|seat| seat.principal == *principal);
+    let starting = own.filter(|seat| {
+        let use_ = seat.use_.lock();
+        use_.starts && use_.calls > 0
+    });
+    starting.count()
+}
+
 impl Seat {
     fn new(launcher: &Launcher, principal: &Principal) -> Self {
         let config = &launcher.config;
@@ -255,6 +274,7 @@ impl Seat {
             use_: Mutex::new(Use {
                 calls: 0,
                 last: now,
+                starts: true,
             }),
             process: tokio::sync::Mutex::new(Running {
                 process: None,

@@ -182,3 +182,39 @@ async fn an_idle_process_is_given_up_for_a_session_of_who_has_fewer() {
     evil[0].answer_one();
     text(&asking.await.unwrap());
 }
+
+#[tokio::test]
+async fn one_principal_starts_half_of_the_processes_at_once() {
+    let held = scratch("held");
+    let mut config = fixture("legacy.py", &["--hold-starts", held.to_str().unwrap()]);
+    config.isolation = Isolation::Session {
+        max_processes: 4,
+        idle: Duration::from_secs(600),
+    };
+    let running = Running::start(config).await;
+    std::fs::create_dir(&*held).unwrap();
+    let starting = || -> Vec<u32> {
+        let files = std::fs::read_dir(&*held).unwrap();
+        let names = files.map(|file| file.unwrap().file_name());
+        names
+            .filter_map(|name| name.to_str()?.parse().ok())
+            .collect()
+    };
+    let call = |session: &str, principal| {
+        let client = Client::named(session).of(principal);
+        running.spawn(&client, "pid", json!({}))
+    };
+    let mut evil: Vec<_> = ["e0", "e1"].map(|session| call(session, "evil")).into();
+    eventually("two start", || starting().len() == 2).await;
+    let its_share = starting();
+    evil.extend(["e2", "e3"].map(|session| call(session, "evil")));
+    let honest = call("h0", "honest");
+    eventually("another one starts", || starting().len() > 2).await;
+    let mut next = starting();
+    next.retain(|pid| !its_share.contains(pid));
+    std::fs::write(held.join("go"), "").unwrap();
+    assert_eq!(json!(next), json!([text(&honest.await.unwrap())]));
+    for call in evil {
+        text(&call.await.unwrap());
+    }
+}
