@@ -18,7 +18,7 @@ use super::restart_delay::RestartDelay;
 use crate::CallContext;
 
 /// What a call is told that has waited for a session's process too long.
-const BUSY: &str = "every session that has a process of this server is in use, or another principal's and no larger share, or half of the processes start for this principal";
+const BUSY: &str = "every session that has a process of this server is in use, or another principal's and no larger share, or half of the processes are being started for this principal";
 
 /// The processes of the sessions that have called lately.
 pub(super) struct Sessions {
@@ -43,7 +43,7 @@ struct Seat {
 struct Use {
     calls: usize,
     last: Instant,
-    /// Whether the process has yet to come up for the first time, or could not. It does while there are calls.
+    /// Whether the first process has neither come up nor failed. Without calls nobody is starting it.
     starts: bool,
 }
 
