@@ -202,7 +202,7 @@ impl Place {
                 let took = place.entry.since.elapsed();
                 metrics()
                     .pools
-                    .called(pool, took, CountedOutcome::of(outcome));
+                    .called(took, pool, CountedOutcome::of(outcome));
             }
             event
         });

@@ -49,7 +49,7 @@ impl Dispatch {
         let outcome = shaping.outcome(call.caller.revision, &call.method, outcome);
         if metrics::enabled() {
             let counted = CountedOutcome::of(&outcome);
-            (metrics().pools).called(&member.pool, began.elapsed(), counted);
+            (metrics().pools).called(began.elapsed(), &member.pool, counted);
         }
         Some(RunningCall::ended(outcome, started.worker))
     }

@@ -65,7 +65,7 @@ async fn measured<T, E: Ending>(
     }
     metrics()
         .store
-        .operated(operation, began.elapsed(), outcome);
+        .operated(began.elapsed(), operation, outcome);
     ended
 }
 

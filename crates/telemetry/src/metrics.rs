@@ -5,6 +5,7 @@
 //! `_OTHER`, so that nobody outside decides how many series there are.
 
 mod actors;
+mod area;
 mod catalog;
 mod definition;
 mod first;
@@ -63,71 +64,67 @@ pub use workers::WorkerMetrics;
 pub(crate) use instrument::Factory;
 pub(crate) use prometheus::Exposition;
 
-/// Every instrument. Each method returns at once when metrics are off.
-#[derive(Debug)]
-pub struct Metrics {
-    /// Requests and sessions, by the MCP conventions.
-    pub mcp: McpMetrics,
-    /// HTTP and event streams.
-    pub http: HttpMetrics,
-    /// Legacy sessions and who holds them.
-    pub sessions: SessionMetrics,
-    /// Streams of events and the log behind them.
-    pub streams: StreamMetrics,
-    /// Running calls.
-    pub journal: JournalMetrics,
-    /// Pools, workers and queues.
-    pub pools: PoolMetrics,
-    /// The workers of this process.
-    pub workers: WorkerMetrics,
-    /// What the pools offer.
-    pub catalog: CatalogMetrics,
-    /// Authentication and quotas.
-    pub security: SecurityMetrics,
-    /// Redis.
-    pub store: StoreMetrics,
-    /// Actors.
-    pub actors: ActorMetrics,
-    /// Nodes and leases.
-    pub nodes: NodeMetrics,
-    /// The way to the owners of sessions.
-    pub routes: RouteMetrics,
-    /// Links between processes.
-    pub rpc: RpcMetrics,
-    /// The certificate that this process shows to others.
-    pub tls: TlsMetrics,
-    /// Telemetry itself.
-    pub telemetry: OwnMetrics,
-    /// This process.
-    pub process: ProcessMetrics,
-    /// The names that may become attribute values.
-    pub known: Known,
+macro_rules! areas {
+    ($($(#[$doc:meta])* $name:ident: $module:ident::$area:ident,)+) => {
+        /// Every instrument. Each method returns at once when metrics are off.
+        #[derive(Debug)]
+        pub struct Metrics {
+            $($(#[$doc])* pub $name: $area,)+
+            /// The names that may become attribute values.
+            pub known: Known,
+        }
+
+        impl Metrics {
+            pub(crate) fn new(factory: &Factory) -> Self {
+                Self {
+                    $($name: $area::new(factory),)+
+                    known: Known::default(),
+                }
+            }
+        }
+
+        /// The catalogue: every metric, in the order of the reference page.
+        pub fn definitions() -> impl Iterator<Item = &'static Definition> {
+            [$($module::DEFINITIONS),+].into_iter().flatten()
+        }
+    };
 }
 
-impl Metrics {
-    pub(crate) fn new(factory: &Factory) -> Self {
-        let known = Known::default();
-        Self {
-            mcp: McpMetrics::new(factory, &known),
-            http: HttpMetrics::new(factory),
-            sessions: SessionMetrics::new(factory),
-            streams: StreamMetrics::new(factory),
-            journal: JournalMetrics::new(factory),
-            pools: PoolMetrics::new(factory, &known),
-            workers: WorkerMetrics::new(factory, &known),
-            catalog: CatalogMetrics::new(factory, &known),
-            security: SecurityMetrics::new(factory, &known),
-            store: StoreMetrics::new(factory),
-            actors: ActorMetrics::new(factory),
-            nodes: NodeMetrics::new(factory),
-            routes: RouteMetrics::new(factory),
-            rpc: RpcMetrics::new(factory),
-            tls: TlsMetrics::new(factory),
-            telemetry: OwnMetrics::new(factory),
-            process: ProcessMetrics::new(factory),
-            known,
-        }
-    }
+areas! {
+    /// Requests and sessions, by the MCP conventions.
+    mcp: mcp::McpMetrics,
+    /// HTTP and event streams.
+    http: http::HttpMetrics,
+    /// Legacy sessions and who holds them.
+    sessions: sessions::SessionMetrics,
+    /// Streams of events and the log behind them.
+    streams: streams::StreamMetrics,
+    /// Running calls.
+    journal: journal::JournalMetrics,
+    /// Pools, workers and queues.
+    pools: pools::PoolMetrics,
+    /// The workers of this process.
+    workers: workers::WorkerMetrics,
+    /// What the pools offer.
+    catalog: catalog::CatalogMetrics,
+    /// Authentication and quotas.
+    security: security::SecurityMetrics,
+    /// Redis.
+    store: store::StoreMetrics,
+    /// Actors.
+    actors: actors::ActorMetrics,
+    /// Nodes and leases.
+    nodes: nodes::NodeMetrics,
+    /// The way to the owners of sessions.
+    routes: routes::RouteMetrics,
+    /// Links between processes.
+    rpc: rpc::RpcMetrics,
+    /// The certificate that this process shows to others.
+    tls: tls::TlsMetrics,
+    /// Telemetry itself.
+    telemetry: own::OwnMetrics,
+    /// This process.
+    process: process::ProcessMetrics,
 }
 
 /// The instruments of this process.
@@ -142,32 +139,6 @@ pub fn metrics() -> &'static Metrics {
 #[must_use]
 pub fn enabled() -> bool {
     crate::state::has_metrics()
-}
-
-/// The catalogue: every metric, in the order of the reference page.
-pub fn definitions() -> impl Iterator<Item = &'static Definition> {
-    [
-        mcp::DEFINITIONS,
-        http::DEFINITIONS,
-        sessions::DEFINITIONS,
-        streams::DEFINITIONS,
-        journal::DEFINITIONS,
-        pools::DEFINITIONS,
-        workers::DEFINITIONS,
-        catalog::DEFINITIONS,
-        security::DEFINITIONS,
-        store::DEFINITIONS,
-        actors::DEFINITIONS,
-        nodes::DEFINITIONS,
-        routes::DEFINITIONS,
-        rpc::DEFINITIONS,
-        tls::DEFINITIONS,
-        own::DEFINITIONS,
-        process::DEFINITIONS,
-    ]
-    .into_iter()
-    .flatten()
-    .copied()
 }
 
 #[cfg(test)]

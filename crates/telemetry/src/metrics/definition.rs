@@ -136,18 +136,3 @@ impl Attribute {
         }
     }
 }
-
-/// Declares the metrics of one area: a constant for each, and `DEFINITIONS` with all of them.
-macro_rules! definitions {
-    ($($constant:ident = $kind:expr, $name:literal, $unit:literal, $description:literal, [$($attribute:expr),* $(,)?];)+) => {
-        $(
-            static $constant: $crate::metrics::Definition = $crate::metrics::Definition::new(
-                $name, $unit, $description, $kind, &[$($attribute),*],
-            );
-        )+
-
-        pub(super) static DEFINITIONS: &[&$crate::metrics::Definition] = &[$(&$constant),+];
-    };
-}
-
-pub(super) use definitions;

@@ -2,58 +2,64 @@
 
 use std::time::Duration;
 
-use super::definition::{Attribute, HTTP_SECONDS, Kind, definitions};
-use super::instrument::{Counter, Factory, Histogram};
-use super::labels::{DIRECTION, KIND, REASON, label, labels, number};
+use super::area::area;
+use super::definition::{Attribute, HTTP_SECONDS};
+use super::labels::{DIRECTION, KIND, PROTOCOL_VERSION, REASON, label, labels, number};
 use super::mcp::HttpVersion;
-use super::observed::{Observed, Registration, float};
 
 const METHOD: &str = "http.request.method";
 const ROUTE: &str = "http.route";
 const STATUS: &str = "http.response.status_code";
 const SCHEME: &str = "url.scheme";
-const VERSION: &str = "network.protocol.version";
 
 /// A node speaks plain HTTP: TLS ends in front of it.
 const HTTP: &str = "http";
 
 const METHODS: &[&str] = &["GET", "POST", "DELETE", "OPTIONS", "HEAD", "PUT"];
 
-definitions! {
-    REQUESTS = Kind::Histogram(HTTP_SECONDS), "http.server.request.duration", "s",
-        "HTTP requests, until the head of the answer is sent.",
-        [
-            Attribute::one_or_other(METHOD, METHODS),
-            Attribute::code(ROUTE, "the paths that a node serves"),
-            Attribute::code(STATUS, "the statuses that a node answers with"),
-            Attribute::one_of(SCHEME, &[HTTP]),
-            Attribute::one_of(VERSION, HttpVersion::VALUES),
-        ];
-    ACTIVE = Kind::UpDownCounter, "http.server.active_requests", "{request}",
-        "HTTP requests under way.", [];
-    BODIES = Kind::UpDownCounter, "shoal.http.bodies.size", "By",
-        "Bytes held for large requests, until they are answered.", [];
-    ANSWERS = Kind::UpDownCounter, "shoal.http.answers.size", "By",
-        "Bytes of large answers, and of large events of streams, that wait to be read by their clients.", [];
-    GIVEN_UP = Kind::Counter, "shoal.http.answers.given_up", "{answer}",
-        "Answers and streams that were ended because their clients did not read them.",
-        [Attribute::one_of(REASON, GivenUp::VALUES)];
-    BYTES = Kind::Counter, "shoal.http.io", "By",
-        "Bytes of HTTP bodies and event streams.",
-        [
-            Attribute::one_of(DIRECTION, Direction::VALUES),
-            Attribute::one_of(KIND, Body::VALUES),
-        ];
-    EVENTS = Kind::Counter, "shoal.http.events", "{event}",
-        "Server-sent events that were written to clients.", [];
-    REFUSED = Kind::Counter, "shoal.http.refused", "{request}",
-        "Requests that were refused before they reached a session or a tool.",
-        [Attribute::one_of(REASON, RefusalReason::VALUES)];
+const REQUEST_ATTRIBUTES: &[Attribute] = &[
+    Attribute::one_or_other(METHOD, METHODS),
+    Attribute::code(ROUTE, "the paths that a node serves"),
+    Attribute::code(STATUS, "the statuses that a node answers with"),
+    Attribute::one_of(SCHEME, &[HTTP]),
+    Attribute::one_of(PROTOCOL_VERSION, HttpVersion::VALUES),
+];
+
+area! {
+    /// HTTP and event streams.
+    HttpMetrics {
+        requests: Histogram(HTTP_SECONDS) [in REQUEST_ATTRIBUTES]
+            = "http.server.request.duration", "s", "HTTP requests, until the head of the answer is sent.";
+        /// How many requests are under way.
+        pub observe_active: UpDownCounter(u64) []
+            = "http.server.active_requests", "{request}", "HTTP requests under way.";
+        /// How many bytes large requests hold.
+        pub observe_bodies: UpDownCounter(u64) []
+            = "shoal.http.bodies.size", "By", "Bytes held for large requests, until they are answered.";
+        /// How many bytes of answers wait to be read.
+        pub observe_answers: UpDownCounter(u64) []
+            = "shoal.http.answers.size", "By",
+            "Bytes of large answers, and of large events of streams, that wait to be read by their clients.";
+        /// An answer was given up.
+        pub given_up: Counter [reason: GivenUp]
+            = "shoal.http.answers.given_up", "{answer}",
+            "Answers and streams that were ended because their clients did not read them.";
+        /// Bytes went through.
+        pub bytes: Sum [direction: Direction, body: Body]
+            = "shoal.http.io", "By", "Bytes of HTTP bodies and event streams.";
+        /// Events were written to clients.
+        pub events: Sum []
+            = "shoal.http.events", "{event}", "Server-sent events that were written to clients.";
+        /// A request was refused.
+        pub refused: Counter [reason: RefusalReason]
+            = "shoal.http.refused", "{request}",
+            "Requests that were refused before they reached a session or a tool.";
+    }
 }
 
 labels! {
     /// Which way bytes go, seen from this process.
-    Direction {
+    Direction: DIRECTION {
         /// Towards this process.
         In = "in",
         /// Away from it.
@@ -63,7 +69,7 @@ labels! {
 
 labels! {
     /// What the bytes belong to.
-    Body {
+    Body: KIND {
         /// A body of known end.
         Plain = "plain",
         /// An event stream.
@@ -73,7 +79,7 @@ labels! {
 
 labels! {
     /// Why an answer was given up.
-    GivenUp {
+    GivenUp: REASON {
         /// Nothing was taken of it for as long as a connection may stand still.
         Stalled = "stalled",
         /// It stood still, and others needed the room.
@@ -83,7 +89,7 @@ labels! {
 
 labels! {
     /// Why a request was refused.
-    RefusalReason {
+    RefusalReason: REASON {
         /// The host or origin may not call.
         Origin = "origin",
         /// No token, or one that is not valid.
@@ -130,33 +136,7 @@ pub struct HttpRequest<'a> {
     pub version: HttpVersion,
 }
 
-/// HTTP and event streams.
-#[derive(Debug)]
-pub struct HttpMetrics {
-    requests: Histogram,
-    active: Observed,
-    bodies: Observed,
-    answers: Observed,
-    given_up: Counter,
-    bytes: Counter,
-    events: Counter,
-    refused: Counter,
-}
-
 impl HttpMetrics {
-    pub(super) fn new(factory: &Factory) -> Self {
-        Self {
-            requests: factory.histogram(&REQUESTS),
-            active: factory.observed(&ACTIVE),
-            bodies: factory.observed(&BODIES),
-            answers: factory.observed(&ANSWERS),
-            given_up: factory.counter(&GIVEN_UP),
-            bytes: factory.counter(&BYTES),
-            events: factory.counter(&EVENTS),
-            refused: factory.counter(&REFUSED),
-        }
-    }
-
     /// The head of an answer was sent `duration` after the request's head came.
     pub fn answered(&self, duration: Duration, request: HttpRequest<'_>) {
         self.requests.record(duration, || {
@@ -166,48 +146,8 @@ impl HttpMetrics {
                 label(ROUTE, request.route),
                 number(STATUS, i64::from(request.status)),
                 label(SCHEME, HTTP),
-                label(VERSION, request.version.as_str()),
+                label(PROTOCOL_VERSION, request.version.as_str()),
             ]
         });
-    }
-
-    /// How many requests are under way.
-    pub fn observe_active(&self, read: impl Fn() -> u64 + Send + Sync + 'static) -> Registration {
-        self.active.number(move || float(read()))
-    }
-
-    /// How many bytes of answers wait to be read.
-    pub fn observe_answers(&self, read: impl Fn() -> u64 + Send + Sync + 'static) -> Registration {
-        self.answers.number(move || float(read()))
-    }
-
-    /// An answer was given up.
-    pub fn given_up(&self, reason: GivenUp) {
-        self.given_up.add(1, || [label(REASON, reason.as_str())]);
-    }
-
-    /// How many bytes large requests hold.
-    pub fn observe_bodies(&self, read: impl Fn() -> u64 + Send + Sync + 'static) -> Registration {
-        self.bodies.number(move || float(read()))
-    }
-
-    /// Bytes went through.
-    pub fn bytes(&self, direction: Direction, body: Body, bytes: u64) {
-        self.bytes.add(bytes, || {
-            [
-                label(DIRECTION, direction.as_str()),
-                label(KIND, body.as_str()),
-            ]
-        });
-    }
-
-    /// Events were written to clients.
-    pub fn events(&self, count: u64) {
-        self.events.add(count, || []);
-    }
-
-    /// A request was refused.
-    pub fn refused(&self, reason: RefusalReason) {
-        self.refused.add(1, || [label(REASON, reason.as_str())]);
     }
 }

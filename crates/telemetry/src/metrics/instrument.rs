@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use opentelemetry::metrics::{self, Meter};
+use opentelemetry::metrics::{self, AsyncInstrumentBuilder, Meter};
 
 use super::definition::{Definition, Kind};
 use super::first;
@@ -23,9 +23,20 @@ impl Factory {
         Self(Some(meter))
     }
 
-    pub(super) fn counter(&self, of: &'static Definition) -> Counter {
-        debug_assert_eq!(of.kind, Kind::Counter, "{}", of.name);
-        Counter(self.0.as_ref().map(|meter| {
+    pub(super) fn make<I: Instrument>(&self, of: &'static Definition) -> I {
+        I::of(of, self.0.as_ref())
+    }
+}
+
+/// What records or observes a metric.
+pub(super) trait Instrument {
+    /// Without a meter it is off.
+    fn of(definition: &'static Definition, meter: Option<&Meter>) -> Self;
+}
+
+impl Instrument for Counter {
+    fn of(of: &'static Definition, meter: Option<&Meter>) -> Self {
+        Self(meter.map(|meter| {
             let counter = meter
                 .u64_counter(of.name)
                 .with_unit(of.unit)
@@ -37,13 +48,14 @@ impl Factory {
             Series::new(counter)
         }))
     }
+}
 
-    pub(super) fn histogram(&self, of: &'static Definition) -> Histogram {
-        let buckets = match of.kind {
-            Kind::Histogram(buckets) => buckets,
-            _ => unreachable!("{} is defined as a histogram", of.name),
+impl Instrument for Histogram {
+    fn of(of: &'static Definition, meter: Option<&Meter>) -> Self {
+        let Kind::Histogram(buckets) = of.kind else {
+            unreachable!("{} is defined as a histogram", of.name);
         };
-        Histogram(self.0.as_ref().map(|meter| {
+        Self(meter.map(|meter| {
             let histogram = meter
                 .f64_histogram(of.name)
                 .with_unit(of.unit)
@@ -53,49 +65,39 @@ impl Factory {
             Series::new(histogram)
         }))
     }
+}
 
-    /// A metric whose value is read when metrics are collected.
-    pub(super) fn observed(&self, of: &'static Definition) -> Observed {
-        let Some(meter) = &self.0 else {
-            return Observed::off();
+impl Instrument for Observed {
+    fn of(of: &'static Definition, meter: Option<&Meter>) -> Self {
+        let Some(meter) = meter else {
+            return Self(None);
         };
         let source = Source::default();
         let read = source.clone();
         match of.kind {
             Kind::Gauge => {
-                let _ = meter
-                    .f64_observable_gauge(of.name)
-                    .with_unit(of.unit)
-                    .with_description(of.description)
-                    .with_callback(move |to| {
-                        read.read(|value, attributes| to.observe(value, attributes));
-                    })
-                    .build();
+                let _ = reading(meter.f64_observable_gauge(of.name), of, read).build();
             }
             Kind::UpDownCounter => {
-                let _ = meter
-                    .f64_observable_up_down_counter(of.name)
-                    .with_unit(of.unit)
-                    .with_description(of.description)
-                    .with_callback(move |to| {
-                        read.read(|value, attributes| to.observe(value, attributes));
-                    })
-                    .build();
+                let _ = reading(meter.f64_observable_up_down_counter(of.name), of, read).build();
             }
             Kind::Counter => {
-                let _ = meter
-                    .f64_observable_counter(of.name)
-                    .with_unit(of.unit)
-                    .with_description(of.description)
-                    .with_callback(move |to| {
-                        read.read(|value, attributes| to.observe(value, attributes));
-                    })
-                    .build();
+                let _ = reading(meter.f64_observable_counter(of.name), of, read).build();
             }
             Kind::Histogram(_) => unreachable!("{} is recorded, not observed", of.name),
         }
-        Observed::on(source)
+        Self(Some(source))
     }
+}
+
+fn reading<'m, I>(
+    builder: AsyncInstrumentBuilder<'m, I, f64>,
+    of: &'static Definition,
+    source: Source,
+) -> AsyncInstrumentBuilder<'m, I, f64> {
+    (builder.with_unit(of.unit))
+        .with_description(of.description)
+        .with_callback(move |to| source.read(|value, attributes| to.observe(value, attributes)))
 }
 
 /// Counts.

@@ -1,26 +1,28 @@
 //! Running calls that survive their session's owner.
 
-use std::time::Duration;
+use super::area::area;
+use super::definition::SHORT_SECONDS;
+use super::labels::{OUTCOME, labels};
 
-use super::definition::{Attribute, Kind, SHORT_SECONDS, definitions};
-use super::instrument::{Counter, Factory, Histogram};
-use super::labels::{OUTCOME, label, labels};
-use super::observed::{Observed, Registration, float};
-
-definitions! {
-    RUNNING = Kind::UpDownCounter, "shoal.journal.running", "{call}",
-        "Calls that are written down as running, of the sessions that this node holds.", [];
-    BEGIN = Kind::Histogram(SHORT_SECONDS), "shoal.journal.begin.duration", "s",
-        "Writing a call down before it is dispatched.",
-        [Attribute::one_of(OUTCOME, BeginOutcome::VALUES)];
-    ATTACHES = Kind::Counter, "shoal.journal.attaches", "{attach}",
-        "Attempts to find a running call at its worker again.",
-        [Attribute::one_of(OUTCOME, AttachOutcome::VALUES)];
+area! {
+    /// Running calls.
+    JournalMetrics {
+        /// How many calls are written down as running.
+        pub observe_running: UpDownCounter(u64) []
+            = "shoal.journal.running", "{call}",
+            "Calls that are written down as running, of the sessions that this node holds.";
+        /// Writing a call down is over.
+        pub begun: Histogram(SHORT_SECONDS) [outcome: BeginOutcome]
+            = "shoal.journal.begin.duration", "s", "Writing a call down before it is dispatched.";
+        /// Finding a running call again is over.
+        pub attached: Counter [outcome: AttachOutcome]
+            = "shoal.journal.attaches", "{attach}", "Attempts to find a running call at its worker again.";
+    }
 }
 
 labels! {
     /// How writing a call down ended.
-    BeginOutcome {
+    BeginOutcome: OUTCOME {
         /// The call may be dispatched.
         Begun = "begun",
         /// A former delivery wrote it down already.
@@ -38,7 +40,7 @@ labels! {
 
 labels! {
     /// How finding a running call again ended.
-    AttachOutcome {
+    AttachOutcome: OUTCOME {
         /// Its events go on.
         Attached = "attached",
         /// Its worker is gone.
@@ -53,38 +55,5 @@ labels! {
         Lost = "lost",
         /// Anything else.
         Failed = "failed",
-    }
-}
-
-/// Running calls.
-#[derive(Debug)]
-pub struct JournalMetrics {
-    running: Observed,
-    begin: Histogram,
-    attaches: Counter,
-}
-
-impl JournalMetrics {
-    pub(super) fn new(factory: &Factory) -> Self {
-        Self {
-            running: factory.observed(&RUNNING),
-            begin: factory.histogram(&BEGIN),
-            attaches: factory.counter(&ATTACHES),
-        }
-    }
-
-    /// How many calls are written down as running.
-    pub fn observe_running(&self, read: impl Fn() -> u64 + Send + Sync + 'static) -> Registration {
-        self.running.number(move || float(read()))
-    }
-
-    /// Writing a call down is over.
-    pub fn begun(&self, duration: Duration, outcome: BeginOutcome) {
-        (self.begin).record(duration, || [label(OUTCOME, outcome.as_str())]);
-    }
-
-    /// Finding a running call again is over.
-    pub fn attached(&self, outcome: AttachOutcome) {
-        (self.attaches).add(1, || [label(OUTCOME, outcome.as_str())]);
     }
 }

@@ -1,12 +1,14 @@
 //! Names that may become attribute values, because the operator chose them.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::LazyLock;
 
 use foldhash::fast::RandomState;
 use parking_lot::RwLock;
 
-use super::labels::{Pair, label};
+use super::area::Label;
+use super::definition::Attribute;
+use super::labels::{POOL, Pair, label};
 
 /// What is recorded in place of a value that nobody configured.
 pub const OTHER: &str = "_OTHER";
@@ -28,15 +30,17 @@ pub enum NameKind {
 /// [`OTHER`].
 ///
 /// A name that was known once stays in memory: operators choose few.
-#[derive(Clone, Debug, Default)]
-pub struct Known(Arc<[RwLock<Names>; 4]>);
+#[derive(Debug, Default)]
+pub struct Known(());
 
 type Names = HashSet<&'static str, RandomState>;
+
+static NAMES: LazyLock<[RwLock<Names>; 4]> = LazyLock::new(Default::default);
 
 impl Known {
     /// From now on these names are known, and no others of that kind. Series that were recorded stay.
     pub fn replace<N: AsRef<str>>(&self, kind: NameKind, names: impl IntoIterator<Item = N>) {
-        let mut known = self.set(kind).write();
+        let mut known = names_of(kind).write();
         let names = names.into_iter().map(|name| kept(&known, name.as_ref()));
         let names = names.collect();
         *known = names;
@@ -44,7 +48,7 @@ impl Known {
 
     /// These names are known as well.
     pub fn add<N: AsRef<str>>(&self, kind: NameKind, names: impl IntoIterator<Item = N>) {
-        let mut known = self.set(kind).write();
+        let mut known = names_of(kind).write();
         for name in names {
             let name = kept(&known, name.as_ref());
             known.insert(name);
@@ -54,28 +58,35 @@ impl Known {
     /// Whether the name is one of these, and so may also be part of a span's name.
     #[must_use]
     pub fn has(&self, kind: NameKind, name: &str) -> bool {
-        self.set(kind).read().contains(name)
-    }
-
-    fn set(&self, kind: NameKind) -> &RwLock<Names> {
-        let [tools, prompts, pools, quotas] = &*self.0;
-        match kind {
-            NameKind::Tool => tools,
-            NameKind::Prompt => prompts,
-            NameKind::Pool => pools,
-            NameKind::Quota => quotas,
-        }
+        names_of(kind).read().contains(name)
     }
 
     /// The name as an attribute, if it is known; copies nothing.
-    pub(super) fn label(&self, kind: NameKind, key: &'static str, name: &str) -> Pair {
-        let known = self.set(kind).read().get(name).copied();
+    pub(super) fn label(kind: NameKind, key: &'static str, name: &str) -> Pair {
+        let known = names_of(kind).read().get(name).copied();
         label(key, known.unwrap_or(OTHER))
     }
+}
+
+fn names_of(kind: NameKind) -> &'static RwLock<Names> {
+    &NAMES[kind as usize]
 }
 
 /// The name as it is known, or a copy for ever.
 fn kept(known: &Names, name: &str) -> &'static str {
     let copy = || &*Box::leak(Box::<str>::from(name));
     known.get(name).copied().unwrap_or_else(copy)
+}
+
+/// A pool, by its name.
+pub enum Pool {}
+
+impl Label for Pool {
+    type Given<'a> = &'a str;
+
+    const ATTRIBUTE: Attribute = Attribute::configured(POOL, "the pools");
+
+    fn pair(given: &str) -> Pair {
+        Known::label(NameKind::Pool, POOL, given)
+    }
 }

@@ -4,9 +4,9 @@ use std::hash::{Hash, Hasher};
 
 use opentelemetry::{Key, KeyValue};
 
-/// Declares an enum whose values are recorded as texts.
+/// Declares an enum whose values are recorded as texts, and under which key.
 macro_rules! labels {
-    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)+ }) => {
+    ($(#[$meta:meta])* $name:ident: $key:ident { $($(#[$doc:meta])* $variant:ident = $text:literal,)+ }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum $name {
@@ -26,9 +26,14 @@ macro_rules! labels {
             }
         }
 
-        impl $crate::metrics::labels::Label for $name {
-            fn text(self) -> &'static str {
-                self.as_str()
+        impl $crate::metrics::area::Label for $name {
+            type Given<'a> = Self;
+
+            const ATTRIBUTE: $crate::metrics::Attribute =
+                $crate::metrics::Attribute::one_of($key, Self::VALUES);
+
+            fn pair(given: Self) -> $crate::metrics::labels::Pair {
+                $crate::metrics::labels::label($key, given.as_str())
             }
         }
     };
@@ -41,14 +46,16 @@ pub(super) const KIND: &str = "shoal.kind";
 pub(super) const OPERATION: &str = "shoal.operation";
 pub(super) const OUTCOME: &str = "shoal.outcome";
 pub(super) const POOL: &str = "shoal.pool";
+pub(super) const PROTOCOL_VERSION: &str = "network.protocol.version";
 pub(super) const REASON: &str = "shoal.reason";
 pub(super) const ROLE: &str = "shoal.role";
 pub(super) const STATE: &str = "shoal.state";
+pub(super) const TRANSPORT: &str = "network.transport";
 
 /// An attribute of a measurement. Its texts last as long as the process, so that it can be told from others by their
 /// addresses alone; two of the same text at two addresses count as different here, and are the same to OpenTelemetry.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pair {
+pub struct Pair {
     key: &'static str,
     value: Value,
 }
@@ -112,9 +119,4 @@ pub(super) const fn number(key: &'static str, value: i64) -> Pair {
         key,
         value: Value::Number(value),
     }
-}
-
-/// An enum that [`labels`] declared.
-pub(super) trait Label: Copy {
-    fn text(self) -> &'static str;
 }

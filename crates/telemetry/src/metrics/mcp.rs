@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::definition::{Attribute, Kind, MCP_SECONDS};
-use super::instrument::{Factory, Histogram};
+use super::area::area;
+use super::definition::{Attribute, MCP_SECONDS};
 use super::known::{Known, NameKind};
-use super::labels::{Pair, label};
+use super::labels::{PROTOCOL_VERSION, Pair, TRANSPORT, label};
 
 mod bounds;
 mod operation;
@@ -20,9 +20,7 @@ const GEN_AI_OPERATION: &str = "gen_ai.operation.name";
 const ERROR: &str = "error.type";
 const STATUS: &str = "rpc.response.status_code";
 const REVISION: &str = "mcp.protocol.version";
-const TRANSPORT: &str = "network.transport";
 const PROTOCOL: &str = "network.protocol.name";
-const PROTOCOL_VERSION: &str = "network.protocol.version";
 
 const OPERATION_ATTRIBUTES: &[Attribute] = &[
     Attribute::one_or_other(METHOD, METHODS),
@@ -49,58 +47,29 @@ const SESSION_ATTRIBUTES: &[Attribute] = &[
     Attribute::one_of(PROTOCOL_VERSION, HttpVersion::VALUES),
 ];
 
-pub(super) static DEFINITIONS: &[&super::Definition] =
-    &[&SERVER_OPERATION, &SERVER_SESSION, &CLIENT_OPERATION];
-
-static SERVER_OPERATION: super::Definition = super::Definition::new(
-    "mcp.server.operation.duration",
-    "s",
-    "Requests and notifications of clients, from arrival until the result or acknowledgement is sent.",
-    Kind::Histogram(MCP_SECONDS),
-    OPERATION_ATTRIBUTES,
-);
-static SERVER_SESSION: super::Definition = super::Definition::new(
-    "mcp.server.session.duration",
-    "s",
-    "Sessions, from initialize until they ended.",
-    Kind::Histogram(MCP_SECONDS),
-    SESSION_ATTRIBUTES,
-);
-static CLIENT_OPERATION: super::Definition = super::Definition::new(
-    "mcp.client.operation.duration",
-    "s",
-    "Requests that Shoal sent to the MCP servers behind its pools, until the result or acknowledgement came.",
-    Kind::Histogram(MCP_SECONDS),
-    OPERATION_ATTRIBUTES,
-);
-
-/// Requests and sessions by the conventions.
-#[derive(Debug)]
-pub struct McpMetrics {
-    server_operation: Histogram,
-    server_session: Histogram,
-    client_operation: Histogram,
-    known: Known,
+area! {
+    /// Requests and sessions by the conventions.
+    McpMetrics {
+        server_operation: Histogram(MCP_SECONDS) [in OPERATION_ATTRIBUTES]
+            = "mcp.server.operation.duration", "s",
+            "Requests and notifications of clients, from arrival until the result or acknowledgement is sent.";
+        server_session: Histogram(MCP_SECONDS) [in SESSION_ATTRIBUTES]
+            = "mcp.server.session.duration", "s", "Sessions, from initialize until they ended.";
+        client_operation: Histogram(MCP_SECONDS) [in OPERATION_ATTRIBUTES]
+            = "mcp.client.operation.duration", "s",
+            "Requests that Shoal sent to the MCP servers behind its pools, until the result or acknowledgement came.";
+    }
 }
 
 impl McpMetrics {
-    pub(super) fn new(factory: &Factory, known: &Known) -> Self {
-        Self {
-            server_operation: factory.histogram(&SERVER_OPERATION),
-            server_session: factory.histogram(&SERVER_SESSION),
-            client_operation: factory.histogram(&CLIENT_OPERATION),
-            known: known.clone(),
-        }
-    }
-
     /// A client's request or notification is over.
     pub fn served(&self, duration: Duration, operation: &Operation<'_>) {
-        (self.server_operation).record(duration, || self.attributes(operation));
+        (self.server_operation).record(duration, || attributes(operation));
     }
 
     /// A request to the MCP server behind a pool is over.
     pub fn asked(&self, duration: Duration, operation: &Operation<'_>) {
-        (self.client_operation).record(duration, || self.attributes(operation));
+        (self.client_operation).record(duration, || attributes(operation));
     }
 
     /// A session is over; `failure` is a short name when it ended badly.
@@ -122,31 +91,31 @@ impl McpMetrics {
             attributes
         });
     }
+}
 
-    fn attributes(&self, operation: &Operation<'_>) -> Vec<Pair> {
-        let mut attributes = Vec::with_capacity(10);
-        attributes.push(label(METHOD, one_of(METHODS, operation.method)));
-        if let Some(tool) = operation.tool {
-            attributes.push(self.known.label(NameKind::Tool, TOOL, tool));
-            attributes.push(label(GEN_AI_OPERATION, "execute_tool"));
-        }
-        if let Some(prompt) = operation.prompt {
-            attributes.push(self.known.label(NameKind::Prompt, PROMPT, prompt));
-        }
-        if let Some(failure) = operation.failure {
-            attributes.push(label(ERROR, failure.error_type()));
-            if let Failure::Code(code) = failure {
-                attributes.push(label(STATUS, code_text(code)));
-            }
-        }
-        if let Some(revision) = operation.revision {
-            attributes.push(label(REVISION, one_of(REVISIONS, revision)));
-        }
-        attributes.push(label(TRANSPORT, operation.transport.as_str()));
-        if let Some(version) = operation.http {
-            attributes.push(label(PROTOCOL, "http"));
-            attributes.push(label(PROTOCOL_VERSION, version.as_str()));
-        }
-        attributes
+fn attributes(operation: &Operation<'_>) -> Vec<Pair> {
+    let mut attributes = Vec::with_capacity(10);
+    attributes.push(label(METHOD, one_of(METHODS, operation.method)));
+    if let Some(tool) = operation.tool {
+        attributes.push(Known::label(NameKind::Tool, TOOL, tool));
+        attributes.push(label(GEN_AI_OPERATION, "execute_tool"));
     }
+    if let Some(prompt) = operation.prompt {
+        attributes.push(Known::label(NameKind::Prompt, PROMPT, prompt));
+    }
+    if let Some(failure) = operation.failure {
+        attributes.push(label(ERROR, failure.error_type()));
+        if let Failure::Code(code) = failure {
+            attributes.push(label(STATUS, code_text(code)));
+        }
+    }
+    if let Some(revision) = operation.revision {
+        attributes.push(label(REVISION, one_of(REVISIONS, revision)));
+    }
+    attributes.push(label(TRANSPORT, operation.transport.as_str()));
+    if let Some(version) = operation.http {
+        attributes.push(label(PROTOCOL, "http"));
+        attributes.push(label(PROTOCOL_VERSION, version.as_str()));
+    }
+    attributes
 }

@@ -1,43 +1,50 @@
 //! The nodes of the cluster, and the lease that this one holds.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::definition::{Attribute, Kind, SHORT_SECONDS, definitions};
-use super::instrument::{Counter, Factory, Histogram};
-use super::labels::{OUTCOME, ROLE, STATE, label, labels};
-use super::observed::{Observed, Registration, float};
+use super::Registration;
+use super::area::area;
+use super::definition::SHORT_SECONDS;
+use super::labels::{OUTCOME, ROLE, STATE, labels};
 
-definitions! {
-    NODES = Kind::UpDownCounter, "shoal.node.seen", "{node}",
-        "Nodes that this one sees, itself included.",
-        [
-            Attribute::one_of(ROLE, Role::VALUES),
-            Attribute::one_of(STATE, NodeState::VALUES),
-        ];
-    READY = Kind::Gauge, "shoal.node.ready", "{node}",
-        "1 while this node wants traffic, 0 while it does not.", [];
-    ROLES = Kind::Gauge, "shoal.node.roles", "{node}",
-        "Always 1, for each role that this node has.",
-        [Attribute::one_of(ROLE, Role::VALUES)];
-    CLOCK_SKEW = Kind::Gauge, "shoal.clock.skew", "s",
-        "By how much the clock of this process differs at least from that of the linked process that is furthest from it; \
-         nothing decides by it.", [];
-    LEASE_HELD = Kind::Gauge, "shoal.lease.held", "{lease}",
-        "1 while this node may own sessions, 0 while it may not.", [];
-    LEASE_LEFT = Kind::Gauge, "shoal.lease.remaining", "s",
-        "How long this node's lease still lasts.", [];
-    RENEWALS = Kind::Histogram(SHORT_SECONDS), "shoal.lease.renewal.duration", "s",
-        "Renewing this node's lease.",
-        [Attribute::one_of(OUTCOME, LeaseOutcome::VALUES)];
-    LAPSES = Kind::Counter, "shoal.lease.lapses", "{lease}",
-        "Leases that ended before they could be renewed; the node's sessions went to others.", [];
-    REDELIVERED = Kind::Counter, "shoal.route.redelivered", "{request}",
-        "Requests that were delivered again because the session's owner changed.", [];
+area! {
+    /// Nodes and leases.
+    NodeMetrics {
+        /// How many nodes this one sees, by role and state; a node with several roles counts in each.
+        pub observe_nodes: UpDownCounter(u64) [role: Role, state: NodeState]
+            = "shoal.node.seen", "{node}", "Nodes that this one sees, itself included.";
+        /// Whether this node wants traffic; `None` once there is no such node.
+        pub observe_ready: Gauge(Option<bool>) []
+            = "shoal.node.ready", "{node}", "1 while this node wants traffic, 0 while it does not.";
+        roles: Gauge(u64) [role: Role]
+            = "shoal.node.roles", "{node}", "Always 1, for each role that this node has.";
+        /// By how much the clocks of peers differ; `None` while none is known.
+        pub observe_clock_skew: Gauge(Option<Duration>) []
+            = "shoal.clock.skew", "s",
+            "By how much the clock of this process differs at least from that of the linked process that is furthest from it; \
+             nothing decides by it.";
+        lease_held: Gauge(bool) []
+            = "shoal.lease.held", "{lease}", "1 while this node may own sessions, 0 while it may not.";
+        lease_left: Gauge(Duration) []
+            = "shoal.lease.remaining", "s", "How long this node's lease still lasts.";
+        /// A renewal is over.
+        pub renewed: Histogram(SHORT_SECONDS) [outcome: LeaseOutcome]
+            = "shoal.lease.renewal.duration", "s", "Renewing this node's lease.";
+        /// The lease ended before it could be renewed.
+        pub lapsed: Counter []
+            = "shoal.lease.lapses", "{lease}",
+            "Leases that ended before they could be renewed; the node's sessions went to others.";
+        /// A request was delivered again.
+        pub redelivered: Counter []
+            = "shoal.route.redelivered", "{request}",
+            "Requests that were delivered again because the session's owner changed.";
+    }
 }
 
 labels! {
     /// What a node does.
-    Role {
+    Role: ROLE {
         /// HTTP in, SSE out.
         Edge = "edge",
         /// Sessions.
@@ -49,7 +56,7 @@ labels! {
 
 labels! {
     /// How this node sees another.
-    NodeState {
+    NodeState: STATE {
         /// It announces itself and can be reached.
         Reachable = "reachable",
         /// It announces itself and cannot be reached.
@@ -63,7 +70,7 @@ labels! {
 
 labels! {
     /// How a renewal ended.
-    LeaseOutcome {
+    LeaseOutcome: OUTCOME {
         /// The lease lasts longer.
         Renewed = "renewed",
         /// It had ended before.
@@ -75,80 +82,13 @@ labels! {
     }
 }
 
-/// Nodes and leases.
-#[derive(Debug)]
-pub struct NodeMetrics {
-    nodes: Observed,
-    ready: Observed,
-    roles: Observed,
-    clock_skew: Observed,
-    lease_held: Observed,
-    lease_left: Observed,
-    renewals: Histogram,
-    lapses: Counter,
-    redelivered: Counter,
-}
-
 impl NodeMetrics {
-    pub(super) fn new(factory: &Factory) -> Self {
-        Self {
-            nodes: factory.observed(&NODES),
-            ready: factory.observed(&READY),
-            roles: factory.observed(&ROLES),
-            clock_skew: factory.observed(&CLOCK_SKEW),
-            lease_held: factory.observed(&LEASE_HELD),
-            lease_left: factory.observed(&LEASE_LEFT),
-            renewals: factory.histogram(&RENEWALS),
-            lapses: factory.counter(&LAPSES),
-            redelivered: factory.counter(&REDELIVERED),
-        }
-    }
-
-    /// How many nodes this one sees, by role and state; a node with several roles counts in each.
-    pub fn observe_nodes(
-        &self,
-        read: impl Fn(&mut dyn FnMut(Role, NodeState, u64)) + Send + Sync + 'static,
-    ) -> Registration {
-        self.nodes.observe(move |to| {
-            read(&mut |role: Role, state: NodeState, count| {
-                let attributes = vec![label(ROLE, role.as_str()), label(STATE, state.as_str())];
-                to(float(count), attributes);
-            });
-        })
-    }
-
-    /// Whether this node wants traffic; `None` once there is no such node.
-    pub fn observe_ready(
-        &self,
-        read: impl Fn() -> Option<bool> + Send + Sync + 'static,
-    ) -> Registration {
-        self.ready.observe(move |to| {
-            if let Some(ready) = read() {
-                to(f64::from(u8::from(ready)), Vec::new());
-            }
-        })
-    }
-
-    /// By how much the clocks of peers differ; `None` while none is known.
-    pub fn observe_clock_skew(
-        &self,
-        read: impl Fn() -> Option<Duration> + Send + Sync + 'static,
-    ) -> Registration {
-        self.clock_skew.observe(move |to| {
-            if let Some(skew) = read() {
-                to(skew.as_secs_f64(), Vec::new());
-            }
-        })
-    }
-
     /// What this node does.
     pub fn observe_roles(
         &self,
         read: impl Fn(&mut dyn FnMut(Role)) + Send + Sync + 'static,
     ) -> Registration {
-        self.roles.observe(move |to| {
-            read(&mut |role: Role| to(1.0, vec![label(ROLE, role.as_str())]));
-        })
+        self.roles(move |to| read(&mut |role| to(role, 1)))
     }
 
     /// How long the lease lasts; `None` while there is none.
@@ -156,26 +96,11 @@ impl NodeMetrics {
         &self,
         read: impl Fn() -> Option<Duration> + Send + Sync + 'static,
     ) -> [Registration; 2] {
-        let read = std::sync::Arc::new(read);
-        let left = std::sync::Arc::clone(&read);
+        let read = Arc::new(read);
+        let left = Arc::clone(&read);
         [
-            (self.lease_held).number(move || f64::from(u8::from(read().is_some()))),
-            (self.lease_left).number(move || left().unwrap_or_default().as_secs_f64()),
+            self.lease_held(move || read().is_some()),
+            self.lease_left(move || left().unwrap_or_default()),
         ]
-    }
-
-    /// A renewal is over.
-    pub fn renewed(&self, duration: Duration, outcome: LeaseOutcome) {
-        (self.renewals).record(duration, || [label(OUTCOME, outcome.as_str())]);
-    }
-
-    /// The lease ended before it could be renewed.
-    pub fn lapsed(&self) {
-        self.lapses.add(1, || []);
-    }
-
-    /// A request was delivered again.
-    pub fn redelivered(&self) {
-        self.redelivered.add(1, || []);
     }
 }

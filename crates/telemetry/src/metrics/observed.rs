@@ -7,7 +7,8 @@ use std::sync::{Arc, Weak};
 use opentelemetry::KeyValue;
 use parking_lot::Mutex;
 
-use super::labels::{Label, Pair, label};
+use super::area::Measured;
+use super::labels::Pair;
 
 /// Reads values and hands each to the closure with its attributes.
 type Read = dyn Fn(&mut dyn FnMut(f64, Vec<Pair>)) + Send + Sync;
@@ -50,24 +51,23 @@ impl Source {
 
 /// A metric whose value is read when metrics are collected.
 #[derive(Debug)]
-pub(super) struct Observed(Option<Source>);
+pub(super) struct Observed(pub(super) Option<Source>);
 
 impl Observed {
-    pub(super) const fn off() -> Self {
-        Self(None)
-    }
-
-    pub(super) const fn on(source: Source) -> Self {
-        Self(Some(source))
-    }
-
     /// `read` is called at each collection until the registration is dropped.
-    pub(super) fn observe(
+    pub(super) fn observe<M: Measured>(
         &self,
-        read: impl Fn(&mut dyn FnMut(f64, Vec<Pair>)) + Send + Sync + 'static,
+        read: impl Fn(&mut dyn FnMut(M, Vec<Pair>)) + Send + Sync + 'static,
     ) -> Registration {
         let Some(source) = &self.0 else {
             return Registration(None);
+        };
+        let read = move |to: &mut dyn FnMut(f64, Vec<Pair>)| {
+            read(&mut |value: M, attributes| {
+                if let Some(value) = value.float() {
+                    to(value, attributes);
+                }
+            });
         };
         let mut readers = source.0.lock();
         let id = readers.next;
@@ -75,30 +75,6 @@ impl Observed {
         readers.readers.push((id, Arc::new(read)));
         Registration(Some((id, Arc::downgrade(&source.0))))
     }
-}
-
-impl Observed {
-    /// One number.
-    pub(super) fn number(&self, read: impl Fn() -> f64 + Send + Sync + 'static) -> Registration {
-        self.observe(move |to| to(read(), Vec::new()))
-    }
-
-    /// One number for each value of an enum.
-    pub(super) fn by<L: Label>(
-        &self,
-        key: &'static str,
-        read: impl Fn(&mut dyn FnMut(L, u64)) + Send + Sync + 'static,
-    ) -> Registration {
-        self.observe(move |to| {
-            read(&mut |value: L, count| to(float(count), vec![label(key, value.text())]));
-        })
-    }
-}
-
-/// Counts are far from where a float loses whole numbers.
-#[expect(clippy::cast_precision_loss, reason = "counts stay below 2^53")]
-pub(super) const fn float(count: u64) -> f64 {
-    count as f64
 }
 
 /// Keeps a callback registered; dropping it takes the callback's values away.
@@ -125,17 +101,9 @@ impl Drop for Registration {
             return;
         };
         // The closure is dropped after the lock: it may own another registration.
-        let mut gone = Vec::new();
-        let mut readers = readers.lock();
-        let mut at = 0;
-        while at < readers.readers.len() {
-            if readers.readers[at].0 == id {
-                gone.push(readers.readers.swap_remove(at));
-            } else {
-                at += 1;
-            }
-        }
-        drop(readers);
+        let gone: Vec<_> = (readers.lock().readers)
+            .extract_if(.., |(other, _)| *other == id)
+            .collect();
         drop(gone);
     }
 }

@@ -1,33 +1,33 @@
 //! Telemetry itself: what did not reach the collector.
 
-use super::definition::{Attribute, Kind, definitions};
-use super::instrument::{Counter, Factory};
-use super::labels::{OUTCOME, REASON, label, labels};
+use super::area::area;
+use super::labels::{OUTCOME, REASON, labels};
 
 const SIGNAL: &str = "shoal.telemetry.signal";
 
-definitions! {
-    DROPPED = Kind::Counter, "shoal.telemetry.dropped", "{item}",
-        "Spans, log lines and data points that did not reach the collector, or that it rejected.",
-        [
-            Attribute::one_of(SIGNAL, Signal::VALUES),
-            Attribute::one_of(REASON, DropReason::VALUES),
-        ];
-    EXPORTS = Kind::Counter, "shoal.telemetry.exports", "{export}",
-        "Exports to the collector.",
-        [
-            Attribute::one_of(SIGNAL, Signal::VALUES),
-            Attribute::one_of(OUTCOME, ExportOutcome::VALUES),
-        ];
-    SUPPRESSED = Kind::Counter, "shoal.log.suppressed", "{line}",
-        "Log lines that repeated too often and were left out.", [];
-    LINES_DROPPED = Kind::Counter, "shoal.log.dropped", "{line}",
-        "Log lines that standard error did not take in time: whoever reads it has stopped.", [];
+area! {
+    /// Telemetry itself.
+    OwnMetrics {
+        /// So many did not reach the collector.
+        pub(crate) dropped: Sum [signal: Signal, reason: DropReason]
+            = "shoal.telemetry.dropped", "{item}",
+            "Spans, log lines and data points that did not reach the collector, or that it rejected.";
+        /// An export is over.
+        pub(crate) exported: Counter [signal: Signal, outcome: ExportOutcome]
+            = "shoal.telemetry.exports", "{export}", "Exports to the collector.";
+        /// A line was left out.
+        pub(crate) suppressed: Counter []
+            = "shoal.log.suppressed", "{line}", "Log lines that repeated too often and were left out.";
+        /// A line was dropped.
+        pub(crate) line_dropped: Counter []
+            = "shoal.log.dropped", "{line}",
+            "Log lines that standard error did not take in time: whoever reads it has stopped.";
+    }
 }
 
 labels! {
     /// What is exported.
-    Signal {
+    Signal: SIGNAL {
         /// Spans.
         Traces = "traces",
         /// Metrics.
@@ -39,7 +39,7 @@ labels! {
 
 labels! {
     /// Why something did not reach the collector.
-    DropReason {
+    DropReason: REASON {
         /// Too many were waiting.
         QueueFull = "queue_full",
         /// The export failed.
@@ -51,58 +51,12 @@ labels! {
 
 labels! {
     /// How an export ended.
-    ExportOutcome {
+    ExportOutcome: OUTCOME {
         /// The collector took it.
         Accepted = "accepted",
         /// The collector did not take it, or could not be reached.
         Failed = "failed",
         /// The collector did not answer in time.
         Timeout = "timeout",
-    }
-}
-
-/// Telemetry itself.
-#[derive(Debug)]
-pub struct OwnMetrics {
-    dropped: Counter,
-    exports: Counter,
-    suppressed: Counter,
-    lines_dropped: Counter,
-}
-
-impl OwnMetrics {
-    pub(super) fn new(factory: &Factory) -> Self {
-        Self {
-            dropped: factory.counter(&DROPPED),
-            exports: factory.counter(&EXPORTS),
-            suppressed: factory.counter(&SUPPRESSED),
-            lines_dropped: factory.counter(&LINES_DROPPED),
-        }
-    }
-
-    pub(crate) fn dropped(&self, signal: Signal, reason: DropReason, count: u64) {
-        self.dropped.add(count, || {
-            [
-                label(SIGNAL, signal.as_str()),
-                label(REASON, reason.as_str()),
-            ]
-        });
-    }
-
-    pub(crate) fn exported(&self, signal: Signal, outcome: ExportOutcome) {
-        self.exports.add(1, || {
-            [
-                label(SIGNAL, signal.as_str()),
-                label(OUTCOME, outcome.as_str()),
-            ]
-        });
-    }
-
-    pub(crate) fn suppressed(&self) {
-        self.suppressed.add(1, || []);
-    }
-
-    pub(crate) fn line_dropped(&self) {
-        self.lines_dropped.add(1, || []);
     }
 }

@@ -1,31 +1,28 @@
 //! Who may call, and how often.
 
-use super::definition::{Attribute, Kind, definitions};
-use super::instrument::{Counter, Factory};
+use super::area::{Label, area};
+use super::definition::Attribute;
 use super::known::{Known, NameKind};
-use super::labels::{OUTCOME, label, labels};
+use super::labels::{OUTCOME, Pair, label, labels};
 
 const METHOD: &str = "shoal.auth.method";
 const QUOTA: &str = "shoal.quota";
 
-definitions! {
-    AUTH = Kind::Counter, "shoal.auth.attempts", "{request}",
-        "Requests whose caller was asked for.",
-        [
-            Attribute::code(METHOD, "the ways to authenticate that are built in"),
-            Attribute::one_of(OUTCOME, AuthOutcome::VALUES),
-        ];
-    CHECKS = Kind::Counter, "shoal.quota.checks", "{request}",
-        "Requests that were counted against a quota.",
-        [
-            Attribute::configured(QUOTA, "the quotas"),
-            Attribute::one_of(OUTCOME, QuotaOutcome::VALUES),
-        ];
+area! {
+    /// Authentication and quotas.
+    SecurityMetrics {
+        /// The caller was asked for; `method` is a way to authenticate such as `bearer`, `jwt` or `anonymous`.
+        pub authenticated: Counter [method: AuthMethod, outcome: AuthOutcome]
+            = "shoal.auth.attempts", "{request}", "Requests whose caller was asked for.";
+        /// A request was counted.
+        pub quota: Counter [quota: Quota, outcome: QuotaOutcome]
+            = "shoal.quota.checks", "{request}", "Requests that were counted against a quota.";
+    }
 }
 
 labels! {
     /// What came out of asking who is calling.
-    AuthOutcome {
+    AuthOutcome: OUTCOME {
         /// The caller is known.
         Accepted = "accepted",
         /// No credentials came.
@@ -43,7 +40,7 @@ labels! {
 
 labels! {
     /// What a quota said.
-    QuotaOutcome {
+    QuotaOutcome: OUTCOME {
         /// There is room.
         Allowed = "allowed",
         /// It is used up.
@@ -53,37 +50,29 @@ labels! {
     }
 }
 
-/// Authentication and quotas.
-#[derive(Debug)]
-pub struct SecurityMetrics {
-    attempts: Counter,
-    checks: Counter,
-    known: Known,
+/// A way to authenticate.
+pub enum AuthMethod {}
+
+impl Label for AuthMethod {
+    type Given<'a> = &'static str;
+
+    const ATTRIBUTE: Attribute =
+        Attribute::code(METHOD, "the ways to authenticate that are built in");
+
+    fn pair(given: &'static str) -> Pair {
+        label(METHOD, given)
+    }
 }
 
-impl SecurityMetrics {
-    pub(super) fn new(factory: &Factory, known: &Known) -> Self {
-        Self {
-            attempts: factory.counter(&AUTH),
-            checks: factory.counter(&CHECKS),
-            known: known.clone(),
-        }
-    }
+/// A quota, by its name.
+pub enum Quota {}
 
-    /// The caller was asked for; `method` is a way to authenticate such as `bearer`, `jwt` or `anonymous`.
-    pub fn authenticated(&self, method: &'static str, outcome: AuthOutcome) {
-        self.attempts.add(1, || {
-            [label(METHOD, method), label(OUTCOME, outcome.as_str())]
-        });
-    }
+impl Label for Quota {
+    type Given<'a> = &'a str;
 
-    /// A request was counted.
-    pub fn quota(&self, quota: &str, outcome: QuotaOutcome) {
-        self.checks.add(1, || {
-            [
-                self.known.label(NameKind::Quota, QUOTA, quota),
-                label(OUTCOME, outcome.as_str()),
-            ]
-        });
+    const ATTRIBUTE: Attribute = Attribute::configured(QUOTA, "the quotas");
+
+    fn pair(given: &str) -> Pair {
+        Known::label(NameKind::Quota, QUOTA, given)
     }
 }

@@ -1,40 +1,41 @@
 //! Legacy sessions: how many there are, who holds them, and how they move.
 
-use std::time::Duration;
+use super::area::area;
+use super::definition::WAIT_SECONDS;
+use super::labels::{OUTCOME, REASON, STATE, labels};
 
-use super::definition::{Attribute, Kind, WAIT_SECONDS, definitions};
-use super::instrument::{Counter, Factory, Histogram};
-use super::labels::{OUTCOME, REASON, STATE, label, labels};
-use super::observed::{Observed, Registration};
-
-definitions! {
-    SESSIONS = Kind::UpDownCounter, "shoal.session.held", "{session}",
-        "Sessions that this node holds.",
-        [Attribute::one_of(STATE, SessionState::VALUES)];
-    CREATED = Kind::Counter, "shoal.session.created", "{session}",
-        "Sessions that began at this node.", [];
-    ENDED = Kind::Counter, "shoal.session.ended", "{session}",
-        "Sessions that ended at this node.",
-        [Attribute::one_of(REASON, EndReason::VALUES)];
-    PASSIVATIONS = Kind::Counter, "shoal.session.passivations", "{session}",
-        "Idle sessions that were let go of, with their record in the store.", [];
-    CLAIMS = Kind::Counter, "shoal.session.claims", "{claim}",
-        "Attempts to become a session's owner.",
-        [
-            Attribute::one_of(REASON, ClaimReason::VALUES),
-            Attribute::one_of(OUTCOME, ClaimOutcome::VALUES),
-        ];
-    TAKE_OVER = Kind::Histogram(WAIT_SECONDS), "shoal.session.takeover.duration", "s",
-        "Taking a session whose owner is lost, until its running calls are resumed.",
-        [Attribute::one_of(OUTCOME, TakeOver::VALUES)];
-    HAND_OVERS = Kind::Counter, "shoal.session.handovers", "{session}",
-        "Sessions that this node gave away while draining.",
-        [Attribute::one_of(OUTCOME, HandOverOutcome::VALUES)];
+area! {
+    /// Legacy sessions.
+    SessionMetrics {
+        /// How many sessions this node holds in each state.
+        pub observe_held: UpDownCounter(u64) [state: SessionState]
+            = "shoal.session.held", "{session}", "Sessions that this node holds.";
+        /// A session began. [`McpMetrics::session_ended`](super::McpMetrics::session_ended) records how long it lived.
+        pub created: Counter []
+            = "shoal.session.created", "{session}", "Sessions that began at this node.";
+        /// A session ended.
+        pub ended: Counter [reason: EndReason]
+            = "shoal.session.ended", "{session}", "Sessions that ended at this node.";
+        /// An idle session was let go of.
+        pub passivated: Counter []
+            = "shoal.session.passivations", "{session}",
+            "Idle sessions that were let go of, with their record in the store.";
+        /// This node asked to become the owner.
+        pub claimed: Counter [reason: ClaimReason, outcome: ClaimOutcome]
+            = "shoal.session.claims", "{claim}", "Attempts to become a session's owner.";
+        /// A take-over is over.
+        pub taken_over: Histogram(WAIT_SECONDS) [outcome: TakeOver]
+            = "shoal.session.takeover.duration", "s",
+            "Taking a session whose owner is lost, until its running calls are resumed.";
+        /// A hand-over is over.
+        pub handed_over: Counter [outcome: HandOverOutcome]
+            = "shoal.session.handovers", "{session}", "Sessions that this node gave away while draining.";
+    }
 }
 
 labels! {
     /// What a session is doing.
-    SessionState {
+    SessionState: STATE {
         /// It is in memory; its actor runs while requests come.
         Active = "active",
         /// Its record waits in the store for the next message.
@@ -44,7 +45,7 @@ labels! {
 
 labels! {
     /// Why a session ended.
-    EndReason {
+    EndReason: REASON {
         /// The client deleted it.
         Deleted = "deleted",
         /// Nobody used it for too long.
@@ -62,7 +63,7 @@ labels! {
 
 labels! {
     /// Why ownership of a session was asked for.
-    ClaimReason {
+    ClaimReason: REASON {
         /// A new session.
         Created = "created",
         /// A message for a session that was put away.
@@ -78,7 +79,7 @@ labels! {
 
 labels! {
     /// How a claim ended.
-    ClaimOutcome {
+    ClaimOutcome: OUTCOME {
         /// This node is the owner.
         Won = "won",
         /// Another node is.
@@ -92,7 +93,7 @@ labels! {
 
 labels! {
     /// How a take-over ended.
-    TakeOver {
+    TakeOver: OUTCOME {
         /// The session goes on here.
         Done = "done",
         /// Another node was first.
@@ -104,81 +105,12 @@ labels! {
 
 labels! {
     /// How a hand-over ended.
-    HandOverOutcome {
+    HandOverOutcome: OUTCOME {
         /// Another node holds the session.
         Done = "done",
         /// It is in the store for whoever asks for it first.
         Released = "released",
         /// It failed; the lease's end frees the session.
         Failed = "failed",
-    }
-}
-
-/// Legacy sessions.
-#[derive(Debug)]
-pub struct SessionMetrics {
-    held: Observed,
-    created: Counter,
-    ended: Counter,
-    passivations: Counter,
-    claims: Counter,
-    take_over: Histogram,
-    hand_overs: Counter,
-}
-
-impl SessionMetrics {
-    pub(super) fn new(factory: &Factory) -> Self {
-        Self {
-            held: factory.observed(&SESSIONS),
-            created: factory.counter(&CREATED),
-            ended: factory.counter(&ENDED),
-            passivations: factory.counter(&PASSIVATIONS),
-            claims: factory.counter(&CLAIMS),
-            take_over: factory.histogram(&TAKE_OVER),
-            hand_overs: factory.counter(&HAND_OVERS),
-        }
-    }
-
-    /// How many sessions this node holds in each state.
-    pub fn observe_held(
-        &self,
-        read: impl Fn(&mut dyn FnMut(SessionState, u64)) + Send + Sync + 'static,
-    ) -> Registration {
-        self.held.by(STATE, read)
-    }
-
-    /// A session began. [`McpMetrics::session_ended`](super::McpMetrics::session_ended) records how long it lived.
-    pub fn created(&self) {
-        self.created.add(1, || []);
-    }
-
-    /// A session ended.
-    pub fn ended(&self, reason: EndReason) {
-        self.ended.add(1, || [label(REASON, reason.as_str())]);
-    }
-
-    /// An idle session was let go of.
-    pub fn passivated(&self) {
-        self.passivations.add(1, || []);
-    }
-
-    /// This node asked to become the owner.
-    pub fn claimed(&self, reason: ClaimReason, outcome: ClaimOutcome) {
-        self.claims.add(1, || {
-            [
-                label(REASON, reason.as_str()),
-                label(OUTCOME, outcome.as_str()),
-            ]
-        });
-    }
-
-    /// A take-over is over.
-    pub fn taken_over(&self, duration: Duration, outcome: TakeOver) {
-        (self.take_over).record(duration, || [label(OUTCOME, outcome.as_str())]);
-    }
-
-    /// A hand-over is over.
-    pub fn handed_over(&self, outcome: HandOverOutcome) {
-        (self.hand_overs).add(1, || [label(OUTCOME, outcome.as_str())]);
     }
 }

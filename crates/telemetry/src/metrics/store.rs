@@ -1,33 +1,33 @@
 //! Redis, seen from this process.
 
-use std::time::Duration;
+use super::area::{Label, area};
+use super::definition::{Attribute, SHORT_SECONDS};
+use super::labels::{OPERATION, OUTCOME, Pair, label, labels};
 
-use super::definition::{Attribute, Kind, SHORT_SECONDS, definitions};
-use super::instrument::{Counter, Factory, Histogram};
-use super::labels::{OPERATION, OUTCOME, label, labels};
-use super::observed::{Observed, Registration, float};
-
-definitions! {
-    OPERATIONS = Kind::Histogram(SHORT_SECONDS), "shoal.store.operation.duration", "s",
-        "Operations of the storage ports, with every attempt.",
-        [
-            Attribute::code(OPERATION, "the operations of the storage ports, such as `journal.begin`"),
-            Attribute::one_of(OUTCOME, StoreOutcome::VALUES),
-        ];
-    CONNECTED = Kind::Gauge, "shoal.store.connected", "{connection}",
-        "1 while the store answers, 0 while it does not.", [];
-    IN_FLIGHT = Kind::UpDownCounter, "shoal.store.in_flight", "{command}",
-        "Commands that wait for the store's reply.", [];
-    RECONNECTS = Kind::Counter, "shoal.store.reconnects", "{connection}",
-        "Connections to the store that were opened again.", [];
-    RETRIES = Kind::Counter, "shoal.store.retries", "{attempt}",
-        "Attempts that were made once more.",
-        [Attribute::code(OPERATION, "the operations of the storage ports")];
+area! {
+    /// Redis.
+    StoreMetrics {
+        /// An operation is over; `operation` is port and method, such as `journal.begin`.
+        pub operated: Histogram(SHORT_SECONDS) [operation: StoreOperation, outcome: StoreOutcome]
+            = "shoal.store.operation.duration", "s", "Operations of the storage ports, with every attempt.";
+        /// Whether the store answers.
+        pub observe_connected: Gauge(bool) []
+            = "shoal.store.connected", "{connection}", "1 while the store answers, 0 while it does not.";
+        /// How many commands wait for their reply.
+        pub observe_in_flight: UpDownCounter(u64) []
+            = "shoal.store.in_flight", "{command}", "Commands that wait for the store's reply.";
+        /// A connection was opened again.
+        pub reconnected: Counter []
+            = "shoal.store.reconnects", "{connection}", "Connections to the store that were opened again.";
+        /// An attempt is made once more.
+        pub retried: Counter [operation: StoreOperation]
+            = "shoal.store.retries", "{attempt}", "Attempts that were made once more.";
+    }
 }
 
 labels! {
     /// How an operation of a storage port ended.
-    StoreOutcome {
+    StoreOutcome: OUTCOME {
         /// It took effect.
         Done = "done",
         /// Another node owns what it would have written.
@@ -49,60 +49,18 @@ labels! {
     }
 }
 
-/// Redis.
-#[derive(Debug)]
-pub struct StoreMetrics {
-    operations: Histogram,
-    connected: Observed,
-    in_flight: Observed,
-    reconnects: Counter,
-    retries: Counter,
-}
+/// An operation of a storage port.
+pub enum StoreOperation {}
 
-impl StoreMetrics {
-    pub(super) fn new(factory: &Factory) -> Self {
-        Self {
-            operations: factory.histogram(&OPERATIONS),
-            connected: factory.observed(&CONNECTED),
-            in_flight: factory.observed(&IN_FLIGHT),
-            reconnects: factory.counter(&RECONNECTS),
-            retries: factory.counter(&RETRIES),
-        }
-    }
+impl Label for StoreOperation {
+    type Given<'a> = &'static str;
 
-    /// An operation is over; `operation` is port and method, such as `journal.begin`.
-    pub fn operated(&self, operation: &'static str, duration: Duration, outcome: StoreOutcome) {
-        self.operations.record(duration, || {
-            [
-                label(OPERATION, operation),
-                label(OUTCOME, outcome.as_str()),
-            ]
-        });
-    }
+    const ATTRIBUTE: Attribute = Attribute::code(
+        OPERATION,
+        "the operations of the storage ports, such as `journal.begin`",
+    );
 
-    /// Whether the store answers.
-    pub fn observe_connected(
-        &self,
-        read: impl Fn() -> bool + Send + Sync + 'static,
-    ) -> Registration {
-        self.connected.number(move || f64::from(u8::from(read())))
-    }
-
-    /// How many commands wait for their reply.
-    pub fn observe_in_flight(
-        &self,
-        read: impl Fn() -> u64 + Send + Sync + 'static,
-    ) -> Registration {
-        self.in_flight.number(move || float(read()))
-    }
-
-    /// A connection was opened again.
-    pub fn reconnected(&self) {
-        self.reconnects.add(1, || []);
-    }
-
-    /// An attempt is made once more.
-    pub fn retried(&self, operation: &'static str) {
-        self.retries.add(1, || [label(OPERATION, operation)]);
+    fn pair(given: &'static str) -> Pair {
+        label(OPERATION, given)
     }
 }

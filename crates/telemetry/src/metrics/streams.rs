@@ -2,36 +2,45 @@
 
 use std::time::Duration;
 
-use super::definition::{Attribute, Kind, SHORT_SECONDS, definitions};
-use super::instrument::{Counter, Factory, Histogram};
-use super::labels::{KIND, OUTCOME, label, labels};
-use super::observed::{Observed, Registration, float};
+use super::area::area;
+use super::definition::SHORT_SECONDS;
+use super::labels::{KIND, OUTCOME, labels};
 
-definitions! {
-    OPEN = Kind::UpDownCounter, "shoal.stream.open", "{stream}",
-        "Streams that clients listen to.",
-        [Attribute::one_of(KIND, StreamKind::VALUES)];
-    RESUMES = Kind::Counter, "shoal.stream.resumes", "{resume}",
-        "Clients that came back with a last event id.",
-        [Attribute::one_of(OUTCOME, ResumeOutcome::VALUES)];
-    LOG_BYTES = Kind::UpDownCounter, "shoal.event_log.size", "By",
-        "Bytes of events that the log kept, when last written to, for the active sessions of this node.", [];
-    APPENDED = Kind::Counter, "shoal.event_log.appended", "{event}",
-        "Events that were written to the event log.", [];
-    APPENDED_BYTES = Kind::Counter, "shoal.event_log.appended.size", "By",
-        "Bytes of the events that were written to the event log.", [];
-    CUT = Kind::Counter, "shoal.stream.cut", "{stream}",
-        "Connections that were cut because they did not read their stream; they can resume it.", [];
-    PASSED = Kind::Counter, "shoal.stream.passed", "{message}",
-        "Messages that went past the event log to whoever listened at that moment, such as changed lists.", [];
-    APPEND = Kind::Histogram(SHORT_SECONDS), "shoal.event_log.append.duration", "s",
-        "Writing events to the event log, before any reader gets them.",
-        [Attribute::one_of(OUTCOME, AppendOutcome::VALUES)];
+area! {
+    /// Streams and the event log.
+    StreamMetrics {
+        /// How many streams of each kind clients listen to.
+        pub observe_open: UpDownCounter(u64) [kind: StreamKind]
+            = "shoal.stream.open", "{stream}", "Streams that clients listen to.";
+        /// A client came back.
+        pub resumed: Counter [outcome: ResumeOutcome]
+            = "shoal.stream.resumes", "{resume}", "Clients that came back with a last event id.";
+        /// How many bytes are in the log.
+        pub observe_log_bytes: UpDownCounter(u64) []
+            = "shoal.event_log.size", "By",
+            "Bytes of events that the log kept, when last written to, for the active sessions of this node.";
+        events: Sum []
+            = "shoal.event_log.appended", "{event}", "Events that were written to the event log.";
+        /// Events of so many bytes were written.
+        pub appended_bytes: Sum []
+            = "shoal.event_log.appended.size", "By", "Bytes of the events that were written to the event log.";
+        /// A connection that does not read was cut.
+        pub cut: Counter []
+            = "shoal.stream.cut", "{stream}",
+            "Connections that were cut because they did not read their stream; they can resume it.";
+        /// Messages were handed to a listener without being logged.
+        pub passed: Sum []
+            = "shoal.stream.passed", "{message}",
+            "Messages that went past the event log to whoever listened at that moment, such as changed lists.";
+        append: Histogram(SHORT_SECONDS) [outcome: AppendOutcome]
+            = "shoal.event_log.append.duration", "s",
+            "Writing events to the event log, before any reader gets them.";
+    }
 }
 
 labels! {
     /// What a stream carries.
-    StreamKind {
+    StreamKind: KIND {
         /// What belongs to one call.
         Call = "call",
         /// What belongs to a session, read by GET.
@@ -43,7 +52,7 @@ labels! {
 
 labels! {
     /// How a resume ended.
-    ResumeOutcome {
+    ResumeOutcome: OUTCOME {
         /// Nothing was missed: the stream goes on where it was.
         Continued = "continued",
         /// What was missed came from the log.
@@ -61,7 +70,7 @@ labels! {
 
 labels! {
     /// How an append ended.
-    AppendOutcome {
+    AppendOutcome: OUTCOME {
         /// The events are in the log.
         Written = "written",
         /// Another node owns the session.
@@ -75,74 +84,12 @@ labels! {
     }
 }
 
-/// Streams and the event log.
-#[derive(Debug)]
-pub struct StreamMetrics {
-    open: Observed,
-    resumes: Counter,
-    log_bytes: Observed,
-    appended: Counter,
-    appended_bytes: Counter,
-    cut: Counter,
-    passed: Counter,
-    append: Histogram,
-}
-
 impl StreamMetrics {
-    pub(super) fn new(factory: &Factory) -> Self {
-        Self {
-            open: factory.observed(&OPEN),
-            resumes: factory.counter(&RESUMES),
-            log_bytes: factory.observed(&LOG_BYTES),
-            appended: factory.counter(&APPENDED),
-            appended_bytes: factory.counter(&APPENDED_BYTES),
-            cut: factory.counter(&CUT),
-            passed: factory.counter(&PASSED),
-            append: factory.histogram(&APPEND),
-        }
-    }
-
-    /// How many streams of each kind clients listen to.
-    pub fn observe_open(
-        &self,
-        read: impl Fn(&mut dyn FnMut(StreamKind, u64)) + Send + Sync + 'static,
-    ) -> Registration {
-        self.open.by(KIND, read)
-    }
-
-    /// How many bytes are in the log.
-    pub fn observe_log_bytes(
-        &self,
-        read: impl Fn() -> u64 + Send + Sync + 'static,
-    ) -> Registration {
-        self.log_bytes.number(move || float(read()))
-    }
-
-    /// A client came back.
-    pub fn resumed(&self, outcome: ResumeOutcome) {
-        (self.resumes).add(1, || [label(OUTCOME, outcome.as_str())]);
-    }
-
-    /// Events of so many bytes were written.
-    pub fn appended_bytes(&self, bytes: u64) {
-        self.appended_bytes.add(bytes, || []);
-    }
-
-    /// Messages were handed to a listener without being logged.
-    pub fn passed(&self, messages: u64) {
-        self.passed.add(messages, || []);
-    }
-
-    /// A connection that does not read was cut.
-    pub fn cut(&self) {
-        self.cut.add(1, || []);
-    }
-
     /// An append of `events` is over; they are counted only when they were written.
     pub fn appended(&self, duration: Duration, events: u64, outcome: AppendOutcome) {
-        (self.append).record(duration, || [label(OUTCOME, outcome.as_str())]);
+        self.append(duration, outcome);
         if outcome == AppendOutcome::Written {
-            self.appended.add(events, || []);
+            self.events(events);
         }
     }
 }

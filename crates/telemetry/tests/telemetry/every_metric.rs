@@ -59,18 +59,18 @@ pub(crate) fn record_all() {
     all.streams.passed(2);
     all.journal.begun(MOMENT, BeginOutcome::Begun);
     all.journal.attached(AttachOutcome::Attached);
-    all.pools.waited("math", MOMENT, QueueOutcome::Dispatched);
-    all.pools.called("math", MOMENT, CountedOutcome::Completed);
+    all.pools.waited(MOMENT, "math", QueueOutcome::Dispatched);
+    all.pools.called(MOMENT, "math", CountedOutcome::Completed);
     all.pools.shed("math", ShedReason::QueueFull);
     all.pools.retried("math", RetryReason::Busy);
     all.pools.circuit_opened("math");
     all.pools.attached("math", AttachOutcome::Unknown);
-    all.workers.ran("math", MOMENT, CountedOutcome::ToolError);
+    all.workers.ran(MOMENT, "math", CountedOutcome::ToolError);
     all.workers.refused("math", ShedReason::Draining);
     all.security.authenticated("bearer", AuthOutcome::Accepted);
     all.security.quota("free", QuotaOutcome::Allowed);
     all.store
-        .operated("journal.begin", MOMENT, StoreOutcome::Done);
+        .operated(MOMENT, "journal.begin", StoreOutcome::Done);
     all.store.reconnected();
     all.store.retried("journal.begin");
     all.actors.failed(ActorKind::Session);

@@ -30,7 +30,7 @@ impl<'a> Measure<'a> {
         let took = began.elapsed();
         let failure = Failure::of(outcome);
         let counted = CountedOutcome::with(outcome, failure);
-        metrics().workers.ran(self.pool, took, counted);
+        metrics().workers.ran(took, self.pool, counted);
         let Call { method, params, .. } = self.call;
         let name = || params.as_ref()?.member("name")?.string();
         let name = matches!(method, Method::ToolsCall | Method::PromptsGet).then(name);

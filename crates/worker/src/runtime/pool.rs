@@ -304,7 +304,7 @@ impl Shared {
     pub(super) fn waited_in_backend(&self, admitted: Instant, busy: &str) -> CallFailure {
         if metrics::enabled() {
             let took = admitted.elapsed();
-            metrics().pools.waited(&self.name, took, QueueOutcome::Shed);
+            metrics().pools.waited(took, &self.name, QueueOutcome::Shed);
         }
         waited(&format!("the limit: {busy}"))
     }

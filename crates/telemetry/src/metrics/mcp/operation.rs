@@ -3,11 +3,11 @@
 use shoal_ports::CallOutcome;
 
 use super::bounds::code_text;
-use crate::metrics::labels::labels;
+use crate::metrics::labels::{PROTOCOL_VERSION, TRANSPORT, labels};
 
 labels! {
     /// What carries the messages.
-    Transport {
+    Transport: TRANSPORT {
         /// HTTP/1.1 and HTTP/2.
         Tcp = "tcp",
         /// Standard input and output.
@@ -21,7 +21,7 @@ labels! {
 
 labels! {
     /// The version of HTTP.
-    HttpVersion {
+    HttpVersion: PROTOCOL_VERSION {
         /// HTTP/1.0.
         Http10 = "1.0",
         /// HTTP/1.1.

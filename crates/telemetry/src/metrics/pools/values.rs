@@ -3,11 +3,11 @@
 use shoal_ports::{CallFailure, CallOutcome};
 
 use crate::metrics::Failure;
-use crate::metrics::labels::labels;
+use crate::metrics::labels::{OUTCOME, REASON, STATE, labels};
 
 labels! {
     /// What a worker can do.
-    WorkerState {
+    WorkerState: STATE {
         /// It takes calls.
         Ready = "ready",
         /// It is there, and its backend is not ready yet.
@@ -21,7 +21,7 @@ labels! {
 
 labels! {
     /// Whether calls go to a worker.
-    CircuitState {
+    CircuitState: STATE {
         /// Every call.
         Closed = "closed",
         /// None, for a while.
@@ -33,7 +33,7 @@ labels! {
 
 labels! {
     /// How a wait ended.
-    QueueOutcome {
+    QueueOutcome: OUTCOME {
         /// The call went to a worker.
         Dispatched = "dispatched",
         /// It was turned away.
@@ -47,7 +47,7 @@ labels! {
 
 labels! {
     /// How a call ended, as it is counted.
-    CountedOutcome {
+    CountedOutcome: OUTCOME {
         /// With a result.
         Completed = "completed",
         /// With a tool's result that is an error.
@@ -67,7 +67,7 @@ labels! {
 
 labels! {
     /// Why a call was turned away.
-    ShedReason {
+    ShedReason: REASON {
         /// The queue is full.
         QueueFull = "queue_full",
         /// It waited as long as a call may wait.
@@ -83,7 +83,7 @@ labels! {
 
 labels! {
     /// Why a call was sent once more.
-    RetryReason {
+    RetryReason: REASON {
         /// The worker was lost before it took the call.
         NotStarted = "not_started",
         /// The worker was lost, and the call is safe to repeat.

@@ -139,7 +139,7 @@ impl Work {
     fn waited(&self, pool: &str, outcome: QueueOutcome) {
         if metrics::enabled() {
             let took = self.record.admitted.elapsed();
-            metrics().pools.waited(pool, took, outcome);
+            metrics().pools.waited(took, pool, outcome);
         }
     }
 
