@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use serde::Serialize;
+use shoal_ports::settings;
 use shoal_rpc::{JoiningWorker, LinkConfig};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -19,25 +20,17 @@ use self::plan::Roll;
 use self::round::Round;
 use crate::members::Members;
 
-/// To which nodes workers are joined.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct JoinConfig {
-    /// Addresses (`host:port`) to begin with: of nodes, or of something that leads to one of them. The nodes
-    /// that are reached tell of the others. Default: none.
-    pub seeds: Vec<String>,
-    /// How long a node that nobody tells of, and that cannot be reached, is dialled on. Default: 15 s.
-    pub forget_after: Duration,
-    /// How long no node can be reached before the seeds are tried again. Default: 5 s.
-    pub reseed_after: Duration,
-}
-
-impl Default for JoinConfig {
-    fn default() -> Self {
-        Self {
-            seeds: Vec::new(),
-            forget_after: Duration::from_secs(15),
-            reseed_after: Duration::from_secs(5),
-        }
+settings! {
+    /// To which nodes workers are joined.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct JoinConfig {
+        /// Addresses (`host:port`) to begin with: of nodes, or of something that leads to one of them. The nodes
+        /// that are reached tell of the others. Default: none.
+        pub seeds: Vec<String> = Vec::new(),
+        /// How long a node that nobody tells of, and that cannot be reached, is dialled on. Default: 15 s.
+        pub forget_after: Duration = Duration::from_secs(15),
+        /// How long no node can be reached before the seeds are tried again. Default: 5 s.
+        pub reseed_after: Duration = Duration::from_secs(5),
     }
 }
 

@@ -80,7 +80,7 @@ impl Dispatch {
     }
 
     /// Waits until the lists hold every pool that can be known now, within
-    /// [`settle_within_ms`](Config::settle_within_ms). Cancellation safe.
+    /// [`settle_within`](Config::settle_within). Cancellation safe.
     pub async fn settled(&self) {
         let mut changes = self.shared.changes();
         while let Some(wait) = self.shared.view().unsettled() {

@@ -35,8 +35,8 @@ impl Picture {
     pub(crate) fn new(config: &Config) -> Self {
         let now = Instant::now();
         Self {
-            learns_until: now + config.learn_for(),
-            settles_until: now + config.settle_within(),
+            learns_until: now + config.learn_for,
+            settles_until: now + config.settle_within,
             newest: None,
             expected: Arc::default(),
         }
@@ -56,7 +56,7 @@ impl Picture {
         let now = Instant::now();
         let expected = pools.iter().map(|pool| {
             let before = self.expected.get(pool.as_str()).copied();
-            let until = before.unwrap_or_else(|| now + config.pool(pool).linger());
+            let until = before.unwrap_or_else(|| now + config.pool(pool).linger);
             (Arc::from(pool.as_str()), until)
         });
         self.expected = Arc::new(expected.collect());

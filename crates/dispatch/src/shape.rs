@@ -1,6 +1,7 @@
 //! The shape of a result for the era of its caller, spliced into the backend's own text.
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use memchr::memmem::Finder;
@@ -37,15 +38,15 @@ struct CacheHint {
 impl Shaping {
     pub(crate) fn new(server_info: &RawJson, config: &Config) -> Self {
         let meta = format!(r#""_meta":{{"{SERVER_INFO}":{}}},"#, server_info.as_str());
-        let hint = |ttl: u64, scope: crate::config::CacheScope| CacheHint {
-            ttl: format!(r#""ttlMs":{ttl},"#),
+        let hint = |ttl: Duration, scope: crate::config::CacheScope| CacheHint {
+            ttl: format!(r#""ttlMs":{},"#, ttl.as_millis()),
             scope: format!(r#""cacheScope":"{}","#, scope.as_str()),
         };
         Self {
             server_info: server_info.clone(),
             meta: meta.into(),
-            list: hint(config.list_ttl_ms, config.list_cache_scope),
-            read: hint(config.read_ttl_ms, config.read_cache_scope),
+            list: hint(config.list_ttl, config.list_cache_scope),
+            read: hint(config.read_ttl, config.read_cache_scope),
         }
     }
 

@@ -149,7 +149,7 @@ impl Shared {
     fn tell(&self, facts: ServerFacts) {
         let facts = Arc::new(facts);
         let is_first = self.facts.borrow().versions == NOTHING;
-        let wait = self.config.announce_after();
+        let wait = self.config.announce_after;
         *self.newest.lock() = facts.clone();
         if is_first || wait.is_zero() {
             return publish(&self.facts, facts);

@@ -270,7 +270,7 @@ impl Dispatch {
     pub(crate) fn worker_deadline(&self, call: &Call) -> Instant {
         match may_be_parked(call) {
             // A parked call outlives its request: the worker's deadline must leave room for that.
-            true => call.deadline + self.shared.config.parking_time(),
+            true => call.deadline + self.shared.config.parking_time,
             false => call.deadline,
         }
     }

@@ -64,7 +64,7 @@ fn told<W: Future<Output = Result<(), Failure>>>(
     let settings = &loaded.settings;
     let id = node_id(settings);
     let telemetry = settings.telemetry.to_setup(&settings.node, id.as_str());
-    let guard = shoal_telemetry::init(&telemetry, &settings.logging.to_setup())
+    let guard = shoal_telemetry::init(&telemetry, &settings.logging)
         .context("cannot set up telemetry and logging")?;
     let last_words = settings.shutdown.telemetry.get();
     let done = in_runtime(work(loaded, id));

@@ -29,32 +29,32 @@ pub(crate) fn dispatch(settings: &Settings, news: Arc<dyn Bus>) -> anyhow::Resul
         server_info: catalog.server_info.as_ref().map(Into::into),
         instructions: catalog.instructions.clone(),
         page_size: catalog.page_size,
-        list_ttl_ms: millis(catalog.list_ttl.get()),
-        list_cache_scope: catalog.list_cache_scope.into(),
-        read_ttl_ms: millis(catalog.read_ttl.get()),
-        read_cache_scope: catalog.read_cache_scope.into(),
-        announce_after_ms: match settings.node.store.is_memory() {
-            true => 0,
-            false => millis(catalog.announce_after.get()),
+        list_ttl: catalog.list_ttl.get(),
+        list_cache_scope: catalog.list_cache_scope,
+        read_ttl: catalog.read_ttl.get(),
+        read_cache_scope: catalog.read_cache_scope,
+        announce_after: match settings.node.store.is_memory() {
+            true => Duration::ZERO,
+            false => catalog.announce_after.get(),
         },
-        learn_for_ms: match settings.cluster.listen {
-            Some(_) => millis(settings.cluster.learning.get()),
-            None => 0,
+        learn_for: match settings.cluster.listen {
+            Some(_) => settings.cluster.learning.get(),
+            None => Duration::ZERO,
         },
-        settle_within_ms: match others_join(settings) {
-            true => millis(TOOLS_WITHIN),
-            false => 0,
+        settle_within: match others_join(settings) {
+            true => TOOLS_WITHIN,
+            false => Duration::ZERO,
         },
         validate_arguments: catalog.validate_arguments,
         validation_steps: catalog.validation_steps,
         start_attempts: calls.attempts,
-        reconnect_wait_ms: millis(settings.cluster.rejoin.get()),
+        reconnect_wait: settings.cluster.rejoin.get(),
         circuit_failures: calls.circuit_failures,
-        circuit_open_ms: millis(calls.circuit_open.get()),
-        circuit_open_max_ms: millis(calls.circuit_open_max.get()),
+        circuit_open: calls.circuit_open.get(),
+        circuit_open_max: calls.circuit_open_max.get(),
         max_rounds: calls.input_rounds,
-        parking_time_secs: calls.input_timeout.get().as_secs().max(1),
-        clock_skew_secs: calls.clock_skew.get().as_secs(),
+        parking_time: calls.input_timeout.get().max(Duration::from_secs(1)),
+        clock_skew: calls.clock_skew.get(),
         max_parked: calls.waiting,
         max_parked_per_principal: calls.waiting_per_principal,
         pools: settings
@@ -200,8 +200,4 @@ pub(crate) fn authenticator(settings: &Settings) -> anyhow::Result<Arc<dyn Authe
             Ok(Arc::new(tokens))
         }
     }
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -25,6 +25,7 @@ mod call_events;
 mod catalog;
 #[cfg(feature = "contract")]
 pub mod contract;
+mod defaults;
 mod directory;
 mod dispatcher;
 mod ending;

@@ -75,7 +75,7 @@ fn start() -> Result<shoal_telemetry::Guard, shoal_telemetry::Error> {
     telemetry.traces.enabled = true;
     telemetry.traces.sampling.ratio = 0.0;
     let logging = Logging {
-        filter: "off".to_owned(),
+        level: "off".to_owned(),
         ..Logging::default()
     };
     shoal_telemetry::init(&telemetry, &logging)

@@ -4,43 +4,34 @@
 
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use shoal_ports::settings;
+
 mod check;
 
 pub use check::Invalid;
 
-/// Everything about traces, metrics and exported logs. The default collects metrics for Prometheus and nothing else.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Telemetry {
-    /// `service.name` of the resource.
-    pub service_name: String,
-    /// `service.instance.id` of the resource; unique for each process of the service.
-    pub service_instance_id: String,
-    /// `service.version` of the resource.
-    pub service_version: String,
-    /// Further resource attributes, such as `shoal.node` and `shoal.roles`. Keys are unique.
-    pub resource: Vec<(String, String)>,
-    /// The collector that takes OTLP, if there is one.
-    pub otlp: Option<Otlp>,
-    /// Spans.
-    pub traces: Traces,
-    /// Metrics.
-    pub metrics: Metrics,
-    /// Log lines.
-    pub logs: Logs,
-}
-
-impl Default for Telemetry {
-    fn default() -> Self {
-        Self {
-            service_name: "shoal".to_owned(),
-            service_instance_id: String::new(),
-            service_version: env!("CARGO_PKG_VERSION").to_owned(),
-            resource: Vec::new(),
-            otlp: None,
-            traces: Traces::default(),
-            metrics: Metrics::default(),
-            logs: Logs::default(),
-        }
+settings! {
+    /// Everything about traces, metrics and exported logs. The default collects metrics for Prometheus and nothing else.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Telemetry {
+        /// `service.name` of the resource.
+        pub service_name: String = "shoal".to_owned(),
+        /// `service.instance.id` of the resource; unique for each process of the service.
+        pub service_instance_id: String = String::new(),
+        /// `service.version` of the resource.
+        pub service_version: String = env!("CARGO_PKG_VERSION").to_owned(),
+        /// Further resource attributes, such as `shoal.node` and `shoal.roles`. Keys are unique.
+        pub resource: Vec<(String, String)> = Vec::new(),
+        /// The collector that takes OTLP, if there is one.
+        pub otlp: Option<Otlp> = None,
+        /// Spans.
+        pub traces: Traces = Traces::default(),
+        /// Metrics.
+        pub metrics: Metrics = Metrics::default(),
+        /// Log lines.
+        pub logs: Logs = Logs::default(),
     }
 }
 
@@ -85,22 +76,26 @@ pub struct Otlp {
 }
 
 /// What makes exports smaller.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "OtlpCompression")]
 pub enum Compression {
     /// Nothing.
     #[default]
     None,
-    /// gzip.
+    /// gzip: about a tenth of the bytes, for about twice the processor time of an export.
     Gzip,
 }
 
 /// How OTLP travels.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "OtlpProtocol")]
 pub enum Protocol {
-    /// gRPC; collectors listen on port 4317.
+    /// gRPC, at port 4317 as a rule.
     #[default]
     Grpc,
-    /// Protobuf in HTTP requests; collectors listen on port 4318.
+    /// Protobuf in HTTP requests, at port 4318 as a rule; the endpoint is without `/v1/traces`.
     Http,
 }
 
@@ -125,124 +120,83 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// Which spans are kept, and how they wait for the collector.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Traces {
-    /// Whether spans are made at all. Needs [`Telemetry::otlp`].
-    pub enabled: bool,
-    /// Which traces are kept.
-    pub sampling: Sampling,
-    /// Spans that wait for export at most; beyond it they are dropped and counted.
-    pub queue: usize,
-    /// Spans in one export at most; not above `queue`.
-    pub batch: usize,
-    /// How long an incomplete batch waits.
-    pub delay: Duration,
-}
-
-impl Default for Traces {
-    fn default() -> Self {
-        Self {
-            enabled: false,
-            sampling: Sampling::default(),
-            queue: 8_192,
-            batch: 512,
-            delay: Duration::from_secs(2),
-        }
+settings! {
+    /// Which spans are kept, and how they wait for the collector.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Traces {
+        /// Whether spans are made at all. Needs [`Telemetry::otlp`].
+        pub enabled: bool = false,
+        /// Which traces are kept.
+        pub sampling: Sampling = Sampling::default(),
+        /// Spans that wait for export at most; beyond it they are dropped and counted.
+        pub queue: usize = 8_192,
+        /// Spans in one export at most; not above `queue`.
+        pub batch: usize = 512,
+        /// How long an incomplete batch waits.
+        pub delay: Duration = Duration::from_secs(2),
     }
 }
 
-/// The decision that is made once for each trace.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sampling {
-    /// Share of the traces that are kept, 0 to 1, chosen by trace id.
-    pub ratio: f64,
-    /// Whether a client's own decision is followed.
-    pub parent: ParentSampling,
-    /// Shares for single tools, which replace `ratio`: a name, or a pattern with `*` for any characters. The first
-    /// that matches counts.
-    pub tools: Vec<(String, f64)>,
-}
-
-impl Default for Sampling {
-    fn default() -> Self {
-        Self {
-            ratio: 0.1,
-            parent: ParentSampling::default(),
-            tools: Vec::new(),
-        }
+settings! {
+    /// The decision that is made once for each trace.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Sampling {
+        /// Share of the traces that are kept, 0 to 1, chosen by trace id.
+        pub ratio: f64 = 0.1,
+        /// Whether a client's own decision is followed.
+        pub parent: ParentSampling = ParentSampling::default(),
+        /// Shares for single tools, which replace `ratio`: a name, or a pattern with `*` for any characters. The first
+        /// that matches counts.
+        pub tools: Vec<(String, f64)> = Vec::new(),
     }
 }
 
-/// What a client's `traceparent` means for the decision.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+/// What a client's `traceparent` says of sampling.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum ParentSampling {
     /// What the client decided holds.
     #[default]
     Follow,
-    /// The client's ids are kept, its decision is not: the ratios decide.
+    /// The client's ids are kept, its decision is not: the shares decide.
     Ignore,
 }
 
-/// Where metrics go.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Metrics {
-    /// Pushed to [`Telemetry::otlp`].
-    pub otlp: bool,
-    /// Kept for [`prometheus_text`](crate::metrics::prometheus_text).
-    pub prometheus: bool,
-    /// How often they are pushed.
-    pub interval: Duration,
-    /// Series of one metric at most; what comes after is added up under `otel.metric.overflow`.
-    pub series: usize,
-}
-
-impl Default for Metrics {
-    fn default() -> Self {
-        Self {
-            otlp: false,
-            prometheus: true,
-            interval: Duration::from_secs(15),
-            series: 2_000,
-        }
+settings! {
+    /// Where metrics go.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Metrics {
+        /// Pushed to [`Telemetry::otlp`].
+        pub otlp: bool = false,
+        /// Kept for [`prometheus_text`](crate::metrics::prometheus_text).
+        pub prometheus: bool = true,
+        /// How often they are pushed.
+        pub interval: Duration = Duration::from_secs(15),
+        /// Series of one metric at most; what comes after is added up under `otel.metric.overflow`.
+        pub series: usize = 2_000,
     }
 }
 
-/// What happens to log lines besides being written to standard error.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Logs {
-    /// Also sent to [`Telemetry::otlp`].
-    pub otlp: bool,
-    /// Limit of lines that repeat, for standard error and OTLP alike; `None` lets all pass.
-    pub repeats: Option<Repeats>,
-    /// Lines that wait for export at most; beyond it they are dropped and counted.
-    pub queue: usize,
-}
-
-impl Default for Logs {
-    fn default() -> Self {
-        Self {
-            otlp: false,
-            repeats: Some(Repeats::default()),
-            queue: 4_096,
-        }
+settings! {
+    /// What happens to log lines besides being written to standard error.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Logs {
+        /// Also sent to [`Telemetry::otlp`].
+        pub otlp: bool = false,
+        /// Limit of lines that repeat, for standard error and OTLP alike; `None` lets all pass.
+        pub repeats: Option<Repeats> = Some(Repeats::default()),
+        /// Lines that wait for export at most; beyond it they are dropped and counted.
+        pub queue: usize = 4_096,
     }
 }
 
-/// When a line counts as repeated too often: same place in the code, same message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Repeats {
-    /// Lines that pass in an interval.
-    pub limit: u32,
-    /// The interval, after which one line says how many were suppressed.
-    pub interval: Duration,
-}
-
-impl Default for Repeats {
-    fn default() -> Self {
-        Self {
-            limit: 100,
-            interval: Duration::from_secs(10),
-        }
+settings! {
+    /// When a line counts as repeated too often: same place in the code, same message.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Repeats {
+        /// Lines that pass in an interval.
+        pub limit: u32 = 100,
+        /// The interval, after which one line says how many were suppressed.
+        pub interval: Duration = Duration::from_secs(10),
     }
 }

@@ -8,6 +8,9 @@ use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use opentelemetry_sdk::logs::SdkLoggerProvider;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use shoal_ports::settings;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -33,7 +36,9 @@ pub(crate) use repeats::Repeats;
 pub const DEFAULT_FILTER: &str = "info,rmcp=warn,ractor=warn";
 
 /// How a log line looks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "LogFormat")]
 pub enum Format {
     /// One line for people, coloured on a terminal.
     #[default]
@@ -42,21 +47,16 @@ pub enum Format {
     Json,
 }
 
-/// What to log, and how.
-#[derive(Clone, Debug)]
-pub struct Logging {
-    /// How a line looks.
-    pub format: Format,
-    /// Which events: comma-separated `level` or `target=level`, in the syntax of `tracing-subscriber`.
-    pub filter: String,
-}
-
-impl Default for Logging {
-    fn default() -> Self {
-        Self {
-            format: Format::default(),
-            filter: DEFAULT_FILTER.to_owned(),
-        }
+settings! {
+    /// What is logged to standard error, and how.
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
+    pub struct Logging {
+        /// How a log line looks.
+        pub format: Format = Format::default(),
+        /// Which events are logged: a level (`error`, `warn`, `info`, `debug`, `trace`), or a
+        /// comma-separated list of levels and `module=level`, such as `info,shoal_edge=debug`.
+        pub level: String = DEFAULT_FILTER.to_owned(),
     }
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn install(
         .with(loggers.map(Bridge::new))
         .with(repeats.map(Gate))
         .with(Quiet::default())
-        .with(parse(&logging.filter)?)
+        .with(parse(&logging.level)?)
         .try_init()
         .map_err(|_| Error::Twice)
 }

@@ -42,7 +42,7 @@ pub enum Error {
 /// [`Error`]; what had been started has stopped then.
 pub fn init(telemetry: &Telemetry, logging: &Logging) -> Result<Guard, Error> {
     telemetry.check()?;
-    logging::check(&logging.filter)?;
+    logging::check(&logging.level)?;
     if state::is_set() {
         return Err(Error::Twice);
     }

@@ -122,7 +122,7 @@ impl ParkingLot {
             places: Mutex::default(),
             total: config.max_parked,
             per_principal: config.max_parked_per_principal,
-            time: config.parking_time(),
+            time: config.parking_time,
         })
     }
 

@@ -170,7 +170,7 @@ fn open(shared: &Shared, call: &Call, state: &RawJson) -> Result<Continuation, R
     let principal = call.caller.principal.as_str();
     let digest = RequestDigest::of(&call.method, call.params.as_ref());
     let sealed = state.string().unwrap_or_default();
-    let earliest = unix_now().saturating_sub(shared.config.clock_skew_secs);
+    let earliest = unix_now().saturating_sub(shared.config.clock_skew.as_secs());
     shared
         .keys
         .open(&sealed, principal, &digest, earliest)

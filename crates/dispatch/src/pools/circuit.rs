@@ -48,8 +48,8 @@ impl Circuit {
     pub(crate) fn new(config: &Config) -> Self {
         Self {
             limit: config.circuit_failures,
-            first: Duration::from_millis(config.circuit_open_ms),
-            longest: Duration::from_millis(config.circuit_open_max_ms),
+            first: config.circuit_open,
+            longest: config.circuit_open_max,
             troubled: AtomicBool::new(false),
             state: Mutex::default(),
         }

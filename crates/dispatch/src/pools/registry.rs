@@ -202,7 +202,7 @@ impl Registry {
         }
         let mut changed = false;
         self.pools.retain(|name, listed| {
-            let linger = config.pool(name).linger();
+            let linger = config.pool(name).linger;
             let catalogs = announced.get(name).map_or(&[][..], Vec::as_slice);
             listed.versions.update(catalogs, linger, now);
             let vacant = !announced.contains_key(name);
@@ -229,7 +229,7 @@ impl Registry {
         listed
             .vacant_since
             .is_some()
-            .then(|| config.pool(pool).linger())
+            .then(|| config.pool(pool).linger)
     }
 
     /// What the lists are, as numbers that are the same on every node that sees the same pools, so that a

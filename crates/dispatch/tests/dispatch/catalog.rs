@@ -1,5 +1,7 @@
 //! Merging pools: order, prefixes, conflicts, facts and versions.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use shoal_dispatch::{Config, ItemKind, PoolConfig};
 use shoal_ports::{CallOutcome, Dispatcher as _, Durability, PoolCatalog, WorkerId};
@@ -22,7 +24,7 @@ fn prefixed(pool: &str, prefix: &str) -> Config {
 #[tokio::test]
 async fn of_two_pools_with_one_name_the_first_keeps_it() {
     let settings = PoolConfig {
-        linger_secs: 0,
+        linger: Duration::ZERO,
         ..PoolConfig::default()
     };
     let setting = configured(Config {
@@ -254,7 +256,7 @@ async fn param_headers_must_agree_with_the_arguments() {
 #[tokio::test(start_paused = true)]
 async fn clients_are_told_later_than_calls_follow() {
     let setting = configured(Config {
-        announce_after_ms: 200,
+        announce_after: Duration::from_millis(200),
         ..Config::default()
     });
     let mut facts = setting.dispatch.facts();

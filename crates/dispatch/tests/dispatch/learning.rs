@@ -18,8 +18,8 @@ const LINGER: Duration = Duration::from_secs(60);
 /// A dispatcher as a node of a cluster has it.
 fn starting() -> Setting {
     configured(Config {
-        learn_for_ms: 5_000,
-        settle_within_ms: 15_000,
+        learn_for: Duration::from_secs(5),
+        settle_within: Duration::from_secs(15),
         ..Config::default()
     })
 }

@@ -54,7 +54,7 @@ async fn a_pool_that_stays_away_is_dropped_and_the_change_told() {
         pools: [(
             "a".to_owned(),
             PoolConfig {
-                linger_secs: 5,
+                linger: Duration::from_secs(5),
                 ..PoolConfig::default()
             },
         )]

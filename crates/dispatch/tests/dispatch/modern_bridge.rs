@@ -1,5 +1,7 @@
 //! Modern callers before backends that return `InputRequiredResult`.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use shoal_dispatch::Config;
 use shoal_ports::Call;
@@ -108,8 +110,8 @@ async fn a_state_is_good_only_for_its_principal_and_its_request() {
 #[tokio::test]
 async fn a_state_expires() {
     let setting = asking(Config {
-        parking_time_secs: 0,
-        clock_skew_secs: 0,
+        parking_time: Duration::ZERO,
+        clock_skew: Duration::ZERO,
         ..Config::default()
     });
     let (_, retry) = first_round(&setting, json!({})).await;
@@ -117,7 +119,7 @@ async fn a_state_expires() {
     assert!(error.message.contains("has expired"), "{error}");
     // Another node's clock may have been behind.
     let setting = asking(Config {
-        parking_time_secs: 0,
+        parking_time: Duration::ZERO,
         ..Config::default()
     });
     let (_, retry) = first_round(&setting, json!({})).await;

@@ -1,46 +1,47 @@
 //! `[catalog]`: what the server tells of itself and of what it offers.
 
-use std::time::Duration;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shoal_dispatch::{CacheScope as Scope, Config as Dispatch, ServerInfo as Info};
+use shoal_dispatch::{CacheScope, Config as Dispatch, ServerInfo as Info};
 use shoal_edge::Timing;
+use shoal_ports::settings;
 
 use super::Period;
 
-/// What the server tells of itself and of what it offers.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct Catalog {
-    /// What the server calls itself: `{ name = "tools", version = "1.0" }`, with `title`, `description`
-    /// and `website_url` if you like. Unset, it is what the pool says if there is just one, else the
-    /// name `shoal`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub server_info: Option<ServerInfo>,
-    /// Instructions for models, in place of the pools' own.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub instructions: Option<String>,
-    /// Items on one page of a list.
-    pub page_size: usize,
-    /// Where processes share sessions: how long clients are not told of a changed list, so that all nodes know
-    /// the new one by the time that somebody fetches it.
-    pub announce_after: Period,
-    /// How long a modern client may keep the answer to `server/discover`.
-    pub discover_ttl: Period,
-    /// How long a modern client may keep a list.
-    pub list_ttl: Period,
-    /// Who may share a list that was kept.
-    pub list_cache_scope: CacheScope,
-    /// How long a modern client may keep a resource, where its backend says nothing.
-    pub read_ttl: Period,
-    /// Who may share a resource that was kept, where its backend says nothing.
-    pub read_cache_scope: CacheScope,
-    /// Checks arguments against a tool's `inputSchema` before a worker sees them.
-    pub validate_arguments: bool,
-    /// How many steps the check of one call's arguments may take; a call whose arguments need more is refused. A step is
-    /// about one look at one value. What takes more than 20,000 is checked on threads of its own.
-    pub validation_steps: u64,
+settings! {
+    /// What the server tells of itself and of what it offers.
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
+    pub struct Catalog {
+        /// What the server calls itself: `{ name = "tools", version = "1.0" }`, with `title`, `description`
+        /// and `website_url` if you like. Unset, it is what the pool says if there is just one, else the
+        /// name `shoal`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub server_info: Option<ServerInfo> = None,
+        /// Instructions for models, in place of the pools' own.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub instructions: Option<String> = None,
+        /// Items on one page of a list.
+        pub page_size: usize = Dispatch::default().page_size,
+        /// Where processes share sessions: how long clients are not told of a changed list, so that all nodes know
+        /// the new one by the time that somebody fetches it.
+        pub announce_after: Period = Period::millis(200),
+        /// How long a modern client may keep the answer to `server/discover`.
+        pub discover_ttl: Period = Timing::default().discover_ttl.into(),
+        /// How long a modern client may keep a list.
+        pub list_ttl: Period = Dispatch::default().list_ttl.into(),
+        /// Who may share a list that was kept.
+        pub list_cache_scope: CacheScope = Dispatch::default().list_cache_scope,
+        /// How long a modern client may keep a resource, where its backend says nothing.
+        pub read_ttl: Period = Dispatch::default().read_ttl.into(),
+        /// Who may share a resource that was kept, where its backend says nothing.
+        pub read_cache_scope: CacheScope = Dispatch::default().read_cache_scope,
+        /// Checks arguments against a tool's `inputSchema` before a worker sees them.
+        pub validate_arguments: bool = Dispatch::default().validate_arguments,
+        /// How many steps the check of one call's arguments may take; a call whose arguments need more is refused. A step is
+        /// about one look at one value. What takes more than 20,000 is checked on threads of its own.
+        pub validation_steps: u64 = Dispatch::default().validation_steps,
+    }
 }
 
 /// What the server calls itself.
@@ -60,53 +61,6 @@ pub struct ServerInfo {
     /// Where to read more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub website_url: Option<String>,
-}
-
-/// Who may share a copy (`cacheScope`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum CacheScope {
-    /// Anybody may get the copy.
-    Public,
-    /// Only the same principal may.
-    Private,
-}
-
-impl Default for Catalog {
-    fn default() -> Self {
-        let dispatch = Dispatch::default();
-        Self {
-            server_info: None,
-            instructions: None,
-            announce_after: Duration::from_millis(200).into(),
-            page_size: dispatch.page_size,
-            discover_ttl: Timing::default().discover_ttl.into(),
-            list_ttl: Duration::from_millis(dispatch.list_ttl_ms).into(),
-            list_cache_scope: dispatch.list_cache_scope.into(),
-            read_ttl: Duration::from_millis(dispatch.read_ttl_ms).into(),
-            read_cache_scope: dispatch.read_cache_scope.into(),
-            validate_arguments: dispatch.validate_arguments,
-            validation_steps: dispatch.validation_steps,
-        }
-    }
-}
-
-impl From<Scope> for CacheScope {
-    fn from(scope: Scope) -> Self {
-        match scope {
-            Scope::Public => Self::Public,
-            Scope::Private => Self::Private,
-        }
-    }
-}
-
-impl From<CacheScope> for Scope {
-    fn from(scope: CacheScope) -> Self {
-        match scope {
-            CacheScope::Public => Self::Public,
-            CacheScope::Private => Self::Private,
-        }
-    }
 }
 
 impl From<&ServerInfo> for Info {

@@ -4,47 +4,37 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use shoal_ports::settings;
 use shoal_rpc::TlsFiles;
 
 use super::Period;
 
-/// The certificates that the processes of a cluster show one another ([security](security.md)). With the three
-/// files every connection between processes is mutual TLS 1.3; without them it is plaintext, and whoever reaches
-/// `cluster.listen` can do whatever a node or worker can. The files are opened when the process starts, not by
-/// `shoal config check`, and read again while it runs.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct ClusterTls {
-    /// File with this process's certificate in PEM, then those between it and the authority, if any. It needs the
-    /// usages server auth and client auth.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub certificate: Option<PathBuf>,
-    /// File with its private key in PEM, unencrypted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub key: Option<PathBuf>,
-    /// File with the certificates in PEM of the authorities that issue those of this cluster.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub authority: Option<PathBuf>,
-    /// The DNS name that the certificate of every process of this cluster carries, and no other certificate of the
-    /// authority. It need not resolve: addresses are not compared with certificates.
-    pub name: String,
-    /// How often the files are read again. What cannot be used is logged, and the former certificate stays.
-    pub reread: Period,
-    /// Accepts processes without TLS as well, and dials without it those that know none: for the rollout that turns
-    /// TLS on or off, and not longer.
-    pub allow_plaintext: bool,
-}
-
-impl Default for ClusterTls {
-    fn default() -> Self {
-        Self {
-            certificate: None,
-            key: None,
-            authority: None,
-            name: "shoal".to_owned(),
-            reread: Period::seconds(30),
-            allow_plaintext: false,
-        }
+settings! {
+    /// The certificates that the processes of a cluster show one another ([security](security.md)). With the three
+    /// files every connection between processes is mutual TLS 1.3; without them it is plaintext, and whoever reaches
+    /// `cluster.listen` can do whatever a node or worker can. The files are opened when the process starts, not by
+    /// `shoal config check`, and read again while it runs.
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
+    pub struct ClusterTls {
+        /// File with this process's certificate in PEM, then those between it and the authority, if any. It needs the
+        /// usages server auth and client auth.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub certificate: Option<PathBuf> = None,
+        /// File with its private key in PEM, unencrypted.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub key: Option<PathBuf> = None,
+        /// File with the certificates in PEM of the authorities that issue those of this cluster.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub authority: Option<PathBuf> = None,
+        /// The DNS name that the certificate of every process of this cluster carries, and no other certificate of the
+        /// authority. It need not resolve: addresses are not compared with certificates.
+        pub name: String = "shoal".to_owned(),
+        /// How often the files are read again. What cannot be used is logged, and the former certificate stays.
+        pub reread: Period = Period::seconds(30),
+        /// Accepts processes without TLS as well, and dials without it those that know none: for the rollout that turns
+        /// TLS on or off, and not longer.
+        pub allow_plaintext: bool = false,
     }
 }
 

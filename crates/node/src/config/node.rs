@@ -5,38 +5,30 @@ use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use shoal_ports::settings;
 
 use super::{Period, StoreAddress};
 
-/// What this process is to its cluster.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct Node {
-    /// What the process's name in the cluster begins with, such as the name of its pod; something random
-    /// follows, since a process that starts again is another one. Unset, it is all random.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// What the process does: serve clients (`edge`), hold legacy sessions (`session`), run tools
-    /// (`worker`). What it does not do itself it finds in other processes, by `[cluster]`.
-    pub roles: Vec<Role>,
-    /// Where sessions, streams and journals are kept. `"memory"` keeps them in the process and loses
-    /// them with it. Processes that share sessions need Redis: `redis://` or `rediss://` (TLS), then
-    /// `user:password@` where it asks for that, then `host:port`; `redis+cluster://host:port,host:port`;
-    /// `redis+sentinel://host:port,host:port/master-name`.
-    #[schemars(with = "String")]
-    pub store: StoreAddress,
-    /// How long the node owns its sessions without renewing its lease; it renews at a third of that.
-    pub lease: Period,
-}
-
-impl Default for Node {
-    fn default() -> Self {
-        Self {
-            name: None,
-            roles: Role::ALL.to_vec(),
-            store: StoreAddress::new(MEMORY),
-            lease: Period::seconds(6),
-        }
+settings! {
+    /// What this process is to its cluster.
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
+    pub struct Node {
+        /// What the process's name in the cluster begins with, such as the name of its pod; something random
+        /// follows, since a process that starts again is another one. Unset, it is all random.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub name: Option<String> = None,
+        /// What the process does: serve clients (`edge`), hold legacy sessions (`session`), run tools
+        /// (`worker`). What it does not do itself it finds in other processes, by `[cluster]`.
+        pub roles: Vec<Role> = Role::ALL.to_vec(),
+        /// Where sessions, streams and journals are kept. `"memory"` keeps them in the process and loses
+        /// them with it. Processes that share sessions need Redis: `redis://` or `rediss://` (TLS), then
+        /// `user:password@` where it asks for that, then `host:port`; `redis+cluster://host:port,host:port`;
+        /// `redis+sentinel://host:port,host:port/master-name`.
+        #[schemars(with = "String")]
+        pub store: StoreAddress = StoreAddress::new(MEMORY),
+        /// How long the node owns its sessions without renewing its lease; it renews at a third of that.
+        pub lease: Period = Period::seconds(6),
     }
 }
 

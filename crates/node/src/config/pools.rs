@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shoal_dispatch::{Affinity as DispatchAffinity, DurabilityPolicy, PoolConfig as Dispatched};
+use shoal_dispatch::{Affinity, DurabilityPolicy as Durability, PoolConfig as Dispatched};
 use shoal_worker::PoolConfig as Run;
 
 use super::{Period, Stdio};
@@ -91,34 +91,6 @@ pub enum Backend {
     Stdio(Box<Stdio>),
 }
 
-/// Which calls of a pool go to the same worker.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Affinity {
-    /// None: of two workers, the less busy one takes a call.
-    #[default]
-    None,
-    /// All of them: a server that keeps its state in its process has one, and the other workers stand by.
-    All,
-    /// Those of one legacy session, or one principal's modern ones.
-    Session,
-    /// Those with the same value of the argument of this name; calls without it go anywhere.
-    Key(String),
-}
-
-/// Which tool calls are journaled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Durability {
-    /// Those of tools that declare neither `readOnlyHint` nor `idempotentHint`.
-    #[default]
-    Auto,
-    /// None: every tool is safe to repeat.
-    Never,
-    /// All.
-    Always,
-}
-
 /// The worker's own defaults.
 mod default {
     use super::{Dispatched, Period, Run};
@@ -152,7 +124,7 @@ mod default {
     }
 
     pub(super) fn linger() -> Period {
-        Period::seconds(Dispatched::default().linger_secs)
+        Dispatched::default().linger.into()
     }
 
     pub(super) fn call_memory() -> Period {
@@ -230,20 +202,11 @@ impl Pool {
     pub fn to_dispatch(&self) -> Dispatched {
         Dispatched {
             prefix: self.prefix.clone(),
-            durability: match self.durability {
-                Durability::Auto => DurabilityPolicy::Auto,
-                Durability::Never => DurabilityPolicy::Never,
-                Durability::Always => DurabilityPolicy::Always,
-            },
+            durability: self.durability,
             repeatable: self.repeatable.clone(),
             journaled: self.journaled.clone(),
-            affinity: match &self.affinity {
-                Affinity::None => DispatchAffinity::None,
-                Affinity::All => DispatchAffinity::All,
-                Affinity::Session => DispatchAffinity::Session,
-                Affinity::Key(argument) => DispatchAffinity::Key(argument.clone()),
-            },
-            linger_secs: self.linger.get().as_secs(),
+            affinity: self.affinity.clone(),
+            linger: self.linger.get(),
         }
     }
 }

@@ -4,31 +4,23 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
+use shoal_ports::settings;
 
 use super::Period;
 
-/// How the store in Redis is used. Its address is `node.store`.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct Redis {
-    /// What all keys begin with; deployments that share a Redis need different ones.
-    pub prefix: String,
-    /// How long a command may take before the store counts as away.
-    pub response_timeout: Period,
-    /// How long connecting may take.
-    pub connect_timeout: Period,
-    /// Commands that may be under way at once; more are refused at once.
-    pub commands: usize,
-}
-
-impl Default for Redis {
-    fn default() -> Self {
-        Self {
-            prefix: "shoal".to_owned(),
-            response_timeout: Period::seconds(2),
-            connect_timeout: Period::seconds(2),
-            commands: 4096,
-        }
+settings! {
+    /// How the store in Redis is used. Its address is `node.store`.
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
+    pub struct Redis {
+        /// What all keys begin with; deployments that share a Redis need different ones.
+        pub prefix: String = "shoal".to_owned(),
+        /// How long a command may take before the store counts as away.
+        pub response_timeout: Period = Period::seconds(2),
+        /// How long connecting may take.
+        pub connect_timeout: Period = Period::seconds(2),
+        /// Commands that may be under way at once; more are refused at once.
+        pub commands: usize = 4096,
     }
 }
 

@@ -5,68 +5,52 @@ use std::net::SocketAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_edge::Timing;
+use shoal_ports::settings;
 
 use super::{AdminToken, Period};
 
-/// Where clients and operators connect.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct Server {
-    /// Address and port that serve MCP, such as `0.0.0.0:8080`. Port 0 takes a free one, which the first
-    /// line of output names.
-    #[schemars(with = "String")]
-    pub listen: SocketAddr,
-    /// Address and port for operators: `/livez`, `/readyz`, `/status`, and the console at `/console/`. Only
-    /// the console ever asks for credentials, so let no client reach it.
-    #[schemars(with = "String")]
-    pub admin: SocketAddr,
-    /// Path of the MCP endpoint.
-    pub path: String,
-    /// Serves the HTTP+SSE transport of 2024-11-05 as well, on `/sse` and `/messages`.
-    pub http_sse: bool,
-    /// What a proxy in front strips from the path; clients of HTTP+SSE are told it.
-    pub public_base: String,
-    /// Names by which clients may reach the server, as in the `Host` header, with or without port
-    /// (`"mcp.example.com"`); `"*"` is any. Loopback names always pass. Empty: any name where the server
-    /// listens on more than loopback.
-    pub allowed_hosts: Vec<String>,
-    /// Web pages that may call the server, as in the `Origin` header (`"https://app.example.com"`);
-    /// `"*"` is any. Requests without `Origin`, which only a browser sends, always pass.
-    pub allowed_origins: Vec<String>,
-    /// Names by which operators may reach the admin port, as in the `Host` header, besides loopback
-    /// ones; `"*"` is any. An IP address passes as well where the admin port listens on more than
-    /// loopback: no web page can make a browser send one for a name that it controls.
-    pub admin_hosts: Vec<String>,
-    /// The token that the console asks for, at least 16 bytes: `{ file = "/run/secrets/admin-token" }` or
-    /// `{ value = "…" }`. Without one there is a console only where the admin port listens on loopback
-    /// and `admin_hosts` is empty.
-    pub admin_token: Option<AdminToken>,
-    /// How long a connection may take to send the headers of its next request; also how long it may
-    /// idle between two. Longer than the idle time of the balancer in front, or that finds
-    /// connections closed under its requests.
-    pub header_timeout: Period,
-    /// How long the body of a request may take to arrive.
-    pub body_timeout: Period,
-    /// How long a client may take nothing of what waits for it. Then its connection is closed, or over HTTP/2 its stream is
-    /// reset, and what waited is dropped; a stream that can be resumed goes on when the client comes back.
-    pub write_timeout: Period,
-}
-
-impl Default for Server {
-    fn default() -> Self {
-        Self {
-            listen: SocketAddr::from(([127, 0, 0, 1], 8080)),
-            admin: SocketAddr::from(([127, 0, 0, 1], 8081)),
-            path: "/mcp".to_owned(),
-            http_sse: true,
-            public_base: String::new(),
-            allowed_hosts: Vec::new(),
-            allowed_origins: Vec::new(),
-            admin_hosts: Vec::new(),
-            admin_token: None,
-            header_timeout: Period::seconds(75),
-            body_timeout: Timing::default().body.into(),
-            write_timeout: Period::seconds(30),
-        }
+settings! {
+    /// Where clients and operators connect.
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
+    pub struct Server {
+        /// Address and port that serve MCP, such as `0.0.0.0:8080`. Port 0 takes a free one, which the first
+        /// line of output names.
+        #[schemars(with = "String")]
+        pub listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8080)),
+        /// Address and port for operators: `/livez`, `/readyz`, `/status`, and the console at `/console/`. Only
+        /// the console ever asks for credentials, so let no client reach it.
+        #[schemars(with = "String")]
+        pub admin: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 8081)),
+        /// Path of the MCP endpoint.
+        pub path: String = "/mcp".to_owned(),
+        /// Serves the HTTP+SSE transport of 2024-11-05 as well, on `/sse` and `/messages`.
+        pub http_sse: bool = true,
+        /// What a proxy in front strips from the path; clients of HTTP+SSE are told it.
+        pub public_base: String = String::new(),
+        /// Names by which clients may reach the server, as in the `Host` header, with or without port
+        /// (`"mcp.example.com"`); `"*"` is any. Loopback names always pass. Empty: any name where the server
+        /// listens on more than loopback.
+        pub allowed_hosts: Vec<String> = Vec::new(),
+        /// Web pages that may call the server, as in the `Origin` header (`"https://app.example.com"`);
+        /// `"*"` is any. Requests without `Origin`, which only a browser sends, always pass.
+        pub allowed_origins: Vec<String> = Vec::new(),
+        /// Names by which operators may reach the admin port, as in the `Host` header, besides loopback
+        /// ones; `"*"` is any. An IP address passes as well where the admin port listens on more than
+        /// loopback: no web page can make a browser send one for a name that it controls.
+        pub admin_hosts: Vec<String> = Vec::new(),
+        /// The token that the console asks for, at least 16 bytes: `{ file = "/run/secrets/admin-token" }` or
+        /// `{ value = "…" }`. Without one there is a console only where the admin port listens on loopback
+        /// and `admin_hosts` is empty.
+        pub admin_token: Option<AdminToken> = None,
+        /// How long a connection may take to send the headers of its next request; also how long it may
+        /// idle between two. Longer than the idle time of the balancer in front, or that finds
+        /// connections closed under its requests.
+        pub header_timeout: Period = Period::seconds(75),
+        /// How long the body of a request may take to arrive.
+        pub body_timeout: Period = Timing::default().body.into(),
+        /// How long a client may take nothing of what waits for it. Then its connection is closed, or over HTTP/2 its stream is
+        /// reset, and what waited is dropped; a stream that can be resumed goes on when the client comes back.
+        pub write_timeout: Period = Period::seconds(30),
     }
 }

@@ -2,44 +2,32 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use shoal_ports::settings;
 use shoal_session::SessionConfig;
 
 use super::Period;
 
-/// The life of a legacy session (`initialize`, `Mcp-Session-Id`).
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct Session {
-    /// How long a session lives without being used.
-    pub idle: Period,
-    /// How long a session without calls and streams stays in memory before it is written to the store
-    /// and let go; its next message brings it back.
-    pub passivate_after: Period,
-    /// How long a session that was asked for several things at once keeps its actor (7 KiB) after its last request, at
-    /// most twice that: the actor goes also where a client still listens, and a new one is there within microseconds.
-    pub doze_after: Period,
-    /// How often idle sessions and ended streams are looked for.
-    pub sweep_every: Period,
-    /// The bytes of one value that tools keep in a session, at most. What they keep is part of the session's
-    /// record and lives as long as the session.
-    pub state_value_bytes: usize,
-    /// The bytes of everything that tools keep in one session, keys and values, at most.
-    pub state_bytes: usize,
-    /// The values that tools keep in one session, at most. With 0 they keep nothing.
-    pub state_keys: usize,
-}
-
-impl Default for Session {
-    fn default() -> Self {
-        let session = SessionConfig::default();
-        Self {
-            idle: session.idle.into(),
-            passivate_after: session.passivate_after.into(),
-            doze_after: session.doze_after.into(),
-            sweep_every: session.sweep_every.into(),
-            state_value_bytes: session.state_value_bytes,
-            state_bytes: session.state_bytes,
-            state_keys: session.state_keys,
-        }
+settings! {
+    /// The life of a legacy session (`initialize`, `Mcp-Session-Id`).
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
+    pub struct Session {
+        /// How long a session lives without being used.
+        pub idle: Period = SessionConfig::default().idle.into(),
+        /// How long a session without calls and streams stays in memory before it is written to the store
+        /// and let go; its next message brings it back.
+        pub passivate_after: Period = SessionConfig::default().passivate_after.into(),
+        /// How long a session that was asked for several things at once keeps its actor (7 KiB) after its last request, at
+        /// most twice that: the actor goes also where a client still listens, and a new one is there within microseconds.
+        pub doze_after: Period = SessionConfig::default().doze_after.into(),
+        /// How often idle sessions and ended streams are looked for.
+        pub sweep_every: Period = SessionConfig::default().sweep_every.into(),
+        /// The bytes of one value that tools keep in a session, at most. What they keep is part of the session's
+        /// record and lives as long as the session.
+        pub state_value_bytes: usize = SessionConfig::default().state_value_bytes,
+        /// The bytes of everything that tools keep in one session, keys and values, at most.
+        pub state_bytes: usize = SessionConfig::default().state_bytes,
+        /// The values that tools keep in one session, at most. With 0 they keep nothing.
+        pub state_keys: usize = SessionConfig::default().state_keys,
     }
 }

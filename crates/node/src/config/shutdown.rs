@@ -2,46 +2,34 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use shoal_ports::settings;
 
 use super::Period;
 
-/// How long each step of an orderly end may take. Their sum must stay below the time that the
-/// supervisor gives (`terminationGracePeriodSeconds`, 30 s by default in Kubernetes). A second signal
-/// ends the process at once.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct Shutdown {
-    /// How long to go on serving as before, while `/readyz` says no, until every balancer has noticed.
-    pub balancer_delay: Period,
-    /// How long the open streams may take to tell their clients when to come back.
-    pub streams: Period,
-    /// Where processes share sessions: how long connections that idle are kept, so that their clients use them
-    /// once more and are told to come back on another one, or drop them. Longer than clients keep a connection
-    /// that idles (the HTTP clients of the SDKs: 4 s and 5 s), or some are closed under a request.
-    pub connections: Period,
-    /// How long running calls may take to finish.
-    pub calls: Period,
-    /// How long the sessions may take to be written down and let go.
-    pub sessions: Period,
-    /// How long workers may take to end what they run (a stdio server's process, for instance).
-    pub workers: Period,
-    /// How long what waits for the telemetry collector may take to be sent, last of all.
-    pub telemetry: Period,
-    /// How often the log names who is still busy.
-    pub report_every: Period,
-}
-
-impl Default for Shutdown {
-    fn default() -> Self {
-        Self {
-            balancer_delay: Period::ZERO,
-            streams: Period::seconds(2),
-            connections: Period::seconds(6),
-            calls: Period::seconds(15),
-            sessions: Period::seconds(4),
-            workers: Period::seconds(5),
-            telemetry: Period::seconds(2),
-            report_every: Period::seconds(2),
-        }
+settings! {
+    /// How long each step of an orderly end may take. Their sum must stay below the time that the
+    /// supervisor gives (`terminationGracePeriodSeconds`, 30 s by default in Kubernetes). A second signal
+    /// ends the process at once.
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
+    pub struct Shutdown {
+        /// How long to go on serving as before, while `/readyz` says no, until every balancer has noticed.
+        pub balancer_delay: Period = Period::ZERO,
+        /// How long the open streams may take to tell their clients when to come back.
+        pub streams: Period = Period::seconds(2),
+        /// Where processes share sessions: how long connections that idle are kept, so that their clients use them
+        /// once more and are told to come back on another one, or drop them. Longer than clients keep a connection
+        /// that idles (the HTTP clients of the SDKs: 4 s and 5 s), or some are closed under a request.
+        pub connections: Period = Period::seconds(6),
+        /// How long running calls may take to finish.
+        pub calls: Period = Period::seconds(15),
+        /// How long the sessions may take to be written down and let go.
+        pub sessions: Period = Period::seconds(4),
+        /// How long workers may take to end what they run (a stdio server's process, for instance).
+        pub workers: Period = Period::seconds(5),
+        /// How long what waits for the telemetry collector may take to be sent, last of all.
+        pub telemetry: Period = Period::seconds(2),
+        /// How often the log names who is still busy.
+        pub report_every: Period = Period::seconds(2),
     }
 }

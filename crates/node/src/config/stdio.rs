@@ -54,7 +54,7 @@ pub struct Stdio {
     /// only there, and modern for tools that ask by `InputRequiredResult`
     /// ([backends](backends.md#servers-of-both-eras)).
     #[serde(default)]
-    pub era: Era,
+    pub era: EraChoice,
     /// How long a process may take to answer the handshake.
     #[serde(default = "default_start_timeout")]
     pub start_timeout: Period,
@@ -76,19 +76,6 @@ pub struct Stdio {
     /// The longest pause before a restart.
     #[serde(default = "default_max_restart_delay")]
     pub max_restart_delay: Period,
-}
-
-/// In which era a server is spoken to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Era {
-    /// Legacy if it can be, modern for what exists only there.
-    #[default]
-    Auto,
-    /// Up to 2025-11-25: `initialize`.
-    Legacy,
-    /// From 2026-07-28 on: `server/discover`.
-    Modern,
 }
 
 /// Who shares a process.
@@ -168,11 +155,7 @@ impl Stdio {
             isolation: self.to_isolation(),
             may_ask: self.may_ask,
             share_roots: self.share_roots,
-            era: match self.era {
-                Era::Auto => EraChoice::Auto,
-                Era::Legacy => EraChoice::Legacy,
-                Era::Modern => EraChoice::Modern,
-            },
+            era: self.era,
             start_timeout: self.start_timeout.get(),
             probe_timeout: self.probe_timeout.get(),
             request_timeout: self.request_timeout.get(),

@@ -6,81 +6,45 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use shoal_ports::settings;
 use shoal_telemetry::config as setup;
 
 use super::{Node, Period, Secret};
-pub use signals::{Logs, Metrics, ParentSampling, ToolRatio, Traces};
+pub use signals::{Logs, Metrics, ToolRatio, Traces};
 
-/// What the process tells its operators of itself, and whom.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct Telemetry {
-    /// Whether anything of this section happens; logs on standard error do without it. Also by
-    /// `OTEL_SDK_DISABLED`.
-    pub enabled: bool,
-    /// The collector that takes OTLP: `http://collector:4317`, or `https://` for TLS with the system's
-    /// certificate authorities. Also by `OTEL_EXPORTER_OTLP_ENDPOINT`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub endpoint: Option<String>,
-    /// How the collector is spoken to. Also by `OTEL_EXPORTER_OTLP_PROTOCOL`.
-    pub protocol: OtlpProtocol,
-    /// Headers that go to the collector with everything, such as `authorization`. They are secrets. Also by
-    /// `OTEL_EXPORTER_OTLP_HEADERS`, which for these alone wins over the file.
-    pub headers: BTreeMap<String, Secret>,
-    /// What makes exports smaller, where the way to the collector is narrow. Also by
-    /// `OTEL_EXPORTER_OTLP_COMPRESSION`.
-    pub compression: OtlpCompression,
-    /// How long one export may take. Also by `OTEL_EXPORTER_OTLP_TIMEOUT`, in milliseconds.
-    pub timeout: Period,
-    /// What the deployment is called: the same for all its processes. Also by `OTEL_SERVICE_NAME`.
-    pub service_name: String,
-    /// What else is true of everything that this process tells, such as
-    /// `{ "deployment.environment.name" = "production" }`. Also by `OTEL_RESOURCE_ATTRIBUTES`.
-    pub resource: BTreeMap<String, String>,
-    /// Spans of calls, which go to the endpoint.
-    pub traces: Traces,
-    /// Metrics.
-    pub metrics: Metrics,
-    /// Log lines, besides standard error; which ones is said by `logging.level`.
-    pub logs: Logs,
-}
-
-/// How OTLP travels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum OtlpProtocol {
-    /// gRPC, at port 4317 as a rule.
-    Grpc,
-    /// Protobuf in HTTP requests, at port 4318 as a rule; the endpoint is without `/v1/traces`.
-    Http,
-}
-
-/// What makes exports smaller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum OtlpCompression {
-    /// Nothing.
-    None,
-    /// gzip: about a tenth of the bytes, for about twice the processor time of an export.
-    Gzip,
-}
-
-impl Default for Telemetry {
-    fn default() -> Self {
-        let setup = setup::Telemetry::default();
-        Self {
-            enabled: true,
-            endpoint: None,
-            protocol: OtlpProtocol::Grpc,
-            headers: BTreeMap::new(),
-            compression: OtlpCompression::None,
-            timeout: Period::seconds(10),
-            service_name: setup.service_name,
-            resource: BTreeMap::new(),
-            traces: Traces::default(),
-            metrics: Metrics::default(),
-            logs: Logs::default(),
-        }
+settings! {
+    /// What the process tells its operators of itself, and whom.
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
+    pub struct Telemetry {
+        /// Whether anything of this section happens; logs on standard error do without it. Also by
+        /// `OTEL_SDK_DISABLED`.
+        pub enabled: bool = true,
+        /// The collector that takes OTLP: `http://collector:4317`, or `https://` for TLS with the system's
+        /// certificate authorities. Also by `OTEL_EXPORTER_OTLP_ENDPOINT`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub endpoint: Option<String> = None,
+        /// How the collector is spoken to. Also by `OTEL_EXPORTER_OTLP_PROTOCOL`.
+        pub protocol: setup::Protocol = setup::Protocol::Grpc,
+        /// Headers that go to the collector with everything, such as `authorization`. They are secrets. Also by
+        /// `OTEL_EXPORTER_OTLP_HEADERS`, which for these alone wins over the file.
+        pub headers: BTreeMap<String, Secret> = BTreeMap::new(),
+        /// What makes exports smaller, where the way to the collector is narrow. Also by
+        /// `OTEL_EXPORTER_OTLP_COMPRESSION`.
+        pub compression: setup::Compression = setup::Compression::None,
+        /// How long one export may take. Also by `OTEL_EXPORTER_OTLP_TIMEOUT`, in milliseconds.
+        pub timeout: Period = Period::seconds(10),
+        /// What the deployment is called: the same for all its processes. Also by `OTEL_SERVICE_NAME`.
+        pub service_name: String = setup::Telemetry::default().service_name,
+        /// What else is true of everything that this process tells, such as
+        /// `{ "deployment.environment.name" = "production" }`. Also by `OTEL_RESOURCE_ATTRIBUTES`.
+        pub resource: BTreeMap<String, String> = BTreeMap::new(),
+        /// Spans of calls, which go to the endpoint.
+        pub traces: Traces = Traces::default(),
+        /// Metrics.
+        pub metrics: Metrics = Metrics::default(),
+        /// Log lines, besides standard error; which ones is said by `logging.level`.
+        pub logs: Logs = Logs::default(),
     }
 }
 
@@ -92,19 +56,13 @@ impl Telemetry {
         }
         let otlp = self.endpoint.as_ref().map(|endpoint| setup::Otlp {
             endpoint: endpoint.clone(),
-            protocol: match self.protocol {
-                OtlpProtocol::Grpc => setup::Protocol::Grpc,
-                OtlpProtocol::Http => setup::Protocol::Http,
-            },
+            protocol: self.protocol,
             headers: self
                 .headers
                 .iter()
                 .map(|(name, value)| (name.clone(), setup::Secret::new(value.expose())))
                 .collect(),
-            compression: match self.compression {
-                OtlpCompression::None => setup::Compression::None,
-                OtlpCompression::Gzip => setup::Compression::Gzip,
-            },
+            compression: self.compression,
             timeout: self.timeout.get(),
         });
         setup::Telemetry {

@@ -5,6 +5,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::child::INHERITED;
 
 /// How to run a stdio server. [`StdioConfig::new`] has the defaults.
@@ -53,16 +56,18 @@ pub struct StdioConfig {
 }
 
 /// In which era a server is spoken to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+// Requests of servers to clients exist only in the legacy era. Tools that ask by `InputRequiredResult`, which exists only in
+// the modern one, are called in a modern process of the same server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "Era")]
 pub enum EraChoice {
-    /// Legacy where the server can be, because requests of servers to clients exist only there; modern
-    /// if it speaks nothing else. Tools that ask by `InputRequiredResult`, which exists only in the
-    /// modern era, are called in a modern process of the same server.
+    /// Legacy if it can be, modern for what exists only there.
     #[default]
     Auto,
-    /// Legacy (`initialize`) only.
+    /// Up to 2025-11-25: `initialize`.
     Legacy,
-    /// Modern (`server/discover`) only.
+    /// From 2026-07-28 on: `server/discover`.
     Modern,
 }
 

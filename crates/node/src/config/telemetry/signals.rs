@@ -2,36 +2,29 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use shoal_ports::settings;
 use shoal_telemetry::config as setup;
 
 use crate::config::Period;
 
-/// Spans of calls, which go to the endpoint.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct Traces {
-    /// Whether spans are made, where there is an endpoint.
-    pub enabled: bool,
-    /// Share of the traces that are kept, 0 to 1, chosen by trace id: give all processes the same. Also by
-    /// `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG`.
-    pub ratio: f64,
-    /// Whether a client's own decision, in its `traceparent`, holds. Also by `OTEL_TRACES_SAMPLER`.
-    pub parent: ParentSampling,
-    /// Shares for single tools, which replace `ratio`: `[{ tool = "pay_*", ratio = 1.0 }]`. The first that
-    /// matches counts.
-    pub tools: Vec<ToolRatio>,
-    /// Spans that wait for the collector at most; beyond it they are dropped and counted.
-    pub queue: usize,
-}
-
-/// What a client's `traceparent` says of sampling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ParentSampling {
-    /// What the client decided holds.
-    Follow,
-    /// The client's ids are kept, its decision is not: the shares decide.
-    Ignore,
+settings! {
+    /// Spans of calls, which go to the endpoint.
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
+    pub struct Traces {
+        /// Whether spans are made, where there is an endpoint.
+        pub enabled: bool = true,
+        /// Share of the traces that are kept, 0 to 1, chosen by trace id: give all processes the same. Also by
+        /// `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG`.
+        pub ratio: f64 = setup::Traces::default().sampling.ratio,
+        /// Whether a client's own decision, in its `traceparent`, holds. Also by `OTEL_TRACES_SAMPLER`.
+        pub parent: setup::ParentSampling = setup::ParentSampling::Follow,
+        /// Shares for single tools, which replace `ratio`: `[{ tool = "pay_*", ratio = 1.0 }]`. The first that
+        /// matches counts.
+        pub tools: Vec<ToolRatio> = Vec::new(),
+        /// Spans that wait for the collector at most; beyond it they are dropped and counted.
+        pub queue: usize = setup::Traces::default().queue,
+    }
 }
 
 /// The share of one tool's traces.
@@ -44,66 +37,34 @@ pub struct ToolRatio {
     pub ratio: f64,
 }
 
-/// Metrics.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct Metrics {
-    /// Whether `/metrics` of the admin port shows them to Prometheus.
-    pub prometheus: bool,
-    /// Whether they are sent to the endpoint as well.
-    pub otlp: bool,
-    /// How often they are sent.
-    pub interval: Period,
-    /// Series of one metric at most; what comes after is added up in one.
-    pub series: usize,
-}
-
-/// Log lines, besides standard error; which ones is said by `logging.level`.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields, expecting = "a table")]
-pub struct Logs {
-    /// Whether they are sent to the endpoint as well.
-    pub otlp: bool,
-    /// Lines with the same message from the same place that are logged in `repeats_per`, standard error
-    /// included; the rest is counted and told in one line. 0 lets all pass.
-    pub repeats: u32,
-    /// The time for `repeats`.
-    pub repeats_per: Period,
-}
-
-impl Default for Traces {
-    fn default() -> Self {
-        let traces = setup::Traces::default();
-        Self {
-            enabled: true,
-            ratio: traces.sampling.ratio,
-            parent: ParentSampling::Follow,
-            tools: Vec::new(),
-            queue: traces.queue,
-        }
+settings! {
+    /// Metrics.
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
+    pub struct Metrics {
+        /// Whether `/metrics` of the admin port shows them to Prometheus.
+        pub prometheus: bool = setup::Metrics::default().prometheus,
+        /// Whether they are sent to the endpoint as well.
+        pub otlp: bool = setup::Metrics::default().otlp,
+        /// How often they are sent.
+        pub interval: Period = setup::Metrics::default().interval.into(),
+        /// Series of one metric at most; what comes after is added up in one.
+        pub series: usize = setup::Metrics::default().series,
     }
 }
 
-impl Default for Metrics {
-    fn default() -> Self {
-        let metrics = setup::Metrics::default();
-        Self {
-            prometheus: metrics.prometheus,
-            otlp: metrics.otlp,
-            interval: metrics.interval.into(),
-            series: metrics.series,
-        }
-    }
-}
-
-impl Default for Logs {
-    fn default() -> Self {
-        let repeats = setup::Repeats::default();
-        Self {
-            otlp: false,
-            repeats: repeats.limit,
-            repeats_per: repeats.interval.into(),
-        }
+settings! {
+    /// Log lines, besides standard error; which ones is said by `logging.level`.
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
+    pub struct Logs {
+        /// Whether they are sent to the endpoint as well.
+        pub otlp: bool = false,
+        /// Lines with the same message from the same place that are logged in `repeats_per`, standard error
+        /// included; the rest is counted and told in one line. 0 lets all pass.
+        pub repeats: u32 = setup::Repeats::default().limit,
+        /// The time for `repeats`.
+        pub repeats_per: Period = setup::Repeats::default().interval.into(),
     }
 }
 
@@ -115,10 +76,7 @@ impl Traces {
             enabled: self.enabled && has_endpoint,
             sampling: setup::Sampling {
                 ratio: self.ratio,
-                parent: match self.parent {
-                    ParentSampling::Follow => setup::ParentSampling::Follow,
-                    ParentSampling::Ignore => setup::ParentSampling::Ignore,
-                },
+                parent: self.parent,
                 tools: tools.map(|it| (it.tool.clone(), it.ratio)).collect(),
             },
             queue: self.queue,

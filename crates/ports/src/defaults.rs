@@ -1,0 +1,22 @@
+//! Structs of settings, each of which is declared once: with its type, its meaning and its default.
+
+/// Declares a struct whose fields have defaults (`name: Type = value`), and its [`Default`].
+#[macro_export]
+macro_rules! settings {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident {
+        $($(#[$doc:meta])* $field_vis:vis $field:ident: $type:ty = $default:expr,)+
+    }) => {
+        $(#[$meta])*
+        $vis struct $name {
+            $($(#[$doc])* $field_vis $field: $type,)+
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self {
+                    $($field: $default,)+
+                }
+            }
+        }
+    };
+}
