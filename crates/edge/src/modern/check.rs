@@ -4,7 +4,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use shoal_ports::{Dispatcher, LogFilter};
 use shoal_protocol::{
     CLIENT_CAPABILITIES, Era, MCP_PARAM_PREFIX, Method, PROTOCOL_VERSION, RawJson, Request,
-    RequestMeta, Revision, RpcError, code, expect_equal, expect_plain, members, shown,
+    RequestMeta, Revision, RpcError, code, expect_equal, expect_plain, shown,
 };
 
 use crate::era::VersionHeader;
@@ -42,7 +42,7 @@ pub(super) fn request(
     let params = request.params.as_ref();
     if let Some(named) = request.method.named() {
         // A request without the parameter is refused further on, in the words of its method.
-        if let Some(name) = member(params, named.as_str()) {
+        if let Some(name) = params.and_then(|params| params.member(named.as_str())?.string()) {
             expect_equal("Mcp-Name", sent(headers, &names::NAME), &name)?;
         }
     }
@@ -116,17 +116,4 @@ fn sent<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h [u8]> {
 fn mirrored(headers: &HeaderMap, name: &str) -> Option<Vec<u8>> {
     let name = format!("{MCP_PARAM_PREFIX}{name}");
     headers.get(name).map(|value| value.as_bytes().to_vec())
-}
-
-/// A string among the parameters.
-fn member(params: Option<&RawJson>, name: &str) -> Option<String> {
-    let text = params?.to_bytes();
-    let (_, value) = members(&text).find(|(key, _)| is_key(key, name))?;
-    RawJson::from_valid(value).string()
-}
-
-fn is_key(raw: &[u8], name: &str) -> bool {
-    raw.len() == name.len() + 2 && &raw[1..raw.len() - 1] == name.as_bytes()
-        || raw.contains(&b'\\')
-            && serde_json::from_slice::<String>(raw).is_ok_and(|key| key == name)
 }
