@@ -11,7 +11,7 @@ mod demo;
 mod log;
 mod media;
 #[cfg(test)]
-mod testing;
+mod tests;
 
 pub use conformance::ConformanceServer;
 pub use demo::DemoServer;

@@ -10,7 +10,7 @@ use rmcp::{
 use serde_json::{Value, json};
 
 use super::ConformanceServer;
-use crate::testing::{Client, Session, Told, text};
+use crate::tests::{Client, Session, Told, text};
 
 async fn able(content: Value) -> Session<ConformanceServer> {
     let elicited = ElicitResult::new(ElicitationAction::Accept).with_content(content);

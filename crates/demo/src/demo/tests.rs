@@ -11,7 +11,7 @@ use rmcp::{
 use serde_json::{Value, json};
 
 use super::DemoServer;
-use crate::testing::{Client, Session, Told, modern_meta, params, text};
+use crate::tests::{Client, Session, Told, modern_meta, params, text};
 
 async fn plain() -> Session<DemoServer> {
     Client::plain().connect(DemoServer::new()).await

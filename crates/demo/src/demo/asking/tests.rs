@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::{
     DemoServer,
-    testing::{Client, capabilities_of, modern_meta, text},
+    tests::{Client, capabilities_of, modern_meta, text},
 };
 
 fn able(action: ElicitationAction) -> Client {

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::{
     DemoServer,
-    testing::{Client, Session, Told, params, text},
+    tests::{Client, Session, Told, params, text},
 };
 
 async fn plain() -> Session<DemoServer> {
