@@ -11,20 +11,16 @@ mod error;
 mod layers;
 mod limits;
 mod node;
-mod period;
 mod pools;
 mod redis;
 pub mod reference;
 mod rules;
-mod secret;
 mod server;
 mod session;
 mod shutdown;
 mod standard;
 mod state_keys;
-mod stdio;
 mod streams;
-mod telemetry;
 mod warnings;
 
 use std::collections::BTreeMap;
@@ -42,21 +38,20 @@ use layers::Layers;
 pub use layers::Source;
 pub use limits::Limits;
 pub use node::{MEMORY, Node, Role};
-pub use period::Period;
 pub use pools::{Backend, Pool};
 pub use redis::{Redis, StoreAddress};
 use schemars::JsonSchema;
-pub use secret::{REDACTED, Secret};
 use serde::{Deserialize, Serialize};
 use serde_path_to_error::Segment;
 pub use server::Server;
 pub use session::Session;
+use shoal_ports::REDACTED;
+pub use shoal_ports::{Period, Secret};
+use shoal_telemetry::config::Telemetry;
 use shoal_telemetry::logging::Logging;
 pub use shutdown::Shutdown;
 pub use state_keys::{StateKey, StateKeys};
-pub use stdio::{Isolation, Stdio};
 pub use streams::Streams;
-pub use telemetry::{Logs, Metrics, Telemetry, ToolRatio, Traces};
 use toml::{Table, Value};
 pub use warnings::warnings;
 
@@ -95,6 +90,19 @@ pub struct Settings {
     pub telemetry: Telemetry,
     /// How long each step of an orderly end may take.
     pub shutdown: Shutdown,
+}
+
+impl Settings {
+    /// What telemetry is set up with in a process that others know as `instance`.
+    #[must_use]
+    pub fn telemetry_of(&self, instance: &str) -> Telemetry {
+        let roles: Vec<&str> = self.node.roles.iter().map(|role| role.as_str()).collect();
+        let mut telemetry = self.telemetry.clone();
+        telemetry.service_instance_id = instance.to_owned();
+        telemetry.service_version = env!("CARGO_PKG_VERSION").to_owned();
+        (telemetry.resource).insert("shoal.roles".to_owned(), roles.join(","));
+        telemetry
+    }
 }
 
 /// A setting made on the command line.

@@ -21,7 +21,7 @@ pub(crate) fn check(pools: &Pools, settings: &Settings) -> Result<(), Failure> {
     let Some(config) = backend(pools, settings) else {
         return Ok(());
     };
-    let path = config.env.get("PATH").map(Into::into);
+    let path = config.env.get("PATH").map(|path| path.expose().into());
     let path = path
         .or_else(|| std::env::var_os("PATH"))
         .unwrap_or_default();
@@ -40,7 +40,7 @@ pub(crate) fn tell_withheld(pools: &Pools, settings: &Settings) {
         return;
     };
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    let names = withheld(&config, &pools.server, names);
+    let names = withheld(config, &pools.server, names);
     if !names.is_empty() {
         // Names only: values are secrets.
         tracing::warn!(
@@ -51,12 +51,12 @@ pub(crate) fn tell_withheld(pools: &Pools, settings: &Settings) {
     }
 }
 
-fn backend(pools: &Pools, settings: &Settings) -> Option<StdioConfig> {
+fn backend<'a>(pools: &Pools, settings: &'a Settings) -> Option<&'a StdioConfig> {
     if pools.server.is_empty() {
         return None;
     }
     match &settings.pools.get(Pools::SERVER)?.backend {
-        Backend::Stdio(stdio) => Some(stdio.to_backend()),
+        Backend::Stdio(stdio) => Some(stdio.as_ref()),
         Backend::Demo | Backend::Conformance => None,
     }
 }
@@ -124,6 +124,7 @@ fn is_program(_file: &Path) -> Result<(), String> {
 mod tests {
     use std::ffi::OsStr;
 
+    use shoal_ports::Secret;
     use shoal_worker::StdioConfig;
 
     use super::{find, withheld};
@@ -132,7 +133,7 @@ mod tests {
     fn what_a_server_may_want_and_does_not_get_is_named() {
         let mut config = StdioConfig::new("npx");
         config.inherit = vec!["GIVEN_TOKEN".to_owned()];
-        config.env.insert("SET_KEY".to_owned(), "x".to_owned());
+        config.env.insert("SET_KEY".to_owned(), Secret::new("x"));
         let names = [
             "PATH",
             "HOME",

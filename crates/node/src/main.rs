@@ -63,7 +63,7 @@ fn told<W: Future<Output = Result<(), Failure>>>(
 ) -> Result<(), Failure> {
     let settings = &loaded.settings;
     let id = node_id(settings);
-    let telemetry = settings.telemetry.to_setup(&settings.node, id.as_str());
+    let telemetry = settings.telemetry_of(id.as_str());
     let guard = shoal_telemetry::init(&telemetry, &settings.logging)
         .context("cannot set up telemetry and logging")?;
     let last_words = settings.shutdown.telemetry.get();

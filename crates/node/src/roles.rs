@@ -94,7 +94,7 @@ async fn backend(pool: &Pool) -> Arc<dyn Backend> {
     match &pool.backend {
         config::Backend::Demo => RmcpBackend::start(DemoServer::new()).await,
         config::Backend::Conformance => RmcpBackend::start(ConformanceServer::new()).await,
-        config::Backend::Stdio(stdio) => Arc::new(StdioBackend::start(stdio.to_backend())),
+        config::Backend::Stdio(stdio) => Arc::new(StdioBackend::start((**stdio).clone())),
     }
 }
 

@@ -41,7 +41,9 @@ mod lazy;
 mod liveness;
 mod membership;
 pub mod memory;
+mod period;
 mod plan;
+mod secret;
 mod session_state;
 mod store;
 mod worker;
@@ -76,7 +78,9 @@ pub use kind::{Kind, Retry};
 pub use lazy::{LazyReceiver, LazySender, NobodyReceives, Unsent, lazy_channel};
 pub use liveness::{Evidence, Liveness};
 pub use membership::{Membership, NodeInfo};
+pub use period::Period;
 pub use plan::{CallPlan, Planned, Planning, Route, Started, Starting, at_once, later};
+pub use secret::{REDACTED, Secret};
 pub use session_state::{
     STATE_KEY_BYTES, SessionState, StateDoor, StateRequest, no_session, not_kept, perhaps_kept,
 };

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use shoal_protocol::TraceContext;
-use shoal_telemetry::config::{Compression, Otlp, Protocol, Telemetry};
+use shoal_telemetry::config::Telemetry;
 use shoal_telemetry::logging::Logging;
 use shoal_telemetry::metrics::{NameKind, Operation, ShedReason, metrics};
 use shoal_telemetry::trace::{self, InSpan as _, attributes, names};
@@ -63,17 +63,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 fn start() -> Result<shoal_telemetry::Guard, shoal_telemetry::Error> {
     let mut telemetry = Telemetry {
-        otlp: Some(Otlp {
-            endpoint: "http://127.0.0.1:1".to_owned(),
-            protocol: Protocol::Grpc,
-            headers: Vec::new(),
-            timeout: Duration::from_secs(1),
-            compression: Compression::None,
-        }),
+        endpoint: Some("http://127.0.0.1:1".to_owned()),
+        timeout: Duration::from_secs(1).into(),
         ..Telemetry::default()
     };
-    telemetry.traces.enabled = true;
-    telemetry.traces.sampling.ratio = 0.0;
+    telemetry.traces.ratio = 0.0;
     let logging = Logging {
         level: "off".to_owned(),
         ..Logging::default()

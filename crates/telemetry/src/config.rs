@@ -1,37 +1,58 @@
-//! What is collected, and where it goes: plain values which the node's configuration fills.
+//! What is collected, and where it goes: the section `[telemetry]` of the configuration.
 //!
 //! Nothing here reads the environment; [`Telemetry::check`] says what is wrong with a value before anything starts.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shoal_ports::settings;
+pub use shoal_ports::Secret;
+use shoal_ports::{Period, settings};
 
 mod check;
 
 pub use check::Invalid;
 
 settings! {
-    /// Everything about traces, metrics and exported logs. The default collects metrics for Prometheus and nothing else.
-    #[derive(Clone, Debug, PartialEq)]
+    /// What the process tells its operators of itself, and whom.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Telemetry {
-        /// `service.name` of the resource.
+        /// Whether anything of this section happens; logs on standard error do without it. Also by
+        /// `OTEL_SDK_DISABLED`.
+        pub enabled: bool = true,
+        /// The collector that takes OTLP: `http://collector:4317`, or `https://` for TLS with the system's
+        /// certificate authorities. Also by `OTEL_EXPORTER_OTLP_ENDPOINT`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub endpoint: Option<String> = None,
+        /// How the collector is spoken to. Also by `OTEL_EXPORTER_OTLP_PROTOCOL`.
+        pub protocol: Protocol = Protocol::Grpc,
+        /// Headers that go to the collector with everything, such as `authorization`. They are secrets. Also by
+        /// `OTEL_EXPORTER_OTLP_HEADERS`.
+        pub headers: BTreeMap<String, Secret> = BTreeMap::new(),
+        /// What makes exports smaller, where the way to the collector is narrow. Also by
+        /// `OTEL_EXPORTER_OTLP_COMPRESSION`.
+        pub compression: Compression = Compression::None,
+        /// How long one export may take. Also by `OTEL_EXPORTER_OTLP_TIMEOUT`, in milliseconds.
+        pub timeout: Period = Period::seconds(10),
+        /// What the deployment is called: the same for all its processes. Also by `OTEL_SERVICE_NAME`.
         pub service_name: String = "shoal".to_owned(),
-        /// `service.instance.id` of the resource; unique for each process of the service.
-        pub service_instance_id: String = String::new(),
-        /// `service.version` of the resource.
-        pub service_version: String = env!("CARGO_PKG_VERSION").to_owned(),
-        /// Further resource attributes, such as `shoal.node` and `shoal.roles`. Keys are unique.
-        pub resource: Vec<(String, String)> = Vec::new(),
-        /// The collector that takes OTLP, if there is one.
-        pub otlp: Option<Otlp> = None,
-        /// Spans.
+        /// What else is true of everything that this process tells, such as
+        /// `{ "deployment.environment.name" = "production" }`. Also by `OTEL_RESOURCE_ATTRIBUTES`.
+        pub resource: BTreeMap<String, String> = BTreeMap::new(),
+        /// Spans of calls, which go to the endpoint.
         pub traces: Traces = Traces::default(),
         /// Metrics.
         pub metrics: Metrics = Metrics::default(),
-        /// Log lines.
+        /// Log lines, besides standard error; which ones is said by `logging.level`.
         pub logs: Logs = Logs::default(),
+        /// What this process is called: unique for each of the service.
+        #[serde(skip)]
+        pub service_instance_id: String = String::new(),
+        /// Its version.
+        #[serde(skip)]
+        pub service_version: String = env!("CARGO_PKG_VERSION").to_owned(),
     }
 }
 
@@ -40,39 +61,35 @@ impl Telemetry {
     #[must_use]
     pub fn off() -> Self {
         Self {
-            traces: Traces {
-                enabled: false,
-                ..Traces::default()
-            },
-            metrics: Metrics {
-                otlp: false,
-                prometheus: false,
-                ..Metrics::default()
-            },
-            logs: Logs {
-                otlp: false,
-                repeats: None,
-                ..Logs::default()
-            },
+            enabled: false,
             ..Self::default()
         }
     }
-}
 
-/// A collector that takes OTLP.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Otlp {
-    /// Its base address: `http://host:4317`, or `https://…` for TLS with the system's certificate authorities.
-    /// With [`Protocol::Http`], `/v1/traces`, `/v1/metrics` and `/v1/logs` are appended.
-    pub endpoint: String,
-    /// How it is spoken to.
-    pub protocol: Protocol,
-    /// Headers (metadata) sent along, such as `authorization`. Values are secrets: they appear in no message.
-    pub headers: Vec<(String, Secret)>,
-    /// How long one export may take, with everything that belongs to it.
-    pub timeout: Duration,
-    /// Whether exports are made smaller, which costs about as much as everything else about them.
-    pub compression: Compression,
+    /// Where the collector is, if it is to get anything.
+    pub(crate) fn address(&self) -> Option<&str> {
+        self.endpoint.as_deref().filter(|_| self.enabled)
+    }
+
+    pub(crate) fn has_traces(&self) -> bool {
+        self.traces.enabled && self.address().is_some()
+    }
+
+    pub(crate) fn sends_metrics(&self) -> bool {
+        self.metrics.otlp && self.address().is_some()
+    }
+
+    pub(crate) fn sends_logs(&self) -> bool {
+        self.logs.otlp && self.address().is_some()
+    }
+
+    pub(crate) fn has_prometheus(&self) -> bool {
+        self.enabled && self.metrics.prometheus
+    }
+
+    pub(crate) fn limits_repeats(&self) -> bool {
+        self.enabled && self.logs.repeats > 0
+    }
 }
 
 /// What makes exports smaller.
@@ -99,55 +116,29 @@ pub enum Protocol {
     Http,
 }
 
-/// A value that is never printed.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Hides `value`.
-    pub fn new(value: impl Into<String>) -> Self {
-        Self(value.into())
-    }
-
-    pub(crate) fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("(hidden)")
-    }
-}
-
 settings! {
-    /// Which spans are kept, and how they wait for the collector.
-    #[derive(Clone, Debug, PartialEq)]
+    /// Spans of calls, which go to the endpoint.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Traces {
-        /// Whether spans are made at all. Needs [`Telemetry::otlp`].
-        pub enabled: bool = false,
-        /// Which traces are kept.
-        pub sampling: Sampling = Sampling::default(),
-        /// Spans that wait for export at most; beyond it they are dropped and counted.
+        /// Whether spans are made, where there is an endpoint.
+        pub enabled: bool = true,
+        /// Share of the traces that are kept, 0 to 1, chosen by trace id: give all processes the same. Also by
+        /// `OTEL_TRACES_SAMPLER` and `OTEL_TRACES_SAMPLER_ARG`.
+        pub ratio: f64 = 0.1,
+        /// Whether a client's own decision, in its `traceparent`, holds. Also by `OTEL_TRACES_SAMPLER`.
+        pub parent: ParentSampling = ParentSampling::Follow,
+        /// Shares for single tools, which replace `ratio`: `[{ tool = "pay_*", ratio = 1.0 }]`. The first that
+        /// matches counts.
+        pub tools: Vec<ToolRatio> = Vec::new(),
+        /// Spans that wait for the collector at most; beyond it they are dropped and counted.
         pub queue: usize = 8_192,
-        /// Spans in one export at most; not above `queue`.
+        /// Spans in one export at most.
+        #[serde(skip)]
         pub batch: usize = 512,
         /// How long an incomplete batch waits.
+        #[serde(skip)]
         pub delay: Duration = Duration::from_secs(2),
-    }
-}
-
-settings! {
-    /// The decision that is made once for each trace.
-    #[derive(Clone, Debug, PartialEq)]
-    pub struct Sampling {
-        /// Share of the traces that are kept, 0 to 1, chosen by trace id.
-        pub ratio: f64 = 0.1,
-        /// Whether a client's own decision is followed.
-        pub parent: ParentSampling = ParentSampling::default(),
-        /// Shares for single tools, which replace `ratio`: a name, or a pattern with `*` for any characters. The first
-        /// that matches counts.
-        pub tools: Vec<(String, f64)> = Vec::new(),
     }
 }
 
@@ -162,41 +153,43 @@ pub enum ParentSampling {
     Ignore,
 }
 
+/// The share of one tool's traces.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub struct ToolRatio {
+    /// A tool's name, or a pattern in which `*` stands for any characters.
+    pub tool: String,
+    /// Share of its traces that are kept, 0 to 1.
+    pub ratio: f64,
+}
+
 settings! {
-    /// Where metrics go.
-    #[derive(Clone, Debug, PartialEq, Eq)]
+    /// Metrics.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Metrics {
-        /// Pushed to [`Telemetry::otlp`].
-        pub otlp: bool = false,
-        /// Kept for [`prometheus_text`](crate::metrics::prometheus_text).
+        /// Whether `/metrics` of the admin port shows them to Prometheus.
         pub prometheus: bool = true,
-        /// How often they are pushed.
-        pub interval: Duration = Duration::from_secs(15),
-        /// Series of one metric at most; what comes after is added up under `otel.metric.overflow`.
+        /// Whether they are sent to the endpoint as well.
+        pub otlp: bool = false,
+        /// How often they are sent.
+        pub interval: Period = Period::seconds(15),
+        /// Series of one metric at most; what comes after is added up in one.
         pub series: usize = 2_000,
     }
 }
 
 settings! {
-    /// What happens to log lines besides being written to standard error.
-    #[derive(Clone, Debug, PartialEq, Eq)]
+    /// Log lines, besides standard error; which ones is said by `logging.level`.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Logs {
-        /// Also sent to [`Telemetry::otlp`].
+        /// Whether they are sent to the endpoint as well.
         pub otlp: bool = false,
-        /// Limit of lines that repeat, for standard error and OTLP alike; `None` lets all pass.
-        pub repeats: Option<Repeats> = Some(Repeats::default()),
-        /// Lines that wait for export at most; beyond it they are dropped and counted.
-        pub queue: usize = 4_096,
-    }
-}
-
-settings! {
-    /// When a line counts as repeated too often: same place in the code, same message.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct Repeats {
-        /// Lines that pass in an interval.
-        pub limit: u32 = 100,
-        /// The interval, after which one line says how many were suppressed.
-        pub interval: Duration = Duration::from_secs(10),
+        /// Lines with the same message from the same place that are logged in `repeats_per`, standard error
+        /// included; the rest is counted and told in one line. 0 lets all pass.
+        pub repeats: u32 = 100,
+        /// The time for `repeats`.
+        pub repeats_per: Period = Period::seconds(10),
     }
 }

@@ -20,14 +20,12 @@ use tracing_subscriber::{EnvFilter, Layer as _, Registry};
 mod bridge;
 mod ids;
 mod lines;
-mod quiet;
 mod repeats;
 
 use bridge::Bridge;
 use ids::WithIds;
 use lines::Lines;
 pub use lines::flush;
-use quiet::Quiet;
 use repeats::Gate;
 pub(crate) use repeats::Repeats;
 
@@ -123,7 +121,6 @@ pub(crate) fn install(
         .with(lines)
         .with(loggers.map(Bridge::new))
         .with(repeats.map(Gate))
-        .with(Quiet::default())
         .with(parse(&logging.level)?)
         .try_init()
         .map_err(|_| Error::Twice)
@@ -134,6 +131,8 @@ fn parse(filter: &str) -> Result<EnvFilter, Error> {
         filter: filter.to_owned(),
         part: part.to_owned(),
     };
+    // Failures of exports are counted and said by `export`, once a minute.
+    let silence = "opentelemetry=off".parse().expect("a good directive");
     // To `EnvFilter` a word alone that is no level is a target at `trace`: "verbose" would be silence.
     let lost = filter
         .split(',')
@@ -144,6 +143,7 @@ fn parse(filter: &str) -> Result<EnvFilter, Error> {
         Some(word) => Err(error(word)),
         None => EnvFilter::builder()
             .parse(filter)
+            .map(|filter| filter.add_directive(silence))
             .map_err(|_| error(filter)),
     }
 }

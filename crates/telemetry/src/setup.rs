@@ -17,6 +17,9 @@ use crate::otlp::Envelope;
 use crate::state::{self, State};
 use crate::trace::{Decision, Tracer};
 
+/// Lines that wait for export at most; beyond it they are dropped and counted.
+const LOG_QUEUE: usize = 4_096;
+
 /// Why telemetry could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -51,9 +54,10 @@ pub fn init(telemetry: &Telemetry, logging: &Logging) -> Result<Guard, Error> {
         .then(Background::start)
         .transpose()
         .map_err(|error| Error::Start(format!("no thread for it: {error}")))?;
-    let collector = match (&telemetry.otlp, &runtime) {
-        (Some(otlp), Some(runtime)) => {
-            Some(Collector::new(otlp, runtime.handle().clone()).map_err(Error::Start)?)
+    let collector = match (telemetry.address(), &runtime) {
+        (Some(address), Some(runtime)) => {
+            let runtime = runtime.handle().clone();
+            Some(Collector::new(telemetry, address, runtime).map_err(Error::Start)?)
         }
         _ => None,
     };
@@ -61,7 +65,9 @@ pub fn init(telemetry: &Telemetry, logging: &Logging) -> Result<Guard, Error> {
     let tracer = tracer(telemetry, collector, &resource)?;
     let (meters, exposition) = meters(telemetry, collector, &resource)?;
     let loggers = loggers(telemetry, collector, &resource)?;
-    let repeats = (telemetry.logs.repeats).map(|limit| Arc::new(Repeats::new(limit)));
+    let repeats = telemetry
+        .limits_repeats()
+        .then(|| Arc::new(Repeats::new(&telemetry.logs)));
     logging::install(logging, loggers.as_ref(), repeats.clone())?;
 
     let factory = match &meters {
@@ -83,7 +89,7 @@ pub fn init(telemetry: &Telemetry, logging: &Logging) -> Result<Guard, Error> {
 }
 
 fn wants_collector(telemetry: &Telemetry) -> bool {
-    telemetry.traces.enabled || telemetry.metrics.otlp || telemetry.logs.otlp
+    telemetry.has_traces() || telemetry.sends_metrics() || telemetry.sends_logs()
 }
 
 fn resource(telemetry: &Telemetry) -> Resource {
@@ -92,13 +98,15 @@ fn resource(telemetry: &Telemetry) -> Resource {
         ("service.instance.id", &telemetry.service_instance_id),
         ("service.version", &telemetry.service_version),
     ];
-    let own = (own.into_iter())
+    let set = (own.into_iter())
         .filter(|(_, value)| !value.is_empty())
         .map(|(key, value)| KeyValue::new(key, value.clone()));
-    let given =
-        (telemetry.resource.iter()).map(|(key, value)| KeyValue::new(key.clone(), value.clone()));
+    // What stands in a setting of its own is left to that.
+    let given = (telemetry.resource.iter())
+        .filter(|(key, _)| own.iter().all(|(other, _)| key != other))
+        .map(|(key, value)| KeyValue::new(key.clone(), value.clone()));
     Resource::builder_empty()
-        .with_attributes(own.chain(given))
+        .with_attributes(set.chain(given))
         .build()
 }
 
@@ -108,17 +116,17 @@ fn tracer(
     resource: &Resource,
 ) -> Result<Option<Tracer>, Error> {
     let traces = &telemetry.traces;
-    let Some(collector) = collector.filter(|_| traces.enabled) else {
+    let Some(collector) = collector.filter(|_| telemetry.has_traces()) else {
         return Ok(None);
     };
     let tally = Arc::new(Tally::new(Signal::Traces, traces.queue));
-    let sender = collector.spans().map_err(Error::Start)?;
+    let sender = collector.sender(Signal::Traces).map_err(Error::Start)?;
     let scope = InstrumentationScope::builder("shoal")
         .with_version(env!("CARGO_PKG_VERSION"))
         .build();
     let envelope = Envelope::new(resource, &scope);
     let spans = Spans::start(traces, envelope, sender, tally, collector.runtime());
-    Ok(Some(Tracer::new(Decision::new(&traces.sampling), spans)))
+    Ok(Some(Tracer::new(Decision::new(traces), spans)))
 }
 
 fn meters(
@@ -127,8 +135,8 @@ fn meters(
     resource: &Resource,
 ) -> Result<(Option<SdkMeterProvider>, Option<Exposition>), Error> {
     let metrics = &telemetry.metrics;
-    let collector = collector.filter(|_| metrics.otlp);
-    if collector.is_none() && !metrics.prometheus {
+    let collector = collector.filter(|_| telemetry.sends_metrics());
+    if collector.is_none() && !telemetry.has_prometheus() {
         return Ok((None, None));
     }
     let series = metrics.series;
@@ -142,14 +150,14 @@ fn meters(
         });
     if let Some(collector) = collector {
         let tally = Arc::new(Tally::new(Signal::Metrics, 0));
-        let exporter = collector.metrics(tally).map_err(Error::Start)?;
+        let exporter = (collector.exporter(Signal::Metrics, tally)).map_err(Error::Start)?;
         let reader = PeriodicReader::builder(exporter)
-            .with_interval(metrics.interval)
+            .with_interval(metrics.interval.get())
             .build();
         builder = builder.with_reader(reader);
     }
     let mut exposition = None;
-    if metrics.prometheus {
+    if telemetry.has_prometheus() {
         let (text, reader) = Exposition::new().map_err(|error| Error::Start(error.to_string()))?;
         builder = builder.with_reader(reader);
         exposition = Some(text);
@@ -162,17 +170,16 @@ fn loggers(
     collector: Option<&Collector<'_>>,
     resource: &Resource,
 ) -> Result<Option<SdkLoggerProvider>, Error> {
-    let logs = &telemetry.logs;
-    let Some(collector) = collector.filter(|_| logs.otlp) else {
+    let Some(collector) = collector.filter(|_| telemetry.sends_logs()) else {
         return Ok(None);
     };
-    let tally = Arc::new(Tally::new(Signal::Logs, logs.queue));
-    let exporter = collector.logs(Arc::clone(&tally)).map_err(Error::Start)?;
+    let tally = Arc::new(Tally::new(Signal::Logs, LOG_QUEUE));
+    let exporter = (collector.exporter(Signal::Logs, Arc::clone(&tally))).map_err(Error::Start)?;
     let batches = BatchLogProcessor::builder(exporter)
         .with_batch_config(
             sdk_logs::BatchConfigBuilder::default()
-                .with_max_queue_size(logs.queue)
-                .with_max_export_batch_size(logs.queue.min(512))
+                .with_max_queue_size(LOG_QUEUE)
+                .with_max_export_batch_size(512)
                 .build(),
         )
         .build();

@@ -101,19 +101,10 @@ impl StdioBackend {
             catalog: None,
             detail: Some("starting".to_owned()),
         });
-        let isolation = config.isolation;
         let launcher = Arc::new(Launcher::new(config));
         let pool = Arc::new(Pool::new(launcher.clone()));
-        let sessions = match isolation {
-            Isolation::Worker { .. } => None,
-            Isolation::Session {
-                max_processes,
-                idle,
-            } => {
-                let sessions = Sessions::new(launcher.clone(), max_processes, idle);
-                Some(Arc::new(sessions))
-            }
-        };
+        let own = launcher.config.isolation == Isolation::Session;
+        let sessions = own.then(|| Arc::new(Sessions::new(launcher.clone())));
         let supervisor = Supervisor::new(launcher.clone(), pool.clone(), sender);
         Self {
             modern_side: ModernSide::new(launcher.clone()),

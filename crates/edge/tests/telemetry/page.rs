@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use shoal_telemetry::config::{Compression, Otlp, Protocol, Telemetry};
+use shoal_telemetry::config::Telemetry;
 use shoal_telemetry::logging::Logging;
 use shoal_telemetry::metrics::prometheus_text;
 use shoal_telemetry::{Guard, init};
@@ -28,16 +28,10 @@ pub(crate) fn collector() -> &'static Collector {
     let (collector, _) = TELEMETRY.get_or_init(|| {
         let collector = Collector::start();
         let mut telemetry = Telemetry {
-            otlp: Some(Otlp {
-                endpoint: collector.endpoint.clone(),
-                protocol: Protocol::Grpc,
-                headers: Vec::new(),
-                timeout: BOUND,
-                compression: Compression::None,
-            }),
+            endpoint: Some(collector.endpoint.clone()),
+            timeout: BOUND.into(),
             ..Telemetry::default()
         };
-        telemetry.traces.enabled = true;
         telemetry.traces.delay = Duration::from_millis(20);
         let guard = init(&telemetry, &Logging::default()).unwrap();
         (collector, guard)

@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest as _, Sha256};
 
-use super::secret::REDACTED;
+use super::REDACTED;
 
 /// Who may call.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]

@@ -318,12 +318,10 @@ fn pools(settings: &Settings) -> Result<(), Broken> {
                 "a prefix is made of letters, digits, - _ . and /, as clients take them in names",
             ));
         }
-        if let super::Backend::Stdio(stdio) = &pool.backend
-            && stdio.command.is_empty()
-        {
+        if pool.backend.is_unset() {
             return Err(Broken::new(
                 setting("backend.stdio.command"),
-                "must name a program",
+                "`command` must name a program, or the `backend` be \"demo\" or \"conformance\"",
             ));
         }
     }
@@ -336,6 +334,6 @@ fn logging(settings: &Settings) -> Result<(), Broken> {
 }
 
 fn telemetry(settings: &Settings) -> Result<(), Broken> {
-    let checked = settings.telemetry.check(&settings.node);
-    checked.map_err(|(setting, reason)| Broken::new(setting, reason))
+    let checked = settings.telemetry.check();
+    checked.map_err(|wrong| Broken::new(format!("telemetry.{}", wrong.setting), wrong.problem))
 }

@@ -10,31 +10,38 @@ use tonic::{Code, Request, Status};
 use tonic_types::StatusExt as _;
 
 use super::sender::{Again, Refused};
-use crate::config::{Compression, Otlp};
-
-const EXPORT: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
+use crate::config::{Compression, Telemetry};
+use crate::metrics::Signal;
 
 /// A connection, made when it is first needed and again when it broke.
 #[derive(Debug)]
 pub(super) struct Grpc {
     channel: Channel,
+    path: PathAndQuery,
     metadata: MetadataMap,
     is_compressed: bool,
 }
 
 impl Grpc {
     /// Has to be called inside of the runtime that is to drive the connection.
-    pub(super) fn new(otlp: &Otlp) -> Result<Self, String> {
-        let mut endpoint = Endpoint::from_shared(otlp.endpoint.clone())
+    pub(super) fn new(otlp: &Telemetry, address: &str, signal: Signal) -> Result<Self, String> {
+        let mut endpoint = Endpoint::from_shared(address.to_owned())
             .map_err(|error| error.to_string())?
-            .timeout(otlp.timeout);
-        if otlp.endpoint.starts_with("https:") {
+            .timeout(otlp.timeout.get());
+        if address.starts_with("https:") {
             endpoint = endpoint
                 .tls_config(ClientTlsConfig::new().with_enabled_roots())
                 .map_err(|error| error.to_string())?;
         }
         Ok(Self {
             channel: endpoint.connect_lazy(),
+            path: PathAndQuery::from_static(match signal {
+                Signal::Traces => "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
+                Signal::Metrics => {
+                    "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
+                }
+                Signal::Logs => "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
+            }),
             metadata: metadata(otlp),
             is_compressed: otlp.compression == Compression::Gzip,
         })
@@ -53,14 +60,13 @@ impl Grpc {
         })?;
         let mut request = Request::new(request);
         *request.metadata_mut() = self.metadata.clone();
-        let path = PathAndQuery::from_static(EXPORT);
-        let answer = client.unary(request, path, Raw).await;
+        let answer = client.unary(request, self.path.clone(), Raw).await;
         answer.map(tonic::Response::into_inner).map_err(refused)
     }
 }
 
 /// The headers that were configured.
-pub(super) fn metadata(otlp: &Otlp) -> MetadataMap {
+fn metadata(otlp: &Telemetry) -> MetadataMap {
     let mut metadata = MetadataMap::new();
     for (name, value) in &otlp.headers {
         let name = MetadataKey::from_bytes(name.as_bytes());

@@ -4,27 +4,34 @@ use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use flate2::write::GzEncoder;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, RETRY_AFTER};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
-use opentelemetry_http::HttpClient as _;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use reqwest::Url;
+use rustls::{ClientConfig, RootCertStore};
 
-use super::client::Client;
 use super::sender::{Again, Refused};
-use crate::config::{Compression, Otlp};
+use crate::config::{Compression, Telemetry};
 
-/// Where and how spans are posted.
+/// What a collector's answer may be long; a good one has a few bytes.
+const LONGEST_ANSWER: usize = 256 * 1024;
+
+/// Where and how requests are posted.
 #[derive(Debug)]
 pub(super) struct Http {
-    client: Arc<Client>,
-    uri: Uri,
+    client: reqwest::Client,
+    url: Url,
     headers: HeaderMap,
     is_compressed: bool,
 }
 
 impl Http {
-    pub(super) fn new(otlp: &Otlp, client: Arc<Client>, url: &str) -> Result<Self, String> {
+    pub(super) fn new(
+        otlp: &Telemetry,
+        client: reqwest::Client,
+        url: &str,
+    ) -> Result<Self, String> {
         let is_compressed = otlp.compression == Compression::Gzip;
         let mut headers = HeaderMap::new();
         for (name, value) in &otlp.headers {
@@ -41,7 +48,7 @@ impl Http {
         }
         Ok(Self {
             client,
-            uri: url.parse().map_err(|error| format!("{url}: {error}"))?,
+            url: url.parse().map_err(|error| format!("{url}: {error}"))?,
             headers,
             is_compressed,
         })
@@ -53,23 +60,65 @@ impl Http {
         } else {
             request
         };
-        let mut request = Request::new(body);
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = self.uri.clone();
-        *request.headers_mut() = self.headers.clone();
-        let answer = (self.client.send_bytes(request).await).map_err(|error| Refused {
-            why: error.to_string(),
-            again: Again::Soon,
-        })?;
+        let sent = (self.client.post(self.url.clone()))
+            .headers(self.headers.clone())
+            .body(body)
+            .send();
+        let mut answer = sent.await.map_err(broken)?;
         let status = answer.status();
-        if status.is_success() {
-            return Ok(answer.into_body());
+        if !status.is_success() {
+            return Err(Refused {
+                why: format!("the collector answered {status}"),
+                again: again(status, answer.headers()),
+            });
         }
-        Err(Refused {
-            why: format!("the collector answered {status}"),
-            again: again(status, answer.headers()),
-        })
+        let mut body = BytesMut::new();
+        while let Some(part) = answer.chunk().await.map_err(broken)? {
+            if body.len() + part.len() > LONGEST_ANSWER {
+                return Err(Refused {
+                    why: format!("the answer is longer than {LONGEST_ANSWER} bytes"),
+                    again: Again::Soon,
+                });
+            }
+            body.extend_from_slice(&part);
+        }
+        Ok(body.freeze())
     }
+}
+
+fn broken(error: reqwest::Error) -> Refused {
+    Refused {
+        why: error.to_string(),
+        again: Again::Soon,
+    }
+}
+
+/// What all ways to one collector share.
+pub(super) fn client(otlp: &Telemetry, address: &str) -> Result<reqwest::Client, String> {
+    let mut roots = RootCertStore::empty();
+    if address.starts_with("https:") {
+        let found = rustls_native_certs::load_native_certs();
+        roots.add_parsable_certificates(found.certs);
+        if roots.is_empty() {
+            return Err(format!(
+                "{address} needs the system's certificate authorities, and none were found: install them, or set \
+                 SSL_CERT_FILE"
+            ));
+        }
+    }
+    let tls =
+        ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+    reqwest::Client::builder()
+        .tls_backend_preconfigured(tls)
+        .timeout(otlp.timeout.get())
+        // A collector that sends exports elsewhere would get the headers' secrets sent there.
+        .redirect(reqwest::redirect::Policy::none())
+        .build()
+        .map_err(|error| error.to_string())
 }
 
 fn again(status: StatusCode, headers: &HeaderMap) -> Again {

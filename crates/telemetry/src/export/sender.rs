@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::grpc::Grpc;
 use super::http::Http;
+use super::tally::Tally;
 use crate::metrics::ExportOutcome;
 
 /// How often a request is sent at most.
@@ -50,16 +51,16 @@ pub(super) enum Again {
 
 /// An export that failed.
 #[derive(Debug)]
-pub(super) struct Failed {
-    pub(super) outcome: ExportOutcome,
-    pub(super) why: String,
+struct Failed {
+    outcome: ExportOutcome,
+    why: String,
 }
 
 /// The collector took a request, but not these.
 #[derive(Debug)]
-pub(super) struct Rejected {
-    pub(super) count: u64,
-    pub(super) why: String,
+struct Rejected {
+    count: u64,
+    why: String,
 }
 
 impl Sender {
@@ -67,8 +68,21 @@ impl Sender {
         Self { way, timeout }
     }
 
+    /// Sends a request that holds so many, and has `tally` know how that ended.
+    pub(super) async fn export(&self, tally: &Tally, request: Bytes, count: usize) {
+        match self.send(request).await {
+            Ok(rejected) => {
+                tally.exported(count, ExportOutcome::Accepted, "");
+                if let Some(rejected) = rejected {
+                    tally.rejected(rejected.count, &rejected.why);
+                }
+            }
+            Err(failed) => tally.exported(count, failed.outcome, &failed.why),
+        }
+    }
+
     /// Sends the request, again if need be. Retries included, it takes no longer than the timeout.
-    pub(super) async fn send(&self, request: Bytes) -> Result<Option<Rejected>, Failed> {
+    async fn send(&self, request: Bytes) -> Result<Option<Rejected>, Failed> {
         let deadline = Instant::now() + self.timeout;
         let mut pause = FIRST_PAUSE;
         for attempt in 1.. {
@@ -111,7 +125,8 @@ impl Sender {
     }
 }
 
-/// What the answer says of spans that were not taken. One that cannot be read says nothing.
+/// What the answer says of what was not taken. One that cannot be read says nothing. The answers of all signals are alike on
+/// the wire.
 fn rejected(answer: &[u8]) -> Option<Rejected> {
     let partial = (ExportTraceServiceResponse::decode(answer).ok()?).partial_success?;
     // A collector that rejects less than nothing is not believed.

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
@@ -64,7 +63,7 @@ impl Spans {
             waiting: Mutex::default(),
             full: Notify::new(),
             tally,
-            batch: traces.batch.max(1),
+            batch: traces.batch.min(traces.queue).max(1),
         });
         let (end, ending) = oneshot::channel();
         runtime.spawn(run(
@@ -144,24 +143,12 @@ async fn run(
         while let Some(batch) = queue.next() {
             let (request, spans) = (envelope.request(&batch.bytes), batch.spans);
             drop(batch);
-            export(&queue.tally, &sender, request, spans).await;
+            sender.export(&queue.tally, request, spans).await;
         }
         if let Some(ended) = ended {
             let _ = ended.send(());
             return;
         }
-    }
-}
-
-async fn export(tally: &Tally, sender: &Sender, request: Bytes, spans: usize) {
-    match sender.send(request).await {
-        Ok(rejected) => {
-            tally.exported(spans, crate::metrics::ExportOutcome::Accepted, "");
-            if let Some(rejected) = rejected {
-                tally.rejected(rejected.count, &rejected.why);
-            }
-        }
-        Err(failed) => tally.exported(spans, failed.outcome, &failed.why),
     }
 }
 

@@ -14,7 +14,7 @@ use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
-use crate::config::Repeats as Limit;
+use crate::config::Logs;
 use crate::metrics::metrics;
 
 /// Where the lines that say how many come from; they are never left out.
@@ -30,7 +30,8 @@ type Key = (Identifier, u64);
 /// Counts repeats.
 #[derive(Debug)]
 pub(crate) struct Repeats {
-    limit: Limit,
+    limit: u32,
+    interval: Duration,
     counted: Mutex<Counted>,
 }
 
@@ -58,9 +59,10 @@ struct LeftOut {
 }
 
 impl Repeats {
-    pub(crate) fn new(limit: Limit) -> Self {
+    pub(crate) fn new(logs: &Logs) -> Self {
         Self {
-            limit,
+            limit: logs.repeats,
+            interval: logs.repeats_per.get(),
             counted: Mutex::default(),
         }
     }
@@ -74,7 +76,7 @@ impl Repeats {
         let mut key = (metadata.callsite(), hash(event));
         let mut counted = self.counted.lock();
         if counted.windows.len() >= MOST && !counted.windows.contains_key(&key) {
-            let interval = self.limit.interval;
+            let interval = self.interval;
             counted.windows.retain(|_, window| {
                 window.left_out.is_some() || now.duration_since(window.since) < interval
             });
@@ -88,11 +90,11 @@ impl Repeats {
             left_out: None,
         });
         // What was left out is said before a new interval begins to count.
-        if window.left_out.is_none() && now.duration_since(window.since) >= self.limit.interval {
+        if window.left_out.is_none() && now.duration_since(window.since) >= self.interval {
             window.since = now;
             window.passed = 0;
         }
-        if window.passed < self.limit.limit {
+        if window.passed < self.limit {
             window.passed += 1;
             return true;
         }
@@ -134,7 +136,7 @@ impl Repeats {
         let mut counted = self.counted.lock();
         let next = (counted.windows.values())
             .filter(|window| window.left_out.is_some())
-            .map(|window| window.since + self.limit.interval)
+            .map(|window| window.since + self.interval)
             .min();
         counted.is_reporting = next.is_some();
         next.map(|due| due.saturating_duration_since(Instant::now()))
@@ -142,7 +144,7 @@ impl Repeats {
 
     /// Says how many were left out in intervals that are over.
     fn report(&self, now: Instant) {
-        let interval = self.limit.interval;
+        let interval = self.interval;
         let mut due = Vec::new();
         self.counted.lock().windows.retain(|_, window| {
             let is_over = now.duration_since(window.since) >= interval;

@@ -72,7 +72,7 @@ impl<'a, N: Name> SpanBuilder<'a, N> {
         self
     }
 
-    /// The tool, whose own share ([`Sampling::tools`](crate::config::Sampling::tools)) decides when no parent has
+    /// The tool, whose own share ([`Traces::tools`](crate::config::Traces::tools)) decides when no parent has
     /// decided already.
     pub fn sampling_target(mut self, tool: &'a str) -> Self {
         self.tool = Some(tool);

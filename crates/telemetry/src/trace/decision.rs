@@ -2,7 +2,7 @@
 
 use shoal_protocol::TraceContext;
 
-use crate::config::{ParentSampling, Sampling};
+use crate::config::{ParentSampling, Traces};
 
 /// The configured shares, ready to compare.
 #[derive(Debug)]
@@ -13,12 +13,12 @@ pub(crate) struct Decision {
 }
 
 impl Decision {
-    pub(crate) fn new(sampling: &Sampling) -> Self {
+    pub(crate) fn new(traces: &Traces) -> Self {
         Self {
-            follows_clients: sampling.parent == ParentSampling::Follow,
-            bound: bound(sampling.ratio),
-            tools: (sampling.tools.iter())
-                .map(|(pattern, ratio)| (pattern.clone(), bound(*ratio)))
+            follows_clients: traces.parent == ParentSampling::Follow,
+            bound: bound(traces.ratio),
+            tools: (traces.tools.iter())
+                .map(|it| (it.tool.clone(), bound(it.ratio)))
                 .collect(),
         }
     }
@@ -77,7 +77,7 @@ mod tests {
     use shoal_protocol::TraceContext;
 
     use super::{Decision, matches};
-    use crate::config::{ParentSampling, Sampling};
+    use crate::config::{ParentSampling, ToolRatio, Traces};
 
     const SAMPLED: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
@@ -108,14 +108,16 @@ mod tests {
 
     #[test]
     fn shares_are_kept_by_trace_id() {
-        let decision = Decision::new(&Sampling {
+        let decision = Decision::new(&Traces {
             ratio: 0.25,
             parent: ParentSampling::Follow,
-            tools: vec![
-                ("debug*".to_owned(), 1.0),
-                ("never".to_owned(), 0.0),
-                ("*".to_owned(), 0.5),
-            ],
+            tools: [("debug*", 1.0), ("never", 0.0), ("*", 0.5)]
+                .map(|(tool, ratio)| ToolRatio {
+                    tool: tool.to_owned(),
+                    ratio,
+                })
+                .into(),
+            ..Traces::default()
         });
         let ids = (0..1_000_u128).map(|n| n * 18_446_744_073_709_551 + 1_000);
         let count = |tool: Option<&str>| {
@@ -143,9 +145,9 @@ mod tests {
             (ParentSampling::Follow, Some(true)),
             (ParentSampling::Ignore, None),
         ] {
-            let decision = Decision::new(&Sampling {
+            let decision = Decision::new(&Traces {
                 parent,
-                ..Sampling::default()
+                ..Traces::default()
             });
             assert_eq!(decision.inherited(&foreign), of_foreign);
             assert_eq!(decision.inherited(&own), Some(true));

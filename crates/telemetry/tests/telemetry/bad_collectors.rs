@@ -17,7 +17,7 @@ pub(crate) const SPANS: usize = 1_000;
 /// Starts with few places to wait, and all signals.
 pub(crate) fn start(endpoint: String, protocol: Protocol, timeout: Duration) -> Guard {
     let mut telemetry: Telemetry = telemetry(endpoint, protocol);
-    telemetry.otlp.as_mut().expect("a collector").timeout = timeout;
+    telemetry.timeout = timeout.into();
     telemetry.traces.queue = QUEUE;
     telemetry.traces.batch = 16;
     telemetry.metrics.otlp = true;

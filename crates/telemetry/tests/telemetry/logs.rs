@@ -4,7 +4,7 @@ use std::process::Output;
 use std::time::Duration;
 
 use serde_json::Value;
-use shoal_telemetry::config::{Protocol, Repeats, Telemetry};
+use shoal_telemetry::config::{Protocol, Telemetry};
 use shoal_telemetry::logging::Logging;
 use shoal_telemetry::metrics::prometheus_text;
 use shoal_telemetry::trace::{self, InSpan as _};
@@ -118,10 +118,8 @@ fn that_repeat_are_left_out_and_counted() {
         let collector = Collector::start(Protocol::Http);
         let mut telemetry = telemetry(collector.endpoint.clone(), Protocol::Http);
         telemetry.logs.otlp = true;
-        telemetry.logs.repeats = Some(Repeats {
-            limit: 5,
-            interval: Duration::from_secs(3_600),
-        });
+        telemetry.logs.repeats = 5;
+        telemetry.logs.repeats_per = Duration::from_secs(3_600).into();
         let guard = shoal_telemetry::init(&telemetry, &json()).expect("telemetry starts");
         for number in 0..100 {
             tracing::warn!(number, "again and again");
@@ -161,10 +159,8 @@ fn that_repeat_are_reported_when_the_interval_ends() {
         "logs::that_repeat_are_reported_when_the_interval_ends",
         || {
             let mut telemetry = Telemetry::default();
-            telemetry.logs.repeats = Some(Repeats {
-                limit: 1,
-                interval: Duration::from_millis(50),
-            });
+            telemetry.logs.repeats = 1;
+            telemetry.logs.repeats_per = Duration::from_millis(50).into();
             let guard = shoal_telemetry::init(&telemetry, &json()).expect("telemetry starts");
             let before = threads();
             for round in 0..2 {
@@ -197,10 +193,8 @@ fn that_repeat_are_reported_when_the_interval_ends() {
 fn of_many_kinds_are_limited_by_their_place() {
     let output = alone("logs::of_many_kinds_are_limited_by_their_place", || {
         let mut telemetry = Telemetry::default();
-        telemetry.logs.repeats = Some(Repeats {
-            limit: 2,
-            interval: Duration::from_secs(3_600),
-        });
+        telemetry.logs.repeats = 2;
+        telemetry.logs.repeats_per = Duration::from_secs(3_600).into();
         let guard = shoal_telemetry::init(&telemetry, &json()).expect("telemetry starts");
         for number in 0..3_000 {
             tracing::info!("invented {number}");

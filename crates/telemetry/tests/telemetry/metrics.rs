@@ -33,7 +33,7 @@ fn start_everything(endpoint: String) -> shoal_telemetry::Guard {
     telemetry.traces.queue = 1;
     telemetry.traces.batch = 1;
     telemetry.traces.delay = Duration::from_secs(3_600);
-    telemetry.logs.repeats.as_mut().expect("on").limit = 1;
+    telemetry.logs.repeats = 1;
     shoal_telemetry::init(&telemetry, &json()).expect("telemetry starts")
 }
 

@@ -81,14 +81,14 @@ fn fails_where_somebody_logs_already() {
 fn starts_with_a_good_configuration_only() {
     alone("off::starts_with_a_good_configuration_only", || {
         let mut telemetry = Telemetry::default();
-        telemetry.traces.enabled = true;
+        telemetry.metrics.otlp = true;
         let error = shoal_telemetry::init(&telemetry, &json()).expect_err("no collector");
         assert!(
-            error.to_string().contains("telemetry.traces.enabled"),
+            error.to_string().contains("telemetry.metrics.otlp"),
             "{error}"
         );
         // The process may try again.
-        telemetry.traces.enabled = false;
+        telemetry.metrics.otlp = false;
         shoal_telemetry::init(&telemetry, &json())
             .expect("it starts")
             .shutdown(LONG);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use shoal_telemetry::config::{Compression, Otlp, Protocol, Telemetry};
+use shoal_telemetry::config::{Protocol, Telemetry};
 use shoal_telemetry::logging::{Format, Logging};
 
 const INSIDE: &str = "SHOAL_TELEMETRY_TEST";
@@ -50,18 +50,13 @@ pub(crate) fn alone_with(
 pub(crate) fn telemetry(endpoint: String, protocol: Protocol) -> Telemetry {
     let mut telemetry = Telemetry {
         service_instance_id: "node-1".to_owned(),
-        resource: vec![("shoal.node".to_owned(), "node-1".to_owned())],
-        otlp: Some(Otlp {
-            endpoint,
-            protocol,
-            headers: Vec::new(),
-            timeout: Duration::from_secs(20),
-            compression: Compression::None,
-        }),
+        resource: [("shoal.node".to_owned(), "node-1".to_owned())].into(),
+        endpoint: Some(endpoint),
+        protocol,
+        timeout: Duration::from_secs(20).into(),
         ..Telemetry::default()
     };
-    telemetry.traces.enabled = true;
-    telemetry.traces.sampling.ratio = 1.0;
+    telemetry.traces.ratio = 1.0;
     telemetry
 }
 

@@ -1,7 +1,7 @@
 //! Which traces are kept.
 
 use shoal_protocol::TraceContext;
-use shoal_telemetry::config::{ParentSampling, Protocol, Telemetry};
+use shoal_telemetry::config::{ParentSampling, Protocol, Telemetry, ToolRatio};
 use shoal_telemetry::trace;
 
 use crate::collector::Collector;
@@ -41,8 +41,8 @@ fn follow_the_client() {
     alone("sampling::follow_the_client", || {
         let names = run(
             |telemetry| {
-                telemetry.traces.sampling.ratio = 0.0;
-                telemetry.traces.sampling.tools = vec![("kept*".to_owned(), 1.0)];
+                telemetry.traces.ratio = 0.0;
+                telemetry.traces.tools = vec![all("kept*")];
             },
             || {
                 family(Some(&parent("01")), "any", ["yes-1", "yes-2"]);
@@ -63,9 +63,9 @@ fn ignore_the_client() {
     alone("sampling::ignore_the_client", || {
         let names = run(
             |telemetry| {
-                telemetry.traces.sampling.ratio = 0.0;
-                telemetry.traces.sampling.parent = ParentSampling::Ignore;
-                telemetry.traces.sampling.tools = vec![("kept".to_owned(), 1.0)];
+                telemetry.traces.ratio = 0.0;
+                telemetry.traces.parent = ParentSampling::Ignore;
+                telemetry.traces.tools = vec![all("kept")];
             },
             || {
                 family(Some(&parent("01")), "any", ["no-1", "no-2"]);
@@ -85,7 +85,7 @@ fn a_share_of_all() {
     alone("sampling::a_share_of_all", || {
         let mut recorded = 0;
         let names = run(
-            |telemetry| telemetry.traces.sampling.ratio = 0.5,
+            |telemetry| telemetry.traces.ratio = 0.5,
             || {
                 for _ in 0..2_000 {
                     recorded += usize::from(trace::internal("one").start().is_recording());
@@ -96,4 +96,12 @@ fn a_share_of_all() {
         // 22 standard deviations to either side.
         assert!((500..1_500).contains(&recorded), "{recorded}");
     });
+}
+
+/// Every trace of these tools is kept.
+fn all(tool: &str) -> ToolRatio {
+    ToolRatio {
+        tool: tool.to_owned(),
+        ratio: 1.0,
+    }
 }

@@ -31,8 +31,7 @@ fn arrive_over_http() {
 }
 
 fn check(collector: &Collector, mut telemetry: Telemetry) {
-    let otlp = telemetry.otlp.as_mut().expect("a collector");
-    otlp.headers = vec![("authorization".to_owned(), Secret::new("Bearer x"))];
+    telemetry.headers = [("authorization".to_owned(), Secret::new("Bearer x"))].into();
     let guard = shoal_telemetry::init(&telemetry, &json()).expect("telemetry starts");
 
     let parent = TraceContext::parse(CLIENT, Some("rojo=1")).expect("a good parent");
@@ -124,7 +123,7 @@ fn check(collector: &Collector, mut telemetry: Telemetry) {
 fn compressed(protocol: Protocol) {
     let collector = Collector::start(protocol);
     let mut telemetry = telemetry(collector.endpoint.clone(), protocol);
-    telemetry.otlp.as_mut().expect("a collector").compression = Compression::Gzip;
+    telemetry.compression = Compression::Gzip;
     let guard = shoal_telemetry::init(&telemetry, &json()).expect("telemetry starts");
     trace::internal("a span").start().end();
     guard.shutdown(LONG);

@@ -64,7 +64,7 @@ fn trusted() -> Identity {
 
 fn send_a_span(collector: &Collector, protocol: Protocol) {
     let mut telemetry = telemetry(collector.endpoint.clone(), protocol);
-    telemetry.otlp.as_mut().expect("a collector").timeout = Duration::from_secs(5);
+    telemetry.timeout = Duration::from_secs(5).into();
     let guard = shoal_telemetry::init(&telemetry, &json()).expect("telemetry starts");
     trace::internal("a span").start().end();
     guard.shutdown(LONG);

@@ -34,7 +34,7 @@ impl Binding {
     /// A process for everybody. Where sessions have processes of their own, its lists are theirs too,
     /// and servers offer tools only to clients with the capabilities that these need.
     pub(super) fn shared(config: &StdioConfig) -> Self {
-        let per_session = matches!(config.isolation, Isolation::Session { .. });
+        let per_session = config.isolation == Isolation::Session;
         let mut capabilities = RawObject::default();
         if config.may_ask || per_session {
             capabilities.set("sampling", RawJson::from_static("{}"));

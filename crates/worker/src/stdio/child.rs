@@ -76,7 +76,7 @@ pub(super) fn spawn(config: &StdioConfig) -> io::Result<Spawned> {
             command.env(name, value);
         }
     }
-    command.envs(&config.env);
+    command.envs((config.env.iter()).map(|(name, value)| (name, value.expose())));
     if let Some(cwd) = &config.cwd {
         command.current_dir(cwd);
     }

@@ -72,7 +72,7 @@ impl Launcher {
 
     async fn probe_and_launch(&self, binding: &Binding) -> Result<Arc<Process>, StartError> {
         let known = *self.known.lock();
-        let patience = self.config.probe_timeout;
+        let patience = self.config.probe_timeout.get();
         let opening = match (self.config.era, known.era.filter(|_| !known.failed_since)) {
             (EraChoice::Legacy, _) | (EraChoice::Auto, Some(Era::Legacy)) => Opening::Legacy,
             (EraChoice::Modern, _) | (EraChoice::Auto, Some(Era::Modern)) => Opening::Modern,
@@ -132,7 +132,7 @@ impl Launcher {
             &self.closing,
         );
         let greeting = tokio::time::timeout(
-            self.config.start_timeout,
+            self.config.start_timeout.get(),
             era::greet(&process.link, opening),
         );
         let greeting = greeting.await.unwrap_or(Err(StartError::TimedOut))?;

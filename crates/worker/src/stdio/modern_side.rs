@@ -58,7 +58,7 @@ impl ModernSide {
         let config = &launcher.config;
         let running = Running {
             process: None,
-            restart_delay: RestartDelay::new(config.restart_delay, config.max_restart_delay),
+            restart_delay: RestartDelay::of(config),
             not_before: Instant::now(),
         };
         Self {

@@ -68,12 +68,12 @@ impl Pool {
     pub(super) fn new(launcher: Arc<Launcher>) -> Self {
         let config = &launcher.config;
         let state = State {
-            placement: Placement::new(config.isolation.shared_processes()),
+            placement: Placement::new(config.shared_processes()),
             processes: HashMap::new(),
             waiters: HashMap::new(),
             last_id: 0,
             down: Some("the server is starting".to_owned()),
-            restart_delay: RestartDelay::new(config.restart_delay, config.max_restart_delay),
+            restart_delay: RestartDelay::of(config),
         };
         Self {
             state: Mutex::new(state),

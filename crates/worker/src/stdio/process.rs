@@ -55,18 +55,24 @@ impl Process {
         } = spawned;
         let (sender, queue) = mpsc::channel(outgoing::QUEUE);
         let pid = family.pid();
-        let link = Link::new(pid, sender, binding, subscriptions, config.request_timeout);
+        let link = Link::new(
+            pid,
+            sender,
+            binding,
+            subscriptions,
+            config.request_timeout.get(),
+        );
         let link = Arc::new(link);
         let stopping = closing.child_token();
         let ended = CancellationToken::new();
         let attendant = Attendant {
             link: link.clone(),
             writer: tokio::spawn(outgoing::write(stdin, queue, stopping.clone())),
-            reader: tokio::spawn(read(stdout, config.max_line_bytes, link.clone())),
+            reader: tokio::spawn(read(stdout, config.line_bytes, link.clone())),
             stderr: tokio::spawn(report(stderr, pid, config.command.clone())),
             stopping: stopping.clone(),
             ended: ended.clone(),
-            grace: config.shutdown_grace,
+            grace: config.shutdown_grace.get(),
         };
         tokio::spawn(attendant.attend(family));
         tracing::info!(target: "shoal::stdio", pid, command = config.command, "server process started");

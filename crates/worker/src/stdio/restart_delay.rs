@@ -5,6 +5,8 @@ use std::time::Duration;
 use shoal_ports::Backoff;
 use tokio::time::Instant;
 
+use super::config::StdioConfig;
+
 /// A process that lived this long had not failed to start.
 const STABLE: Duration = Duration::from_secs(10);
 
@@ -13,9 +15,13 @@ const STABLE: Duration = Duration::from_secs(10);
 pub(super) struct RestartDelay(Backoff);
 
 impl RestartDelay {
-    /// Begins with `first` and never waits longer than `longest`.
-    pub(super) fn new(first: Duration, longest: Duration) -> Self {
-        Self(Backoff::new(first, longest.max(first)))
+    /// As long as the configuration has it.
+    pub(super) fn of(config: &StdioConfig) -> Self {
+        let first = config.restart_delay.get();
+        Self(Backoff::new(
+            first,
+            config.max_restart_delay.get().max(first),
+        ))
     }
 
     /// The pause after a failure of a process that was begun at `began`.
@@ -33,12 +39,16 @@ mod tests {
 
     use tokio::time::Instant;
 
-    use super::{RestartDelay, STABLE};
+    use super::{RestartDelay, STABLE, StdioConfig};
 
     #[tokio::test]
     async fn pauses_double_up_to_the_longest_and_start_over_after_a_stable_run() {
         tokio::time::pause();
-        let mut delay = RestartDelay::new(Duration::from_millis(100), Duration::from_secs(1));
+        let config = StdioConfig {
+            max_restart_delay: Duration::from_secs(1).into(),
+            ..StdioConfig::default()
+        };
+        let mut delay = RestartDelay::of(&config);
         for full in [100, 200, 400, 800, 1000, 1000] {
             let pause = delay.after_failure(Instant::now());
             let full = Duration::from_millis(full);

@@ -68,12 +68,12 @@ struct Guest {
 }
 
 impl Sessions {
-    /// Room for `limit` sessions.
-    pub(super) fn new(launcher: Arc<Launcher>, limit: usize, idle: Duration) -> Self {
+    /// Room for as many sessions as may have a process.
+    pub(super) fn new(launcher: Arc<Launcher>) -> Self {
         Self {
+            limit: launcher.config.most_processes(),
+            idle: launcher.config.session_idle.get(),
             launcher,
-            limit,
-            idle,
             seats: Mutex::default(),
             freed: Arc::default(),
         }
@@ -279,7 +279,7 @@ impl Seat {
             process: tokio::sync::Mutex::new(Running {
                 process: None,
                 began: now,
-                restart_delay: RestartDelay::new(config.restart_delay, config.max_restart_delay),
+                restart_delay: RestartDelay::of(config),
                 not_before: now,
             }),
             over: CancellationToken::new(),

@@ -55,7 +55,7 @@ impl Supervisor {
     /// Runs until the backend shuts down.
     pub(super) async fn run(mut self) {
         let config = &self.launcher.config;
-        let mut restart_delay = RestartDelay::new(config.restart_delay, config.max_restart_delay);
+        let mut restart_delay = RestartDelay::of(config);
         let closing = self.launcher.closing.clone();
         while !closing.is_cancelled() {
             let began = Instant::now();

@@ -9,7 +9,7 @@ use super::{choices, default_of, inlined, is_table, text_of, variants};
 const HEAD: &str = "\
 # Configuration
 
-<!-- Written by `shoal config doc`. Change the comments in crates/node/src/config, then run it again. -->
+<!-- Written by `shoal config doc`. Change the comments of the types that crates/node/src/config.rs names, then run it again. -->
 
 Shoal needs no configuration. What it is told comes from four places, later ones over earlier ones:
 

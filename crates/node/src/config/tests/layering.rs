@@ -1,6 +1,8 @@
 //! Which source wins.
 
-use super::super::{Backend, Environment, Isolation, Period, Role};
+use shoal_worker::Isolation;
+
+use super::super::{Backend, Environment, Period, Role};
 use super::operator;
 use crate::cli::{Pools, Serve};
 
@@ -80,7 +82,7 @@ fn a_pool_can_be_made_of_variables_alone() {
     };
     assert_eq!(stdio.args, ["-y"]);
     assert_eq!(stdio.isolation, Isolation::Session);
-    assert!(!stdio.to_backend().may_ask);
+    assert!(!stdio.may_ask);
     assert_eq!(stdio.env["API_Key"].expose(), "k");
 }
 

@@ -1,22 +1,22 @@
 //! What is told of the process, and the variables that every OpenTelemetry program knows.
 
-use shoal_telemetry::config::{Compression, ParentSampling, Protocol, Telemetry};
+use shoal_ports::Period;
+use shoal_telemetry::config::{Compression, ParentSampling, Protocol, Telemetry, ToolRatio};
 
 use super::{Operator, operator};
 
 fn setup(operator: &Operator) -> Telemetry {
-    let settings = operator.settings();
-    settings.telemetry.to_setup(&settings.node, "n-1")
+    operator.settings().telemetry_of("n-1")
 }
 
 #[test]
 fn metrics_for_prometheus_and_nothing_else_is_the_default() {
     let told = setup(&operator());
-    assert!(told.otlp.is_none() && !told.traces.enabled);
+    assert!(told.endpoint.is_none());
     assert!(told.metrics.prometheus && !told.metrics.otlp && !told.logs.otlp);
     assert_eq!(told.service_instance_id, "n-1");
     let roles = ("shoal.roles".to_owned(), "edge,session,worker".to_owned());
-    assert_eq!(told.resource, [roles]);
+    assert_eq!(told.resource, [roles].into());
 }
 
 #[test]
@@ -30,22 +30,23 @@ fn the_file_says_everything() {
          [telemetry.metrics]\nprometheus = false\notlp = true\ninterval = '5s'\n\
          [telemetry.logs]\notlp = true\nrepeats = 0\n",
     ));
-    let otlp = told.otlp.unwrap();
     assert_eq!(
-        (otlp.endpoint.as_str(), otlp.protocol),
-        ("http://c:4318", Protocol::Http)
+        (told.endpoint.as_deref(), told.protocol),
+        (Some("http://c:4318"), Protocol::Http)
     );
-    assert_eq!((otlp.headers.len(), otlp.timeout.as_secs()), (1, 3));
+    assert_eq!((told.headers.len(), told.timeout), (1, Period::seconds(3)));
     assert_eq!(told.service_name, "school");
-    let named = ("deployment.environment.name".to_owned(), "test".to_owned());
-    assert!(told.resource.contains(&named));
+    assert_eq!(told.resource["deployment.environment.name"], "test");
     let traces = told.traces;
-    assert!(traces.enabled && traces.queue == 100 && traces.batch == 100);
-    assert_eq!(traces.sampling.parent, ParentSampling::Ignore);
-    let tools = [("pay_*".to_owned(), 0.5), ("*".to_owned(), 0.0)];
-    assert_eq!(traces.sampling.tools, tools);
+    assert!(traces.enabled && traces.queue == 100);
+    assert_eq!(traces.parent, ParentSampling::Ignore);
+    let tools = [("pay_*", 0.5), ("*", 0.0)].map(|(tool, ratio)| ToolRatio {
+        tool: tool.to_owned(),
+        ratio,
+    });
+    assert_eq!(traces.tools, tools);
     assert!(told.metrics.otlp && !told.metrics.prometheus);
-    assert!(told.logs.otlp && told.logs.repeats.is_none());
+    assert!(told.logs.otlp && told.logs.repeats == 0);
 }
 
 #[test]
@@ -66,32 +67,29 @@ fn variables_of_opentelemetry_are_below_everything() {
         .variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://else:1")
         .variable("OTEL_SDK_DISABLED", "false");
     let told = setup(&operator);
-    let otlp = told.otlp.as_ref().unwrap();
     assert_eq!(
-        (otlp.endpoint.as_str(), otlp.protocol),
-        ("http://env:4317", Protocol::Http)
+        (told.endpoint.as_deref(), told.protocol),
+        (Some("http://env:4317"), Protocol::Http)
     );
-    assert_eq!(otlp.compression, Compression::Gzip);
-    let names: Vec<&str> = otlp.headers.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(told.compression, Compression::Gzip);
+    let names: Vec<&str> = told.headers.keys().map(String::as_str).collect();
     assert_eq!(
-        (names, otlp.timeout.as_millis()),
-        (vec!["x-key", "x-team"], 1500)
+        (names, told.timeout),
+        (vec!["x-key", "x-team"], Period::millis(1500))
     );
-    let settings = operator.settings();
-    assert_eq!(settings.telemetry.headers["x-key"].expose(), "a,b");
+    assert_eq!(told.headers["x-key"].expose(), "a,b");
     assert_eq!(told.service_name, "named");
     assert_eq!(told.service_version, env!("CARGO_PKG_VERSION"));
-    let pod = ("k8s.pod.name".to_owned(), "p 1".to_owned());
-    assert_eq!(told.resource[1..], [pod]);
+    assert_eq!(told.resource["k8s.pod.name"], "p 1");
     assert!(told.traces.enabled);
-    assert_eq!(told.traces.sampling.ratio, 0.25);
+    assert_eq!(told.traces.ratio, 0.25);
 
     let operator = operator
         .file("[telemetry]\nendpoint = 'http://file:4317'\n")
         .variable("SHOAL_TELEMETRY__TRACES__RATIO", "0.75");
     let told = setup(&operator);
-    assert_eq!(told.otlp.unwrap().endpoint, "http://file:4317");
-    assert_eq!(told.traces.sampling.ratio, 0.75);
+    assert_eq!(told.endpoint.as_deref(), Some("http://file:4317"));
+    assert_eq!(told.traces.ratio, 0.75);
 }
 
 #[test]
@@ -108,7 +106,7 @@ fn samplers_have_their_meanings() {
         let operator = operator()
             .variable("OTEL_TRACES_SAMPLER_ARG", "0.5")
             .variable("OTEL_TRACES_SAMPLER", sampler);
-        let sampling = setup(&operator).traces.sampling;
+        let sampling = setup(&operator).traces;
         assert_eq!(
             (sampling.ratio, sampling.parent),
             (ratio, parent),
@@ -126,8 +124,7 @@ fn everything_can_be_switched_off() {
         let operator = operator()
             .variable("OTEL_EXPORTER_OTLP_ENDPOINT", "http://env:4317")
             .variable(name, value);
-        let told = setup(&operator);
-        assert_eq!(told, Telemetry::off(), "{name}");
+        assert!(!setup(&operator).enabled, "{name}");
     }
 }
 

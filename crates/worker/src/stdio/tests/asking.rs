@@ -11,16 +11,15 @@ use crate::{Backend, Isolation, StdioConfig};
 
 fn shared(processes: usize) -> StdioConfig {
     let mut config = fixture("legacy.py", &[]);
-    config.isolation = Isolation::Worker { processes };
+    config.processes = Some(processes);
     config
 }
 
 fn per_session(flags: &[&str], max_processes: usize, idle: Duration) -> StdioConfig {
     let mut config = fixture("legacy.py", flags);
-    config.isolation = Isolation::Session {
-        max_processes,
-        idle,
-    };
+    config.isolation = Isolation::Session;
+    config.processes = Some(max_processes);
+    config.session_idle = idle.into();
     config
 }
 

@@ -93,7 +93,7 @@ async fn a_modern_server_reports_changes_on_one_stream() {
 #[tokio::test]
 async fn sessions_of_a_modern_server_share_one_process() {
     let mut config = fixture("modern.py", &[]);
-    config.isolation = Isolation::per_session();
+    config.isolation = Isolation::Session;
     let running = Running::start(config).await;
     let (a, b) = (Client::askable("a"), Client::askable("b"));
     let opened = async |client: &Client| text(&running.call(client, "params", json!({})).await);
@@ -104,7 +104,7 @@ async fn sessions_of_a_modern_server_share_one_process() {
 #[tokio::test]
 async fn a_modern_server_that_starts_slowly_is_still_modern() {
     let mut config = fixture("modern.py", &["--slow", "0.5"]);
-    config.probe_timeout = Duration::from_millis(50);
+    config.probe_timeout = Duration::from_millis(50).into();
     let running = Running::start(config).await;
     assert_eq!(
         running
@@ -142,7 +142,7 @@ async fn a_legacy_server_is_never_asked_to_be_modern() {
 async fn a_modern_server_that_does_not_know_the_older_opening_is_reached_all_the_same() {
     for flag in ["--silent-initialize", "--die-on-initialize"] {
         let mut config = fixture("modern.py", &[flag]);
-        config.probe_timeout = Duration::from_millis(200);
+        config.probe_timeout = Duration::from_millis(200).into();
         let running = Running::start(config).await;
         let catalog = running.catalog_where(|_| true).await;
         assert_eq!(catalog.instructions.as_deref(), Some("Be brief."));

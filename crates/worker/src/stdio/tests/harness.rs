@@ -31,9 +31,9 @@ pub(super) fn fixture(script: &str, flags: &[&str]) -> StdioConfig {
     config
         .args
         .extend(flags.iter().map(|&flag| flag.to_owned()));
-    config.probe_timeout = Duration::from_millis(1500);
-    config.shutdown_grace = Duration::from_millis(500);
-    config.restart_delay = Duration::from_millis(20);
+    config.probe_timeout = Duration::from_millis(1500).into();
+    config.shutdown_grace = Duration::from_millis(500).into();
+    config.restart_delay = Duration::from_millis(20).into();
     config
 }
 

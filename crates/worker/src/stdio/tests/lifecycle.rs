@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
-use shoal_ports::CallFailure;
+use shoal_ports::{CallFailure, Secret};
 
 use super::harness::{Client, Running, eventually, failure, fixture, scratch, text};
 use crate::{Backend, StdioBackend, StdioConfig};
@@ -54,8 +54,8 @@ async fn a_server_that_dies_ends_its_calls_and_comes_back() {
 #[tokio::test]
 async fn a_call_while_the_server_is_down_was_not_executed() {
     let mut config = fixture("legacy.py", &[]);
-    config.restart_delay = Duration::from_secs(60);
-    config.max_restart_delay = Duration::from_secs(60);
+    config.restart_delay = Duration::from_secs(60).into();
+    config.max_restart_delay = Duration::from_secs(60).into();
     let running = Running::start(config).await;
     let client = Client::named("a");
     running.call(&client, "die", json!({})).await;
@@ -147,7 +147,7 @@ async fn a_server_sees_only_the_environment_that_is_meant_for_it() {
     let mut config = StdioConfig::new("sh");
     let file = scratch("env");
     config.args = vec!["-c".to_owned(), format!("env > {}; exit 1", file.display())];
-    config.env.insert("TOKEN".to_owned(), "given".to_owned());
+    config.env.insert("TOKEN".to_owned(), Secret::new("given"));
     config.inherit = vec!["CARGO_PKG_NAME".to_owned()];
     assert!(!format!("{config:?}").contains("given"));
     let running = Running(StdioBackend::start(config).into());

@@ -113,7 +113,7 @@ async fn garbage_is_skipped() {
 #[tokio::test]
 async fn an_answer_that_is_too_large_ends_its_call_only() {
     let mut config = fixture("legacy.py", &[]);
-    config.max_line_bytes = 64 * 1024;
+    config.line_bytes = 64 * 1024;
     let running = Running::start(config).await;
     let (a, b) = (Client::named("a"), Client::named("b"));
     let file = scratch("huge");

@@ -14,7 +14,7 @@ fn npx(package: &str, argument: &str, isolation: Isolation) -> StdioConfig {
     let mut config = StdioConfig::new("npx");
     config.args = ["-y", package, argument].map(str::to_owned).into();
     config.isolation = isolation;
-    config.start_timeout = Duration::from_secs(120);
+    config.start_timeout = Duration::from_secs(120).into();
     config
 }
 
@@ -28,7 +28,7 @@ fn everything(outcome: &CallOutcome) -> &str {
 #[tokio::test]
 #[ignore = "needs npm and its registry"]
 async fn server_everything_lists_calls_and_asks() {
-    for isolation in [Isolation::default(), Isolation::per_session()] {
+    for isolation in [Isolation::default(), Isolation::Session] {
         let config = npx(
             "@modelcontextprotocol/server-everything",
             "stdio",
@@ -89,7 +89,7 @@ async fn server_everything_lists_calls_and_asks() {
 #[tokio::test]
 #[ignore = "needs npm and its registry"]
 async fn server_filesystem_keeps_its_directories() {
-    for isolation in [Isolation::default(), Isolation::per_session()] {
+    for isolation in [Isolation::default(), Isolation::Session] {
         let directory = scratch("files");
         std::fs::create_dir(&*directory).unwrap();
         let file = directory.join("hello.txt");

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A worker whose backend has so many shared processes.
 async fn worker(processes: usize, config: PoolConfig) -> Arc<WorkerRuntime> {
     let mut fixture = fixture("legacy.py", &[]);
-    fixture.isolation = Isolation::Worker { processes };
+    fixture.processes = Some(processes);
     let running = Running::start(fixture).await;
     let worker = WorkerRuntime::start(WorkerId::new("worker"), config, running.0.clone()).await;
     assert!(worker.announcement().borrow().catalog.is_some());
@@ -154,10 +154,9 @@ async fn unanswered_questions_leave_the_processes_to_others() {
 #[tokio::test]
 async fn an_idle_process_is_given_up_for_a_session_of_who_has_fewer() {
     let mut config = fixture("legacy.py", &[]);
-    config.isolation = Isolation::Session {
-        max_processes: 3,
-        idle: Duration::from_secs(600),
-    };
+    config.isolation = Isolation::Session;
+    config.processes = Some(3);
+    config.session_idle = Duration::from_secs(600).into();
     let running = Running::start(config).await;
     let pid = async |client: &Client| text(&running.call(client, "pid", json!({})).await);
     let evil: Vec<_> = (0..3)

@@ -1,0 +1,84 @@
+//! What the SDK gathers, on its way to the collector.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::transform::common::tonic::ResourceAttributesWithSchema;
+use opentelemetry_proto::transform::logs::tonic::group_logs_by_resource_and_scope;
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::error::OTelSdkResult;
+use opentelemetry_sdk::logs::{LogBatch, LogExporter};
+use opentelemetry_sdk::metrics::Temporality;
+use opentelemetry_sdk::metrics::data::ResourceMetrics;
+use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
+use prost::Message;
+use tokio::runtime::Handle;
+
+use super::{Sender, Tally};
+
+/// Sends what the SDK hands over. How that ended is the [`Tally`]'s to say, and nothing that the SDK could do better.
+#[derive(Debug)]
+pub(crate) struct Exporter {
+    sender: Arc<Sender>,
+    runtime: Handle,
+    tally: Arc<Tally>,
+    resource: ResourceAttributesWithSchema,
+}
+
+impl Exporter {
+    pub(super) fn new(sender: Sender, runtime: Handle, tally: Arc<Tally>) -> Self {
+        Self {
+            sender: Arc::new(sender),
+            runtime,
+            tally,
+            resource: ResourceAttributesWithSchema::default(),
+        }
+    }
+
+    /// Sends a request that holds so many, by a task of telemetry's runtime: the exporting threads have none.
+    async fn send(&self, request: impl Message, count: usize) -> OTelSdkResult {
+        let (sender, tally) = (Arc::clone(&self.sender), Arc::clone(&self.tally));
+        let request = request.encode_to_vec().into();
+        let sent = self
+            .runtime
+            .spawn(async move { sender.export(&tally, request, count).await });
+        // It fails only where the runtime ends, and then nobody is left to be told.
+        let _ = sent.await;
+        Ok(())
+    }
+}
+
+impl LogExporter for Exporter {
+    async fn export(&self, batch: LogBatch<'_>) -> OTelSdkResult {
+        let count = batch.iter().count();
+        let resource_logs = group_logs_by_resource_and_scope(&batch, &self.resource);
+        self.send(ExportLogsServiceRequest { resource_logs }, count)
+            .await
+    }
+
+    fn set_resource(&mut self, resource: &Resource) {
+        self.resource = resource.into();
+    }
+}
+
+impl PushMetricExporter for Exporter {
+    async fn export(&self, metrics: &ResourceMetrics) -> OTelSdkResult {
+        // What a failed push of metrics did not bring, the next one brings: they are cumulative.
+        self.send(ExportMetricsServiceRequest::from(metrics), 0)
+            .await
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        Ok(())
+    }
+
+    fn shutdown_with_timeout(&self, _: Duration) -> OTelSdkResult {
+        Ok(())
+    }
+
+    fn temporality(&self) -> Temporality {
+        Temporality::Cumulative
+    }
+}
