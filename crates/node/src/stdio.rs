@@ -32,6 +32,7 @@ use anyhow::Context as _;
 use shoal_edge::NoAuthentication;
 use shoal_ports::NodeId;
 use shoal_protocol::{Notification, RawObject, RequestId};
+use shoal_worker::Line;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -44,7 +45,7 @@ use crate::signals::Signals;
 use crate::starting::Starting;
 use crate::{given, shutdown};
 use bridge::Bridge;
-use console::{Line, Outbox, read_lines, write_lines};
+use console::{Outbox, read_lines, write_lines};
 use exchange::{Exchange, InProcess, Remote};
 
 /// How long the pools of this process may take to be ready before the client is served without them.
@@ -116,7 +117,7 @@ pub async fn run(
 async fn pump(mut lines: mpsc::Receiver<Line>, bridge: &Bridge, limit: usize) {
     while let Some(line) = lines.recv().await {
         match line {
-            Line::Text(line) => bridge.take(line).await,
+            Line::Whole(line) => bridge.take(line).await,
             Line::TooLong(ends) => bridge.too_long(&ends, limit).await,
         }
     }

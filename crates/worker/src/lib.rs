@@ -9,4 +9,4 @@ pub use backend::{Backend, BackendState, CallContext};
 pub use rmcp_backend::RmcpBackend;
 pub use runtime::{PoolConfig, WorkerRuntime};
 pub use shoal_ports::SessionState;
-pub use stdio::{EraChoice, Isolation, StdioBackend, StdioConfig};
+pub use stdio::{EraChoice, Isolation, Line, Lines, StdioBackend, StdioConfig};

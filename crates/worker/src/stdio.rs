@@ -57,6 +57,7 @@ mod supervisor;
 mod throttle;
 
 pub use self::config::{EraChoice, Isolation, StdioConfig};
+pub use self::lines::{Line, Lines};
 
 /// An existing stdio MCP server of either era, as a backend.
 ///

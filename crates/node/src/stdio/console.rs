@@ -3,27 +3,19 @@
 //! A read of standard input cannot be taken back. On a thread that nobody waits for, it does not keep
 //! the process from ending.
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, Write};
 use std::thread::{self, JoinHandle};
 
 use bytes::{Bytes, BytesMut};
-use shoal_protocol::Ends;
+use shoal_worker::{Line, Lines};
 use tokio::sync::mpsc;
+use tokio_util::codec::Decoder as _;
 
 /// Lines on their way in either direction. Enough to keep both sides busy, few enough to hold back
 /// whoever is too fast.
 const LINES: usize = 256;
 /// Bytes read at once.
 const READ_BUFFER: usize = 64 << 10;
-
-/// What came in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Line {
-    /// A line, without its end.
-    Text(Bytes),
-    /// A line longer than allowed; only its ends were kept.
-    TooLong(Ends),
-}
 
 /// Reads lines of at most `limit` bytes until the input ends; then the channel closes.
 pub(super) fn read_lines<R>(input: R, limit: usize) -> mpsc::Receiver<Line>
@@ -32,60 +24,40 @@ where
 {
     let (sender, receiver) = mpsc::channel(LINES);
     thread::spawn(move || {
-        let mut input = io::BufReader::with_capacity(READ_BUFFER, input);
-        loop {
-            match next_line(&mut input, limit) {
-                Ok(Some(line)) => {
-                    if sender.blocking_send(line).is_err() {
-                        return;
-                    }
-                }
-                Ok(None) => return,
-                Err(error) => {
-                    tracing::warn!(%error, "cannot read standard input");
-                    return;
-                }
-            }
+        if let Err(error) = read_to_end(input, limit, &sender) {
+            tracing::warn!(%error, "cannot read standard input");
         }
     });
     receiver
 }
 
-/// The next line that is not empty; `None` at the end of the input.
-fn next_line(input: &mut impl BufRead, limit: usize) -> io::Result<Option<Line>> {
-    let mut line = BytesMut::new();
-    let mut too_long: Option<Ends> = None;
+/// Hands over all lines that are not empty, until nobody takes them any more.
+fn read_to_end(
+    mut input: impl io::Read,
+    limit: usize,
+    lines: &mpsc::Sender<Line>,
+) -> io::Result<()> {
+    let mut decoder = Lines::of_at_most(limit);
+    let (mut text, mut chunk) = (BytesMut::new(), vec![0; READ_BUFFER]);
     loop {
-        let chunk = match input.fill_buf() {
-            Ok(chunk) => chunk,
+        let read = match input.read(&mut chunk) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
+            read => read?,
         };
-        let end = memchr::memchr(b'\n', chunk);
-        let piece = &chunk[..end.unwrap_or(chunk.len())];
-        if too_long.is_none() && line.len() + piece.len() > limit {
-            too_long = Some(Ends::of(&std::mem::take(&mut line)));
+        text.extend_from_slice(&chunk[..read]);
+        let mut next = || match read {
+            0 => decoder.decode_eof(&mut text),
+            _ => decoder.decode(&mut text),
+        };
+        while let Some(line) = next()? {
+            let is_empty = matches!(&line, Line::Whole(line) if line.trim_ascii().is_empty());
+            if !is_empty && lines.blocking_send(line).is_err() {
+                return Ok(());
+            }
         }
-        match &mut too_long {
-            Some(ends) => ends.pass(piece),
-            None => line.extend_from_slice(piece),
+        if read == 0 {
+            return Ok(());
         }
-        let at_end = chunk.is_empty();
-        let used = piece.len() + usize::from(end.is_some());
-        input.consume(used);
-        if end.is_none() && !at_end {
-            continue;
-        }
-        if let Some(ends) = too_long {
-            return Ok(Some(Line::TooLong(ends)));
-        }
-        if !line.trim_ascii().is_empty() {
-            return Ok(Some(Line::Text(line.freeze())));
-        }
-        if at_end {
-            return Ok(None);
-        }
-        line.clear();
     }
 }
 
@@ -165,17 +137,18 @@ mod tests {
     use std::io::Cursor;
 
     use bytes::Bytes;
+    use shoal_protocol::Ends;
 
-    use super::{Ends, Line, next_line, on_one_line};
+    use super::{Line, on_one_line, read_lines};
 
-    fn lines(input: &str, limit: usize) -> Vec<Line> {
-        let mut input = std::io::BufReader::with_capacity(4, Cursor::new(input.to_owned()));
-        std::iter::from_fn(|| next_line(&mut input, limit).unwrap()).collect()
+    fn lines(input: &'static str, limit: usize) -> Vec<Line> {
+        let mut lines = read_lines(Cursor::new(input), limit);
+        std::iter::from_fn(|| lines.blocking_recv()).collect()
     }
 
     #[test]
     fn lines_are_cut_and_empty_ones_skipped() {
-        let text = |text: &'static str| Line::Text(Bytes::from_static(text.as_bytes()));
+        let text = |text: &'static str| Line::Whole(Bytes::from_static(text.as_bytes()));
         assert_eq!(
             lines("{}\n\n \r\n[1, 2]\nlast", 64),
             [text("{}"), text("[1, 2]"), text("last")]
@@ -185,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_line_that_is_too_long_is_skipped_and_told() {
-        let ok = Line::Text(Bytes::from_static(b"ok"));
+        let ok = Line::Whole(Bytes::from_static(b"ok"));
         let long = || Line::TooLong(Ends::of(b"0123456789"));
         assert_eq!(lines("0123456789\nok\n", 8), [long(), ok]);
         assert_eq!(lines("0123456789", 8), [long()]);

@@ -8,7 +8,7 @@ use tokio_util::codec::Decoder;
 
 /// A line without its end.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub enum Line {
     /// All of it.
     Whole(Bytes),
     /// Only how an overlong line begins and ends.
@@ -17,7 +17,7 @@ pub(super) enum Line {
 
 /// Decodes lines that end in `\n` or `\r\n`. An overlong line is skipped without being kept, so
 /// memory stays bounded whatever the other side writes. Never fails.
-pub(super) struct Lines {
+pub struct Lines {
     limit: usize,
     searched: usize,
     overlong: Option<Ends>,
@@ -25,7 +25,7 @@ pub(super) struct Lines {
 
 impl Lines {
     /// Lines of at most `limit` bytes.
-    pub(super) fn of_at_most(limit: usize) -> Self {
+    pub fn of_at_most(limit: usize) -> Self {
         Self {
             limit,
             searched: 0,
