@@ -1,32 +1,26 @@
 //! Which Host and Origin headers are welcome (DNS rebinding, cross-site requests).
 
-use std::net::IpAddr;
-
 use http::request::Parts;
 use http::{HeaderValue, header};
 use shoal_protocol::shown;
 
 use crate::config::EdgeConfig;
+use crate::hosts::{Hosts, is_local};
 use crate::refusal::Refusal;
 
-const ANY: &str = "*";
 /// Characters of a header that are shown: enough to find it again.
 const EXCERPT: usize = 128;
 
 /// The operator's allow-lists.
 pub(crate) struct Access {
-    hosts: Vec<String>,
-    any_host: bool,
+    hosts: Hosts,
     origins: Vec<String>,
-    any_origin: bool,
 }
 
 impl Access {
     pub(crate) fn new(config: &EdgeConfig) -> Self {
         Self {
-            any_host: config.allowed_hosts.iter().any(|host| host == ANY),
-            hosts: config.allowed_hosts.clone(),
-            any_origin: config.allowed_origins.iter().any(|origin| origin == ANY),
+            hosts: Hosts::new(&config.allowed_hosts, false),
             origins: config.allowed_origins.clone(),
         }
     }
@@ -52,16 +46,8 @@ impl Access {
 
     /// Whether the host is a loopback name.
     fn host(&self, host: &str) -> Result<bool, Refusal> {
-        let name = without_port(host);
-        let local = is_loopback(name);
-        let listed = |allowed: &String| {
-            allowed.eq_ignore_ascii_case(host) || allowed.eq_ignore_ascii_case(name)
-        };
-        if local || self.any_host || self.hosts.iter().any(listed) {
-            Ok(local)
-        } else {
-            Err(Refusal::ForeignHost(shown(host, EXCERPT)))
-        }
+        let admitted = self.hosts.admit(host);
+        admitted.ok_or_else(|| Refusal::ForeignHost(shown(host, EXCERPT)))
     }
 
     fn origin(&self, origin: &HeaderValue, local_host: bool) -> Result<(), Refusal> {
@@ -69,33 +55,14 @@ impl Access {
         let page = text
             .strip_prefix("http://")
             .or_else(|| text.strip_prefix("https://"));
-        let local = local_host && page.is_some_and(|page| is_loopback(without_port(page)));
-        let listed = |allowed: &String| allowed.eq_ignore_ascii_case(text);
-        if local || self.any_origin || self.origins.iter().any(listed) {
+        let local = local_host && page.is_some_and(is_local);
+        let listed = |allowed: &String| allowed == "*" || allowed.eq_ignore_ascii_case(text);
+        if local || self.origins.iter().any(listed) {
             Ok(())
         } else {
             Err(Refusal::ForeignOrigin(shown(text, EXCERPT)))
         }
     }
-}
-
-/// `example.com` of `example.com:8080`, `[::1]` of `[::1]:8080`.
-fn without_port(host: &str) -> &str {
-    match host.rsplit_once(':') {
-        Some((name, port)) if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => name,
-        _ => host,
-    }
-}
-
-fn is_loopback(name: &str) -> bool {
-    let address = name
-        .strip_prefix('[')
-        .and_then(|name| name.strip_suffix(']'))
-        .unwrap_or(name);
-    name.eq_ignore_ascii_case("localhost")
-        || address
-            .parse::<IpAddr>()
-            .is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]

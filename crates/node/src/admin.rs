@@ -1,6 +1,5 @@
 //! The operators' port: is the process alive, is it ready, what does it do; and the console.
 
-mod access;
 mod answers;
 mod console;
 mod front;
@@ -15,9 +14,9 @@ use axum::routing::get;
 use axum::{Json, Router};
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
+use shoal_edge::Hosts;
 use shoal_telemetry::metrics;
 
-use access::Access;
 pub use answers::{EdgeReport, Readiness, StatusReport, StoreReport};
 pub use console::Console;
 pub use front::Front;
@@ -37,7 +36,7 @@ pub fn router(
     listen: SocketAddr,
     hosts: &[String],
 ) -> Router {
-    let access = Arc::new(Access::new(listen, hosts));
+    let access = access(listen, hosts);
     Router::new()
         .route("/livez", get(livez))
         .route("/readyz", get(readyz))
@@ -79,15 +78,13 @@ async fn numbers() -> Response {
             response.headers_mut().insert(header::CONTENT_TYPE, kind);
             uncached(response)
         }
-        Ok(_) => answer(
+        Ok(_) => refuse(
             StatusCode::NOT_FOUND,
-            &serde_json::json!({
-                "error": "metrics are off here: see telemetry.enabled and telemetry.metrics.prometheus"
-            }),
+            "metrics are off here: see telemetry.enabled and telemetry.metrics.prometheus",
         ),
-        Err(_) => answer(
+        Err(_) => refuse(
             StatusCode::INTERNAL_SERVER_ERROR,
-            &serde_json::json!({ "error": "the metrics could not be gathered" }),
+            "the metrics could not be gathered",
         ),
     }
 }
@@ -101,7 +98,7 @@ async fn nothing_here() -> Response {
 }
 
 /// Refuses names that a hostile web page could have pointed at this port.
-async fn check(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
+async fn check(State(access): State<Arc<Hosts>>, request: Request, next: Next) -> Response {
     let host = request.headers().get(header::HOST);
     let host = host.and_then(|host| host.to_str().ok());
     let host = host.or_else(|| {
@@ -111,14 +108,20 @@ async fn check(State(access): State<Arc<Access>>, request: Request, next: Next) 
             .map(|authority| authority.as_str())
     });
     let host = host.unwrap_or_default();
-    if access.allows(host) {
+    if access.admit(host).is_some() {
         return next.run(request).await;
     }
     let reason = "this host is not served here; an operator may add it to server.admin_hosts";
-    answer(
-        StatusCode::FORBIDDEN,
-        &serde_json::json!({ "error": reason }),
-    )
+    refuse(StatusCode::FORBIDDEN, reason)
+}
+
+/// By which names the port may be reached.
+fn access(listen: SocketAddr, hosts: &[String]) -> Arc<Hosts> {
+    Arc::new(Hosts::new(hosts, !listen.ip().is_loopback()))
+}
+
+fn refuse(status: StatusCode, reason: &str) -> Response {
+    answer(status, &serde_json::json!({ "error": reason }))
 }
 
 fn answer<T: Serialize>(status: StatusCode, body: &T) -> Response {

@@ -12,8 +12,7 @@ use axum::routing::get;
 use http::StatusCode;
 use tower::ServiceExt as _;
 
-use super::access::Access;
-use super::{Readiness, answer, check, livez, nothing_here, numbers};
+use super::{Readiness, access, answer, check, livez, nothing_here, numbers};
 use crate::starting::Starting;
 
 /// What the operators' port answers with.
@@ -26,7 +25,7 @@ pub struct Front {
 impl Front {
     /// Of a process that starts. `listen` and `hosts` say by which names it may be reached.
     pub fn new(starting: Arc<Starting>, listen: SocketAddr, hosts: &[String]) -> Self {
-        let access = Arc::new(Access::new(listen, hosts));
+        let access = access(listen, hosts);
         let starting = Router::new()
             .route("/livez", get(livez))
             .route("/readyz", get(not_yet))

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use shoal_cluster::Fleet;
 use shoal_ports::{CallId, InspectError, NodeId, SessionId, shown};
 
-use super::super::answer;
+use super::super::{answer, refuse};
 use super::guard::{By, Guard, around_api};
 
 /// Items of a list when nobody says how many, and at most.
@@ -159,10 +159,6 @@ fn no_call() -> Response {
         StatusCode::NOT_FOUND,
         "no node that answers runs this call: it has ended",
     )
-}
-
-fn refuse(status: StatusCode, reason: &str) -> Response {
-    answer(status, &serde_json::json!({ "error": reason }))
 }
 
 fn session_id(id: &str) -> Option<SessionId> {

@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use super::super::answer;
+use super::super::refuse;
 use crate::config::Secret;
 
 /// What changes something must carry: no form and no page of another origin can send it.
@@ -119,8 +119,4 @@ pub(super) async fn around_api(
     }
     request.extensions_mut().insert(by);
     next.run(request).await
-}
-
-fn refuse(status: StatusCode, reason: &str) -> Response {
-    answer(status, &serde_json::json!({ "error": reason }))
 }

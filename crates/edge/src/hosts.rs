@@ -1,0 +1,95 @@
+//! By which names a server is reached. A page of another site can have a browser send requests here under its own name (DNS
+//! rebinding), so other names are refused.
+
+use std::net::IpAddr;
+
+/// The names that are welcome, besides those of this machine.
+#[derive(Clone, Debug)]
+pub struct Hosts {
+    names: Vec<String>,
+    addresses: bool,
+}
+
+impl Hosts {
+    /// Names with or without a port; `*` is any. With `addresses` every IP address is welcome too: no web page can make a
+    /// browser send one for a name that it controls.
+    pub fn new(names: &[String], addresses: bool) -> Self {
+        Self {
+            names: names.to_vec(),
+            addresses,
+        }
+    }
+
+    /// Whether a host is a loopback name, if it is welcome at all.
+    pub fn admit(&self, host: &str) -> Option<bool> {
+        let name = without_port(host);
+        let address = address(name);
+        let local = is_loopback(name);
+        let listed = |welcome: &String| {
+            welcome == "*"
+                || welcome.eq_ignore_ascii_case(host)
+                || welcome.eq_ignore_ascii_case(name)
+        };
+        let is_welcome =
+            local || self.addresses && address.is_some() || self.names.iter().any(listed);
+        is_welcome.then_some(local)
+    }
+}
+
+/// Whether a host, with or without port, is this machine.
+pub(crate) fn is_local(host: &str) -> bool {
+    is_loopback(without_port(host))
+}
+
+/// `example.com` of `example.com:8080`, `[::1]` of `[::1]:8080`.
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => name,
+        _ => host,
+    }
+}
+
+fn is_loopback(name: &str) -> bool {
+    name.eq_ignore_ascii_case("localhost")
+        || address(name).is_some_and(|address| address.is_loopback())
+}
+
+fn address(name: &str) -> Option<IpAddr> {
+    let bare = name
+        .strip_prefix('[')
+        .and_then(|name| name.strip_suffix(']'));
+    bare.unwrap_or(name).parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Hosts;
+
+    fn allows(addresses: bool, hosts: &[&str], host: &str) -> bool {
+        let hosts: Vec<String> = hosts.iter().map(|&host| host.to_owned()).collect();
+        Hosts::new(&hosts, addresses).admit(host).is_some()
+    }
+
+    #[test]
+    fn loopback_names_always_pass() {
+        for host in ["localhost", "localhost:8081", "127.0.0.1:1", "[::1]:8081"] {
+            assert!(allows(false, &[], host), "{host}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_could_be_rebound_does_not() {
+        for host in ["evil.example", "evil.example:8081", "", "localhost.evil"] {
+            assert!(!allows(false, &[], host), "{host}");
+            assert!(!allows(true, &[], host), "{host}");
+        }
+        assert!(!allows(false, &[], "10.0.0.1:8081"));
+    }
+
+    #[test]
+    fn probes_come_by_address_and_operators_by_listed_names() {
+        assert!(allows(true, &[], "10.0.0.1:8081"));
+        assert!(allows(false, &["Shoal.internal"], "shoal.internal:1"));
+        assert!(allows(false, &["*"], "anything"));
+    }
+}
