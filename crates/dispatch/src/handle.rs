@@ -80,13 +80,6 @@ impl CallHandle {
         }
     }
 
-    /// The way to the worker broke, and is being mended: answers wait.
-    pub(crate) fn broken(&self) {
-        if let Some(way) = &self.state.lock().below {
-            way.broken();
-        }
-    }
-
     /// Nobody will mend the way any more.
     pub(crate) fn closed(&self) {
         if let Some(way) = &self.state.lock().below {
@@ -101,6 +94,11 @@ impl CallHandle {
 
     pub(crate) fn is_cancelled(&self) -> bool {
         self.state.lock().cancelled.is_some()
+    }
+
+    /// What its caller has said, if it has cancelled the call.
+    pub(crate) fn why_cancelled(&self) -> Option<String> {
+        self.state.lock().cancelled.clone()
     }
 
     /// Returns once the caller has cancelled the call. Cancellation safe.

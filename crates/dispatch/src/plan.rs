@@ -3,11 +3,9 @@
 //! Mostly that takes no waiting. What may be waited for: the lists of a node that has just started, a check of arguments
 //! that takes long, and a worker for a call that its session's owner journals, since the journal must name one.
 
-use std::time::Duration;
-
 use shoal_ports::{
-    Backoff, Binding, Call, CallFailure, CallOutcome, CallPlan, Durability, Planning, Route,
-    WorkerId, at_once, later,
+    Binding, Call, CallFailure, CallOutcome, CallPlan, Durability, Planning, Route, WorkerId,
+    at_once, later,
 };
 use shoal_protocol::{Era, Index, RawJson};
 use shoal_telemetry::metrics::{ShedReason, metrics};
@@ -19,11 +17,6 @@ use crate::dispatch::Dispatch;
 use crate::pools::{AffinityKey, View, Wanted};
 use crate::route::{Arguments, Refused, Routed, check_members, route};
 use crate::start::list;
-
-/// The pause before a worker is looked for again: a connection that comes back is not announced.
-const LOOK: Duration = Duration::from_millis(50);
-/// The longest of those pauses.
-const MOST_LOOK: Duration = Duration::from_millis(400);
 
 /// What a plan finds.
 pub(crate) struct Found {
@@ -196,7 +189,6 @@ impl Dispatch {
         let patience = self.shared.config.reconnect_wait();
         let until = (Instant::now() + patience).min(call.deadline);
         let mut changes = self.shared.changes();
-        let mut backoff = Backoff::new(LOOK, MOST_LOOK);
         loop {
             let placed = self.place(&self.shared.view(), call, &route, &[]);
             match placed {
@@ -210,10 +202,8 @@ impl Dispatch {
                 Err((_, ShedReason::NoWorker)) if Instant::now() < until => {}
                 Err((failure, reason)) => return Err(shed(&route.pool, failure, reason)),
             }
-            tokio::select! {
-                _ = changes.changed() => {}
-                () = tokio::time::sleep_until(until.min(Instant::now() + backoff.pause())) => {}
-            }
+            // Either way it is looked at again.
+            let _ = tokio::time::timeout_at(until, changes.changed()).await;
         }
     }
 

@@ -78,7 +78,7 @@ impl Shared {
         self.view.read().clone()
     }
 
-    /// Wakes when the view has changed.
+    /// Wakes when the view has changed, or a worker can be reached again.
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
     }
@@ -126,6 +126,11 @@ impl Shared {
     /// Notes an announcement; whether the worker has become ready by it.
     pub(crate) fn hear(&self, worker: &Arc<dyn Worker>, announcement: Announcement) -> bool {
         let mut registry = self.registry.lock();
+        if registry.has_heard(worker, &announcement) {
+            // It can be reached again: nothing else has changed.
+            self.changes.send_replace(());
+            return false;
+        }
         let appears = registry.hear(worker, announcement);
         if appears.is_some() {
             self.refresh(&mut registry);

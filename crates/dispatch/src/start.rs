@@ -188,7 +188,7 @@ impl Dispatch {
             after: position.seen,
             trace: span.context(),
         };
-        let attached = attach(&self.shared, worker, None, sought, until, || false);
+        let attached = attach(&self.shared, worker, sought, until);
         let (running, member) = attached.await?;
         let route = self.known_route(call, &member.pool);
         let purpose = self.purpose(call);

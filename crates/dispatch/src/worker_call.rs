@@ -1,6 +1,5 @@
 //! The way to the worker that runs a call: which one it is, and what happens when it breaks.
 
-mod again;
 mod origin;
 mod reattach;
 mod shown;
@@ -10,11 +9,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use shoal_ports::{
-    CallEvent, CallEventKind, CallEvents, CallFailure, CallId, CallOutcome, Durability, Retry,
-    RunningCall, WorkerId,
+    Backoff, CallEvent, CallEventKind, CallEvents, CallFailure, CallId, CallOutcome, Durability,
+    Retry, RunningCall, WorkerId,
 };
 use shoal_protocol::RawJson;
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 pub(crate) use origin::Origin;
@@ -30,6 +31,10 @@ use crate::shared::Shared;
 
 /// Events that are kept for a call that waits without a caller; beyond them its worker keeps them.
 const KEPT_AHEAD: usize = 64;
+/// The pause after a way broke; twice as long each time that nothing came in between.
+const PAUSE: Duration = Duration::from_millis(10);
+/// The longest of those pauses.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Somebody else reads the call now.
 #[derive(Clone, Copy, Debug)]
@@ -59,12 +64,16 @@ pub(crate) struct WorkerCall {
     /// Events that were read before somebody wanted them.
     ahead: VecDeque<CallEvent>,
     member: Arc<Member>,
+    /// As whom the worker knows this reader; `None` before it was heard.
+    reader: Option<u64>,
     pub(crate) handle: Arc<CallHandle>,
     shown: Shown,
     /// Since when the events come the way they do.
     attached_at: Instant,
-    /// How often the way broke since there was an event, or it held for a while.
-    breaks: u32,
+    /// The pauses between attempts to go on.
+    backoff: Backoff,
+    /// Whether the worker has said how the round ended.
+    ended: bool,
     /// How often the round was run, as far as is known here.
     runs: usize,
 }
@@ -75,13 +84,19 @@ impl WorkerCall {
     /// # Errors
     /// When no worker takes it.
     pub(crate) async fn start(shared: Arc<Shared>, mut origin: Origin) -> Result<Self, NotStarted> {
-        match origin.offer(&shared).await {
-            Ok((running, member)) => Ok(Self::started(shared, origin, running, member)),
-            Err(failure) => {
-                let failure = origin.told(failure);
-                Err(origin.into_not_started(failure))
-            }
+        let (running, member) = match origin.offer(&shared).await {
+            Ok(started) => started,
+            Err(failure) => return Err(origin.not_started(failure)),
+        };
+        let mut worker_call = Self::started(shared, origin, running, member);
+        // Where the way broke before the worker was heard, only its word tells whether there is a call.
+        if worker_call.is_unheard()
+            && worker_call.is_cut_off()
+            && let Err(lost) = worker_call.recover().await
+        {
+            return Err(worker_call.origin.not_started(lost.failure()));
         }
+        Ok(worker_call)
     }
 
     /// Follows a call that a worker has just taken.
@@ -127,10 +142,12 @@ impl WorkerCall {
             events: running.events,
             ahead: VecDeque::new(),
             member,
+            reader: running.control.reader(),
             handle: CallHandle::new(running.control),
             shown: Shown::default(),
             attached_at: Instant::now(),
-            breaks: 0,
+            backoff: Backoff::new(PAUSE, LONGEST_PAUSE),
+            ended: false,
             runs: 1,
         }
     }
@@ -190,9 +207,9 @@ impl WorkerCall {
             {
                 let failure = failure.clone();
                 self.origin.failed(&failure, &self.member);
-                match self.again_after(failure).await {
+                match self.run_again(failure).await {
                     Ok(()) => continue,
-                    Err(failure) => kind = finished(failure),
+                    Err(lost) => kind = finished(lost.failure()),
                 }
             }
             if let CallEventKind::Finished(CallOutcome::Failed(failure)) = &kind {
@@ -248,6 +265,7 @@ impl WorkerCall {
         self.origin.tried.clear();
         self.position = Position { round, seen: 0 };
         self.shown = Shown::default();
+        self.ended = false;
         self.runs = 0;
         loop {
             match self.place().await {
@@ -282,8 +300,9 @@ impl WorkerCall {
 
     fn note(&mut self, CallEvent { sequence, kind }: CallEvent) -> CallEventKind {
         self.position.seen = sequence;
-        self.breaks = 0;
+        self.backoff.reset();
         if let CallEventKind::Finished(outcome) = &kind {
+            self.ended = true;
             (self.origin).circuit(&self.member, self.member.circuit.ended(outcome));
         }
         kind
@@ -309,6 +328,8 @@ impl WorkerCall {
     async fn place(&mut self) -> Result<(), CallFailure> {
         let (running, member) = self.origin.offer(&self.shared).await?;
         self.runs += 1;
+        self.reader = running.control.reader();
+        self.ended = false;
         self.handle.restarted(running.control);
         self.take_over(running.events, member);
         Ok(())
@@ -319,6 +340,26 @@ impl WorkerCall {
         self.ahead.clear();
         self.member = member;
         self.attached_at = Instant::now();
+    }
+
+    /// Whether no worker has said anything of the round.
+    fn is_unheard(&self) -> bool {
+        self.reader.is_none() && self.position.seen == 0
+    }
+
+    /// Whether the events have ended without the call's end.
+    fn is_cut_off(&mut self) -> bool {
+        if self.ended || !self.ahead.is_empty() || self.events.ended().is_some() {
+            return false;
+        }
+        match self.events.next().now_or_never() {
+            None => false,
+            Some(None) => true,
+            Some(Some(event)) => {
+                self.ahead.push_back(event);
+                false
+            }
+        }
     }
 
     fn lost(&self) -> CallFailure {
@@ -335,5 +376,19 @@ fn finished(failure: CallFailure) -> CallEventKind {
 impl Drop for WorkerCall {
     fn drop(&mut self) {
         self.handle.closed();
+        // A cancellation that the way has lost still has to arrive.
+        if let Some(reason) = self.handle.why_cancelled()
+            && self.is_cut_off()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            let cancelling = reattach::cancel(
+                self.shared.clone(),
+                self.member.clone(),
+                self.origin.call.id,
+                self.reader,
+                reason,
+            );
+            runtime.spawn(cancelling);
+        }
     }
 }

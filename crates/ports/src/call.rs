@@ -3,6 +3,7 @@
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
+use futures::{future, stream};
 use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision, RpcError, TraceContext};
 use tokio::time::Instant;
 
@@ -96,6 +97,27 @@ impl RunningCall {
             worker,
         }
     }
+
+    /// A call whose worker could not be asked: the way to it is broken.
+    pub fn lost(worker: WorkerId) -> Self {
+        static NOWHERE: LazyLock<Arc<dyn CallControl>> = LazyLock::new(|| Arc::new(Nowhere));
+        Self {
+            events: CallEvents::from_stream(stream::empty()),
+            control: Arc::clone(&NOWHERE),
+            worker: Some(worker),
+        }
+    }
+}
+
+/// Steers nothing: the way is broken.
+struct Nowhere;
+
+impl CallControl for Nowhere {
+    fn answer(&self, _: AskId, _: Outcome) -> Answered {
+        Box::pin(future::pending())
+    }
+
+    fn cancel(&self, _: &str) {}
 }
 
 /// What is left to steer of a call that has ended.
@@ -275,9 +297,9 @@ impl CallOutcome {
 /// Steers a running call. All methods return at once and are without effect when the call has ended, or
 /// when somebody else has attached to it since.
 pub trait CallControl: Send + Sync {
-    /// Answers a request that the call put to its client or session; a second answer is ignored. The answer is
-    /// taken when this returns, but it may still be on its way to the worker: the future tells when it
-    /// has arrived, and whether that request was open. Dropping the future takes nothing back.
+    /// Answers a request that the call put to its client or session; a second answer is ignored, and told as the
+    /// first. The answer is taken when this returns, but it may still be on its way to the worker: the future tells
+    /// when it has arrived, and whether that request has its answer. Dropping the future takes nothing back.
     fn answer(&self, ask: AskId, answer: Outcome) -> Answered;
 
     /// Tells the tool to stop. The call still ends with one `Finished`, soon.
@@ -288,11 +310,18 @@ pub trait CallControl: Send + Sync {
     fn is_replaced(&self) -> bool {
         false
     }
+
+    /// Names this reader to the worker, under which name it [comes back](crate::Worker::reattach) when the way
+    /// breaks; `None` where the worker has said nothing of the call, or names no readers.
+    fn reader(&self) -> Option<u64> {
+        None
+    }
 }
 
-/// Whether an answer met an open request, once it has arrived; `false` also when the way to the worker
+/// Whether a request has its answer, once that has arrived. Where the way to the worker breaks before that is known, a
+/// worker's control never says: whoever attaches to the call again answers again. The dispatcher says `false` when the way
 /// broke for good.
-pub type Answered = futures::future::BoxFuture<'static, bool>;
+pub type Answered = future::BoxFuture<'static, bool>;
 
 /// An answer whose fate is known already.
 pub fn answered(open: bool) -> Answered {

@@ -19,7 +19,7 @@ use crate::{
 #[async_trait]
 pub trait Worker: Send + Sync + 'static {
     /// What the worker offers and how it is; the receiver tells of changes. A worker that cannot take
-    /// calls announces no catalog.
+    /// calls announces no catalog. One that can be reached again says the same once more.
     fn announcement(&self) -> watch::Receiver<Announcement>;
 
     /// What its backend reports of resources; the dispatcher passes it on to the bus.
@@ -47,6 +47,9 @@ pub trait Worker: Send + Sync + 'static {
     /// refused: a call that it took is not run again, and a refusal is final for the number that the call was bound
     /// under. A call that was bound under a number of which it may have forgotten something is not run.
     ///
+    /// Where the way to the worker breaks before its word is heard, the call's events end without `Finished`, and its
+    /// control knows no [reader](crate::CallControl::reader): it may run. Starting it there again finds that out.
+    ///
     /// # Errors
     /// `Overloaded` when its queue is full, `NotExecuted` when it cannot run anything now; in both cases
     /// nothing was executed. `OutcomeUnknown` when the call may have run before.
@@ -57,8 +60,9 @@ pub trait Worker: Send + Sync + 'static {
         None
     }
 
-    /// Attaches to a call from after event `after`. `trace` is the span of whoever attaches, which need not be of
-    /// the trace that the call was started in.
+    /// Attaches to a call from after event `after`, and takes it over from whoever reads it. `trace` is the span of whoever
+    /// attaches, which need not be of the trace that the call was started in. A way that breaks is told as by
+    /// [`start`](Self::start).
     ///
     /// # Errors
     /// `OutcomeUnknown` when the worker does not know the call (any more).
@@ -68,6 +72,22 @@ pub trait Worker: Send + Sync + 'static {
         after: u64,
         trace: Option<&TraceContext>,
     ) -> Result<RunningCall, CallFailure>;
+
+    /// Attaches again, after the way broke, as the [reader](crate::CallControl::reader) that it was. If another one has
+    /// come meanwhile, the events end, and the control [is replaced](crate::CallControl::is_replaced).
+    ///
+    /// # Errors
+    /// As [`attach`](Self::attach).
+    async fn reattach(
+        &self,
+        call: CallId,
+        reader: u64,
+        after: u64,
+        trace: Option<&TraceContext>,
+    ) -> Result<RunningCall, CallFailure> {
+        let _ = reader;
+        self.attach(call, after, trace).await
+    }
 
     /// Asks the backend to report updates of a resource (idempotent); they go to the bus.
     ///

@@ -5,10 +5,9 @@
 //! | `connect` | hello and welcome |
 //! | `run` | a link's life: dialled, driven, dialled again |
 //! | `drive` | what arrives on a link, and what the worker has to say by itself |
-//! | `node_peer` | what is kept for a node, whatever becomes of the link to it |
+//! | `flights` | what is read of calls by a link, which ends with it |
 //! | `flight` | one reader of one call |
-//! | `readers` | the readers of a flight whose node is reached by two links |
-//! | `chores` | what is done beside calls: subscriptions, answers, ends of sessions |
+//! | `chores` | what is done beside calls, whatever becomes of the link: subscriptions, ends of sessions |
 //!
 //! One task drives a link with all its calls: looking at a call costs less than waking a task for it.
 
@@ -16,8 +15,7 @@ mod chores;
 mod connect;
 mod drive;
 mod flight;
-mod node_peer;
-mod readers;
+mod flights;
 mod run;
 mod subscriptions;
 
@@ -29,7 +27,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::LinkConfig;
-use readers::AllReaders;
 use run::Runner;
 use subscriptions::Subscriptions;
 
@@ -45,7 +42,6 @@ struct Joining {
     /// Tells this runtime from one that had the same name before.
     incarnation: u64,
     subscriptions: Subscriptions,
-    readers: AllReaders,
 }
 
 impl Joining {
@@ -63,7 +59,6 @@ impl JoiningWorker {
                 worker,
                 incarnation: ledger.map_or_else(rand::random, |ledger| ledger.incarnation),
                 subscriptions: Subscriptions::default(),
-                readers: AllReaders::default(),
             }),
         }
     }
@@ -82,8 +77,8 @@ pub struct JoinState {
 
 /// A worker's link to one node address, redialled until it is stopped or dropped.
 ///
-/// Calls go on while the link is broken; they are kept for the node until it is back. What the node does
-/// not remember when it is back is let go of.
+/// Calls go on while the link is broken; whoever reads them attaches to them by the next one, or by a link of another
+/// node.
 pub struct WorkerJoin {
     state: watch::Sender<JoinState>,
     nodes: watch::Sender<Vec<NodeInfo>>,

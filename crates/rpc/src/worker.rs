@@ -6,12 +6,14 @@
 //! | `links` | the workers that there are, and the set that is told of them |
 //! | `drive` | what arrives on one link |
 //! | `peer` | what is kept of one worker, whatever becomes of its links |
+//! | `link` | one link, and the flights that end with it |
 //! | `flight` | one reader of one call |
 //! | `reader` | a running call in the hands of whoever asked for it |
 
 mod drive;
 mod flight;
 mod gauge;
+mod link;
 mod links;
 mod peer;
 mod reader;

@@ -187,7 +187,7 @@ impl WorkerRuntime {
     /// Lets a call be read by whoever began it, and be attached to.
     fn follow(&self, begun: BegunCall) -> RunningCall {
         self.ledger.keep(&begun.record);
-        client::follow(begun.record, begun.reader, &self.id)
+        client::follow(begun.record, begun.reader, begun.reader, &self.id)
     }
 
     /// The span of a call, from its admission to its end.
@@ -214,6 +214,12 @@ impl WorkerRuntime {
                     .set(key::ROLE, "worker");
             })
             .end();
+    }
+
+    fn known(&self, call: CallId) -> Result<Arc<CallRecord>, CallFailure> {
+        (self.ledger.find(call)).ok_or_else(|| CallFailure::OutcomeUnknown {
+            reason: "its worker does not know it any more".to_owned(),
+        })
     }
 
     fn refused(&self, failure: &CallFailure) {
@@ -284,15 +290,26 @@ impl Worker for WorkerRuntime {
         after: u64,
         trace: Option<&TraceContext>,
     ) -> Result<RunningCall, CallFailure> {
-        match self.ledger.find(call) {
-            Some(record) => {
-                self.attached(&record, trace);
-                Ok(client::attach(record, after, &self.id))
-            }
-            None => Err(CallFailure::OutcomeUnknown {
-                reason: "its worker does not know it any more".to_owned(),
-            }),
+        let record = self.known(call)?;
+        self.attached(&record, trace);
+        let reader = record.attach(after);
+        Ok(client::follow(record, reader, reader, &self.id))
+    }
+
+    async fn reattach(
+        &self,
+        call: CallId,
+        reader: u64,
+        after: u64,
+        trace: Option<&TraceContext>,
+    ) -> Result<RunningCall, CallFailure> {
+        let record = self.known(call)?;
+        // The number of a reader that was replaced reads nothing.
+        let number = record.reattach(reader, after).unwrap_or(0);
+        if number > 0 {
+            self.attached(&record, trace);
         }
+        Ok(client::follow(record, number, reader, &self.id))
     }
 
     async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {

@@ -135,7 +135,7 @@ async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Park
         after,
         trace: call.trace.as_ref(),
     };
-    let found = attach(shared, &worker, None, sought, until, || false).await;
+    let found = attach(shared, &worker, sought, until).await;
     let (running, member) = found.ok()?;
     let call = Call {
         id: place.call,

@@ -1,7 +1,6 @@
 //! The way of answers to a worker, which may break and be mended while one is on it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::FutureExt as _;
 use parking_lot::Mutex;
@@ -9,14 +8,10 @@ use shoal_ports::{Answered, AskId, CallControl, answered};
 use shoal_protocol::Outcome;
 use tokio::sync::watch;
 
-/// How long after an answer was not taken it may still turn out that the way had broken. The reader of the
-/// events sees that at about the same time as the answer's sender.
-const GRACE: Duration = Duration::from_millis(500);
-
 /// The control of where a call runs, and the answers that have not certainly arrived there.
 ///
 /// An answer whose arrival is not known is sent again when the call is attached to again; the worker ignores
-/// one that it has.
+/// one that it has, and says so.
 pub(super) struct Way {
     state: Mutex<State>,
     condition: watch::Sender<Condition>,
@@ -26,8 +21,6 @@ struct State {
     control: Arc<dyn CallControl>,
     /// How often the control has been replaced.
     turn: u64,
-    /// Whether answers wait for the next control.
-    broken: bool,
     unsettled: Vec<Unsettled>,
     /// Numbers the answers.
     count: u64,
@@ -39,7 +32,7 @@ struct Unsettled {
     answer: Outcome,
     /// The turn in which it was last sent.
     turn: u64,
-    /// Its fate in that turn; `None` while somebody waits for it, and while the way is broken.
+    /// Its fate in that turn, which never comes where the way is broken; `None` while somebody waits for it.
     arriving: Option<Answered>,
 }
 
@@ -47,7 +40,6 @@ struct Unsettled {
 #[derive(Clone, Copy, Default)]
 struct Condition {
     turn: u64,
-    broken: bool,
     /// Nobody will mend it.
     closed: bool,
 }
@@ -58,7 +50,6 @@ impl Way {
             state: Mutex::new(State {
                 control,
                 turn: 0,
-                broken: false,
                 unsettled: Vec::new(),
                 count: 0,
             }),
@@ -70,9 +61,9 @@ impl Way {
         self.state.lock().control.clone()
     }
 
-    /// Sends an answer, now or when the way is mended.
+    /// Sends an answer, and again when the way is mended.
     pub(super) fn answer(self: &Arc<Self>, ask: AskId, answer: Outcome) -> Answered {
-        let (number, turn, control, broken) = {
+        let (number, turn, control) = {
             let mut state = self.state.lock();
             state.count += 1;
             let (number, turn) = (state.count, state.turn);
@@ -83,19 +74,14 @@ impl Way {
                 turn,
                 arriving: None,
             });
-            (number, turn, state.control.clone(), state.broken)
+            (number, turn, state.control.clone())
         };
-        if !broken {
-            let mut arriving = control.answer(ask, answer);
-            match (&mut arriving).now_or_never() {
-                Some(true) => {
-                    self.settle(number);
-                    return answered(true);
-                }
-                Some(false) => self.sent(number, turn, answered(false)),
-                None => self.sent(number, turn, arriving),
-            }
+        let mut arriving = control.answer(ask, answer);
+        if let Some(open) = (&mut arriving).now_or_never() {
+            self.settle(number);
+            return answered(open);
         }
+        self.sent(number, turn, arriving);
         Box::pin(arrival(Arc::clone(self), number))
     }
 
@@ -106,7 +92,6 @@ impl Way {
             let mut state = self.state.lock();
             state.control = control.clone();
             state.turn += 1;
-            state.broken = false;
             if !same_run {
                 state.unsettled.clear();
             }
@@ -127,16 +112,7 @@ impl Way {
             self.sent(number, turn, arriving);
         }
         // Last, so that whoever wakes finds what was sent.
-        self.condition.send_modify(|condition| {
-            condition.turn = turn;
-            condition.broken = false;
-        });
-    }
-
-    /// The control reaches nobody any more; another one comes, or [`Way::closed`].
-    pub(super) fn broken(&self) {
-        self.state.lock().broken = true;
-        self.condition.send_modify(|it| it.broken = true);
+        self.condition.send_modify(|it| it.turn = turn);
     }
 
     /// No other control will come.
@@ -171,41 +147,26 @@ impl Way {
 /// Waits until an answer has arrived, or never will.
 async fn arrival(way: Arc<Way>, number: u64) -> bool {
     let mut condition = way.condition.subscribe();
-    loop {
-        let Some((turn, arriving)) = way.take(number) else {
-            return false;
-        };
-        if arriving.is_none() && condition.borrow().turn < turn {
+    while let Some((turn, arriving)) = way.take(number) {
+        let Some(arriving) = arriving else {
             // It is just being sent again.
             let sent = condition.wait_for(|it| it.turn >= turn).await;
             drop(sent);
             continue;
-        }
-        let mended = |it: &Condition| it.turn > turn;
-        if let Some(arriving) = arriving {
-            let arrived = tokio::select! {
-                biased;
-                arrived = arriving => arrived,
-                _ = condition.wait_for(mended) => false,
-            };
-            if arrived {
-                way.settle(number);
-                return true;
-            }
-        }
-        // Nobody waits for it, or the way broke. In the latter case it is mended, or given up.
-        let breaks = |it: &Condition| it.turn > turn || it.broken || it.closed;
-        let breaks = condition.wait_for(breaks);
-        if tokio::time::timeout(GRACE, breaks).await.is_err() {
-            way.settle(number);
-            return false;
-        }
-        let decided = condition.wait_for(|it| mended(it) || it.closed).await;
-        if !decided.is_ok_and(|it| mended(&it)) {
-            way.settle(number);
-            return false;
-        }
+        };
+        let mended = |it: &Condition| it.turn > turn || it.closed;
+        let open = tokio::select! {
+            biased;
+            open = arriving => open,
+            now = condition.wait_for(mended) => match now {
+                Ok(now) if now.turn > turn => continue,
+                _ => false,
+            },
+        };
+        way.settle(number);
+        return open;
     }
+    false
 }
 
 #[cfg(test)]

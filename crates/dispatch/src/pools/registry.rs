@@ -116,6 +116,23 @@ impl Registry {
         self.departed.has(id)
     }
 
+    /// Whether a worker says what it said before.
+    pub(crate) fn has_heard(&self, worker: &Arc<dyn Worker>, said: &Announcement) -> bool {
+        let same = |registered: &Registered| {
+            let Announcement {
+                catalog, detail, ..
+            } = &registered.announcement;
+            let catalogs = (
+                catalog.as_ref().map(Arc::as_ptr),
+                said.catalog.as_ref().map(Arc::as_ptr),
+            );
+            Arc::ptr_eq(&registered.worker, worker)
+                && catalogs.0 == catalogs.1
+                && *detail == said.detail
+        };
+        self.workers.get(&said.worker).is_some_and(same)
+    }
+
     /// Notes what a worker says now. Returns whether it is ready and was not before; `None` for a
     /// worker that is not registered (any more), or that another one has replaced.
     pub(crate) fn hear(

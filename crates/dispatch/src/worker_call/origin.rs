@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use shoal_ports::{
-    Binding, Call, CallFailure, CallOutcome, Durability, Retry, Route, RunningCall, WorkerHere,
-    WorkerId,
+    Binding, Call, CallFailure, CallOutcome, Durability, LedgerNumber, Retry, Route, RunningCall,
+    WorkerHere, WorkerId,
 };
 use shoal_protocol::TraceContext;
 use shoal_telemetry::metrics::ShedReason;
@@ -33,6 +33,9 @@ pub(crate) struct Origin {
     attempts: i64,
     /// Whether an earlier owner of the call's session may have started it.
     repetition: bool,
+    /// The number under which it is bound to the worker that has it. The same for each attempt there: by it the worker
+    /// knows whether it can still tell one from the other.
+    ledger: Option<LedgerNumber>,
     pub(super) tally: Tally,
 }
 
@@ -53,6 +56,7 @@ impl Origin {
                         .set(key::CALL_ID, &call.id.to_string());
                 }),
             pool: route.pool,
+            ledger: call.ledger,
             call: Call { params, ..call },
             planned: None,
             tried: Vec::new(),
@@ -75,8 +79,8 @@ impl Origin {
         self
     }
 
-    /// Offers the call to the worker that it is bound to, or to several until one takes it, up to the
-    /// configured number over its life.
+    /// Offers the call to the worker that it is bound to, which is waited for, or to several until one takes it, up to
+    /// the configured number over its life.
     ///
     /// # Errors
     /// What the last of them said; `NotExecuted` when there is none.
@@ -85,14 +89,17 @@ impl Origin {
         shared: &Shared,
     ) -> Result<(RunningCall, Arc<Member>), CallFailure> {
         if let Some(worker) = &self.call.worker {
-            let view = shared.view();
-            let Some(member) = view.member(worker).cloned() else {
+            let until = match shared.view().member(worker) {
+                Some(_) => Instant::now() + shared.config.reconnect_wait(),
+                None => Instant::now(),
+            };
+            let Some(member) = reach(shared, worker, until).await else {
                 let reason = format!("its worker {worker} is not connected");
                 self.nobody(ShedReason::NoWorker);
                 return Err(CallFailure::NotExecuted { reason });
             };
-            drop(view);
-            return self.start_on(shared, member).await;
+            self.ledger = self.call.ledger;
+            return self.start_on(member).await;
         }
         let mut refused = None;
         loop {
@@ -117,7 +124,8 @@ impl Origin {
             };
             drop(view);
             let id = member.id.clone();
-            match self.start_on(shared, member).await {
+            self.ledger = member.worker.ledger();
+            match self.start_on(member).await {
                 Err(failure) if self.may_go_elsewhere(&failure) => {
                     tracing::debug!(worker = %id, %failure, "a worker did not take a call");
                     self.tried.push(id);
@@ -128,55 +136,36 @@ impl Origin {
         }
     }
 
-    /// Whether there is a worker that has not had the call and would be offered it.
-    pub(super) fn may_be_offered(&self, shared: &Shared) -> bool {
-        let view = shared.view();
-        self.tried.len() < shared.config.start_attempts.max(1)
-            && view.choose(&self.pool, &self.wanted(), &self.tried).is_ok()
-    }
-
-    /// Starts the call on this worker. Where the way breaks before the worker's word is heard, a call that
-    /// must not be repeated is started there again: the worker knows whether it has begun it.
     async fn start_on(
         &mut self,
-        shared: &Shared,
-        mut member: Arc<Member>,
+        member: Arc<Member>,
     ) -> Result<(RunningCall, Arc<Member>), CallFailure> {
-        let until = Instant::now() + shared.config.reconnect_wait();
-        // The same for each attempt: by it the worker knows whether it can still tell one from the other.
-        let ledger = match self.call.worker {
-            Some(_) => self.call.ledger,
-            None => member.worker.ledger(),
+        let failure = match self.send(&member).await {
+            Ok(running) => {
+                self.goes_on();
+                return Ok((running, member));
+            }
+            Err(failure) => failure,
         };
-        loop {
-            self.tries(&member);
-            let mut call = self.call.clone();
-            call.ledger = ledger;
-            call.trace = self.attempt(&member.id);
-            let failure = match member.worker.start(call).await {
-                Ok(running) => {
-                    self.goes_on();
-                    return Ok((running, member));
-                }
-                Err(failure) => failure,
-            };
-            self.failed(&failure, &member);
-            let unknown = matches!(failure, CallFailure::OutcomeUnknown { .. });
-            let reachable = member.is_reachable();
-            // What a worker says of a call that it may have run before is no failure of its own, unless nobody can
-            // have started that before: one that says so of every call must not look idle.
-            if !(unknown && reachable && self.repetition) {
-                self.circuit(&member, member.circuit.refused(&failure));
-            }
-            if !unknown || reachable || self.is_repeatable() {
-                return Err(failure);
-            }
-            let back = reach(shared, &member.id, None, until, || false).await;
-            member = match back {
-                Some(back) if back.is_reachable() => back,
-                _ => return Err(failure),
-            };
+        self.failed(&failure, &member);
+        // What a worker says of a call that it may have run before is no failure of its own, unless nobody can
+        // have started that before: one that says so of every call must not look idle.
+        if !(self.repetition && matches!(failure, CallFailure::OutcomeUnknown { .. })) {
+            self.circuit(&member, member.circuit.refused(&failure));
         }
+        Err(failure)
+    }
+
+    /// Sends the call to this worker, once more where it may have it.
+    ///
+    /// # Errors
+    /// The worker's word, or that it cannot be reached.
+    pub(super) async fn send(&mut self, member: &Member) -> Result<RunningCall, CallFailure> {
+        self.tries(member);
+        let mut call = self.call.clone();
+        call.ledger = self.ledger;
+        call.trace = self.attempt(&member.id);
+        member.worker.start(call).await
     }
 
     /// Starts the call on a worker in this process, without waiting; `None` where that one takes nothing.

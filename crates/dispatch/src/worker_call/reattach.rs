@@ -1,135 +1,154 @@
-//! Finding a call again after the way to its worker broke.
+//! How a call goes on after the way to its worker broke, or its worker failed it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use shoal_ports::{CallControl as _, CallFailure, CallId, Retry, RunningCall, WorkerId};
+use shoal_ports::{
+    CallControl as _, CallEventKind, CallFailure, CallId, Retry, RunningCall, WorkerId,
+};
 use shoal_protocol::TraceContext;
 use shoal_telemetry::metrics::{AttachOutcome, metrics};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-use super::WorkerCall;
+use super::{LONGEST_PAUSE, Superseded, WorkerCall};
 use crate::pools::Member;
 use crate::shared::Shared;
 
-/// How often a worker that is waited for is looked at: a connection that comes back is not announced.
-const LOOK: Duration = Duration::from_millis(50);
-/// How often a way may break, with nothing heard in between, before the call is given up.
-const MOST_BREAKS: u32 = 5;
-/// The pause after the second break in a row; twice as long after each further one.
-const PAUSE: Duration = Duration::from_millis(100);
-
 impl WorkerCall {
-    /// Finds the call again after the way to it broke: at its worker, else, if it is safe to repeat, on
-    /// another one.
+    /// Goes on after the way broke: at the worker, once that can be reached, or where that is safe, at whoever comes
+    /// first.
     ///
     /// # Errors
-    /// `Superseded` when another reader has it; `Cancelled` for a call that its caller has cancelled and that cannot be
-    /// told so; what the last worker said for one that is safe to repeat; else `OutcomeUnknown`.
+    /// `Superseded` when another reader has the call; `Cancelled` when its caller has cancelled it, which the worker is
+    /// then told as soon as it can be; what the last worker said for one that is safe to repeat; else `OutcomeUnknown`.
     pub(super) async fn recover(&mut self) -> Result<(), NotReattached> {
         if self.handle.is_replaced() {
             // Attaching again would only take it back: whether it may, only its caller can know.
             return Err(NotReattached::Superseded);
         }
-        self.handle.broken();
         let lost = self.lost();
-        let repeats = self.may_repeat_after(&lost);
-        let patience = match repeats || self.handle.is_cancelled() {
-            true => Duration::ZERO,
-            false => self.shared.config.reconnect_wait(),
-        };
-        if self.reattach(patience).await {
-            return Ok(());
+        let patience = self.shared.config.reconnect_wait();
+        if Instant::now() > self.origin.call.deadline + patience {
+            return Err(lost.into());
         }
-        (self.origin).circuit(&self.member, self.member.circuit.failed());
-        if self.handle.is_cancelled() {
-            return Err(CallFailure::Cancelled.into());
+        self.origin.broke();
+        if self.attached_at.elapsed() > LONGEST_PAUSE {
+            self.backoff.reset();
         }
-        if repeats {
-            self.origin.broke();
-            if self.again().await.is_ok() {
-                return Ok(());
-            }
-            let refused = match self.once_one_comes().await {
-                Ok(()) => return Ok(()),
-                Err(refused) => refused,
-            };
-            let failure = match refused.retry() {
-                Retry::Safe => refused,
-                _ => lost,
-            };
-            return Err(self.origin.told(failure).into());
-        }
-        Err(lost.into())
+        sleep(self.backoff.pause()).await;
+        let elsewhere = self.may_repeat_after(&lost);
+        self.go_on(lost, true, elsewhere).await
     }
 
-    /// Goes on where there is no other worker: this one may come back, or another come, whichever is first.
-    async fn once_one_comes(&mut self) -> Result<(), CallFailure> {
-        let until = Instant::now() + self.shared.config.reconnect_wait();
-        let mut changes = self.shared.changes();
+    /// Runs the call again after its worker failed it.
+    ///
+    /// # Errors
+    /// As [`recover`](Self::recover), but for the `failure` of a call that is not safe to repeat.
+    pub(super) async fn run_again(&mut self, failure: CallFailure) -> Result<(), NotReattached> {
+        self.go_on(failure, false, true).await
+    }
+
+    /// Goes on `here`, where the call is, or `elsewhere`, by running it again. Where it is safe to repeat, anybody who comes
+    /// in time may run it; the same worker may: its backend starts again.
+    async fn go_on(
+        &mut self,
+        mut failure: CallFailure,
+        mut here: bool,
+        mut elsewhere: bool,
+    ) -> Result<(), NotReattached> {
+        let (shared, handle) = (self.shared.clone(), self.handle.clone());
+        let until = Instant::now() + shared.config.reconnect_wait();
+        let mut changes = shared.changes();
+        let mut broken = here.then(|| self.member.clone());
         let mut refused = None;
-        while Instant::now() < until && !self.handle.is_cancelled() {
-            if self.origin.may_be_offered(&self.shared) {
-                match self.again().await {
-                    Ok(()) => return Ok(()),
-                    // Several ways may have broken at once.
-                    Err(failure) => refused = Some(failure),
+        self.origin.tried.push(self.member.id.clone());
+        loop {
+            if handle.is_cancelled() {
+                return Err(CallFailure::Cancelled.into());
+            }
+            if here {
+                let own = shared.view().member(&self.member.id).cloned();
+                let left = own.is_none() && shared.has_left(&self.member.id);
+                // One that was let go may still be asked for what it runs.
+                let own = own.unwrap_or_else(|| self.member.clone());
+                if !own.is_reachable() {
+                    here = !left;
+                } else if let Err(said) = self.reattach(own).await {
+                    here = false;
+                    if self.is_unheard() {
+                        elsewhere = self.may_repeat_after(&said);
+                        failure = said;
+                    }
+                } else {
+                    return Ok(());
                 }
             }
-            let own = self.shared.view().member(&self.member.id).cloned();
-            let own = own.unwrap_or_else(|| self.member.clone());
-            if own.is_reachable() && self.reattach(Duration::ZERO).await {
-                return Ok(());
+            if !here {
+                self.blame(broken.take());
+            }
+            let again = elsewhere && self.runs < shared.config.start_attempts.max(1);
+            if again {
+                match self.place().await {
+                    Ok(()) => {
+                        self.blame(broken);
+                        self.position.seen = 0;
+                        self.shown.runs_again();
+                        return Ok(());
+                    }
+                    Err(said) => refused = Some(said),
+                }
+            }
+            let waits = self.is_repeatable() && !matches!(failure, CallFailure::Overloaded { .. });
+            if !here && !(again && waits) || Instant::now() >= until {
+                self.blame(broken);
+                return Err(match refused {
+                    Some(refused) if waits && refused.retry() == Retry::Safe => refused,
+                    _ if elsewhere => self.origin.told(failure),
+                    _ => failure,
+                }
+                .into());
             }
             tokio::select! {
                 _ = changes.changed() => {}
-                () = tokio::time::sleep_until(until.min(Instant::now() + LOOK)) => {}
+                () = sleep_until(until.min(Instant::now() + self.backoff.pause())) => {}
+                () = handle.cancelled() => {}
             }
-        }
-        match refused {
-            Some(refused) => Err(refused),
-            None => self.again().await,
+            // Whoever had it may be well again.
+            self.origin.tried.clear();
         }
     }
 
-    /// Attaches to the call at its worker, which is waited for; whether that succeeded.
-    async fn reattach(&mut self, patience: Duration) -> bool {
-        if self.attached_at.elapsed() > self.shared.config.reconnect_wait() {
-            self.breaks = 0;
+    /// The call did not go on at the worker to which the way broke.
+    fn blame(&mut self, broken: Option<Arc<Member>>) {
+        if let Some(member) = broken {
+            self.origin.circuit(&member, member.circuit.failed());
         }
-        if self.breaks >= MOST_BREAKS {
-            return false;
-        }
-        if self.breaks > 0 {
-            tokio::time::sleep(PAUSE * 2_u32.pow(self.breaks - 1)).await;
-        }
-        self.breaks += 1;
-        let until = Instant::now() + patience;
-        let handle = self.handle.clone();
-        let attached = attach(
-            &self.shared,
-            &self.member.id,
-            Some(&self.member),
-            Sought {
-                call: self.origin.call.id,
-                after: self.position.seen,
-                trace: self.origin.call.trace.as_ref(),
-            },
-            until,
-            || handle.is_cancelled(),
-        );
-        match attached.await {
-            Ok((running, member)) => {
-                self.origin.goes_on();
-                self.handle.reattached(running.control);
-                self.take_over(running.events, member);
-                true
+    }
+
+    /// Attaches to the call at its worker, which can be reached; one of which nothing was heard is started there again:
+    /// the worker knows whether it has begun it.
+    ///
+    /// # Errors
+    /// The worker's word.
+    async fn reattach(&mut self, own: Arc<Member>) -> Result<(), CallFailure> {
+        let (call, after) = (self.origin.call.id, self.position.seen);
+        let trace = self.origin.call.trace.clone();
+        let running = match self.reader {
+            Some(reader) => {
+                let reattached = own.worker.reattach(call, reader, after, trace.as_ref());
+                count(&own, reattached.await)
             }
-            Err(failure) => {
-                tracing::debug!(call = %self.origin.call.id, ?failure, "a call was not found again");
-                false
-            }
-        }
+            None if after == 0 => self.origin.send(&own).await,
+            None => count(&own, own.worker.attach(call, after, trace.as_ref()).await),
+        };
+        let running = running.inspect_err(|failure| {
+            tracing::debug!(%call, %failure, "a call was not found again");
+        })?;
+        self.origin.goes_on();
+        // Its name stays where the way broke again before it was heard.
+        self.reader = running.control.reader().or(self.reader);
+        self.handle.reattached(running.control);
+        self.take_over(running.events, own);
+        Ok(())
     }
 }
 
@@ -139,6 +158,16 @@ pub(super) enum NotReattached {
     Superseded,
     /// The call is lost.
     Failed(CallFailure),
+}
+
+impl NotReattached {
+    /// What whoever cannot go on is told.
+    pub(super) fn failure(self) -> CallFailure {
+        match self {
+            Self::Superseded => Superseded.failure(),
+            Self::Failed(failure) => failure,
+        }
+    }
 }
 
 impl From<CallFailure> for NotReattached {
@@ -152,7 +181,7 @@ impl From<CallFailure> for NotReattached {
 pub(crate) enum NotFound {
     /// The worker is not there.
     Gone,
-    /// The worker does not know it, or cannot be reached.
+    /// The worker does not know it.
     Unknown,
 }
 
@@ -165,62 +194,85 @@ pub(crate) struct Sought<'a> {
     pub(crate) trace: Option<&'a TraceContext>,
 }
 
-/// Attaches to a call at its worker, which is waited for until `until` or until `stop` says so. `held` is a
-/// worker that was let go, but may still be asked for what it runs.
+/// Attaches to a call at its worker, which is waited for until `until`. Cancellation safe.
 pub(crate) async fn attach(
     shared: &Shared,
     worker: &WorkerId,
-    held: Option<&Arc<Member>>,
     sought: Sought<'_>,
     until: Instant,
-    stop: impl Fn() -> bool,
 ) -> Result<(RunningCall, Arc<Member>), NotFound> {
     let Sought { call, after, trace } = sought;
-    loop {
-        let Some(member) = reach(shared, worker, held, until, &stop).await else {
-            let pool = held.map_or("", |member| &member.pool);
-            (metrics().pools).attached(pool, AttachOutcome::WorkerGone);
-            return Err(NotFound::Gone);
-        };
-        match member.worker.attach(call, after, trace).await {
-            Ok(running) => {
-                (metrics().pools).attached(&member.pool, AttachOutcome::Attached);
-                return Ok((running, member));
-            }
-            // The way broke once more: the answer is not the worker's.
-            Err(_) if !member.is_reachable() && Instant::now() < until && !stop() => {}
-            Err(_) => {
-                (metrics().pools).attached(&member.pool, AttachOutcome::Unknown);
-                return Err(NotFound::Unknown);
-            }
-        }
+    let Some(member) = reach(shared, worker, until).await else {
+        metrics().pools.attached("", AttachOutcome::WorkerGone);
+        return Err(NotFound::Gone);
+    };
+    let attached = member.worker.attach(call, after, trace).await;
+    match count(&member, attached) {
+        Ok(running) => Ok((running, member)),
+        Err(_) => Err(NotFound::Unknown),
     }
 }
 
-/// Waits until a worker is connected. At the end, one that is there is worth a try, connected or not. One that was let go
-/// has been waited for already.
+/// Waits until a worker can be reached; one that was let go has been waited for already. Cancellation safe.
 pub(super) async fn reach(
     shared: &Shared,
     worker: &WorkerId,
-    held: Option<&Arc<Member>>,
     until: Instant,
-    stop: impl Fn() -> bool,
 ) -> Option<Arc<Member>> {
     let mut changes = shared.changes();
     loop {
         let present = shared.view().member(worker).cloned();
-        let found = present.clone().or_else(|| held.cloned());
-        if found.as_ref().is_some_and(|member| member.is_reachable()) {
-            return found;
-        }
-        let now = Instant::now();
         let left = present.is_none() && shared.has_left(worker);
-        if left || now >= until || stop() {
-            return present;
+        if let Some(member) = present.filter(|member| member.is_reachable()) {
+            return Some(member);
         }
-        tokio::select! {
-            _ = changes.changed() => {}
-            () = tokio::time::sleep_until(until.min(now + LOOK)) => {}
+        if left || Instant::now() >= until {
+            return None;
         }
+        // Either way it is looked at again.
+        let _ = timeout_at(until, changes.changed()).await;
+    }
+}
+
+fn count(
+    member: &Member,
+    attached: Result<RunningCall, CallFailure>,
+) -> Result<RunningCall, CallFailure> {
+    let outcome = match &attached {
+        Ok(_) => AttachOutcome::Attached,
+        Err(_) => AttachOutcome::Unknown,
+    };
+    metrics().pools.attached(&member.pool, outcome);
+    attached
+}
+
+/// Tells a call to stop whose caller does not wait for it any more, once its worker can be reached.
+pub(super) async fn cancel(
+    shared: Arc<Shared>,
+    member: Arc<Member>,
+    call: CallId,
+    reader: Option<u64>,
+    reason: String,
+) {
+    let until = Instant::now() + shared.config.reconnect_wait();
+    while let Some(member) = reach(&shared, &member.id, until).await {
+        let attached = match reader {
+            Some(reader) => member.worker.reattach(call, reader, 0, None).await,
+            None => member.worker.attach(call, 0, None).await,
+        };
+        let Ok(mut running) = attached else {
+            return;
+        };
+        running.control.cancel(&reason);
+        // It ends soon, unless the way breaks once more.
+        while let Ok(Some(event)) = timeout_at(until, running.events.next()).await {
+            if matches!(event.kind, CallEventKind::Finished(_)) {
+                return;
+            }
+        }
+        if running.control.is_replaced() || Instant::now() >= until {
+            return;
+        }
+        sleep(LONGEST_PAUSE / 10).await;
     }
 }

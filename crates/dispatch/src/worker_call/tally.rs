@@ -95,10 +95,11 @@ impl Origin {
         }
     }
 
-    pub(super) fn into_not_started(self, failure: CallFailure) -> NotStarted {
+    /// No worker has taken the call.
+    pub(super) fn not_started(&self, failure: CallFailure) -> NotStarted {
         NotStarted {
-            failure,
-            pool: self.pool,
+            failure: self.told(failure),
+            pool: self.pool.clone(),
             reason: self.tally.shed.unwrap_or(ShedReason::NoWorker),
         }
     }

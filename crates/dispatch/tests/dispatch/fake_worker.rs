@@ -32,6 +32,8 @@ pub(crate) struct FakeWorker {
     forgetful: bool,
     still_open: Option<AskId>,
     refusals: Mutex<VecDeque<CallFailure>>,
+    /// How many calls arrive of which nothing is heard.
+    losses: AtomicUsize,
     /// Whether somebody else reads its calls.
     pub(crate) replaced: Arc<AtomicBool>,
     pub(crate) load: Mutex<WorkerLoad>,
@@ -75,6 +77,7 @@ impl FakeWorker {
             forgetful: false,
             still_open: None,
             refusals: Mutex::default(),
+            losses: AtomicUsize::new(0),
             replaced: Arc::default(),
             load: Mutex::new(WorkerLoad {
                 running: 0,
@@ -150,9 +153,25 @@ impl FakeWorker {
         self.refusals.lock().push_back(failure);
     }
 
+    /// Has the way break before anything is heard of the next call.
+    pub(crate) fn lose(&self) {
+        self.losses.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Refuses one more call, once it has got one.
+    pub(crate) async fn refuse_later(&self, failure: CallFailure) {
+        let before = self.calls();
+        while self.losses.load(Ordering::SeqCst) > 0 && self.calls() == before {
+            tokio::task::yield_now().await;
+        }
+        self.refuse(failure);
+    }
+
     /// Breaks the way to it, or mends it.
     pub(crate) fn connect(&self, connected: bool) {
         self.load.lock().capacity = if connected { 8 } else { 0 };
+        // One that can be reached again says so.
+        self.announcement.send_modify(|_| ());
     }
 
     pub(crate) fn announce(&self, catalog: Option<PoolCatalog>, detail: Option<&str>) {
@@ -238,6 +257,11 @@ impl Worker for FakeWorker {
 
     async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {
         self.take(&call)?;
+        let lost = |left: usize| left.checked_sub(1);
+        let order = Ordering::SeqCst;
+        if self.losses.fetch_update(order, order, lost).is_ok() {
+            return Ok(RunningCall::lost(self.id()));
+        }
         Ok(self.run(call))
     }
 
@@ -295,8 +319,18 @@ impl WorkerHere for FakeWorker {
 
 impl CallControl for Control {
     fn answer(&self, ask: AskId, answer: Outcome) -> Answered {
-        let open = self.open.lock().remove(&ask);
-        answered(open && self.answers.send((ask, answer)).is_ok())
+        if !self.open.lock().remove(&ask) {
+            return answered(false);
+        }
+        match self.answers.send((ask, answer)) {
+            Ok(()) => answered(true),
+            // The way has broken: whoever attaches again answers again.
+            Err(_) => Box::pin(std::future::pending()),
+        }
+    }
+
+    fn reader(&self) -> Option<u64> {
+        Some(1)
     }
 
     fn cancel(&self, reason: &str) {

@@ -167,9 +167,13 @@ async fn a_way_that_breaks_again_and_again_is_mended_as_long_as_something_comes(
             .on_call(|_, _| async {})
             .on_attach(|_, _, _| async { true }),
     );
+    let begun = Instant::now();
     let failure = setting.failure(legacy("t", json!({})).at("w2")).await;
     assert!(matches!(failure, CallFailure::OutcomeUnknown { .. }));
-    assert_eq!(silent.attached.load(Ordering::SeqCst), 5);
+    // Not before its time is over, since its worker says that it has the call; and not without pauses.
+    assert!(begun.elapsed() > Duration::from_secs(60));
+    let attached = silent.attached.load(Ordering::SeqCst);
+    assert!((60..=140).contains(&attached), "{attached}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -206,10 +210,11 @@ async fn a_start_whose_fate_is_unknown_is_tried_again_at_the_same_worker() {
         reason: "the way broke".into(),
     };
     let setting = setting();
-    let first = setting.add(worker("w1").refusing(unknown()));
+    let first = setting.add(worker("w1"));
     let other = setting.add(worker("w2"));
     let call = legacy("t", json!({})).at("w1");
     let id = call.id;
+    first.lose();
     first.connect(false);
     let dispatch = setting.dispatch.clone();
     let started = tokio::spawn(async move { start(&dispatch, call).await });
@@ -218,12 +223,67 @@ async fn a_start_whose_fate_is_unknown_is_tried_again_at_the_same_worker() {
     finish(&mut started.await.unwrap().unwrap()).await;
     let ids: Vec<_> = first.started.lock().iter().map(|call| call.id).collect();
     assert_eq!((ids, other.calls()), (vec![id, id], 0));
+    // Its word is what whoever started the call is told.
+    let full = CallFailure::Overloaded {
+        reason: "full".into(),
+        retry_after: Duration::from_secs(1),
+    };
+    for word in [full, unknown()] {
+        first.lose();
+        let reachable = first.clone();
+        let said = word.clone();
+        tokio::spawn(async move { reachable.refuse_later(said).await });
+        let started = start(&setting.dispatch, legacy("t", json!({})).at("w1")).await;
+        assert_eq!(started.err(), Some(word));
+    }
+    first.started.lock().truncate(2);
     // One that is safe to repeat goes elsewhere at once.
     first.load.lock().queued = 0;
     other.load.lock().queued = 100;
     first.refuse(unknown());
     setting.result(legacy("t", json!({})).repeatable()).await;
     assert_eq!((first.calls(), other.calls()), (3, 1));
+    // And so does one of which nothing is heard, where its worker stays away.
+    other.load.lock().queued = 100;
+    first.lose();
+    let away = first.clone();
+    tokio::spawn(async move { away.connect(false) });
+    setting.result(legacy("t", json!({})).repeatable()).await;
+    assert_eq!((first.calls(), other.calls()), (4, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_was_cancelled_while_its_worker_was_away_is_told_so_when_it_is_back() {
+    for read in [true, false] {
+        let (told, mut reasons) = tokio::sync::mpsc::unbounded_channel();
+        let told = Arc::new(told);
+        let setting = setting();
+        let breaks = Arc::new(Notify::new());
+        let worker = setting.add(breaking("w1", &breaks).on_attach(move |_, _, mut script| {
+            let told = told.clone();
+            async move {
+                told.send(script.cancelled().await).unwrap();
+                true
+            }
+        }));
+        let mut running = setting.start(legacy("t", json!({}))).await.unwrap();
+        running.events.next().await.unwrap();
+        worker.connect(false);
+        breaks.notify_one();
+        tokio::task::yield_now().await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        running.control.cancel("enough");
+        if read {
+            let outcome = finish(&mut running).await.1;
+            let CallOutcome::Failed(CallFailure::Cancelled) = outcome else {
+                panic!("unexpected {outcome:?}");
+            };
+        }
+        drop(running);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        worker.connect(true);
+        assert_eq!(reasons.recv().await.unwrap(), "enough");
+    }
 }
 
 /// Shows that it runs, and stands still until its way breaks.

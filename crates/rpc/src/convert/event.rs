@@ -39,6 +39,7 @@ pub(crate) fn event_out(flight: u64, event: CallEvent) -> wire::Event {
         flight,
         sequence: event.sequence,
         kind: Some(kind),
+        reader: 0,
     }
 }
 

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
-use shoal_ports::{AskId, SessionId};
+use shoal_ports::SessionId;
 use shoal_protocol::RpcError;
 
 use super::Joining;
 use crate::convert::outcome::error_out;
 use crate::proto::worker::v1::Subscribed;
 
-/// Everything that takes its time, and the resources that the node wants to hear of.
+/// Everything that takes its time, and the resources that the node wants to hear of. It outlives links.
 pub(super) struct Chores {
     joining: Arc<Joining>,
     running: FuturesUnordered<BoxFuture<'static, Outcome>>,
@@ -31,19 +31,9 @@ enum Wish {
 }
 
 enum Outcome {
-    Done(Done),
     Subscribed(u64, String, Result<(), RpcError>, u64),
     Unsubscribed,
-}
-
-/// What came of a chore.
-pub(super) enum Done {
-    /// An answer has arrived.
-    Answered(u64, AskId, bool),
-    /// A subscription was answered.
-    Subscribed(Subscribed),
-    /// Nothing to say.
-    Nothing,
+    SessionEnded,
 }
 
 impl Chores {
@@ -63,19 +53,13 @@ impl Chores {
         &self.subscribed
     }
 
-    /// Adds something.
-    pub(super) fn add(&mut self, chore: impl Future<Output = Done> + Send + 'static) {
-        self.running
-            .push(Box::pin(async move { Outcome::Done(chore.await) }));
-    }
-
     /// Tells the backend that a session is over.
     pub(super) fn end_session(&mut self, session: SessionId) {
         let worker = Arc::clone(&self.joining.worker);
-        self.add(async move {
+        self.running.push(Box::pin(async move {
             worker.end_session(&session).await;
-            Done::Nothing
-        });
+            Outcome::SessionEnded
+        }));
     }
 
     /// The node wants to hear of a resource.
@@ -124,17 +108,18 @@ impl Chores {
         }
     }
 
-    /// What came of the next chore that is done; never returns while there is none. Cancellation safe.
-    pub(super) async fn next(&mut self) -> Done {
+    /// Waits for the next chore that is done; never returns while there is none. A subscription that was answered is
+    /// to be told. Cancellation safe.
+    pub(super) async fn next(&mut self) -> Option<Subscribed> {
         let Some(outcome) = self.running.next().await else {
             return std::future::pending().await;
         };
         let (request, uri, outcome, endings) = match outcome {
-            Outcome::Done(done) => return done,
+            Outcome::SessionEnded => return None,
             Outcome::Unsubscribed => {
                 self.is_wishing = false;
                 self.wish();
-                return Done::Nothing;
+                return None;
             }
             Outcome::Subscribed(request, uri, outcome, endings) => (request, uri, outcome, endings),
         };
@@ -147,10 +132,17 @@ impl Chores {
             }
         }
         self.wish();
-        Done::Subscribed(Subscribed {
+        Some(Subscribed {
             request,
             error: outcome.err().map(error_out),
         })
+    }
+
+    /// Goes on without a link. Never returns. Cancellation safe.
+    pub(super) async fn run(&mut self) {
+        loop {
+            self.next().await;
+        }
     }
 
     /// Waits until everything is done. Cancellation safe.

@@ -10,8 +10,9 @@ use tokio::sync::{broadcast, watch};
 use tokio::time::{Instant, Interval, MissedTickBehavior, Sleep, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use super::chores::Chores;
 use super::connect::NodeInbox;
-use super::node_peer::{Attaching, NodePeer};
+use super::flights::{Attaching, Flights};
 use crate::LinkConfig;
 use crate::convert::call::{call_in, id_in};
 use crate::convert::node::node_in;
@@ -26,9 +27,10 @@ use crate::proto::worker::v1::node_frame::Frame;
 use crate::proto::worker::v1::worker_frame::Frame as WorkerKind;
 use crate::proto::worker::v1::{self as wire, NodeFrame, WorkerFrame};
 
-/// What drives a link, beside the seat.
+/// What drives a link.
 pub(super) struct Drive<'a> {
-    pub(super) node_peer: &'a mut NodePeer,
+    pub(super) flights: Flights,
+    pub(super) chores: &'a mut Chores,
     pub(super) config: &'a LinkConfig,
     pub(super) nodes: &'a watch::Sender<Vec<NodeInfo>>,
     pub(super) stop: &'a CancellationToken,
@@ -58,7 +60,8 @@ pub(super) enum End {
 
 impl<'a> Drive<'a> {
     pub(super) fn new(
-        node_peer: &'a mut NodePeer,
+        flights: Flights,
+        chores: &'a mut Chores,
         config: &'a LinkConfig,
         nodes: &'a watch::Sender<Vec<NodeInfo>>,
         stop: &'a CancellationToken,
@@ -66,12 +69,13 @@ impl<'a> Drive<'a> {
         inbox: NodeInbox,
         outbox: Arc<Outbox<WorkerFrame>>,
     ) -> Self {
-        let worker = &node_peer.joining.worker;
+        let worker = &flights.joining.worker;
         let (announcement, news) = (worker.announcement(), worker.news());
         let mut ticks = interval(config.load_interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
-            node_peer,
+            flights,
+            chores,
             config,
             nodes,
             stop,
@@ -96,7 +100,7 @@ impl<'a> Drive<'a> {
             // Seen only where it is announced.
             let leaving = *self.leave.borrow();
             if let Some(deadline) = leaving
-                && (self.node_peer.is_done() || Instant::now() >= deadline)
+                && (self.flights.is_done() || Instant::now() >= deadline)
             {
                 return self.part().await;
             }
@@ -111,7 +115,7 @@ impl<'a> Drive<'a> {
         // What arrives is not counted against the task's budget by itself.
         tokio::task::consume_budget().await;
         let full = self.outbox.is_full();
-        if let Some(due) = self.node_peer.accept_due()
+        if let Some(due) = self.flights.accept_due()
             && !std::mem::replace(&mut self.accepting, true)
         {
             self.accept.as_mut().reset(due);
@@ -122,16 +126,20 @@ impl<'a> Drive<'a> {
                 self.outbox.close(Some("the worker stops"));
                 return Err(End::Stopped);
             }
-            number = self.node_peer.ready.next(), if !full => self.node_peer.look(number),
+            number = self.flights.ready.next(), if !full => self.flights.look(number),
             frame = self.inbox.next() => {
                 let handled = frame.and_then(|frame| self.handle(frame));
                 handled.map_err(End::Broke)?;
             }
             () = self.outbox.room(), if full => {}
-            done = self.node_peer.chores.next() => self.node_peer.done(done),
+            said = self.chores.next() => {
+                if let Some(said) = said {
+                    self.flights.say(WorkerKind::Subscribed(said));
+                }
+            }
             () = &mut self.accept, if self.accepting => {
                 self.accepting = false;
-                self.node_peer.accept(Instant::now());
+                self.flights.accept(Instant::now());
             }
             _ = self.ticks.tick() => self.report(),
             Ok(()) = self.announcement.changed() => self.announce(),
@@ -158,30 +166,32 @@ impl<'a> Drive<'a> {
                     .call
                     .ok_or_else(|| LinkError::protocol("a start of no call"))?;
                 let accept = now + self.config.accept_after;
-                self.node_peer
-                    .start(said.flight, call_in(call, now)?, accept);
+                (self.flights).start(said.flight, call_in(call, now)?, accept);
             }
             Frame::Attach(said) => {
                 let accept = Instant::now() + self.config.accept_after;
                 let attaching = Attaching {
                     call: id_in(&said.call)?,
                     after: said.after,
+                    reader: said.reader,
                     trace: trace_in(said.trace),
                 };
-                self.node_peer.attach(said.flight, attaching, accept);
+                self.flights.attach(said.flight, attaching, accept);
             }
             Frame::Answer(said) => {
                 let outcome = answer_in(said.outcome)?;
-                self.node_peer.answer(said.flight, AskId(said.ask), outcome);
+                if let Some(flight) = self.flights.steered(said.flight) {
+                    flight.answer(AskId(said.ask), outcome);
+                }
             }
             Frame::Credit(said) => {
-                if let Some(flight) = self.node_peer.flight(said.flight) {
+                if let Some(flight) = self.flights.flight(said.flight) {
                     flight.grant(said.bytes);
                 }
             }
             Frame::Cancel(said) => {
-                if let Some(flight) = self.node_peer.flight(said.flight) {
-                    flight.cancel(said.reason);
+                if let Some(flight) = self.flights.steered(said.flight) {
+                    flight.cancel(&said.reason);
                 }
             }
             Frame::Detach(said) => self.detach(said),
@@ -189,12 +199,10 @@ impl<'a> Drive<'a> {
                 let nodes = said.nodes.into_iter().map(node_in).collect();
                 self.nodes.send_replace(nodes);
             }
-            Frame::Subscribe(said) => self.node_peer.chores.subscribe(said.request, said.uri),
-            Frame::Unsubscribe(said) => self.node_peer.chores.unsubscribe(said.uri),
+            Frame::Subscribe(said) => self.chores.subscribe(said.request, said.uri),
+            Frame::Unsubscribe(said) => self.chores.unsubscribe(said.uri),
             Frame::EndSession(said) => {
-                self.node_peer
-                    .chores
-                    .end_session(SessionId::new(said.session));
+                self.chores.end_session(SessionId::new(said.session));
             }
             Frame::Welcome(_) => return Err(LinkError::protocol("a second welcome")),
             // The link has seen to its own before.
@@ -209,16 +217,16 @@ impl<'a> Drive<'a> {
 
     fn detach(&mut self, said: wire::Detach) {
         if !said.steering {
-            self.node_peer.drop_flight(said.flight);
-        } else if let Some(flight) = self.node_peer.flight(said.flight) {
+            self.flights.drop_flight(said.flight);
+        } else if let Some(flight) = self.flights.flight(said.flight) {
             flight.stop_reading();
         }
     }
 
     /// Says goodbye, and refuses what was still on its way, until the node has heard it.
     async fn part(mut self) -> End {
-        let idle = self.node_peer.is_idle();
-        self.node_peer.parted = true;
+        let idle = self.flights.is_idle();
+        self.flights.parted = true;
         self.outbox.push_now(WorkerKind::Goodbye(wire::Goodbye {}));
         let deadline = Instant::now() + self.config.handshake_timeout;
         loop {

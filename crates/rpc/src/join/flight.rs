@@ -1,45 +1,27 @@
-//! One reader of one call, as the worker serves it.
+//! One reader of one call, as the worker serves it for as long as the link holds.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use futures::Stream as _;
-use futures::future::BoxFuture;
-use shoal_ports::{
-    Answered, AskId, CallControl, CallEvent, CallEvents, CallFailure, CallId, RunningCall, answered,
-};
+use futures::future::{BoxFuture, FutureExt as _};
+use shoal_ports::{Answered, AskId, CallControl, CallEvent, CallEvents, CallFailure, RunningCall};
 use shoal_protocol::Outcome;
 use shoal_telemetry::metrics::{LinkKind, metrics};
 
-use super::readers::Readers;
 use crate::link::ready::Bell;
-
-/// Answers whose fates are remembered; a node waits for fewer acknowledgements at a time.
-const FATES: usize = 256;
 
 /// One reader of one call.
 pub(super) struct Flight {
     stage: Stage,
-    call: CallId,
     control: Option<Arc<dyn CallControl>>,
-    readers: Arc<Readers>,
-    /// The turn among its readers in which the node asked for this one.
-    turn: u64,
-    cancelled: Option<String>,
-    /// The requests that were answered, and whether they were open, once that is known. A node that lost
-    /// the acknowledgement sends its answer again.
-    answered: Vec<(AskId, Option<bool>)>,
-    /// Answers that wait for a control.
-    held: Vec<(AskId, Outcome)>,
+    /// Answers of which the node has not been told whether they arrived.
+    answers: Vec<(AskId, Answered)>,
     /// Whether somebody reads the events.
     reading: bool,
-    /// Whether its link broke and the reader has not said yet which events it has.
-    parked: bool,
     /// What may be sent.
     credit: i64,
-    /// The number of the last event that was sent.
-    pub(super) last: u64,
     /// Whether the node has been told anything.
     spoken: bool,
     /// Whether it should have been by now.
@@ -54,7 +36,7 @@ pub(super) type Opening = BoxFuture<'static, Result<RunningCall, CallFailure>>;
 enum Stage {
     Starting(Opening),
     /// It was refused, and nobody has been told.
-    Refusing(CallFailure),
+    Refused(CallFailure),
     Reading(CallEvents),
     /// Nobody reads the events, but the call can be steered.
     Steering,
@@ -64,6 +46,8 @@ enum Stage {
 pub(super) enum Step {
     /// Nothing; it rings when there is more.
     Wait,
+    /// An answer has arrived, and its request was open or not.
+    Answered(AskId, bool),
     /// An event.
     Event(CallEvent),
     /// The call does not run.
@@ -73,27 +57,13 @@ pub(super) enum Step {
 }
 
 impl Flight {
-    pub(super) fn new(
-        call: CallId,
-        opening: Opening,
-        after: u64,
-        credit: i64,
-        bell: Arc<Bell>,
-        readers: Arc<Readers>,
-    ) -> Self {
+    pub(super) fn new(opening: Opening, credit: i64, bell: Arc<Bell>) -> Self {
         Self {
             stage: Stage::Starting(opening),
-            call,
             control: None,
-            turn: readers.turn(),
-            readers,
-            cancelled: None,
-            answered: Vec::new(),
-            held: Vec::new(),
+            answers: Vec::new(),
             reading: true,
-            parked: false,
             credit,
-            last: after,
             spoken: false,
             late: false,
             waker: bell.waker(),
@@ -106,28 +76,37 @@ impl Flight {
         self.bell.ring();
     }
 
-    /// Its link broke: nothing is sent until the reader has come back.
-    pub(super) fn park(&mut self) {
-        self.parked = true;
+    /// Goes on with its start.
+    pub(super) fn begin(&mut self) {
+        let Stage::Starting(opening) = &mut self.stage else {
+            return;
+        };
+        match opening.as_mut().poll(&mut Context::from_waker(&self.waker)) {
+            Poll::Pending => {}
+            Poll::Ready(Ok(running)) => {
+                self.control = Some(running.control);
+                self.stage = match self.reading {
+                    true => Stage::Reading(running.events),
+                    false => Stage::Steering,
+                };
+            }
+            Poll::Ready(Err(failure)) => self.stage = Stage::Refused(failure),
+        }
     }
 
-    /// Looks for something to say. While it is parked, only its start goes on.
+    /// Looks for something to say.
     pub(super) fn poll(&mut self) -> Step {
+        self.begin();
         let waker = self.waker.clone();
         let mut cx = Context::from_waker(&waker);
-        if let Stage::Starting(opening) = &mut self.stage {
-            match opening.as_mut().poll(&mut cx) {
-                Poll::Pending => return Step::Wait,
-                Poll::Ready(Ok(running)) => self.run(running),
-                Poll::Ready(Err(failure)) => self.stage = Stage::Refusing(failure),
+        for at in 0..self.answers.len() {
+            if let Poll::Ready(open) = self.answers[at].1.poll_unpin(&mut cx) {
+                return Step::Answered(self.answers.swap_remove(at).0, open);
             }
-        }
-        if self.parked {
-            return Step::Wait;
         }
         let events = match &mut self.stage {
             Stage::Reading(events) if self.credit > 0 => events,
-            Stage::Refusing(failure) => return Step::Refused(failure.clone()),
+            Stage::Refused(failure) => return Step::Refused(failure.clone()),
             _ => return Step::Wait,
         };
         match Pin::new(events).poll_next(&mut cx) {
@@ -137,58 +116,28 @@ impl Flight {
         }
     }
 
-    fn run(&mut self, running: RunningCall) {
-        if let Some(reason) = &self.cancelled {
-            running.control.cancel(reason);
-        }
-        self.readers.read_by(&running.control);
-        self.control = Some(running.control);
-        self.stage = if self.reading {
-            Stage::Reading(running.events)
-        } else {
-            Stage::Steering
-        };
-    }
-
-    /// Whether another reader has the call now, which is not this flight's own.
+    /// Whether another reader has the call now.
     pub(super) fn is_replaced(&self) -> bool {
-        self.readers.are_replaced()
-    }
-
-    /// Whether this flight has another link to the same node, or had, and reads the call by that.
-    fn is_read_elsewhere(&self) -> bool {
-        let control = self.control.as_ref();
-        control.is_some_and(|control| control.is_replaced()) && !self.is_replaced()
-    }
-
-    /// The call to attach to again, and after which event, where its events ended here because the same flight was read
-    /// by another link meanwhile.
-    pub(super) fn goes_on(&self) -> Option<(CallId, u64)> {
-        // The node goes on with the link by which it asked last; the other one breaks, or has.
-        let asked_last = self.readers.is_turn(self.turn);
-        (asked_last && self.reading && self.is_read_elsewhere()).then_some((self.call, self.last))
-    }
-
-    /// Reads the call once more, by what `opening` yields.
-    pub(super) fn reopen(&mut self, opening: Opening) {
-        self.stage = Stage::Starting(opening);
-        // It is not heard any more once the call is attached to anew.
-        self.control = None;
-        self.ring();
+        (self.control.as_ref()).is_some_and(|control| control.is_replaced())
     }
 
     /// Whether the node is to be told now that the call runs: nothing else was said for so long that it `is
     /// late`. One whose start has not returned yet may still be refused.
     pub(super) fn is_to_be_accepted(&mut self, is_late: bool) -> bool {
         self.late |= is_late;
-        let starts = matches!(self.stage, Stage::Starting(_));
-        self.late && !starts && !std::mem::replace(&mut self.spoken, true)
+        self.late && self.control.is_some() && !self.spoken
+    }
+
+    /// The name of the reader, which is said with the first word; 0 after that, and where it has none.
+    pub(super) fn introduce(&mut self) -> u64 {
+        match (std::mem::replace(&mut self.spoken, true), &self.control) {
+            (false, Some(control)) => control.reader().unwrap_or(0),
+            _ => 0,
+        }
     }
 
     /// Counts what was sent.
-    pub(super) fn sent(&mut self, sequence: u64, cost: u64) {
-        self.spoken = true;
-        self.last = sequence;
+    pub(super) fn sent(&mut self, cost: u64) {
         let had = self.credit;
         self.credit = had.saturating_sub_unsigned(cost);
         if had > 0 && self.credit <= 0 {
@@ -205,51 +154,25 @@ impl Flight {
         }
     }
 
-    /// Passes an answer on; its fate is known later. `None` for one that is on its way already, or has to
-    /// wait.
-    pub(super) fn answer(&mut self, ask: AskId, outcome: Outcome) -> Option<Answered> {
-        if let Some((_, fate)) = self.answered.iter().find(|(known, _)| *known == ask) {
-            return fate.map(answered);
-        }
-        let Some(control) = &self.control else {
-            self.held.push((ask, outcome));
-            return None;
-        };
-        self.answered.push((ask, None));
-        Some(control.answer(ask, outcome))
-    }
-
-    /// The answers that came while the call was attached to anew, once that is done.
-    pub(super) fn take_held(&mut self) -> Vec<(AskId, Outcome)> {
-        match self.control {
-            Some(_) => std::mem::take(&mut self.held),
-            None => Vec::new(),
-        }
-    }
-
-    /// The fates of its answers, of a flight that is over.
-    pub(super) fn into_fates(self) -> Vec<(AskId, bool)> {
-        let fates = self.answered.into_iter();
-        fates.filter_map(|(ask, open)| Some((ask, open?))).collect()
-    }
-
-    /// Remembers the fate of an answer.
-    pub(super) fn answered(&mut self, ask: AskId, open: bool) {
-        if let Some((_, fate)) = self.answered.iter_mut().find(|(known, _)| *known == ask) {
-            *fate = Some(open);
-        }
-        // The node knows the fates of most of them by now; it sends again what it does not know.
-        if self.answered.len() > FATES {
-            let known = self.answered.iter().position(|(_, fate)| fate.is_some());
-            known.map(|at| self.answered.remove(at));
-        }
-    }
-
-    pub(super) fn cancel(&mut self, reason: String) {
+    /// Passes an answer on; its fate is the next thing to say.
+    pub(super) fn answer(&mut self, ask: AskId, outcome: Outcome) {
         if let Some(control) = &self.control {
-            control.cancel(&reason);
+            self.answers.push((ask, control.answer(ask, outcome)));
+            self.ring();
         }
-        self.cancelled = Some(reason);
+    }
+
+    /// Answers a question that the node will not see.
+    pub(super) fn answer_itself(&self, ask: AskId, outcome: Outcome) {
+        if let Some(control) = &self.control {
+            drop(control.answer(ask, outcome));
+        }
+    }
+
+    pub(super) fn cancel(&self, reason: &str) {
+        if let Some(control) = &self.control {
+            control.cancel(reason);
+        }
     }
 
     /// Lets go of the events.
@@ -263,40 +186,5 @@ impl Flight {
     /// Whether somebody waits for its events.
     pub(super) fn is_read(&self) -> bool {
         self.reading
-    }
-
-    /// Whether another reader has the call now.
-    fn is_taken_over(&mut self) -> bool {
-        let Stage::Reading(events) = &mut self.stage else {
-            return false;
-        };
-        // The event that this may yield comes again: whoever asks attaches anew.
-        let next = Pin::new(events).poll_next(&mut Context::from_waker(Waker::noop()));
-        matches!(next, Poll::Ready(None))
-    }
-
-    /// Goes on for a reader that has come back and has the events up to `after`; `opening` gets the others
-    /// once more, if some were lost. `false` when another reader has the call now.
-    pub(super) fn resume(
-        &mut self,
-        after: u64,
-        credit: i64,
-        opening: impl FnOnce() -> Opening,
-    ) -> bool {
-        self.credit = credit;
-        self.parked = false;
-        let elsewhere = self.is_read_elsewhere();
-        if self.last != after || elsewhere {
-            if !elsewhere && self.is_taken_over() {
-                return false;
-            }
-            self.reopen(opening());
-            self.last = after;
-        }
-        self.turn = self.readers.turn();
-        self.spoken = false;
-        self.late = false;
-        self.ring();
-        true
     }
 }

@@ -9,9 +9,10 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::chores::Chores;
 use super::connect::{Connected, connect};
 use super::drive::{Drive, End};
-use super::node_peer::NodePeer;
+use super::flights::Flights;
 use super::{JoinState, Joining};
 use crate::LinkConfig;
 use crate::convert::node::node_in;
@@ -40,23 +41,22 @@ type Memory = (String, u64);
 impl Runner {
     /// Keeps the link until it is stopped or has left; whether all calls had ended.
     pub(super) async fn run(mut self) -> bool {
-        let mut node_peer = NodePeer::new(Arc::clone(&self.joining));
+        let mut chores = Chores::new(Arc::clone(&self.joining));
         let mut backoff = Backoff::new(self.config.backoff, self.config.backoff_max);
         let mut memory = None;
         let mut alone_since = Instant::now();
         let idle = loop {
-            if self.is_done_leaving(&node_peer) {
-                break node_peer.is_idle();
+            if self.is_done_leaving() {
+                break self.joining.worker.open_calls() == 0;
             }
-            let nobody_waits = node_peer.is_idle();
             let connected = tokio::select! {
                 connected = connect(&self.joining, &self.address, &self.config) => connected,
                 () = self.stop.cancelled() => break false,
-                () = self.left(), if nobody_waits => continue,
-                () = node_peer.idle() => continue,
+                () = self.left() => continue,
+                () = chores.run() => continue,
             };
             let error = match connected {
-                Ok(connected) => match self.drive(&mut node_peer, connected, &mut memory).await {
+                Ok(connected) => match self.drive(&mut chores, connected, &mut memory).await {
                     End::Broke(error) => {
                         backoff.reset();
                         alone_since = Instant::now();
@@ -70,37 +70,38 @@ impl Runner {
             self.failed(&error);
             // By now the node has given up too, whenever it saw the link break.
             if alone_since.elapsed() > 2 * self.config.rejoin {
-                node_peer.clear();
+                chores.unsubscribe_all();
             }
-            if !self.wait(&mut node_peer, backoff.pause()).await {
+            if !self.wait(&mut chores, backoff.pause()).await {
                 break false;
             }
         };
         self.state.send_modify(|state| state.connected = false);
-        node_peer.clear();
-        let _ = timeout(TIDY, node_peer.chores.finish()).await;
+        chores.unsubscribe_all();
+        let _ = timeout(TIDY, chores.finish()).await;
         idle
     }
 
-    fn is_done_leaving(&self, node_peer: &NodePeer) -> bool {
-        let leaving = *self.leave.borrow();
-        leaving.is_some_and(|deadline| node_peer.is_done() || Instant::now() >= deadline)
+    fn is_done_leaving(&self) -> bool {
+        let is_done =
+            |deadline| self.joining.worker.open_calls() == 0 || Instant::now() >= deadline;
+        self.leave.borrow().is_some_and(is_done)
     }
 
     /// Waits until the worker leaves and has nothing left that anybody could come for, or must go. Cancellation safe.
     async fn left(&self) {
         let mut leave = self.leave.clone();
-        let Ok(Some(deadline)) = leave.wait_for(Option::is_some).await.map(|leave| *leave) else {
+        if leave.wait_for(Option::is_some).await.is_err() {
             return std::future::pending().await;
-        };
-        while self.joining.worker.open_calls() > 0 && Instant::now() < deadline {
+        }
+        while !self.is_done_leaving() {
             sleep(LOOK).await;
         }
     }
 
     async fn drive(
         &self,
-        node_peer: &mut NodePeer,
+        chores: &mut Chores,
         connected: Connected,
         memory: &mut Option<Memory>,
     ) -> End {
@@ -112,12 +113,9 @@ impl Runner {
         } = connected;
         let node = NodeId::new(welcome.node.clone());
         tracing::info!(worker = %self.joining.id(), %node, address = self.address, "a worker joined a node");
-        let of_node = welcome.memory;
         let now = Some((welcome.node, welcome.memory));
-        if *memory == now {
-            node_peer.keep(&welcome.flights);
-        } else {
-            node_peer.clear();
+        if *memory != now {
+            chores.unsubscribe_all();
             *memory = now;
         }
         let nodes = welcome.nodes.into_iter().map(node_in).collect();
@@ -127,10 +125,10 @@ impl Runner {
             node: Some(node),
             last_error: None,
         });
-        node_peer.link(Arc::clone(&outbox), &peer, of_node);
         let up = Up::new(LinkKind::Worker);
         let drive = Drive::new(
-            node_peer,
+            Flights::new(Arc::clone(&self.joining), Arc::clone(&outbox), &peer),
+            chores,
             &self.config,
             &self.nodes,
             &self.stop,
@@ -143,7 +141,6 @@ impl Runner {
             up.ended(error);
             outbox.close(Some(&error.to_string()));
         }
-        node_peer.unlink();
         end
     }
 
@@ -159,13 +156,13 @@ impl Runner {
         });
     }
 
-    /// Waits before the next attempt, while what was started goes on; `false` when it is to stop.
-    async fn wait(&mut self, node_peer: &mut NodePeer, wait: Duration) -> bool {
+    /// Waits before the next attempt; `false` when it is to stop.
+    async fn wait(&mut self, chores: &mut Chores, wait: Duration) -> bool {
         tokio::select! {
             () = sleep(wait) => true,
             Ok(()) = self.leave.changed() => true,
             () = self.stop.cancelled() => false,
-            () = node_peer.idle() => true,
+            () = chores.run() => true,
         }
     }
 }

@@ -18,11 +18,6 @@ impl Taken {
         self.0 += cost;
         (self.0 >= credit / 2).then(|| std::mem::take(&mut self.0))
     }
-
-    /// Begins anew, with a sender that has its first credit again.
-    pub(crate) fn reset(&mut self) {
-        self.0 = 0;
-    }
 }
 
 #[cfg(test)]

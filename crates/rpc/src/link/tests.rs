@@ -50,6 +50,7 @@ fn event(flight: u64, sequence: u64, bytes: usize) -> WorkerFrame {
     Frame::Event(Event {
         flight,
         sequence,
+        reader: 0,
         kind: Some(Kind::Notification(Notification {
             method: "m".to_owned(),
             params: Some(Bytes::from(vec![flight as u8; bytes])),

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use shoal_ports::{BusEvent, NodeInfo};
+use shoal_ports::{AskId, BusEvent, NodeInfo};
 use shoal_protocol::RawJson;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tonic::Streaming;
 
-use super::flight::Arrived;
+use super::flight::{Arrived, Flight};
+use super::link::Link;
 use super::peer::WorkerPeer;
 use crate::convert::catalog::load_in;
 use crate::convert::node::node_out;
@@ -17,7 +18,6 @@ use crate::error::LinkError;
 use crate::link::clocks;
 use crate::link::frame::{Frame as _, LinkFrame};
 use crate::link::inbox::Inbox;
-use crate::link::outbox::Outbox;
 use crate::link::pulse::{Beat, Pulse};
 use crate::proto::worker::v1::node_frame::Frame as NodeKind;
 use crate::proto::worker::v1::worker_frame::Frame;
@@ -28,18 +28,14 @@ pub(super) type WorkerInbox = Inbox<Streaming<WorkerFrame>, WorkerFrame, NodeFra
 /// A link of a worker.
 pub(super) struct Drive {
     pub(super) peer: Arc<WorkerPeer>,
-    /// Its number at home.
-    pub(super) link: u64,
+    pub(super) link: Arc<Link>,
     pub(super) inbox: WorkerInbox,
-    pub(super) outbox: Arc<Outbox<NodeFrame>>,
     pub(super) nodes: watch::Receiver<Vec<NodeInfo>>,
-    /// Ends this link: a newer one has taken its place.
-    pub(super) replaced: CancellationToken,
     /// Ends all links.
     pub(super) closing: CancellationToken,
 }
 
-/// What a worker says that concerns more than its own home.
+/// What a worker says that concerns more than its peer.
 pub(super) enum Said {
     Announce(Box<wire::Announce>),
     Goodbye,
@@ -63,11 +59,11 @@ impl Drive {
                 }
                 () = pulse.due() => match pulse.beat(self.inbox.take_heard()) {
                     Beat::Alive => {}
-                    Beat::Ask => self.outbox.push_now(NodeFrame::of_link(LinkFrame::Ping(clocks::now_us()))),
+                    Beat::Ask => self.link.outbox.push_now(NodeFrame::of_link(LinkFrame::Ping(clocks::now_us()))),
                     Beat::Dead => return Err(LinkError::Silent),
                 },
                 Ok(()) = self.nodes.changed() => self.tell_nodes(),
-                () = self.replaced.cancelled() => {
+                () = self.link.replaced.cancelled() => {
                     return Err(LinkError::Left("a newer link of this worker replaces it"));
                 }
                 () = self.closing.cancelled() => {
@@ -84,10 +80,7 @@ impl Drive {
             .iter()
             .map(node_out)
             .collect();
-        let frame = NodeKind::Nodes(wire::Nodes { nodes });
-        if let Err(too_long) = self.outbox.push(0, frame) {
-            tracing::warn!(%too_long, "the list of nodes does not fit on a link");
-        }
+        self.link.send(0, NodeKind::Nodes(wire::Nodes { nodes }));
     }
 
     fn handle(&mut self, frame: WorkerFrame) -> Result<Option<Said>, LinkError> {
@@ -97,22 +90,24 @@ impl Drive {
         match frame {
             Frame::Event(event) => self.event(event)?,
             Frame::Accepted(said) => {
-                if let Some(flight) = self.peer.flight(said.flight) {
-                    flight.accepted(self.link);
+                if let Some(flight) = self.link.flight(said.flight) {
+                    flight.accepted(said.reader);
                 }
             }
-            Frame::Refused(said) => self.refused(said),
-            Frame::Lost(said) => {
-                if let Some(flight) = self.peer.flight(said.flight)
-                    && flight.lost(self.link, said.replaced)
-                {
-                    self.peer.forget(&flight);
+            Frame::Refused(said) => {
+                self.end(said.flight, |flight| {
+                    flight.refused(failure_in(said.failure))
+                });
+            }
+            Frame::Lost(said) => self.end(said.flight, |flight| flight.broken(said.replaced)),
+            Frame::AnswerTaken(said) => {
+                if let Some(flight) = self.link.flight(said.flight) {
+                    flight.answer_taken(AskId(said.ask), said.open);
                 }
             }
-            Frame::AnswerTaken(said) => self.peer.answer_taken(said),
             Frame::Load(load) => {
                 self.peer.counts(load.ledger);
-                self.peer.gauge.report(load_in(load));
+                self.peer.reports(load_in(load));
             }
             Frame::Subscribed(said) => {
                 let outcome = said.error.map_or(Ok(()), |error| Err(error_in(error)));
@@ -133,14 +128,14 @@ impl Drive {
     }
 
     fn event(&self, event: wire::Event) -> Result<(), LinkError> {
-        let Some(flight) = self.peer.flight(event.flight) else {
+        let number = event.flight;
+        let Some(flight) = self.link.flight(number) else {
             return Ok(());
         };
-        match flight.event(self.link, event, self.peer.most_unread()) {
+        match flight.event(event, self.link.most_unread()) {
             Arrived::More => {}
-            Arrived::Last => self.peer.forget(&flight),
+            Arrived::Last => self.link.forget(&flight),
             Arrived::TooMuch => {
-                let number = flight.number;
                 return Err(LinkError::protocol(format!(
                     "more on flight {number} than its credit allows"
                 )));
@@ -149,11 +144,10 @@ impl Drive {
         Ok(())
     }
 
-    fn refused(&self, said: wire::Refused) {
-        if let Some(flight) = self.peer.flight(said.flight)
-            && flight.over(self.link, failure_in(said.failure))
-        {
-            self.peer.forget(&flight);
+    fn end(&self, flight: u64, how: impl FnOnce(&Flight)) {
+        if let Some(flight) = self.link.flight(flight) {
+            how(&flight);
+            self.link.forget(&flight);
         }
     }
 

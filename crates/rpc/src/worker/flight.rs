@@ -1,34 +1,56 @@
-//! One reader of one call, as its node keeps it while links come and go.
+//! One reader of one call, as its node keeps it for as long as its link holds.
 
-mod frames;
-mod state;
-
-use std::task::{Context, Poll};
+use std::collections::VecDeque;
+use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
-use shoal_ports::{AskId, Call, CallFailure, CallId, Durability};
-use shoal_protocol::TraceContext;
+use shoal_ports::{AskId, CallFailure};
+use tokio::sync::oneshot;
 
-use self::state::{FlightState, Stage};
-use crate::convert::event;
-use crate::proto::worker::v1 as wire;
-
-/// How a flight begins.
-pub(super) enum Begin {
-    /// By running a call.
-    Start(Box<Call>),
-    /// By attaching to one after an event.
-    Attach(CallId, u64, Option<TraceContext>),
-}
+use crate::convert::event::{event_cost, is_end};
+use crate::link::credit::Taken;
+use crate::proto::worker::v1::Event;
 
 /// One reader of one call.
 pub(super) struct Flight {
     pub(super) number: u64,
-    pub(super) call: CallId,
     /// Whether it counts as one more call on the worker.
     pub(super) is_start: bool,
-    repeatable: bool,
-    state: Mutex<FlightState>,
+    state: Mutex<State>,
+}
+
+struct State {
+    stage: Stage,
+    /// What the worker calls this reader.
+    name: Option<u64>,
+    /// Events that have not been read. One alone needs no queue.
+    first: Option<Event>,
+    more: VecDeque<Event>,
+    /// What the unread events cost.
+    unread: u64,
+    taken: Taken,
+    waker: Option<Waker>,
+    /// Answers that the worker has not acknowledged.
+    answers: Vec<(AskId, oneshot::Sender<bool>)>,
+    /// Whether another reader has the call now.
+    replaced: bool,
+    /// Who still holds the flight: the reader of its events, and whoever steers it.
+    reader: bool,
+    steer: bool,
+}
+
+/// How far a flight is.
+enum Stage {
+    /// The worker has said nothing yet.
+    Opening,
+    /// The call runs.
+    Running,
+    /// It does not run there.
+    Refused(CallFailure),
+    /// The call has ended.
+    Ended,
+    /// Nothing more comes, and whoever wants to know goes on by another flight.
+    Broken,
 }
 
 /// What an event was to its flight.
@@ -51,7 +73,7 @@ pub(super) enum Holder {
 }
 
 /// What the worker has to know when somebody has let go of a flight.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Left {
     /// Nothing.
     Held,
@@ -62,39 +84,37 @@ pub(super) enum Left {
 }
 
 impl Flight {
-    /// A flight that is opened on a link (0: none yet).
-    pub(super) fn new(number: u64, begin: Begin, link: u64) -> Self {
-        let (call, is_start, repeatable, last) = match &begin {
-            Begin::Start(call) => {
-                let repeatable = call.durability == Durability::Repeatable;
-                (call.id, true, repeatable, 0)
-            }
-            Begin::Attach(call, after, _) => (*call, false, false, *after),
-        };
+    pub(super) fn new(number: u64, is_start: bool) -> Self {
         Self {
             number,
-            call,
             is_start,
-            repeatable,
-            state: Mutex::new(FlightState::new(begin, last, link)),
+            state: Mutex::new(State {
+                stage: Stage::Opening,
+                name: None,
+                first: None,
+                more: VecDeque::new(),
+                unread: 0,
+                taken: Taken::default(),
+                waker: None,
+                answers: Vec::new(),
+                replaced: false,
+                reader: true,
+                steer: true,
+            }),
         }
     }
 
-    /// The worker runs the call.
-    pub(super) fn accepted(&self, link: u64) {
-        self.change(Some(link), FlightState::run);
+    /// The worker runs the call, which this reader reads under this name; 0 if it names none.
+    pub(super) fn accepted(&self, name: u64) {
+        self.change(|state| state.run(name));
     }
 
-    /// Takes an event in. One that is known already is left out. The reader may be `most` behind.
-    pub(super) fn event(&self, link: u64, event: wire::Event, most: u64) -> Arrived {
-        let end = event::is_end(&event);
+    /// Takes an event in. The reader may be `most` behind.
+    pub(super) fn event(&self, event: Event, most: u64) -> Arrived {
         let mut arrived = Arrived::More;
-        self.change(Some(link), |state| {
-            if event.sequence <= state.last && !end {
-                return;
-            }
-            state.run();
-            state.last = event.sequence;
+        self.change(|state| {
+            state.run(event.reader);
+            let end = is_end(&event);
             if state.reader {
                 if state.unread > most {
                     arrived = Arrived::TooMuch;
@@ -102,11 +122,34 @@ impl Flight {
                 state.push(event);
             }
             if end {
-                state.end("the call has ended");
+                state.stage = Stage::Ended;
+                // What has not arrived by now met no open request.
+                for (_, taken) in state.answers.drain(..) {
+                    let _ = taken.send(false);
+                }
                 arrived = Arrived::Last;
             }
         });
         arrived
+    }
+
+    /// The worker does not run the call.
+    pub(super) fn refused(&self, failure: CallFailure) {
+        self.over(Stage::Refused(failure), false);
+    }
+
+    /// Its events end without the call's end: the link broke, this reader was too slow, or another one has the call.
+    pub(super) fn broken(&self, replaced: bool) {
+        self.over(Stage::Broken, replaced);
+    }
+
+    fn over(&self, stage: Stage, replaced: bool) {
+        self.change(|state| {
+            state.stage = stage;
+            state.replaced = replaced;
+            // Whether they have arrived, nobody knows here.
+            state.answers.clear();
+        });
     }
 
     /// Whether another reader has the call now.
@@ -114,60 +157,39 @@ impl Flight {
         self.state.lock().replaced
     }
 
-    /// Nothing more comes; whether that is news.
-    pub(super) fn over(&self, link: u64, failure: CallFailure) -> bool {
-        self.change(Some(link), |state| state.over(failure))
+    /// What the worker calls this reader.
+    pub(super) fn name(&self) -> Option<u64> {
+        self.state.lock().name
     }
 
-    /// Nothing more comes, perhaps because another reader has the call now; whether that is news.
-    pub(super) fn lost(&self, link: u64, replaced: bool) -> bool {
-        let reason = "another reader has taken the call over, or this one was too slow";
-        let reason = reason.to_owned();
-        self.change(Some(link), |state| {
-            state.replaced = replaced;
-            state.over(CallFailure::OutcomeUnknown { reason });
-        })
-    }
-
-    /// The way to the worker broke for good.
-    pub(super) fn broken(&self, worker: &str) {
-        let state = self.state.lock();
-        let started = state.sent || !matches!(state.stage, Stage::Opening(Begin::Start(_)));
-        drop(state);
-        let failure = if started {
-            CallFailure::OutcomeUnknown {
-                reason: format!("the way to its worker {worker} broke"),
-            }
-        } else {
-            CallFailure::NotExecuted {
-                reason: format!("its worker {worker} did not come back"),
-            }
-        };
-        self.change(None, |state| state.over(failure));
-    }
-
-    /// Whether it ends with its link: the call can be run elsewhere, and nobody has heard of it.
-    pub(super) fn ends_with_link(&self) -> bool {
-        self.repeatable && self.state.lock().last == 0
-    }
-
-    /// An answer has arrived; whether the flight is over with that.
-    pub(super) fn answer_taken(&self, ask: AskId, open: bool) -> bool {
+    /// Notes that an answer is sent, whose fate is told if the worker tells it. `None` when the call has ended, or another
+    /// reader has it.
+    pub(super) fn answers(&self, ask: AskId) -> Option<oneshot::Receiver<bool>> {
         let mut state = self.state.lock();
-        let at = state.answers.iter().position(|answer| answer.ask == ask);
-        let answer = at.map(|at| state.answers.swap_remove(at));
-        let left = answer.is_some() && state.is_left();
-        drop(state);
-        if let Some(answer) = answer {
-            // Whoever does not wait does not want to know.
-            let _ = answer.taken.send(open);
+        let (taken, fate) = oneshot::channel();
+        match state.stage {
+            Stage::Ended => return None,
+            Stage::Broken if state.replaced => return None,
+            Stage::Opening | Stage::Running => state.answers.push((ask, taken)),
+            Stage::Refused(_) | Stage::Broken => {}
         }
-        left
+        Some(fate)
+    }
+
+    /// An answer has arrived.
+    pub(super) fn answer_taken(&self, ask: AskId, open: bool) {
+        let mut state = self.state.lock();
+        let at = state.answers.iter().position(|(known, _)| *known == ask);
+        if let Some(at) = at {
+            // Whoever does not wait does not want to know.
+            let _ = state.answers.swap_remove(at).1.send(open);
+        }
     }
 
     /// Lets go of the flight.
     pub(super) fn leave(&self, holder: Holder) -> Left {
         let mut state = self.state.lock();
+        let was_read = state.reader;
         state.reader &= holder == Holder::Steer;
         state.steer &= holder == Holder::Reader;
         if state.is_over() || state.reader {
@@ -176,38 +198,34 @@ impl Flight {
         state.first = None;
         state.more.clear();
         state.unread = 0;
-        if state.is_left() {
-            Left::Empty
-        } else {
-            Left::Steered
+        match state.steer {
+            true if was_read => Left::Steered,
+            true => Left::Held,
+            false => Left::Empty,
         }
     }
 
-    /// Whether the call is to be stopped, and nobody else will see to it.
-    pub(super) fn is_cancelled(&self) -> bool {
-        self.state.lock().cancelled.is_some()
-    }
-
-    /// Returns when the worker has said something: an event, if one came; or why nothing will.
+    /// Returns when the worker has said something: an event, if one came.
+    ///
+    /// # Errors
+    /// What the worker says when the call does not run there.
     pub(super) fn poll_opened(
         &self,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Option<wire::Event>, CallFailure>> {
+    ) -> Poll<Result<Option<Event>, CallFailure>> {
         let mut state = self.state.lock();
         if let Some(event) = &state.first {
             // An end that comes alone is all that there is to read.
-            let alone = event.sequence == 1 && event::is_end(event);
+            let alone = event.sequence == 1 && is_end(event);
             return Poll::Ready(Ok(if alone { state.first.take() } else { None }));
         }
         match &state.stage {
-            Stage::Opening(_) => {
+            Stage::Opening => {
                 state.wait(cx);
                 Poll::Pending
             }
-            Stage::Running => Poll::Ready(Ok(None)),
-            // The worker has the call. That somebody else reads it is for whoever goes on with it to judge.
-            Stage::Over(_) if state.replaced => Poll::Ready(Ok(None)),
-            Stage::Over(failure) => Poll::Ready(Err(failure.clone())),
+            Stage::Refused(failure) => Poll::Ready(Err(failure.clone())),
+            Stage::Running | Stage::Ended | Stage::Broken => Poll::Ready(Ok(None)),
         }
     }
 
@@ -216,7 +234,7 @@ impl Flight {
         &self,
         credit: u64,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<(wire::Event, Option<u64>)>> {
+    ) -> Poll<Option<(Event, Option<u64>)>> {
         let mut state = self.state.lock();
         let Some(event) = state.first.take() else {
             if state.is_over() {
@@ -226,21 +244,20 @@ impl Flight {
             return Poll::Pending;
         };
         state.first = state.more.pop_front();
-        let cost = event::event_cost(&event);
+        let cost = event_cost(&event);
         state.unread = state.unread.saturating_sub(cost);
-        let grant = match state.stage {
-            Stage::Over(_) => None,
-            _ => state.taken.add(cost, credit),
+        let grant = match state.is_over() {
+            true => None,
+            false => state.taken.add(cost, credit),
         };
         Poll::Ready(Some((event, grant)))
     }
 
-    /// Changes the line and wakes whoever waits for a change, unless the flight is over or on another link
-    /// than the one that this comes from. Whether it was changed.
-    fn change(&self, link: Option<u64>, change: impl FnOnce(&mut FlightState)) -> bool {
+    /// Changes a flight that is not over, and wakes whoever waits for a change.
+    fn change(&self, change: impl FnOnce(&mut State)) {
         let mut state = self.state.lock();
-        if state.is_over() || link.is_some_and(|link| link != state.link) {
-            return false;
+        if state.is_over() {
+            return;
         }
         change(&mut state);
         let waker = state.waker.take();
@@ -248,7 +265,36 @@ impl Flight {
         if let Some(waker) = waker {
             waker.wake();
         }
-        true
+    }
+}
+
+impl State {
+    fn is_over(&self) -> bool {
+        !matches!(self.stage, Stage::Opening | Stage::Running)
+    }
+
+    fn run(&mut self, name: u64) {
+        self.stage = Stage::Running;
+        // Said once, with the first word.
+        if name > 0 {
+            self.name = Some(name);
+        }
+    }
+
+    fn push(&mut self, event: Event) {
+        self.unread += event_cost(&event);
+        if self.first.is_none() {
+            self.first = Some(event);
+        } else {
+            self.more.push_back(event);
+        }
+    }
+
+    fn wait(&mut self, cx: &mut Context<'_>) {
+        match &mut self.waker {
+            Some(waker) => waker.clone_from(cx.waker()),
+            none => *none = Some(cx.waker().clone()),
+        }
     }
 }
 

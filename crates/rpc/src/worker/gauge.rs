@@ -15,12 +15,14 @@ struct Reading {
 }
 
 impl Gauge {
-    /// The worker reports.
-    pub(super) fn report(&self, load: WorkerLoad) {
-        *self.0.lock() = Reading {
+    /// The worker reports; whether it can run calls now, and could not by its last report.
+    pub(super) fn report(&self, load: WorkerLoad) -> bool {
+        let now = Reading {
             reported: load,
             since: 0,
         };
+        let before = std::mem::replace(&mut *self.0.lock(), now);
+        before.reported.capacity == 0 && load.capacity > 0
     }
 
     /// A call was started.

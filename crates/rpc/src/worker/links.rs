@@ -67,7 +67,7 @@ impl WorkerLinks {
     /// The workers that are linked now, in order.
     pub fn connected(&self) -> Vec<WorkerId> {
         let peers = self.shared.peers.lock();
-        let up = peers.values().filter(|entry| entry.peer.is_up());
+        let up = peers.values().filter(|entry| entry.peer.link().is_some());
         let mut workers: Vec<_> = up.map(|entry| entry.peer.id.clone()).collect();
         workers.sort_unstable();
         workers
@@ -109,7 +109,7 @@ impl WorkerLinksInner {
     pub(super) async fn run(self: Arc<Self>, mut drive: Drive) {
         let up = Up::new(LinkKind::Worker);
         let mut pulse = Pulse::new(&self.config);
-        let (peer, link) = (Arc::clone(&drive.peer), drive.link);
+        let (peer, link) = (Arc::clone(&drive.peer), drive.link.number);
         let ended = loop {
             match drive.next(&mut pulse).await {
                 Ok(Said::Announce(said)) => {
@@ -126,7 +126,7 @@ impl WorkerLinksInner {
         };
         tracing::info!(worker = %peer.id, reason = %ended, "the link of a worker ended");
         up.ended(&ended);
-        drive.outbox.close(Some(&ended.to_string()));
+        drive.link.outbox.close(Some(&ended.to_string()));
         let closing = drive.closing.clone();
         drop(drive);
         if peer.broke(Some(link)) {
@@ -159,7 +159,7 @@ impl WorkerLinksInner {
     async fn part(&self, drive: &mut Drive, pulse: &mut Pulse) {
         drive.peer.part();
         self.remove(&drive.peer);
-        drive.outbox.close(Some("goodbye"));
+        drive.link.outbox.close(Some("goodbye"));
         let rest = async { while drive.next(pulse).await.is_ok() {} };
         // In vain is fine: giving up says the same of calls that got no answer.
         let _ = timeout(self.config.handshake_timeout, rest).await;

@@ -1,46 +1,40 @@
 //! What a node keeps of one worker, whatever becomes of the links to it.
 
-mod links;
 mod subscriptions;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use shoal_ports::{
-    Announcement, AskId, BusEvent, CallFailure, LedgerNumber, SessionId, WorkerId, WorkerLoad,
-};
-use shoal_protocol::{Outcome, RpcError};
+use shoal_ports::{Announcement, BusEvent, LedgerNumber, SessionId, WorkerId, WorkerLoad};
 use tokio::sync::{broadcast, watch};
-use tokio_util::sync::CancellationToken;
 
 use self::subscriptions::Request;
-use super::flight::{Begin, Flight, Holder, Left};
 use super::gauge::Gauge;
+use super::link::Link;
 use crate::LinkConfig;
-use crate::convert::outcome::answer_out;
 use crate::link::outbox::Outbox;
 use crate::proto::worker::v1::node_frame::Frame;
-use crate::proto::worker::v1::{Answer, AnswerTaken, Cancel, NodeFrame};
+use crate::proto::worker::v1::{NodeFrame, Welcome};
 
 /// News that may wait for the dispatcher.
 const NEWS: usize = 1024;
-/// When to come back to a link that has too much to send.
-const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// What a node keeps of one worker.
+/// What a node keeps of one worker. Calls are not among it: those on a link end with it.
 pub(super) struct WorkerPeer {
     pub(super) id: WorkerId,
     pub(super) incarnation: u64,
-    pub(super) config: LinkConfig,
+    config: LinkConfig,
     pub(super) announcement: watch::Sender<Announcement>,
     pub(super) news: broadcast::Sender<BusEvent>,
-    pub(super) gauge: Gauge,
+    gauge: Arc<Gauge>,
     /// How far its ledger is, as it has said; `None` where it keeps no numbers.
     ledger: Mutex<Option<u64>>,
     /// Names this memory to the worker.
     memory: u64,
+    /// The last number given to a flight or a request.
+    last: AtomicU64,
     table: Mutex<Table>,
 }
 
@@ -48,9 +42,6 @@ struct Table {
     way: Way,
     /// How many links there have been.
     links: u64,
-    flights: HashMap<u64, Arc<Flight>>,
-    /// The last number given to a flight or a request.
-    last: u64,
     requests: HashMap<u64, Request>,
     subscribed: BTreeSet<String>,
     /// What the worker has to be told when it is back.
@@ -60,18 +51,12 @@ struct Table {
 
 /// The way to the worker.
 enum Way {
-    Up(Link),
+    Up(Arc<Link>),
     Down,
     /// It has said goodbye, and takes nothing new.
-    Parting(Link),
+    Parting(Arc<Link>),
     /// It will not come back.
     Gone,
-}
-
-struct Link {
-    number: u64,
-    outbox: Arc<Outbox<NodeFrame>>,
-    stop: CancellationToken,
 }
 
 impl WorkerPeer {
@@ -88,14 +73,13 @@ impl WorkerPeer {
             config,
             announcement: watch::Sender::new(nothing),
             news: broadcast::Sender::new(NEWS),
-            gauge: Gauge::default(),
+            gauge: Arc::default(),
             ledger: Mutex::default(),
             memory: rand::random(),
+            last: AtomicU64::new(0),
             table: Mutex::new(Table {
                 way: Way::Down,
                 links: 0,
-                flights: HashMap::new(),
-                last: 0,
                 requests: HashMap::new(),
                 subscribed: BTreeSet::new(),
                 unsubscribed: BTreeSet::new(),
@@ -112,6 +96,18 @@ impl WorkerPeer {
         }
     }
 
+    /// It says how busy it is.
+    pub(super) fn reports(&self, load: WorkerLoad) {
+        if self.gauge.report(load) {
+            self.reachable();
+        }
+    }
+
+    /// Has whoever waits for the worker look again.
+    fn reachable(&self) {
+        self.announcement.send_modify(|_| ());
+    }
+
     /// How far its ledger is, as far as this node has heard.
     pub(super) fn ledger(&self) -> Option<LedgerNumber> {
         let number = (*self.ledger.lock())?;
@@ -126,159 +122,88 @@ impl WorkerPeer {
         *self.ledger.lock() = number;
     }
 
+    /// A number for a flight or a request, which no other one of this memory has.
+    pub(super) fn number(&self) -> u64 {
+        self.last.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     /// Whether it may still come back.
     pub(super) fn is_gone(&self) -> bool {
         matches!(self.table.lock().way, Way::Gone)
     }
 
-    /// Whether it is linked.
-    pub(super) fn is_up(&self) -> bool {
-        matches!(self.table.lock().way, Way::Up(_))
-    }
-
-    /// Opens a flight.
-    ///
-    /// # Errors
-    /// When it cannot be sent now; then nothing was.
-    pub(super) fn open(&self, begin: Begin) -> Result<Arc<Flight>, CallFailure> {
-        // Only this worker will do: worth waiting for.
-        let waits = match &begin {
-            Begin::Start(call) => call.worker.as_ref() == Some(&self.id),
-            Begin::Attach(..) => true,
-        };
-        let mut table = self.table.lock();
-        let (link, outbox) = match &table.way {
-            Way::Up(link) => (link.number, Some(Arc::clone(&link.outbox))),
-            Way::Down if waits => (0, None),
-            _ => return Err(self.unreachable(&begin)),
-        };
-        let start = matches!(begin, Begin::Start(_));
-        if start && outbox.as_ref().is_some_and(|outbox| outbox.is_full()) {
-            return Err(CallFailure::Overloaded {
-                reason: format!("the link to worker {} is backed up", self.id),
-                retry_after: RETRY_AFTER,
-            });
-        }
-        table.last += 1;
-        let flight = Arc::new(Flight::new(table.last, begin, link));
-        table.flights.insert(flight.number, Arc::clone(&flight));
-        drop(table);
-        if start {
-            self.gauge.started();
-        }
-        // Outside of the lock, since encoding a long call takes its time. Should the link be replaced
-        // meanwhile, the flight has been sent on the new one and the old one takes nothing any more.
-        if let Some(outbox) = outbox
-            && let Some(frame) = flight.opening_frame()
-            && let Err(too_long) = outbox.push(flight.number, frame)
-        {
-            self.forget(&flight);
-            return Err(CallFailure::NotExecuted {
-                reason: too_long.to_string(),
-            });
-        }
-        Ok(flight)
-    }
-
-    fn unreachable(&self, begin: &Begin) -> CallFailure {
-        let reason = format!("worker {} cannot be reached", self.id);
-        match begin {
-            Begin::Start(_) => CallFailure::NotExecuted { reason },
-            Begin::Attach(..) => CallFailure::OutcomeUnknown { reason },
-        }
-    }
-
-    /// Says something of a flight, if the worker is there; else it is said when it is back.
-    pub(super) fn send(&self, flight: u64, frame: Frame) {
-        if let Some(outbox) = self.outbox() {
-            push(&outbox, flight, frame);
-        }
-    }
-
-    /// Says something that need not keep its place.
-    pub(super) fn send_now(&self, frame: Frame) {
-        if let Some(outbox) = self.outbox() {
-            outbox.push_now(frame);
-        }
-    }
-
-    fn outbox(&self) -> Option<Arc<Outbox<NodeFrame>>> {
+    /// The link, while there is one.
+    pub(super) fn link(&self) -> Option<Arc<Link>> {
         match &self.table.lock().way {
-            Way::Up(link) | Way::Parting(link) => Some(Arc::clone(&link.outbox)),
-            Way::Down | Way::Gone => None,
+            Way::Up(link) => Some(Arc::clone(link)),
+            _ => None,
         }
     }
 
-    /// What the reader of a flight may be behind: what the worker was granted before and after a break,
-    /// and the frame that went beyond it.
-    pub(super) fn most_unread(&self) -> u64 {
-        (self.config.credit.saturating_mul(2)).saturating_add(self.config.max_frame as u64)
-    }
-
-    /// A flight that is open.
-    pub(super) fn flight(&self, number: u64) -> Option<Arc<Flight>> {
-        self.table.lock().flights.get(&number).map(Arc::clone)
-    }
-
-    /// Drops a flight that is over.
-    pub(super) fn forget(&self, flight: &Flight) {
-        let known = self.table.lock().flights.remove(&flight.number).is_some();
-        if known && flight.is_start {
-            self.gauge.ended();
+    /// Takes in a new link, and welcomes the worker; replaces one that is still there. `None` when the worker was
+    /// given up meanwhile.
+    pub(super) fn join(
+        &self,
+        outbox: Arc<Outbox<NodeFrame>>,
+        mut welcome: Welcome,
+    ) -> Option<Arc<Link>> {
+        self.broke(None);
+        let mut table = self.table.lock();
+        if !matches!(table.way, Way::Down) {
+            return None;
         }
+        table.links += 1;
+        let gauge = Arc::clone(&self.gauge);
+        let link = Link::new(self.id.clone(), table.links, outbox, gauge, &self.config);
+        welcome.memory = self.memory;
+        link.send(0, Frame::Welcome(welcome));
+        self.resume_subscriptions(&mut table, &link);
+        table.way = Way::Up(Arc::clone(&link));
+        drop(table);
+        self.reachable();
+        Some(link)
     }
 
-    /// Somebody lets go of a flight.
-    pub(super) fn leave(&self, flight: &Flight, holder: Holder) {
-        match flight.leave(holder) {
-            Left::Held => {}
-            Left::Steered => self.send(flight.number, flight.detach_frame(true)),
-            // One that was cancelled while the worker is away still has to be, when it is back.
-            Left::Empty if flight.is_cancelled() && !self.is_up() => {}
-            Left::Empty => self.let_go(flight),
+    /// The link with this number (none: whichever) broke, and what it carried ends. Whether it was the present one.
+    pub(super) fn broke(&self, number: Option<u64>) -> bool {
+        let mut table = self.table.lock();
+        let link = match &table.way {
+            Way::Up(up) if number.is_none_or(|number| number == up.number) => Arc::clone(up),
+            _ => return false,
+        };
+        table.way = Way::Down;
+        table.end_requests();
+        drop(table);
+        link.over();
+        true
+    }
+
+    /// Gives the worker up, if it has not come back since the link with this number (none: in any case).
+    pub(super) fn give_up(&self, number: Option<u64>) -> bool {
+        let mut table = self.table.lock();
+        let goes = match &table.way {
+            Way::Up(_) | Way::Parting(_) => number.is_none(),
+            Way::Down => number.is_none_or(|number| number == table.links),
+            Way::Gone => false,
+        };
+        if !goes {
+            return false;
         }
-    }
-
-    /// Ends a flight that nobody holds.
-    pub(super) fn let_go(&self, flight: &Flight) {
-        self.send(flight.number, flight.detach_frame(false));
-        self.forget(flight);
-    }
-
-    /// An answer has arrived.
-    pub(super) fn answer_taken(&self, said: AnswerTaken) {
-        if let Some(flight) = self.flight(said.flight)
-            && flight.answer_taken(AskId(said.ask), said.open)
-        {
-            self.let_go(&flight);
+        let way = std::mem::replace(&mut table.way, Way::Gone);
+        table.requests.clear();
+        drop(table);
+        if let Way::Up(link) | Way::Parting(link) = way {
+            link.over();
         }
+        true
     }
-}
 
-/// Sends a frame. An answer that is too long becomes an error, since the tool waits for something, and a
-/// cancel loses its reason.
-fn push(outbox: &Outbox<NodeFrame>, flight: u64, frame: Frame) {
-    let needed = match &frame {
-        Frame::Answer(answer) => Some(Frame::Answer(Answer {
-            outcome: None,
-            ..*answer
-        })),
-        Frame::Cancel(_) => Some(Frame::Cancel(Cancel {
-            flight,
-            reason: String::new(),
-        })),
-        _ => None,
-    };
-    let Err(too_long) = outbox.push(flight, frame) else {
-        return;
-    };
-    let Some(mut frame) = needed else {
-        tracing::warn!(flight, %too_long, "a frame could not be sent to a worker");
-        return;
-    };
-    if let Frame::Answer(answer) = &mut frame {
-        let what = format!("the client's answer was not passed on: {too_long}");
-        answer.outcome = Some(answer_out(Outcome::Error(RpcError::internal(what))));
+    /// The worker has said goodbye: nothing new is started on it.
+    pub(super) fn part(&self) {
+        let mut table = self.table.lock();
+        table.way = match std::mem::replace(&mut table.way, Way::Gone) {
+            Way::Up(link) => Way::Parting(link),
+            other => other,
+        };
     }
-    let _ = outbox.push(flight, frame);
 }

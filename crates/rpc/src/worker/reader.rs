@@ -1,46 +1,43 @@
 //! A running call in the hands of whoever asked for it: its events and its control.
 
 use std::pin::Pin;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use futures::{FutureExt as _, Stream};
+use futures::Stream;
 use shoal_ports::{
     Answered, AskId, CallControl, CallEvent, CallEventKind, CallEvents, CallFailure, RunningCall,
     answered,
 };
 use shoal_protocol::Outcome;
-use tokio::sync::oneshot;
 
 use super::flight::{Flight, Holder};
-use super::peer::WorkerPeer;
+use super::link::Link;
 use crate::convert::event::event_in;
+use crate::convert::outcome::answer_out;
 use crate::proto::types::v1::Credit;
 use crate::proto::worker::v1::node_frame::Frame;
+use crate::proto::worker::v1::{Answer, Cancel};
 
-/// Waits until the worker has said something of a flight.
+/// Waits until the worker has said something of a flight, or the link is over.
 ///
 /// # Errors
 /// Why the call does not run.
 pub(super) async fn opened(
-    peer: &Arc<WorkerPeer>,
+    link: Arc<Link>,
     flight: Arc<Flight>,
 ) -> Result<RunningCall, CallFailure> {
     let hold = Hold {
-        peer: Arc::clone(peer),
+        link,
         flight,
         holder: Holder::Both,
     };
-    let worker = Some(peer.id.clone());
+    let worker = Some(hold.link.worker.clone());
     let first = std::future::poll_fn(|cx| hold.flight.poll_opened(cx)).await?;
     if let Some(event) = first.and_then(event_in)
         && let CallEventKind::Finished(outcome) = event.kind
     {
-        return Ok(RunningCall {
-            events: CallEvents::finished(outcome),
-            control: Arc::clone(&OVER),
-            worker,
-        });
+        return Ok(RunningCall::ended(outcome, worker));
     }
     let steer = hold.split();
     Ok(RunningCall {
@@ -52,7 +49,7 @@ pub(super) async fn opened(
 
 /// A share in a flight; dropping it lets go.
 struct Hold {
-    peer: Arc<WorkerPeer>,
+    link: Arc<Link>,
     flight: Arc<Flight>,
     holder: Holder,
 }
@@ -61,7 +58,7 @@ impl Hold {
     /// The share of whoever steers; what is left must be made the [`Hold::only`] reader's.
     fn split(&self) -> Self {
         Self {
-            peer: Arc::clone(&self.peer),
+            link: Arc::clone(&self.link),
             flight: Arc::clone(&self.flight),
             holder: Holder::Steer,
         }
@@ -75,7 +72,7 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        self.peer.leave(&self.flight, self.holder);
+        self.link.leave(&self.flight, self.holder);
     }
 }
 
@@ -86,16 +83,15 @@ impl Stream for Reader {
     type Item = CallEvent;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<CallEvent>> {
-        let Hold { peer, flight, .. } = &self.0;
+        let Hold { link, flight, .. } = &self.0;
         loop {
-            let Some((event, grant)) = ready!(flight.poll_event(peer.config.credit, cx)) else {
+            let Some((event, grant)) = ready!(flight.poll_event(link.credit, cx)) else {
                 return Poll::Ready(None);
             };
             if let Some(bytes) = grant {
-                peer.send_now(Frame::Credit(Credit {
-                    flight: flight.number,
-                    bytes,
-                }));
+                let flight = flight.number;
+                link.outbox
+                    .push_now(Frame::Credit(Credit { flight, bytes }));
             }
             // Here and not where it arrived, so that reading a long text holds up nobody else.
             if let Some(event) = event_in(event) {
@@ -110,36 +106,39 @@ struct Steer(Hold);
 
 impl CallControl for Steer {
     fn answer(&self, ask: AskId, answer: Outcome) -> Answered {
-        let Hold { peer, flight, .. } = &self.0;
-        let (taken, open) = oneshot::channel();
-        let Some(frame) = flight.answer(ask, answer, taken) else {
+        let Hold { link, flight, .. } = &self.0;
+        let Some(fate) = flight.answers(ask) else {
             return answered(false);
         };
-        peer.send(flight.number, frame);
-        Box::pin(open.map(|open| open.unwrap_or(false)))
+        let said = Answer {
+            flight: flight.number,
+            ask: ask.0,
+            outcome: Some(answer_out(answer)),
+        };
+        link.send(flight.number, Frame::Answer(said));
+        Box::pin(async {
+            match fate.await {
+                Ok(open) => open,
+                // Only whoever attaches again can know.
+                Err(_) => std::future::pending().await,
+            }
+        })
     }
 
     fn cancel(&self, reason: &str) {
-        let Hold { peer, flight, .. } = &self.0;
-        if let Some(frame) = flight.cancel(reason) {
-            peer.send(flight.number, frame);
-        }
+        let Hold { link, flight, .. } = &self.0;
+        let said = Cancel {
+            flight: flight.number,
+            reason: reason.to_owned(),
+        };
+        link.send(flight.number, Frame::Cancel(said));
     }
 
     fn is_replaced(&self) -> bool {
         self.0.flight.is_replaced()
     }
-}
 
-/// The control of all calls that have ended.
-static OVER: LazyLock<Arc<dyn CallControl>> = LazyLock::new(|| Arc::new(Over));
-
-struct Over;
-
-impl CallControl for Over {
-    fn answer(&self, _: AskId, _: Outcome) -> Answered {
-        answered(false)
+    fn reader(&self) -> Option<u64> {
+        self.0.flight.name()
     }
-
-    fn cancel(&self, _: &str) {}
 }

@@ -9,18 +9,20 @@ use shoal_ports::{
 };
 use shoal_protocol::{RpcError, TraceContext};
 use tokio::sync::{broadcast, watch};
+use tokio::time::Instant;
 
-use super::flight::Begin;
 use super::peer::WorkerPeer;
 use super::reader;
+use crate::convert::call::{call_out, id_out};
+use crate::convert::trace::trace_out;
+use crate::proto::worker::v1::node_frame::Frame;
+use crate::proto::worker::v1::{Attach, Start};
 
 /// A worker of another process.
 ///
-/// It outlives its links. While there is none, [`load`](Worker::load) reports a capacity of 0; calls that
-/// are safe to repeat and have sent nothing end at once, with an unknown outcome; all others wait up to
-/// [`LinkConfig::rejoin`](crate::LinkConfig::rejoin) for the worker to come back, and then go on where they
-/// were. Calls for any worker are refused meanwhile; what is for this one alone (attaching, and calls that
-/// name it) waits too.
+/// It outlives its links, and is away for up to [`LinkConfig::rejoin`](crate::LinkConfig::rejoin) between two of them:
+/// then [`load`](Worker::load) reports a capacity of 0, and nothing can be started. What it runs goes on there; the events of
+/// each call end here with the link, and whoever reads them attaches again.
 ///
 /// Dropping the future of [`start`](Worker::start) detaches from the call, which may run.
 pub struct RemoteWorker {
@@ -52,8 +54,15 @@ impl Worker for RemoteWorker {
     }
 
     async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {
-        let flight = self.peer.open(Begin::Start(Box::new(call)))?;
-        reader::opened(&self.peer, flight).await
+        let peer = &self.peer;
+        let link = peer.link().ok_or_else(|| CallFailure::NotExecuted {
+            reason: format!("worker {} cannot be reached", peer.id),
+        })?;
+        let opening = link.open(peer.number(), |flight| {
+            let call = Some(call_out(&call, Instant::now()));
+            Frame::Start(Box::new(Start { flight, call }))
+        });
+        reader::opened(link, opening?).await
     }
 
     async fn attach(
@@ -62,8 +71,31 @@ impl Worker for RemoteWorker {
         after: u64,
         trace: Option<&TraceContext>,
     ) -> Result<RunningCall, CallFailure> {
-        let flight = (self.peer).open(Begin::Attach(call, after, trace.cloned()))?;
-        reader::opened(&self.peer, flight).await
+        // No reader has this name.
+        self.reattach(call, 0, after, trace).await
+    }
+
+    async fn reattach(
+        &self,
+        call: CallId,
+        reader: u64,
+        after: u64,
+        trace: Option<&TraceContext>,
+    ) -> Result<RunningCall, CallFailure> {
+        let peer = &self.peer;
+        let Some(link) = peer.link() else {
+            return Ok(RunningCall::lost(peer.id.clone()));
+        };
+        let opening = link.open(peer.number(), |flight| {
+            Frame::Attach(Attach {
+                flight,
+                call: id_out(call),
+                after,
+                trace: trace_out(trace),
+                reader,
+            })
+        });
+        reader::opened(link, opening?).await
     }
 
     async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use shoal_ports::WorkerId;
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::drive::{Drive, WorkerInbox};
@@ -63,18 +62,17 @@ impl WorkerLink for WorkerService {
             limits: Some(versions::limits(config)),
             ..Welcome::default()
         };
-        let mut drive = Drive {
-            link: 0,
-            peer: shared.peer(&WorkerId::new(hello.worker), hello.incarnation),
+        let peer = shared.peer(&WorkerId::new(hello.worker), hello.incarnation);
+        peer.counts(hello.ledger);
+        let link = (peer.join(outbox, welcome))
+            .ok_or_else(|| Status::unavailable("the worker was just given up"))?;
+        let drive = Drive {
+            peer,
+            link,
             inbox,
-            outbox,
             nodes,
-            replaced: CancellationToken::new(),
             closing: shared.closing.clone(),
         };
-        drive.peer.counts(hello.ledger);
-        let link = drive.peer.join(&drive.outbox, &drive.replaced, welcome);
-        drive.link = link.ok_or_else(|| Status::unavailable("the worker was just given up"))?;
         tokio::spawn(Arc::clone(shared).run(drive));
         Ok(Response::new(stream.into()))
     }

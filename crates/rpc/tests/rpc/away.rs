@@ -5,7 +5,7 @@ use std::time::Duration;
 use shoal_ports::CallFailure;
 use shoal_rpc::{JoiningWorker, LinkConfig, WorkerJoin};
 
-use crate::probe::{journaled, next, rest};
+use crate::probe::{Following, journaled, next, rest};
 use crate::scripted_worker::ScriptedWorker;
 use crate::setting::{Pair, config, until, within};
 
@@ -22,22 +22,22 @@ async fn a_worker_that_stays_away_is_given_up() {
         let worker = ScriptedWorker::running("w");
         let pair = Pair::configured(worker, impatient(), config()).await;
         let mut running = pair.remote.start(journaled()).await.unwrap();
-        let mut waiting = journaled();
-        waiting.worker = Some(pair.worker.id.clone());
         pair.proxy.block();
-        pair.seen(false).await;
-        // Any worker would do for the one, only this for the other.
-        let elsewhere = pair.remote.start(journaled()).await.err();
-        assert!(matches!(elsewhere, Some(CallFailure::NotExecuted { .. })));
-        let never_sent = pair.remote.start(waiting).await.err();
-        assert!(
-            matches!(never_sent, Some(CallFailure::NotExecuted { .. })),
-            "{never_sent:?}"
-        );
         assert_eq!(next(&mut running).await, None);
+        let mut call = journaled();
+        for bound in [None, Some(pair.worker.id.clone())] {
+            call.worker = bound;
+            let never_sent = pair.remote.start(call.clone()).await.err();
+            assert!(
+                matches!(never_sent, Some(CallFailure::NotExecuted { .. })),
+                "{never_sent:?}"
+            );
+        }
         pair.node.set.gone("w").await;
-        let gone = pair.remote.attach(journaled().id, 0, None).await.err();
-        assert!(matches!(gone, Some(CallFailure::OutcomeUnknown { .. })));
+        // Nobody has said that it does not know the call.
+        let mut gone = pair.remote.attach(call.id, 0, None).await.unwrap();
+        assert_eq!(next(&mut gone).await, None);
+        assert!(!gone.control.is_replaced());
         // It may come back as a new member all the same.
         pair.proxy.unblock();
         let back = pair.node.set.worker("w").await;
@@ -47,32 +47,18 @@ async fn a_worker_that_stays_away_is_given_up() {
 }
 
 #[tokio::test]
-async fn what_is_for_this_worker_only_waits_for_it() {
+async fn a_worker_that_can_be_reached_again_says_so() {
     within(async {
         let pair = Pair::new(ScriptedWorker::running("w")).await;
-        let known = journaled();
-        let first = pair.remote.start(known.clone()).await.unwrap();
-        let record = pair.worker.call(known.id).await;
+        until(|| pair.remote.load().capacity > 0).await;
+        let mut said = pair.remote.announcement();
         pair.proxy.block();
         pair.seen(false).await;
-        let mut bound = journaled();
-        bound.worker = Some(pair.worker.id.clone());
-        let id = bound.id;
-        let (start, attach, ()) = tokio::join!(
-            pair.remote.start(bound),
-            pair.remote.attach(known.id, 0, None),
-            async {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-                pair.proxy.unblock();
-            }
-        );
-        pair.worker.call(id).await.result(1);
-        record.result(2);
-        assert_eq!(rest(&mut start.unwrap()).await.len(), 1);
-        let (mut first, mut attached) = (first, attach.unwrap());
-        // Both read the same call by the same link: whoever came later has it.
-        assert_eq!(rest(&mut attached).await, [(1, "result 2".to_owned())]);
-        drop(rest(&mut first).await);
+        said.borrow_and_update();
+        pair.proxy.unblock();
+        while pair.remote.load().capacity == 0 {
+            said.changed().await.unwrap();
+        }
     })
     .await;
 }
@@ -116,10 +102,10 @@ async fn a_reader_that_comes_back_does_not_take_the_call_from_who_has_it() {
         let join = WorkerJoin::start(&pair.joining, &other.address.to_string(), config());
         let call = journaled();
         let id = call.id;
-        let mut former = pair.remote.start(call).await.unwrap();
+        let mut former = Following::start(&pair.remote, call).await;
         let record = pair.worker.call(id).await;
         record.progress(1);
-        next(&mut former).await.unwrap();
+        former.next().await.unwrap();
         pair.proxy.block();
         pair.seen(false).await;
         // The other node takes over while the first is cut off.
@@ -128,11 +114,12 @@ async fn a_reader_that_comes_back_does_not_take_the_call_from_who_has_it() {
         record.progress(2);
         assert_eq!(next(&mut owner).await, Some((2, "2".to_owned())));
         pair.proxy.unblock();
-        assert_eq!(next(&mut former).await, None);
-        assert!(former.control.is_replaced());
-        former.control.cancel("not mine any more");
+        assert!(former.next().await.is_none());
+        assert!(former.running.control.is_replaced());
+        former.running.control.cancel("not mine any more");
         record.result(3);
         assert_eq!(rest(&mut owner).await, [(3, "result 3".to_owned())]);
+        assert_eq!(record.cancels(), 0);
         drop(join);
     })
     .await;
@@ -150,14 +137,15 @@ async fn a_peer_that_is_stopped_is_noticed() {
         let pair = Pair::configured(worker, quick.clone(), quick).await;
         let call = journaled();
         let id = call.id;
-        let mut running = pair.remote.start(call).await.unwrap();
+        let mut following = Following::start(&pair.remote, call).await;
         pair.proxy.freeze();
         pair.seen(false).await;
         assert_eq!(pair.remote.load().capacity, 0);
+        assert!(following.running.events.next().await.is_none());
         pair.proxy.cut();
         pair.proxy.thaw();
         pair.worker.call(id).await.result(1);
-        assert_eq!(rest(&mut running).await, [(1, "result 1".to_owned())]);
+        assert_eq!(following.next().await.unwrap().sequence, 1);
     })
     .await;
 }

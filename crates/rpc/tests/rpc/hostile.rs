@@ -106,7 +106,10 @@ async fn frames_that_belong_to_nothing_are_ignored() {
         let mut raw = Raw::dial(&node, hello(1, 2)).await.unwrap();
         let nonsense = [
             WorkerFrame::default(),
-            frame(Frame::Accepted(Accepted { flight: 99 })),
+            frame(Frame::Accepted(Accepted {
+                flight: 99,
+                reader: 1,
+            })),
             frame(Frame::Refused(Refused::default())),
             frame(Frame::Event(Event::default())),
             frame(Frame::Lost(Lost {
@@ -142,6 +145,7 @@ async fn frames_that_belong_to_nothing_are_ignored() {
                             flight: start.flight,
                             sequence: 1,
                             kind: Some(Kind::Finished(answer)),
+                            ..Event::default()
                         };
                         raw.send.send(frame(Frame::Event(event))).await.unwrap();
                         return;
@@ -180,6 +184,7 @@ async fn a_worker_that_sends_more_than_it_may_is_cut_off() {
                     flight: 1,
                     sequence,
                     kind,
+                    ..Event::default()
                 };
                 raw.send.send(frame(Frame::Event(event))).await.unwrap();
             }

@@ -1,12 +1,13 @@
 //! Calls as the tests make them, and events as they compare them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use shoal_ports::{
-    Call, CallEvent, CallEventKind, CallId, CallOutcome, Caller, Durability, LogFilter, Principal,
-    RunningCall,
+    AskId, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Caller, Durability,
+    LogFilter, Principal, RunningCall, Worker,
 };
-use shoal_protocol::{Method, RawJson, Revision};
+use shoal_protocol::{Method, Outcome, RawJson, Revision};
 use shoal_rpc::proto::types::v1 as wire;
 use tokio::time::Instant;
 
@@ -92,5 +93,79 @@ pub(crate) fn wire_call(call: &Call) -> wire::Call {
         }),
         timeout_ms: 60_000,
         ..wire::Call::default()
+    }
+}
+
+/// Reads a call to its end, whatever becomes of links: it is attached to again after the last event that was read, as the
+/// dispatcher does. What was given is checked to come without gap and twice.
+pub(crate) struct Following {
+    remote: Arc<dyn Worker>,
+    call: Call,
+    pub(crate) running: RunningCall,
+    reader: Option<u64>,
+    pub(crate) seen: u64,
+    /// An answer, until the call goes on.
+    answer: Option<(AskId, Outcome)>,
+}
+
+impl Following {
+    pub(crate) async fn start(remote: &Arc<dyn Worker>, call: Call) -> Self {
+        let running = started(remote, &call).await;
+        Self {
+            remote: Arc::clone(remote),
+            reader: running.control.reader(),
+            running,
+            call,
+            seen: 0,
+            answer: None,
+        }
+    }
+
+    /// Answers a request, again and again until the call goes on.
+    pub(crate) fn answer(&mut self, ask: AskId, answer: Outcome) {
+        drop(self.running.control.answer(ask, answer.clone()));
+        self.answer = Some((ask, answer));
+    }
+
+    /// The next event; `None` after the end, or when another reader has the call.
+    pub(crate) async fn next(&mut self) -> Option<CallEvent> {
+        loop {
+            if let Some(event) = self.running.events.next().await {
+                assert_eq!(event.sequence, self.seen + 1, "a gap, or twice");
+                self.seen = event.sequence;
+                self.answer = None;
+                return Some(event);
+            }
+            if self.running.control.is_replaced() {
+                return None;
+            }
+            let id = self.call.id;
+            self.running = match (self.reader, self.seen) {
+                (Some(reader), after) => {
+                    let again = self.remote.reattach(id, reader, after, None).await;
+                    again.expect("its worker knows it")
+                }
+                (None, 0) => started(&self.remote, &self.call).await,
+                (None, _) => panic!("the first word names the reader"),
+            };
+            self.reader = self.running.control.reader().or(self.reader);
+            if let Some((ask, answer)) = self.answer.clone() {
+                drop(self.running.control.answer(ask, answer));
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+/// Starts a call, as soon as that can be sent.
+async fn started(remote: &Arc<dyn Worker>, call: &Call) -> RunningCall {
+    loop {
+        match remote.start(call.clone()).await {
+            Ok(running) => return running,
+            Err(CallFailure::NotExecuted { reason }) if reason.contains("cannot be reached") => {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            Err(failure) => panic!("{failure}"),
+        }
     }
 }

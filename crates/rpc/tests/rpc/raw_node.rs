@@ -114,7 +114,7 @@ impl RawLink {
             flight,
             call,
             after,
-            trace: None,
+            ..Attach::default()
         };
         self.say(node_frame::Frame::Attach(attach)).await;
     }

@@ -17,6 +17,8 @@ pub(crate) struct Record(pub(crate) watch::Sender<State>);
 pub(crate) struct State {
     events: Vec<CallEvent>,
     reader: u64,
+    /// What the latest reader is called.
+    name: u64,
     read: u64,
     open: Vec<AskId>,
     answers: Vec<(AskId, String)>,
@@ -26,10 +28,24 @@ pub(crate) struct State {
 
 impl Record {
     pub(crate) fn read(self: &Arc<Self>, after: u64, worker: &WorkerId) -> RunningCall {
+        let name = self.0.borrow().reader + 1;
+        self.0.send_modify(|state| state.name = name);
+        self.read_as(name, after, worker)
+    }
+
+    /// For a reader that comes back.
+    pub(crate) fn read_as(
+        self: &Arc<Self>,
+        name: u64,
+        after: u64,
+        worker: &WorkerId,
+    ) -> RunningCall {
         let mut number = 0;
         self.0.send_modify(|state| {
-            state.reader += 1;
-            number = state.reader;
+            if state.name == name {
+                state.reader += 1;
+                number = state.reader;
+            }
         });
         let changes = self.0.subscribe();
         let record = Arc::clone(self);
@@ -61,6 +77,7 @@ impl Record {
             control: Arc::new(Control {
                 record: Arc::clone(self),
                 number,
+                name,
             }),
             worker: Some(worker.clone()),
         }
@@ -158,14 +175,18 @@ impl Record {
 struct Control {
     record: Arc<Record>,
     number: u64,
+    name: u64,
 }
 
 impl CallControl for Control {
     fn answer(&self, ask: AskId, answer: Outcome) -> Answered {
         let mut open = false;
         self.record.0.send_modify(|state| {
-            open = state.reader == self.number && state.open.contains(&ask);
-            if open {
+            let reads = state.reader == self.number;
+            let waits = reads && state.open.contains(&ask);
+            // A second answer is told as the first.
+            open = waits || reads && state.answers.iter().any(|(known, _)| *known == ask);
+            if waits {
                 state.open.retain(|known| *known != ask);
                 let text = match answer {
                     Outcome::Result(result) => result.as_str().to_owned(),
@@ -179,6 +200,10 @@ impl CallControl for Control {
 
     fn is_replaced(&self) -> bool {
         self.record.0.borrow().reader != self.number
+    }
+
+    fn reader(&self) -> Option<u64> {
+        Some(self.name)
     }
 
     fn cancel(&self, reason: &str) {

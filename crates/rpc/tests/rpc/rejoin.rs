@@ -1,12 +1,13 @@
-//! Links that break, and workers that come back or do not.
+//! Links that break end what they carry, and calls are gone on with by the next one.
 
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use shoal_ports::{AskId, CallFailure, Worker as _};
 use shoal_protocol::{Outcome, RawJson};
 use shoal_rpc::WorkerJoin;
 
-use crate::probe::{journaled, next, repeatable, rest};
+use crate::probe::{Following, journaled, next, repeatable};
 use crate::scripted_worker::{Plan, ScriptedWorker};
 use crate::setting::{Pair, config, until, within};
 
@@ -16,101 +17,28 @@ async fn a_call_goes_on_where_it_was() {
         let pair = Pair::new(ScriptedWorker::running("w")).await;
         let call = journaled();
         let id = call.id;
-        let mut running = pair.remote.start(call).await.unwrap();
+        let mut following = Following::start(&pair.remote, call).await;
         let record = pair.worker.call(id).await;
         record.progress(1);
-        assert_eq!(next(&mut running).await, Some((1, "1".to_owned())));
+        assert_eq!(following.next().await.unwrap().sequence, 1);
+        record.progress(2);
+        until(|| record.last_read() == 2).await;
         pair.proxy.block();
         pair.seen(false).await;
         assert_eq!(pair.remote.load().capacity, 0);
-        record.progress(2);
-        record.result(3);
+        record.progress(3);
+        record.result(4);
         pair.proxy.unblock();
-        let events = rest(&mut running).await;
-        assert_eq!(events, [(2, "2".to_owned()), (3, "result 3".to_owned())]);
+        for sequence in 2..=4 {
+            assert_eq!(following.next().await.unwrap().sequence, sequence);
+        }
         assert_eq!(pair.worker.starts(id), 1);
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_start_without_a_reply_is_sent_again_and_runs_once() {
-    within(async {
-        let pair = Pair::new(ScriptedWorker::new("w", |_| Plan::Stall)).await;
-        let accept_late = journaled();
-        let id = accept_late.id;
-        pair.proxy.freeze();
-        let start = tokio::spawn({
-            let remote = pair.remote.clone();
-            async move { remote.start(accept_late).await }
-        });
-        // Sent, and lost with the connection.
-        tokio::time::sleep(Duration::from_millis(20)).await;
-        pair.proxy.block();
-        pair.proxy.thaw();
-        pair.seen(false).await;
-        pair.worker.let_start.send_replace(true);
-        pair.proxy.unblock();
-        let mut running = start.await.unwrap().unwrap();
-        pair.worker.call(id).await.result(5);
-        assert_eq!(next(&mut running).await, Some((1, "result 5".to_owned())));
-        assert_eq!(pair.worker.starts(id), 1);
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_start_that_stalls_through_a_break_is_begun_once() {
-    within(async {
-        let pair = Pair::new(ScriptedWorker::new("w", |_| Plan::Stall)).await;
-        let call = journaled();
-        let id = call.id;
-        let start = tokio::spawn({
-            let remote = pair.remote.clone();
-            async move { remote.start(call).await }
-        });
-        until(|| pair.worker.starts(id) == 1).await;
-        pair.proxy.block();
-        pair.seen(false).await;
-        pair.worker.let_start.send_replace(true);
-        let record = pair.worker.call(id).await;
-        pair.proxy.unblock();
-        let mut running = start.await.unwrap().unwrap();
-        record.result(5);
-        assert_eq!(next(&mut running).await, Some((1, "result 5".to_owned())));
-        assert_eq!(pair.worker.starts(id), 1);
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_refusal_while_the_link_is_broken_is_told_once() {
-    within(async {
-        let pair = Pair::new(ScriptedWorker::new("w", |_| Plan::StallAndRefuse)).await;
-        let call = journaled();
-        let id = call.id;
-        let start = tokio::spawn({
-            let remote = pair.remote.clone();
-            async move { remote.start(call).await }
-        });
-        until(|| pair.worker.starts(id) == 1).await;
-        pair.proxy.block();
-        pair.seen(false).await;
-        pair.worker.let_start.send_replace(true);
-        tokio::time::sleep(Duration::from_millis(10)).await;
-        pair.proxy.unblock();
-        let refused = start.await.unwrap().err();
-        assert!(
-            matches!(refused, Some(CallFailure::NotExecuted { .. })),
-            "{refused:?}"
-        );
-        assert_eq!(pair.worker.starts(id), 1);
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_call_that_may_be_repeated_and_said_nothing_ends_with_its_link() {
+async fn a_break_ends_every_call_on_the_link_at_once() {
     within(async {
         let pair = Pair::new(ScriptedWorker::new("w", |call| {
             match call.params.as_ref().map(RawJson::as_str) {
@@ -120,7 +48,8 @@ async fn a_call_that_may_be_repeated_and_said_nothing_ends_with_its_link() {
         }))
         .await;
         let mut accepted = pair.remote.start(repeatable()).await.unwrap();
-        let mut stalled = repeatable();
+        assert!(accepted.control.reader().is_some());
+        let mut stalled = journaled();
         stalled.params = Some(RawJson::from_static("1"));
         let id = stalled.id;
         let pending = tokio::spawn({
@@ -128,64 +57,85 @@ async fn a_call_that_may_be_repeated_and_said_nothing_ends_with_its_link() {
             async move { remote.start(stalled).await }
         });
         until(|| pair.worker.starts(id) == 1).await;
-        let talked = repeatable();
-        let talking = pair.worker.call(talked.id);
-        let start = pair.remote.start(talked.clone());
-        let (running, record) = tokio::join!(start, talking);
-        let mut running = running.unwrap();
-        record.progress(1);
-        next(&mut running).await.unwrap();
         pair.proxy.block();
         assert_eq!(next(&mut accepted).await, None);
-        let failure = pending.await.unwrap().err().unwrap();
-        assert!(matches!(failure, CallFailure::OutcomeUnknown { .. }));
-        // One that said something has been seen, and waits.
-        pair.proxy.unblock();
-        record.result(2);
-        assert_eq!(rest(&mut running).await, [(2, "result 2".to_owned())]);
+        // Nothing was heard of it, so it may run.
+        let mut unheard = pending.await.unwrap().unwrap();
+        assert_eq!(unheard.control.reader(), None);
+        assert_eq!(next(&mut unheard).await, None);
+        assert!(!unheard.control.is_replaced());
     })
     .await;
 }
 
 #[tokio::test]
-async fn answers_and_cancels_are_sent_again_until_they_have_arrived() {
+async fn a_start_that_was_lost_with_its_link_is_sent_again() {
     within(async {
         let pair = Pair::new(ScriptedWorker::running("w")).await;
         let call = journaled();
         let id = call.id;
-        let mut running = pair.remote.start(call).await.unwrap();
+        pair.proxy.freeze();
+        let remote = pair.remote.clone();
+        let start = tokio::spawn(async move { Following::start(&remote, call).await });
+        // Sent, and lost with the connection.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        pair.proxy.block();
+        pair.proxy.thaw();
+        pair.seen(false).await;
+        pair.proxy.unblock();
+        let mut following = start.await.unwrap();
+        let next = tokio::spawn(async move { following.next().await });
+        pair.worker.call(id).await.result(5);
+        assert_eq!(next.await.unwrap().unwrap().sequence, 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_refusal_is_told() {
+    within(async {
+        let pair = Pair::new(ScriptedWorker::new("w", |_| Plan::StallAndRefuse)).await;
+        let call = journaled();
+        let id = call.id;
+        let start = tokio::spawn({
+            let remote = pair.remote.clone();
+            async move { remote.start(call).await }
+        });
+        until(|| pair.worker.starts(id) == 1).await;
+        pair.worker.let_start.send_replace(true);
+        let refused = start.await.unwrap().err();
+        assert!(
+            matches!(refused, Some(CallFailure::NotExecuted { .. })),
+            "{refused:?}"
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_fate_of_an_answer_that_was_lost_with_its_link_is_told_by_the_next() {
+    within(async {
+        let pair = Pair::new(ScriptedWorker::running("w")).await;
+        let call = journaled();
+        let id = call.id;
+        let mut following = Following::start(&pair.remote, call).await;
         let record = pair.worker.call(id).await;
         record.ask(1, RawJson::from_static("{}"));
-        next(&mut running).await.unwrap();
+        following.next().await.unwrap();
+        let yes = || Outcome::Result(RawJson::from_static("true"));
         pair.proxy.freeze();
-        let answer = Outcome::Result(RawJson::from_static("true"));
-        let answered = running.control.answer(AskId(1), answer);
-        running.control.cancel("enough");
+        let mut lost = following.running.control.answer(AskId(1), yes());
         tokio::time::sleep(Duration::from_millis(20)).await;
         pair.proxy.cut();
         pair.proxy.thaw();
-        assert!(answered.await);
-        assert_eq!(record.cancelled().await, "enough");
+        assert!(following.running.events.next().await.is_none());
+        assert_eq!((&mut lost).now_or_never(), None, "nobody knows");
+        record.progress(1);
+        following.next().await.unwrap();
+        // Whether it had arrived or not.
+        assert!(following.running.control.answer(AskId(1), yes()).await);
         assert_eq!(record.answer().await.1, "true");
         assert_eq!(record.answers(), 1);
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn what_was_cancelled_and_dropped_while_the_worker_was_away_is_cancelled() {
-    within(async {
-        let pair = Pair::new(ScriptedWorker::running("w")).await;
-        let call = journaled();
-        let id = call.id;
-        let running = pair.remote.start(call).await.unwrap();
-        let record = pair.worker.call(id).await;
-        pair.proxy.block();
-        pair.seen(false).await;
-        running.control.cancel("nobody waits");
-        drop(running);
-        pair.proxy.unblock();
-        assert_eq!(record.cancelled().await, "nobody waits");
     })
     .await;
 }
@@ -196,10 +146,10 @@ async fn a_worker_that_reaches_its_node_by_two_addresses_does_not_replace_its_ow
         let pair = Pair::new(ScriptedWorker::running("w")).await;
         let call = journaled();
         let id = call.id;
-        let mut running = pair.remote.start(call).await.unwrap();
+        let mut following = Following::start(&pair.remote, call).await;
         let record = pair.worker.call(id).await;
         record.progress(1);
-        next(&mut running).await.unwrap();
+        following.next().await.unwrap();
         for last in [2, 4] {
             // The link breaks, and while it is dialled again, another address leads to the same node.
             pair.proxy.block();
@@ -207,26 +157,21 @@ async fn a_worker_that_reaches_its_node_by_two_addresses_does_not_replace_its_ow
             let other = WorkerJoin::start(&pair.joining, &pair.node.address.to_string(), config());
             pair.seen(true).await;
             record.progress(last);
-            assert_eq!(next(&mut running).await.unwrap().0, last as u64);
+            assert_eq!(following.next().await.unwrap().sequence, last as u64);
             other.stop();
             pair.seen(false).await;
             pair.proxy.unblock();
             pair.seen(true).await;
             record.progress(last + 1);
-            let came = next(&mut running).await;
-            assert!(
-                came.is_some(),
-                "replaced: {}",
-                running.control.is_replaced()
-            );
+            assert!(following.next().await.is_some(), "replaced");
         }
         // Another node's reader is not disturbed.
         pair.proxy.block();
         pair.seen(false).await;
         let _other = pair.worker.attach(id, 5, None).await.unwrap();
         pair.proxy.unblock();
-        assert_eq!(next(&mut running).await, None);
-        assert!(running.control.is_replaced());
+        assert!(following.next().await.is_none());
+        assert!(following.running.control.is_replaced());
     })
     .await;
 }

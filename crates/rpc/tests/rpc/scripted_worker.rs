@@ -177,6 +177,23 @@ impl Worker for ScriptedWorker {
         }
     }
 
+    async fn reattach(
+        &self,
+        call: CallId,
+        reader: u64,
+        after: u64,
+        _: Option<&TraceContext>,
+    ) -> Result<RunningCall, CallFailure> {
+        self.attached.lock().push((call, after));
+        let known = self.calls.borrow().get(&call).map(Arc::clone);
+        match known {
+            Some(record) => Ok(record.read_as(reader, after, &self.id)),
+            None => Err(CallFailure::OutcomeUnknown {
+                reason: "never heard of it".to_owned(),
+            }),
+        }
+    }
+
     async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
         self.note(format!("subscribe {uri}"));
         if uri.starts_with("no:") {

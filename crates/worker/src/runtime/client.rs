@@ -14,20 +14,23 @@ use shoal_protocol::Outcome;
 use super::deserted;
 use super::record::CallRecord;
 
-/// Attaches to a call from after event `after`.
-pub(super) fn attach(record: Arc<CallRecord>, after: u64, worker: &WorkerId) -> RunningCall {
-    let number = record.attach(after);
-    follow(record, number, worker)
-}
-
-/// What the reader of this number, which has read nothing yet, sees of a call.
-pub(super) fn follow(record: Arc<CallRecord>, number: u64, worker: &WorkerId) -> RunningCall {
+/// What the reader of this number and name, which has read nothing yet, sees of a call.
+pub(super) fn follow(
+    record: Arc<CallRecord>,
+    number: u64,
+    name: u64,
+    worker: &WorkerId,
+) -> RunningCall {
     RunningCall {
         events: CallEvents::from_stream(Reader {
             record: Arc::clone(&record),
             number,
         }),
-        control: Arc::new(Control { record, number }),
+        control: Arc::new(Control {
+            record,
+            number,
+            name,
+        }),
         worker: Some(worker.clone()),
     }
 }
@@ -60,13 +63,12 @@ impl Drop for Reader {
 struct Control {
     record: Arc<CallRecord>,
     number: u64,
+    name: u64,
 }
 
 impl CallControl for Control {
     fn answer(&self, ask: AskId, answer: Outcome) -> Answered {
-        // The tool may have stopped waiting between the two steps; then nobody was answered.
-        let waiting = self.record.take_ask(self.number, ask);
-        answered(waiting.is_some_and(|waiting| waiting.send(answer).is_ok()))
+        answered(self.record.answer(self.number, ask, answer))
     }
 
     fn cancel(&self, reason: &str) {
@@ -77,6 +79,10 @@ impl CallControl for Control {
 
     fn is_replaced(&self) -> bool {
         !self.record.is_latest(self.number)
+    }
+
+    fn reader(&self) -> Option<u64> {
+        Some(self.name)
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a worker knows of one call: its events, its open questions, its reader.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::Waker;
@@ -22,6 +23,8 @@ mod readers;
 
 /// Events that a reader may be behind before the tool has to wait for it.
 const UNREAD_EVENTS: u64 = 64;
+/// Answered questions that are remembered: whoever gave the last of them may not know yet that it arrived.
+const ANSWERED: usize = 128;
 
 /// One call, from its admission until nobody can attach to it any more.
 pub(super) struct CallRecord {
@@ -49,8 +52,11 @@ struct Line {
     events: EventBuffer,
     reader: Option<Reader>,
     readers: u64,
+    /// The name of the latest reader: its number when it first came.
+    name: u64,
     asks: Vec<(AskId, oneshot::Sender<Outcome>)>,
     asked: u64,
+    answered: VecDeque<AskId>,
     /// Only to name the call in the log while it runs.
     params: Option<RawJson>,
     /// Whether the ledger has the call, and must hear when it may be forgotten.
@@ -65,6 +71,8 @@ struct Reader {
     number: u64,
     read: u64,
     waker: Option<Waker>,
+    /// It has gone, and may come back: the tool waits for it as for a slow one.
+    left: bool,
 }
 
 /// Whether an event was taken in.
@@ -255,13 +263,25 @@ impl CallRecord {
         self.line.lock().close_ask(ask);
     }
 
-    /// Takes a question out to be answered by the reader of this number, unless a later one has attached.
-    pub(super) fn take_ask(&self, number: u64, ask: AskId) -> Option<oneshot::Sender<Outcome>> {
+    /// Answers a question for the reader of this number, unless a later one has attached. Whether the question has
+    /// its answer: this one, or one that came before and whose acknowledgement was lost.
+    pub(super) fn answer(&self, number: u64, ask: AskId, answer: Outcome) -> bool {
         let mut line = self.line.lock();
         if line.readers != number {
-            return None;
+            return false;
         }
-        line.close_ask(ask)
+        let Some(waiting) = line.close_ask(ask) else {
+            return line.answered.contains(&ask);
+        };
+        // The tool may have stopped waiting; then nobody was answered.
+        let open = waiting.send(answer).is_ok();
+        if open {
+            if line.answered.len() == ANSWERED {
+                line.answered.pop_front();
+            }
+            line.answered.push_back(ask);
+        }
+        open
     }
 
     /// Ends the call, unless it has ended already; whether this ended it.
@@ -301,7 +321,7 @@ impl CallRecord {
     /// Whether a call that has ended is gone once its reader has its end: one that is safe to repeat and said nothing
     /// but its result.
     fn is_delivered_and_gone(&self, line: &Line) -> bool {
-        self.is_passing(line) && line.reader.is_some()
+        self.is_passing(line) && line.reader.as_ref().is_some_and(|reader| !reader.left)
     }
 
     /// Ends the call because of `failure`, and tells the tool to stop.

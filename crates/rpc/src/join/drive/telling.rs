@@ -12,7 +12,7 @@ use crate::proto::worker::v1::worker_frame::Frame as WorkerKind;
 impl Drive<'_> {
     /// Says what the worker offers.
     pub(super) fn announce(&mut self) {
-        let draining = self.leave.borrow().is_some() || self.node_peer.parted;
+        let draining = self.leave.borrow().is_some() || self.flights.parted;
         let said = announcement_out(&self.announcement.borrow_and_update(), draining);
         let (pool, draining) = (said.pool.clone(), said.draining);
         if let Err(too_long) = self.outbox.push(0, WorkerKind::Announce(said)) {
@@ -23,13 +23,13 @@ impl Drive<'_> {
                 detail: Some(format!("the catalog does not fit on a link: {too_long}")),
                 draining,
             };
-            self.node_peer.say(WorkerKind::Announce(said));
+            self.flights.say(WorkerKind::Announce(said));
         }
     }
 
     /// Says how busy the worker is and how far its ledger, if that has changed.
     pub(super) fn report(&mut self) {
-        let worker = &self.node_peer.joining.worker;
+        let worker = &self.flights.joining.worker;
         let (load, ledger) = (worker.load(), worker.ledger());
         if self.reported.replace((load, ledger)) != Some((load, ledger)) {
             self.outbox
@@ -38,7 +38,7 @@ impl Drive<'_> {
     }
 
     pub(super) fn tell(&mut self, news: Result<BusEvent, broadcast::error::RecvError>) {
-        let subscribed = self.node_peer.chores.subscribed();
+        let subscribed = self.chores.subscribed();
         match news {
             Ok(BusEvent::ResourceUpdated { uri, params }) if subscribed.contains(&uri) => {
                 self.push_news(uri, params);
@@ -59,7 +59,7 @@ impl Drive<'_> {
         // Best effort: the client that reads it late anyway reads the newest.
         if !self.outbox.is_full() {
             let params = params.into_bytes();
-            self.node_peer
+            self.flights
                 .say(WorkerKind::News(wire::News { uri, params }));
         }
     }

@@ -1,123 +1,108 @@
-//! What a flight makes of frames that come late, twice, or not at all.
+//! What a flight makes of frames that come late, or not at all.
 
 use std::task::{Context, Poll, Waker};
 
-use shoal_ports::{AskId, CallFailure, CallId};
-use shoal_protocol::{Outcome, RawJson};
-use tokio::sync::oneshot;
+use shoal_ports::{AskId, CallFailure};
+use tokio::sync::oneshot::error::TryRecvError;
 
-use super::{Arrived, Begin, Flight, Holder, Left};
+use super::{Arrived, Flight, Holder, Left};
 use crate::proto::types::v1::CallOutcome;
+use crate::proto::worker::v1::Event;
 use crate::proto::worker::v1::event::{CloseStream, Kind};
-use crate::proto::worker::v1::node_frame::Frame;
-use crate::proto::worker::v1::{self as wire};
 
 const PLENTY: u64 = 1 << 20;
 
-fn attached() -> Flight {
-    Flight::new(7, Begin::Attach(CallId::generate(), 0, None), 1)
-}
-
-fn event(sequence: u64) -> wire::Event {
-    wire::Event {
+fn event(sequence: u64) -> Event {
+    Event {
         flight: 7,
         sequence,
         kind: Some(Kind::CloseStream(CloseStream { retry_ms: 1 })),
+        ..Event::default()
     }
 }
 
-fn end(sequence: u64) -> wire::Event {
-    wire::Event {
+fn end(sequence: u64) -> Event {
+    Event {
         kind: Some(Kind::Finished(CallOutcome::default())),
         ..event(sequence)
     }
 }
 
-/// The last event that the worker is told of, and whether the flight stays.
-fn resumed(flight: &Flight, link: u64) -> (Option<u64>, bool) {
-    let (frames, stays) = flight.resume(link);
-    let after = frames.iter().find_map(|frame| match frame {
-        Frame::Attach(attach) => Some(attach.after),
-        _ => None,
-    });
-    (after, stays)
-}
-
 #[test]
-fn what_an_earlier_link_still_brings_is_out_of_date() {
-    let flight = attached();
-    assert_eq!(flight.event(1, event(1), PLENTY), Arrived::More);
-    assert_eq!(resumed(&flight, 2), (Some(1), true));
-    // The worker was asked for this again: whoever believed it twice would run the call twice.
-    let refusal = CallFailure::NotExecuted {
-        reason: "late".to_owned(),
-    };
-    assert!(!flight.over(1, refusal) && !flight.lost(1, true));
-    assert_eq!(flight.event(1, end(2), PLENTY), Arrived::More);
-    assert_eq!(resumed(&flight, 3), (Some(1), true));
-    assert_eq!(flight.event(3, end(2), PLENTY), Arrived::Last);
-    assert_eq!(resumed(&flight, 4), (None, false));
+fn what_comes_after_the_end_is_left_out() {
+    let flight = Flight::new(7, true);
+    assert_eq!(flight.event(event(1), PLENTY), Arrived::More);
+    flight.broken(false);
+    assert_eq!(flight.event(end(2), PLENTY), Arrived::More);
+    let state = flight.state.lock();
+    assert_eq!(state.first.as_ref().map(|event| event.sequence), Some(1));
+    assert!(state.more.is_empty());
 }
 
 #[test]
 fn a_call_whose_reader_was_replaced_before_it_heard_anything_is_there() {
     let opened = |flight: &Flight| flight.poll_opened(&mut Context::from_waker(Waker::noop()));
-    let flight = attached();
-    assert!(flight.lost(1, true));
-    assert!(matches!(opened(&flight), Poll::Ready(Ok(None))));
-    assert!(flight.is_replaced());
-    let flight = attached();
-    assert!(flight.lost(1, false));
+    for replaced in [true, false] {
+        let flight = Flight::new(7, false);
+        flight.broken(replaced);
+        assert!(matches!(opened(&flight), Poll::Ready(Ok(None))));
+        assert_eq!(flight.is_replaced(), replaced);
+    }
+    // Only the worker's word says that it is not.
+    let flight = Flight::new(7, false);
+    let reason = "unknown".to_owned();
+    flight.refused(CallFailure::NotExecuted { reason });
     assert!(matches!(opened(&flight), Poll::Ready(Err(_))));
 }
 
 #[test]
-fn an_event_that_comes_twice_counts_once() {
-    let flight = attached();
-    for sequence in [1, 2, 2, 1, 3] {
-        flight.event(1, event(sequence), PLENTY);
-    }
-    assert_eq!(resumed(&flight, 2), (Some(3), true));
-    assert_eq!(flight.state.lock().more.len(), 2);
-}
-
-#[test]
 fn more_than_was_granted_is_noticed() {
-    let flight = attached();
-    assert_eq!(flight.event(1, event(1), 200), Arrived::More);
-    assert_eq!(flight.event(1, event(2), 200), Arrived::TooMuch);
+    let flight = Flight::new(7, true);
+    assert_eq!(flight.event(event(1), 200), Arrived::More);
+    assert_eq!(flight.event(event(2), 200), Arrived::TooMuch);
 }
 
 #[test]
-fn a_flight_that_nobody_holds_stays_until_its_answers_have_arrived() {
-    let flight = attached();
+fn the_first_word_names_the_reader() {
+    let flight = Flight::new(7, false);
+    assert_eq!(flight.name(), None);
+    flight.accepted(3);
+    flight.event(event(1), PLENTY);
+    flight.broken(false);
+    assert_eq!(flight.name(), Some(3));
+}
+
+#[test]
+fn an_end_tells_the_fate_of_every_answer_and_a_break_of_none() {
+    for ends in [true, false] {
+        let flight = Flight::new(7, true);
+        let mut taken = flight.answers(AskId(1)).unwrap();
+        let mut lost = flight.answers(AskId(2)).unwrap();
+        flight.answer_taken(AskId(1), true);
+        if ends {
+            flight.event(end(1), PLENTY);
+        } else {
+            flight.broken(false);
+        }
+        assert_eq!(taken.try_recv(), Ok(true));
+        let expected = match ends {
+            true => Ok(false),
+            false => Err(TryRecvError::Closed),
+        };
+        assert_eq!(lost.try_recv(), expected);
+        assert_eq!(flight.answers(AskId(3)).is_none(), ends);
+    }
+}
+
+#[test]
+fn a_flight_is_over_when_nobody_holds_it() {
+    let flight = Flight::new(7, true);
     flight.accepted(1);
-    let (taken, mut open) = oneshot::channel();
-    let answer = Outcome::Result(RawJson::from_static("1"));
-    assert!(flight.answer(AskId(1), answer.clone(), taken).is_some());
-    // A second answer is none.
-    let (again, _) = oneshot::channel();
-    assert!(flight.answer(AskId(1), answer, again).is_none());
-    assert!(flight.leave(Holder::Steer) == Left::Held);
-    assert!(flight.leave(Holder::Reader) == Left::Steered);
-    let (frames, stays) = flight.resume(2);
-    let answers = frames
-        .iter()
-        .filter(|frame| matches!(frame, Frame::Answer(_)));
-    assert_eq!((answers.count(), stays), (2, true));
-    assert!(flight.answer_taken(AskId(1), true));
-    assert_eq!(open.try_recv(), Ok(true));
-    assert!(!resumed(&flight, 3).1);
-}
-
-#[test]
-fn an_end_settles_every_answer() {
-    let flight = attached();
-    let (taken, mut open) = oneshot::channel();
-    let answer = Outcome::Result(RawJson::from_static("1"));
-    flight.answer(AskId(1), answer, taken);
-    flight.event(1, end(1), PLENTY);
-    assert!(open.try_recv().is_err());
-    assert!(flight.cancel("too late").is_none());
-    assert!(flight.leave(Holder::Both) == Left::Held);
+    assert_eq!(flight.leave(Holder::Reader), Left::Steered);
+    assert_eq!(flight.leave(Holder::Steer), Left::Empty);
+    let flight = Flight::new(8, true);
+    assert_eq!(flight.leave(Holder::Both), Left::Empty);
+    let flight = Flight::new(9, true);
+    flight.event(end(1), PLENTY);
+    assert_eq!(flight.leave(Holder::Both), Left::Held);
 }

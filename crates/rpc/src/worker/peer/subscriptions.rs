@@ -1,15 +1,13 @@
 //! What a worker reports of resources, and the ends of sessions that it is told of.
 
-use std::sync::Arc;
-
 use shoal_ports::{BusEvent, SessionId};
 use shoal_protocol::{RawJson, RpcError};
 use tokio::sync::oneshot;
 
-use super::{Table, Way, WorkerPeer, push};
-use crate::link::outbox::Outbox;
+use super::{Table, Way, WorkerPeer};
+use crate::proto::worker::v1 as wire;
 use crate::proto::worker::v1::node_frame::Frame;
-use crate::proto::worker::v1::{self as wire, NodeFrame};
+use crate::worker::link::Link;
 
 /// Ends of sessions that are remembered for a worker that is away.
 const ENDED_SESSIONS: usize = 4096;
@@ -33,9 +31,8 @@ impl WorkerPeer {
         let Way::Up(link) = &table.way else {
             return answer;
         };
-        let outbox = Arc::clone(&link.outbox);
-        table.last += 1;
-        let (request, uri) = (table.last, uri.to_owned());
+        let outbox = link.outbox.clone();
+        let (request, uri) = (self.number(), uri.to_owned());
         let frame = subscribe_frame(request, &uri);
         let asked = Request {
             uri,
@@ -74,10 +71,7 @@ impl WorkerPeer {
             request.withdrawn |= request.uri == uri;
         }
         match &table.way {
-            Way::Up(link) => {
-                let outbox = Arc::clone(&link.outbox);
-                push(&outbox, 0, Frame::Unsubscribe(wire::Unsubscribe { uri }));
-            }
+            Way::Up(link) => link.send(0, Frame::Unsubscribe(wire::Unsubscribe { uri })),
             _ if known => {
                 table.unsubscribed.insert(uri);
             }
@@ -89,10 +83,7 @@ impl WorkerPeer {
     pub(in crate::worker) fn end_session(&self, session: &SessionId) {
         let mut table = self.table.lock();
         match &table.way {
-            Way::Up(link) => {
-                let outbox = Arc::clone(&link.outbox);
-                push(&outbox, 0, end_session_frame(session));
-            }
+            Way::Up(link) => link.send(0, end_session_frame(session)),
             Way::Down if table.ended_sessions.len() < ENDED_SESSIONS => {
                 table.ended_sessions.push(session.clone());
             }
@@ -101,25 +92,20 @@ impl WorkerPeer {
     }
 
     /// Tells a worker that has come back what it has missed, and the other way round.
-    pub(super) fn resume_subscriptions(&self, table: &mut Table, outbox: &Outbox<NodeFrame>) {
+    pub(super) fn resume_subscriptions(&self, table: &mut Table, link: &Link) {
         for uri in std::mem::take(&mut table.unsubscribed) {
-            push(outbox, 0, Frame::Unsubscribe(wire::Unsubscribe { uri }));
+            link.send(0, Frame::Unsubscribe(wire::Unsubscribe { uri }));
         }
         for uri in &table.subscribed {
-            table.last += 1;
-            push(outbox, 0, subscribe_frame(table.last, uri));
+            link.send(0, subscribe_frame(self.number(), uri));
             // What it had to say meanwhile was said to nobody.
             let _ = self.news.send(BusEvent::ResourceUpdated {
                 uri: uri.clone(),
                 params: RawJson::of(&serde_json::json!({ "uri": uri })),
             });
         }
-    }
-
-    /// Tells a worker that has come back which sessions have ended.
-    pub(super) fn resume_ends(table: &mut Table, outbox: &Outbox<NodeFrame>) {
         for session in std::mem::take(&mut table.ended_sessions) {
-            push(outbox, 0, end_session_frame(&session));
+            link.send(0, end_session_frame(&session));
         }
     }
 }

@@ -111,9 +111,12 @@ impl History {
                 record.finish(done());
             }),
             Step::Cancel(call) => self.find(call, |record| {
-                client::attach(record, 0, &WorkerId::new("w"))
-                    .control
-                    .cancel("enough");
+                {
+                    let reader = record.attach(0);
+                    client::follow(record, reader, reader, &WorkerId::new("w"))
+                }
+                .control
+                .cancel("enough");
             }),
             Step::Sweep(seconds) => {
                 self.now += Duration::from_secs(seconds);

@@ -2,14 +2,26 @@
 
 use std::task::{Poll, Waker};
 
+use parking_lot::MutexGuard;
 use shoal_ports::{CallEvent, CallEventKind};
 
 use super::{CallRecord, Line, Reader, wake};
 
 impl CallRecord {
-    /// Makes a new reader, who takes over from the present one.
+    /// Makes a new reader, who takes over from the present one; its number, which is its name too.
     pub(in crate::runtime) fn attach(&self, after: u64) -> u64 {
         let mut line = self.line.lock();
+        line.name = line.readers + 1;
+        self.read_on(line, after)
+    }
+
+    /// The reader of this name has come back; its new number, unless another one has come meanwhile.
+    pub(in crate::runtime) fn reattach(&self, name: u64, after: u64) -> Option<u64> {
+        let line = self.line.lock();
+        (line.name == name).then(|| self.read_on(line, after))
+    }
+
+    fn read_on(&self, mut line: MutexGuard<'_, Line>, after: u64) -> u64 {
         line.events.renew_state(after);
         line.readers += 1;
         let number = line.readers;
@@ -17,6 +29,7 @@ impl CallRecord {
             number,
             read: after,
             waker: None,
+            left: false,
         });
         drop(line);
         self.room.notify_waiters();
@@ -76,10 +89,12 @@ impl CallRecord {
             && self.caller.session.is_none()
             && line.asks.is_empty()
             && !line.events.has_ended();
-        let Some(reader) = line.reader.take_if(|reader| reader.number == number) else {
+        let Line { events, reader, .. } = &mut *line;
+        let Some(reader) = reader.as_mut().filter(|reader| reader.number == number) else {
             return deserted;
         };
-        let undelivered = line.events.has_ended() && reader.read < line.events.last();
+        (reader.left, reader.waker) = (true, None);
+        let undelivered = events.has_ended() && reader.read < events.last();
         let retire = undelivered && self.is_passing(&line);
         let bytes = line.events.bytes();
         drop(line);

@@ -329,6 +329,55 @@ async fn control_of_a_reader_that_was_replaced_has_no_effect() {
     assert!(matches!(ended, CallOutcome::Failed(CallFailure::Cancelled)));
 }
 
+#[tokio::test]
+async fn a_reader_comes_back_under_its_name_unless_another_has_come() {
+    let (script, permits) = stepping(3);
+    let worker = script.worker(small()).await;
+    let call = call();
+    let id = call.id;
+    let first = worker.start(call).await.unwrap();
+    let name = first.control.reader().unwrap();
+    drop(first.events);
+    let mut again = worker.reattach(id, name, 0, None).await.unwrap();
+    assert_eq!(again.control.reader(), Some(name));
+    assert!(first.control.is_replaced(), "what is late has no effect");
+    permits.add_permits(1);
+    assert_eq!(event(&mut again).await.sequence, 1);
+    let mut other = worker.attach(id, 1, None).await.unwrap();
+    let mut late = worker.reattach(id, name, 1, None).await.unwrap();
+    assert!(late.events.next().await.is_none());
+    assert!(late.control.is_replaced() && !other.control.is_replaced());
+    late.control.cancel("too late");
+    drop(late);
+    permits.add_permits(2);
+    assert!(is_done(&outcome(&mut other).await));
+    let unknown = worker.reattach(CallId::generate(), 1, 0, None).await.err();
+    assert!(matches!(unknown, Some(CallFailure::OutcomeUnknown { .. })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_said_while_a_reader_is_away_waits_for_it() {
+    let script = Script::new(|context| async move {
+        for step in 0..1000 {
+            progress(&context, step).await;
+        }
+        done()
+    });
+    let worker = script.worker(small()).await;
+    let call = call();
+    let id = call.id;
+    let first = worker.start(call).await.unwrap();
+    let name = first.control.reader().unwrap();
+    drop(first);
+    until(|| script.runs() == 1).await;
+    // As long as a slow reader is waited for.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let mut again = worker.reattach(id, name, 0, None).await.unwrap();
+    for sequence in 1..=1001 {
+        assert_eq!(event(&mut again).await.sequence, sequence);
+    }
+}
+
 /// How long a call goes on that nobody reads.
 const DESERTED: Duration = Duration::from_secs(10);
 

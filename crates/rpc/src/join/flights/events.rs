@@ -1,10 +1,10 @@
-//! What the calls of a seat say.
+//! What the calls of a link say.
 
 use shoal_ports::{CallEvent, CallEventKind, CallFailure, CallOutcome};
 use shoal_protocol::{Outcome, RpcError};
 
 use super::super::flight::Step;
-use super::NodePeer;
+use super::Flights;
 use crate::convert::event::{event_cost, event_out, is_end};
 use crate::convert::outcome::failure_out;
 use crate::error::TooLong;
@@ -15,35 +15,27 @@ use crate::proto::worker::v1::worker_frame::Frame;
 /// Events of one flight that are sent before the others have their turn.
 const EVENTS_AT_ONCE: usize = 32;
 
-impl NodePeer {
+impl Flights {
     /// Says what a flight has to say.
     pub(in crate::join) fn look(&mut self, number: u64) {
         for _ in 0..EVENTS_AT_ONCE {
             let Some(flight) = self.flights.get_mut(&number) else {
                 return;
             };
-            let step = flight.poll();
-            for (ask, outcome) in flight.take_held() {
-                self.answer(number, ask, outcome);
-            }
-            match step {
-                Step::Wait => return self.accept_late(number),
+            match flight.poll() {
+                Step::Wait => return self.accept_if(number, false),
+                Step::Answered(ask, open) => self.say(Frame::AnswerTaken(wire::AnswerTaken {
+                    flight: number,
+                    ask: ask.0,
+                    open,
+                })),
                 Step::Event(event) => self.event(number, event),
                 Step::Refused(failure) => return self.refuse(number, failure),
-                Step::Ended if self.goes_on(number) => return,
                 Step::Ended => return self.lost(number),
             }
         }
         if let Some(flight) = self.flights.get(&number) {
             flight.ring();
-        }
-    }
-
-    fn accept_late(&mut self, number: u64) {
-        if let Some(flight) = self.flights.get_mut(&number)
-            && flight.is_to_be_accepted(false)
-        {
-            self.say(Frame::Accepted(wire::Accepted { flight: number }));
         }
     }
 
@@ -59,22 +51,27 @@ impl NodePeer {
             // It still counts.
             event.kind = None;
         }
+        let Some(flight) = self.flights.get_mut(&number) else {
+            return;
+        };
+        let reader = flight.introduce();
+        event.reader = reader;
         let end = is_end(&event);
         let mut cost = event_cost(&event);
         let pushed = self.push(number, Frame::Event(event));
         if let Err(too_long) = pushed {
-            let stand_in = stand_in(number, sequence, end, too_long);
+            let mut stand_in = stand_in(number, sequence, end, too_long);
+            stand_in.reader = reader;
             cost = event_cost(&stand_in);
             let _ = self.push(number, Frame::Event(stand_in));
         }
         if end {
-            self.remember(number);
-            return;
+            return self.drop_flight(number);
         }
         let Some(flight) = self.flights.get_mut(&number) else {
             return;
         };
-        flight.sent(sequence, cost);
+        flight.sent(cost);
         // The tool waits for an answer to a question that nobody will see.
         let unseen = match pushed {
             Err(too_long) => format!("the request was not passed on: {too_long}"),
@@ -86,8 +83,7 @@ impl NodePeer {
             Ok(()) => return,
         };
         if let Some(ask) = ask {
-            drop(flight.answer(ask, Outcome::Error(RpcError::internal(unseen))));
-            flight.answered(ask, true);
+            flight.answer_itself(ask, Outcome::Error(RpcError::internal(unseen)));
         }
     }
 
@@ -115,7 +111,7 @@ fn stand_in(flight: u64, sequence: u64, end: bool, too_long: TooLong) -> wire::E
         return wire::Event {
             flight,
             sequence,
-            kind: None,
+            ..wire::Event::default()
         };
     }
     let error = RpcError::internal(format!("the result was not passed on: {too_long}"));

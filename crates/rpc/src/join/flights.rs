@@ -1,0 +1,173 @@
+//! The flights on a link to a node, which end with it; their calls go on.
+
+mod events;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use shoal_ports::{Call, CallFailure, CallId};
+use shoal_protocol::TraceContext;
+use tokio::time::Instant;
+
+use super::Joining;
+use super::flight::{Flight, Opening};
+use crate::error::TooLong;
+use crate::link::outbox::Outbox;
+use crate::link::ready::ReadySet;
+use crate::link::versions::Peer;
+use crate::proto::worker::v1::worker_frame::Frame;
+use crate::proto::worker::v1::{self as wire, WorkerFrame};
+
+/// Who attaches to what.
+pub(super) struct Attaching {
+    pub(super) call: CallId,
+    pub(super) after: u64,
+    /// The name of the reader that comes back; 0 for a new one.
+    pub(super) reader: u64,
+    pub(super) trace: Option<TraceContext>,
+}
+
+/// The flights on a link.
+pub(super) struct Flights {
+    pub(super) joining: Arc<Joining>,
+    pub(super) ready: ReadySet,
+    outbox: Arc<Outbox<WorkerFrame>>,
+    credit: i64,
+    /// The version that the link speaks.
+    version: u32,
+    flights: HashMap<u64, Flight>,
+    /// Flights of which nothing was said, and when it should be.
+    quiet: VecDeque<(Instant, u64)>,
+    /// Set when nothing may be started any more.
+    pub(super) parted: bool,
+}
+
+impl Flights {
+    pub(super) fn new(
+        joining: Arc<Joining>,
+        outbox: Arc<Outbox<WorkerFrame>>,
+        peer: &Peer,
+    ) -> Self {
+        Self {
+            joining,
+            ready: ReadySet::default(),
+            outbox,
+            credit: peer.credit,
+            version: peer.version,
+            flights: HashMap::new(),
+            quiet: VecDeque::new(),
+            parted: false,
+        }
+    }
+
+    /// Whether nobody waits for anything.
+    pub(super) fn is_idle(&self) -> bool {
+        !self.flights.values().any(Flight::is_read)
+    }
+
+    /// Whether nothing runs any more that this node could ask for. A call that another node began is one: the
+    /// session that it belongs to may be handed over to this one, and so is one that waits for its client, which may
+    /// answer here.
+    pub(super) fn is_done(&self) -> bool {
+        self.is_idle() && self.joining.worker.open_calls() == 0
+    }
+
+    /// Runs a call.
+    pub(super) fn start(&mut self, number: u64, call: Call, accept: Instant) {
+        if self.parted {
+            let reason = "the worker has left".to_owned();
+            self.refuse(number, CallFailure::NotExecuted { reason });
+            return;
+        }
+        let worker = Arc::clone(&self.joining.worker);
+        let opening = Box::pin(async move { worker.start(call).await });
+        self.open(number, opening, accept);
+    }
+
+    /// Attaches to a call.
+    pub(super) fn attach(&mut self, number: u64, said: Attaching, accept: Instant) {
+        let worker = Arc::clone(&self.joining.worker);
+        let opening = Box::pin(async move {
+            let Attaching {
+                call,
+                after,
+                reader,
+                trace,
+            } = said;
+            match reader {
+                0 => worker.attach(call, after, trace.as_ref()).await,
+                _ => worker.reattach(call, reader, after, trace.as_ref()).await,
+            }
+        });
+        self.open(number, opening, accept);
+    }
+
+    fn open(&mut self, number: u64, opening: Opening, accept: Instant) {
+        let flight = Flight::new(opening, self.credit, self.ready.bell(number));
+        flight.ring();
+        self.flights.insert(number, flight);
+        self.quiet.push_back((accept, number));
+    }
+
+    /// A flight that is open.
+    pub(super) fn flight(&mut self, number: u64) -> Option<&mut Flight> {
+        self.flights.get_mut(&number)
+    }
+
+    /// Drops a flight; its call goes on.
+    pub(super) fn drop_flight(&mut self, number: u64) {
+        self.flights.remove(&number);
+    }
+
+    /// When the next flight of which nothing was said should be accepted.
+    pub(super) fn accept_due(&self) -> Option<Instant> {
+        self.quiet.front().map(|(due, _)| *due)
+    }
+
+    /// Accepts the flights of which nothing was said for long enough.
+    pub(super) fn accept(&mut self, now: Instant) {
+        while self.accept_due().is_some_and(|due| due <= now) {
+            let Some((_, number)) = self.quiet.pop_front() else {
+                return;
+            };
+            self.accept_if(number, true);
+        }
+    }
+
+    /// A flight that is to be steered. A node of an earlier release steers a call right after it has attached again.
+    pub(super) fn steered(&mut self, number: u64) -> Option<&mut Flight> {
+        let flight = self.flights.get_mut(&number)?;
+        flight.begin();
+        Some(flight)
+    }
+
+    /// Says something short that belongs to the order of its flight.
+    pub(super) fn say(&self, frame: Frame) {
+        let flight = match &frame {
+            Frame::Refused(said) => said.flight,
+            Frame::Lost(said) => said.flight,
+            Frame::Accepted(said) => said.flight,
+            Frame::AnswerTaken(said) => said.flight,
+            _ => 0,
+        };
+        if let Err(too_long) = self.push(flight, frame) {
+            tracing::warn!(%too_long, "a frame was not sent");
+        }
+    }
+
+    fn push(&self, flight: u64, frame: Frame) -> Result<(), TooLong> {
+        self.outbox.push(flight, frame)
+    }
+
+    fn accept_if(&mut self, number: u64, is_late: bool) {
+        if let Some(flight) = self.flights.get_mut(&number)
+            && flight.is_to_be_accepted(is_late)
+        {
+            let reader = flight.introduce();
+            self.say(Frame::Accepted(wire::Accepted {
+                flight: number,
+                reader,
+            }));
+        }
+    }
+}

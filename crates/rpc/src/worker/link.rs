@@ -1,0 +1,172 @@
+//! One link to a worker, and the flights on it, which end with it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use shoal_ports::{CallFailure, WorkerId};
+use shoal_protocol::{Outcome, RpcError};
+use tokio_util::sync::CancellationToken;
+
+use super::flight::{Flight, Holder, Left};
+use super::gauge::Gauge;
+use crate::LinkConfig;
+use crate::convert::outcome::answer_out;
+use crate::link::outbox::Outbox;
+use crate::proto::worker::v1::node_frame::Frame;
+use crate::proto::worker::v1::{Answer, Cancel, Detach, NodeFrame};
+
+/// When to come back to a link that has too much to send.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// A link.
+pub(super) struct Link {
+    pub(super) worker: WorkerId,
+    /// Counts the links of the worker.
+    pub(super) number: u64,
+    pub(super) outbox: Arc<Outbox<NodeFrame>>,
+    /// Ends the link from this side: a newer one has taken its place.
+    pub(super) replaced: CancellationToken,
+    /// What the worker may send of a flight before more is granted.
+    pub(super) credit: u64,
+    /// What the reader of a flight may be behind: the credit, and the frame that went beyond it.
+    most_unread: u64,
+    gauge: Arc<Gauge>,
+    /// `None` once the link is over.
+    flights: Mutex<Option<HashMap<u64, Arc<Flight>>>>,
+}
+
+impl Link {
+    pub(super) fn new(
+        worker: WorkerId,
+        number: u64,
+        outbox: Arc<Outbox<NodeFrame>>,
+        gauge: Arc<Gauge>,
+        config: &LinkConfig,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            worker,
+            number,
+            outbox,
+            replaced: CancellationToken::new(),
+            credit: config.credit,
+            most_unread: config.credit.saturating_add(config.max_frame as u64),
+            gauge,
+            flights: Mutex::new(Some(HashMap::new())),
+        })
+    }
+
+    /// Opens a flight. On a link that is over, it is over too.
+    ///
+    /// # Errors
+    /// When it cannot be sent; then nothing was.
+    pub(super) fn open(
+        &self,
+        number: u64,
+        frame: impl FnOnce(u64) -> Frame,
+    ) -> Result<Arc<Flight>, CallFailure> {
+        let frame = frame(number);
+        let is_start = matches!(frame, Frame::Start(_));
+        if is_start && self.outbox.is_full() {
+            return Err(CallFailure::Overloaded {
+                reason: format!("the link to worker {} is backed up", self.worker),
+                retry_after: RETRY_AFTER,
+            });
+        }
+        let flight = Arc::new(Flight::new(number, is_start));
+        match &mut *self.flights.lock() {
+            Some(flights) => {
+                flights.insert(number, Arc::clone(&flight));
+                if is_start {
+                    self.gauge.started();
+                }
+            }
+            None => {
+                flight.broken(false);
+                return Ok(flight);
+            }
+        }
+        if let Err(too_long) = self.outbox.push(number, frame) {
+            self.forget(&flight);
+            return Err(CallFailure::NotExecuted {
+                reason: too_long.to_string(),
+            });
+        }
+        Ok(flight)
+    }
+
+    /// A flight that is open.
+    pub(super) fn flight(&self, number: u64) -> Option<Arc<Flight>> {
+        self.flights.lock().as_ref()?.get(&number).map(Arc::clone)
+    }
+
+    /// What the reader of a flight may be behind.
+    pub(super) fn most_unread(&self) -> u64 {
+        self.most_unread
+    }
+
+    /// Drops a flight that is over.
+    pub(super) fn forget(&self, flight: &Flight) {
+        let mut flights = self.flights.lock();
+        let known = (flights.as_mut()).and_then(|flights| flights.remove(&flight.number));
+        drop(flights);
+        if known.is_some() && flight.is_start {
+            self.gauge.ended();
+        }
+    }
+
+    /// Somebody lets go of a flight.
+    pub(super) fn leave(&self, flight: &Flight, holder: Holder) {
+        let steering = match flight.leave(holder) {
+            Left::Held => return,
+            Left::Steered => true,
+            Left::Empty => {
+                self.forget(flight);
+                false
+            }
+        };
+        let flight = flight.number;
+        self.send(flight, Frame::Detach(Detach { flight, steering }));
+    }
+
+    /// The link is over, and all flights with it.
+    pub(super) fn over(&self) {
+        self.replaced.cancel();
+        let flights = self.flights.lock().take();
+        for flight in flights.into_iter().flat_map(HashMap::into_values) {
+            flight.broken(false);
+            if flight.is_start {
+                self.gauge.ended();
+            }
+        }
+    }
+
+    /// Sends a frame of a flight (0: of none). An answer that is too long becomes an error, since the tool waits for
+    /// something, and a cancel loses its reason.
+    pub(super) fn send(&self, flight: u64, frame: Frame) {
+        let needed = match &frame {
+            Frame::Answer(answer) => Some(Frame::Answer(Answer {
+                outcome: None,
+                ..*answer
+            })),
+            Frame::Cancel(_) => Some(Frame::Cancel(Cancel {
+                flight,
+                reason: String::new(),
+            })),
+            _ => None,
+        };
+        let Err(too_long) = self.outbox.push(flight, frame) else {
+            return;
+        };
+        let Some(mut frame) = needed else {
+            tracing::warn!(flight, %too_long, "a frame could not be sent to a worker");
+            return;
+        };
+        if let Frame::Answer(answer) = &mut frame {
+            let what = format!("the client's answer was not passed on: {too_long}");
+            answer.outcome = Some(answer_out(Outcome::Error(RpcError::internal(what))));
+        }
+        let _ = self.outbox.push(flight, frame);
+    }
+}
