@@ -23,7 +23,7 @@ fn patient() -> Builder {
 }
 
 /// How many sessions the session nodes have taken from others.
-async fn taken_over(cluster: &Cluster) -> u64 {
+pub(crate) async fn taken_over(cluster: &Cluster) -> u64 {
     let mut all = 0;
     for node in cluster.sessions() {
         let status: Value = node.admin().status().await.unwrap();

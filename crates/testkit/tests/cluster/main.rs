@@ -18,6 +18,7 @@ mod learning;
 mod lists;
 mod planning;
 mod redis;
+mod resets;
 mod session;
 mod session_state;
 mod slow_redis;
