@@ -233,12 +233,15 @@ impl WorkerCall {
         }
     }
 
-    /// Reads ahead for a call that waits without a caller; returns when its events end without `Finished`, or
-    /// are too many to keep. Cancellation safe.
+    /// Reads ahead for a call that has asked and waits without a caller; returns when somebody else goes on with it, when
+    /// it is lost, or when its events are too many to keep. Cancellation safe, since such a call does not run again.
     pub(crate) async fn listen(&mut self) {
         while self.ahead.len() < KEPT_AHEAD {
             let Some(event) = self.events.next().await else {
-                return;
+                match self.recover().await {
+                    Ok(()) => continue,
+                    Err(_) => return,
+                }
             };
             let ended = matches!(event.kind, CallEventKind::Finished(_));
             self.ahead.push_back(event);

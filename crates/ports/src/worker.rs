@@ -48,12 +48,21 @@ pub trait Worker: Send + Sync + 'static {
     /// under. A call that was bound under a number of which it may have forgotten something is not run.
     ///
     /// Where the way to the worker breaks before its word is heard, the call's events end without `Finished`, and its
-    /// control knows no [reader](crate::CallControl::reader): it may run. Starting it there again finds that out.
+    /// control knows no [reader](crate::CallControl::reader): it may run. [Starting it again](Self::start_again) finds that
+    /// out.
     ///
     /// # Errors
     /// `Overloaded` when its queue is full, `NotExecuted` when it cannot run anything now; in both cases
     /// nothing was executed. `OutcomeUnknown` when the call may have run before.
     async fn start(&self, call: Call) -> Result<RunningCall, CallFailure>;
+
+    /// Runs a call that the worker may have, or have had, since nothing was heard of an earlier start.
+    ///
+    /// # Errors
+    /// The worker's own word, as of [`start`](Self::start). That it was not sent to the worker is told as a broken way.
+    async fn start_again(&self, call: Call) -> Result<RunningCall, CallFailure> {
+        self.start(call).await
+    }
 
     /// The worker itself, if it is in this process, and need not be waited for.
     fn here(&self) -> Option<&dyn WorkerHere> {

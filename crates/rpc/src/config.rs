@@ -29,7 +29,7 @@ pub struct LinkConfig {
     pub ping_timeout: Duration,
     /// How long a TCP connection and the first frames may take. Default: 3 s.
     pub handshake_timeout: Duration,
-    /// How long the flights of a broken worker link wait for the worker to come back. Default: 5 s.
+    /// How long a worker whose link broke stays a member, since it may come back. Default: 5 s.
     pub rejoin: Duration,
     /// The wait after the first failed attempt to connect; doubles with each further one, with jitter.
     /// Default: 50 ms.

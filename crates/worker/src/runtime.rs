@@ -330,6 +330,7 @@ impl WorkerHere for WorkerRuntime {
         let begun = self.begin(call, FirstTurn::Here)?;
         // Whoever gets the end from here has it, and nobody else asks for that of a call that is safe to repeat.
         if let Some(outcome) = begun.record.ended().filter(|_| begun.is_new) {
+            begun.record.deliver();
             return Ok(RunningCall::ended(outcome, Some(self.id.clone())));
         }
         Ok(self.follow(begun))

@@ -140,7 +140,7 @@ impl Origin {
         &mut self,
         member: Arc<Member>,
     ) -> Result<(RunningCall, Arc<Member>), CallFailure> {
-        let failure = match self.send(&member).await {
+        let failure = match self.send(&member, self.repetition).await {
             Ok(running) => {
                 self.goes_on();
                 return Ok((running, member));
@@ -156,16 +156,23 @@ impl Origin {
         Err(failure)
     }
 
-    /// Sends the call to this worker, once more where it may have it.
+    /// Sends the call to this worker, which may have it if this is done `again`.
     ///
     /// # Errors
-    /// The worker's word, or that it cannot be reached.
-    pub(super) async fn send(&mut self, member: &Member) -> Result<RunningCall, CallFailure> {
+    /// The worker's word; that it cannot be reached, unless it may have the call.
+    pub(super) async fn send(
+        &mut self,
+        member: &Member,
+        again: bool,
+    ) -> Result<RunningCall, CallFailure> {
         self.tries(member);
         let mut call = self.call.clone();
         call.ledger = self.ledger;
         call.trace = self.attempt(&member.id);
-        member.worker.start(call).await
+        match again {
+            true => member.worker.start_again(call).await,
+            false => member.worker.start(call).await,
+        }
     }
 
     /// Starts the call on a worker in this process, without waiting; `None` where that one takes nothing.

@@ -98,7 +98,8 @@ impl WorkerCall {
                 }
             }
             let waits = self.is_repeatable() && !matches!(failure, CallFailure::Overloaded { .. });
-            if !here && !(again && waits) || Instant::now() >= until {
+            let may_go_on = here || again && waits;
+            if !may_go_on || Instant::now() >= until {
                 self.blame(broken);
                 return Err(match refused {
                     Some(refused) if waits && refused.retry() == Retry::Safe => refused,
@@ -137,7 +138,7 @@ impl WorkerCall {
                 let reattached = own.worker.reattach(call, reader, after, trace.as_ref());
                 count(&own, reattached.await)
             }
-            None if after == 0 => self.origin.send(&own).await,
+            None if after == 0 => self.origin.send(&own, true).await,
             None => count(&own, own.worker.attach(call, after, trace.as_ref()).await),
         };
         let running = running.inspect_err(|failure| {

@@ -1,6 +1,6 @@
 //! A worker whose tools are written by the test.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -36,6 +36,8 @@ pub(crate) struct FakeWorker {
     losses: AtomicUsize,
     /// Whether somebody else reads its calls.
     pub(crate) replaced: Arc<AtomicBool>,
+    /// The names of the latest readers of calls.
+    readers: Arc<Mutex<HashMap<CallId, u64>>>,
     pub(crate) load: Mutex<WorkerLoad>,
     pub(crate) ledger: Mutex<Option<LedgerNumber>>,
     pub(crate) started: Mutex<Vec<Call>>,
@@ -55,6 +57,9 @@ struct Control {
     answers: mpsc::UnboundedSender<(AskId, Outcome)>,
     cancelled: watch::Sender<Option<String>>,
     replaced: Arc<AtomicBool>,
+    call: CallId,
+    name: u64,
+    readers: Arc<Mutex<HashMap<CallId, u64>>>,
 }
 
 impl FakeWorker {
@@ -79,6 +84,7 @@ impl FakeWorker {
             refusals: Mutex::default(),
             losses: AtomicUsize::new(0),
             replaced: Arc::default(),
+            readers: Arc::default(),
             load: Mutex::new(WorkerLoad {
                 running: 0,
                 queued: 0,
@@ -206,12 +212,20 @@ impl FakeWorker {
     }
 
     fn run(&self, call: Call) -> RunningCall {
-        let (running, script) = self.running(0);
+        let (running, script) = self.running(call.id, self.takes_over(call.id), 0);
         tokio::spawn((self.tool)(call, script));
         running
     }
 
-    fn running(&self, after: u64) -> (RunningCall, Script) {
+    /// The name of a new reader.
+    fn takes_over(&self, call: CallId) -> u64 {
+        let mut readers = self.readers.lock();
+        let name = readers.values().max().unwrap_or(&0) + 1;
+        readers.insert(call, name);
+        name
+    }
+
+    fn running(&self, call: CallId, name: u64, after: u64) -> (RunningCall, Script) {
         let (events, receiver) = mpsc::channel(16);
         let (answers, answered) = mpsc::unbounded_channel();
         let cancelled = watch::Sender::new(None);
@@ -230,6 +244,9 @@ impl FakeWorker {
                 answers,
                 cancelled,
                 replaced: self.replaced.clone(),
+                call,
+                name,
+                readers: self.readers.clone(),
             }),
             worker: Some(self.id()),
         };
@@ -273,6 +290,17 @@ impl Worker for FakeWorker {
         &self,
         call: CallId,
         after: u64,
+        trace: Option<&TraceContext>,
+    ) -> Result<RunningCall, CallFailure> {
+        self.reattach(call, self.takes_over(call), after, trace)
+            .await
+    }
+
+    async fn reattach(
+        &self,
+        call: CallId,
+        reader: u64,
+        after: u64,
         _: Option<&TraceContext>,
     ) -> Result<RunningCall, CallFailure> {
         self.attached.fetch_add(1, Ordering::SeqCst);
@@ -282,9 +310,13 @@ impl Worker for FakeWorker {
         };
         let known = !self.forgetful || self.calls() > 0;
         let attach = self.attach.clone().filter(|_| known).ok_or(unknown)?;
-        let (running, script) = self.running(after);
-        script.open.lock().extend(self.still_open);
-        tokio::spawn(attach(call, after, script));
+        // Of a call that it has never read to anybody, every reader is the first.
+        self.readers.lock().entry(call).or_insert(reader);
+        let (running, script) = self.running(call, reader, after);
+        if !running.control.is_replaced() {
+            script.open.lock().extend(self.still_open);
+            tokio::spawn(attach(call, after, script));
+        }
         Ok(running)
     }
 
@@ -330,7 +362,7 @@ impl CallControl for Control {
     }
 
     fn reader(&self) -> Option<u64> {
-        Some(1)
+        Some(self.name)
     }
 
     fn cancel(&self, reason: &str) {
@@ -338,6 +370,7 @@ impl CallControl for Control {
     }
 
     fn is_replaced(&self) -> bool {
-        self.replaced.load(Ordering::SeqCst)
+        let latest = self.readers.lock().get(&self.call) == Some(&self.name);
+        !latest || self.replaced.load(Ordering::SeqCst)
     }
 }

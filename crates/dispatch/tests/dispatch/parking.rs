@@ -187,6 +187,37 @@ async fn a_parked_call_is_its_callers_own_and_can_be_woken_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_parked_call_outlives_a_break_of_the_way_to_its_worker() {
+    let setting = setting();
+    let worker = setting.add(
+        FakeWorker::new("w1", "a", tools(&["ask"]))
+            .still_open(1)
+            .on_call(|_, mut script| async move {
+                script.put(1, Method::Elicit, r#"{"message":"?"}"#).await;
+                tokio::time::sleep(Duration::from_secs(10)).await;
+            })
+            .on_attach(|_, after, mut script| async move {
+                assert_eq!(after, 1);
+                let (_, answer) = script.answer().await;
+                let said = format!(r#"{{"content":[],"structuredContent":{answer}}}"#);
+                script.result(&said).await;
+                true
+            }),
+    );
+    let first = setting.result(ask()).await;
+    worker.connect(false);
+    tokio::time::sleep(Duration::from_secs(12)).await;
+    worker.connect(true);
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    assert_eq!(setting.dispatch.status().parked, 1);
+    let done = setting
+        .result(retry(&first, json!({"ask-1":{"n":1}})))
+        .await;
+    assert_eq!(done["structuredContent"], json!({"n":1}));
+    assert_eq!((worker.calls(), worker.attachments.lock().len()), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_parked_call_that_nobody_wakes_is_cancelled() {
     let (reasons, mut cancelled) = mpsc::unbounded_channel();
     let setting = with(waiting(reasons));

@@ -67,13 +67,13 @@ impl<'a> Drive<'a> {
         stop: &'a CancellationToken,
         leave: watch::Receiver<Option<Instant>>,
         inbox: NodeInbox,
-        outbox: Arc<Outbox<WorkerFrame>>,
     ) -> Self {
         let worker = &flights.joining.worker;
         let (announcement, news) = (worker.announcement(), worker.news());
         let mut ticks = interval(config.load_interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
+            outbox: Arc::clone(&flights.outbox),
             flights,
             chores,
             config,
@@ -81,7 +81,6 @@ impl<'a> Drive<'a> {
             stop,
             leave,
             inbox,
-            outbox,
             pulse: Pulse::new(config),
             announcement,
             news,

@@ -31,7 +31,7 @@ pub(super) struct Attaching {
 pub(super) struct Flights {
     pub(super) joining: Arc<Joining>,
     pub(super) ready: ReadySet,
-    outbox: Arc<Outbox<WorkerFrame>>,
+    pub(super) outbox: Arc<Outbox<WorkerFrame>>,
     credit: i64,
     /// The version that the link speaks.
     version: u32,

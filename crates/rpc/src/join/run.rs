@@ -134,7 +134,6 @@ impl Runner {
             &self.stop,
             self.leave.clone(),
             inbox,
-            Arc::clone(&outbox),
         );
         let end = drive.run().await;
         if let End::Broke(error) = &end {

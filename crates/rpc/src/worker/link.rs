@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use shoal_ports::{CallFailure, WorkerId};
@@ -16,9 +15,6 @@ use crate::convert::outcome::answer_out;
 use crate::link::outbox::Outbox;
 use crate::proto::worker::v1::node_frame::Frame;
 use crate::proto::worker::v1::{Answer, Cancel, Detach, NodeFrame};
-
-/// When to come back to a link that has too much to send.
-const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// A link.
 pub(super) struct Link {
@@ -60,7 +56,7 @@ impl Link {
     /// Opens a flight. On a link that is over, it is over too.
     ///
     /// # Errors
-    /// When it cannot be sent; then nothing was.
+    /// When it is too long to be sent; then nothing was.
     pub(super) fn open(
         &self,
         number: u64,
@@ -68,12 +64,6 @@ impl Link {
     ) -> Result<Arc<Flight>, CallFailure> {
         let frame = frame(number);
         let is_start = matches!(frame, Frame::Start(_));
-        if is_start && self.outbox.is_full() {
-            return Err(CallFailure::Overloaded {
-                reason: format!("the link to worker {} is backed up", self.worker),
-                retry_after: RETRY_AFTER,
-            });
-        }
         let flight = Arc::new(Flight::new(number, is_start));
         match &mut *self.flights.lock() {
             Some(flights) => {

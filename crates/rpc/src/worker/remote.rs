@@ -1,6 +1,7 @@
 //! A worker of another process, behind the trait.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_ports::{
@@ -17,6 +18,9 @@ use crate::convert::call::{call_out, id_out};
 use crate::convert::trace::trace_out;
 use crate::proto::worker::v1::node_frame::Frame;
 use crate::proto::worker::v1::{Attach, Start};
+
+/// When to come back to a link that has too much to send.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// A worker of another process.
 ///
@@ -58,11 +62,26 @@ impl Worker for RemoteWorker {
         let link = peer.link().ok_or_else(|| CallFailure::NotExecuted {
             reason: format!("worker {} cannot be reached", peer.id),
         })?;
-        let opening = link.open(peer.number(), |flight| {
-            let call = Some(call_out(&call, Instant::now()));
-            Frame::Start(Box::new(Start { flight, call }))
+        if link.outbox.is_full() {
+            return Err(CallFailure::Overloaded {
+                reason: format!("the link to worker {} is backed up", peer.id),
+                retry_after: RETRY_AFTER,
+            });
+        }
+        let flight = link.open(peer.number(), |flight| start_frame(flight, &call))?;
+        reader::opened(link, flight).await
+    }
+
+    async fn start_again(&self, call: Call) -> Result<RunningCall, CallFailure> {
+        let peer = &self.peer;
+        let opened = peer.link().and_then(|link| {
+            let flight = link.open(peer.number(), |flight| start_frame(flight, &call));
+            Some((link, flight.ok()?))
         });
-        reader::opened(link, opening?).await
+        match opened {
+            Some((link, flight)) => reader::opened(link, flight).await,
+            None => Ok(RunningCall::lost(peer.id.clone())),
+        }
     }
 
     async fn attach(
@@ -86,7 +105,7 @@ impl Worker for RemoteWorker {
         let Some(link) = peer.link() else {
             return Ok(RunningCall::lost(peer.id.clone()));
         };
-        let opening = link.open(peer.number(), |flight| {
+        let flight = link.open(peer.number(), |flight| {
             Frame::Attach(Attach {
                 flight,
                 call: id_out(call),
@@ -94,8 +113,8 @@ impl Worker for RemoteWorker {
                 trace: trace_out(trace),
                 reader,
             })
-        });
-        reader::opened(link, opening?).await
+        })?;
+        reader::opened(link, flight).await
     }
 
     async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
@@ -111,4 +130,9 @@ impl Worker for RemoteWorker {
     async fn end_session(&self, session: &SessionId) {
         self.peer.end_session(session);
     }
+}
+
+fn start_frame(flight: u64, call: &Call) -> Frame {
+    let call = Some(call_out(call, Instant::now()));
+    Frame::Start(Box::new(Start { flight, call }))
 }

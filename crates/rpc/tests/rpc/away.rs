@@ -33,6 +33,9 @@ async fn a_worker_that_stays_away_is_given_up() {
                 "{never_sent:?}"
             );
         }
+        // It may have it, if it was started before.
+        let mut perhaps = pair.remote.start_again(call.clone()).await.unwrap();
+        assert_eq!(next(&mut perhaps).await, None);
         pair.node.set.gone("w").await;
         // Nobody has said that it does not know the call.
         let mut gone = pair.remote.attach(call.id, 0, None).await.unwrap();

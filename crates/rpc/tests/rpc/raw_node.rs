@@ -71,24 +71,18 @@ impl RawNode {
         }
     }
 
-    /// The next link, welcomed with this memory and these flights.
-    pub(crate) async fn welcomed(&mut self, memory: u64, flights: &[u64]) -> RawLink {
-        self.limited(memory, flights, Limits::default()).await
+    /// The next link, welcomed with this memory.
+    pub(crate) async fn welcomed(&mut self, memory: u64) -> RawLink {
+        self.limited(memory, Limits::default()).await
     }
 
-    pub(crate) async fn limited(
-        &mut self,
-        memory: u64,
-        flights: &[u64],
-        limits: Limits,
-    ) -> RawLink {
+    pub(crate) async fn limited(&mut self, memory: u64, limits: Limits) -> RawLink {
         let (link, _) = self.link().await;
         let welcome = Welcome {
             version: 3,
             node: "raw".to_owned(),
             memory,
             limits: Some(limits),
-            flights: flights.to_vec(),
             ..Welcome::default()
         };
         link.say(node_frame::Frame::Welcome(welcome)).await;

@@ -31,7 +31,7 @@ async fn a_call_that_ends_at_once_is_one_event() {
         let mut node = RawNode::start().await;
         let joining = JoiningWorker::new(ScriptedWorker::echoing("w"));
         let _join = WorkerJoin::start(&joining, &node.address, config());
-        let mut link = node.welcomed(1, &[]).await;
+        let mut link = node.welcomed(1).await;
         for flight in [3, 9, 4] {
             link.start(flight, &repeatable()).await;
             let Some(Frame::Event(event)) = link.said().await else {
@@ -53,7 +53,7 @@ async fn a_silent_call_is_accepted_once() {
         let worker = ScriptedWorker::running("w");
         let joining = JoiningWorker::new(worker.clone());
         let _join = WorkerJoin::start(&joining, &node.address, config());
-        let mut link = node.welcomed(1, &[]).await;
+        let mut link = node.welcomed(1).await;
         let call = journaled();
         link.start(1, &call).await;
         assert!(matches!(link.said().await, Some(Frame::Accepted(said)) if said.flight == 1));
@@ -106,7 +106,7 @@ async fn no_more_is_sent_than_the_credit_allows() {
             credit_bytes: 1000,
             ..Limits::default()
         };
-        let mut link = node.limited(1, &[], limits).await;
+        let mut link = node.limited(1, limits).await;
         let call = journaled();
         link.start(1, &call).await;
         let record = worker.call(call.id).await;
@@ -146,7 +146,7 @@ async fn an_answer_that_comes_twice_is_taken_once_and_acknowledged_twice() {
         let worker = ScriptedWorker::running("w");
         let joining = JoiningWorker::new(worker.clone());
         let _join = WorkerJoin::start(&joining, &node.address, config());
-        let mut link = node.welcomed(1, &[]).await;
+        let mut link = node.welcomed(1).await;
         let call = journaled();
         link.start(1, &call).await;
         let record = worker.call(call.id).await;
@@ -181,7 +181,7 @@ async fn an_answer_that_comes_twice_is_taken_once_and_acknowledged_twice() {
         // Whoever attaches answers again, since the acknowledgement may have been lost: at once, and in an earlier
         // release before it attaches too.
         drop(link);
-        let mut again = node.welcomed(1, &[1]).await;
+        let mut again = node.welcomed(1).await;
         again.say(answer(5, b"4")).await;
         again.attach(1, &call, 1).await;
         again.say(answer(5, b"5")).await;
@@ -206,7 +206,7 @@ async fn what_nobody_reads_is_not_sent_and_still_steered() {
         let worker = ScriptedWorker::running("w");
         let joining = JoiningWorker::new(worker.clone());
         let _join = WorkerJoin::start(&joining, &node.address, config());
-        let mut link = node.welcomed(1, &[]).await;
+        let mut link = node.welcomed(1).await;
         let call = journaled();
         link.start(1, &call).await;
         let record = worker.call(call.id).await;

@@ -143,8 +143,8 @@ impl Ledger {
         open.map(|record| Arc::clone(&record)).collect()
     }
 
-    /// Calls whose end the next owner of their session may yet come for: they ended not long ago, and nobody has been
-    /// given it. Who has not come by then does not come.
+    /// Calls whose end somebody may yet come for: they ended not long ago, and nobody has been given it. Who has not come by
+    /// then does not come.
     pub(super) fn undelivered(&self) -> usize {
         let now = Instant::now();
         let retired = self.retired.lock();
@@ -154,7 +154,7 @@ impl Ledger {
         let ids: Vec<CallId> = recent.map(|kept| kept.id).collect();
         drop(retired);
         let records = ids.into_iter().filter_map(|id| self.find(id));
-        records.filter(|record| record.awaits_owner()).count()
+        records.filter(|record| record.awaits_reader()).count()
     }
 
     /// How long the call has waited that waits longest for a place to run.

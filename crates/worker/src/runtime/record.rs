@@ -133,10 +133,17 @@ impl CallRecord {
         self.line.lock().events.has_ended()
     }
 
-    /// Whether the next owner of the call's session may yet come for its end: nobody has been given it.
-    pub(super) fn awaits_owner(&self) -> bool {
+    /// Whether somebody may yet come for the call's end, which nobody has been given: the next owner of its session, or
+    /// whoever read it by a link that broke.
+    pub(super) fn awaits_reader(&self) -> bool {
         let line = self.line.lock();
-        self.caller.session.is_some() && line.events.has_ended() && !line.delivered
+        let wanted = self.caller.session.is_some() || !self.cancelled.is_cancelled();
+        wanted && line.events.has_ended() && !line.delivered
+    }
+
+    /// Its end is given to whoever has begun it.
+    pub(super) fn deliver(&self) {
+        self.line.lock().delivered = true;
     }
 
     /// Whether the call has neither begun nor ended.

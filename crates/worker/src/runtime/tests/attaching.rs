@@ -418,8 +418,10 @@ async fn a_call_of_a_session_waits_for_its_next_owner() {
 }
 
 #[tokio::test]
-async fn a_sessions_call_is_open_until_somebody_has_read_its_end_or_a_while_has_passed() {
-    for (patience, open) in [(Duration::from_secs(600), 1), (Duration::ZERO, 0)] {
+async fn a_call_is_open_until_somebody_has_read_its_end_or_a_while_has_passed() {
+    let long = Duration::from_secs(600);
+    for (patience, session, open) in [(long, true, 1), (long, false, 1), (Duration::ZERO, true, 0)]
+    {
         let (script, permits) = stepping(1);
         let config = PoolConfig {
             deserted_after: patience,
@@ -427,7 +429,7 @@ async fn a_sessions_call_is_open_until_somebody_has_read_its_end_or_a_while_has_
         };
         let worker = script.worker(config).await;
         let mut call = call();
-        Arc::make_mut(&mut call.caller).session = Some(SessionId::new("session"));
+        Arc::make_mut(&mut call.caller).session = session.then(|| SessionId::new("session"));
         let id = call.id;
         drop(worker.start(call).await.unwrap());
         until(|| worker.load().running == 1).await;
@@ -436,7 +438,7 @@ async fn a_sessions_call_is_open_until_somebody_has_read_its_end_or_a_while_has_
         assert_eq!(
             worker.open_calls(),
             open,
-            "its session's next owner may come"
+            "its session's next owner may come, or its reader come back"
         );
         let mut next = worker.attach(id, 1, None).await.unwrap();
         assert!(is_done(&outcome(&mut next).await));
