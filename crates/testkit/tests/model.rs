@@ -1,209 +1,323 @@
-//! Explores a model of the protocol that carries sessions and calls from node to node: claims, leases, the
-//! journal, attaching to workers, redelivery and resumption.
+//! Explores a model of the protocol that carries a call which must not run twice: bound at the edge, held, and journaled when
+//! it lasts; with claims, leases, evidence, workers' ledgers, redelivery and resumption.
 //!
-//! The model is small enough to be explored in full: every order of steps, with a bounded number of things
-//! that go wrong. It stands for the design and not for the code; what it cannot see is a step that the code
-//! takes to be atomic and is not. It leaves out what the rest follows from: releases (a lease that ends at
-//! once), appends of several events, batches, and limits.
+//! The model is small enough to be explored in full: every order of steps, with a bounded number of things that go wrong. It
+//! stands for the design and not for the code; what it cannot see is a step that the code takes to be atomic and is not. There
+//! is one call, and each exploration adds one thing to it (a question, a writing, a cancellation) and chooses what goes wrong.
+//! It leaves out what the rest follows from: releases (a lease that ends at once), appends of several events, and sizes.
 //!
-//! Start reading at `model/action.rs`, which lists the steps, and `model/properties.rs`.
+//! Start reading at `model/action.rs`, which lists the steps, and `model/properties.rs`. The rules that can be broken on purpose
+//! are in `model/fault.rs`.
 
 mod model {
     pub(crate) mod action;
     pub(crate) mod check;
-    pub(crate) mod claim;
-    pub(crate) mod client;
     pub(crate) mod cluster;
+    pub(crate) mod driver;
+    pub(crate) mod edge;
+    pub(crate) mod fault;
+    pub(crate) mod mishaps;
     pub(crate) mod moves;
-    pub(crate) mod owner;
+    pub(crate) mod ownership;
     pub(crate) mod properties;
     pub(crate) mod setup;
     pub(crate) mod state;
     pub(crate) mod store;
-    pub(crate) mod traces;
     pub(crate) mod trouble;
     pub(crate) mod worker;
 }
 
-use model::check::{breaks, ends_in, has_no_cycle, holds};
-use model::properties::{
-    ANSWERED, AT_MOST_ONCE, EPOCHS, NOT_EXECUTED, ONE_ANSWER, ONE_CALL, ONE_OWNER, PREFIX,
-    WORKER_EVENTS,
+use model::check::{breaks, has_no_cycle, holds};
+use model::fault::Fault;
+use model::properties as must;
+use model::setup::Trouble::{
+    Age, BreakClient, BreakEdge, BreakLink, CrashNode, CrashWorker, Cut, Forget, Full, GiveUp,
+    HangUp, Limit, LoseAnswer, LoseReply, RefuseConnections, StoreAway,
 };
-use model::setup::{Fault, Setup};
-use model::traces;
+use model::setup::{Also, Setup, Tool, Way};
 
-#[test]
-fn one_request_survives_three_mishaps() {
-    holds(one_request(3));
+/// What becomes of a call that ends soon.
+fn short_call() -> Setup {
+    Setup::hold(
+        "a short call",
+        3,
+        &[BreakEdge, BreakLink, CrashNode, Age, LoseAnswer, LoseReply],
+    )
 }
 
-#[test]
-fn two_requests_survive_a_mishap() {
-    holds(two_requests(1));
-}
-
-#[test]
-fn three_nodes_survive_two_mishaps() {
-    holds(three_nodes(2));
-}
-
-#[test]
-#[ignore = "takes a minute"]
-fn one_request_survives_four_mishaps() {
-    holds(one_request(4));
-}
-
-#[test]
-#[ignore = "takes a minute"]
-fn two_requests_survive_two_mishaps() {
-    holds(two_requests(2));
-}
-
-#[test]
-#[ignore = "takes a minute"]
-fn three_nodes_survive_three_mishaps() {
-    holds(three_nodes(3));
-}
-
-/// What makes "answered in the end" sound: see `model/properties.rs`.
-#[test]
-fn every_run_ends() {
-    for setup in [one_request(3), two_requests(1), three_nodes(2)] {
-        assert!(has_no_cycle(setup));
-    }
-}
-
-fn one_request(disturbances: u8) -> Setup {
-    Setup {
-        disturbances,
-        ..Setup::small("one request")
-    }
-}
-
-fn two_requests(disturbances: u8) -> Setup {
-    Setup {
-        requests: 2,
-        disturbances,
-        ..Setup::small("two requests")
-    }
-}
-
-fn three_nodes(disturbances: u8) -> Setup {
+/// Three nodes may own its session, one after the other or at once.
+fn three_owners() -> Setup {
     Setup {
         nodes: 3,
-        disturbances,
-        ..Setup::small("three nodes")
+        ..Setup::hold(
+            "three owners",
+            2,
+            &[BreakEdge, CrashNode, Age, RefuseConnections],
+        )
     }
 }
 
-#[test]
-fn sending_before_appending_shows() {
-    let setup = Setup::broken("send before append", Fault::SendBeforeAppend);
-    breaks(setup, PREFIX);
+/// A node that was paused, again and again, while its frames are late.
+fn paused_owners() -> Setup {
+    Setup::hold("paused owners", 4, &[BreakEdge, Age])
 }
 
-#[test]
-fn a_missing_epoch_check_shows() {
-    let setup = Setup::broken("no epoch check", Fault::NoEpochCheck);
-    breaks(setup.clone(), EPOCHS);
-    breaks(setup, PREFIX);
+/// Workers crash, forget, and are taken for lost.
+fn lost_workers() -> Setup {
+    Setup::hold(
+        "lost workers",
+        3,
+        &[BreakLink, BreakEdge, CrashWorker, Forget, GiveUp],
+    )
 }
 
-#[test]
-fn a_blind_retry_shows() {
-    breaks(
-        Setup::broken("blind retry", Fault::BlindRetry),
-        AT_MOST_ONCE,
-    );
+/// Workers refuse, or cannot be reached.
+fn refusing_workers() -> Setup {
+    Setup::hold(
+        "refusing workers",
+        3,
+        &[BreakEdge, BreakLink, CrashNode, Full, Cut, LoseReply],
+    )
 }
 
-#[test]
-fn a_missing_horizon_shows() {
-    breaks(Setup::broken("no horizon", Fault::NoHorizon), AT_MOST_ONCE);
+/// Owners refuse what reaches a limit.
+fn limits() -> Setup {
+    Setup::hold("limits", 3, &[BreakEdge, CrashNode, Age, Limit, Full])
 }
 
-#[test]
-fn a_missing_position_check_shows() {
-    let setup = Setup::broken("no position check", Fault::NoPositionCheck);
-    breaks(setup, WORKER_EVENTS);
+/// Owners that refuse connections though they live.
+fn evidence() -> Setup {
+    Setup::hold("evidence", 4, &[RefuseConnections, BreakEdge, CrashNode])
 }
 
-#[test]
-fn a_missing_delivery_check_shows() {
-    let setup = Setup::broken("no delivery check", Fault::NoDeliveryCheck);
-    breaks(setup.clone(), ONE_CALL);
-    breaks(setup, ONE_ANSWER);
+/// An edge that has lost the owner asks the worker itself.
+fn asked_worker() -> Setup {
+    Setup {
+        edge_asks: true,
+        ..Setup::hold(
+            "the edge asks the worker",
+            3,
+            &[BreakEdge, CrashNode, Age, LoseAnswer, LoseReply],
+        )
+    }
 }
 
-#[test]
-fn a_delivery_check_apart_from_begin_shows() {
-    let setup = Setup::broken(
-        "delivery check apart from begin",
-        Fault::CheckApartFromBegin,
-    );
-    let trace = traces::two_deliveries_at_one_owner();
-    assert!(ends_in(setup.clone(), &trace, ONE_CALL));
-    let trace = traces::first_delivery_after_the_repeated_one();
-    assert!(ends_in(setup.clone(), &trace, ONE_CALL));
-    breaks(setup, ONE_CALL);
+/// The store is away for a while, and replies get lost.
+fn store_away() -> Setup {
+    Setup::hold(
+        "the store away",
+        3,
+        &[StoreAway, LoseReply, BreakEdge, CrashNode],
+    )
 }
 
-#[test]
-fn an_append_in_place_of_another_shows() {
-    let setup = Setup::broken("abandoned append", Fault::AbandonedAppend);
-    let trace = traces::another_append_at_the_same_position();
-    assert!(ends_in(setup.clone(), &trace, PREFIX));
-    breaks(setup, PREFIX);
+/// A call that says something first becomes a stream.
+fn stream() -> Setup {
+    Setup {
+        tool: Tool::Speaks,
+        ..Setup::hold(
+            "a stream",
+            2,
+            &[BreakClient, BreakEdge, BreakLink, CrashNode, Age, LoseReply],
+        )
+    }
 }
 
-#[test]
-fn keeping_sessions_after_a_lapse_shows() {
-    let setup = Setup::broken("sessions kept after a lapse", Fault::KeepAfterLapse);
-    breaks(setup, ANSWERED);
+/// A batch: a stream at once, with an answer for each member.
+fn batch() -> Setup {
+    Setup {
+        way: Way::JournalFirst,
+        tool: Tool::Speaks,
+        ..Setup::hold(
+            "a batch",
+            2,
+            &[BreakClient, BreakEdge, CrashNode, Age, LoseReply, Full],
+        )
+    }
 }
 
-#[test]
-fn asking_once_after_a_lapse_shows() {
-    let setup = Setup::broken("one question after a lapse", Fault::AskAfterLapse);
-    let trace = traces::believer_without_a_call();
-    assert!(ends_in(setup.clone(), &trace, ANSWERED));
-    breaks(setup, ANSWERED);
+/// HTTP+SSE has no connection that is held.
+fn single_stream() -> Setup {
+    Setup {
+        way: Way::SingleStream,
+        ..Setup::hold(
+            "HTTP+SSE",
+            3,
+            &[BreakEdge, BreakLink, CrashNode, Age, LoseReply],
+        )
+    }
 }
 
-#[test]
-fn a_found_call_that_nobody_drives_shows() {
-    breaks(
-        Setup::broken("found call not taken up", Fault::FindOnly),
-        ANSWERED,
-    );
+/// A round of questions.
+fn question() -> Setup {
+    Setup {
+        tool: Tool::Asks,
+        ..Setup::hold(
+            "a question",
+            2,
+            &[BreakEdge, BreakLink, CrashNode, Age, LoseReply],
+        )
+    }
 }
 
-#[test]
-fn a_resumption_that_claims_nothing_shows() {
-    let setup = Setup::broken("claim for deliveries only", Fault::ClaimForDeliveriesOnly);
-    breaks(setup, ANSWERED);
+/// A writing to the session's state.
+fn writing() -> Setup {
+    Setup {
+        tool: Tool::Writes,
+        ..Setup::hold(
+            "a writing",
+            3,
+            &[BreakEdge, BreakLink, CrashNode, Age, LoseReply],
+        )
+    }
 }
 
-#[test]
-fn saying_not_executed_before_withdrawing_shows() {
-    let setup = Setup::broken("reject before withdrawal", Fault::RejectBeforeWithdrawal);
-    let trace = traces::rejected_and_then_resumed();
-    assert!(ends_in(setup.clone(), &trace, NOT_EXECUTED));
-    breaks(setup, NOT_EXECUTED);
+/// A call that never ends by itself, cancelled.
+fn cancelled() -> Setup {
+    Setup {
+        tool: Tool::Endless,
+        also: Also::Cancel,
+        ..Setup::hold(
+            "a cancellation",
+            3,
+            &[BreakEdge, BreakLink, CrashNode, Age, HangUp],
+        )
+    }
 }
 
-#[test]
-fn a_journal_without_a_fence_shows() {
-    let setup = Setup {
-        disturbances: 4,
-        ..Setup::broken("unfenced journal", Fault::UnfencedJournal)
+/// A session that its client ends while a call runs.
+fn deleted() -> Setup {
+    Setup {
+        also: Also::Delete,
+        ..Setup::hold(
+            "the end of a session",
+            2,
+            &[BreakEdge, BreakLink, CrashNode, Age],
+        )
+    }
+}
+
+macro_rules! explorations {
+    ($($name:ident,)*) => {
+        mod holds {
+            $(
+                #[test]
+                fn $name() {
+                    super::holds(super::$name());
+                }
+            )*
+        }
+
+        mod ends {
+            $(
+                /// What makes "answered in the end" sound: see `model/properties.rs`.
+                #[test]
+                fn $name() {
+                    let setup = super::Setup { mishaps: 2, ..super::$name() };
+                    assert!(super::has_no_cycle(setup));
+                }
+            )*
+        }
+
+        mod holds_longer {
+            $(
+                #[test]
+                #[ignore = "takes minutes"]
+                fn $name() {
+                    let setup = super::$name();
+                    super::holds(super::Setup { mishaps: setup.mishaps + 1, ..setup });
+                }
+            )*
+        }
     };
-    let trace = traces::journal_read_by_a_former_owner();
-    assert!(ends_in(setup, &trace, NOT_EXECUTED));
 }
 
-#[test]
-fn a_blind_claim_shows() {
-    breaks(Setup::broken("blind claim", Fault::BlindClaim), ONE_OWNER);
+explorations! {
+    short_call,
+    three_owners,
+    paused_owners,
+    lost_workers,
+    refusing_workers,
+    limits,
+    evidence,
+    asked_worker,
+    store_away,
+    stream,
+    batch,
+    single_stream,
+    question,
+    writing,
+    cancelled,
+    deleted,
+}
+
+/// Each planted fault, with where it shows and what it breaks.
+macro_rules! planted {
+    ($($name:ident: $fault:ident in $setup:expr => $($property:ident),+;)*) => {
+        mod planted {
+            $(
+                #[test]
+                fn $name() {
+                    $(super::breaks($setup.plant(super::Fault::$fault), super::must::$property);)+
+                }
+            )*
+        }
+    };
+}
+
+planted! {
+    refusals_forgotten: RefusalsForgotten in super::refusing_workers() => AT_MOST_ONCE;
+    a_resent_start_that_is_not_attached: ResentStartRuns in super::short_call() => AT_MOST_ONCE;
+    numbers_ignored: NumbersIgnored in super::lost_workers() => AT_MOST_ONCE;
+    two_clocks_compared: ClocksCompared in super::lost_workers() => AT_MOST_ONCE;
+    a_blind_retry: BlindRetry in super::short_call() => AT_MOST_ONCE;
+    moved_after_a_start: MovedAfterStart in super::moved() => AT_MOST_ONCE;
+    a_final_refusal_passed_on: FinalRefusalPassedOn in super::limits() => NOT_EXECUTED;
+    a_404_passed_on: FinalRefusalPassedOn in super::deleted() => NOT_EXECUTED;
+    freed_with_the_answer: FreedWithAnswer in super::short_call() => FREED, KNOWN;
+    a_member_acknowledged_early: FreedOnReceipt in super::batch() => FREED, KNOWN;
+    a_binding_that_is_not_journaled: UnjournaledBinding in super::refusing_workers() => NOT_EXECUTED;
+    a_late_first_delivery_bound_anew: LateFirstBoundAnew in super::refusing_workers() => AT_MOST_ONCE;
+    a_repetition_bound_anew: RepetitionBoundAnew in super::refusing_workers() => AT_MOST_ONCE;
+    a_zombie_that_admits: ZombieAdmits in super::paused_owners() => CERTAIN;
+    no_notes: NoNotes in super::evidence() => LEARNS;
+    asking_once: AsksOnce in super::evidence() => LEARNS;
+    asking_once_after_a_lapse: AsksOnce in super::paused_owners() => LEARNS;
+    keeping_after_a_lapse: KeepsAfterLapse in super::paused_owners() => LEARNS;
+    no_epoch_towards_workers: NoEpochTowardsWorkers in super::paused_owners() => FENCED;
+    a_stolen_reader_as_an_outcome: StolenReaderIsOutcome in super::paused_owners() => KNOWN;
+    a_lost_session_that_cancels: CancelOnLostSession in super::paused_owners() => ASKED_FOR;
+    starts_after_the_end: StartsAfterEnd in super::deleted() => ENDED;
+    an_answer_accepted_early: AnswerAcceptedEarly in super::question() => ANSWERED;
+    an_answer_without_its_round: AnswerWithoutRound in super::question() => QUESTION;
+    a_writing_inside_the_hold: UnjournaledWriting in super::writing() => WRITTEN;
+    an_overtaking_cancel_forgotten: OvertakingCancelForgotten in super::cancelled() => CANCELS;
+    a_cancelled_call_that_is_plainly_refused: CancelledIsPlain in super::cancelled() => ANSWERED;
+    a_cancelled_repetition_that_starts: CancelledRepetitionStarts in super::cancelled() => NOT_STARTED;
+    hearsay: Hearsay in super::evidence() => EVIDENCE;
+    no_quiet_after_a_claim: NoQuietAfterClaim in super::evidence() => CLAIMS;
+    a_blind_claim: BlindClaim in super::three_owners() => ONE_OWNER;
+    no_epoch_check: NoEpochCheck in super::stream() => EPOCHS, WORKER_EVENTS;
+    an_id_before_its_step: IdBeforeStep in super::short_call() => ID_IN_LOG;
+    two_exits: TwoExits in super::short_call() => JSON_OR_STREAM, ONE_ANSWER;
+    an_entry_left_open: EntryLeftOpen in super::store_away() => CLOSED;
+    accepted_before_the_log: AcceptedBeforeLog in super::single_stream() => ID_IN_LOG, ANSWERED;
+    no_look_into_the_log: NoLookUp in super::short_call() => KNOWN;
+    unknown_without_a_look_into_the_log: UnknownWithoutLookUp in super::short_call() => KNOWN;
+    a_dropped_delivery_forgotten: DroppedIsForgotten in super::cancelled() => CANCELS;
+    a_dropped_delivery_that_cancels: DroppedIsCancelled in super::short_call() => ASKED_FOR;
+    sent_before_it_is_appended: SentBeforeAppended in super::stream() => PREFIX;
+    no_position_check: NoPositionCheck in super::stream() => WORKER_EVENTS;
+    an_abandoned_append: AbandonedAppend in super::stream() => PREFIX;
+    claims_for_deliveries_only: ClaimForDeliveriesOnly in super::stream() => ANSWERED;
+}
+
+/// An owner loses its session to one that cannot reach the call's worker. Something else of the session brings that one to
+/// claim.
+fn moved() -> Setup {
+    Setup {
+        tool: Tool::Endless,
+        also: Also::Cancel,
+        ..Setup::hold("a move", 2, &[Age, Cut])
+    }
 }

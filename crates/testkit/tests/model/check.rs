@@ -24,32 +24,24 @@ pub(crate) fn holds(setup: Setup) {
     checker.assert_properties();
 }
 
-/// Explores until the property is broken, and prints a shortest way there.
+/// Explores until the property is broken, and prints a way there and the rule that it breaks.
 pub(crate) fn breaks(setup: Setup, property: &'static str) {
-    let mut shortest = None;
-    // The checker reports the last way of those that it finds in one go, so it is asked for shorter ones
-    // until there is none. It counts states, of which there is one more than steps.
-    let mut below = usize::MAX;
-    loop {
-        let begun = Instant::now();
-        let checker = Cluster(setup.clone())
-            .checker()
-            .finish_when(HasDiscoveries::AnyOf([property].into()))
-            .target_max_depth(below)
-            .spawn_bfs()
-            .join();
-        let Some(path) = checker.discovery(property) else {
-            break;
-        };
-        if shortest.is_none() {
-            report(&checker, begun);
-        }
-        let actions = path.into_actions();
-        below = actions.len() + 1;
-        shortest = Some(actions);
-    }
-    let actions: Vec<Action> = shortest.expect("the planted fault shows");
-    eprintln!("  \"{property}\" is broken after {} steps:", actions.len());
+    let begun = Instant::now();
+    let fault = setup.fault.expect("a fault is planted");
+    let checker = Cluster(setup)
+        .checker()
+        .finish_when(HasDiscoveries::AnyOf([property].into()))
+        .spawn_bfs()
+        .join();
+    let path = checker.discovery(property);
+    let actions: Vec<Action> = path.expect("the planted fault shows").into_actions();
+    eprintln!(
+        "{fault:?} against \"{}\": \"{property}\" is broken after {} steps ({} states, {:.1} s):",
+        fault.rule(),
+        actions.len(),
+        checker.state_count(),
+        begun.elapsed().as_secs_f32(),
+    );
     for action in &actions {
         eprintln!("    {action:?}");
     }
@@ -60,7 +52,7 @@ fn report(checker: &impl Checker<Cluster>, begun: Instant) {
     eprintln!(
         "{}, {} mishaps at most: {} states, {} unique, depth {}, {:.1} s",
         setup.name,
-        setup.disturbances,
+        setup.mishaps,
         checker.state_count(),
         checker.unique_state_count(),
         checker.max_depth(),
@@ -82,21 +74,6 @@ fn report(checker: &impl Checker<Cluster>, begun: Instant) {
             property.expectation, property.name
         );
     }
-}
-
-/// Follows a trace and returns whether it breaks the property at its end, and not before.
-pub(crate) fn ends_in(setup: Setup, trace: &[Action], property: &'static str) -> bool {
-    let cluster = Cluster(setup);
-    let holds = cluster.property(property).condition;
-    let mut state = cluster.init_states().remove(0);
-    for action in trace {
-        let mut possible = Vec::new();
-        cluster.actions(&state, &mut possible);
-        assert!(possible.contains(action), "{action:?} is not possible here");
-        assert!(holds(&cluster, &state), "broken before {action:?}");
-        state = cluster.next_state(&state, action.clone()).expect("a state");
-    }
-    !holds(&cluster, &state)
 }
 
 /// Whether no run comes back to a state that it has been in. States are told apart by 64 bits of hash, as

@@ -4,8 +4,11 @@ use stateright::{Model, Property};
 
 use super::action::{Action, Reply};
 use super::setup::Setup;
-use super::state::{Node, Phase, Request, Session, State, Store, Worker};
-use super::{moves, properties};
+use super::state::{
+    Asked, Belief, Binding, Client, Link, Node, Past, Phase, State, Step, Store, WORKERS,
+};
+use super::worker::Worker;
+use super::{mishaps, moves, properties};
 
 /// A cluster within the bounds of a setup.
 #[derive(Clone, Debug)]
@@ -15,100 +18,69 @@ impl Model for Cluster {
     type State = State;
     type Action = Action;
 
-    /// A session that the first node owns, and requests that the client has just sent.
+    /// A session that the first node owns, and a call that the edge has planned and bound to the first worker.
     fn init_states(&self) -> Vec<State> {
         let setup = &self.0;
-        let node = |session| Node {
+        let nodes = usize::from(setup.nodes);
+        let node = |belief| Node {
             alive: true,
-            session,
-            tasks: Vec::new(),
+            certain: true,
+            doubts: false,
+            refuses: false,
+            belief,
+            cancels: false,
+            task: None,
         };
-        let worker = Worker {
-            alive: true,
-            runs: Vec::new(),
-            horizon: None,
-        };
-        let request = Request {
-            phase: Phase::Waiting,
-            attempt: 0,
-            cursor: None,
-            seen: Vec::new(),
-        };
-        let mut nodes = vec![node(Session::None); usize::from(setup.nodes)];
-        nodes[0] = node(Session::Active(1));
+        let mut all = vec![node(Belief::None); nodes];
+        all[0] = node(Belief::Owner(1));
         vec![State {
+            client: Client {
+                phase: Phase::Waiting,
+                attempt: 0,
+                left: false,
+                binding: Binding {
+                    worker: 0,
+                    incarnation: 0,
+                    number: 0,
+                },
+                has_id: false,
+                read: Vec::new(),
+                json: Vec::new(),
+                reply: Asked::No,
+                also: Asked::No,
+            },
+            posts: Vec::new(),
+            nodes: all,
+            frames: Vec::new(),
+            workers: [Worker::new(0); WORKERS as usize],
             store: Store {
+                away: false,
                 owner: 0,
                 epoch: 1,
-                leases: vec![true; usize::from(setup.nodes)],
-                streams: Vec::new(),
-                regressed: false,
+                claimed_lately: false,
+                deleted: false,
+                leases: vec![true; nodes],
+                notes: vec![false; nodes],
+                entry: None,
+                written: false,
             },
-            nodes,
-            workers: vec![worker; usize::from(setup.workers)],
-            requests: vec![request; usize::from(setup.requests)],
-            deliveries: Vec::new(),
-            strays: Vec::new(),
-            executions: Vec::new(),
-            disturbances: setup.disturbances,
+            cuts: vec![0; nodes],
+            past: Past::default(),
+            mishaps: setup.mishaps,
         }]
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
         moves::progress(&self.0, state, actions);
-        moves::trouble(&self.0, state, actions);
+        mishaps::possible(&self.0, state, actions);
     }
 
     fn next_state(&self, last: &State, action: Action) -> Option<State> {
-        let setup = &self.0;
         let mut state = last.clone();
-        match action {
-            Action::Lapse(node) => state.lapse(node),
-            Action::Renew(node) => state.renew(setup, node),
-            Action::ReadOwner(node) => state.read_owner(node),
-            Action::SwapOwner(node, reply) => {
-                state.spend(reply);
-                state.swap_owner(setup, node, reply);
-            }
-            Action::ReadJournal(node) => state.read_journal(setup, node),
-            Action::Deliver(request, node) => state.deliver(request, node),
-            Action::LookUp(delivery) => match state.store.find(delivery.request) {
-                Some(call) => state.find_again(setup, delivery, call),
-                None => state.check_off(delivery),
-            },
-            Action::Begin(delivery, reply) => {
-                state.spend(reply);
-                state.begin(setup, delivery, reply);
-            }
-            Action::Withdraw(delivery) => state.withdraw(setup, delivery),
-            Action::Refuse(delivery) => state.refuse(delivery),
-            Action::Arrive(node, call) => state.arrive(setup, node, call),
-            Action::ArriveStray(stray) => {
-                state.strays.retain(|other| *other != stray);
-                state.start(setup, stray.worker, stray.call);
-            }
-            Action::LoseStray(stray) => state.strays.retain(|other| *other != stray),
-            Action::Produce(worker, call) => state.produce(worker, call),
-            Action::Receive(node, call) => state.receive(setup, node, call),
-            Action::Append(node, call, reply) => {
-                state.spend(reply);
-                state.append(setup, node, call, reply);
-            }
-            Action::Read(request) => {
-                let event = state.next_event(request).expect("there is one");
-                state.requests[usize::from(request)].get(event);
-            }
-            Action::Resume(request, node) => {
-                state.requests[usize::from(request)].phase = Phase::Reading(node);
-            }
-            Action::BreakClient(request) => state.break_client(request),
-            Action::BreakEdge(request) => state.break_edge(request),
-            Action::BreakLink(node, call) => state.break_link(setup, node, call),
-            Action::GiveUp(node, call) => state.give_up(node, call),
-            Action::Forget(worker, call) => state.forget_and_cut(setup, worker, call),
-            Action::CrashNode(node) => state.crash_node(node),
-            Action::CrashWorker(worker) => state.crash_worker(setup, worker),
+        if is_mishap(&action) {
+            state.disturb();
         }
+        take(&self.0, &mut state, action);
         Some(state)
     }
 
@@ -117,10 +89,97 @@ impl Model for Cluster {
     }
 }
 
-impl State {
-    fn spend(&mut self, reply: Reply) {
-        if reply == Reply::Lost {
-            self.disturb();
+fn is_mishap(action: &Action) -> bool {
+    match action {
+        Action::BreakClient
+        | Action::BreakEdge
+        | Action::BreakLink(_)
+        | Action::Cut(..)
+        | Action::CrashNode(_)
+        | Action::CrashWorker(_)
+        | Action::Age(_)
+        | Action::RefuseConnections(_)
+        | Action::GiveUp(_)
+        | Action::ArriveFull(_)
+        | Action::Forget(_)
+        | Action::Limit(_)
+        | Action::HangUp
+        | Action::StoreAway
+        | Action::QuietPasses => true,
+        Action::Swap(_, reply)
+        | Action::Arrive(_, reply)
+        | Action::Rebind(_, reply)
+        | Action::Answer(_, reply)
+        | Action::Journal(_, reply)
+        | Action::Write(_, reply)
+        | Action::Append(_, reply)
+        | Action::Close(_, reply) => *reply == Reply::Lost,
+        _ => false,
+    }
+}
+
+fn take(setup: &Setup, state: &mut State, action: Action) {
+    match action {
+        Action::Renew(node) => state.renew(setup, node),
+        Action::AskAgain(node) => state.ask_again(setup, node),
+        Action::Lapse(node) => state.store.leases[usize::from(node)] = false,
+        Action::Look(node) => state.look(setup, node),
+        Action::Swap(node, reply) => state.swap(setup, node, reply),
+        Action::ReadJournal(node) => state.read_journal(setup, node),
+        Action::Deliver(node) => state.deliver(setup, node),
+        Action::Admit(post) => state.admit(setup, post),
+        Action::SendBack(post) => state.send_back(setup, post),
+        Action::SendBackUnsent(node) => state.send_back_unsent(node),
+        Action::Arrive(frame, reply) => state.arrive(setup, frame, false, reply),
+        Action::ArriveFull(frame) => state.arrive(setup, frame, true, Reply::Arrives),
+        Action::Lose(frame) => state.lose_frame(frame),
+        Action::Produce(worker) => state.produce(setup, worker),
+        Action::Receive(node) => state.receive(setup, node),
+        Action::Superseded(node) => state.superseded(setup, node),
+        Action::LosePatience(node) | Action::GiveUp(node) => state.lose_patience(node),
+        Action::Rebind(node, reply) => state.rebind(setup, node, reply),
+        Action::Answer(node, _) if state.task(node).step == Step::Logged => {
+            state.answer_twice(node);
         }
+        Action::Answer(node, reply) => state.answer(setup, node, reply),
+        Action::Journal(node, reply) => state.journal(setup, node, reply),
+        Action::Write(node, reply) => state.write(setup, node, reply),
+        Action::Append(node, reply) => state.append(setup, node, reply),
+        Action::Close(node, reply) => state.close(setup, node, reply),
+        Action::AskWorker => state.ask_worker(setup),
+        Action::Read => {
+            let event = state.next_to_read().expect("there is one");
+            state.read(event);
+        }
+        Action::Resume(node) => state.client.phase = Phase::Reading(node),
+        Action::HearOfEnd => state.client.phase = Phase::Gone,
+        Action::ReplyTo(node) => state.reply_to(setup, node),
+        Action::Cancel(node) => state.cancel(setup, node),
+        Action::PassCancel(node) => state.pass_cancel(node),
+        Action::Delete(node) => state.delete(setup, node),
+        Action::StoreBack => state.store.away = false,
+        Action::QuietPasses => state.store.claimed_lately = false,
+        Action::BreakClient => state.client.phase = Phase::Broken,
+        Action::BreakEdge => state.break_edge(setup),
+        Action::BreakLink(node) => {
+            state.task_mut(node).link = Link::Unsent;
+            state.break_link(setup, node);
+        }
+        Action::Cut(node, worker) => state.cut(node, worker),
+        Action::CrashNode(node) => state.crash_node(node),
+        Action::CrashWorker(worker) => state.crash_worker(worker),
+        Action::Age(node) => {
+            let aged = state.node_mut(node);
+            aged.certain = false;
+            // A claim that takes longer than a lease is given up.
+            if let Belief::Claiming(..) = aged.belief {
+                aged.belief = Belief::None;
+            }
+        }
+        Action::RefuseConnections(node) => state.node_mut(node).refuses = true,
+        Action::Forget(worker) => state.forget(worker),
+        Action::Limit(post) => state.refuse(setup, post),
+        Action::HangUp => state.hang_up(setup),
+        Action::StoreAway => state.store.away = true,
     }
 }

@@ -1,197 +1,267 @@
-//! Which actions a state allows.
-//!
-//! They come in two kinds. *Progress* happens sooner or later wherever it stays possible: that is what
-//! fairness means here. *Trouble* may or may not happen, and only as often as the setup allows.
+//! Which steps are possible, and which of them somebody takes sooner or later.
 
 use super::action::{Action, Reply};
-use super::setup::{Fault, Setup};
-use super::state::{CallId, Delivery, Link, NodeId, Phase, Request, Session, State, WorkerId};
+use super::fault::Fault;
+use super::setup::{Also, Setup, Tool};
+use super::state::{
+    Asked, Belief, Event, Frame, Link, NodeId, Phase, Post, State, Step, WORKERS, What,
+};
+use super::worker::Known;
 
-/// What happens if nothing goes wrong any more.
+/// What somebody does sooner or later, unless something else makes it needless.
 pub(crate) fn progress(setup: &Setup, state: &State, actions: &mut Vec<Action>) {
-    for node in node_ids(state) {
+    for node in state.node_ids() {
         leases_and_claims(setup, state, node, actions);
-        for task in &state.nodes[usize::from(node)].tasks {
-            let is_idle = task.pending.is_none();
-            if is_idle && matches!(task.link, Link::Attaching | Link::Starting) {
-                actions.push(Action::Arrive(node, task.call));
-            }
-            let event = state.event_after(task.worker, task.call, task.seen);
-            if is_idle && task.link == Link::Up && event.is_some() {
-                actions.push(Action::Receive(node, task.call));
-            }
-            if !is_idle {
-                actions.push(Action::Append(node, task.call, Reply::Arrives));
-            }
+        drive(setup, state, node, actions);
+    }
+    for post in &state.posts {
+        handle(setup, state, *post, actions);
+    }
+    for frame in distinct(&state.frames) {
+        actions.push(Action::Arrive(frame, Reply::Arrives));
+    }
+    for worker in 0..WORKERS {
+        let run = state.worker(worker).run();
+        if run.is_some_and(|run| run.next(setup.tool).is_some()) {
+            actions.push(Action::Produce(worker));
         }
     }
-    for delivery in &state.deliveries {
-        handling(setup, state, *delivery, actions);
+    if state.store.away {
+        actions.push(Action::StoreBack);
     }
-    for stray in &state.strays {
-        actions.push(Action::ArriveStray(*stray));
-    }
-    for (worker, call, produced) in runs(state) {
-        if produced < 2 {
-            actions.push(Action::Produce(worker, call));
-        }
-    }
-    requests(state, actions);
+    client(setup, state, actions);
+}
+
+/// Frames, each once: the same frame twice on its way is one step.
+pub(crate) fn distinct(frames: &[Frame]) -> impl Iterator<Item = Frame> {
+    let mut last = None;
+    frames.iter().filter_map(move |frame| {
+        let is_new = last != Some(*frame);
+        last = Some(*frame);
+        is_new.then_some(*frame)
+    })
 }
 
 fn leases_and_claims(setup: &Setup, state: &State, node: NodeId, actions: &mut Vec<Action>) {
-    let has_lease = state.store.leases[usize::from(node)];
-    let this = &state.nodes[usize::from(node)];
-    if !this.alive {
-        if has_lease {
-            actions.push(Action::Lapse(node));
-        }
-        return;
-    }
-    if !has_lease {
-        actions.push(Action::Renew(node));
-    }
-    // Whatever brings a node to claim (a delivery, a client that resumes, a search for orphans), it comes
-    // sooner or later while a client has not got an answer from its stream.
-    let is_wanted = match setup.plants(Fault::ClaimForDeliveriesOnly) {
-        true => state
-            .deliveries
-            .iter()
-            .any(|delivery| delivery.node == node),
-        false => !state.requests.iter().all(Request::has_answer),
-    };
-    match this.session {
-        Session::None if is_wanted && state.store.is_claimable_by(node) => {
-            actions.push(Action::ReadOwner(node));
-        }
-        Session::Claiming(..) => actions.push(Action::SwapOwner(node, Reply::Arrives)),
-        Session::Fresh(_) => actions.push(Action::ReadJournal(node)),
-        Session::None | Session::Active(_) => {}
-    }
-}
-
-fn handling(setup: &Setup, state: &State, delivery: Delivery, actions: &mut Vec<Action>) {
-    match state.nodes[usize::from(delivery.node)].session {
-        Session::Active(_) => {
-            if delivery.unchecked && setup.plants(Fault::CheckApartFromBegin) {
-                actions.push(Action::LookUp(delivery));
-            } else {
-                actions.push(Action::Begin(delivery, Reply::Arrives));
-            }
-        }
-        Session::None => {
-            let owner = state.store.owner;
-            if owner != delivery.node && state.store.leases[usize::from(owner)] {
-                actions.push(Action::Refuse(delivery));
-            }
-        }
-        Session::Claiming(..) | Session::Fresh(_) => {}
-    }
-}
-
-fn requests(state: &State, actions: &mut Vec<Action>) {
-    let owner = state.store.owner;
-    let is_owned = state.store.leases[usize::from(owner)];
-    for (id, request) in (0..).zip(&state.requests) {
-        for node in node_ids(state).filter(|node| state.nodes[usize::from(*node)].alive) {
-            match request.phase {
-                Phase::Waiting if !is_owned || owner == node => {
-                    actions.push(Action::Deliver(id, node));
-                }
-                Phase::Broken => actions.push(Action::Resume(id, node)),
-                _ => {}
-            }
-        }
-        // A reader polls or is woken; either way it looks into the log, at whatever node.
-        if matches!(request.phase, Phase::Reading(_)) && state.next_event(id).is_some() {
-            actions.push(Action::Read(id));
-        }
-    }
-}
-
-/// What may go wrong, and what may happen late or never.
-pub(crate) fn trouble(setup: &Setup, state: &State, actions: &mut Vec<Action>) {
-    for stray in &state.strays {
-        actions.push(Action::LoseStray(*stray));
-    }
-    if state.disturbances == 0 {
-        return;
-    }
-    let alive = node_ids(state).filter(|node| state.nodes[usize::from(*node)].alive);
-    let alive: Vec<NodeId> = alive.collect();
-    for node in &alive {
-        node_trouble(state, *node, alive.len() > 1, actions);
-    }
-    for delivery in &state.deliveries {
-        let mut handled = Vec::new();
-        handling(setup, state, *delivery, &mut handled);
-        if matches!(handled[..], [Action::Begin(..)]) {
-            actions.push(Action::Begin(*delivery, Reply::Lost));
-            if delivery.unconfirmed && !is_driven(state, *delivery) {
-                actions.push(Action::Withdraw(*delivery));
-            }
-        }
-    }
-    for (worker, call, produced) in runs(state) {
-        if produced == 2 {
-            actions.push(Action::Forget(worker, call));
-        }
-    }
-    if state.workers.iter().filter(|worker| worker.alive).count() > 1 {
-        for (id, worker) in (0..).zip(&state.workers) {
-            if worker.alive {
-                actions.push(Action::CrashWorker(id));
-            }
-        }
-    }
-    for (id, request) in (0..).zip(&state.requests) {
-        if request.is_answered() {
-            continue;
-        }
-        match request.phase {
-            Phase::Delivering(_) => actions.push(Action::BreakEdge(id)),
-            Phase::Reading(_) => {
-                actions.extend([Action::BreakEdge(id), Action::BreakClient(id)]);
-            }
-            Phase::Waiting | Phase::Broken | Phase::Rejected => {}
-        }
-    }
-}
-
-fn node_trouble(state: &State, node: NodeId, is_spare: bool, actions: &mut Vec<Action>) {
-    let this = &state.nodes[usize::from(node)];
-    if is_spare {
-        actions.push(Action::CrashNode(node));
-    }
-    if state.store.leases[usize::from(node)] {
+    let index = usize::from(node);
+    let has_lease = state.store.leases[index];
+    let this = state.node(node);
+    if has_lease && !this.certain {
         actions.push(Action::Lapse(node));
     }
-    if matches!(this.session, Session::Claiming(..)) {
-        actions.push(Action::SwapOwner(node, Reply::Lost));
+    if !this.alive || state.store.away {
+        return;
     }
-    for task in &this.tasks {
-        if task.pending.is_some() {
-            actions.push(Action::Append(node, task.call, Reply::Lost));
-        } else {
-            actions.push(Action::GiveUp(node, task.call));
+    if !has_lease || !this.certain || state.store.notes[index] {
+        actions.push(Action::Renew(node));
+    }
+    // A claim that takes longer than a lease is given up, so this one sees the end of all that it has not seen.
+    let claimed = state
+        .nodes
+        .iter()
+        .any(|other| matches!(other.belief, Belief::Claiming(owner, _) if owner == node));
+    if this.doubts && this.certain && !claimed {
+        actions.push(Action::AskAgain(node));
+    }
+    match this.belief {
+        Belief::None if is_wanted(setup, state, node) && state.may_claim(setup, node) => {
+            actions.push(Action::Look(node));
         }
-        if matches!(task.link, Link::Up | Link::Starting) {
-            actions.push(Action::BreakLink(node, task.call));
-        }
+        Belief::Claiming(..) => actions.push(Action::Swap(node, Reply::Arrives)),
+        Belief::Fresh(_) => actions.push(Action::ReadJournal(node)),
+        Belief::None | Belief::Owner(_) => {}
     }
 }
 
-/// Whether the node knows that it has begun the call, from another delivery.
-fn is_driven(state: &State, delivery: Delivery) -> bool {
-    let call = state.store.find(delivery.request);
-    call.is_some_and(|call| state.task(delivery.node, call).is_some())
+/// Whether something brings a node to claim: a delivery, a client that resumes or asks for something, a search for orphans.
+fn is_wanted(setup: &Setup, state: &State, node: NodeId) -> bool {
+    if state.posts.iter().any(|post| post.node == node) {
+        return true;
+    }
+    if setup.plants(Fault::ClaimForDeliveriesOnly) {
+        return false;
+    }
+    let client = &state.client;
+    let asks = setup.also != Also::Nothing && client.also == Asked::No;
+    matches!(client.phase, Phase::Reading(_) | Phase::Broken)
+        || (asks && client.phase != Phase::Answered)
 }
 
-fn node_ids(state: &State) -> impl Iterator<Item = NodeId> + use<> {
-    0..u8::try_from(state.nodes.len()).expect("few nodes")
+fn drive(setup: &Setup, state: &State, node: NodeId, actions: &mut Vec<Action>) {
+    let this = state.node(node);
+    let Some(task) = &this.task else {
+        return;
+    };
+    let stores = !state.store.away;
+    if state.next_for(setup, node).is_some() {
+        actions.push(Action::Receive(node));
+    }
+    let is_superseded = state.is_superseded(node);
+    if is_superseded && task.pending.is_none() {
+        actions.push(Action::Superseded(node));
+    }
+    if task.cancel && task.link == Link::Up && !is_superseded {
+        actions.push(Action::PassCancel(node));
+    }
+    if state.may_rebind(setup, node) {
+        if stores {
+            actions.push(Action::Rebind(node, Reply::Arrives));
+        }
+    } else if task.link == Link::Unsent && state.is_cut(node, task.binding.worker) {
+        actions.push(Action::SendBackUnsent(node));
+    } else if task.link == Link::Away && task.pending.is_none() {
+        actions.push(Action::LosePatience(node));
+    }
+    let twice = setup.plants(Fault::TwoExits)
+        && task.step == Step::Logged
+        && matches!(task.pending, Some(Event::Result(_)));
+    let looks = task.pending == Some(Event::Unknown);
+    if (state.may_answer(setup, task) && (stores || !looks)) || twice {
+        actions.push(Action::Answer(node, Reply::Arrives));
+    }
+    if stores {
+        actions.extend(store_step(setup, state, node, Reply::Arrives));
+    }
 }
 
-fn runs(state: &State) -> impl Iterator<Item = (WorkerId, CallId, u8)> {
-    let workers = (0..).zip(&state.workers);
-    workers.flat_map(|(id, worker)| worker.runs.iter().map(move |r| (id, r.call, r.produced)))
+/// The step of the store that a driver takes next.
+fn store_step(setup: &Setup, state: &State, node: NodeId, reply: Reply) -> Option<Action> {
+    let task = state.node(node).task.as_ref()?;
+    let writes = matches!(task.pending, Some(Event::Write(_)));
+    if state.may_journal(setup, task) {
+        return Some(Action::Journal(node, reply));
+    }
+    match (task.step, task.pending) {
+        (_, Some(_)) if writes => Some(Action::Write(node, reply)),
+        (Step::Logged, Some(_)) => Some(Action::Append(node, reply)),
+        (Step::Closing, _) => Some(Action::Close(node, reply)),
+        _ => None,
+    }
+}
+
+fn handle(setup: &Setup, state: &State, post: Post, actions: &mut Vec<Action>) {
+    let node = state.node(post.node);
+    match node.belief {
+        Belief::Owner(_) if node.certain || setup.plants(Fault::ZombieAdmits) => {
+            let closing = |step| step == Step::Closing;
+            let waits = node.task.as_ref().is_some_and(|task| closing(task.step));
+            let looks = post.repeated && node.task.is_none() && state.store.away;
+            if !waits && !looks {
+                actions.push(Action::Admit(post));
+            }
+        }
+        Belief::None => {
+            let elsewhere = state.store.owner != post.node && !state.may_claim(setup, post.node);
+            let stands = state.store.leases[usize::from(post.node)];
+            if !state.store.away && (state.store.deleted || (elsewhere && stands)) {
+                actions.push(Action::SendBack(post));
+            }
+        }
+        Belief::Owner(_) | Belief::Claiming(..) | Belief::Fresh(_) => {}
+    }
+}
+
+/// Whether an edge may find its way to this node: its owner, also a former one, or one that may become it.
+fn takes(setup: &Setup, state: &State, node: NodeId) -> bool {
+    let this = state.node(node);
+    let finds = match this.belief {
+        Belief::None => {
+            state.store.owner == node || state.may_claim(setup, node) || state.store.deleted
+        }
+        Belief::Claiming(..) | Belief::Fresh(_) | Belief::Owner(_) => true,
+    };
+    this.alive && finds
+}
+
+fn client(setup: &Setup, state: &State, actions: &mut Vec<Action>) {
+    let client = &state.client;
+    if setup.edge_asks && client.phase == Phase::Waiting && state.worker_has_answer(setup) {
+        actions.push(Action::AskWorker);
+    }
+    for node in state.node_ids().filter(|node| state.node(*node).alive) {
+        match client.phase {
+            Phase::Waiting if takes(setup, state, node) => actions.push(Action::Deliver(node)),
+            Phase::Broken => actions.push(Action::Resume(node)),
+            _ => {}
+        }
+        let serves = state.believes(node) && state.node(node).certain;
+        if serves {
+            requests(setup, state, node, actions);
+        }
+    }
+    if matches!(client.phase, Phase::Reading(_) | Phase::Broken) && state.store.deleted {
+        actions.push(Action::HearOfEnd);
+    }
+    // A reader polls or is woken; either way it looks into the log, at whatever node.
+    if matches!(client.phase, Phase::Reading(_))
+        && !state.store.away
+        && state.next_to_read().is_some()
+    {
+        actions.push(Action::Read);
+    }
+}
+
+/// What a client asks for besides its call, of a node that serves its session.
+fn requests(setup: &Setup, state: &State, node: NodeId, actions: &mut Vec<Action>) {
+    let client = &state.client;
+    let reads = matches!(client.phase, Phase::Reading(_) | Phase::Broken);
+    let up = |link| link == Link::Up;
+    let is_up = state
+        .node(node)
+        .task
+        .as_ref()
+        .is_some_and(|task| up(task.link));
+    if setup.tool == Tool::Asks
+        && client.reply == Asked::No
+        && state.is_asked()
+        && reads
+        && is_up
+        && !state.is_superseded(node)
+    {
+        actions.push(Action::ReplyTo(node));
+    }
+    if client.also != Asked::No || client.phase == Phase::Answered {
+        return;
+    }
+    match setup.also {
+        Also::Nothing => {}
+        Also::Cancel => actions.push(Action::Cancel(node)),
+        Also::Delete if client.has_id || state.store.away || client.phase == Phase::Gone => {}
+        Also::Delete => actions.push(Action::Delete(node)),
+    }
+}
+
+/// The same step of a driver with its reply lost.
+pub(crate) fn lost_step(setup: &Setup, state: &State, node: NodeId) -> Option<Action> {
+    if state.store.away || state.node(node).task.is_none() {
+        return None;
+    }
+    if state.may_rebind(setup, node) {
+        return Some(Action::Rebind(node, Reply::Lost));
+    }
+    store_step(setup, state, node, Reply::Lost)
+}
+
+/// Whether a worker that has no room may refuse this frame.
+pub(crate) fn may_be_full(state: &State, frame: Frame) -> bool {
+    let is_start = frame.what == What::Start { attach_only: false };
+    let worker = state.worker(frame.binding.worker);
+    is_start && worker.known == Known::Nothing && worker.is_bound(frame.binding)
+}
+
+/// Whether somebody waits for what becomes of this frame.
+pub(crate) fn is_awaited(state: &State, frame: Frame) -> bool {
+    let node = state.node(frame.node);
+    let holds = matches!(node.belief, Belief::Owner(epoch) if epoch == frame.epoch);
+    match frame.what {
+        What::Start { .. } => {
+            let waits = node
+                .task
+                .as_ref()
+                .is_some_and(|task| task.link == Link::Starting && task.binding == frame.binding);
+            holds && waits
+        }
+        What::Input => state.client.reply == Asked::At(frame.node),
+        What::Free(_) | What::Cancel | What::EndSession => false,
+    }
 }

@@ -1,134 +1,202 @@
 //! What must hold in every state, and what must be possible.
 //!
-//! That every begun call is answered is a liveness property, but it does not stand here as `eventually`:
-//! stateright does not see such a property fail on a cycle, and forgets what is open where two paths join
-//! (its own documentation says so). [`ANSWERED`] says the same as an invariant: where nothing but trouble
-//! can happen, every request is answered. As the graph has no cycle (`has_no_cycle` in `check.rs`), every
-//! fair run ends in such a state.
+//! That every call is answered is a liveness property, but it does not stand here as `eventually`: stateright does not see
+//! such a property fail on a cycle, and forgets what is open where two paths join (its own documentation says so).
+//! [`ANSWERED`] says the same as an invariant: where nothing but trouble can happen, the call is answered. As the graph has no
+//! cycle (`has_no_cycle` in `check.rs`), every fair run ends in such a state.
 
 use stateright::Property;
 
 use super::cluster::Cluster;
 use super::moves;
-use super::setup::Setup;
-use super::state::{Event, Link, Phase, Request, Session, State, Stream};
+use super::setup::{Also, Setup, Tool, Trouble, Way};
+use super::state::{Asked, Belief, Event, Phase, State};
+use super::worker::{Run, Worker};
 
-/// A client never gets two answers to one request, and neither does the log hold two.
-pub(crate) const ONE_ANSWER: &str = "one answer to a request";
-/// What a client has read is a prefix of one stream of the log.
-pub(crate) const PREFIX: &str = "no gap, no repeat, in order, all of it in the log";
-/// No call is executed twice.
+/// The call is executed at most once, over all workers.
 pub(crate) const AT_MOST_ONCE: &str = "a call is executed at most once";
-/// No request begins two calls.
-pub(crate) const ONE_CALL: &str = "a request begins one call";
-/// "Not executed" is true for ever.
+/// The client gets one answer, over all its ways.
+pub(crate) const ONE_ANSWER: &str = "one answer";
+/// A client that was given an id gets no JSON, and the other way round.
+pub(crate) const JSON_OR_STREAM: &str = "JSON or a stream, never both";
+/// "Not executed", or any other final refusal, is true for ever.
 pub(crate) const NOT_EXECUTED: &str = "what is called not executed never is";
-/// No write is taken from a former owner.
+/// "Outcome unknown" is said only where something was lost that knew it.
+pub(crate) const KNOWN: &str = "an outcome is unknown only where it is lost";
+/// An id that a client has seen is in the log.
+pub(crate) const ID_IN_LOG: &str = "an id that a client has seen is in the log";
+/// What a client has read is a prefix of the log.
+pub(crate) const PREFIX: &str = "no gap, no repeat, in order, all of it in the log";
+/// The log holds the worker's events as they were produced, and nothing after the answer.
+pub(crate) const WORKER_EVENTS: &str = "no worker event twice, none skipped, none after the answer";
+/// A result is freed when its answer is safe.
+pub(crate) const FREED: &str = "no result is freed before its answer is safe";
+/// Nothing that a former owner writes is taken.
 pub(crate) const EPOCHS: &str = "epochs of taken writes never decrease";
+/// No worker obeys a former owner once it knows the next.
+pub(crate) const FENCED: &str = "no worker obeys a former owner";
 /// An epoch belongs to one node.
 pub(crate) const ONE_OWNER: &str = "one owner in an epoch";
-/// A stream holds the worker's events as they were produced.
-pub(crate) const WORKER_EVENTS: &str = "no worker event twice, none skipped";
-/// Where only trouble could still happen, every request is answered.
-pub(crate) const ANSWERED: &str = "every request is answered in the end";
+/// A former owner learns of it by its renewals.
+pub(crate) const LEARNS: &str = "a former owner learns of it by its renewals";
+/// Nobody admits a call while its lease is not certain.
+pub(crate) const CERTAIN: &str = "an owner whose lease is not certain admits nothing";
+/// Sessions are not fought over.
+pub(crate) const CLAIMS: &str = "no more claims than mishaps";
+/// A break, a pause within the lease or somebody's word moves no session.
+pub(crate) const EVIDENCE: &str = "no claim from an owner that lives and can be reached";
+/// No entry stays open in the journal when its call is over.
+pub(crate) const CLOSED: &str = "no entry stays open";
+/// A call that is to be cancelled is not started.
+pub(crate) const NOT_STARTED: &str = "a cancelled call is not started";
+/// Only a client cancels, or the end of its session.
+pub(crate) const ASKED_FOR: &str = "only what was asked to be cancelled is";
+/// A cancellation that was accepted cancels.
+pub(crate) const CANCELS: &str = "a cancellation that was accepted cancels";
+/// A worker that knows of a session's end starts nothing for it.
+pub(crate) const ENDED: &str = "nothing starts after the end of its session";
+/// A question is answered once.
+pub(crate) const QUESTION: &str = "a question is answered once";
+/// What a call writes is written once.
+pub(crate) const WRITTEN: &str = "a writing is carried out once";
+/// Where only trouble could still happen, the call is answered.
+pub(crate) const ANSWERED: &str = "every call is answered in the end";
 
 /// All of them.
 pub(crate) fn all(setup: &Setup) -> Vec<Property<Cluster>> {
     let mut all = vec![
-        Property::always(ONE_ANSWER, |_, state| one_answer(state)),
-        Property::always(PREFIX, |_, state| reads_prefixes(state)),
-        Property::always(AT_MOST_ONCE, |_, state| at_most_once(state)),
-        Property::always(ONE_CALL, |_, state| one_call(state)),
-        Property::always(NOT_EXECUTED, |_, state| not_executed(state)),
-        Property::always(EPOCHS, |_, state: &State| !state.store.regressed),
-        Property::always(ONE_OWNER, |_, state| one_owner(state)),
-        Property::always(WORKER_EVENTS, |_, state| holds_worker_events(state)),
-        Property::always(ANSWERED, answered),
-        Property::sometimes("a result reaches the client", |_, state| {
-            has_read(state, |event| matches!(event, Event::Result(_)))
+        Property::always(AT_MOST_ONCE, |_, state: &State| state.past.executions <= 1),
+        Property::always(ONE_ANSWER, |_, state| answers(state).count() <= 1),
+        Property::always(JSON_OR_STREAM, |_, state: &State| {
+            state.client.json.is_empty() || !state.client.has_id
         }),
-        Property::sometimes("outcome unknown reaches the client", |_, state| {
-            has_read(state, |event| event == Event::Unknown)
+        Property::always(NOT_EXECUTED, |_, state: &State| {
+            let told = answers(state).any(|answer| answer == Event::NotExecuted);
+            !told || state.past.executions == 0
         }),
-        Property::sometimes("two nodes believe that they own the session", |_, state| {
-            epochs_believed(state).count() > 1
+        Property::always(KNOWN, |_, state: &State| {
+            let told = answers(state).any(|answer| answer == Event::Unknown);
+            !told || state.past.unknowable
         }),
-        Property::sometimes(
-            "an owner goes on where a crashed one stopped",
-            |_, state| goes_on_after_crash(state),
-        ),
+        Property::always(ID_IN_LOG, |_, state: &State| {
+            !state.client.has_id || state.store.entry.is_some()
+        }),
+        Property::always(PREFIX, |_, state| reads_prefix(state)),
+        Property::always(WORKER_EVENTS, |_, state| is_sound(state)),
+        Property::always(FREED, |_, state| is_freed_when_safe(state)),
+        Property::always(EPOCHS, |_, state: &State| !state.past.regressed),
+        Property::always(FENCED, |_, state: &State| !state.past.obeyed_former),
+        Property::always(ONE_OWNER, |_, state| has_one_owner(state)),
+        Property::always(LEARNS, |_, state| learns(state)),
+        Property::always(CERTAIN, |_, state: &State| !state.past.admitted_uncertain),
+        Property::always(CLAIMS, |Cluster(setup), state: &State| {
+            state.past.claims <= setup.mishaps - state.mishaps
+        }),
+        Property::always(EVIDENCE, |_, state: &State| !state.past.claimed_needlessly),
+        Property::always(NOT_STARTED, |_, state: &State| {
+            !state.past.started_cancelled
+        }),
+        Property::always(CLOSED, |Cluster(setup), state| {
+            is_closed(setup, state) || !is_settled(setup, state)
+        }),
+        Property::always(ASKED_FOR, |_, state: &State| !state.past.cancelled_unasked),
+        Property::always(ENDED, |_, state: &State| !state.past.started_after_end),
+        Property::always(QUESTION, |_, state| runs(state).all(|run| run.inputs <= 1)),
+        Property::always(WRITTEN, |_, state: &State| state.past.writings <= 1),
+        Property::always(ANSWERED, |Cluster(setup), state| {
+            is_answered(state) || !is_settled(setup, state)
+        }),
+        Property::always(CANCELS, cancels),
     ];
-    // A lost reply, and then lost patience.
-    if setup.disturbances > 1 {
-        let name = "not executed reaches the client";
-        all.push(Property::sometimes(name, |_, state| is_rejected(state)));
-    }
+    all.extend(possible(setup));
     all
 }
 
-fn is_rejected(state: &State) -> bool {
-    let mut requests = state.requests.iter();
-    requests.any(|request| request.phase == Phase::Rejected)
+/// What must be possible, lest a model be right because nothing happens in it.
+fn possible(setup: &Setup) -> Vec<Property<Cluster>> {
+    let mut some = Vec::new();
+    let moves = setup.has(Trouble::Age) || setup.has(Trouble::RefuseConnections);
+    if moves {
+        some.push(Property::sometimes(
+            "two nodes believe that they own the session",
+            |_, state| epochs_believed(state).count() > 1,
+        ));
+    }
+    if setup.way == Way::Hold && setup.tool == Tool::Answers {
+        some.push(Property::sometimes(
+            "a result comes as JSON",
+            |_, state: &State| state.client.json.iter().any(is_result),
+        ));
+    }
+    if setup.tool != Tool::Endless && setup.also != Also::Delete {
+        some.push(Property::sometimes(
+            "a result comes on a stream",
+            |_, state: &State| state.client.read.iter().any(is_result),
+        ));
+    }
+    let fails_over = moves || setup.has(Trouble::CrashNode);
+    if fails_over && setup.tool != Tool::Endless && setup.also != Also::Delete {
+        some.push(Property::sometimes(
+            "a later owner gives the result",
+            |_, state: &State| {
+                state.store.epoch > 1 && answers(state).any(|answer| is_result(&answer))
+            },
+        ));
+    }
+    some
 }
 
-fn one_answer(state: &State) -> bool {
-    (0..).zip(&state.requests).all(|(id, request)| {
-        let got = request.seen.iter().map(|(_, event)| event);
-        let streams = state.store.streams.iter().filter(|s| s.request == id);
-        let logged = streams.clone().flat_map(|stream| &stream.events);
-        got.filter(|event| event.is_answer()).count() <= 1
-            && logged.filter(|event| event.is_answer()).count() <= 1
-            && streams.into_iter().all(ends_with_answer)
-    })
+fn is_result(answer: &Event) -> bool {
+    matches!(answer, Event::Result(_))
 }
 
-/// Nothing follows an answer.
-fn ends_with_answer(stream: &Stream) -> bool {
-    let answer = stream.events.iter().position(|event| event.is_answer());
-    answer.is_none_or(|index| index + 1 == stream.events.len())
+/// The answers that the client has got, on whatever way.
+fn answers(state: &State) -> impl Iterator<Item = Event> {
+    let got = state.client.json.iter().chain(&state.client.read);
+    got.copied().filter(|event| event.is_answer())
 }
 
-fn reads_prefixes(state: &State) -> bool {
-    let mut requests = state.requests.iter();
-    requests.all(|request| reads_prefix(state, request))
+fn runs(state: &State) -> impl Iterator<Item = &Run> {
+    state.workers.iter().filter_map(Worker::run)
 }
 
-fn reads_prefix(state: &State, request: &Request) -> bool {
-    let Some((first, _)) = request.seen.first() else {
+fn reads_prefix(state: &State) -> bool {
+    let read = &state.client.read;
+    match &state.store.entry {
+        Some(entry) => entry.events.starts_with(read),
+        None => read.is_empty(),
+    }
+}
+
+/// The log holds the worker's events of one execution from the first on, and the journal says how many.
+fn is_sound(state: &State) -> bool {
+    let Some(entry) = &state.store.entry else {
         return true;
     };
-    let logged = &state.store.streams[usize::from(first.stream)].events;
-    request.seen.len() <= logged.len()
-        && (1..)
-            .zip(&request.seen)
-            .zip(logged)
-            .all(|((position, (at, event)), logged)| {
-                at.stream == first.stream && at.position == position && event == logged
-            })
+    let answer = entry.events.iter().position(|event| event.is_answer());
+    let ends = answer.is_none_or(|index| index + 1 == entry.events.len());
+    let events = entry.events.iter().filter(|event| event.is_workers());
+    let in_between = events.clone().filter(|event| !event.is_answer());
+    let of = |event: &Event| match event {
+        Event::Progress(of) | Event::Question(of) | Event::Write(of) | Event::Result(of) => {
+            Some(*of)
+        }
+        Event::Cancelled | Event::Unknown | Event::NotExecuted => None,
+    };
+    let mut executions: Vec<u8> = events.filter_map(of).collect();
+    executions.dedup();
+    ends && in_between.count() <= 1 && executions.len() <= 1
 }
 
-fn at_most_once(state: &State) -> bool {
-    state.executions.iter().all(|times| *times <= 1)
+fn is_freed_when_safe(state: &State) -> bool {
+    if state.client.json.iter().any(is_result) {
+        return true;
+    }
+    let logged = state.store.entry.as_ref().map_or(0, |entry| entry.seen);
+    runs(state).all(|run| run.freed <= logged)
 }
 
-fn one_call(state: &State) -> bool {
-    let streams = &state.store.streams;
-    let requests = 0..u8::try_from(state.requests.len()).expect("few requests");
-    requests
-        .into_iter()
-        .all(|id| streams.iter().filter(|s| s.request == id).count() <= 1)
-}
-
-fn not_executed(state: &State) -> bool {
-    let calls = state.store.streams.iter().zip(&state.executions);
-    let mut executed = calls.filter(|(_, times)| **times > 0);
-    executed.all(|(stream, _)| {
-        let request = &state.requests[usize::from(stream.request)];
-        request.phase != Phase::Rejected
-    })
-}
-
-fn one_owner(state: &State) -> bool {
+fn has_one_owner(state: &State) -> bool {
     let mut epochs: Vec<_> = epochs_believed(state).collect();
     let believed = epochs.len();
     epochs.sort_unstable();
@@ -137,44 +205,49 @@ fn one_owner(state: &State) -> bool {
 }
 
 fn epochs_believed(state: &State) -> impl Iterator<Item = u8> {
-    state.nodes.iter().filter_map(|node| match node.session {
-        Session::Fresh(epoch) | Session::Active(epoch) => Some(epoch),
-        Session::None | Session::Claiming(..) => None,
+    state.nodes.iter().filter_map(|node| match node.belief {
+        Belief::Fresh(epoch) | Belief::Owner(epoch) => Some(epoch),
+        Belief::None | Belief::Claiming(..) => None,
     })
 }
 
-fn holds_worker_events(state: &State) -> bool {
-    state.store.streams.iter().all(is_sound)
+/// Who believes in a session that another node has claimed will ask for it.
+fn learns(state: &State) -> bool {
+    (0..).zip(&state.nodes).all(|(id, node): (usize, _)| {
+        let Belief::Owner(epoch) = node.belief else {
+            return true;
+        };
+        let will_ask =
+            node.doubts || !node.certain || state.store.notes[id] || !state.store.leases[id];
+        epoch == state.store.epoch || will_ask
+    })
 }
 
-/// A stream holds the worker's events of one execution from the first on, and the journal says how many.
-fn is_sound(stream: &Stream) -> bool {
-    let events = stream.events.iter().filter(|event| event.is_workers());
-    let events: Vec<_> = events.collect();
-    let is_in_order = match events[..] {
-        [] | [Event::Progress(_)] => true,
-        [Event::Progress(first), Event::Result(second)] => first == second,
-        _ => false,
-    };
-    is_in_order && events.len() == usize::from(stream.seen)
+fn is_answered(state: &State) -> bool {
+    matches!(state.client.phase, Phase::Answered | Phase::Gone)
 }
 
-fn answered(cluster: &Cluster, state: &State) -> bool {
-    if state.requests.iter().all(Request::is_answered) {
-        return true;
-    }
+fn is_settled(setup: &Setup, state: &State) -> bool {
     let mut actions = Vec::new();
-    moves::progress(&cluster.0, state, &mut actions);
-    !actions.is_empty()
+    moves::progress(setup, state, &mut actions);
+    actions.is_empty()
 }
 
-fn has_read(state: &State, wanted: fn(Event) -> bool) -> bool {
-    let mut seen = state.requests.iter().flat_map(|request| &request.seen);
-    seen.any(|(_, event)| wanted(*event))
+/// Whether the owner, if there is one, has left nothing open.
+fn is_closed(setup: &Setup, state: &State) -> bool {
+    let owner = state.node(state.store.owner);
+    let open = state.store.entry.as_ref().is_some_and(|entry| !entry.ended);
+    let owns = owner.belief == Belief::Owner(state.store.epoch);
+    !(open && owns)
+        || setup.tool == Tool::Endless
+        || setup.tool == Tool::Asks
+        || state.store.deleted
 }
 
-fn goes_on_after_crash(state: &State) -> bool {
-    let mut tasks = state.nodes.iter().flat_map(|node| &node.tasks);
-    let is_attached = tasks.any(|task| task.seen == 1 && task.link == Link::Up);
-    is_attached && !state.nodes[0].alive
+/// Where nothing more happens, whatever was to be cancelled has ended or was told.
+fn cancels(Cluster(setup): &Cluster, state: &State) -> bool {
+    let asked = setup.also == Also::Cancel && state.client.also == Asked::Accepted;
+    let excused = state.past.cancel_lost || state.past.unknowable;
+    let told = |run: &Run| run.ended || run.cancelled;
+    !asked || excused || runs(state).all(told) || !is_settled(setup, state)
 }

@@ -1,162 +1,151 @@
 //! The store's atomic steps.
 
-use super::setup::{Fault, Setup};
-use super::state::{CallId, Epoch, Event, NodeId, RequestId, Store, Stream, WorkerId};
+use super::fault::Fault;
+use super::setup::Setup;
+use super::state::{Binding, Entry, Epoch, Event, NodeId, Past, Store};
 
-/// Why the store refused a write.
+/// The store refused a write: its writer was replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Refused;
-
-/// What `begin` found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Begun {
-    /// A new call.
-    New(CallId),
-    /// The delivery had begun this call already.
-    Before(CallId),
-}
-
-/// What became of a withdrawal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Withdrawn {
-    /// The call will never be started.
-    Yes,
-    /// Somebody has started it.
-    TooLate,
-}
+pub(crate) struct Stale;
 
 /// An append of one event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Append {
-    /// The stream.
-    pub(crate) call: CallId,
     /// The position of the last event, as the writer believes.
     pub(crate) after: u8,
     /// The event.
     pub(crate) event: Event,
-    /// The highest of the worker's events, with this one.
+    /// How many of the worker's events are dealt with then.
     pub(crate) seen: u8,
 }
 
 impl Store {
-    /// Whether the node may claim: nobody's lease stands in its way, and its own lives. Without the second
-    /// half two nodes whose leases have lapsed could take the session from one another for ever.
-    pub(crate) fn is_claimable_by(&self, node: NodeId) -> bool {
-        let is_free = self.owner == node || !self.leases[usize::from(self.owner)];
-        is_free && self.leases[usize::from(node)]
-    }
-
     /// Makes `node` the owner if owner and epoch are still what its claim has read.
     pub(crate) fn swap_owner(
         &mut self,
         setup: &Setup,
         node: NodeId,
         read: (NodeId, Epoch),
-    ) -> Result<Epoch, Refused> {
+    ) -> Result<Epoch, Stale> {
         if read != (self.owner, self.epoch) && !setup.plants(Fault::BlindClaim) {
-            return Err(Refused);
+            return Err(Stale);
         }
+        self.claimed_lately |= self.owner != node;
         self.owner = node;
         self.epoch = read.1 + 1;
         Ok(self.epoch)
     }
 
-    /// The call that a delivery has begun, also when it has ended.
-    pub(crate) fn find(&self, request: RequestId) -> Option<CallId> {
-        let found = self.streams.iter().position(|s| s.request == request);
-        found.map(|index| u8::try_from(index).expect("few streams"))
-    }
-
-    /// Opens a stream and journals its call, unless the delivery has done so before: one step, since two
-    /// deliveries of one request may be under way at the same time.
+    /// Journals the call and opens its stream, unless that was done before.
     pub(crate) fn begin(
         &mut self,
         setup: &Setup,
+        past: &mut Past,
         epoch: Epoch,
-        request: RequestId,
-        worker: WorkerId,
-    ) -> Result<Begun, Refused> {
-        self.admit(setup, epoch)?;
-        let is_checked_here =
-            !setup.plants(Fault::NoDeliveryCheck) && !setup.plants(Fault::CheckApartFromBegin);
-        if let Some(call) = self.find(request).filter(|_| is_checked_here) {
-            return Ok(Begun::Before(call));
-        }
-        self.note_write(epoch);
-        let call = u8::try_from(self.streams.len()).expect("few streams");
-        self.streams.push(Stream {
-            request,
-            worker,
-            events: Vec::new(),
-            seen: 0,
-            ended: false,
-            withdrawn: false,
-        });
-        Ok(Begun::New(call))
+        binding: Binding,
+    ) -> Result<&Entry, Stale> {
+        self.admit(setup, past, epoch)?;
+        Ok(self.entry.get_or_insert_with(|| Entry::new(binding)))
     }
 
-    /// Takes back a call that was begun, unless another delivery of its request has brought it further.
-    pub(crate) fn withdraw(
+    /// Journals that the call is bound to another worker, and the call with it if it is not there.
+    pub(crate) fn rebind(
         &mut self,
         setup: &Setup,
+        past: &mut Past,
         epoch: Epoch,
-        call: CallId,
-    ) -> Result<Withdrawn, Refused> {
-        self.admit(setup, epoch)?;
-        let stream = &mut self.streams[usize::from(call)];
-        if !stream.events.is_empty() {
-            return Ok(Withdrawn::TooLate);
+        binding: Binding,
+    ) -> Result<(), Stale> {
+        self.admit(setup, past, epoch)?;
+        let entry = self.entry.get_or_insert_with(|| Entry::new(binding));
+        entry.binding = binding;
+        Ok(())
+    }
+
+    /// Carries a writing out, unless it was carried out before, and journals its call in the same step.
+    pub(crate) fn write(
+        &mut self,
+        setup: &Setup,
+        past: &mut Past,
+        epoch: Epoch,
+        binding: Binding,
+    ) -> Result<(), Stale> {
+        self.admit(setup, past, epoch)?;
+        past.writings += u8::from(!self.written);
+        self.written = true;
+        if !setup.plants(Fault::UnjournaledWriting) {
+            self.entry.get_or_insert_with(|| Entry::new(binding));
         }
-        stream.ended = true;
-        stream.withdrawn = true;
-        self.note_write(epoch);
-        Ok(Withdrawn::Yes)
+        Ok(())
     }
 
     /// Appends an event, or finds that this very append was carried out before.
     pub(crate) fn append(
         &mut self,
         setup: &Setup,
+        past: &mut Past,
         epoch: Epoch,
         append: Append,
-    ) -> Result<(), Refused> {
-        self.admit(setup, epoch)?;
-        let stream = &mut self.streams[usize::from(append.call)];
-        let position = u8::try_from(stream.events.len()).expect("few events");
+    ) -> Result<(), Stale> {
+        self.admit(setup, past, epoch)?;
+        let Some(entry) = &mut self.entry else {
+            return Ok(());
+        };
         if !setup.plants(Fault::NoPositionCheck) {
+            let position = u8::try_from(entry.events.len()).expect("few events");
             if position == append.after + 1 {
                 return Ok(());
             }
             if position != append.after {
-                return Err(Refused);
+                return Err(Stale);
             }
         }
-        stream.events.push(append.event);
-        stream.seen = append.seen;
-        stream.ended |= append.event.is_answer();
-        self.note_write(epoch);
+        entry.events.push(append.event);
+        entry.seen = append.seen;
+        entry.ended |= append.event.is_answer();
         Ok(())
     }
 
-    /// Whether a node may read the journal. A former owner must not: it could start a call that the present
-    /// one has begun, and may yet withdraw.
-    pub(crate) fn admit_reader(&self, setup: &Setup, epoch: Epoch) -> Result<(), Refused> {
-        if setup.plants(Fault::UnfencedJournal) {
-            return Ok(());
-        }
-        self.admit(setup, epoch)
+    /// Ends the session.
+    pub(crate) fn delete(
+        &mut self,
+        setup: &Setup,
+        past: &mut Past,
+        epoch: Epoch,
+    ) -> Result<(), Stale> {
+        self.admit(setup, past, epoch)?;
+        self.deleted = true;
+        Ok(())
     }
 
-    fn admit(&self, setup: &Setup, epoch: Epoch) -> Result<(), Refused> {
-        if epoch == self.epoch || setup.plants(Fault::NoEpochCheck) {
-            Ok(())
-        } else {
-            Err(Refused)
+    /// Gives the journal to its owner. What a call has written is known for as long as the call is journaled.
+    pub(crate) fn read_journal(&mut self, epoch: Epoch) -> Result<Option<&Entry>, Stale> {
+        if epoch != self.epoch {
+            return Err(Stale);
         }
+        self.written &= self.entry.is_some();
+        Ok(self.entry.as_ref())
     }
 
-    /// The claim was a write of the newest epoch, so an older one that is taken goes back.
-    fn note_write(&mut self, epoch: Epoch) {
-        self.regressed |= epoch < self.epoch;
+    /// A write of a former owner is refused: the claim was a write of the newest epoch.
+    fn admit(&self, setup: &Setup, past: &mut Past, epoch: Epoch) -> Result<(), Stale> {
+        if epoch < self.epoch {
+            if !setup.plants(Fault::NoEpochCheck) {
+                return Err(Stale);
+            }
+            past.regressed = true;
+        }
+        Ok(())
+    }
+}
+
+impl Entry {
+    fn new(binding: Binding) -> Self {
+        Self {
+            binding,
+            events: Vec::new(),
+            seen: 0,
+            ended: false,
+        }
     }
 }

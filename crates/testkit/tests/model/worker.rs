@@ -1,71 +1,377 @@
-//! What a worker does with an attach and a start.
+//! A worker: its ledger, the call in it, and what it does with frames.
 
-use super::setup::{Fault, Setup};
-use super::state::{CallId, Event, Run, State, WorkerId};
+use super::action::Reply;
+use super::fault::Fault;
+use super::setup::{Setup, Tool};
+use super::state::{
+    Asked, Binding, Epoch, Event, Frame, Link, NodeId, State, Task, What, WorkerId,
+};
 
-/// A worker's reply to a start.
+/// A worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Worker {
+    /// Which run of the process this is.
+    pub(crate) incarnation: u8,
+    /// The number of its ledger.
+    pub(crate) number: u8,
+    /// The highest epoch of the session in any frame.
+    pub(crate) epoch: Epoch,
+    /// Whether it knows that the session has ended.
+    pub(crate) ended: bool,
+    /// What its ledger has of the call.
+    pub(crate) known: Known,
+}
+
+/// What a ledger has of the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Known {
+    /// Nothing.
+    Nothing,
+    /// It was refused under this number.
+    Refused(u8),
+    /// It was to be cancelled before it was known.
+    Cancelled,
+    /// It was taken.
+    Taken(Run),
+}
+
+/// The call at its worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Run {
+    /// How many times the call was executed anywhere when this execution began, with this one.
+    pub(crate) execution: u8,
+    /// How many of its events there are.
+    pub(crate) produced: u8,
+    /// How many of them are not kept any more.
+    pub(crate) freed: u8,
+    /// Who reads them.
+    pub(crate) reader: (NodeId, Epoch),
+    /// How often its question was answered.
+    pub(crate) inputs: u8,
+    /// Whether its writing was confirmed.
+    pub(crate) written: bool,
+    /// Whether it was told to stop.
+    pub(crate) cancelled: bool,
+    /// Whether its last event is there.
+    pub(crate) ended: bool,
+}
+
+/// What becomes of a start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Started {
-    /// It runs, or has run: the sender gets its events.
-    Known,
-    /// The worker is lost, or may have executed and forgotten the call.
+enum Started {
+    /// The sender reads the call's events.
+    Attached,
+    /// It was refused, now or before, and never runs under this number.
+    Refused,
+    /// Nobody can tell whether it ran here.
     Unknown,
+    /// It was to be attached only, and is not there.
+    Cancelled,
+    /// The sender was replaced.
+    Superseded,
+}
+
+impl Worker {
+    /// A worker that has just started.
+    pub(crate) fn new(incarnation: u8) -> Self {
+        Self {
+            incarnation,
+            number: 0,
+            epoch: 0,
+            ended: false,
+            known: Known::Nothing,
+        }
+    }
+
+    /// The call, if it was taken.
+    pub(crate) fn run(&self) -> Option<&Run> {
+        match &self.known {
+            Known::Taken(run) => Some(run),
+            Known::Nothing | Known::Refused(_) | Known::Cancelled => None,
+        }
+    }
+
+    fn run_mut(&mut self) -> Option<&mut Run> {
+        match &mut self.known {
+            Known::Taken(run) => Some(run),
+            Known::Nothing | Known::Refused(_) | Known::Cancelled => None,
+        }
+    }
+
+    /// Whether it still serves what was bound like this.
+    pub(crate) fn is_bound(&self, binding: Binding) -> bool {
+        self.incarnation == binding.incarnation
+    }
+}
+
+impl Run {
+    /// Whether there is another event to produce, and which.
+    pub(crate) fn next(&self, tool: Tool) -> Option<Event> {
+        let of = self.execution;
+        if self.ended {
+            return None;
+        }
+        if self.cancelled {
+            return Some(Event::Cancelled);
+        }
+        match (tool, self.produced) {
+            (Tool::Endless, _) => None,
+            (Tool::Answers, _) => Some(Event::Result(of)),
+            (Tool::Speaks, 0) => Some(Event::Progress(of)),
+            (Tool::Asks, 0) => Some(Event::Question(of)),
+            (Tool::Writes, 0) => Some(Event::Write(of)),
+            (Tool::Asks, _) if self.inputs == 0 => None,
+            (Tool::Writes, _) if !self.written => None,
+            _ => Some(Event::Result(of)),
+        }
+    }
+
+    /// The event at this index, which was produced.
+    pub(crate) fn event(&self, tool: Tool, index: u8) -> Event {
+        let last = index + 1 == self.produced && self.ended;
+        let of = self.execution;
+        match (last, tool) {
+            (true, _) if self.cancelled => Event::Cancelled,
+            (true, _) => Event::Result(of),
+            (false, Tool::Asks) => Event::Question(of),
+            (false, Tool::Writes) => Event::Write(of),
+            (false, _) => Event::Progress(of),
+        }
+    }
 }
 
 impl State {
-    /// What the worker remembers of a call.
-    pub(crate) fn run(&self, worker: WorkerId, call: CallId) -> Option<Run> {
-        let runs = &self.workers[usize::from(worker)].runs;
-        runs.iter().find(|run| run.call == call).copied()
+    pub(crate) fn worker(&self, worker: WorkerId) -> &Worker {
+        &self.workers[usize::from(worker)]
     }
 
-    /// A start reaches the worker: it is executed at most once, and a call that may have been forgotten is
-    /// not executed.
-    pub(crate) fn start(&mut self, setup: &Setup, worker: WorkerId, call: CallId) -> Started {
-        let index = usize::from(worker);
-        if !self.workers[index].alive {
-            return Started::Unknown;
+    pub(crate) fn worker_mut(&mut self, worker: WorkerId) -> &mut Worker {
+        &mut self.workers[usize::from(worker)]
+    }
+
+    /// The binding that an edge or an owner makes now.
+    pub(crate) fn bind(&self, worker: WorkerId) -> Binding {
+        let Worker {
+            incarnation,
+            number,
+            ..
+        } = *self.worker(worker);
+        Binding {
+            worker,
+            incarnation,
+            number,
         }
-        if self.run(worker, call).is_some() {
-            return Started::Known;
+    }
+
+    /// A frame arrives.
+    pub(crate) fn arrive(&mut self, setup: &Setup, frame: Frame, full: bool, reply: Reply) {
+        self.take_frame(frame);
+        let worker = frame.binding.worker;
+        let newest = self.worker(worker).epoch;
+        let is_former = frame.epoch < newest;
+        let is_fenced = frame.what.is_fenced() && !takes_any_epoch(setup);
+        if is_former && is_fenced {
+            if matches!(frame.what, What::Start { .. }) {
+                self.told(setup, frame, Started::Superseded);
+            }
+            return;
         }
-        let is_behind = self.workers[index].horizon.is_some_and(|last| call <= last);
-        if is_behind && !setup.plants(Fault::NoHorizon) {
-            return Started::Unknown;
+        self.past.obeyed_former |= is_former && frame.what.is_fenced();
+        self.worker_mut(worker).epoch = newest.max(frame.epoch);
+        match frame.what {
+            What::Start { attach_only } => {
+                let started = self.start(setup, frame, attach_only, full);
+                match reply {
+                    Reply::Arrives => self.told(setup, frame, started),
+                    // The sender's link is broken, and it sends again.
+                    Reply::Lost => self.start_task(frame.node),
+                }
+            }
+            What::Input => {
+                if let Some(run) = self.worker_mut(worker).run_mut() {
+                    let is_new = run.inputs == 0 || setup.plants(Fault::AnswerWithoutRound);
+                    run.inputs += u8::from(is_new);
+                }
+                self.reply_arrived(frame.node);
+            }
+            What::Free(events) => {
+                if let Some(run) = self.worker_mut(worker).run_mut() {
+                    run.freed = run.freed.max(events);
+                }
+            }
+            What::Cancel => self.cancel_run(worker),
+            What::EndSession => {
+                self.worker_mut(worker).ended = true;
+                self.cancel_run(worker);
+            }
         }
-        let executions = &mut self.executions[usize::from(call)];
-        *executions += 1;
-        let run = Run {
-            call,
-            execution: *executions,
-            produced: 0,
+    }
+
+    fn start(&mut self, setup: &Setup, frame: Frame, attach_only: bool, full: bool) -> Started {
+        let reader = (frame.node, frame.epoch);
+        let bound = frame.binding;
+        let worker = self.worker_mut(bound.worker);
+        let runs_again = setup.plants(Fault::ResentStartRuns);
+        match &mut worker.known {
+            Known::Taken(run) if !runs_again => {
+                run.reader = reader;
+                return Started::Attached;
+            }
+            Known::Refused(number) if bound.number <= *number => return Started::Refused,
+            Known::Cancelled => return Started::Cancelled,
+            Known::Taken(_) | Known::Refused(_) | Known::Nothing => {}
+        }
+        let forgotten = match setup.fault {
+            Some(Fault::NumbersIgnored) => false,
+            // The edge's clock is ahead, so its id is newer than anything that was forgotten.
+            Some(Fault::ClocksCompared) => false,
+            _ => bound.number < worker.number,
         };
-        let runs = &mut self.workers[index].runs;
-        runs.push(run);
-        runs.sort_unstable();
-        Started::Known
+        if !worker.is_bound(bound) || forgotten {
+            return Started::Unknown;
+        }
+        let number = worker.number;
+        if attach_only && !setup.plants(Fault::CancelledRepetitionStarts) {
+            worker.known = match setup.plants(Fault::CancelledIsPlain) {
+                true => Known::Refused(number),
+                false => Known::Cancelled,
+            };
+            return Started::Cancelled;
+        }
+        let over = worker.ended && !setup.plants(Fault::StartsAfterEnd);
+        if full || over {
+            if !setup.plants(Fault::RefusalsForgotten) {
+                worker.known = Known::Refused(number);
+            }
+            return Started::Refused;
+        }
+        let is_over = worker.ended;
+        self.past.started_after_end |= is_over;
+        self.past.started_cancelled |= attach_only;
+        self.past.executions += 1;
+        let execution = self.past.executions;
+        self.worker_mut(bound.worker).known = Known::Taken(Run {
+            execution,
+            produced: 0,
+            freed: 0,
+            reader,
+            inputs: 0,
+            written: false,
+            cancelled: false,
+            ended: false,
+        });
+        Started::Attached
+    }
+
+    /// The sender of a start, if it still waits for it, hears what became of it.
+    fn told(&mut self, setup: &Setup, frame: Frame, started: Started) {
+        let waits = |task: &Task| task.link == Link::Starting && task.binding == frame.binding;
+        let node = self.node(frame.node);
+        if !node.task.as_ref().is_some_and(waits) || self.epoch_of(frame.node) != frame.epoch {
+            return;
+        }
+        let task = self.task_mut(frame.node);
+        let answer = match started {
+            Started::Attached => {
+                task.link = Link::Up;
+                return;
+            }
+            Started::Refused => {
+                task.link = Link::Refused;
+                task.refused |= 1 << frame.binding.worker;
+                return;
+            }
+            Started::Superseded => return self.superseded(setup, frame.node),
+            Started::Unknown => Event::Unknown,
+            Started::Cancelled => Event::Cancelled,
+        };
+        task.link = Link::Down;
+        task.pending = Some(answer);
     }
 
     /// The call produces its next event.
-    pub(crate) fn produce(&mut self, worker: WorkerId, call: CallId) {
-        let runs = &mut self.workers[usize::from(worker)].runs;
-        let run = runs.iter_mut().find(|run| run.call == call);
-        run.expect("it runs").produced += 1;
+    pub(crate) fn produce(&mut self, setup: &Setup, worker: WorkerId) {
+        let run = self.worker_mut(worker).run_mut().expect("it runs");
+        let event = run.next(setup.tool).expect("there is one");
+        run.produced += 1;
+        run.ended = event.is_answer();
     }
 
-    /// The worker's event after the first `seen`, if there is one.
-    pub(crate) fn event_after(&self, worker: WorkerId, call: CallId, seen: u8) -> Option<Event> {
-        let run = self.run(worker, call).filter(|run| run.produced > seen)?;
-        Some(match seen {
-            0 => Event::Progress(run.execution),
-            _ => Event::Result(run.execution),
+    /// The next event for a driver that reads the call, if there is one.
+    pub(crate) fn next_for(&self, setup: &Setup, node: NodeId) -> Option<Event> {
+        let task = self.node(node).task.as_ref()?;
+        let reader = (node, self.epoch_of(node));
+        let run = self.worker(task.binding.worker).run()?;
+        if task.link != Link::Up || run.reader != reader || task.pending.is_some() {
+            return None;
+        }
+        let is_there = task.seen < run.produced;
+        is_there.then(|| match task.seen < run.freed {
+            true => Event::Unknown,
+            false => run.event(setup.tool, task.seen),
         })
     }
 
-    /// Retention is over: all that remains of the call is that ids up to its own are not new.
-    pub(crate) fn forget(&mut self, worker: WorkerId, call: CallId) {
-        let worker = &mut self.workers[usize::from(worker)];
-        worker.runs.retain(|run| run.call != call);
-        worker.horizon = worker.horizon.max(Some(call));
+    /// Whether another driver reads in this one's place.
+    pub(crate) fn is_superseded(&self, node: NodeId) -> bool {
+        let Some(task) = &self.node(node).task else {
+            return false;
+        };
+        let run = self.worker(task.binding.worker).run();
+        let is_read = run.is_some_and(|run| run.reader == (node, self.epoch_of(node)));
+        task.link == Link::Up && !is_read
     }
+
+    /// The call is told to stop.
+    pub(crate) fn cancel_run(&mut self, worker: WorkerId) {
+        let is_asked = self.client.also != Asked::No || self.store.deleted;
+        if let Some(run) = self.worker_mut(worker).run_mut()
+            && !run.ended
+        {
+            run.cancelled = true;
+            self.past.cancelled_unasked |= !is_asked;
+        }
+    }
+
+    /// The call's writing is confirmed to it.
+    pub(crate) fn confirm_writing(&mut self, worker: WorkerId) {
+        if let Some(run) = self.worker_mut(worker).run_mut() {
+            run.written = true;
+        }
+    }
+
+    /// The ledger counts on, and forgets the call unless it runs.
+    pub(crate) fn forget(&mut self, worker: WorkerId) {
+        self.past.unknowable = true;
+        let worker = self.worker_mut(worker);
+        worker.number += 1;
+        worker.known = Known::Nothing;
+    }
+
+    fn take_frame(&mut self, frame: Frame) {
+        let at = self.frames.iter().position(|other| *other == frame);
+        self.frames.remove(at.expect("it is on its way"));
+    }
+
+    /// Sends a frame.
+    pub(crate) fn send(&mut self, frame: Frame) {
+        self.frames.push(frame);
+        self.frames.sort_unstable();
+    }
+
+    /// Loses a frame.
+    pub(crate) fn lose_frame(&mut self, frame: Frame) {
+        self.take_frame(frame);
+    }
+}
+
+impl What {
+    /// Whether only the session's owner may say it. What frees a result is true whoever says it.
+    fn is_fenced(self) -> bool {
+        !matches!(self, Self::Free(_))
+    }
+}
+
+fn takes_any_epoch(setup: &Setup) -> bool {
+    setup.plants(Fault::NoEpochTowardsWorkers) || setup.plants(Fault::StolenReaderIsOutcome)
 }

@@ -1,0 +1,287 @@
+//! The client and its edge, and how an owner takes what they bring.
+
+use super::fault::Fault;
+use super::ownership::frame;
+use super::setup::{Setup, Tool, Way};
+use super::state::{
+    Asked, Belief, Event, Link, NodeId, Phase, Post, State, Step, Task, WORKERS, What,
+};
+
+impl State {
+    /// The edge delivers the call.
+    pub(crate) fn deliver(&mut self, setup: &Setup, node: NodeId) {
+        let client = &mut self.client;
+        client.phase = Phase::Delivered(node);
+        self.posts.push(Post {
+            node,
+            attempt: client.attempt,
+            repeated: client.left,
+            binding: client.binding,
+        });
+        self.posts.sort_unstable();
+        if setup.way == Way::SingleStream && setup.plants(Fault::AcceptedBeforeLog) {
+            self.give_id(node);
+        }
+    }
+
+    /// The edge has lost the node that had the call: it delivers it again.
+    pub(crate) fn lose_node(&mut self) {
+        self.client.phase = Phase::Waiting;
+        self.client.attempt += 1;
+        self.client.left = true;
+    }
+
+    /// Whether the edge waits for this attempt at this node.
+    pub(crate) fn is_awaited(&self, node: NodeId, attempt: u8) -> bool {
+        self.client.phase == Phase::Delivered(node) && self.client.attempt == attempt
+    }
+
+    fn take_post(&mut self, post: Post) {
+        let at = self.posts.iter().position(|other| *other == post);
+        self.posts.remove(at.expect("it is on its way"));
+    }
+
+    /// The node does not own the session, and nothing has left: the edge asks elsewhere. Or there is no such session.
+    pub(crate) fn send_back(&mut self, setup: &Setup, post: Post) {
+        if self.store.deleted {
+            return self.refuse(setup, post);
+        }
+        self.take_post(post);
+        if self.is_awaited(post.node, post.attempt) {
+            self.client.phase = Phase::Waiting;
+        }
+    }
+
+    /// A refusal that is final. For a repetition it is no word on what the call did.
+    pub(crate) fn refuse(&mut self, setup: &Setup, post: Post) {
+        self.take_post(post);
+        if !self.is_awaited(post.node, post.attempt) {
+            return;
+        }
+        if post.repeated && !setup.plants(Fault::FinalRefusalPassedOn) {
+            self.past.unknowable = true;
+            self.answer_json(Event::Unknown);
+        } else {
+            self.answer_json(Event::NotExecuted);
+        }
+    }
+
+    /// The client gets an answer as JSON.
+    pub(crate) fn answer_json(&mut self, answer: Event) {
+        self.client.json.push(answer);
+        self.client.phase = Phase::Answered;
+    }
+
+    /// The client gets an id to come back with, or 202.
+    pub(crate) fn give_id(&mut self, node: NodeId) {
+        self.client.has_id = true;
+        self.client.phase = Phase::Reading(node);
+    }
+
+    /// An owner takes a delivery: it looks in its memory, then, for a repetition, in the log, and then at the worker.
+    pub(crate) fn admit(&mut self, setup: &Setup, post: Post) {
+        let node = post.node;
+        self.past.admitted_uncertain |= !self.node(node).certain;
+        if self.store.deleted && self.epoch_of(node) == self.store.epoch {
+            return self.refuse(setup, post);
+        }
+        self.take_post(post);
+        let waits = self.is_awaited(node, post.attempt).then_some(post.attempt);
+        if let Some(task) = &mut self.node_mut(node).task {
+            task.waiter = task.waiter.max(waits);
+            task.repeated |= post.repeated;
+            if task.step == Step::Logged {
+                self.tell_id(node);
+            }
+            return;
+        }
+        let looks = post.repeated && !setup.plants(Fault::NoLookUp);
+        if looks && let Some(entry) = &self.store.entry {
+            if !entry.ended {
+                self.take_up(setup, node);
+            }
+            if waits.is_some() {
+                self.give_id(node);
+            }
+            return;
+        }
+        let mut task = Task {
+            waiter: waits,
+            repeated: post.repeated,
+            ..Task::new(post.binding)
+        };
+        task.cancel = std::mem::take(&mut self.node_mut(node).cancels);
+        task.attach_only = task.cancel;
+        self.node_mut(node).task = Some(task);
+        if setup.way == Way::Hold {
+            self.start_task(node);
+        }
+    }
+
+    /// Gives the client that waits here its id.
+    pub(crate) fn tell_id(&mut self, node: NodeId) {
+        let waiter = self.task_mut(node).waiter.take();
+        if let Some(attempt) = waiter
+            && self.is_awaited(node, attempt)
+        {
+            self.give_id(node);
+        }
+    }
+
+    /// The edge's future of a delivery is dropped: the call stays with its owner.
+    pub(crate) fn drop_delivery(&mut self, setup: &Setup, node: NodeId) {
+        let attempt = self.client.attempt;
+        let Some(task) = &mut self.node_mut(node).task else {
+            return;
+        };
+        if task.waiter != Some(attempt) {
+            return;
+        }
+        task.waiter = None;
+        let (binding, held) = (task.binding, task.step == Step::Hold);
+        let epoch = self.epoch_of(node);
+        if setup.plants(Fault::DroppedIsForgotten) && held {
+            self.node_mut(node).task = None;
+        }
+        if setup.plants(Fault::DroppedIsCancelled) {
+            self.send(frame(binding, node, epoch, What::Cancel));
+        }
+    }
+
+    /// An owner that cannot reach the bound worker sends the call back. If nothing can have left before, the edge binds it anew;
+    /// else nobody can tell what became of it.
+    pub(crate) fn send_back_unsent(&mut self, node: NodeId) {
+        let task = self.node_mut(node).task.take().expect("it has the call");
+        self.lose_requests(node, Some(&task));
+        if !task
+            .waiter
+            .is_some_and(|attempt| self.is_awaited(node, attempt))
+        {
+            return;
+        }
+        let next = 1 - task.binding.worker;
+        if self.client.binding.worker == 0 && !self.client.left {
+            self.client.binding = self.bind(next);
+            self.client.phase = Phase::Waiting;
+        } else if self.client.left {
+            self.past.unknowable = true;
+            self.answer_json(Event::Unknown);
+        } else {
+            self.answer_json(Event::NotExecuted);
+        }
+    }
+
+    /// Whether the worker that the edge has bound the call to has its result. What else a worker may say is for owners.
+    pub(crate) fn worker_has_answer(&self, setup: &Setup) -> bool {
+        let worker = self.worker(self.client.binding.worker);
+        let run = worker.run().filter(|run| run.ended && run.freed == 0);
+        setup.tool == Tool::Answers && run.is_some() && worker.is_bound(self.client.binding)
+    }
+
+    /// The edge that has lost the owner gets the result from the worker, and acknowledges it.
+    pub(crate) fn ask_worker(&mut self, setup: &Setup) {
+        let run = self.worker(self.client.binding.worker).run();
+        let run = run.expect("the worker has it");
+        let answer = run.event(setup.tool, 0);
+        self.answer_json(answer);
+        self.send(frame(self.client.binding, 0, 0, What::Free(1)));
+    }
+
+    /// The client reads its next event.
+    pub(crate) fn next_to_read(&self) -> Option<Event> {
+        let entry = self.store.entry.as_ref()?;
+        entry.events.get(self.client.read.len()).copied()
+    }
+
+    /// The client gets an event of its stream.
+    pub(crate) fn read(&mut self, event: Event) {
+        self.client.read.push(event);
+        if event.is_answer() {
+            self.client.phase = Phase::Answered;
+        }
+    }
+
+    /// Whether the client has the tool's question.
+    pub(crate) fn is_asked(&self) -> bool {
+        let mut read = self.client.read.iter();
+        read.any(|event| matches!(event, Event::Question(_)))
+    }
+
+    /// The client answers the question at an owner, which passes the answer on.
+    pub(crate) fn reply_to(&mut self, setup: &Setup, node: NodeId) {
+        let (binding, epoch) = (self.task(node).binding, self.epoch_of(node));
+        self.send(frame(binding, node, epoch, What::Input));
+        self.client.reply = match setup.plants(Fault::AnswerAcceptedEarly) {
+            true => Asked::Accepted,
+            false => Asked::At(node),
+        };
+    }
+
+    /// The worker has the answer, and says so to the owner that passed it on.
+    pub(crate) fn reply_arrived(&mut self, node: NodeId) {
+        if self.client.reply == Asked::At(node) {
+            self.client.reply = Asked::Accepted;
+        }
+    }
+
+    /// The client cancels its call at an owner. It may be ahead of the delivery that brings the call there.
+    pub(crate) fn cancel(&mut self, setup: &Setup, node: NodeId) {
+        self.client.also = Asked::Accepted;
+        let is_over = self.store.entry.as_ref().is_some_and(|entry| entry.ended);
+        let this = self.node_mut(node);
+        match &mut this.task {
+            Some(task) => task.cancel = true,
+            None => {
+                this.cancels = !is_over && !setup.plants(Fault::OvertakingCancelForgotten);
+            }
+        }
+    }
+
+    /// A driver passes the cancellation on.
+    pub(crate) fn pass_cancel(&mut self, node: NodeId) {
+        let worker = self.task(node).binding.worker;
+        self.task_mut(node).cancel = false;
+        self.cancel_run(worker);
+    }
+
+    /// The client ends its session: the owner stores that, ends the call, and tells the workers.
+    pub(crate) fn delete(&mut self, setup: &Setup, node: NodeId) {
+        let epoch = self.epoch_of(node);
+        let (store, past) = (&mut self.store, &mut self.past);
+        if store.delete(setup, past, epoch).is_err() {
+            return self.step_down(setup, node);
+        }
+        self.client.also = Asked::Accepted;
+        self.past.unknowable = true;
+        for worker in 0..WORKERS {
+            let bound = self.bind(worker);
+            self.send(frame(bound, node, epoch, What::EndSession));
+        }
+        if let Some(task) = self.node_mut(node).task.take()
+            && let Some(attempt) = task.waiter
+            && self.is_awaited(node, attempt)
+        {
+            self.answer_json(Event::Unknown);
+        }
+    }
+
+    /// A driver sends its start, if it can reach the worker.
+    pub(crate) fn start_task(&mut self, node: NodeId) {
+        let epoch = self.epoch_of(node);
+        let task = self.task(node);
+        let (binding, attach_only) = (task.binding, task.attach_only);
+        if self.is_cut(node, binding.worker) {
+            if self.task(node).repeated {
+                self.task_mut(node).link = Link::Away;
+            }
+            return;
+        }
+        self.task_mut(node).link = Link::Starting;
+        self.send(frame(binding, node, epoch, What::Start { attach_only }));
+    }
+
+    /// Whether a node believes that it owns the session.
+    pub(crate) fn believes(&self, node: NodeId) -> bool {
+        matches!(self.node(node).belief, Belief::Owner(_))
+    }
+}
