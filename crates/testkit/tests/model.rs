@@ -66,7 +66,7 @@ fn paused_owners() -> Setup {
 fn lost_workers() -> Setup {
     Setup::hold(
         "lost workers",
-        3,
+        4,
         &[BreakLink, BreakEdge, CrashWorker, Forget, GiveUp],
     )
 }
@@ -75,7 +75,7 @@ fn lost_workers() -> Setup {
 fn refusing_workers() -> Setup {
     Setup::hold(
         "refusing workers",
-        3,
+        4,
         &[BreakEdge, BreakLink, CrashNode, Full, Cut, LoseReply],
     )
 }
@@ -106,7 +106,7 @@ fn asked_worker() -> Setup {
 fn store_away() -> Setup {
     Setup::hold(
         "the store away",
-        3,
+        4,
         &[StoreAway, LoseReply, BreakEdge, CrashNode],
     )
 }
@@ -117,7 +117,7 @@ fn stream() -> Setup {
         tool: Tool::Speaks,
         ..Setup::hold(
             "a stream",
-            2,
+            3,
             &[BreakClient, BreakEdge, BreakLink, CrashNode, Age, LoseReply],
         )
     }
@@ -130,7 +130,7 @@ fn batch() -> Setup {
         tool: Tool::Speaks,
         ..Setup::hold(
             "a batch",
-            2,
+            3,
             &[BreakClient, BreakEdge, CrashNode, Age, LoseReply, Full],
         )
     }
@@ -154,7 +154,7 @@ fn question() -> Setup {
         tool: Tool::Asks,
         ..Setup::hold(
             "a question",
-            2,
+            3,
             &[BreakEdge, BreakLink, CrashNode, Age, LoseReply],
         )
     }
@@ -303,7 +303,8 @@ planted! {
     an_entry_left_open: EntryLeftOpen in super::store_away() => CLOSED;
     accepted_before_the_log: AcceptedBeforeLog in super::single_stream() => ID_IN_LOG, ANSWERED;
     no_look_into_the_log: NoLookUp in super::short_call() => KNOWN;
-    unknown_without_a_look_into_the_log: UnknownWithoutLookUp in super::short_call() => KNOWN;
+    a_freed_result_believed_lost: WorkerBelieved in super::short_call() => KNOWN;
+    a_late_refusal_believed: WorkerBelieved in super::refusing_workers() => NOT_EXECUTED;
     a_dropped_delivery_forgotten: DroppedIsForgotten in super::cancelled() => CANCELS;
     a_dropped_delivery_that_cancels: DroppedIsCancelled in super::short_call() => ASKED_FOR;
     sent_before_it_is_appended: SentBeforeAppended in super::stream() => PREFIX;

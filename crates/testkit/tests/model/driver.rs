@@ -40,11 +40,7 @@ impl State {
     pub(crate) fn answer(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let task = self.task(node).clone();
         let answer = task.pending.expect("there is one");
-        if answer == Event::Unknown
-            && self.store.entry.is_some()
-            && !setup.plants(Fault::UnknownWithoutLookUp)
-            && !setup.plants(Fault::NoLookUp)
-        {
+        if answer == Event::Unknown && self.log_knows_more(setup) {
             return self.find_in_log(setup, node, task.waiter);
         }
         let mut is_safe = setup.plants(Fault::FreedWithAnswer);
@@ -70,6 +66,11 @@ impl State {
             }
             false => this.task = None,
         }
+    }
+
+    fn log_knows_more(&self, setup: &Setup) -> bool {
+        let looks = !setup.plants(Fault::WorkerBelieved) && !setup.plants(Fault::NoLookUp);
+        looks && self.store.entry.is_some()
     }
 
     /// The worker cannot tell any more, but the log can: an earlier delivery of the call has come so far.
@@ -256,6 +257,11 @@ impl State {
     /// executed.
     pub(crate) fn rebind(&mut self, setup: &Setup, node: NodeId, reply: Reply) {
         let task = self.task(node);
+        if task.step != Step::Logged && self.log_knows_more(setup) {
+            // An earlier delivery of the call was here, and was refused too.
+            let waiter = task.waiter;
+            return self.find_in_log(setup, node, waiter);
+        }
         let (next, epoch) = (1 - task.binding.worker, self.epoch_of(node));
         let no_other = task.refused.count_ones() == u32::from(WORKERS) || self.is_cut(node, next);
         if no_other {

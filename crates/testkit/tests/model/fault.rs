@@ -78,8 +78,8 @@ pub(crate) enum Fault {
     AcceptedBeforeLog,
     /// Nothing is looked up in the log: no repetition, and no call that its worker cannot tell of any more.
     NoLookUp,
-    /// "Outcome unknown" is said in the hold without a look into the log.
-    UnknownWithoutLookUp,
+    /// A worker's refusal, or that it cannot tell any more, is believed without a look into the log.
+    WorkerBelieved,
     /// A delivery whose edge is gone is forgotten.
     DroppedIsForgotten,
     /// A delivery whose edge is gone cancels its call.
@@ -138,7 +138,7 @@ impl Fault {
             Self::TwoExits => "one exit of the hold",
             Self::EntryLeftOpen => "an entry that may be there is closed later",
             Self::AcceptedBeforeLog => "202 only once something is in the log",
-            Self::UnknownWithoutLookUp => "what a worker has freed is in the log",
+            Self::WorkerBelieved => "what a worker has freed or refused may be in the log",
             Self::NoLookUp => "a repetition is looked up in memory, log, worker",
             Self::DroppedIsForgotten | Self::DroppedIsCancelled => {
                 "a dropped delivery stays in its owner's table"
