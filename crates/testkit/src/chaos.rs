@@ -132,6 +132,13 @@ pub async fn run(options: &Options) -> anyhow::Result<Report> {
     if let Err(error) = injected {
         verdict.find(None, Violation::Misbehaved, format!("{error:#}"));
     }
+    if options.fault.keeps_owners() && counters.taken_over > 0 {
+        let detail = format!(
+            "{} sessions changed their owner, and every node lived",
+            counters.taken_over
+        );
+        verdict.find(None, Violation::Misbehaved, detail);
+    }
     look_at(cluster.members(), &mut verdict).await;
     held::check(&cluster, &store, options.settle, &mut verdict).await;
     let report = Report {
@@ -178,8 +185,11 @@ async fn start(options: &Options, store: &Store) -> anyhow::Result<Cluster> {
     if options.one_process {
         builder = builder.one_process();
     } else {
-        let silence = format!("{}ms", options.silence.as_millis());
-        builder = builder.setting("cluster.silence", &silence);
+        let silence = |time: Duration| format!("{}ms", time.as_millis());
+        builder = builder.setting("cluster.silence", &silence(options.silence));
+        if fault.needs_late_pings() {
+            builder = builder.worker_setting("cluster.silence", &silence(options.lease * 3));
+        }
     }
     for (name, value) in &options.settings {
         builder = builder.setting(name, value);

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use shoal_testkit::chaos::{Fault, Options, run};
+use shoal_testkit::chaos::{Deed, Fault, Options, run};
 use tokio::sync::Mutex;
 
 /// One cluster at a time: several would take one another's time, and the leases would show it.
@@ -31,10 +31,18 @@ async fn survives(fault: Fault) {
         Fault::NoSessionNodes,
         Fault::CutEdgeSession,
         Fault::CutSessionWorker,
+        Fault::LateStarts,
+        Fault::Resets,
         Fault::CutRedis,
         Fault::OneWay,
         Fault::Slow,
     ];
+    if fault == Fault::RefusingWorker {
+        let refused = |deed: &Deed| matches!(deed, Deed::LittleRoom(_, refused) if *refused > 0);
+        let mut injected = report.injected.iter();
+        let shows = injected.any(|injected| injected.deeds.iter().any(refused));
+        assert!(shows, "nothing was refused: {report}");
+    }
     if cuts.contains(&fault) {
         assert!(report.disturbed > 0, "nothing was cut: {report}");
     }
@@ -84,19 +92,23 @@ survives! {
     killed_session_nodes: Session,
     killed_workers: Worker,
     two_roles_killed_at_once: TwoRoles,
+    a_kill_each_second: Churn,
     paused_session_nodes: Pause,
+    starts_that_are_late: LateStarts,
     session_nodes_paused_within_their_lease: ShortPause,
     paused_edges: PauseEdge,
     paused_workers: PauseWorker,
     a_paused_redis: PauseRedis,
     cuts_between_edges_and_sessions: CutEdgeSession,
     cuts_between_sessions_and_workers: CutSessionWorker,
+    connections_that_are_reset: Resets,
     cuts_to_redis: CutRedis,
     holes_in_one_direction: OneWay,
     slow_connections: Slow,
     wrong_clocks: Clocks,
     members_without_file_descriptors: Descriptors,
     logs_that_nobody_reads: Stderr,
+    workers_without_room: RefusingWorker,
     all_session_nodes_away_at_once: NoSessionNodes,
     a_restarted_redis: RedisRestart,
     lost_data: RedisWipe,

@@ -14,6 +14,12 @@ pub enum Deed {
     Paused(String),
     /// Two parts could not talk.
     Cut(String),
+    /// Connections were reset so many times.
+    Reset(usize),
+    /// What a member had sent arrived while it was stopped.
+    SentLate(String),
+    /// A worker had hardly any room, and refused so many calls.
+    LittleRoom(String, u64),
     /// A member got another clock.
     WrongClock(String),
     /// A member could open nothing.

@@ -2,7 +2,10 @@
 
 use clap::ValueEnum;
 
-use self::Trait::{LosesWrites, Mixes, Proxies, Refuses, Reruns, SplitPools, Unknown, WrongClocks};
+use self::Trait::{
+    KeepsOwners, LatePings, LosesWrites, Mixes, Proxies, Refuses, Reruns, ShortCalls, SplitPools,
+    Unknown, WrongClocks,
+};
 use crate::check::Rules;
 
 /// What fails in a run.
@@ -18,10 +21,14 @@ pub enum Fault {
     Worker,
     /// A process of one role and one of another are killed at once.
     TwoRoles,
+    /// Each second a member of the next role is killed, while most calls last 1 to 10 ms.
+    Churn,
     /// All session nodes are killed at once, and come back while some workers cannot reach them.
     NoSessionNodes,
     /// Session nodes stop for longer than their lease, and go on.
     Pause,
+    /// What a session node sends to workers is held up; it stops for longer than its lease, and meanwhile what it sent arrives.
+    LateStarts,
     /// Session nodes stop for longer than connections may be silent, but go on within their lease.
     ShortPause,
     /// Edges stop, and go on.
@@ -34,6 +41,8 @@ pub enum Fault {
     CutEdgeSession,
     /// The way between session nodes and a worker is cut, or silent.
     CutSessionWorker,
+    /// Connections between edges and session nodes, and of workers, are reset several times a second.
+    Resets,
     /// The way between a node (or all) and Redis is cut, or silent.
     CutRedis,
     /// Between two members, one hears the other and is not heard.
@@ -46,6 +55,8 @@ pub enum Fault {
     Descriptors,
     /// Members of each role are killed, and come back with a standard error that nobody reads.
     Stderr,
+    /// A worker is restarted, and has hardly any room for a while.
+    RefusingWorker,
     /// Redis is killed and comes back with its data.
     RedisRestart,
     /// Redis is killed and comes back without its data.
@@ -79,6 +90,12 @@ enum Trait {
     Reruns,
     /// Calls may be refused.
     Refuses,
+    /// Most calls are to be short.
+    ShortCalls,
+    /// Workers are to bear silent connections for longer than a lease.
+    LatePings,
+    /// Every node lives and is reached: no session may change its owner.
+    KeepsOwners,
     /// Redis loses writes that it has acknowledged: what only it knew may be gone.
     LosesWrites,
     /// A mixed run may choose it.
@@ -86,11 +103,12 @@ enum Trait {
 }
 
 /// Every kind of run with faults, the mixed one last.
-const KINDS: [(Fault, &[Trait]); 26] = [
+const KINDS: [(Fault, &[Trait]); 30] = [
     (Fault::Edge, &[Refuses, Mixes]),
     (Fault::Session, &[Refuses, Reruns, Mixes]),
     (Fault::Worker, &[Refuses, Reruns, Unknown, Mixes]),
     (Fault::TwoRoles, &[Refuses, Reruns, Unknown, Mixes]),
+    (Fault::Churn, &[Refuses, Reruns, Unknown, ShortCalls, Mixes]),
     // A call that is journaled while no worker has joined names none. Its owner may go before it has another one journaled,
     // and nobody knows then whether the call was begun.
     (
@@ -98,6 +116,10 @@ const KINDS: [(Fault, &[Trait]); 26] = [
         &[Refuses, Reruns, Unknown, Proxies, SplitPools, Mixes],
     ),
     (Fault::Pause, &[Refuses, Reruns, Mixes]),
+    (
+        Fault::LateStarts,
+        &[Refuses, Reruns, Proxies, ShortCalls, LatePings, Mixes],
+    ),
     (Fault::ShortPause, &[Refuses, Reruns, Mixes]),
     (Fault::PauseEdge, &[Refuses, Mixes]),
     (Fault::PauseWorker, &[Refuses, Reruns, Unknown, Mixes]),
@@ -106,6 +128,10 @@ const KINDS: [(Fault, &[Trait]); 26] = [
     (
         Fault::CutSessionWorker,
         &[Refuses, Reruns, Unknown, Proxies, Mixes],
+    ),
+    (
+        Fault::Resets,
+        &[Refuses, Reruns, Proxies, KeepsOwners, Mixes],
     ),
     (Fault::CutRedis, &[Refuses, Reruns, Proxies, Mixes]),
     (Fault::OneWay, &[Refuses, Reruns, Unknown, Proxies, Mixes]),
@@ -116,6 +142,7 @@ const KINDS: [(Fault, &[Trait]); 26] = [
     ),
     (Fault::Descriptors, &[Refuses, Reruns, Mixes]),
     (Fault::Stderr, &[Refuses, Reruns, Unknown, Mixes]),
+    (Fault::RefusingWorker, &[Reruns, Mixes]),
     (Fault::RedisRestart, &[Refuses, Reruns, Mixes]),
     (Fault::RedisWipe, &[Refuses, Reruns]),
     (Fault::FullRedis, &[Refuses, Mixes]),
@@ -156,6 +183,19 @@ impl Fault {
 
     pub(super) fn needs_split_pools(self) -> bool {
         self.has(SplitPools)
+    }
+
+    pub(super) fn needs_short_calls(self) -> bool {
+        self.has(ShortCalls)
+    }
+
+    pub(super) fn needs_late_pings(self) -> bool {
+        self.has(LatePings)
+    }
+
+    /// Whether no session may change its owner.
+    pub(super) fn keeps_owners(self) -> bool {
+        self.has(KeepsOwners)
     }
 
     /// What it excuses. Killed edges and lost data are excused by when they happened.

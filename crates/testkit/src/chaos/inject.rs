@@ -8,6 +8,7 @@ mod kill;
 mod network;
 mod pause;
 mod redis;
+mod refuse;
 mod roll;
 mod stderr;
 
@@ -73,13 +74,23 @@ impl<'a> Injector<'a> {
             return Ok(());
         }
         loop {
-            let peace = self.options.peace.mul_f64(self.dice.random_range(0.5..1.5));
-            sleep(peace).await;
+            sleep(self.peace()).await;
             self.inject(self.options.fault).await?;
             let everybody_had_a_turn = self.injected.len().is_multiple_of(self.round());
             if self.began.elapsed() + self.options.peace >= time && everybody_had_a_turn {
                 return Ok(());
             }
+        }
+    }
+
+    /// The pause before the next fault.
+    fn peace(&mut self) -> Duration {
+        let peace = self.options.peace.mul_f64(self.dice.random_range(0.5..1.5));
+        match (self.options.fault, self.injected.last()) {
+            (Fault::Churn, Some(last)) => {
+                (last.from + kill::EVERY).saturating_sub(self.began.elapsed())
+            }
+            _ => peace,
         }
     }
 
@@ -129,20 +140,24 @@ impl<'a> Injector<'a> {
             Fault::Session => self.kill(&sessions).await?,
             Fault::Worker => self.kill(&workers).await?,
             Fault::TwoRoles => self.kill_two_roles().await?,
+            Fault::Churn => self.kill_next(turn).await?,
             Fault::NoSessionNodes => self.kill_all_session_nodes().await?,
             Fault::Pause => self.pause_beyond_lease(&sessions).await?,
+            Fault::LateStarts => self.pause_with_late_starts().await?,
             Fault::ShortPause => self.pause_within_lease(&sessions).await?,
             Fault::PauseEdge => self.pause(&edges).await?,
             Fault::PauseWorker => self.pause(&workers).await?,
             Fault::PauseRedis => self.pause_redis().await?,
             Fault::CutEdgeSession => self.cut(&sessions, &edges).await?,
             Fault::CutSessionWorker => self.cut(&workers, &sessions).await?,
+            Fault::Resets => self.reset_often().await?,
             Fault::CutRedis => self.cut_redis().await?,
             Fault::OneWay => self.one_way().await?,
             Fault::Slow => self.slow().await?,
             Fault::Clocks => self.change_clock(turn).await?,
             Fault::Descriptors => self.use_up_descriptors(turn).await?,
             Fault::Stderr => self.stop_reading(turn).await?,
+            Fault::RefusingWorker => self.take_room_away().await?,
             Fault::RedisRestart => self.restart_redis().await?,
             Fault::RedisWipe => self.wipe_redis().await?,
             Fault::FullRedis => self.fill_memory().await?,
@@ -166,7 +181,7 @@ impl<'a> Injector<'a> {
     fn round(&self) -> usize {
         match self.options.fault {
             Fault::Rolling => self.cluster.members().len(),
-            Fault::Clocks | Fault::Descriptors | Fault::Stderr => ROLES.len(),
+            Fault::Churn | Fault::Clocks | Fault::Descriptors | Fault::Stderr => ROLES.len(),
             Fault::Sentinel | Fault::RedisCluster => failover::WAYS,
             _ => 1,
         }

@@ -22,6 +22,10 @@ const LANES: usize = 4;
 /// is admitted, journaled or run, and after.
 const HANGS_UP_US: std::ops::Range<f64> = 500.0..20_000.0;
 
+/// How many calls are short where most are to be, and how long those take, in milliseconds.
+const MOSTLY_SHORT: f64 = 0.7;
+const SHORT_MS: std::ops::RangeInclusive<u64> = 1..=10;
+
 /// One client in so many reads its standalone stream.
 const LISTENS: usize = 3;
 
@@ -65,6 +69,7 @@ impl Load {
                 caller,
                 dice: StdRng::seed_from_u64(dice.random()),
                 thinking: options.thinking,
+                short: options.fault.needs_short_calls(),
                 enough: enough.clone(),
             };
             lanes.spawn(lane.run());
@@ -131,6 +136,8 @@ struct Lane {
     caller: Caller,
     dice: StdRng,
     thinking: Duration,
+    /// Whether most calls are to be short.
+    short: bool,
     enough: CancellationToken,
 }
 
@@ -142,7 +149,10 @@ impl Lane {
                 () = sleep(thinking) => {}
                 () = self.enough.cancelled() => return,
             }
-            let (tool, steps, ms) = what_to_call(&mut self.dice);
+            let (tool, steps, ms) = match self.short && self.dice.random_bool(MOSTLY_SHORT) {
+                true => (Tool::Record, 0, self.dice.random_range(SHORT_MS)),
+                false => what_to_call(&mut self.dice),
+            };
             match &self.caller {
                 Caller::Legacy(client) => {
                     let leave = leave(&mut self.dice, tool);

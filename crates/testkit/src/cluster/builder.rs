@@ -34,6 +34,7 @@ pub struct Builder {
     program: Option<PathBuf>,
     store: Option<String>,
     settings: Vec<(String, String)>,
+    worker_settings: Vec<(String, String)>,
 }
 
 impl Default for Builder {
@@ -52,6 +53,7 @@ impl Default for Builder {
             program: None,
             store: None,
             settings: Vec::new(),
+            worker_settings: Vec::new(),
         }
         .setting(
             "state_keys.keys",
@@ -117,6 +119,14 @@ impl Builder {
     #[must_use]
     pub fn setting(mut self, name: &str, value: &str) -> Self {
         self.settings.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// A setting of workers only, which goes before that of every member.
+    #[must_use]
+    pub fn worker_setting(mut self, name: &str, value: &str) -> Self {
+        self.worker_settings
+            .push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -187,6 +197,7 @@ impl Builder {
             program,
             directory: directory.clone(),
             settings,
+            worker_settings: self.worker_settings.clone(),
             tools: self.tools.clone(),
             clock: self.clock,
             redis: redis.as_ref().map(Redis::address),

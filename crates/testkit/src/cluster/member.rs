@@ -99,6 +99,13 @@ impl Member {
         self.variable(&variable(name), value);
     }
 
+    /// Takes such a change back, for the next start.
+    pub fn unset(&self, name: &str) {
+        let variable = variable(name);
+        let mut settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        settings.retain(|(known, _)| *known != variable);
+    }
+
     /// Changes a variable of its environment for the next start.
     pub fn variable(&self, name: &str, value: &str) {
         let mut settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);

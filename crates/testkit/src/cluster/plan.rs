@@ -17,6 +17,8 @@ pub(super) struct Plan {
     pub(super) program: PathBuf,
     pub(super) directory: Directory,
     pub(super) settings: Vec<(String, String)>,
+    /// Those of workers only, which go before.
+    pub(super) worker_settings: Vec<(String, String)>,
     pub(super) tools: Tools,
     /// Members have wrong clocks.
     pub(super) clock: Option<WrongClock>,
@@ -82,7 +84,11 @@ impl Plan {
             let addresses: Vec<String> = join.iter().map(SocketAddr::to_string).collect();
             launch = launch.arguments(["--join", &addresses.join(",")]);
         }
-        for (name, value) in &self.settings {
+        let own = match role {
+            Role::Worker => &self.worker_settings[..],
+            _ => &[],
+        };
+        for (name, value) in self.settings.iter().chain(own) {
             launch = launch.variable(&variable(name), value);
         }
         for (name, value) in self

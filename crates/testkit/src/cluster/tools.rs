@@ -32,6 +32,14 @@ const ROOM: usize = 4096;
 const ASKING_PROCESSES: usize = 256;
 
 impl Tools {
+    /// Settings that leave a worker of [`Tools::Chaos`] hardly any room.
+    pub(crate) const LITTLE_ROOM: [(&'static str, &'static str); 4] = [
+        ("pools.chaos.concurrency", "1"),
+        ("pools.chaos.queue", "0"),
+        ("pools.asking.concurrency", "1"),
+        ("pools.asking.queue", "0"),
+    ];
+
     /// The end of the command line of the worker of this number.
     pub(super) fn arguments(
         &self,

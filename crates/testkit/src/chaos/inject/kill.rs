@@ -13,11 +13,24 @@ use crate::process::SOON;
 /// For how long a killed member is away, about.
 const AWAY: Duration = Duration::from_secs(1);
 
+/// How often a member of the next role is killed, and for how long it is away.
+pub(super) const EVERY: Duration = Duration::from_secs(1);
+const SHORTLY_AWAY: Duration = Duration::from_millis(100);
+
 impl Injector<'_> {
     pub(super) async fn kill(&mut self, members: &[&Member]) -> anyhow::Result<Vec<Deed>> {
         let member = self.one_of(members)?;
         member.kill().await?;
         self.wait_about(AWAY).await;
+        bring_back(member).await?;
+        Ok(vec![killed(member)])
+    }
+
+    /// Kills a member of the role whose turn it is.
+    pub(super) async fn kill_next(&mut self, turn: usize) -> anyhow::Result<Vec<Deed>> {
+        let member = self.one_in_turn(turn)?;
+        member.kill().await?;
+        self.wait_about(SHORTLY_AWAY).await;
         bring_back(member).await?;
         Ok(vec![killed(member)])
     }

@@ -4,9 +4,15 @@ use std::time::Duration;
 
 use rand::Rng as _;
 
+use tokio::time::Instant;
+
 use super::{Deed, Injector};
 use crate::cluster::Member;
 use crate::fault_proxy::{Direction, Fault};
+
+/// For how long connections are reset, and for how long they are whole again in between, about.
+const BROKEN_FOR: Duration = Duration::from_millis(40);
+const WHOLE_FOR: Duration = Duration::from_millis(160);
 
 impl<'a> Injector<'a> {
     /// Cuts one member off from all others of a kind, or from one of them.
@@ -27,6 +33,23 @@ impl<'a> Injector<'a> {
         }
         let deed = format!("{word} between {} and {}", member.name(), names(&others));
         self.until_healed(deed).await
+    }
+
+    /// Resets connections of one or two members again and again: between edges and session nodes, and to workers.
+    pub(super) async fn reset_often(&mut self) -> anyhow::Result<Vec<Deed>> {
+        let until = Instant::now() + self.about(self.options.lease);
+        let mut resets = 0;
+        while Instant::now() < until {
+            for _ in 0..self.dice.random_range(1..=2) {
+                let (one, other) = self.two_that_talk()?;
+                self.cluster.between(one, other, Fault::Cut);
+            }
+            self.wait_about(BROKEN_FOR).await;
+            self.cluster.heal();
+            resets += 1;
+            self.wait_about(WHOLE_FOR).await;
+        }
+        Ok(vec![Deed::Reset(resets)])
     }
 
     pub(super) async fn cut_redis(&mut self) -> anyhow::Result<Vec<Deed>> {

@@ -7,7 +7,11 @@ use tokio::time::sleep;
 
 use super::{Deed, Injector};
 use crate::cluster::Member;
+use crate::fault_proxy::{Direction, Fault};
 use crate::process::SOON;
+
+/// For how long what a node sends is held up before it stops, and how long it has to arrive before the node goes on.
+const HELD_UP: Duration = Duration::from_millis(300);
 
 impl Injector<'_> {
     /// For longer than the lease, most of the time.
@@ -17,6 +21,25 @@ impl Injector<'_> {
     ) -> anyhow::Result<Vec<Deed>> {
         let time = self.about(self.options.lease.mul_f64(1.5));
         self.pause_for(members, time).await
+    }
+
+    /// For longer than the lease, and what it has sent to workers just before arrives while it stands still: by then others have its
+    /// sessions, and their calls.
+    pub(super) async fn pause_with_late_starts(&mut self) -> anyhow::Result<Vec<Deed>> {
+        let cluster = self.cluster;
+        let node = self.one_of(&cluster.sessions())?;
+        for worker in cluster.workers() {
+            cluster.between(worker, node, Fault::OneWayHole(Direction::Down));
+        }
+        sleep(HELD_UP).await;
+        node.pause().await?;
+        sleep(self.options.lease.mul_f64(self.dice.random_range(1.1..1.5))).await;
+        cluster.heal();
+        sleep(HELD_UP).await;
+        node.resume().await?;
+        node.wait_until_ready(SOON).await?;
+        let name = node.name().to_owned();
+        Ok(vec![Deed::Paused(name.clone()), Deed::SentLate(name)])
     }
 
     /// For long enough to be noticed, but not for as long as the lease.
