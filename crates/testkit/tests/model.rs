@@ -274,6 +274,9 @@ planted! {
     moved_after_a_start: MovedAfterStart in super::moved() => AT_MOST_ONCE;
     a_final_refusal_passed_on: FinalRefusalPassedOn in super::limits() => NOT_EXECUTED;
     a_404_passed_on: FinalRefusalPassedOn in super::deleted() => NOT_EXECUTED;
+    a_repetition_that_meets_a_limit: RepetitionsMeetLimits in super::limits() => KNOWN;
+    a_call_that_is_not_there_yet: NotThereIsNotExecuted in super::asked_worker() => NOT_EXECUTED;
+    a_step_that_ends_its_call: FailedStepEndsCall in super::short_call() => KNOWN;
     freed_with_the_answer: FreedWithAnswer in super::short_call() => FREED, KNOWN;
     a_member_acknowledged_early: FreedOnReceipt in super::batch() => FREED, KNOWN;
     a_binding_that_is_not_journaled: UnjournaledBinding in super::refusing_workers() => NOT_EXECUTED;

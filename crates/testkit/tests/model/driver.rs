@@ -69,7 +69,12 @@ impl State {
     }
 
     fn log_knows_more(&self, setup: &Setup) -> bool {
-        let looks = !setup.plants(Fault::WorkerBelieved) && !setup.plants(Fault::NoLookUp);
+        let blind = [
+            Fault::WorkerBelieved,
+            Fault::NoLookUp,
+            Fault::FailedStepEndsCall,
+        ];
+        let looks = !blind.iter().any(|fault| setup.plants(*fault));
         looks && self.store.entry.is_some()
     }
 
@@ -114,7 +119,11 @@ impl State {
             return self.step_down(setup, node);
         };
         if reply == Reply::Lost {
-            self.task_mut(node).step = Step::Unsure;
+            let task = self.task_mut(node);
+            task.step = Step::Unsure;
+            if setup.plants(Fault::FailedStepEndsCall) {
+                task.pending = Some(Event::Unknown);
+            }
             return;
         }
         self.task_mut(node).step = Step::Logged;

@@ -2,10 +2,11 @@
 
 use super::fault::Fault;
 use super::ownership::frame;
-use super::setup::{Setup, Tool, Way};
+use super::setup::{Setup, Way};
 use super::state::{
     Asked, Belief, Event, Link, NodeId, Phase, Post, State, Step, Task, WORKERS, What,
 };
+use super::worker::Known;
 
 impl State {
     /// The edge delivers the call.
@@ -59,7 +60,7 @@ impl State {
             return;
         }
         if post.repeated && !setup.plants(Fault::FinalRefusalPassedOn) {
-            self.past.unknowable = true;
+            self.past.unknowable |= self.store.deleted;
             self.answer_json(Event::Unknown);
         } else {
             self.answer_json(Event::NotExecuted);
@@ -171,17 +172,19 @@ impl State {
         }
     }
 
-    /// Whether the worker that the edge has bound the call to has its result. What else a worker may say is for owners.
-    pub(crate) fn worker_has_answer(&self, setup: &Setup) -> bool {
+    /// Whether the worker that the edge has bound the call to can tell its result. What else a worker may say is for owners.
+    pub(crate) fn worker_tells(&self, setup: &Setup) -> bool {
         let worker = self.worker(self.client.binding.worker);
-        let run = worker.run().filter(|run| run.ended && run.freed == 0);
-        setup.tool == Tool::Answers && run.is_some() && worker.is_bound(self.client.binding)
+        let has = worker.run().is_some_and(|run| run.ended && run.freed == 0);
+        let denies = setup.plants(Fault::NotThereIsNotExecuted) && worker.known == Known::Nothing;
+        self.client.left && worker.is_bound(self.client.binding) && (has || denies)
     }
 
     /// The edge that has lost the owner gets the result from the worker, and acknowledges it.
     pub(crate) fn ask_worker(&mut self, setup: &Setup) {
-        let run = self.worker(self.client.binding.worker).run();
-        let run = run.expect("the worker has it");
+        let Some(run) = self.worker(self.client.binding.worker).run() else {
+            return self.answer_json(Event::NotExecuted);
+        };
         let answer = run.event(setup.tool, 0);
         self.answer_json(answer);
         self.send(frame(self.client.binding, 0, 0, What::Free(1)));

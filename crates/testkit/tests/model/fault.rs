@@ -16,6 +16,10 @@ pub(crate) enum Fault {
     MovedAfterStart,
     /// The edge passes a refusal of a repetition on as final.
     FinalRefusalPassedOn,
+    /// A repetition is refused by the limits that are for new calls.
+    RepetitionsMeetLimits,
+    /// An edge that asks the worker itself takes a call that is not there for one that is not executed.
+    NotThereIsNotExecuted,
     /// An owner that sends JSON frees the result, whether the edge has it or not.
     FreedWithAnswer,
     /// A result, or that of a batch's member, is freed when the owner has it, before the log or the edge does.
@@ -70,6 +74,8 @@ pub(crate) enum Fault {
     // Hold.
     /// The client gets its id before the journal has confirmed the step.
     IdBeforeStep,
+    /// A step of the journal that is not confirmed ends the call.
+    FailedStepEndsCall,
     /// A result goes as JSON also when the call has become a stream.
     TwoExits,
     /// An entry that may be there when the answer goes as JSON is left open.
@@ -109,6 +115,11 @@ impl Fault {
             }
             Self::MovedAfterStart => "`Moved` means that nothing has left",
             Self::FinalRefusalPassedOn => "only the worker's word is \"not executed\"",
+            Self::RepetitionsMeetLimits => "repetitions pass limits",
+            Self::NotThereIsNotExecuted => {
+                "what an edge asks of a worker is a result and nothing else"
+            }
+            Self::FailedStepEndsCall => "a step that fails leaves the hold open",
             Self::FreedWithAnswer => "a result is freed where the answer is safe",
             Self::FreedOnReceipt => {
                 "no member of a batch is acknowledged before its answer is safe"

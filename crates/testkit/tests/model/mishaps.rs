@@ -1,6 +1,7 @@
 //! What may go wrong, and what may happen late or never.
 
 use super::action::{Action, Reply};
+use super::fault::Fault;
 use super::moves;
 use super::setup::{Setup, Trouble};
 use super::state::{Belief, Event, Link, NodeId, Phase, State, WORKERS, What};
@@ -23,7 +24,11 @@ pub(crate) fn possible(setup: &Setup, state: &State, actions: &mut Vec<Action>) 
     for post in &state.posts {
         let node = state.node(post.node);
         let admits = matches!(node.belief, Belief::Owner(_)) && node.certain && node.task.is_none();
-        if setup.has(Trouble::Limit) && admits {
+        // Repetitions pass limits.
+        let meets = !post.repeated
+            || setup.plants(Fault::RepetitionsMeetLimits)
+            || setup.plants(Fault::FinalRefusalPassedOn);
+        if setup.has(Trouble::Limit) && admits && meets {
             actions.push(Action::Limit(*post));
         }
     }
@@ -58,11 +63,7 @@ pub(crate) fn possible(setup: &Setup, state: &State, actions: &mut Vec<Action>) 
 fn of_client(setup: &Setup, state: &State, actions: &mut Vec<Action>) {
     match state.client.phase {
         Phase::Delivered(_) if setup.has(Trouble::BreakEdge) => actions.push(Action::BreakEdge),
-        Phase::Reading(_) => {
-            if setup.has(Trouble::BreakClient) {
-                actions.push(Action::BreakClient);
-            }
-        }
+        Phase::Reading(_) if setup.has(Trouble::BreakClient) => actions.push(Action::BreakClient),
         _ => {}
     }
     let waits = matches!(state.client.phase, Phase::Delivered(_) | Phase::Waiting);

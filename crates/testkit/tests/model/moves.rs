@@ -175,7 +175,7 @@ fn takes(setup: &Setup, state: &State, node: NodeId) -> bool {
 
 fn client(setup: &Setup, state: &State, actions: &mut Vec<Action>) {
     let client = &state.client;
-    if setup.edge_asks && client.phase == Phase::Waiting && state.worker_has_answer(setup) {
+    if setup.edge_asks && client.phase == Phase::Waiting && state.worker_tells(setup) {
         actions.push(Action::AskWorker);
     }
     for node in state.node_ids().filter(|node| state.node(*node).alive) {
