@@ -122,7 +122,6 @@ pub(crate) fn sessions(
         state_keys: session.state_keys,
         idle: session.idle.get(),
         passivate_after: session.passivate_after.get(),
-        doze_after: session.doze_after.get(),
         sweep_every: session.sweep_every.get(),
         grace: streams.grace.get(),
         call_timeout: calls.timeout.get(),

@@ -1,4 +1,5 @@
-//! A message through a session: found, applied, answered. Nothing is dispatched or stored.
+//! A message through a session: found, applied, answered. Nothing is dispatched; a change is stored, by an actor that comes
+//! and goes for it.
 #![allow(missing_docs, reason = "the macros' functions are nobody's interface")]
 
 #[path = "../tests/support/mod.rs"]
@@ -11,6 +12,8 @@ use support::{Bench, post};
 use tokio::runtime::Builder;
 
 const PING: &str = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
+const LEVEL: &str =
+    r#"{"jsonrpc":"2.0","id":7,"method":"logging/setLevel","params":{"level":"error"}}"#;
 
 fn actor(criterion: &mut Criterion) {
     let runtime = Builder::new_current_thread()
@@ -30,11 +33,14 @@ fn actor(criterion: &mut Criterion) {
         assert!(matches!(answer, Ok(Delivered::Json(_))), "{answer:?}");
     };
     ping();
-    criterion.bench_function("request by itself", |bencher| bencher.iter(ping));
-    // Beside a call that runs, a request goes through an actor.
-    let _running = runtime.block_on(bench.stream(&session, 1, "stream"));
-    ping();
-    criterion.bench_function("actor hop", |bencher| bencher.iter(ping));
+    criterion.bench_function("request", |bencher| bencher.iter(ping));
+    let level = || {
+        let post = post(LEVEL);
+        let answer = runtime.block_on(bench.sessions.deliver(&session, post));
+        assert!(matches!(answer, Ok(Delivered::Json(_))), "{answer:?}");
+    };
+    level();
+    criterion.bench_function("change", |bencher| bencher.iter(level));
 }
 
 criterion_group!(benches, actor);

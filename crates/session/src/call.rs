@@ -15,6 +15,7 @@ mod start;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 
+pub(crate) use journaled::AGAIN;
 use keeping::First;
 pub(crate) use resumed::TakenOver;
 pub(crate) use start::brought_by;

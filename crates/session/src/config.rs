@@ -11,7 +11,7 @@ pub struct SessionConfig {
     pub sessions_per_principal: usize,
     /// Requests of one session that may be in flight at once.
     pub calls_per_session: usize,
-    /// Messages that may wait for one session's actor.
+    /// Changes of one session (its log level, subscriptions, batches) that may wait to be carried out.
     pub mailbox: usize,
     /// Resources that one session may be subscribed to.
     pub subscriptions_per_session: usize,
@@ -34,9 +34,6 @@ pub struct SessionConfig {
     pub idle: Duration,
     /// How long a session without calls and streams stays in memory.
     pub passivate_after: Duration,
-    /// How long a session without requests keeps its actor, whether somebody listens or not; at most twice that.
-    /// Not zero.
-    pub doze_after: Duration,
     /// How often idle sessions are looked for.
     pub sweep_every: Duration,
     /// How long a request that is safe to repeat may take before its answer becomes a stream.
@@ -81,7 +78,6 @@ impl Default for SessionConfig {
             state_keys: 64,
             idle: Duration::from_secs(30 * 60),
             passivate_after: Duration::from_secs(30),
-            doze_after: Duration::from_secs(2),
             sweep_every: Duration::from_secs(5),
             grace: Duration::from_secs(1),
             call_timeout: Duration::from_secs(300),

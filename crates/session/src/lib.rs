@@ -1,22 +1,23 @@
-//! Legacy sessions: a pure state machine for each, a thin actor around it, and the gateway that finds,
-//! wakes, bounds and ends them.
+//! Legacy sessions: a pure state machine for each, an actor while there is something durable to do to it, and the gateway
+//! that finds, wakes, bounds and ends them.
 //!
-//! Start with [`Sessions`], the gateway. What a session *decides* stands in `state`, free of I/O; what
-//! follows from a decision (dispatching, appending, saving) happens in the tasks of `call` and
-//! `sessions`, never in the actor's mailbox.
+//! Start with [`Sessions`], the gateway. What a session *decides* stands in `state`, free of I/O, and is applied under
+//! a small lock (`live`). A call that follows runs in a task of its own or its caller's (`call`); what changes the session
+//! itself, or ends it, its `actor` does.
 
 mod actor;
 mod announce;
 mod call;
-mod cell;
 mod clock;
 mod config;
 mod here;
 mod live;
 mod measure;
 mod record;
+mod session_core;
 mod sessions;
 mod state;
+mod state_lock;
 mod stored;
 mod streams;
 

@@ -1,7 +1,8 @@
 //! A session that this node has in memory.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
 use shoal_ports::{
@@ -9,15 +10,17 @@ use shoal_ports::{
 };
 use shoal_protocol::Revision;
 
-use crate::actor::{Reply, SessionMsg, Shared};
-use crate::cell::SessionCell;
+use crate::actor::ActorSlot;
 use crate::config::SessionConfig;
-use crate::sessions::About;
-use crate::state::{CallSlot, Effect, Input};
+use crate::record::Record;
+use crate::session_core::SessionCore;
+use crate::sessions::{About, Node};
+use crate::state::{Admitted, CallSlot, Effect, Input};
+use crate::state_lock::StateLock;
 use crate::stored::Share;
 use crate::streams::Streams;
 
-/// A session that this node has in memory; it has an actor while requests come.
+/// A session that this node has in memory. It has an actor while there is something durable to do to it.
 pub(crate) struct LiveSession {
     pub(crate) id: SessionId,
     pub(crate) principal: Principal,
@@ -25,78 +28,153 @@ pub(crate) struct LiveSession {
     /// When it was opened, in milliseconds since 1970, if that is known.
     pub(crate) opened_at: Option<u64>,
     pub(crate) epoch: Epoch,
+    /// Whose it is.
+    pub(crate) node: Weak<Node>,
     pub(crate) streams: Arc<Streams>,
     /// What it has stored.
     pub(crate) share: Arc<Share>,
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) actor: Arc<SessionCell>,
-    /// Inputs that wait to be applied.
-    pub(crate) waiting: Arc<AtomicUsize>,
     /// When the session was last used, in milliseconds of the node's clock.
     pub(crate) last_used: AtomicU64,
     /// When its record was last stored, likewise.
     pub(crate) last_saved: AtomicU64,
-    /// Held by who changes more than calls (the record, subscriptions), from the message to the end of what follows from
-    /// it: in a task that ends, so that no half of it is left when nobody waits, and in one order.
-    pub(crate) changing: Arc<tokio::sync::Mutex<()>>,
-    /// One save at a time, so that the newest record is the last one stored.
-    pub(crate) saving: tokio::sync::Mutex<()>,
+    pub(crate) actor: ActorSlot,
+    /// Gone once the session is at its end here, or has panicked: then it is rebuilt from its record.
+    core: StateLock<SessionCore>,
+    /// The requests in flight.
+    admitted: Arc<Admitted>,
+    /// The negotiated revision.
+    revision: OnceLock<Revision>,
+    /// Name and version of the client, as operators see them.
+    client: OnceLock<Arc<str>>,
 }
 
-/// Why an input was not applied.
-pub(crate) enum Unapplied {
-    /// The session is gone from here, and must be found anew.
-    Closed,
-    /// Too many inputs wait.
-    Full,
+/// The session takes no inputs here any more, and must be found anew.
+#[derive(Debug)]
+pub(crate) struct Closed;
+
+/// What a session is made of.
+pub(crate) struct NewLive {
+    pub(crate) id: SessionId,
+    pub(crate) epoch: Epoch,
+    pub(crate) node: Weak<Node>,
+    pub(crate) core: Box<SessionCore>,
+    pub(crate) share: Arc<Share>,
+    /// The node's time.
+    pub(crate) now: u64,
 }
 
 impl LiveSession {
-    /// Applies an input to the session.
-    ///
-    /// If the future is dropped, the input may or may not be applied. A call that was admitted has ended then; for
-    /// whatever else changes the session, see [`changing`](Self::changing).
-    pub(crate) async fn apply(
-        &self,
-        input: Input,
-        config: &SessionConfig,
-    ) -> Result<Effect, Unapplied> {
-        let place = MailboxPlace::take(&self.waiting, config.mailbox).ok_or(Unapplied::Full)?;
-        self.ask_for(input, Some(place)).await
+    pub(crate) fn new(
+        new: NewLive,
+        streams: impl FnOnce(&Weak<Self>) -> Arc<Streams>,
+    ) -> Arc<Self> {
+        let session = new.core.session();
+        let (principal, transport) = (session.principal().clone(), session.transport());
+        let (opened_at, admitted) = (session.record().opened_at, session.admitted().clone());
+        let live = Arc::new_cyclic(|live| Self {
+            streams: streams(live),
+            id: new.id,
+            principal,
+            transport,
+            opened_at,
+            epoch: new.epoch,
+            node: new.node,
+            share: new.share,
+            last_used: AtomicU64::new(new.now),
+            last_saved: AtomicU64::new(new.now),
+            actor: ActorSlot::default(),
+            admitted,
+            core: StateLock::new(new.core),
+            revision: OnceLock::new(),
+            client: OnceLock::new(),
+        });
+        live.core.with(|core| live.publish(core));
+        live
     }
 
-    /// Applies an input of the node's own, however much waits: the node has one at a time, and what it has
-    /// to tell must not be lost to a client that sends too much.
-    pub(crate) async fn apply_own(&self, input: Input) -> Result<Effect, Unapplied> {
-        self.ask_for(input, None).await
+    /// Applies an input to the session, at once. A call that was admitted has ended when the effect is dropped.
+    pub(crate) fn apply(&self, input: Input) -> Result<Effect, Closed> {
+        let applied = self.core.with(|core| {
+            let applied = core.apply(input);
+            self.publish(core);
+            applied
+        });
+        applied.unwrap_or(Err(Closed))
     }
 
-    async fn ask_for(
-        &self,
-        input: Input,
-        place: Option<MailboxPlace>,
-    ) -> Result<Effect, Unapplied> {
-        match self
-            .ask(|reply| SessionMsg::Apply(input, place, reply))
-            .await
-        {
-            Some(Reply::Effect(effect)) => Ok(effect),
-            Some(Reply::Closed) | None => Err(Unapplied::Closed),
-        }
-    }
-
-    /// Applies an input whose effect is nothing to act on. Not bounded by the mailbox limit: what is
-    /// noted only ever lightens the session.
+    /// Applies an input whose effect is nothing to act on.
     pub(crate) fn note(&self, input: Input) {
         // A session that is gone needs no notes.
-        self.actor.send(SessionMsg::Note(input));
+        let _ = self.apply(input);
     }
 
     /// Much has ended that the state machine does not know of: it learns of it with whatever it is told next, rather
-    /// than being woken for every call's end.
+    /// than with every call's end.
     pub(crate) fn tidy(&self) {
-        // A session that is gone needs no notes.
-        self.actor.send(SessionMsg::Tidy);
+        self.core.with(SessionCore::tidy);
+    }
+
+    /// The record as it is now.
+    pub(crate) fn snapshot(&self) -> Option<Bytes> {
+        self.core.with(SessionCore::snapshot)
+    }
+
+    /// Reads something of the record.
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&Record) -> T) -> Option<T> {
+        self.core.with(|core| read(core.record()))
+    }
+
+    /// The resources that its client is subscribed to.
+    pub(crate) fn subscriptions(&self) -> BTreeSet<String> {
+        self.read(|record| record.subscriptions.clone())
+            .unwrap_or_default()
+    }
+
+    /// Whether nothing is going on.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.core.with(|core| core.is_idle()).unwrap_or_default()
+    }
+
+    /// If nothing is going on, takes no inputs any more; whether that is so.
+    pub(crate) fn passivate(&self) -> bool {
+        self.core.with(SessionCore::passivate).unwrap_or_default()
+    }
+
+    /// Takes no inputs any more, whatever is going on; reports what runs.
+    pub(crate) fn end(&self) -> Vec<Arc<CallSlot>> {
+        self.core.with(SessionCore::end).unwrap_or_default()
+    }
+
+    /// Forgets the session's state: it is stored, or somebody else's.
+    pub(crate) fn forget(&self) {
+        self.core.forget();
+    }
+
+    /// Whether its state is gone from here.
+    pub(crate) fn is_forgotten(&self) -> bool {
+        self.core.is_forgotten()
+    }
+
+    fn publish(&self, core: &SessionCore) {
+        if self.revision.get().is_none()
+            && let Some(revision) = core.session().revision()
+        {
+            // It does not change.
+            let _ = self.revision.set(revision);
+            if let Some(client) = core.client() {
+                let _ = self.client.set(client);
+            }
+        }
+    }
+
+    /// Requests in flight.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.admitted.count()
+    }
+
+    /// Calls that are not over, their answers included.
+    pub(crate) fn held(&self) -> usize {
+        self.admitted.held()
     }
 
     /// Another node owns the session, or nobody knows: nothing is written here any more.
@@ -114,33 +192,10 @@ impl LiveSession {
         self.streams.until_over().await;
     }
 
-    pub(crate) async fn snapshot(&self) -> Option<Bytes> {
-        self.ask(SessionMsg::Snapshot).await
-    }
-
-    pub(crate) async fn passivate(&self) -> Option<Bytes> {
-        self.ask(SessionMsg::Passivate).await.flatten()
-    }
-
-    pub(crate) async fn end(&self) -> Vec<Arc<CallSlot>> {
-        self.ask(SessionMsg::End).await.unwrap_or_default()
-    }
-
-    async fn ask<T: Send + 'static>(
-        &self,
-        message: impl FnOnce(ractor::RpcReplyPort<T>) -> SessionMsg,
-    ) -> Option<T> {
-        let (reply, replied) = ractor::concurrency::oneshot();
-        match self.actor.send(message(reply.into())) {
-            true => replied.await.ok(),
-            false => None,
-        }
-    }
-
     /// What operators see of it.
     pub(crate) fn about(&self) -> About {
         About {
-            client: self.shared.client.get().cloned(),
+            client: self.client.get().cloned(),
             revision: self.revision(),
             transport: self.transport,
             opened_at: self.opened_at,
@@ -149,29 +204,12 @@ impl LiveSession {
 
     /// The negotiated revision.
     pub(crate) fn revision(&self) -> Option<Revision> {
-        self.shared.revision.get().copied()
+        self.revision.get().copied()
     }
 
     /// Whether its streams open with a priming event.
     pub(crate) fn primes_streams(&self) -> bool {
         self.revision().is_some_and(Revision::primes_streams)
-    }
-}
-
-/// A place in a bounded mailbox, for as long as an input lies there: also when nobody waits for it any more.
-pub(crate) struct MailboxPlace(Arc<AtomicUsize>);
-
-impl MailboxPlace {
-    fn take(waiting: &Arc<AtomicUsize>, limit: usize) -> Option<Self> {
-        let place = Self(waiting.clone());
-        // On refusal `place` is dropped, which takes the count back.
-        (waiting.fetch_add(1, Ordering::Relaxed) < limit).then_some(place)
-    }
-}
-
-impl Drop for MailboxPlace {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -3,6 +3,7 @@
 mod deliver;
 mod gauges;
 mod inspect;
+mod leaving;
 mod lifecycle;
 mod listen;
 mod node;
@@ -26,11 +27,12 @@ use shoal_telemetry::metrics::Registration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub(crate) use deliver::Begun;
+pub(crate) use leaving::{Alone, Leave};
 pub(crate) use node::{About, Node};
 pub(crate) use taking_over::TakingOver;
 
 use crate::announce::announce;
-use crate::cell;
 use crate::config::SessionConfig;
 
 /// The sessions of this node; implements [`SessionGateway`]. Cheap to clone.
@@ -53,7 +55,7 @@ pub struct SessionsStatus {
     pub in_flight: usize,
     /// Journaled calls that have not ended, here at least.
     pub journaled: usize,
-    /// Messages that wait in mailboxes.
+    /// Messages that actors have yet to do.
     pub waiting: usize,
     /// Subscriptions to resources, each session's counted.
     pub subscriptions: usize,
@@ -96,13 +98,11 @@ impl Sessions {
         dispatcher: Arc<dyn Dispatcher>,
         node: NodeId,
     ) -> Self {
-        let node = Arc::new(Node::new(config, store, dispatcher, node));
+        let node = Node::new(config, store, dispatcher, node);
         let stop = CancellationToken::new();
         let tasks = TaskTracker::new();
         tasks.spawn(announce(node.clone(), stop.clone()));
         tasks.spawn(sweep::sweep(node.clone(), stop.clone()));
-        let doze_after = node.config.doze_after;
-        tasks.spawn(cell::beat(node.up.clone(), doze_after, stop.clone()));
         let gauges = gauges::observe(&node).into();
         Self {
             node,

@@ -79,7 +79,18 @@ async fn sessions_are_counted_from_their_opening_to_their_end() {
     says(r#"shoal_actor_alive{shoal_kind="session"}"#, 0.0);
     let ping = r#"{"jsonrpc":"2.0","id":99,"method":"ping"}"#;
     bench.json(&alice, ping).await;
+    says(r#"shoal_actor_alive{shoal_kind="session"}"#, 0.0);
+    // One is there while there is something durable to do.
+    bench.script.holds.send_replace(true);
+    let subscribe =
+        r#"{"jsonrpc":"2.0","id":98,"method":"resources/subscribe","params":{"uri":"r://1"}}"#;
+    let mut subscribing = Box::pin(bench.json(&alice, subscribe));
+    assert!(futures::poll!(&mut subscribing).is_pending());
     says(r#"shoal_actor_alive{shoal_kind="session"}"#, 1.0);
+    says(r#"shoal_actor_mailbox{shoal_kind="session"}"#, 1.0);
+    bench.script.holds.send_replace(false);
+    subscribing.await;
+    comes_to_say(r#"shoal_actor_alive{shoal_kind="session"}"#, 0.0).await;
     let tool = bench.script.call("stream-long").await;
     tool.progress(1).await;
     let first = read(&mut stream, 1).await;

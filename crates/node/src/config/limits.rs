@@ -55,7 +55,7 @@ settings! {
         pub sessions_per_principal: usize = SessionConfig::default().sessions_per_principal,
         /// Requests of one session that may be in flight at once.
         pub calls_per_session: usize = SessionConfig::default().calls_per_session,
-        /// Messages that may wait for one session.
+        /// Changes of one session (its log level, subscriptions, batches) that may wait for those before them.
         pub messages_per_session: usize = SessionConfig::default().mailbox,
         /// Resources that one session may be subscribed to.
         pub subscriptions_per_session: usize = SessionConfig::default().subscriptions_per_session,

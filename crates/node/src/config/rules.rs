@@ -254,7 +254,6 @@ fn positive(settings: &Settings) -> Result<(), Broken> {
         ("redis.response_timeout", settings.redis.response_timeout),
         ("redis.connect_timeout", settings.redis.connect_timeout),
         ("session.idle", settings.session.idle),
-        ("session.doze_after", settings.session.doze_after),
         ("session.sweep_every", settings.session.sweep_every),
         ("streams.keep_alive", streams.keep_alive),
         ("calls.timeout", settings.calls.timeout),

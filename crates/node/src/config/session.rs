@@ -17,9 +17,10 @@ settings! {
         /// How long a session without calls and streams stays in memory before it is written to the store
         /// and let go; its next message brings it back.
         pub passivate_after: Period = SessionConfig::default().passivate_after.into(),
-        /// How long a session that was asked for several things at once keeps its actor (7 KiB) after its last request, at
-        /// most twice that: the actor goes also where a client still listens, and a new one is there within microseconds.
-        pub doze_after: Period = SessionConfig::default().doze_after.into(),
+        /// Has no effect any more, and is not known in the next release: a session's actor goes as soon as it has done what it
+        /// was there for.
+        #[serde(skip_serializing)]
+        pub doze_after: Option<Period> = None,
         /// How often idle sessions and ended streams are looked for.
         pub sweep_every: Period = SessionConfig::default().sweep_every.into(),
         /// The bytes of one value that tools keep in a session, at most. What they keep is part of the session's

@@ -4,7 +4,7 @@ use super::{AuthMode, Role, Settings};
 
 /// What an operator should know of these settings, each in one line.
 pub fn warnings(settings: &Settings) -> Vec<String> {
-    [anonymous, own_keys, open_cluster]
+    [anonymous, own_keys, open_cluster, dozing]
         .iter()
         .filter_map(|rule| rule(settings))
         .collect()
@@ -46,5 +46,13 @@ fn open_cluster(settings: &Settings) -> Option<String> {
             "NO TLS BETWEEN PROCESSES: whoever reaches {address} (cluster.listen) can join as a worker, gets callers' \
              requests and answers them as it likes, or can act as another node; {how}"
         )
+    })
+}
+
+/// What an earlier release knew.
+fn dozing(settings: &Settings) -> Option<String> {
+    let named = settings.session.doze_after.is_some();
+    named.then(|| {
+        "session.doze_after has no effect any more, and will be refused by the next release: take it out".to_owned()
     })
 }

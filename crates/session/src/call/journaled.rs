@@ -17,12 +17,13 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 use super::{CallDriver, InFlight};
+use crate::actor::record::Step;
 use crate::live::{LiveSession, log_failed, store_failed};
 use crate::measure;
 use crate::streams::{Attachment, Tail};
 
 /// How often a step that the store did not confirm is tried again.
-pub(super) const AGAIN: Duration = Duration::from_millis(100);
+pub(crate) const AGAIN: Duration = Duration::from_millis(100);
 /// How long a stream that nobody writes is waited for: its call is being journaled, or taken over.
 const ORPHANED_FOR: Duration = Duration::from_secs(10);
 
@@ -246,7 +247,7 @@ impl CallDriver {
     /// not run.
     async fn begin_surely(
         &self,
-        live: &LiveSession,
+        live: &Arc<LiveSession>,
         begin: Begin,
         began: Instant,
         waiting: &mut Waiting,
@@ -262,7 +263,7 @@ impl CallDriver {
                 }
                 Err(LogError::Store(StoreError::Forgotten)) => {
                     // What fails here is asked for again below.
-                    let _ = live.streams.restore_claim().await;
+                    let _ = live.write_record(Step::Restore).await;
                 }
                 Err(LogError::Store(StoreError::Unavailable(_))) => doubtful = true,
                 Err(LogError::Store(StoreError::Away(_))) => {}

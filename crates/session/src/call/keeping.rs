@@ -2,20 +2,18 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use futures::FutureExt as _;
 use shoal_ports::{
     AskId, CallControl, CallEvent, CallEventKind, CallEvents, CallOutcome, Delivered, DeliveryId,
-    GatewayError, RunningCall, StateRequest, StoreError, not_kept, perhaps_kept,
+    GatewayError, RunningCall, StateRequest,
 };
 use shoal_protocol::Outcome;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
-use super::journaled::{AGAIN, died};
+use super::journaled::died;
 use super::{CallDriver, InFlight, lost_worker};
-use crate::live::{LiveSession, Unapplied};
-use crate::state::{Effect, Input, kept};
+use crate::state::{Effect, Input};
 
 /// What a call that is safe to repeat does first.
 pub(super) enum First {
@@ -56,7 +54,7 @@ impl CallDriver {
         ask: AskId,
         asked: StateRequest,
     ) -> bool {
-        let Some(outcome) = self.keep_or_read(in_flight, asked).await else {
+        let Some(outcome) = keep_or_read(in_flight, asked).await else {
             return false;
         };
         let mut arriving = control.answer(ask, outcome);
@@ -65,67 +63,6 @@ impl CallDriver {
             tokio::spawn(arriving);
         }
         true
-    }
-
-    async fn keep_or_read(&self, in_flight: &InFlight, asked: StateRequest) -> Option<Outcome> {
-        let live = &in_flight.live;
-        // From the decision until it is stored and counts, no other record may be stored.
-        let _turn = match asked {
-            StateRequest::Set { .. } => Some(live.saving.lock().await),
-            StateRequest::Get { .. } | StateRequest::Keys => None,
-        };
-        if live.is_lost() {
-            return None;
-        }
-        let input = Input::StateAsked {
-            request: in_flight.request().clone(),
-            asked,
-        };
-        let (record, change) = match live.apply(input, &self.config).await {
-            Ok(Effect::StateAnswer(outcome)) => return Some(outcome),
-            Ok(Effect::Keep { record, change }) => (record, change),
-            Err(Unapplied::Full) => {
-                let full = not_kept("too many messages wait for the session");
-                return Some(Outcome::Error(full));
-            }
-            // It is being handed over, or has ended, and its calls with it.
-            Ok(_) | Err(Unapplied::Closed) => return None,
-        };
-        let bytes = record.len();
-        match self.save_surely(live, record).await {
-            Ok(()) => {
-                live.share.set_record(bytes);
-                live.note(Input::Kept(change));
-                Some(kept())
-            }
-            Err(StoreError::Stale) => {
-                live.lose();
-                None
-            }
-            Err(error @ StoreError::Unavailable(_)) => Some(Outcome::Error(perhaps_kept(error))),
-            Err(error) => Some(Outcome::Error(not_kept(error))),
-        }
-    }
-
-    /// Stores a record, with some patience for a store that is away. Once a step was not confirmed, only a
-    /// confirmed one tells what is stored.
-    async fn save_surely(&self, live: &LiveSession, record: Bytes) -> Result<(), StoreError> {
-        let until = Instant::now() + self.config.begin_patience;
-        let mut doubt = None;
-        loop {
-            let saved = live.streams.save(record.clone());
-            let error = match saved.await {
-                Err(error) if error.is_outage() => error,
-                settled => return settled,
-            };
-            if matches!(error, StoreError::Unavailable(_)) {
-                doubt = Some(error.clone());
-            }
-            if Instant::now() >= until || live.is_lost() {
-                return Err(doubt.unwrap_or(error));
-            }
-            sleep(AGAIN).await;
-        }
     }
 
     /// Goes on with a call that is safe to repeat and asks for what its session keeps. In a task of its own:
@@ -177,5 +114,21 @@ impl CallDriver {
                 .become_stream(running, first, in_flight, delivery)
                 .await;
         }
+    }
+}
+
+/// What is kept is read at once; a change of it is stored first.
+async fn keep_or_read(in_flight: &InFlight, asked: StateRequest) -> Option<Outcome> {
+    let (live, request) = (&in_flight.live, in_flight.request().clone());
+    if live.is_lost() {
+        return None;
+    }
+    if matches!(asked, StateRequest::Set { .. }) {
+        return live.keep(request, asked).await;
+    }
+    match live.apply(Input::StateAsked { request, asked }) {
+        Ok(Effect::StateAnswer(outcome)) => Some(outcome),
+        // It is being handed over, or has ended, and its calls with it.
+        _ => None,
     }
 }

@@ -41,6 +41,8 @@ impl CallDriver {
             let mut event = match next.take() {
                 Some(event) => Some(event),
                 None => tokio::select! {
+                    // What it said before the end is passed on.
+                    biased;
                     event = events.next() => event,
                     () = in_flight.live.until_over() => {
                         return self.end_with_session(seen, in_flight, tail).await;
@@ -161,7 +163,7 @@ impl CallDriver {
                     method,
                     params,
                 };
-                match in_flight.live.apply(input, &self.config).await {
+                match in_flight.live.apply(input) {
                     Ok(Effect::Ask(message)) => {
                         in_flight.slot.asks(ask, asking);
                         due.push(message);

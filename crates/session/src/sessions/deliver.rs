@@ -4,6 +4,7 @@ mod batch;
 mod changing;
 mod initialized;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -13,9 +14,12 @@ use shoal_telemetry::metrics::{ActorKind, metrics};
 use shoal_telemetry::trace::{self, attributes as key, names};
 
 use super::Node;
+pub(crate) use batch::Begun;
 use changing::changes;
 
-use crate::live::{LiveSession, Unapplied, log_failed, store_failed};
+use crate::actor::SessionMsg;
+use crate::actor::record::Step;
+use crate::live::{Closed, LiveSession, log_failed, store_failed};
 use crate::state::{Effect, Input, empty_result};
 
 /// How often a session that falls asleep under a message is looked for again.
@@ -46,7 +50,13 @@ impl Node {
         let (delivery, repeated) = (post.delivery, post.repeated);
         match post.body {
             Body::Single(message) if changes(&message) => {
-                Box::pin(self.deliver_change(to, message, delivery, repeated)).await
+                let change = |reply| SessionMsg::Change {
+                    message: message.clone(),
+                    repeated,
+                    reply,
+                };
+                let changed = Box::pin(self.ask_for_change(to, change)).await;
+                changed.map(Some)
             }
             Body::Single(message) => {
                 let steers = match &message {
@@ -87,21 +97,12 @@ impl Node {
         });
         for _ in 0..ATTEMPTS {
             let live = self.find(to).await?;
-            let input = input(message.clone(), repeated);
-            match live.apply(input, &self.config).await {
+            match live.apply(input(message.clone(), repeated)) {
                 Ok(effect) => return Ok((live, effect)),
-                Err(Unapplied::Full) => return Err(self.mailbox_full()),
-                Err(Unapplied::Closed) => Box::pin(self.forget_dead(&live)).await,
+                Err(Closed) => Box::pin(self.forget_dead(&live)).await,
             }
         }
         Err(self.being_moved())
-    }
-
-    fn mailbox_full(&self) -> GatewayError {
-        GatewayError::Overloaded {
-            reason: "too many messages wait for the session".to_owned(),
-            retry_after: self.config.retry_after,
-        }
     }
 
     fn being_moved(&self) -> GatewayError {
@@ -111,17 +112,17 @@ impl Node {
         }
     }
 
-    /// An actor that is gone without having been put to sleep or ended (it panicked): the session goes on
-    /// from its record.
+    /// A session that takes no inputs. If it has not been put to sleep or ended (something in it panicked), it goes on from its
+    /// record.
     async fn forget_dead(&self, live: &Arc<LiveSession>) {
         let _alone = self.wake_lock(&live.id).lock().await;
         let present = self
             .live(&live.id)
             .is_some_and(|present| present.epoch == live.epoch);
-        if present && live.snapshot().await.is_none() {
-            tracing::error!(session = %live.id, "a session's actor died; it is rebuilt from its record");
+        if present && live.is_forgotten() {
+            tracing::error!(session = %live.id, "a session has panicked; it is rebuilt from its record");
             metrics().actors.failed(ActorKind::Session);
-            self.rebuild_later(live, None);
+            self.rebuild_later(live, BTreeSet::new());
         }
     }
 
@@ -211,7 +212,7 @@ impl Node {
                 refusal: response, ..
             } => Ok(Some(response)),
             Effect::RespondAndSave(response) => {
-                self.save(live).await.map_err(saved)?;
+                live.write_record(Step::Save).await.map_err(saved)?;
                 Ok(Some(response))
             }
             Effect::Subscribe { request, uri } => {
@@ -223,7 +224,7 @@ impl Node {
             }
             Effect::Unsubscribe { request, uri } => {
                 self.unsubscribe(&live.id, &uri).await;
-                self.save(live).await.map_err(saved)?;
+                live.write_record(Step::Save).await.map_err(saved)?;
                 Ok(Some(empty_result(&request)))
             }
             Effect::Answer { slot, ask, outcome } => {

@@ -13,7 +13,6 @@ use shoal_telemetry::metrics::EndReason;
 
 use super::{About, Node, Sessions};
 use crate::live::LiveSession;
-use crate::record::Record;
 use crate::streams::Tail;
 
 /// Streams and subscriptions of one session that are shown.
@@ -111,11 +110,10 @@ impl Node {
         if let Some(live) = self.live(session) {
             let open = live.streams.open();
             detail.streams = open.iter().take(MOST_SHOWN).map(stream).collect();
-            let record = live.snapshot().await;
-            if let Some(record) = record.and_then(|record| Record::from_bytes(&record).ok()) {
+            live.read(|record| {
                 detail.log_level = RawJson::of(&record.log_level).string();
                 detail.subscribed_to(record.subscriptions.iter());
-            }
+            });
         } else if let Some(passive) = self.passive.get(session) {
             detail.subscribed_to(passive.subscriptions.iter());
         }
@@ -131,15 +129,7 @@ impl Node {
             return false;
         };
         let to = SessionRef::new(session.clone(), principal);
-        let Ok(live) = self.find(&to).await else {
-            return false;
-        };
-        let _alone = self.wake_lock(session).lock().await;
-        if self.live(session).is_none() {
-            return false;
-        }
-        self.end(&live, EndReason::Operator, ENDED).await;
-        true
+        self.find(&to).await.is_ok() && self.end_if_here(&to, EndReason::Operator, ENDED).await
     }
 }
 
@@ -180,7 +170,7 @@ impl<'a> Known<'a> {
     }
 
     fn report(&self, now: u64) -> SessionReport {
-        let in_flight = |live: &LiveSession| live.shared.in_flight();
+        let in_flight = |live: &LiveSession| live.in_flight();
         SessionReport {
             id: self.id.to_string(),
             principal: mark_of(self.principal),

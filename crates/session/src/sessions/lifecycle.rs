@@ -1,35 +1,24 @@
-//! Opening, putting to sleep and ending a session.
+//! Opening a session, taking it into memory, and ending it for its client.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use bytes::Bytes;
-use shoal_ports::{
-    Epoch, GatewayError, NewSession, OpenSession, Opened, SessionId, SessionRef, StoreError,
-};
-use shoal_protocol::{RpcError, StreamId};
+use shoal_ports::{Epoch, GatewayError, NewSession, OpenSession, Opened, SessionId, SessionRef};
+use shoal_protocol::RpcError;
 use shoal_telemetry::metrics::{ClaimReason, EndReason, metrics};
-use tokio::time::{Instant, sleep};
 
 use super::Node;
+use super::leaving::Leave;
 use super::node::Passive;
-use crate::actor::SessionCore;
-use crate::cell::SessionCell;
 use crate::clock::unix_millis;
-use crate::here::in_task;
-use crate::live::{LiveSession, store_failed};
+use crate::live::{LiveSession, NewLive, store_failed};
 use crate::measure;
 use crate::record::Record;
+use crate::session_core::SessionCore;
 use crate::state::{Effect, Input, SessionState, handshake_of};
 use crate::stored::Share;
-use crate::streams::{Streams, Tail};
-
-/// How long the end of a session waits for the answers to its calls to be written and read.
-const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
-/// How often it looks.
-const LOOK_EVERY: Duration = Duration::from_millis(2);
+use crate::streams::Streams;
 
 impl Node {
     pub(crate) async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
@@ -78,7 +67,7 @@ impl Node {
         measure::claimed(ClaimReason::Created, &epoch);
         let epoch = epoch.map_err(|error| store_failed(&error, &self.config))?;
         let revision = state.revision();
-        self.make_live(session.clone(), state, epoch, share);
+        self.make_live(session.clone(), state, (epoch, share), BTreeSet::new());
         metrics().sessions.created();
         Ok(Opened {
             session,
@@ -87,54 +76,38 @@ impl Node {
         })
     }
 
-    /// Takes a session that this node owns into memory. It has no actor before its first request.
+    /// Takes a session that this node owns into memory. The backends have yet to be asked for what is `missing` of its
+    /// subscriptions.
     pub(super) fn make_live(
         &self,
         id: SessionId,
         state: SessionState,
-        epoch: Epoch,
-        share: Arc<Share>,
+        (epoch, share): (Epoch, Arc<Share>),
+        missing: BTreeSet<String>,
     ) -> Arc<LiveSession> {
-        let (principal, transport) = (state.principal().clone(), state.transport());
-        let opened_at = state.record().opened_at;
-        let core = SessionCore::new(state, self.driver.dispatcher.facts());
-        let shared = core.shared().clone();
-        let streams = |live: &Weak<LiveSession>| {
-            Arc::new(Streams::new(
-                self,
-                (id.clone(), epoch),
-                live.clone(),
-                share.clone(),
-            ))
-        };
-        let live = Arc::new_cyclic(|live| LiveSession {
-            streams: streams(live),
+        let new = NewLive {
             id: id.clone(),
-            principal,
-            transport,
-            opened_at,
             epoch,
+            node: self.this.clone(),
+            core: SessionCore::new(state, self.driver.dispatcher.facts()),
             share: share.clone(),
-            shared,
-            actor: SessionCell::new(core, self.up.clone()),
-            waiting: Arc::default(),
-            last_used: AtomicU64::new(self.now()),
-            last_saved: AtomicU64::new(self.now()),
-            changing: Arc::default(),
-            saving: tokio::sync::Mutex::new(()),
+            now: self.now(),
+        };
+        let live = LiveSession::new(new, |live| {
+            Arc::new(Streams::new(self, (id, epoch), live.clone(), share))
         });
+        // Before anybody finds it, and asks for something else.
+        self.subscribe_again(&live, missing);
         self.insert_live(live.clone());
         live
     }
 
-    /// Turns a session whose actor is gone into a passive one: the next message wakes it from its record.
-    pub(super) fn rebuild_later(&self, live: &LiveSession, record: Option<Record>) {
+    /// Turns a session whose state is gone, or about to go, into a passive one: the next message wakes it from its record.
+    pub(super) fn rebuild_later(&self, live: &LiveSession, subscriptions: BTreeSet<String>) {
         let passive = Passive {
             principal: live.principal.clone(),
             epoch: live.epoch,
-            subscriptions: record
-                .map(|record| record.subscriptions)
-                .unwrap_or_default(),
+            subscriptions,
             last_used: live.last_used.load(Ordering::Relaxed),
             updated: BTreeSet::new(),
             about: live.about(),
@@ -145,122 +118,17 @@ impl Node {
         self.remove_live(live);
     }
 
-    /// Stores the session's record as it is now.
-    pub(super) async fn save(&self, live: &LiveSession) -> Result<(), StoreError> {
-        let _turn = live.saving.lock().await;
-        let Some(record) = live.snapshot().await else {
-            return Ok(());
-        };
-        live.share.set_record(record.len());
-        let saved = live.streams.save(record).await;
-        if saved == Err(StoreError::Stale) {
-            live.lose();
-        }
-        saved?;
-        live.last_saved.store(self.now(), Ordering::Relaxed);
-        Ok(())
-    }
-
-    /// Lets go of an idle session; its record stays in the store, and the node its owner.
-    pub(super) async fn passivate(&self, live: &Arc<LiveSession>) -> bool {
-        let _alone = self.wake_lock(&live.id).lock().await;
-        // Somebody who changes it is something that goes on.
-        let Ok(_turn) = live.changing.try_lock() else {
-            return false;
-        };
-        let Some(record) = live.passivate().await else {
-            return false;
-        };
-        let kept = Record::from_bytes(&record).ok();
-        live.share.set_record(record.len());
-        let saved = live.streams.save(record).await;
-        if let Err(error) = saved {
-            tracing::warn!(session = %live.id, %error, "could not store a session's record");
-        }
-        self.rebuild_later(live, kept);
-        live.actor.stop();
-        metrics().sessions.passivated();
-        true
-    }
-
     /// Gives every session up, with what it knows stored; calls that still run are told to stop.
     pub(crate) async fn passivate_all(&self) {
         for live in self.all_live() {
-            // What a call is having kept goes into the record, or is not answered.
-            let _turn = live.saving.lock().await;
-            if let Some(record) = live.snapshot().await {
-                for slot in live.end().await {
-                    slot.cancel("the server is shutting down");
-                }
-                live.streams.end();
-                self.release(&live, record).await;
-                self.remove_live(&live);
-                live.actor.stop();
-            }
+            self.leave(&live, Leave::ShutDown, None).await;
         }
-    }
-
-    /// Lets any node claim the session, with this record; whether the store has it.
-    pub(super) async fn release(&self, live: &LiveSession, record: Bytes) -> bool {
-        let released = live.streams.release(record).await;
-        if let Err(error) = released {
-            tracing::warn!(session = %live.id, %error, "could not store a session's record");
-            return false;
-        }
-        true
     }
 
     pub(crate) async fn close(self: &Arc<Self>, to: &SessionRef) -> Result<(), GatewayError> {
-        let live = self.find(to).await?;
-        let alone = self.wake_lock(&live.id).clone().lock_owned().await;
-        let node = self.clone();
-        // A session that is half ended would take no messages, and its calls would run on.
-        in_task(async move {
-            let _alone = alone;
-            if node.live(&live.id).is_none() {
-                return Err(GatewayError::NotFound);
-            }
-            let told = "the session was ended by its client";
-            node.end(&live, EndReason::Deleted, told).await;
-            Ok(())
-        })
-        .await
-    }
-
-    /// Ends a live session for good; its calls are told why.
-    pub(super) async fn end(&self, live: &Arc<LiveSession>, why: EndReason, told: &'static str) {
-        let written = live.streams.open();
-        // Before the calls are told: their answers say that the session has ended.
-        live.streams.begin_end(told);
-        for slot in live.end().await {
-            slot.cancel(told);
-        }
-        answered(live, &written).await;
-        live.streams.end();
-        self.remove_live(live);
-        measure::ended(&live.about(), why);
-        let removed = self
-            .driver
-            .store
-            .directory
-            .remove(&live.id, live.epoch)
-            .await;
-        if let Err(error) = removed {
-            tracing::warn!(session = %live.id, %error, "could not remove a session's record");
-        }
-        self.unreserve(&live.principal);
-        self.unsubscribe_all(live).await;
-        live.actor.stop();
-        self.driver.dispatcher.end_session(&live.id).await;
-    }
-}
-
-/// Waits until the calls of a session that ends have been answered, and whoever reads their streams has the answers; not for
-/// long.
-async fn answered(live: &LiveSession, written: &[Arc<Tail>]) {
-    let until = Instant::now() + ANSWERED_WITHIN;
-    let read = |tail: &Arc<Tail>| tail.stream() != StreamId::STANDALONE && tail.is_read();
-    while (live.shared.held() > 0 || written.iter().any(read)) && Instant::now() < until {
-        sleep(LOOK_EVERY).await;
+        self.find(to).await?;
+        let told = "the session was ended by its client";
+        let ended = self.end_if_here(to, EndReason::Deleted, told).await;
+        ended.then_some(()).ok_or(GatewayError::NotFound)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use dashmap::DashMap;
 use shoal_ports::{
@@ -16,7 +16,6 @@ use tokio_util::sync::CancellationToken;
 use super::SessionsStatus;
 use crate::announce::Subscribers;
 use crate::call::CallDriver;
-use crate::cell::Up;
 use crate::config::SessionConfig;
 use crate::live::LiveSession;
 use crate::state::{Effect, Input, KeptLimits, Limits, News};
@@ -38,8 +37,8 @@ pub(crate) struct Node {
     pub(crate) handing_over: AtomicBool,
     pub(crate) moves: Moves,
     pub(crate) counters: Arc<StreamCounters>,
-    /// The sessions whose actors are up.
-    pub(crate) up: Arc<Up>,
+    /// The node itself, for its sessions.
+    pub(crate) this: Weak<Self>,
     /// What the sessions have stored.
     pub(crate) stored: Arc<Stored>,
     /// How this node stands with the others, if there are any.
@@ -117,9 +116,9 @@ impl Node {
         store: Store,
         dispatcher: Arc<dyn Dispatcher>,
         id: NodeId,
-    ) -> Self {
+    ) -> Arc<Self> {
         let config = Arc::new(config);
-        Self {
+        Arc::new_cyclic(|this| Self {
             id,
             driver: Arc::new(CallDriver {
                 config: config.clone(),
@@ -135,14 +134,14 @@ impl Node {
             handing_over: AtomicBool::new(false),
             moves: Moves::default(),
             counters: Arc::default(),
-            up: Arc::default(),
+            this: this.clone(),
             liveness: OnceLock::new(),
             live: DashMap::new(),
             held: AtomicUsize::new(0),
             held_by: DashMap::new(),
             wake_locks: (0..WAKE_LOCKS).map(|_| Arc::default()).collect(),
             started: Instant::now(),
-        }
+        })
     }
 
     /// Milliseconds since the node started.
@@ -192,14 +191,13 @@ impl Node {
 
     /// Those of them that have an actor.
     pub(crate) fn actors(&self) -> usize {
-        let up = |live: &LiveSession| live.actor.is_up();
-        self.live.iter().filter(|live| up(live.value())).count()
+        let there = |live: &LiveSession| live.actor.is_there();
+        self.live.iter().filter(|live| there(live.value())).count()
     }
 
-    /// Inputs that wait for actors.
+    /// Messages that actors have yet to do.
     pub(crate) fn waiting(&self) -> usize {
-        let waiting = |live: &LiveSession| live.waiting.load(Ordering::Relaxed);
-        self.live.iter().map(|live| waiting(live.value())).sum()
+        self.live.iter().map(|live| live.actor.due()).sum()
     }
 
     /// Bytes of events that the log keeps for sessions in memory.
@@ -282,7 +280,7 @@ impl Node {
         SessionsStatus {
             live: self.live.len(),
             passive: self.passive.len(),
-            in_flight: self.live.iter().map(|live| live.shared.in_flight()).sum(),
+            in_flight: self.live.iter().map(|live| live.in_flight()).sum(),
             journaled: load(&self.driver.running),
             waiting: self.waiting(),
             subscriptions: self.subscribers.count(),
@@ -300,7 +298,7 @@ impl Node {
 
     /// Applies an input that may have something to announce.
     pub(crate) async fn tell(&self, live: &Arc<LiveSession>, input: Input) {
-        match live.apply_own(input).await {
+        match live.apply(input) {
             Ok(Effect::Announce(news)) => self.announce(live, news).await,
             Ok(Effect::Pass(news)) => live.streams.pass(news),
             _ => {}

@@ -12,6 +12,7 @@ use shoal_protocol::EventId;
 use shoal_telemetry::metrics::{ClaimReason, EndReason, HandOverOutcome, metrics};
 use tokio::time::{Instant, timeout};
 
+use super::leaving::Leave;
 use super::{About, HandedOver, Node, TakingOver};
 use crate::call::{TakenOver, brought_by};
 use crate::here::in_task;
@@ -55,7 +56,7 @@ impl Node {
         to: &SessionRef,
     ) -> Result<Arc<LiveSession>, GatewayError> {
         if let Some(lost) = self.lost(&to.session) {
-            self.clear_lost(&lost).await;
+            self.leave(&lost, Leave::Lost, None).await;
         }
         if self.handing_over.load(Ordering::Acquire) {
             if self.known(to)? {
@@ -103,10 +104,8 @@ impl Node {
         missing.retain(|uri| !self.subscribers.has(uri, &to.session));
         record.updated.extend(missing.iter().cloned());
         let state = SessionState::new(to.session.clone(), record, self.limits());
-        let live = self.make_live(to.session.clone(), state, claim.epoch, share);
-        // It fell asleep before a backend took it back that had refused.
-        self.subscribe_again(&live, missing);
-        Ok(live)
+        // Something is missing where it fell asleep before a backend took it back that had refused.
+        Ok(self.make_live(to.session.clone(), state, (claim.epoch, share), missing))
     }
 
     /// Gives up a sleeping session that somebody asks for; the others follow with the lease.
@@ -217,8 +216,8 @@ impl Node {
         let mut state = SessionState::new(to.session.clone(), record, self.limits());
         let calls = enter(&mut state, running);
         let share = self.stored.share(&to.principal, claim.record.len());
-        let live = self.make_live(to.session.clone(), state, claim.epoch, share);
-        self.subscribe_again(&live, subscriptions);
+        let owned = (claim.epoch, share);
+        let live = self.make_live(to.session.clone(), state, owned, subscriptions);
         Ok((live, calls))
     }
 
@@ -257,19 +256,6 @@ impl Node {
         claim.map_err(|error| store_failed(&error, &self.config))
     }
 
-    /// Removes what is left of a session that another node owns now.
-    async fn clear_lost(&self, live: &Arc<LiveSession>) {
-        if !self.remove_live(live) {
-            return;
-        }
-        self.moves.lost.fetch_add(1, Ordering::Relaxed);
-        measure::ended(&live.about(), EndReason::Lost);
-        live.end().await;
-        self.unreserve(&live.principal);
-        self.unsubscribe_all(live).await;
-        live.actor.stop();
-    }
-
     /// Drops what is left of a sleeping session that another node owns now, or nobody.
     pub(super) async fn forget_passive(self: &Arc<Self>, session: &SessionId, why: EndReason) {
         let (node, session) = (self.clone(), session.clone());
@@ -295,14 +281,7 @@ impl Node {
         for live in self.all_live() {
             if live.is_lost() {
                 let alone = self.wake_lock(&live.id).clone().lock_owned().await;
-                let node = self.clone();
-                let clearing = in_task(async move {
-                    let _alone = alone;
-                    node.clear_lost(&live).await;
-                    Ok(())
-                });
-                // It says nothing.
-                let _ = clearing.await;
+                self.leave(&live, Leave::Lost, Some(alone)).await;
             }
         }
     }
@@ -312,7 +291,9 @@ impl Node {
         let handing_over = futures::stream::iter(self.all_live())
             .map(|live| async move {
                 let began = Instant::now();
-                let handed_over = self.hand_over_one(&live).await;
+                let alone = self.wake_lock(&live.id).clone().lock_owned().await;
+                let handed_over =
+                    !live.is_lost() && self.leave(&live, Leave::HandOver, Some(alone)).await;
                 handed_over.then(|| began.elapsed())
             })
             .buffer_unordered(HANDED_OVER_AT_ONCE)
@@ -324,38 +305,6 @@ impl Node {
             median: times.get(times.len() / 2).copied().unwrap_or_default(),
             longest: times.last().copied().unwrap_or_default(),
         }
-    }
-
-    async fn hand_over_one(&self, live: &Arc<LiveSession>) -> bool {
-        let _alone = self.wake_lock(&live.id).lock().await;
-        if live.is_lost() {
-            return false;
-        }
-        // First the calls stop appending; what they send from now on waits at their workers.
-        live.streams.stop_writing();
-        // What is half changed is changed whole, or taken back.
-        let changing = live.changing.lock().await;
-        // What a call is having kept goes into the record; the rest is asked of the next owner.
-        let _turn = live.saving.lock().await;
-        live.end().await;
-        drop(changing);
-        let Some(record) = live.snapshot().await else {
-            metrics().sessions.handed_over(HandOverOutcome::Failed);
-            return false;
-        };
-        let released = match self.release(live, record).await {
-            true => HandOverOutcome::Released,
-            false => HandOverOutcome::Failed,
-        };
-        metrics().sessions.handed_over(released);
-        // Only now may readers look for the next owner.
-        live.lose();
-        self.remove_live(live);
-        self.unreserve(&live.principal);
-        self.unsubscribe_all(live).await;
-        live.actor.stop();
-        self.moves.handed_over.fetch_add(1, Ordering::Relaxed);
-        true
     }
 
     pub(crate) async fn revalidate(self: &Arc<Self>) -> Result<(), StoreError> {

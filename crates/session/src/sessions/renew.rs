@@ -13,6 +13,7 @@ use shoal_protocol::RawJson;
 use tokio::time::{sleep, timeout};
 
 use super::Node;
+use crate::actor::{Renewal, SessionMsg};
 use crate::live::LiveSession;
 use crate::state::Input;
 
@@ -21,74 +22,72 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 impl Node {
-    /// Subscribes at the backends for a session that is new here. Its client is told of updates when it listens again.
-    pub(super) fn subscribe_again(
-        self: &Arc<Self>,
-        live: &Arc<LiveSession>,
-        mut missing: BTreeSet<String>,
-    ) {
+    /// Has the actor of a session that is new here ask the backends. Its client is told of updates when it listens again.
+    pub(super) fn subscribe_again(&self, live: &Arc<LiveSession>, missing: BTreeSet<String>) {
         if missing.is_empty() {
             return;
         }
         for uri in &missing {
             self.subscribers.add(uri, &live.id);
         }
-        // Nobody else has a new session's turn.
-        let turn = live.changing.clone().try_lock_owned();
-        let (node, live) = (self.clone(), live.clone());
-        tokio::spawn(async move {
-            node.renew(&live, &mut missing).await;
-            drop(turn);
-            let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
-            while !missing.is_empty() {
-                tokio::select! {
-                    () = sleep(backoff.pause()) => {}
-                    () = live.until_over() => return,
+        let pauses = None;
+        live.tell(SessionMsg::Renew(Renewal { missing, pauses }));
+    }
+
+    /// Asks the backends for what is still wanted, and tells the client of what it gets late. What is refused is asked for
+    /// once more after a pause. In the session's actor.
+    pub(crate) async fn renew(&self, live: &Arc<LiveSession>, renewal: Renewal) {
+        let Renewal {
+            mut missing,
+            pauses,
+        } = renewal;
+        if pauses.is_some() {
+            let wanted = live.subscriptions();
+            missing.retain(|uri| wanted.contains(uri) && !self.subscribers.has(uri, &live.id));
+        }
+        let mut refused = BTreeSet::new();
+        for uri in missing {
+            self.subscribers.add(&uri, &live.id);
+            match self.renew_one(live, &uri).await {
+                Some(true) if pauses.is_some() => {
+                    let params = RawJson::of(&serde_json::json!({ "uri": uri }));
+                    let updated = Input::ResourceUpdated { uri, params };
+                    self.tell(live, updated).await;
                 }
-                node.renew_missing(&live, &mut missing).await;
+                Some(true) => {}
+                Some(false) => drop(refused.insert(uri)),
+                None => {}
             }
+        }
+        if refused.is_empty() {
+            return;
+        }
+        let mut pauses = pauses.unwrap_or_else(|| Backoff::new(FIRST_PAUSE, LONGEST_PAUSE));
+        let live = live.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = sleep(pauses.pause()) => {}
+                () = live.until_over() => return,
+            }
+            let (missing, pauses) = (refused, Some(pauses));
+            live.tell(SessionMsg::Renew(Renewal { missing, pauses }));
         });
     }
 
-    /// Asks once more for what is still wanted, and tells the client of what it gets.
-    async fn renew_missing(&self, live: &Arc<LiveSession>, missing: &mut BTreeSet<String>) {
-        let _turn = live.changing.lock().await;
-        let wanted = self.subscriptions(live).await;
-        missing.retain(|uri| wanted.contains(uri) && !self.subscribers.has(uri, &live.id));
-        for uri in &*missing {
-            self.subscribers.add(uri, &live.id);
-        }
-        let before = missing.clone();
-        self.renew(live, missing).await;
-        for uri in before.difference(missing) {
-            let params = RawJson::of(&serde_json::json!({ "uri": uri }));
-            let uri = uri.clone();
-            self.tell(live, Input::ResourceUpdated { uri, params })
-                .await;
-        }
-    }
-
-    /// Asks the backends for each of these, in the session's turn; what is refused is left.
-    async fn renew(&self, live: &LiveSession, missing: &mut BTreeSet<String>) {
+    /// Asks a backend for a subscription; whether it is granted. `None` where the session is over before.
+    async fn renew_one(&self, live: &LiveSession, uri: &str) -> Option<bool> {
         let limit = self.config.call_timeout;
-        let mut refused = BTreeSet::new();
-        for uri in std::mem::take(missing) {
-            let renewed = tokio::select! {
-                renewed = timeout(limit, self.driver.dispatcher.subscribe(&uri)) => renewed,
-                () = live.until_over() => {
-                    self.subscribers.remove(&uri, &live.id);
-                    continue;
-                }
-            };
-            let refusal = match renewed {
-                Ok(Ok(())) => continue,
-                Ok(Err(error)) => error.to_string(),
-                Err(elapsed) => elapsed.to_string(),
-            };
-            self.subscribers.remove(&uri, &live.id);
-            tracing::warn!(session = %live.id, %uri, error = refusal, "could not renew a subscription; trying again");
-            refused.insert(uri);
-        }
-        *missing = refused;
+        let refusal = tokio::select! {
+            renewed = timeout(limit, self.driver.dispatcher.subscribe(uri)) => match renewed {
+                Ok(Ok(())) => return Some(true),
+                Ok(Err(error)) => Some(error.to_string()),
+                Err(elapsed) => Some(elapsed.to_string()),
+            },
+            () = live.until_over() => None,
+        };
+        self.subscribers.remove(uri, &live.id);
+        let error = refusal?;
+        tracing::warn!(session = %live.id, %uri, error, "could not renew a subscription; trying again");
+        Some(false)
     }
 }

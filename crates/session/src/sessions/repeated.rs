@@ -62,7 +62,7 @@ impl Node {
             if let Some(beginning) = found.map_err(|error| log_failed(&error, &self.config))? {
                 return self.driver.read_again(&live, beginning).await.map(Some);
             }
-            let Some(once) = self.runs(&live, requests.clone()).await else {
+            let Some(once) = runs(&live, &requests) else {
                 return Ok(None);
             };
             if single {
@@ -94,18 +94,13 @@ impl Node {
             Body::Batch(_) => batch(&Vec::from_iter(answers)),
         }
     }
+}
 
-    /// Whether one of the requests has not been answered, and then, whether it must not run twice.
-    pub(super) async fn runs(
-        &self,
-        live: &Arc<LiveSession>,
-        requests: Vec<RequestId>,
-    ) -> Option<bool> {
-        let input = Input::Runs(requests);
-        match live.apply(input, &self.config).await {
-            Ok(Effect::Running { once }) => Some(once),
-            _ => None,
-        }
+/// Whether one of the requests has not been answered, and then, whether it must not run twice.
+pub(super) fn runs(live: &LiveSession, requests: &[RequestId]) -> Option<bool> {
+    match live.apply(Input::Runs(requests.to_vec())) {
+        Ok(Effect::Running { once }) => Some(once),
+        _ => None,
     }
 }
 

@@ -1,7 +1,8 @@
-//! Subscriptions: in a session's record, among those who are told, and at the backend. The three change together, under the
-//! session's turn (`changing`).
+//! Subscriptions: in a session's record, among those who are told, and at the backend. The three change together, in the
+//! session's actor.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,8 +11,8 @@ use shoal_protocol::{RequestId, RpcError, error_response};
 use tokio::time::{sleep, timeout};
 
 use super::Node;
+use crate::actor::record::Step;
 use crate::live::LiveSession;
-use crate::record::Record;
 use crate::state::{Input, empty_result};
 
 /// How long a backend is waited for that is told that nobody wants to hear of a resource any more.
@@ -22,7 +23,7 @@ impl Node {
     /// may take, nor than the session is there: whoever ends it waits for this.
     pub(super) async fn subscribe(
         &self,
-        live: &LiveSession,
+        live: &Arc<LiveSession>,
         request: &RequestId,
         uri: String,
     ) -> Result<Bytes, GatewayError> {
@@ -42,7 +43,7 @@ impl Node {
                 Err(error) => error_response(request, &error),
             });
         }
-        match self.save(live).await {
+        match live.write_record(Step::Save).await {
             Err(StoreError::Stale) => return Err(GatewayError::Moved { owner: None }),
             Err(error) => {
                 tracing::warn!(session = %live.id, %error, "could not store a subscription");
@@ -62,25 +63,10 @@ impl Node {
         }
     }
 
-    /// Takes back all subscriptions of a session that takes no messages any more, or is not this node's.
-    pub(super) async fn unsubscribe_all(&self, live: &LiveSession) {
-        // Who subscribes just now sees that the session is over.
-        let _turn = live.changing.lock().await;
-        self.unsubscribe_from(&live.id, self.subscriptions(live).await)
-            .await;
-    }
-
+    /// Takes subscriptions of a session back that takes no messages any more, or is not this node's.
     pub(super) async fn unsubscribe_from(&self, session: &SessionId, uris: BTreeSet<String>) {
         for uri in uris {
             self.unsubscribe(session, &uri).await;
         }
-    }
-
-    pub(super) async fn subscriptions(&self, live: &LiveSession) -> BTreeSet<String> {
-        let record = live.snapshot().await;
-        record
-            .and_then(|record| Record::from_bytes(&record).ok())
-            .map(|record| record.subscriptions)
-            .unwrap_or_default()
     }
 }

@@ -10,6 +10,8 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 use super::Node;
+use super::leaving::Leave;
+use crate::actor::record::Step;
 
 /// Puts idle sessions to sleep and ends those idle for too long, until `stop` fires.
 pub(super) async fn sweep(node: Arc<Node>, stop: CancellationToken) {
@@ -35,8 +37,11 @@ impl Node {
         );
         for live in self.all_live() {
             let unused = now.saturating_sub(live.last_used.load(Ordering::Relaxed));
-            if unused >= passivate && self.passivate(&live).await {
-                continue;
+            if unused >= passivate && live.is_idle() {
+                let alone = self.wake_lock(&live.id).clone().lock_owned().await;
+                if self.leave(&live, Leave::Passivate, Some(alone)).await {
+                    continue;
+                }
             }
             if unused >= retention && live.streams.is_quiet() {
                 live.share.set_log(0);
@@ -44,7 +49,7 @@ impl Node {
             // In use without requests (a stream, a long call): the record must not expire meanwhile.
             let unsaved = now.saturating_sub(live.last_saved.load(Ordering::Relaxed));
             if unsaved >= idle / 2
-                && let Err(error) = self.save(&live).await
+                && let Err(error) = live.write_record(Step::Save).await
             {
                 tracing::warn!(session = %live.id, %error, "could not touch a session's record");
             }
@@ -70,9 +75,9 @@ impl Node {
 
     async fn expire(self: &Arc<Self>, session: &SessionRef) {
         match self.wake(session).await {
-            Ok(live) => {
+            Ok(_) => {
                 let told = "the session was idle for too long";
-                self.end(&live, EndReason::Expired, told).await;
+                self.end_if_here(session, EndReason::Expired, told).await;
             }
             // The store has let go of it, or another node has it, or nobody can tell: it is not kept here.
             Err(_) => {

@@ -11,19 +11,19 @@ use shoal_ports::{Claim, StoreError};
 use super::Streams;
 use super::lifecycle::Turn;
 use super::tail::Tail;
+use crate::actor::record::Step;
 
 impl Streams {
     /// Enters the claim, the record and a stream again, and then the other streams that are open. In the tail's turn.
     pub(super) async fn restore(&self, tail: &Tail) -> Result<(), StoreError> {
-        self.restore_claim().await?;
+        let live = self.live.upgrade().ok_or(StoreError::NotFound)?;
+        live.write_record(Step::Restore).await?;
         self.restore_stream(tail).await?;
         let others = self.open().into_iter();
         let others: Vec<_> = others
             .filter(|other| other.stream() != tail.stream())
             .collect();
-        if let Some(live) = self.live.upgrade()
-            && !others.is_empty()
-        {
+        if !others.is_empty() {
             let streams = live.streams.clone();
             // In a task of its own: they have turns of their own, which may be taken.
             tokio::spawn(async move { streams.restore_all(others).await });
@@ -31,19 +31,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Enters this node's claim again, with the record as it is now.
-    ///
-    /// # Errors
-    /// As the store says; `Stale` when the session has a newer owner, and readers go on there.
-    pub(crate) async fn restore_claim(&self) -> Result<(), StoreError> {
-        let live = self.live.upgrade().ok_or(StoreError::NotFound)?;
-        let _turn = live.saving.lock().await;
-        // A session that ends has none to enter.
-        let record = live.snapshot().await.ok_or(StoreError::NotFound)?;
-        self.enter_claim(record).await
-    }
-
-    /// Stores the session's record. The caller has the turn to save.
+    /// Stores the session's record. In the session's actor, as what follows.
     ///
     /// # Errors
     /// As the store says.
@@ -56,7 +44,7 @@ impl Streams {
         }
     }
 
-    /// Gives the session up, with its last record. The caller has the turn to save.
+    /// Gives the session up, with its last record.
     ///
     /// # Errors
     /// As the store says.
@@ -72,7 +60,11 @@ impl Streams {
         }
     }
 
-    async fn enter_claim(&self, record: Bytes) -> Result<(), StoreError> {
+    /// Enters this node's claim again, with the record as it is now.
+    ///
+    /// # Errors
+    /// As the store says; `Stale` when the session has a newer owner, and readers go on there.
+    pub(crate) async fn enter_claim(&self, record: Bytes) -> Result<(), StoreError> {
         let claim = Claim {
             epoch: self.epoch,
             record,

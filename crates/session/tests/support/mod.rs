@@ -54,6 +54,10 @@ pub struct Script {
     pub offered: parking_lot::Mutex<Vec<Option<WorkerId>>>,
     /// How often each resource is subscribed to at the backend.
     pub subscribed: DashMap<String, i64>,
+    /// The resources that somebody wanted to subscribe to, in that order.
+    pub asked: parking_lot::Mutex<Vec<String>>,
+    /// Whether whoever subscribes is kept waiting.
+    pub holds: watch::Sender<bool>,
     /// How often the backend refuses whoever subscribes from now on, and how often it has.
     pub refusals: watch::Sender<(usize, usize)>,
 }
@@ -205,6 +209,8 @@ impl Script {
             replans: false.into(),
             offered: parking_lot::Mutex::default(),
             subscribed: DashMap::new(),
+            asked: parking_lot::Mutex::default(),
+            holds: watch::Sender::new(false),
             refusals: watch::Sender::default(),
         })
     }
@@ -354,8 +360,12 @@ impl Dispatcher for Script {
     }
 
     async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
+        self.asked.lock().push(uri.to_owned());
+        assert!(!uri.starts_with("panic"), "this panic is part of the test");
         // As a backend that is asked over a link.
         tokio::task::yield_now().await;
+        let mut holds = self.holds.subscribe();
+        holds.wait_for(|holds| !*holds).await.unwrap();
         if uri.starts_with("bad") {
             return Err(RpcError::invalid_params("no such resource"));
         }

@@ -51,3 +51,13 @@ fn edges_of_one_cluster_want_one_key() {
     let shared = "[node]\nstore = 'redis://127.0.0.1'\n";
     assert!(warned(shared)[0].contains("state_keys.keys"));
 }
+
+#[test]
+fn a_setting_of_an_earlier_release_is_read_and_said_to_be_of_no_effect() {
+    let [said] = &warned("[session]\ndoze_after = '2s'\n")[..] else {
+        panic!("one warning");
+    };
+    for part in ["session.doze_after", "no effect", "take it out"] {
+        assert!(said.contains(part), "{said}");
+    }
+}

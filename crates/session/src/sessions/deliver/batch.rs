@@ -11,12 +11,14 @@ use shoal_protocol::{
 };
 
 use super::super::Node;
+use super::super::repeated::runs;
 use super::input;
-use crate::live::{LiveSession, Unapplied};
+use crate::actor::SessionMsg;
+use crate::live::{Closed, LiveSession};
 use crate::state::{AdmittedCall, Effect};
 
 /// A batch of which all but the calls is done.
-struct Begun {
+pub(crate) struct Begun {
     live: Arc<LiveSession>,
     answers: Vec<Bytes>,
     calls: Vec<AdmittedCall>,
@@ -30,20 +32,19 @@ impl Node {
         members: Vec<Result<Message, InvalidMessage>>,
         (delivery, repeated): (DeliveryId, bool),
     ) -> Result<Option<Delivered>, GatewayError> {
-        let members = Arc::new(members);
-        let begun = self
-            .in_turn(to, |node, live| {
-                node.begin_batch(live, members.clone(), repeated)
-            })
-            .await?;
-        let Some(Begun {
+        let begin = |reply| SessionMsg::Batch {
+            members: members.clone(),
+            repeated,
+            reply,
+        };
+        let Some(begun) = self.ask_for_change(to, begin).await? else {
+            return Ok(None);
+        };
+        let Begun {
             live,
             mut answers,
             calls,
-        }) = begun
-        else {
-            return Ok(None);
-        };
+        } = begun;
         let driver = &self.driver;
         let calls = calls.into_iter().map(|call| {
             let mut in_flight = driver.prepare(&live, call, to.trace.as_ref());
@@ -70,33 +71,30 @@ impl Node {
     }
 
     /// Applies the members of a batch, and carries out all but its calls. Calls that were admitted have ended if a later
-    /// member fails, or `None` is returned: an earlier delivery of it has been admitted.
-    async fn begin_batch(
-        self: Arc<Self>,
-        live: Arc<LiveSession>,
-        members: Arc<Vec<Result<Message, InvalidMessage>>>,
+    /// member fails, or `None` is returned: an earlier delivery of it has been admitted. In the session's actor.
+    pub(crate) async fn begin_batch(
+        self: &Arc<Self>,
+        live: &Arc<LiveSession>,
+        members: Vec<Result<Message, InvalidMessage>>,
         repeated: bool,
-    ) -> Result<Result<Option<Begun>, GatewayError>, Unapplied> {
+    ) -> Result<Result<Option<Begun>, GatewayError>, Closed> {
         let allowed = live.revision().is_some_and(Revision::allows_batches);
         if !allowed {
             return Ok(Err(GatewayError::Rejected(RpcError::invalid_request(
                 "batches are part of protocol version 2025-03-26 only; send one message per request",
             ))));
         }
-        // All deliveries of it come in the session's turn.
-        let requests = members.iter().flatten().filter_map(request_id).collect();
-        if repeated && self.runs(&live, requests).await.is_some() {
+        // All deliveries of it come to the actor.
+        let requests: Vec<_> = members.iter().flatten().filter_map(request_id).collect();
+        if repeated && runs(live, &requests).is_some() {
             return Ok(Ok(None));
         }
         let (mut answers, mut calls) = (Vec::new(), Vec::new());
-        for member in members.iter() {
+        for member in members {
             match member {
                 Ok(message) => {
-                    let request = request_id(message);
-                    match live
-                        .apply(input(message.clone(), false), &self.config)
-                        .await?
-                    {
+                    let request = request_id(&message);
+                    match live.apply(input(message, false))? {
                         Effect::Run(admitted) => calls.push(*admitted),
                         Effect::Overloaded { retry_after } => {
                             let reason = "the session has too many requests in flight".to_owned();
@@ -107,7 +105,7 @@ impl Node {
                             .to_rpc();
                             answers.extend(request.map(|id| error_response(&id, &error)));
                         }
-                        effect => match self.settle(&live, effect).await {
+                        effect => match self.settle(live, effect).await {
                             Ok(answer) => answers.extend(answer),
                             Err(error) => return Ok(Err(error)),
                         },
@@ -117,15 +115,15 @@ impl Node {
                     id: Some(id),
                     error,
                 }) => {
-                    answers.push(error_response(id, error));
+                    answers.push(error_response(&id, &error));
                 }
                 Err(InvalidMessage { id: None, error }) => {
-                    answers.push(error_response_without_id(error));
+                    answers.push(error_response_without_id(&error));
                 }
             }
         }
         Ok(Ok(Some(Begun {
-            live,
+            live: live.clone(),
             answers,
             calls,
         })))

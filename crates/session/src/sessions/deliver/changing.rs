@@ -1,69 +1,66 @@
-//! Messages that change more of their session than which calls run: no half of what follows from one is left.
+//! Messages that change more of their session than which calls run: its actor carries them out, one at a time.
 
 use std::sync::Arc;
 
-use shoal_ports::{Delivered, DeliveryId, GatewayError, SessionRef};
+use shoal_ports::{Delivered, GatewayError, SessionRef};
 use shoal_protocol::{Message, Method, Request};
 
 use super::super::Node;
 use super::{ATTEMPTS, input};
-use crate::here::in_task;
-use crate::live::{LiveSession, Unapplied};
+use crate::actor::{Changed, SessionMsg, Unsent};
+use crate::live::{Closed, LiveSession};
 
 impl Node {
-    /// Does what changes more than calls: one at a time in a session, and in a task of its own, so that no half of it is
-    /// left when whoever asked for it has gone. Nobody waits for a lock of the node's in there: those who hold one
-    /// wait for the session's turn.
-    pub(super) async fn in_turn<T, F>(
+    /// Has the actor of a session, which may have to be woken for it, carry out what its client sends. What it has taken it
+    /// carries out, also when whoever asked for it has gone.
+    pub(super) async fn ask_for_change<T>(
         self: &Arc<Self>,
         to: &SessionRef,
-        work: impl Fn(Arc<Self>, Arc<LiveSession>) -> F,
-    ) -> Result<T, GatewayError>
-    where
-        T: Send + 'static,
-        F: Future<Output = Result<Result<T, GatewayError>, Unapplied>> + Send + 'static,
-    {
+        message: impl Fn(Changed<T>) -> SessionMsg,
+    ) -> Result<T, GatewayError> {
         for _ in 0..ATTEMPTS {
             let live = self.find(to).await?;
-            // Waited for here and not in the task: there is one such task a session, however many have gone.
-            let turn = live.changing.clone().lock_owned().await;
-            let working = work(self.clone(), live.clone());
-            let worked = in_task(async move {
-                let worked = working.await;
-                drop(turn);
-                Ok(worked)
-            });
-            match worked.await? {
-                Ok(done) => return done,
-                Err(Unapplied::Full) => return Err(self.mailbox_full()),
-                Err(Unapplied::Closed) => Box::pin(self.forget_dead(&live)).await,
+            match live.ask(self.config.mailbox, &message).await {
+                Ok(Ok(changed)) => return changed,
+                Ok(Err(Closed)) => Box::pin(self.forget_dead(&live)).await,
+                Err(Unsent::Full) => return Err(self.too_many_changes()),
+                Err(Unsent::Dead) => {
+                    let died = "the session's actor died over the message";
+                    return Err(GatewayError::Internal(died.to_owned()));
+                }
             }
         }
         Err(self.being_moved())
     }
 
-    pub(super) async fn deliver_change(
+    fn too_many_changes(&self) -> GatewayError {
+        GatewayError::Overloaded {
+            reason: format!(
+                "{} changes of the session wait to be carried out, which is its limit; wait for their answers first",
+                self.config.mailbox
+            ),
+            retry_after: self.config.retry_after,
+        }
+    }
+
+    /// Applies a message and carries out what follows from it. In the session's actor.
+    pub(crate) async fn change(
         self: &Arc<Self>,
-        to: &SessionRef,
+        live: &Arc<LiveSession>,
         message: Message,
-        delivery: DeliveryId,
         repeated: bool,
-    ) -> Result<Option<Delivered>, GatewayError> {
-        let trace = &to.trace;
-        self.in_turn(to, |node, live| {
-            let (input, trace) = (input(message.clone(), repeated), trace.clone());
-            async move {
-                let effect = live.apply(input, &node.config).await?;
-                let effect = match node.initialized_again(&live, effect, repeated).await {
-                    Ok(Some(effect)) => effect,
-                    Ok(None) => return Ok(Ok(Some(Delivered::Accepted))),
-                    Err(error) => return Ok(Err(error)),
-                };
-                let carried = node.carry_out(&live, effect, (delivery, repeated), trace.as_ref());
-                Ok(carried.await)
-            }
+    ) -> Result<Result<Delivered, GatewayError>, Closed> {
+        let effect = live.apply(input(message, false))?;
+        let settled = match self.initialized_again(live, effect, repeated).await {
+            Ok(Some(effect)) => self.settle(live, effect).await,
+            Ok(None) => Ok(None),
+            Err(error) => Err(error),
+        };
+        Ok(match settled {
+            Ok(Some(response)) => self.respond(live, response).await,
+            Ok(None) => Ok(Delivered::Accepted),
+            Err(error) => Err(error),
         })
-        .await
     }
 }
 

@@ -11,8 +11,8 @@ use crate::state::Effect;
 const FIRST: usize = 64;
 
 impl Node {
-    /// What follows from a message, knowing which `initialize` has been answered; `None` where nothing does. To be called in
-    /// the session's turn, when no earlier one is still being answered.
+    /// What follows from a message, knowing which `initialize` has been answered; `None` where nothing does. In the
+    /// session's actor, when no earlier one is still being answered.
     pub(super) async fn initialized_again(
         &self,
         live: &LiveSession,

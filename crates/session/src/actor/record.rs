@@ -1,0 +1,164 @@
+//! Writing a session's record, one step at a time: what is being stored is the newest, and nothing else is stored until what
+//! a call keeps counts.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use shoal_ports::{StateRequest, StoreError, not_kept, perhaps_kept};
+use shoal_protocol::{Outcome, RequestId};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep};
+
+use super::Work;
+use crate::call::AGAIN;
+use crate::live::LiveSession;
+use crate::state::{Effect, Input, kept};
+
+/// What is to be written.
+pub(crate) enum Write {
+    Record(Step, oneshot::Sender<Result<(), StoreError>>),
+    /// What a call keeps in the session.
+    Keep {
+        request: RequestId,
+        asked: StateRequest,
+        reply: oneshot::Sender<Option<Outcome>>,
+    },
+}
+
+/// What is done with the record as it is now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// It is stored.
+    Save,
+    /// It is entered again, with this node's claim, in a store that has lost its newest writes.
+    Restore,
+    /// It is the last one, and any node may claim the session.
+    Release,
+    /// It is removed, with all there is of the session.
+    Remove,
+}
+
+impl LiveSession {
+    /// Writes the session's record.
+    ///
+    /// # Errors
+    /// As the store says; `Stale` when the session has a newer owner, and readers go on there.
+    pub(crate) async fn write_record(self: &Arc<Self>, step: Step) -> Result<(), StoreError> {
+        let written = self.write(|reply| Write::Record(step, reply)).await;
+        // The next message finds what is left.
+        written.unwrap_or(Err(StoreError::NotFound))
+    }
+
+    /// Keeps something for a call; `None` when that is left to the session's next owner.
+    pub(crate) async fn keep(
+        self: &Arc<Self>,
+        request: RequestId,
+        asked: StateRequest,
+    ) -> Option<Outcome> {
+        let keep = |reply| Write::Keep {
+            request,
+            asked,
+            reply,
+        };
+        self.write(keep).await.ok().flatten()
+    }
+}
+
+impl Work {
+    pub(super) async fn write(&mut self, write: Write) {
+        // Nobody is left to tell where whoever asked has gone.
+        match write {
+            Write::Record(step, reply) => {
+                let _ = reply.send(self.step(step).await);
+            }
+            Write::Keep {
+                request,
+                asked,
+                reply,
+            } => {
+                let _ = reply.send(self.keep(request, asked).await);
+            }
+        }
+    }
+
+    async fn step(&mut self, step: Step) -> Result<(), StoreError> {
+        let live = &self.live;
+        let Some(record) = live.snapshot().filter(|_| !self.released) else {
+            return match step {
+                Step::Save => Ok(()),
+                _ => Err(StoreError::NotFound),
+            };
+        };
+        match step {
+            Step::Save => {
+                live.share.set_record(record.len());
+                let saved = live.streams.save(record).await;
+                if saved == Err(StoreError::Stale) {
+                    live.lose();
+                }
+                saved?;
+                live.last_saved.store(self.node.now(), Ordering::Relaxed);
+                Ok(())
+            }
+            Step::Restore => live.streams.enter_claim(record).await,
+            Step::Release => {
+                self.released = true;
+                live.streams.release(record).await
+            }
+            Step::Remove => {
+                self.released = true;
+                let directory = &self.node.driver.store.directory;
+                directory.remove(&live.id, live.epoch).await
+            }
+        }
+    }
+
+    async fn keep(&self, request: RequestId, asked: StateRequest) -> Option<Outcome> {
+        let live = &self.live;
+        if self.released || live.is_lost() {
+            return None;
+        }
+        let (record, change) = match live.apply(Input::StateAsked { request, asked }) {
+            Ok(Effect::StateAnswer(outcome)) => return Some(outcome),
+            Ok(Effect::Keep { record, change }) => (record, change),
+            // It is being handed over, or has ended, and its calls with it.
+            _ => return None,
+        };
+        let bytes = record.len();
+        match self.save_surely(record).await {
+            Ok(()) => {
+                live.share.set_record(bytes);
+                live.note(Input::Kept(change));
+                Some(kept())
+            }
+            Err(StoreError::Stale) => {
+                live.lose();
+                None
+            }
+            Err(error @ StoreError::Unavailable(_)) => Some(Outcome::Error(perhaps_kept(error))),
+            Err(error) => Some(Outcome::Error(not_kept(error))),
+        }
+    }
+
+    /// Stores a record, with some patience for a store that is away. Once a step was not confirmed, only a
+    /// confirmed one tells what is stored.
+    async fn save_surely(&self, record: Bytes) -> Result<(), StoreError> {
+        let live = &self.live;
+        let until = Instant::now() + self.node.config.begin_patience;
+        let mut doubt = None;
+        loop {
+            let error = match live.streams.save(record.clone()).await {
+                Err(error) if error.is_outage() => error,
+                settled => return settled,
+            };
+            if matches!(error, StoreError::Unavailable(_)) {
+                doubt = Some(error.clone());
+            }
+            if Instant::now() >= until || live.is_lost() {
+                return Err(doubt.unwrap_or(error));
+            }
+            sleep(AGAIN).await;
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! How a session leaves this node: its actor does the last things that are durable.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use shoal_ports::SessionRef;
+use shoal_protocol::StreamId;
+use shoal_telemetry::metrics::{EndReason, HandOverOutcome, metrics};
+use tokio::sync::OwnedMutexGuard;
+use tokio::time::{Instant, sleep};
+
+use super::Node;
+use crate::actor::SessionMsg;
+use crate::actor::record::Step;
+use crate::live::LiveSession;
+use crate::measure;
+use crate::streams::Tail;
+
+/// How long the end of a session waits for the answers to its calls to be written and read.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(1);
+/// How often it looks.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+
+/// A node's lock of a session, under which nobody wakes it, puts it to sleep or ends it.
+pub(crate) type Alone = OwnedMutexGuard<()>;
+
+/// How a session leaves.
+pub(crate) enum Leave {
+    /// Nothing goes on in it: its record is stored, and the node stays its owner.
+    Passivate,
+    /// Any node may claim it, and its calls run on.
+    HandOver,
+    /// Any node may claim it, and its calls are told that the server shuts down.
+    ShutDown,
+    /// Another node has it.
+    Lost,
+    /// It ends for good; its calls are told.
+    End {
+        why: EndReason,
+        told: &'static str,
+        /// The streams that were open before.
+        written: Vec<Arc<Tail>>,
+    },
+}
+
+const SHUTTING_DOWN: &str = "the server is shutting down";
+
+impl Node {
+    /// Has a session leave; whether it has. That goes on, and `alone` is held until it is done, whoever waits for it.
+    pub(super) async fn leave(
+        &self,
+        live: &Arc<LiveSession>,
+        how: Leave,
+        alone: Option<Alone>,
+    ) -> bool {
+        // What the actor does just now is not waited for longer than needed.
+        match &how {
+            Leave::Passivate | Leave::Lost => {}
+            // First the calls stop appending; what they send from now on waits at their workers.
+            Leave::HandOver => live.streams.stop_writing(),
+            Leave::ShutDown => live.streams.begin_end(SHUTTING_DOWN),
+            // Before the calls are told: their answers say that the session has ended.
+            Leave::End { told, .. } => live.streams.begin_end(told),
+        }
+        let most = match how {
+            // Who does something to it is something that goes on.
+            Leave::Passivate => 1,
+            _ => usize::MAX,
+        };
+        let leave = |reply| SessionMsg::Leave { how, alone, reply };
+        live.ask(most, leave).await.unwrap_or_default()
+    }
+
+    /// As [`leave`](Self::leave) says; in the session's actor.
+    pub(crate) async fn carry_out_leave(&self, live: &Arc<LiveSession>, how: Leave) -> bool {
+        match how {
+            Leave::Passivate => self.passivate(live).await,
+            Leave::HandOver => self.hand_over_one(live).await,
+            Leave::ShutDown => self.shut_down(live).await,
+            Leave::Lost => self.clear_lost(live).await,
+            Leave::End { why, told, written } => self.end(live, why, told, &written).await,
+        }
+    }
+
+    async fn passivate(&self, live: &Arc<LiveSession>) -> bool {
+        if !live.passivate() {
+            return false;
+        }
+        if let Err(error) = live.write_record(Step::Save).await {
+            tracing::warn!(session = %live.id, %error, "could not store a session's record");
+        }
+        self.rebuild_later(live, live.subscriptions());
+        live.forget();
+        metrics().sessions.passivated();
+        true
+    }
+
+    async fn hand_over_one(&self, live: &Arc<LiveSession>) -> bool {
+        live.end();
+        let subscriptions = live.subscriptions();
+        let released = match self.release(live).await {
+            true => HandOverOutcome::Released,
+            false => HandOverOutcome::Failed,
+        };
+        metrics().sessions.handed_over(released);
+        // Only now may readers look for the next owner.
+        live.lose();
+        self.remove_live(live);
+        self.unreserve(&live.principal);
+        self.unsubscribe_from(&live.id, subscriptions).await;
+        live.forget();
+        self.moves.handed_over.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+
+    async fn shut_down(&self, live: &Arc<LiveSession>) -> bool {
+        for slot in live.end() {
+            slot.cancel(SHUTTING_DOWN);
+        }
+        live.streams.end();
+        self.release(live).await;
+        self.remove_live(live);
+        live.forget();
+        true
+    }
+
+    /// Lets any node claim the session, with the record as it is; whether the store has it.
+    async fn release(&self, live: &Arc<LiveSession>) -> bool {
+        let released = live.write_record(Step::Release).await;
+        if let Err(error) = &released {
+            tracing::warn!(session = %live.id, %error, "could not store a session's record");
+        }
+        released.is_ok()
+    }
+
+    async fn clear_lost(&self, live: &Arc<LiveSession>) -> bool {
+        if !self.remove_live(live) {
+            return false;
+        }
+        self.moves.lost.fetch_add(1, Ordering::Relaxed);
+        measure::ended(&live.about(), EndReason::Lost);
+        live.end();
+        self.unreserve(&live.principal);
+        self.unsubscribe_from(&live.id, live.subscriptions()).await;
+        live.forget();
+        true
+    }
+
+    async fn end(
+        &self,
+        live: &Arc<LiveSession>,
+        why: EndReason,
+        told: &'static str,
+        written: &[Arc<Tail>],
+    ) -> bool {
+        for slot in live.end() {
+            slot.cancel(told);
+        }
+        answered(live, written).await;
+        live.streams.end();
+        self.remove_live(live);
+        measure::ended(&live.about(), why);
+        let subscriptions = live.subscriptions();
+        if let Err(error) = live.write_record(Step::Remove).await {
+            tracing::warn!(session = %live.id, %error, "could not remove a session's record");
+        }
+        self.unreserve(&live.principal);
+        self.unsubscribe_from(&live.id, subscriptions).await;
+        live.forget();
+        self.driver.dispatcher.end_session(&live.id).await;
+        true
+    }
+
+    /// Ends a session, unless it has gone.
+    pub(super) async fn end_if_here(
+        &self,
+        to: &SessionRef,
+        why: EndReason,
+        told: &'static str,
+    ) -> bool {
+        let alone = self.wake_lock(&to.session).clone().lock_owned().await;
+        match self.live(&to.session) {
+            Some(live) => {
+                let written = live.streams.open();
+                let end = Leave::End { why, told, written };
+                self.leave(&live, end, Some(alone)).await
+            }
+            None => false,
+        }
+    }
+}
+
+/// Waits until the calls of a session that ends have been answered, and whoever reads their streams has the answers; not for
+/// long.
+async fn answered(live: &LiveSession, written: &[Arc<Tail>]) {
+    let until = Instant::now() + ANSWERED_WITHIN;
+    let read = |tail: &Arc<Tail>| tail.stream() != StreamId::STANDALONE && tail.is_read();
+    while (live.held() > 0 || written.iter().any(read)) && Instant::now() < until {
+        sleep(LOOK_EVERY).await;
+    }
+}
