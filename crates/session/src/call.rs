@@ -217,15 +217,12 @@ impl InFlight {
 
     /// Frees the request's id. Only once: a client may use it again after the answer.
     fn end(&self) {
-        if let Some(tell) = self.admission.release() {
+        if self.admission.release() {
             let why = match self.live.is_lost() {
                 true => "moved",
                 false => "unanswered",
             };
             self.slot.leave(why);
-            if tell {
-                self.live.tidy();
-            }
         }
     }
 

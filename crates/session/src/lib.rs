@@ -14,7 +14,6 @@ mod here;
 mod live;
 mod measure;
 mod record;
-mod session_core;
 mod sessions;
 mod state;
 mod state_lock;

@@ -6,16 +6,16 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
 use shoal_ports::{
-    Epoch, GatewayError, LogError, Principal, SessionId, SessionTransport, StoreError,
+    Epoch, GatewayError, LogError, Principal, ServerFacts, SessionId, SessionTransport, StoreError,
 };
 use shoal_protocol::Revision;
+use tokio::sync::watch;
 
 use crate::actor::ActorSlot;
 use crate::config::SessionConfig;
 use crate::record::Record;
-use crate::session_core::SessionCore;
 use crate::sessions::{About, Node};
-use crate::state::{Admitted, CallSlot, Effect, Input};
+use crate::state::{Admitted, CallSlot, Effect, Input, SessionState, client_name};
 use crate::state_lock::StateLock;
 use crate::stored::Share;
 use crate::streams::Streams;
@@ -40,66 +40,69 @@ pub(crate) struct LiveSession {
     pub(crate) actor: ActorSlot,
     /// Gone once the session is at its end here, or has panicked: then it is rebuilt from its record.
     core: StateLock<SessionCore>,
+    facts: watch::Receiver<Arc<ServerFacts>>,
     /// The requests in flight.
     admitted: Arc<Admitted>,
-    /// The negotiated revision.
-    revision: OnceLock<Revision>,
-    /// Name and version of the client, as operators see them.
-    client: OnceLock<Arc<str>>,
+    /// What `initialize` settled: the revision, and the client's name and version as operators see them.
+    handshake: OnceLock<(Revision, Arc<str>)>,
+}
+
+/// A session's state, and whether it takes no inputs any more.
+struct SessionCore {
+    session: SessionState,
+    closed: bool,
 }
 
 /// The session takes no inputs here any more, and must be found anew.
 #[derive(Debug)]
 pub(crate) struct Closed;
 
-/// What a session is made of.
-pub(crate) struct NewLive {
-    pub(crate) id: SessionId,
-    pub(crate) epoch: Epoch,
-    pub(crate) node: Weak<Node>,
-    pub(crate) core: Box<SessionCore>,
-    pub(crate) share: Arc<Share>,
-    /// The node's time.
-    pub(crate) now: u64,
-}
-
 impl LiveSession {
+    /// A session that `node` owns in this epoch.
     pub(crate) fn new(
-        new: NewLive,
-        streams: impl FnOnce(&Weak<Self>) -> Arc<Streams>,
+        node: &Node,
+        id: SessionId,
+        session: SessionState,
+        (epoch, share): (Epoch, Arc<Share>),
     ) -> Arc<Self> {
-        let session = new.core.session();
-        let (principal, transport) = (session.principal().clone(), session.transport());
-        let (opened_at, admitted) = (session.record().opened_at, session.admitted().clone());
-        let live = Arc::new_cyclic(|live| Self {
-            streams: streams(live),
-            id: new.id,
-            principal,
-            transport,
-            opened_at,
-            epoch: new.epoch,
-            node: new.node,
-            share: new.share,
-            last_used: AtomicU64::new(new.now),
-            last_saved: AtomicU64::new(new.now),
+        let handshake = OnceLock::new();
+        publish(&handshake, &session);
+        Arc::new_cyclic(|live| Self {
+            streams: Arc::new(Streams::new(
+                node,
+                (id.clone(), epoch),
+                live.clone(),
+                share.clone(),
+            )),
+            id,
+            principal: session.principal().clone(),
+            transport: session.transport(),
+            opened_at: session.record().opened_at,
+            epoch,
+            node: node.this.clone(),
+            share,
+            last_used: AtomicU64::new(node.now()),
+            last_saved: AtomicU64::new(node.now()),
             actor: ActorSlot::default(),
-            admitted,
-            core: StateLock::new(new.core),
-            revision: OnceLock::new(),
-            client: OnceLock::new(),
-        });
-        live.core.with(|core| live.publish(core));
-        live
+            facts: node.driver.dispatcher.facts(),
+            admitted: session.admitted().clone(),
+            handshake,
+            core: StateLock::new(Box::new(SessionCore {
+                session,
+                closed: false,
+            })),
+        })
     }
 
     /// Applies an input to the session, at once. A call that was admitted has ended when the effect is dropped.
     pub(crate) fn apply(&self, input: Input) -> Result<Effect, Closed> {
+        let facts = self.facts.borrow().clone();
         let applied = self.core.with(|core| {
-            let applied = core.apply(input);
-            self.publish(core);
-            applied
+            let effect = (!core.closed).then(|| core.session.apply(input, &facts));
+            publish(&self.handshake, &core.session);
+            effect
         });
-        applied.unwrap_or(Err(Closed))
+        applied.flatten().ok_or(Closed)
     }
 
     /// Applies an input whose effect is nothing to act on.
@@ -108,20 +111,14 @@ impl LiveSession {
         let _ = self.apply(input);
     }
 
-    /// Much has ended that the state machine does not know of: it learns of it with whatever it is told next, rather
-    /// than with every call's end.
-    pub(crate) fn tidy(&self) {
-        self.core.with(SessionCore::tidy);
-    }
-
-    /// The record as it is now.
+    /// The record as it is now, to be stored.
     pub(crate) fn snapshot(&self) -> Option<Bytes> {
-        self.core.with(SessionCore::snapshot)
+        self.core.with(|core| core.session.snapshot())
     }
 
     /// Reads something of the record.
     pub(crate) fn read<T>(&self, read: impl FnOnce(&Record) -> T) -> Option<T> {
-        self.core.with(|core| read(core.record()))
+        self.core.with(|core| read(core.session.record()))
     }
 
     /// The resources that its client is subscribed to.
@@ -132,17 +129,27 @@ impl LiveSession {
 
     /// Whether nothing is going on.
     pub(crate) fn is_idle(&self) -> bool {
-        self.core.with(|core| core.is_idle()).unwrap_or_default()
+        let idle = |core: &mut SessionCore| !core.closed && core.session.is_idle();
+        self.core.with(idle).unwrap_or_default()
     }
 
     /// If nothing is going on, takes no inputs any more; whether that is so.
     pub(crate) fn passivate(&self) -> bool {
-        self.core.with(SessionCore::passivate).unwrap_or_default()
+        let passivate = |core: &mut SessionCore| {
+            let idle = !core.closed && core.session.is_idle();
+            core.closed |= idle;
+            idle
+        };
+        self.core.with(passivate).unwrap_or_default()
     }
 
     /// Takes no inputs any more, whatever is going on; reports what runs.
     pub(crate) fn end(&self) -> Vec<Arc<CallSlot>> {
-        self.core.with(SessionCore::end).unwrap_or_default()
+        let end = |core: &mut SessionCore| {
+            core.closed = true;
+            core.session.slots()
+        };
+        self.core.with(end).unwrap_or_default()
     }
 
     /// Forgets the session's state: it is stored, or somebody else's.
@@ -153,18 +160,6 @@ impl LiveSession {
     /// Whether its state is gone from here.
     pub(crate) fn is_forgotten(&self) -> bool {
         self.core.is_forgotten()
-    }
-
-    fn publish(&self, core: &SessionCore) {
-        if self.revision.get().is_none()
-            && let Some(revision) = core.session().revision()
-        {
-            // It does not change.
-            let _ = self.revision.set(revision);
-            if let Some(client) = core.client() {
-                let _ = self.client.set(client);
-            }
-        }
     }
 
     /// Requests in flight.
@@ -195,7 +190,7 @@ impl LiveSession {
     /// What operators see of it.
     pub(crate) fn about(&self) -> About {
         About {
-            client: self.client.get().cloned(),
+            client: self.handshake.get().map(|(_, client)| client.clone()),
             revision: self.revision(),
             transport: self.transport,
             opened_at: self.opened_at,
@@ -204,12 +199,21 @@ impl LiveSession {
 
     /// The negotiated revision.
     pub(crate) fn revision(&self) -> Option<Revision> {
-        self.revision.get().copied()
+        self.handshake.get().map(|(revision, _)| *revision)
     }
 
     /// Whether its streams open with a priming event.
     pub(crate) fn primes_streams(&self) -> bool {
         self.revision().is_some_and(Revision::primes_streams)
+    }
+}
+
+/// What `initialize` settles does not change.
+fn publish(handshake: &OnceLock<(Revision, Arc<str>)>, session: &SessionState) {
+    if handshake.get().is_none()
+        && let Some(settled) = &session.record().handshake
+    {
+        let _ = handshake.set((settled.revision, client_name(&settled.client_info)));
     }
 }
 

@@ -10,7 +10,6 @@ mod requests;
 mod slot;
 mod updates;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +24,7 @@ use shoal_protocol::{
 
 pub(crate) use admission::{Admission, Admitted};
 pub(crate) use answers::question_id;
-pub(crate) use handshake::handshake_of;
+pub(crate) use handshake::{client_name, handshake_of};
 pub(crate) use kept::{Change, Kept, KeptLimits, kept};
 pub(crate) use requests::empty_result;
 pub(crate) use slot::CallSlot;
@@ -40,8 +39,7 @@ pub(crate) struct SessionState {
     record: Record,
     /// The client as calls see it; replaced by `initialize`.
     caller: Arc<Caller>,
-    calls: HashMap<RequestId, Arc<CallSlot>>,
-    /// The same, for everybody; what has ended is told by it.
+    /// The requests in flight, for everybody.
     admitted: Arc<Admitted>,
     /// Which reader of the standalone stream there is, if any.
     listener: Option<u64>,
@@ -173,7 +171,6 @@ impl SessionState {
             limits,
             record,
             caller,
-            calls: HashMap::new(),
             admitted: Arc::default(),
             listener: None,
             told,
@@ -182,26 +179,9 @@ impl SessionState {
 
     /// The rules: one input, one effect. `facts` is what the server says of itself now.
     pub(crate) fn apply(&mut self, input: Input, facts: &ServerFacts) -> Effect {
-        self.forget_ended();
-        let effect = self.follow(input, facts);
-        self.admitted.known(self.calls.len());
-        effect
-    }
-
-    /// What has ended since the last input is in flight no more.
-    pub(crate) fn forget_ended(&mut self) {
-        let (calls, kept) = (&mut self.calls, &mut self.record.kept);
-        self.admitted.forget_ended(|ended| {
-            let ended = ended.filter_map(|request| calls.remove(&request));
-            ended.for_each(|slot| kept.forget(slot.call()));
-            calls.len()
-        });
-    }
-
-    fn follow(&mut self, input: Input, facts: &ServerFacts) -> Effect {
         match input {
             Input::Repeated(request) => match self.running(std::slice::from_ref(&request.id)) {
-                Effect::None => self.follow(Input::Request(request), facts),
+                Effect::None => self.apply(Input::Request(request), facts),
                 running => running,
             },
             Input::Request(request) => {
@@ -249,10 +229,8 @@ impl SessionState {
     }
 
     fn running(&self, requests: &[RequestId]) -> Effect {
-        let running: Vec<_> = requests
-            .iter()
-            .filter_map(|id| self.calls.get(id))
-            .collect();
+        let running = requests.iter().filter_map(|id| self.admitted.get(id));
+        let running: Vec<_> = running.collect();
         if running.is_empty() {
             return Effect::None;
         }
@@ -260,14 +238,20 @@ impl SessionState {
         Effect::Running { once }
     }
 
-    /// The record to store.
+    /// The record.
     pub(crate) fn record(&self) -> &Record {
         &self.record
     }
 
+    /// The record to store.
+    pub(crate) fn snapshot(&mut self) -> Bytes {
+        self.forget_writings();
+        self.record.to_bytes()
+    }
+
     /// Whether nothing is going on: no call runs and nobody listens.
     pub(crate) fn is_idle(&self) -> bool {
-        self.calls.is_empty() && self.listener.is_none()
+        self.admitted.count() == 0 && self.listener.is_none()
     }
 
     /// The requests in flight, for everybody.
@@ -277,7 +261,7 @@ impl SessionState {
 
     /// The running calls, for the session's end.
     pub(crate) fn slots(&self) -> Vec<Arc<CallSlot>> {
-        self.calls.values().cloned().collect()
+        self.admitted.slots()
     }
 
     /// Takes in a call that an earlier owner began.
@@ -287,9 +271,7 @@ impl SessionState {
         call: CallId,
     ) -> (Admission, Arc<CallSlot>) {
         let slot = Arc::new(CallSlot::new(call));
-        self.calls.insert(request.clone(), slot.clone());
-        self.admitted.known(self.calls.len());
-        (Admission::new(request, &self.admitted), slot)
+        (self.admitted.enter(request, slot.clone()), slot)
     }
 
     /// The client as calls see it.

@@ -65,15 +65,17 @@ async fn changes_that_wait_are_bounded_and_hold_up_nothing_else() {
     let subscribe = |id: u64| post(&subscription(id, "subscribe", &format!("r://{id}")));
     let mut first = Box::pin(bench.sessions.deliver(&alice, subscribe(1)));
     let mut second = Box::pin(bench.sessions.deliver(&alice, subscribe(2)));
+    let mut third = Box::pin(bench.sessions.deliver(&alice, subscribe(3)));
     assert!(poll!(&mut first).is_pending() && poll!(&mut second).is_pending());
-    match bench.sessions.deliver(&alice, subscribe(3)).await {
+    assert!(poll!(&mut third).is_pending());
+    match bench.sessions.deliver(&alice, subscribe(4)).await {
         Err(GatewayError::Overloaded { reason, .. }) => {
             assert!(reason.starts_with("2 changes"), "{reason}");
             assert!(reason.contains("wait for their answers"), "{reason}");
         }
         other => panic!("{other:?}"),
     }
-    let echo = bench.json(&alice, &call(4, "echo")).await;
+    let echo = bench.json(&alice, &call(6, "echo")).await;
     assert!(echo.contains("result"), "{echo}");
     // Nor does a call wait that keeps something: the backend may be waiting for that call.
     let tool = bench.script.call("stream").await;
@@ -85,6 +87,7 @@ async fn changes_that_wait_are_bounded_and_hold_up_nothing_else() {
     bench.script.holds.send_replace(false);
     within(first).await.unwrap();
     within(second).await.unwrap();
+    within(third).await.unwrap();
     bench.sessions.deliver(&alice, subscribe(5)).await.unwrap();
     tool.finish("{}").await;
     assert_eq!(support::read_all(&mut stream).await.events.len(), 1);

@@ -57,8 +57,8 @@ impl ActorSlot {
 }
 
 impl LiveSession {
-    /// Asks the session's actor for something, unless so many messages wait for it already. It is done whether or not
-    /// this is waited for. To be called in a runtime.
+    /// Asks the session's actor for something, unless more messages than these wait for it, besides what it is doing. It is done
+    /// whether or not this is waited for. To be called in a runtime.
     pub(crate) async fn ask<T>(
         self: &Arc<Self>,
         most: usize,
@@ -92,7 +92,7 @@ impl LiveSession {
         write: Option<Write>,
     ) -> Result<(), Unsent> {
         let mut slot = self.actor.0.lock();
-        if slot.as_ref().map_or(0, |running| running.due) >= most {
+        if slot.as_ref().is_some_and(|running| running.due > most) {
             return Err(Unsent::Full);
         }
         let running = match &mut *slot {

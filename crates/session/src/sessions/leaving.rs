@@ -64,8 +64,8 @@ impl Node {
             Leave::End { told, .. } => live.streams.begin_end(told),
         }
         let most = match how {
-            // Who does something to it is something that goes on.
-            Leave::Passivate => 1,
+            // What is done to it is something that goes on.
+            Leave::Passivate => 0,
             _ => usize::MAX,
         };
         let leave = |reply| SessionMsg::Leave { how, alone, reply };

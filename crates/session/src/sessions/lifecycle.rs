@@ -12,13 +12,11 @@ use super::Node;
 use super::leaving::Leave;
 use super::node::Passive;
 use crate::clock::unix_millis;
-use crate::live::{LiveSession, NewLive, store_failed};
+use crate::live::{LiveSession, store_failed};
 use crate::measure;
 use crate::record::Record;
-use crate::session_core::SessionCore;
 use crate::state::{Effect, Input, SessionState, handshake_of};
 use crate::stored::Share;
-use crate::streams::Streams;
 
 impl Node {
     pub(crate) async fn open(&self, open: OpenSession) -> Result<Opened, GatewayError> {
@@ -82,20 +80,10 @@ impl Node {
         &self,
         id: SessionId,
         state: SessionState,
-        (epoch, share): (Epoch, Arc<Share>),
+        owned: (Epoch, Arc<Share>),
         missing: BTreeSet<String>,
     ) -> Arc<LiveSession> {
-        let new = NewLive {
-            id: id.clone(),
-            epoch,
-            node: self.this.clone(),
-            core: SessionCore::new(state, self.driver.dispatcher.facts()),
-            share: share.clone(),
-            now: self.now(),
-        };
-        let live = LiveSession::new(new, |live| {
-            Arc::new(Streams::new(self, (id, epoch), live.clone(), share))
-        });
+        let live = LiveSession::new(self, id, state, owned);
         // Before anybody finds it, and asks for something else.
         self.subscribe_again(&live, missing);
         self.insert_live(live.clone());

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use shoal_ports::Backoff;
 use shoal_protocol::RawJson;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use super::Node;
 use crate::actor::{Renewal, SessionMsg};
@@ -47,16 +47,17 @@ impl Node {
         }
         let mut refused = BTreeSet::new();
         for uri in missing {
-            self.subscribers.add(&uri, &live.id);
-            match self.renew_one(live, &uri).await {
-                Some(true) if pauses.is_some() => {
+            match self.ask_backend(live, &uri).await {
+                Some(Ok(())) if pauses.is_some() => {
                     let params = RawJson::of(&serde_json::json!({ "uri": uri }));
                     let updated = Input::ResourceUpdated { uri, params };
                     self.tell(live, updated).await;
                 }
-                Some(true) => {}
-                Some(false) => drop(refused.insert(uri)),
-                None => {}
+                Some(Err(error)) => {
+                    tracing::warn!(session = %live.id, %uri, %error, "could not renew a subscription; trying again");
+                    refused.insert(uri);
+                }
+                Some(Ok(())) | None => {}
             }
         }
         if refused.is_empty() {
@@ -72,22 +73,5 @@ impl Node {
             let (missing, pauses) = (refused, Some(pauses));
             live.tell(SessionMsg::Renew(Renewal { missing, pauses }));
         });
-    }
-
-    /// Asks a backend for a subscription; whether it is granted. `None` where the session is over before.
-    async fn renew_one(&self, live: &LiveSession, uri: &str) -> Option<bool> {
-        let limit = self.config.call_timeout;
-        let refusal = tokio::select! {
-            renewed = timeout(limit, self.driver.dispatcher.subscribe(uri)) => match renewed {
-                Ok(Ok(())) => return Some(true),
-                Ok(Err(error)) => Some(error.to_string()),
-                Err(elapsed) => Some(elapsed.to_string()),
-            },
-            () = live.until_over() => None,
-        };
-        self.subscribers.remove(uri, &live.id);
-        let error = refusal?;
-        tracing::warn!(session = %live.id, %uri, error, "could not renew a subscription; trying again");
-        Some(false)
     }
 }

@@ -19,29 +19,21 @@ use crate::state::{Input, empty_result};
 const UNSUBSCRIBED_WITHIN: Duration = Duration::from_secs(5);
 
 impl Node {
-    /// Subscribes at the backend for a session whose record says so already. It waits for the backend no longer than a call
-    /// may take, nor than the session is there: whoever ends it waits for this.
+    /// Subscribes at the backend for a session whose record says so already.
     pub(super) async fn subscribe(
         &self,
         live: &Arc<LiveSession>,
         request: &RequestId,
         uri: String,
     ) -> Result<Bytes, GatewayError> {
-        // Before the backend knows, so that nothing that it says is missed.
-        self.subscribers.add(&uri, &live.id);
-        let limit = self.config.call_timeout;
-        let granted = tokio::select! {
-            granted = self.driver.dispatcher.subscribe(&uri) => Ok(granted),
-            () = live.until_over() => Err(GatewayError::Moved { owner: None }),
-            () = sleep(limit) => Ok(Err(CallFailure::DeadlineExceeded { limit }.to_rpc())),
-        };
-        if !matches!(granted, Ok(Ok(()))) {
-            self.subscribers.remove(&uri, &live.id);
+        let granted = self.ask_backend(live, &uri).await;
+        if granted != Some(Ok(())) {
             live.note(Input::SubscriptionFailed(uri));
-            return granted.map(|granted: Result<(), RpcError>| match granted {
-                Ok(()) => empty_result(request),
-                Err(error) => error_response(request, &error),
-            });
+        }
+        match granted {
+            Some(Ok(())) => {}
+            Some(Err(error)) => return Ok(error_response(request, &error)),
+            None => return Err(GatewayError::Moved { owner: None }),
         }
         match live.write_record(Step::Save).await {
             Err(StoreError::Stale) => return Err(GatewayError::Moved { owner: None }),
@@ -51,6 +43,27 @@ impl Node {
             Ok(()) => {}
         }
         Ok(empty_result(request))
+    }
+
+    /// Asks the backend for a subscription: no longer than a call may take, nor than the session is there, since whoever ends
+    /// it waits for this. `None` where it is over before.
+    pub(super) async fn ask_backend(
+        &self,
+        live: &LiveSession,
+        uri: &str,
+    ) -> Option<Result<(), RpcError>> {
+        // Before the backend knows, so that nothing that it says is missed.
+        self.subscribers.add(uri, &live.id);
+        let limit = self.config.call_timeout;
+        let granted = tokio::select! {
+            granted = self.driver.dispatcher.subscribe(uri) => Some(granted),
+            () = live.until_over() => None,
+            () = sleep(limit) => Some(Err(CallFailure::DeadlineExceeded { limit }.to_rpc())),
+        };
+        if granted != Some(Ok(())) {
+            self.subscribers.remove(uri, &live.id);
+        }
+        granted
     }
 
     /// Takes a subscription back, where there is one.

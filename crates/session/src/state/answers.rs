@@ -16,7 +16,7 @@ impl SessionState {
         method: &Method,
         params: Option<&RawJson>,
     ) -> Effect {
-        match self.calls.get(running) {
+        match self.admitted.get(running) {
             Some(slot) => Effect::Ask(request(
                 &question_id(slot.call(), ask),
                 method.as_str(),
@@ -32,9 +32,9 @@ impl SessionState {
         let Some((call, ask)) = asker_of(&response.id) else {
             return Effect::None;
         };
-        match self.calls.values().find(|slot| slot.call() == call) {
+        match self.admitted.running(call) {
             Some(slot) => Effect::Answer {
-                slot: slot.clone(),
+                slot,
                 ask,
                 outcome: response.outcome,
             },

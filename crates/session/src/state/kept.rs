@@ -94,11 +94,6 @@ impl Kept {
         self.done.insert(change.call, change.writing);
     }
 
-    /// A call has ended: it sends nothing again.
-    pub(super) fn forget(&mut self, call: CallId) {
-        self.done.remove(&call);
-    }
-
     /// Keeps the writings of these calls only.
     fn forget_others(&mut self, runs: impl Fn(&CallId) -> bool) {
         self.done.retain(|call, _| runs(call));
@@ -109,7 +104,7 @@ impl SessionState {
     /// A call reads or writes what is kept. A writing has no effect yet: the record of the effect is to be
     /// stored, and [`SessionState::keep`] told after that. Whoever does that lets nothing be stored in between.
     pub(super) fn state_asked(&mut self, running: &RequestId, asked: StateRequest) -> Effect {
-        let Some(slot) = self.calls.get(running) else {
+        let Some(slot) = self.admitted.get(running) else {
             return refuse(RpcError::internal("the call has ended"));
         };
         let call = slot.call();
@@ -147,11 +142,16 @@ impl SessionState {
         self.record.kept.make(change);
     }
 
-    /// The record as it will be. Calls of a lost owner that were never resumed are forgotten here.
-    fn record_after(&mut self, change: Change) -> Bytes {
-        let calls = &self.calls;
-        let runs = |call: &CallId| calls.values().any(|slot| slot.call() == *call);
+    /// Calls that have ended send nothing again, nor do those of a lost owner that were never resumed.
+    pub(super) fn forget_writings(&mut self) {
+        let admitted = &self.admitted;
+        let runs = |call: &CallId| admitted.running(*call).is_some();
         self.record.kept.forget_others(runs);
+    }
+
+    /// The record as it will be.
+    fn record_after(&mut self, change: Change) -> Bytes {
+        self.forget_writings();
         let mut record = self.record.clone();
         record.kept.make(change);
         record.to_bytes()

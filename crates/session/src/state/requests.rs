@@ -8,11 +8,11 @@ use shoal_protocol::{
     RpcError, error_response, response,
 };
 
-use super::{Admission, AdmittedCall, CallSlot, Effect, SessionState};
+use super::{AdmittedCall, CallSlot, Effect, SessionState};
 
 impl SessionState {
     pub(super) fn request(&mut self, request: Request, facts: &ServerFacts) -> Effect {
-        if self.calls.contains_key(&request.id) {
+        if self.admitted.get(&request.id).is_some() {
             return refuse(
                 &request.id,
                 RpcError::invalid_request(format!(
@@ -49,14 +49,13 @@ impl SessionState {
     }
 
     fn admit(&mut self, request: Request) -> Effect {
-        if self.calls.len() >= self.limits.calls {
+        if self.admitted.count() >= self.limits.calls {
             return Effect::Overloaded {
                 retry_after: self.limits.retry_after,
             };
         }
         let slot = Arc::new(CallSlot::new(CallId::generate()));
-        self.calls.insert(request.id.clone(), slot.clone());
-        let admission = Admission::new(request.id, &self.admitted);
+        let admission = self.admitted.enter(request.id, slot.clone());
         Effect::Run(Box::new(AdmittedCall {
             admission,
             slot,
@@ -159,14 +158,14 @@ impl SessionState {
                 let request = params
                     .get("requestId")
                     .and_then(|id| RequestId::from_json(&id).ok());
-                let running = request.and_then(|request| self.calls.get(&request));
+                let running = request.and_then(|request| self.admitted.get(&request));
                 let Some(running) = running else {
                     return Effect::None;
                 };
                 let reason = params.get("reason").and_then(|reason| reason.string());
                 let reason = reason.map(|reason| shown(&reason, LONGEST_REASON));
                 Effect::Cancel {
-                    slot: running.clone(),
+                    slot: running,
                     reason: reason.unwrap_or_else(|| "cancelled by the client".to_owned()),
                 }
             }

@@ -137,6 +137,7 @@ fn a_call_that_has_ended_keeps_nothing() {
     carry_out(&mut session, 0, set("a", "1"));
     drop(calls);
     error(carry_out(&mut session, 0, set("a", "2")));
+    session.snapshot();
     assert!(session.record().kept.done.is_empty());
 }
 
@@ -201,8 +202,10 @@ struct Kept {
 impl Kept {
     fn new() -> Self {
         let (session, running) = with_calls(3);
-        let slots = session.calls.iter();
-        let calls = slots.map(|(id, slot)| (id.number().unwrap(), slot.call()));
+        let calls = running.iter().map(|admission| {
+            let slot = session.admitted().get(admission.request()).unwrap();
+            (admission.request().number().unwrap(), slot.call())
+        });
         Self {
             calls: calls.collect(),
             stored: session.record().to_bytes(),
