@@ -23,7 +23,8 @@ pub trait Peers: Send + Sync + 'static {
 }
 
 /// The two ways of asking another node. Both tell a broken way as
-/// [`Unreachable`](shoal_ports::GatewayError::Unreachable), and end their streams with
+/// [`Unreachable`](shoal_ports::GatewayError::Unreachable), or [`Unsent`](shoal_ports::GatewayError::Unsent) where nothing
+/// has left, and end their streams with
 /// [`Moved`](shoal_ports::StreamItem::Moved) when it breaks.
 #[derive(Clone)]
 pub struct PeerGateways {

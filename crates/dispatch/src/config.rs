@@ -83,6 +83,9 @@ settings! {
         pub repeatable: Vec<String> = Vec::new(),
         /// Tools, by the backend's name, that are never repeated whatever else is said.
         pub journaled: Vec<String> = Vec::new(),
+        /// How long a call of the pool that must not run twice is held before it is journaled, where that is not as long as
+        /// its session's node says.
+        pub hold: Option<Duration> = None,
         /// Which calls go to the same worker where possible.
         pub affinity: Affinity = Affinity::default(),
         /// How long what the pool offers stays listed after its last worker has gone; its calls are

@@ -6,12 +6,13 @@ use async_trait::async_trait;
 use futures::future::join_all;
 use serde_json::Value;
 use shoal_ports::{
-    Binding, Call, CallFailure, CallPlan, Dispatcher, Planning, RunningCall, ServerFacts,
+    Binding, Call, CallFailure, CallPlan, Dispatcher, Expected, Planning, RunningCall, ServerFacts,
     SessionId, Starting, WorkerId, at_once, later,
 };
 use shoal_protocol::{Era, Method, RawJson, RpcError, code};
 use shoal_telemetry::metrics;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::catalog::OfferedTool;
 use crate::dispatch::Dispatch;
@@ -56,6 +57,16 @@ impl Dispatcher for Dispatch {
 
     fn plan(&self, call: Call) -> Planning {
         self.plan_call(call)
+    }
+
+    fn expect(&self, worker: &WorkerId) -> Option<Expected> {
+        self.shared.view().member(worker)?.worker.expect()
+    }
+
+    fn takes(&self, worker: &WorkerId) -> bool {
+        let view = self.shared.view();
+        let member = view.member(worker);
+        member.is_some_and(|member| member.is_reachable() && member.circuit.enter(Instant::now()))
     }
 
     fn replan(&self, plan: &CallPlan, tried: &[WorkerId]) -> Option<Binding> {

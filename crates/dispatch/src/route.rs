@@ -101,10 +101,12 @@ pub(crate) fn route(
         }
         _ => completion(view, &mut edit)?,
     };
+    let hold = config.pool(&pool).hold;
     let route = Route {
         pool,
         tool: called,
         params: edit.finish(),
+        hold,
     };
     Ok(Routed {
         route,

@@ -295,6 +295,7 @@ impl Dispatch {
                 pool: pool.clone(),
                 tool: None,
                 params: call.params.clone(),
+                hold: None,
             },
         }
     }

@@ -1,6 +1,7 @@
 //! Sessions over Streamable HTTP (2025-03-26 to 2025-11-25, Transports).
 
 pub(crate) mod http_sse;
+mod plan;
 mod stream;
 
 use axum::response::Response;
@@ -8,7 +9,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use shoal_ports::{
     Delivered, GatewayError, OpenSession, Post, SessionId, SessionRef, SessionTransport,
 };
-use shoal_protocol::{Body, EventId, Message, Method, Request, StreamId};
+use shoal_protocol::{Body, EventId, Message, Method, Request, StreamId, error_response};
 use shoal_telemetry::metrics::StreamKind;
 
 use self::stream::StreamFrames;
@@ -16,7 +17,7 @@ use crate::era::VersionHeader;
 use crate::permit::RequestPermit;
 use crate::refusal::Refusal;
 use crate::refused::Refused;
-use crate::visit::Visit;
+use crate::visit::{Visit, request_id};
 use crate::{answer, media, names, sse};
 
 /// Longer ones were never issued; they need not travel to the store to be unknown.
@@ -95,7 +96,11 @@ async fn deliver(
 ) -> Result<Response, Refused> {
     let edge = visit.edge;
     let to = to(visit, session);
-    let delivered = edge.gateway.deliver(&to, Post::new(body)).await?;
+    let mut post = Post::new(body);
+    post.plan = plan::plan(visit, &to.session, post.delivery, &post.body);
+    let (once, id) = (post.is_bound(), request_id(&post.body));
+    let _expected = plan::expect(edge, &post);
+    let delivered = edge.gateway.deliver(&to, post).await?;
     Ok(match delivered {
         Delivered::Accepted => {
             if let Some(record) = &permit.record {
@@ -107,7 +112,10 @@ async fn deliver(
             if let Some(record) = &permit.record {
                 record.answered(&text);
             }
-            let text = visit.reader().keep(text).map_err(Refusal::AnswerNotKept)?;
+            let text = match (visit.reader().keep(text), id) {
+                (Err(full), Some(id)) if once => error_response(&id, &full.after_effect()),
+                (kept, _) => kept.map_err(Refusal::AnswerNotKept)?,
+            };
             answer::json(StatusCode::OK, text)
         }
         Delivered::Stream(stream) => {

@@ -35,6 +35,15 @@ impl BacklogFull {
             ),
         }
     }
+
+    /// What the client of a call is told that has taken effect.
+    pub(crate) fn after_effect(self) -> RpcError {
+        let why = format!(
+            "the call has ended, but its answer was not kept: {}; check before you repeat it",
+            self.describe()
+        );
+        RpcError::new(code::OUTCOME_UNKNOWN, why)
+    }
 }
 
 /// Why a request was refused. The text says what was wrong and what to do.
@@ -279,7 +288,9 @@ fn of_gateway(error: &GatewayError) -> Row {
         GatewayError::TooManySessionsOfPrincipal { .. }
         | GatewayError::TooManyBytesOfPrincipal { .. } => OF_PRINCIPAL,
         GatewayError::TooManySessions { .. } | GatewayError::Overloaded { .. } => OF_NODE,
-        GatewayError::Moved { .. } | GatewayError::Unavailable { .. } => row(
+        GatewayError::Moved { .. }
+        | GatewayError::Unsent { .. }
+        | GatewayError::Unavailable { .. } => row(
             Status::SERVICE_UNAVAILABLE,
             code::NOT_EXECUTED,
             Reason::Unavailable,

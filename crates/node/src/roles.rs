@@ -124,6 +124,8 @@ pub(crate) fn sessions(
         passivate_after: session.passivate_after.get(),
         sweep_every: session.sweep_every.get(),
         grace: streams.grace.get(),
+        hold: streams.hold.get(),
+        hold_bytes: streams.hold_bytes,
         call_timeout: calls.timeout.get(),
         retry: streams.retry.get(),
         retry_spread: streams.retry_spread.get(),

@@ -7,8 +7,8 @@ use shoal_protocol::{RawJson, RpcError};
 use tokio::sync::watch;
 
 use crate::{
-    Binding, Call, CallFailure, CallPlan, Planning, RunningCall, ServerFacts, SessionId, Starting,
-    WorkerId,
+    Binding, Call, CallFailure, CallPlan, Expected, Planning, RunningCall, ServerFacts, SessionId,
+    Starting, WorkerId,
 };
 
 /// Plans calls, and runs what was planned on workers.
@@ -46,6 +46,18 @@ pub trait Dispatcher: Send + Sync + 'static {
     /// The answer in the call's place: a list, an error of the request itself (unknown tool, arguments that fail the
     /// schema, a bad cursor), or `Failed` where a limit was reached or nobody is there to run it.
     fn plan(&self, call: Call) -> Planning;
+
+    /// Counts a call that was planned here and is started by another node, until what is returned is dropped: else all calls
+    /// would go to the worker that was idle a moment ago.
+    fn expect(&self, _worker: &WorkerId) -> Option<Expected> {
+        None
+    }
+
+    /// Whether a worker that another node has planned is there as this node sees, and not left alone after failures. The
+    /// answer lets one call through to a worker on trial.
+    fn takes(&self, _worker: &WorkerId) -> bool {
+        true
+    }
 
     /// Another worker for a planned call that the one before has certainly not executed; `None` when there is none, or
     /// enough were tried. `tried` are out. What was checked is not checked again.

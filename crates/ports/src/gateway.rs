@@ -1,13 +1,14 @@
 //! The seam between an edge and the legacy sessions.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use shoal_protocol::{Body, EventId, Request, Revision, RpcError, TraceContext};
+use shoal_protocol::{Body, EventId, Message, Method, Request, Revision, RpcError, TraceContext};
 
-use crate::{DeliveryId, Kind, NodeId, Principal, SessionId, StreamItems};
+use crate::{DeliveryId, Durability, EdgePlan, Kind, NodeId, Principal, SessionId, StreamItems};
 
 /// The legacy sessions, wherever they live.
 ///
@@ -57,6 +58,9 @@ pub struct Post {
     /// Whether it was delivered before and the answer got lost on the way. What was begun for it then is
     /// found again and not begun twice.
     pub repeated: bool,
+    /// What the edge has settled of its single request. The session's owner plans what comes without: members of
+    /// batches, and what must be waited for, since only there a cancellation is heard meanwhile.
+    pub plan: Option<Arc<EdgePlan>>,
 }
 
 impl Post {
@@ -66,8 +70,30 @@ impl Post {
             body,
             delivery: DeliveryId::generate(),
             repeated: false,
+            plan: None,
         }
     }
+
+    /// Whether its edge has bound it to the one worker that may run it.
+    pub fn is_bound(&self) -> bool {
+        let plan = self.plan.as_deref().and_then(|plan| plan.as_ref().ok());
+        plan.is_some_and(|plan| plan.durability == Durability::Journaled)
+    }
+
+    /// Whether it asks for what must not be done twice, as far as is known: then only its worker can say of a repetition that
+    /// nothing was executed.
+    pub fn takes_effect(&self) -> bool {
+        match (&self.plan, &self.body) {
+            (Some(_), _) => self.is_bound(),
+            (None, Body::Single(message)) => runs(message),
+            (None, Body::Batch(members)) => members.iter().flatten().any(runs),
+        }
+    }
+}
+
+/// Whether a message has a tool run.
+fn runs(message: &Message) -> bool {
+    matches!(message, Message::Request(request) if request.method == Method::ToolsCall)
 }
 
 /// A session in the hands of a principal.
@@ -212,6 +238,12 @@ pub enum GatewayError {
         /// What broke.
         reason: String,
     },
+    /// The session's node cannot be reached, and has not got the message.
+    #[error("the session's node cannot be reached ({reason}); try again later")]
+    Unsent {
+        /// Why.
+        reason: String,
+    },
     /// The events after the cursor are gone.
     #[error(
         "the history after the given Last-Event-ID is gone ({0}); the stream cannot be resumed"
@@ -276,9 +308,10 @@ impl GatewayError {
             | Self::TooManyBytesOfPrincipal { .. }
             | Self::TooManySessions { .. }
             | Self::Overloaded { .. } => Kind::Overloaded,
-            Self::Unavailable { .. } | Self::Moved { .. } | Self::Unreachable { .. } => {
-                Kind::Unavailable
-            }
+            Self::Unavailable { .. }
+            | Self::Moved { .. }
+            | Self::Unreachable { .. }
+            | Self::Unsent { .. } => Kind::Unavailable,
             Self::Internal(_) => Kind::Internal,
         }
     }
@@ -291,7 +324,7 @@ impl GatewayError {
             | Self::TooManySessions { retry_after, .. }
             | Self::Overloaded { retry_after, .. }
             | Self::Unavailable { retry_after, .. } => Some(*retry_after),
-            Self::Moved { .. } => Some(Duration::from_secs(1)),
+            Self::Moved { .. } | Self::Unsent { .. } => Some(Duration::from_secs(1)),
             _ => None,
         }
     }

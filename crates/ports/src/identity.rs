@@ -99,6 +99,12 @@ impl CallId {
     }
 }
 
+impl From<DeliveryId> for CallId {
+    fn from(DeliveryId(id): DeliveryId) -> Self {
+        Self(id)
+    }
+}
+
 impl std::str::FromStr for CallId {
     type Err = uuid::Error;
 
@@ -120,16 +126,16 @@ impl std::fmt::Debug for CallId {
 }
 
 /// One posting of a body by an edge, so that an edge that lost the owner before the answer can deliver
-/// again without anything being begun twice.
+/// again without anything being begun twice. The call of a single request that its edge has planned has the same id.
 #[derive(
     Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
 )]
 pub struct DeliveryId(Uuid);
 
 impl DeliveryId {
-    /// A new id.
+    /// A new id, ordered by time (UUIDv7).
     pub fn generate() -> Self {
-        Self(Uuid::new_v4())
+        Self(Uuid::now_v7())
     }
 
     /// The id's 16 bytes.

@@ -79,11 +79,13 @@ pub use lazy::{LazyReceiver, LazySender, NobodyReceives, Unsent, lazy_channel};
 pub use liveness::{Evidence, Liveness};
 pub use membership::{Membership, NodeInfo};
 pub use period::Period;
-pub use plan::{CallPlan, Planned, Planning, Route, Started, Starting, at_once, later};
+pub use plan::{
+    CallPlan, EdgePlan, Planned, Planning, RequestPlan, Route, Started, Starting, at_once, later,
+};
 pub use secret::{REDACTED, Secret};
 pub use session_state::{
     STATE_KEY_BYTES, SessionState, StateDoor, StateRequest, no_session, not_kept, perhaps_kept,
 };
 pub use shoal_protocol::shown;
 pub use store::{Store, StoreError};
-pub use worker::{Announcement, Worker, WorkerHere, WorkerLoad, WorkerSet};
+pub use worker::{Announcement, Expected, Worker, WorkerHere, WorkerLoad, WorkerSet};

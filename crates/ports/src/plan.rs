@@ -1,11 +1,12 @@
 //! What is settled of a call before anything of it is journaled or started.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::{BoxFuture, Either, Ready, ready};
 use shoal_protocol::RawJson;
 
-use crate::{Binding, Call, CallFailure, CallOutcome, RunningCall};
+use crate::{Binding, Call, CallFailure, CallOutcome, Durability, RunningCall};
 
 /// A call that may be started: its way is found, its arguments have been checked, and there is a worker for it.
 #[derive(Clone, Debug)]
@@ -27,7 +28,25 @@ pub struct Route {
     pub tool: Option<Arc<str>>,
     /// The parameters as the backend gets them.
     pub params: Option<RawJson>,
+    /// How long a call there that must not run twice is held before it is journaled, where the pool has a time of its own.
+    pub hold: Option<Duration>,
 }
+
+/// What an edge settles of a request before that goes to its session: a plan without its call, which only the session can
+/// make.
+#[derive(Clone, Debug)]
+pub struct RequestPlan {
+    /// Whether it may be repeated.
+    pub durability: Durability,
+    /// Where it goes.
+    pub route: Route,
+    /// The worker that is offered it first, and the number of that one's ledger. A call that must not be repeated is bound
+    /// to it: whoever owns the session by then starts it there, under the same id, and so never twice.
+    pub worker: Binding,
+}
+
+/// What an edge settled of a request, or the answer to it, which its session gives if it lets the request in.
+pub type EdgePlan = Result<RequestPlan, CallOutcome>;
 
 /// The plan of a call, or the answer to one that is not to be started: a list, or a refusal.
 pub type Planned = Result<CallPlan, CallOutcome>;
@@ -42,6 +61,15 @@ pub type Starting = Either<Ready<Started>, BoxFuture<'static, Started>>;
 pub type Started = Result<RunningCall, CallFailure>;
 
 impl CallPlan {
+    /// The plan without its call, if it names a way and a worker.
+    pub fn into_request(self) -> Option<RequestPlan> {
+        Some(RequestPlan {
+            durability: self.call.durability,
+            route: self.route?,
+            worker: self.worker?,
+        })
+    }
+
     /// Binds the call to the planned worker: no other may run it from now on.
     pub fn bind(&mut self) {
         if let Some(Binding { worker, ledger }) = self.worker.take() {

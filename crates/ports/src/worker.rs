@@ -41,6 +41,12 @@ pub trait Worker: Send + Sync + 'static {
         None
     }
 
+    /// Counts a call among its [load](Self::load) that this node has planned and another one starts, until what is returned
+    /// is dropped. `None` where the load is known anyway.
+    fn expect(&self) -> Option<Expected> {
+        None
+    }
+
     /// Runs a call; a known id attaches from the beginning.
     ///
     /// A worker remembers for the last numbers of its [ledger](Self::ledger) which journaled calls it took and which it
@@ -110,6 +116,9 @@ pub trait Worker: Send + Sync + 'static {
     /// Tells the backend that a legacy session is over, so that it can let go of what it holds for it.
     async fn end_session(&self, session: &SessionId);
 }
+
+/// A call that a worker is about to get from another node.
+pub type Expected = Box<dyn Send + Sync>;
 
 /// A worker in this process.
 pub trait WorkerHere {

@@ -13,7 +13,7 @@ use crate::Tls;
 #[derive(Clone, Debug)]
 pub struct LinkConfig {
     /// The highest version of the frame protocol that is spoken, to pin an older one while releases are
-    /// mixed. Default: 3, the newest. Values outside of what this release speaks take the nearest.
+    /// mixed. Default: 4, the newest. Values outside of what this release speaks take the nearest.
     pub max_version: u32,
     /// Bytes of one flight that a reader may be behind before its sender waits. Default: 256 KiB.
     pub credit: u64,
@@ -48,7 +48,7 @@ pub struct LinkConfig {
 impl Default for LinkConfig {
     fn default() -> Self {
         Self {
-            max_version: 3,
+            max_version: 4,
             credit: 256 * 1024,
             max_frame: 16 * 1024 * 1024,
             max_queued: 64 * 1024 * 1024,

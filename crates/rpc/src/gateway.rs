@@ -31,13 +31,14 @@ use crate::LinkConfig;
 use crate::convert::gateway::{event_id_out, open_out};
 use crate::convert::post::deliver_out;
 use crate::convert::trace::trace_out;
+use crate::link::versions;
 use crate::proto::node::v1::edge_frame::Frame;
 use crate::proto::node::v1::{CloseSession, Listen};
 
 /// The session gateway of another node; a cheap handle.
 ///
 /// The link is made when it is first needed and again when it is needed after it broke, with a growing wait
-/// between failures, in which callers fail at once. What is under way when it breaks ends in
+/// between failures, in which callers fail at once with [`GatewayError::Unsent`]. What is under way when it breaks ends in
 /// [`GatewayError::Unreachable`], and streams end with [`Moved`](shoal_ports::StreamItem::Moved).
 ///
 /// If a future is dropped the message has been sent or not; its answer is thrown away.
@@ -105,12 +106,15 @@ impl RemoteGateway {
         }
     }
 
+    async fn link(&self) -> Result<Arc<Link>, GatewayError> {
+        match self.shared.up() {
+            Some(link) => Ok(link),
+            None => Box::pin(self.shared.dial()).await,
+        }
+    }
+
     async fn ask(&self, frame: impl FnOnce(u64) -> Frame) -> Result<Reply, GatewayError> {
-        let link = match self.shared.up() {
-            Some(link) => link,
-            None => Box::pin(self.shared.dial()).await?,
-        };
-        link.ask(frame).await
+        self.link().await?.ask(frame).await
     }
 }
 
@@ -125,7 +129,7 @@ impl RemoteGatewayInner {
         if let Some(link) = self.up() {
             return Ok(link);
         }
-        let unreachable = |reason| GatewayError::Unreachable { reason };
+        let unreachable = |reason| GatewayError::Unsent { reason };
         if let Some((until, why)) = &dialling.resting
             && Instant::now() < *until
         {
@@ -170,9 +174,19 @@ impl SessionGateway for RemoteGateway {
         }
     }
 
-    async fn deliver(&self, to: &SessionRef, post: Post) -> Result<Delivered, GatewayError> {
+    async fn deliver(&self, to: &SessionRef, mut post: Post) -> Result<Delivered, GatewayError> {
+        let link = self.link().await?;
+        if link.version < versions::PLANS {
+            // It would plan the call itself, and have it run at another worker.
+            if post.repeated && post.is_bound() {
+                return Err(GatewayError::Unreachable {
+                    reason: "its release does not know where a call was begun".to_owned(),
+                });
+            }
+            post.plan = None;
+        }
         let mut deliver = deliver_out(to, post, self.relayed);
-        let reply = self.ask(|flight| {
+        let reply = link.ask(|flight| {
             deliver.flight = flight;
             Frame::Deliver(deliver)
         });

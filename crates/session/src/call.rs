@@ -1,12 +1,14 @@
 //! Carrying one request from its admission to its answer.
 //!
-//! A call that is safe to repeat runs in its caller's own task and is answered as JSON if its result
-//! comes first and soon. Every other call is [`journaled`] with a stream in the log, and has a task of its
-//! own that [`pump`]s: it appends what the call sends before anybody may read it.
+//! A call runs in its caller's own task for a moment, the [`hold`], and is answered as JSON if its result comes first and
+//! soon. Every other call is [`journaled`] with a stream in the log, and has a task of its own that [`pump`]s: it
+//! appends what the call sends before anybody may read it.
 
 mod gathering;
+mod hold;
 mod journaled;
 mod keeping;
+mod outlast;
 mod planned;
 mod pump;
 mod resumed;
@@ -14,24 +16,22 @@ mod start;
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 pub(crate) use journaled::AGAIN;
-use keeping::First;
 pub(crate) use resumed::TakenOver;
 pub(crate) use start::brought_by;
 
 use bytes::Bytes;
-use futures::future::Either;
 use shoal_ports::{
     AskId, Binding, Call, CallFailure, CallId, CallOutcome, CallPlan, Delivered, DeliveryId,
-    Dispatcher, Durability, GatewayError, JournalEntry, JournaledCall, RunningCall,
-    SessionTransport, Store,
+    Dispatcher, GatewayError, JournalEntry, JournaledCall, RunningCall, SessionTransport, Starting,
+    Store, later,
 };
 use shoal_protocol::{
     EventId, Method, Outcome, RawJson, RequestId, Revision, TraceContext, error_response, response,
 };
 use shoal_telemetry::trace::{self, Span, attributes as key, names};
-use tokio::time::Instant;
 
 use crate::config::SessionConfig;
 use crate::live::LiveSession;
@@ -59,6 +59,10 @@ pub(crate) struct InFlight {
     brought: Option<TraceContext>,
     span: Span,
     journaled: OnceLock<Journaled>,
+    /// How long nothing of it is written after its start; zero: it is journaled before.
+    hold: Duration,
+    /// Whether an earlier owner may have started it at its worker.
+    repeated: bool,
     /// The worker's number of the last event that was in the log when this owner took the call over.
     seen: u64,
     /// The progress that the client had from the owners before. What a second run says of where an earlier one has been
@@ -117,53 +121,33 @@ impl Drop for InFlight {
 impl CallDriver {
     /// Runs a planned call and says how its answer travels.
     ///
-    /// If the future is dropped before a stream is open, a repeatable call's answer is lost with its
-    /// connection: the client had no id to come back with and will ask again. A journaled call runs on.
+    /// If the future is dropped before a stream is open, the answer is lost with its connection: the client had no id to
+    /// come back with. The call runs on.
     pub(crate) async fn carry(
         self: &Arc<Self>,
         in_flight: InFlight,
         delivery: DeliveryId,
     ) -> Result<Delivered, GatewayError> {
-        let repeatable = in_flight.plan.call.durability == Durability::Repeatable;
-        if repeatable && in_flight.live.transport == SessionTransport::Streamable {
-            return self.carry_repeatable(in_flight, delivery).await;
+        let once = in_flight.is_once();
+        let is_held = !once || !in_flight.hold.is_zero();
+        if is_held && in_flight.live.transport == SessionTransport::Streamable {
+            if once && !in_flight.repeated {
+                // Nothing may have to be stored; but where there is no room for it, the call could not end otherwise.
+                in_flight.live.share.check()?;
+            }
+            return self.hold(in_flight, delivery).await;
         }
-        // Boxed, so that the future of a repeatable call stays small.
+        // Boxed, so that the future of a held call stays small.
         Box::pin(self.carry_journaled(vec![in_flight], Vec::new(), delivery)).await
     }
 
-    async fn carry_repeatable(
-        self: &Arc<Self>,
-        in_flight: InFlight,
-        delivery: DeliveryId,
-    ) -> Result<Delivered, GatewayError> {
-        let started = match self.dispatcher.start(in_flight.plan.clone()) {
-            Either::Left(started) => started.into_inner(),
-            Either::Right(starting) => starting.await,
-        };
-        let mut running = match started {
-            Ok(running) => running,
-            Err(failure) => {
-                let outcome = CallOutcome::Failed(failure);
-                return in_flight.refuse(outcome).map(Delivered::Json);
-            }
-        };
-        if let Some(outcome) = running.events.take_ended() {
-            return Ok(in_flight.json(outcome));
+    /// Has a call started as planned. One that an earlier owner may have started is looked for at its worker.
+    fn start(&self, in_flight: &InFlight) -> Starting {
+        if !in_flight.repeated {
+            return self.dispatcher.start(in_flight.plan.clone());
         }
-        in_flight.slot.started(running.control.clone());
-        let until = Instant::now() + self.config.grace;
-        let first = match First::of(&mut running.events, until).await {
-            First::End(outcome) => return Ok(in_flight.json(outcome)),
-            First::State(ask, asked) => {
-                let asked = (ask, asked);
-                let carried = self.carry_keeping(running, asked, in_flight, delivery, until);
-                return Box::pin(carried).await;
-            }
-            First::Speaks(event) => Some(event),
-            First::Silence => None,
-        };
-        Box::pin(self.become_stream(running, first, in_flight, delivery)).await
+        let (dispatcher, call) = (self.dispatcher.clone(), in_flight.plan.call.clone());
+        later(async move { dispatcher.resume(call, 0).await })
     }
 
     /// The connection that asked reads the stream on from there.
@@ -210,6 +194,8 @@ impl InFlight {
             brought,
             span,
             journaled: OnceLock::new(),
+            hold: Duration::ZERO,
+            repeated: false,
             seen: 0,
             reached: None,
         }

@@ -38,6 +38,11 @@ pub struct SessionConfig {
     pub sweep_every: Duration,
     /// How long a request that is safe to repeat may take before its answer becomes a stream.
     pub grace: Duration,
+    /// How long one that must not run twice may take before it is journaled and its answer becomes a stream, where its edge
+    /// has bound it and its pool says nothing else. Zero: it is journaled before it starts.
+    pub hold: Duration,
+    /// Bytes of the largest result of such a request that is answered without a stream.
+    pub hold_bytes: usize,
     /// How long a call may take in all.
     pub call_timeout: Duration,
     /// When clients come back after a broken stream, at the earliest.
@@ -80,6 +85,8 @@ impl Default for SessionConfig {
             passivate_after: Duration::from_secs(30),
             sweep_every: Duration::from_secs(5),
             grace: Duration::from_secs(1),
+            hold: Duration::from_millis(15),
+            hold_bytes: 16 * 1024,
             call_timeout: Duration::from_secs(300),
             retry: Duration::from_secs(1),
             retry_spread: Duration::from_secs(4),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use shoal_ports::{Begun, CallFailure, GatewayError, LogError, RunningCall, StoreError};
 use shoal_telemetry::metrics::{
-    AppendOutcome, AttachOutcome, BeginOutcome, ClaimOutcome, ClaimReason, EndReason,
+    AppendOutcome, AttachOutcome, BeginOutcome, ClaimOutcome, ClaimReason, EndReason, HoldOutcome,
     ResumeOutcome, Transport, metrics,
 };
 use tokio::time::Instant;
@@ -37,6 +37,13 @@ pub(crate) fn claimed<T>(reason: ClaimReason, claimed: &Result<T, StoreError>) {
         Err(_) => ClaimOutcome::Failed,
     };
     metrics().sessions.claimed(reason, outcome);
+}
+
+/// The hold of a call that must not run twice is over.
+pub(crate) fn held(once: bool, outcome: HoldOutcome) {
+    if once {
+        metrics().journal.held(outcome);
+    }
 }
 
 /// Calls were journaled, or were not.

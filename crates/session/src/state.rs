@@ -60,10 +60,10 @@ pub(crate) struct Limits {
 
 /// Something that happens to a session.
 pub(crate) enum Input {
-    /// The client asks.
-    Request(Request),
+    /// The client asks; the call has this id, if it has one already.
+    Request(Request, Option<CallId>),
     /// What the client asked is delivered again. If it has been admitted and still runs, that is the effect.
-    Repeated(Request),
+    Repeated(Request, Option<CallId>),
     /// The client tells.
     Notification(Notification),
     /// The client answers.
@@ -96,7 +96,7 @@ pub(crate) enum Input {
     Left(u64),
     /// A subscription that was granted has failed at the backend.
     SubscriptionFailed(String),
-    /// Does one of these requests still run?
+    /// Which of these requests still run?
     Runs(Vec<RequestId>),
 }
 
@@ -144,8 +144,8 @@ pub(crate) enum Effect {
     Announce(News),
     /// Send these in passing to whoever reads the standalone stream.
     Pass(Vec<Bytes>),
-    /// Yes, it still runs; whether that must not happen twice.
-    Running { once: bool },
+    /// These still run.
+    Running(Vec<Arc<CallSlot>>),
 }
 
 /// A request that may run. One that is dropped has ended.
@@ -180,13 +180,17 @@ impl SessionState {
     /// The rules: one input, one effect. `facts` is what the server says of itself now.
     pub(crate) fn apply(&mut self, input: Input, facts: &ServerFacts) -> Effect {
         match input {
-            Input::Repeated(request) => match self.running(std::slice::from_ref(&request.id)) {
-                Effect::None => self.apply(Input::Request(request), facts),
-                running => running,
-            },
-            Input::Request(request) => {
+            Input::Repeated(request, call) => {
+                // Where its call has an id, another request may have the request's by now.
+                let same = |slot: &Arc<CallSlot>| call.is_none_or(|call| slot.call() == call);
+                match self.admitted.get(&request.id).filter(same) {
+                    Some(slot) => Effect::Running(vec![slot]),
+                    None => self.apply(Input::Request(request, call), facts),
+                }
+            }
+            Input::Request(request, call) => {
                 let list = updates::list_of(&request);
-                let effect = self.request(request, facts);
+                let effect = self.request(request, call, facts);
                 if let (Some(list), Effect::Run(_)) = (list, &effect) {
                     self.asked_for_list(list, facts);
                 }
@@ -224,18 +228,11 @@ impl SessionState {
                 self.record.subscriptions.remove(&uri);
                 Effect::None
             }
-            Input::Runs(requests) => self.running(&requests),
+            Input::Runs(requests) => {
+                let running = requests.iter().filter_map(|id| self.admitted.get(id));
+                Effect::Running(running.collect())
+            }
         }
-    }
-
-    fn running(&self, requests: &[RequestId]) -> Effect {
-        let running = requests.iter().filter_map(|id| self.admitted.get(id));
-        let running: Vec<_> = running.collect();
-        if running.is_empty() {
-            return Effect::None;
-        }
-        let once = running.iter().any(|slot| slot.runs_once());
-        Effect::Running { once }
     }
 
     /// The record.

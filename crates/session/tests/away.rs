@@ -99,7 +99,6 @@ async fn what_runs_waits(unconfirmed: bool) {
     });
     let tool = within(bench.script.call("reads")).await;
     tool.progress(1).await;
-    tool.finish(r#"{"content":[]}"#).await;
     within(async {
         while journal.tried.load(Ordering::SeqCst) < 3 {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -107,6 +106,15 @@ async fn what_runs_waits(unconfirmed: bool) {
     })
     .await;
     journal.away.store(false, Ordering::SeqCst);
+    within(async {
+        let journal = &bench.store.journal;
+        let running = || journal.running(&alice.session, Epoch(1));
+        while running().await.expect("it is there").is_empty() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+    tool.finish(r#"{"content":[]}"#).await;
     let answered = within(answering).await.expect("it did not panic");
     let mut stream = answered.expect("the call goes on");
     let read = within(read_all(&mut stream)).await;

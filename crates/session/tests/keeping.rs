@@ -184,7 +184,7 @@ async fn a_stale_owner_keeps_nothing_and_answers_nothing() {
     ask(&tool, 1, set("k", "stale")).await;
     // It is safe to repeat, so it is left to the owner.
     let moved = answering.await.unwrap().unwrap_err();
-    assert_eq!(moved, GatewayError::Moved { owner: None });
+    assert!(matches!(moved, GatewayError::Unreachable { .. }), "{moved}");
     assert!(tool.answers.lock().is_empty());
     assert!(tool.cancelled.borrow().is_some(), "the first run is over");
     let (reader, _answering) = begin(&bench, &second, &alice, 3, "reads").await;

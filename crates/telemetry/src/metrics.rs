@@ -36,7 +36,7 @@ pub use actors::{ActorKind, ActorMetrics};
 pub use catalog::{CatalogMetrics, EntryKind};
 pub use definition::{Attribute, Definition, Kind, Values};
 pub use http::{Body, Direction, GivenUp, HttpMetrics, HttpRequest, RefusalReason};
-pub use journal::{AttachOutcome, BeginOutcome, JournalMetrics};
+pub use journal::{AttachOutcome, BeginOutcome, HoldOutcome, JournalMetrics};
 pub use known::{Known, NameKind, OTHER};
 pub use mcp::{Failure, HttpVersion, McpMetrics, Operation, Transport};
 pub use nodes::{LeaseOutcome, NodeMetrics, NodeState, Role};

@@ -65,7 +65,9 @@ impl Routes {
             None => "no node takes sessions now".to_owned(),
             Some(GatewayError::Moved { .. }) => "the nodes are leaving".to_owned(),
             // A session that was opened all the same idles out.
-            Some(GatewayError::Unreachable { reason }) => format!("its node broke off: {reason}"),
+            Some(GatewayError::Unreachable { reason } | GatewayError::Unsent { reason }) => {
+                format!("its node broke off: {reason}")
+            }
             Some(refusal) => return refusal,
         };
         self.unavailable(reason)

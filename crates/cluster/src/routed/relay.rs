@@ -64,7 +64,7 @@ impl Relay {
         let answer = request.attempt(&*way.gateway, to, false).await;
         let cache = &self.routes.cache;
         match &answer {
-            Err(GatewayError::Unreachable { .. }) => way.broke(),
+            Err(GatewayError::Unreachable { .. } | GatewayError::Unsent { .. }) => way.broke(),
             _ => way.worked(),
         }
         match &answer {

@@ -26,6 +26,11 @@ pub(crate) trait GatewayRequest: Send + Sync {
         repeated: bool,
     ) -> Attempt<'a, Self::Answer>;
 
+    /// Whether it asks for what must not be done twice.
+    fn takes_effect(&self) -> bool {
+        false
+    }
+
     /// The answer to what has been done already.
     fn done(&self) -> Option<Self::Answer> {
         None
@@ -54,6 +59,10 @@ impl GatewayRequest for Deliver {
         let mut post = self.0.clone();
         post.repeated |= repeated;
         gateway.deliver(to, post)
+    }
+
+    fn takes_effect(&self) -> bool {
+        self.0.takes_effect()
     }
 }
 

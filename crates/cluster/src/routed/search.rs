@@ -65,6 +65,9 @@ impl Routes {
                 span::note(span, way.as_ref(), &error);
                 match search.judge(way.as_ref(), &error) {
                     Verdict::Done => return request.done().ok_or(error),
+                    Verdict::Final if search.committed && request.takes_effect() => {
+                        return Err(refused_later(&error));
+                    }
                     Verdict::Final => return Err(error),
                     Verdict::Elsewhere | Verdict::Repeat if search.is_eager(way.as_ref()) => {}
                     Verdict::Elsewhere | Verdict::Repeat | Verdict::Later => search.pause().await?,
@@ -81,6 +84,13 @@ impl Routes {
                 },
             };
         }
+    }
+}
+
+/// What is made of the refusal of a message that an earlier owner may have carried out: a later one cannot speak for it.
+fn refused_later(error: &GatewayError) -> GatewayError {
+    GatewayError::Unreachable {
+        reason: format!("and then: {error}"),
     }
 }
 
@@ -140,7 +150,8 @@ impl<'a> Search<'a> {
                 self.tried.push(way.asked.clone());
             }
         }
-        self.committed |= verdict == Verdict::Repeat && self.operation != Operation::Listen;
+        let sent = verdict == Verdict::Repeat && !matches!(error, GatewayError::Unsent { .. });
+        self.committed |= sent && self.operation != Operation::Listen;
         self.waited |= verdict == Verdict::Repeat;
         if self.full >= FULL_NODES && !self.committed {
             return Verdict::Final;

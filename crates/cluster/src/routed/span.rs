@@ -57,6 +57,7 @@ pub(super) fn kind(error: &GatewayError) -> &'static str {
         GatewayError::Unavailable { .. } => "unavailable",
         GatewayError::Moved { .. } => "moved",
         GatewayError::Unreachable { .. } => "unreachable",
+        GatewayError::Unsent { .. } => "unsent",
         GatewayError::Internal(_) => "internal",
     }
 }

@@ -45,7 +45,7 @@ pub(crate) enum Verdict {
     Done,
     /// Nothing was done: look for the owner again, at once if that promises something.
     Elsewhere,
-    /// It may have been done: ask again, saying so, whoever is the owner then.
+    /// The way broke, and it may have been done unless it was never sent: ask again, saying so, whoever is the owner then.
     Repeat,
     /// Nothing was done, and asking at once would not help: pause, then look for the owner again.
     Later,
@@ -71,7 +71,7 @@ pub(crate) fn verdict(operation: Operation, asked: Asked, error: &GatewayError) 
         | GatewayError::TooManyBytesOfPrincipal { .. }
         | GatewayError::Internal(_) => Verdict::Final,
         GatewayError::Moved { .. } => Verdict::Elsewhere,
-        GatewayError::Unreachable { .. } => Verdict::Repeat,
+        GatewayError::Unreachable { .. } | GatewayError::Unsent { .. } => Verdict::Repeat,
         // A node that must claim a session may have no room for it, where another has.
         GatewayError::TooManySessions { .. } => Verdict::Elsewhere,
         GatewayError::Overloaded { .. } | GatewayError::Unavailable { .. }
@@ -145,6 +145,7 @@ mod tests {
             ),
             (GatewayError::Moved { owner: None }, [Elsewhere; 5]),
             (GatewayError::Unreachable { reason: reason() }, [Repeat; 5]),
+            (GatewayError::Unsent { reason: reason() }, [Repeat; 5]),
             (
                 GatewayError::Overloaded {
                     reason: reason(),

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use shoal_cluster::RoutingConfig;
-use shoal_ports::{Delivered, GatewayError, NodeId, Principal, SessionGateway as _, SessionRef};
+use shoal_ports::{
+    Delivered, Durability, GatewayError, NodeId, Principal, SessionGateway as _, SessionRef,
+};
 
-use crate::test_cluster::{Death, LEASE, Reply, TestCluster, post};
+use crate::test_cluster::{Death, LEASE, Reply, TestCluster, planned, post};
 
 #[tokio::test(start_paused = true)]
 async fn a_message_is_delivered_again_when_its_owner_dies_over_it() {
@@ -287,4 +289,48 @@ async fn a_full_cluster_says_so_at_once() {
     assert!(begun.elapsed().is_zero());
     a.take_again();
     assert_eq!(edge.answer(&to).await.unwrap(), "a", "one has room");
+}
+
+/// What a later owner refuses, an earlier one may have had run: its own words would say that nothing was executed.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_may_have_run_is_never_told_that_it_has_not() {
+    let soon = Duration::from_secs(1);
+    let refusals = [
+        GatewayError::NotFound,
+        GatewayError::TooManyBytesOfPrincipal {
+            limit: 1,
+            retry_after: soon,
+        },
+        GatewayError::TooManySessionsOfPrincipal {
+            limit: 1,
+            retry_after: soon,
+        },
+        GatewayError::Internal("a fault".to_owned()),
+    ];
+    for refusal in refusals {
+        for durability in [Durability::Journaled, Durability::Repeatable] {
+            let cluster = TestCluster::new();
+            let (a, b) = (cluster.node("a").await, cluster.node("b").await);
+            let edge = cluster.edge("e").await;
+            let to = cluster.session(&a).await;
+            edge.answer(&to).await.unwrap();
+            let first = edge.routed.deliver(&to, planned(durability));
+            a.then(Reply::Error(refusal.clone()));
+            assert_eq!(first.await.unwrap_err(), refusal, "nothing was begun");
+            a.then(Reply::Error(GatewayError::Unreachable {
+                reason: "reset".to_owned(),
+            }));
+            a.then(Reply::Error(refusal.clone()));
+            let told = edge.routed.deliver(&to, planned(durability)).await;
+            let told = told.unwrap_err();
+            match durability {
+                Durability::Journaled => {
+                    assert!(matches!(told, GatewayError::Unreachable { .. }), "{told}");
+                    assert!(told.to_string().contains(&refusal.to_string()), "{told}");
+                }
+                Durability::Repeatable => assert_eq!(told, refusal),
+            }
+            drop(b);
+        }
+    }
 }

@@ -15,8 +15,8 @@ use parking_lot::Mutex;
 use shoal_cluster::{Members, MembersConfig, RoutedGateway, RoutingConfig};
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
-    Delivered, GatewayError, NewSession, NodeId, NodeInfo, Post, Principal, SessionGateway as _,
-    SessionId, SessionRef, Store,
+    Binding, Delivered, Durability, GatewayError, NewSession, NodeId, NodeInfo, Post, Principal,
+    RequestPlan, Route, SessionGateway as _, SessionId, SessionRef, Store, WorkerId,
 };
 use shoal_protocol::Body;
 
@@ -210,4 +210,26 @@ pub(crate) fn info(id: &str, session: bool) -> NodeInfo {
 pub(crate) fn post() -> Post {
     let text = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     Post::new(Body::parse(&Bytes::from_static(text), 8).unwrap())
+}
+
+/// The call of a tool, planned by its edge.
+pub(crate) fn planned(durability: Durability) -> Post {
+    let text = br#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}"#;
+    let plan = RequestPlan {
+        durability,
+        route: Route {
+            pool: "p".into(),
+            tool: Some("t".into()),
+            params: None,
+            hold: None,
+        },
+        worker: Binding {
+            worker: WorkerId::new("w"),
+            ledger: None,
+        },
+    };
+    Post {
+        plan: Some(Arc::new(Ok(plan))),
+        ..Post::new(Body::parse(&Bytes::from_static(text), 8).unwrap())
+    }
 }

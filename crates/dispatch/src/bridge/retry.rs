@@ -148,6 +148,7 @@ async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Park
         pool: member.pool.clone(),
         params: None,
         tool: None,
+        hold: None,
     };
     let origin = Origin::new(call, route, shared);
     let position = Position {

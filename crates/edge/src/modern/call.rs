@@ -10,8 +10,8 @@ use futures::Stream;
 use http::StatusCode;
 use shoal_ports::{Call, CallId, Caller, Durability};
 use shoal_protocol::{
-    Outcome, Request, RequestId, RequestMeta, RpcError, TraceContext, code, error_response,
-    notification, response,
+    Outcome, Request, RequestId, RequestMeta, RpcError, TraceContext, error_response, notification,
+    response,
 };
 use shoal_telemetry::metrics::StreamKind;
 use tokio::time::{Instant, timeout};
@@ -133,13 +133,7 @@ fn text_of(id: &RequestId, outcome: &Outcome) -> Bytes {
 fn not_kept(full: BacklogFull, durability: Durability) -> RpcError {
     match durability {
         Durability::Repeatable => Refusal::AnswerNotKept(full).error(),
-        Durability::Journaled => {
-            let why = format!(
-                "the call has ended, but its answer was not kept: {}; check before you repeat it",
-                full.describe()
-            );
-            RpcError::new(code::OUTCOME_UNKNOWN, why)
-        }
+        Durability::Journaled => full.after_effect(),
     }
 }
 

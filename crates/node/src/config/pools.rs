@@ -43,6 +43,9 @@ settings! {
         pub repeatable: Vec<String> = Vec::new(),
         /// Tools, by the backend's name, that are never repeated whatever else is said.
         pub journaled: Vec<String> = Vec::new(),
+        /// How long a call that must not run twice is held before it is journaled, in place of `streams.hold`
+        /// ([backends](backends.md#the-hold)).
+        pub hold: Option<Period> = None,
         /// Which calls go to the same worker, as long as that one takes them: `"none"`, `"all"` (for a
         /// server that keeps its state in its process; the other workers stand by), `"session"` (those of one
         /// legacy session, or one principal's modern ones), or `{ key = "argument" }` (those with the same value
@@ -128,6 +131,7 @@ impl Pool {
             durability: self.durability,
             repeatable: self.repeatable.clone(),
             journaled: self.journaled.clone(),
+            hold: self.hold.map(Period::get),
             affinity: self.affinity.clone(),
             linger: self.linger.get(),
         }

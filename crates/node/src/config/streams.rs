@@ -25,6 +25,11 @@ settings! {
         pub retry_spread: Period = Timing::default().reconnect_spread.into(),
         /// How long a call that is safe to repeat may be silent before its answer becomes a stream.
         pub grace: Period = SessionConfig::default().grace.into(),
+        /// How long a call that must not run twice may be silent before it is journaled and its answer becomes a stream. Until then
+        /// nothing of it is stored. `0s`: it is journaled before it starts.
+        pub hold: Period = SessionConfig::default().hold.into(),
+        /// Bytes of the largest result of such a call that is answered without being stored.
+        pub hold_bytes: usize = SessionConfig::default().hold_bytes,
         /// Events that may wait for one connection.
         pub buffer: usize = SessionConfig::default().reader_buffer,
         /// How long a connection may refuse to take an event before it is cut; the client resumes.

@@ -27,10 +27,7 @@ pub(crate) fn call_out(call: &Call, now: Instant) -> wire::Call {
         traceparent: call.trace.as_ref().map(TraceContext::to_traceparent),
         tracestate: trace_state(call),
         worker: call.worker.as_ref().map(ToString::to_string),
-        ledger: call.ledger.map(|ledger| wire::Ledger {
-            incarnation: ledger.incarnation,
-            number: ledger.number,
-        }),
+        ledger: call.ledger.map(ledger_out),
     }
 }
 
@@ -51,10 +48,7 @@ pub(crate) fn call_in(call: wire::Call, now: Instant) -> Result<Call, Malformed>
         durability: durability_in(call.durability),
         trace,
         worker: call.worker.map(WorkerId::new),
-        ledger: call.ledger.map(|ledger| LedgerNumber {
-            incarnation: ledger.incarnation,
-            number: ledger.number,
-        }),
+        ledger: call.ledger.map(ledger_in),
     })
 }
 
@@ -98,14 +92,32 @@ pub(crate) fn revision_in(revision: &str) -> Result<Revision, Malformed> {
     revision.parse().map_err(|_| Malformed("MCP revision"))
 }
 
-fn durability_out(durability: Durability) -> wire::Durability {
+/// A ledger's number.
+pub(crate) fn ledger_out(ledger: LedgerNumber) -> wire::Ledger {
+    wire::Ledger {
+        incarnation: ledger.incarnation,
+        number: ledger.number,
+    }
+}
+
+/// A ledger's number.
+pub(crate) fn ledger_in(ledger: wire::Ledger) -> LedgerNumber {
+    LedgerNumber {
+        incarnation: ledger.incarnation,
+        number: ledger.number,
+    }
+}
+
+/// How a call must be carried.
+pub(crate) fn durability_out(durability: Durability) -> wire::Durability {
     match durability {
         Durability::Repeatable => wire::Durability::Repeatable,
         Durability::Journaled => wire::Durability::Journaled,
     }
 }
 
-fn durability_in(durability: i32) -> Durability {
+/// How a call must be carried.
+pub(crate) fn durability_in(durability: i32) -> Durability {
     match wire::Durability::try_from(durability) {
         Ok(wire::Durability::Repeatable) => Durability::Repeatable,
         // Whatever is not known to be safe to repeat is not repeated.

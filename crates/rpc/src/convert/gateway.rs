@@ -159,7 +159,14 @@ pub(crate) fn error_to_wire(error: GatewayError) -> wire::GatewayError {
         GatewayError::Moved { owner } => Error::Moved(fail::Moved {
             owner: owner.map(|node| node.to_string()),
         }),
-        GatewayError::Unreachable { reason } => Error::Unreachable(fail::Unreachable { reason }),
+        GatewayError::Unreachable { reason } => Error::Unreachable(fail::Unreachable {
+            reason,
+            unsent: false,
+        }),
+        GatewayError::Unsent { reason } => Error::Unreachable(fail::Unreachable {
+            reason,
+            unsent: true,
+        }),
         GatewayError::HistoryGone(why) => Error::HistoryGone(why.into_owned()),
         GatewayError::TooManySessionsOfPrincipal { limit, retry_after } => {
             Error::TooManySessionsOfPrincipal(many(limit, retry_after))
@@ -191,9 +198,12 @@ pub(crate) fn error_from_wire(error: Option<wire::GatewayError>) -> GatewayError
         Some(Error::Moved(moved)) => GatewayError::Moved {
             owner: moved.owner.map(NodeId::new),
         },
-        Some(Error::Unreachable(fail::Unreachable { reason })) => {
-            GatewayError::Unreachable { reason }
-        }
+        Some(Error::Unreachable(said)) if said.unsent => GatewayError::Unsent {
+            reason: said.reason,
+        },
+        Some(Error::Unreachable(said)) => GatewayError::Unreachable {
+            reason: said.reason,
+        },
         Some(Error::HistoryGone(why)) => GatewayError::HistoryGone(Cow::Owned(why)),
         Some(Error::TooManySessionsOfPrincipal(many)) => GatewayError::TooManySessionsOfPrincipal {
             limit: count(many.limit),

@@ -1,15 +1,21 @@
 //! What clients post.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
-use shoal_ports::{DeliveryId, Post, Principal, SessionId, SessionRef};
+use shoal_ports::{
+    Binding, DeliveryId, EdgePlan, Post, Principal, RequestPlan, Route, SessionId, SessionRef,
+    WorkerId,
+};
 use shoal_protocol::{
     Body, InvalidMessage, Message, Method, Notification, RawJson, Request, RequestId, Response,
     RpcError,
 };
 
-use super::outcome::{answer_in, answer_out, error_in, error_out};
+use super::call::{durability_in, durability_out, ledger_in, ledger_out};
+use super::outcome::{answer_in, answer_out, error_in, error_out, outcome_in, outcome_out};
 use super::trace::{trace_in, trace_out};
-use super::{sixteen, trusted};
+use super::{duration, millis, sixteen, trusted};
 use crate::error::Malformed;
 use crate::proto::node::v1 as wire;
 use crate::proto::node::v1::member::Member;
@@ -17,6 +23,10 @@ use crate::proto::types::v1::Trace;
 
 /// A body on its way to its session; the flight is still to be filled in.
 pub(crate) fn deliver_out(to: &SessionRef, post: Post, relayed: bool) -> wire::Deliver {
+    let params = params_of(&post.body).cloned();
+    let plan = post
+        .plan
+        .map(|plan| plan_out(Arc::unwrap_or_clone(plan), params.as_ref()));
     let (batch, members) = match post.body {
         Body::Single(message) => (false, vec![message_out(message)]),
         Body::Batch(members) => (true, members.into_iter().map(member_out).collect()),
@@ -32,6 +42,7 @@ pub(crate) fn deliver_out(to: &SessionRef, post: Post, relayed: bool) -> wire::D
         members,
         trace: trace_out(to.trace.as_ref()),
         hinted: to.hinted,
+        plan,
     }
 }
 
@@ -46,13 +57,75 @@ pub(crate) fn deliver_in(said: wire::Deliver) -> Result<(SessionRef, Post), Malf
             _ => return Err(Malformed("body: not exactly one message")),
         }
     };
+    let plan = said.plan.map(|plan| plan_in(plan, params_of(&body)));
     let post = Post {
+        plan: plan.transpose()?.map(Arc::new),
         body,
         delivery: DeliveryId::from_bytes(sixteen(&said.delivery, "delivery id")?),
         repeated: said.repeated,
     };
     let to = session_in(said.session, said.principal, said.trace, said.hinted);
     Ok((to, post))
+}
+
+/// The parameters of a single request.
+fn params_of(body: &Body) -> Option<&RawJson> {
+    match body {
+        Body::Single(Message::Request(request)) => request.params.as_ref(),
+        _ => None,
+    }
+}
+
+/// What was settled of a request with these parameters.
+fn plan_out(plan: EdgePlan, own: Option<&RawJson>) -> wire::Plan {
+    let RequestPlan {
+        durability,
+        route,
+        worker,
+    } = match plan {
+        Ok(plan) => plan,
+        Err(answer) => {
+            return wire::Plan {
+                answer: Some(outcome_out(answer)),
+                ..wire::Plan::default()
+            };
+        }
+    };
+    let differs = |params: &RawJson| own.is_none_or(|own| own.as_bytes() != params.as_bytes());
+    wire::Plan {
+        answer: None,
+        durability: durability_out(durability).into(),
+        pool: route.pool.to_string(),
+        tool: route.tool.map(|tool| tool.to_string()),
+        params: route.params.filter(differs).map(RawJson::into_bytes),
+        worker: worker.worker.to_string(),
+        ledger: worker.ledger.map(ledger_out),
+        hold_ms: route.hold.map(millis),
+    }
+}
+
+/// What was settled of a request with these parameters.
+fn plan_in(said: wire::Plan, own: Option<&RawJson>) -> Result<EdgePlan, Malformed> {
+    if let Some(answer) = said.answer {
+        return Ok(Err(outcome_in(answer)));
+    }
+    if said.worker.is_empty() {
+        return Err(Malformed("plan: it names no worker"));
+    }
+    let params = said.params.map(trusted);
+    Ok(Ok(RequestPlan {
+        durability: durability_in(said.durability),
+        route: Route {
+            pool: said.pool.into(),
+            tool: said.tool.map(Arc::from),
+            params: params.or_else(|| own.cloned()),
+            hold: said.hold_ms.map(duration),
+        },
+        worker: Binding {
+            worker: WorkerId::new(said.worker),
+            ledger: said.ledger.map(ledger_in),
+        },
+    }))
 }
 
 /// A session in the hands of a principal.

@@ -18,8 +18,8 @@ use shoal_ports::{
 use tokio::time::Instant;
 
 use self::strategies::{
-    body, call, catalog, event, event_id, failure, item, outcome, refusal, request, revision, text,
-    trace,
+    body, call, catalog, event, event_id, failure, item, outcome, plan, plan_for, refusal, request,
+    revision, text, trace,
 };
 use super::call::{call_in, call_out};
 use super::catalog::{announcement_in, announcement_out, load_in, load_out};
@@ -118,9 +118,11 @@ proptest! {
         session in text(),
         principal in text(),
         trace in trace(),
+        plan in option::of(plan()),
     ) {
         let to = session_in(session, principal, trace_out(trace.as_ref()), flags.2);
         let post = Post {
+            plan: plan_for(&body, plan),
             body,
             delivery: DeliveryId::from_bytes(delivery),
             repeated: flags.0,

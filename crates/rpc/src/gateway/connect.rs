@@ -22,6 +22,7 @@ use crate::proto::node::v1::{EdgeFrame, Hello, SessionFrame, session_frame};
 pub(super) struct Welcomed {
     /// What it is called.
     pub(super) node: String,
+    version: u32,
     inbox: Inbox<Streaming<SessionFrame>, SessionFrame, EdgeFrame>,
     outbox: Arc<Outbox<EdgeFrame>>,
 }
@@ -36,8 +37,14 @@ pub(super) async fn connect(
     address: &str,
     config: &LinkConfig,
 ) -> Result<Arc<Link>, LinkError> {
-    let Welcomed { inbox, outbox, .. } = greet(from, node, address, config).await?;
-    let link = Link::new(outbox, config.clone());
+    let welcomed = greet(from, node, address, config).await?;
+    let Welcomed {
+        version,
+        inbox,
+        outbox,
+        ..
+    } = welcomed;
+    let link = Link::new(outbox, config.clone(), version);
     tokio::spawn(drive::drive(Arc::clone(&link), inbox, address.to_owned()));
     Ok(link)
 }
@@ -78,6 +85,7 @@ pub(super) async fn greet(
         inbox.open(peer.version);
         Ok(Welcomed {
             node: welcome.node,
+            version: peer.version,
             inbox,
             outbox,
         })

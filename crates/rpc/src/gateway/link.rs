@@ -25,6 +25,8 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 pub(super) struct Link {
     pub(super) outbox: Arc<Outbox<EdgeFrame>>,
     pub(super) config: LinkConfig,
+    /// The version that it speaks.
+    pub(super) version: u32,
     /// Ends the link from this side.
     pub(super) closing: CancellationToken,
     next: AtomicU64,
@@ -67,10 +69,15 @@ impl Reply {
 }
 
 impl Link {
-    pub(super) fn new(outbox: Arc<Outbox<EdgeFrame>>, config: LinkConfig) -> Arc<Self> {
+    pub(super) fn new(
+        outbox: Arc<Outbox<EdgeFrame>>,
+        config: LinkConfig,
+        version: u32,
+    ) -> Arc<Self> {
         Arc::new(Self {
             outbox,
             config,
+            version,
             closing: CancellationToken::new(),
             next: AtomicU64::new(1),
             flights: Mutex::new(Some(HashMap::new())),

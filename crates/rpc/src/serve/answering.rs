@@ -68,9 +68,15 @@ impl Answering {
         full
     }
 
-    pub(super) async fn delivered(self, delivered: Option<Result<Delivered, GatewayError>>) {
+    /// What became of a post; `once` says that it must not be carried out again.
+    pub(super) async fn delivered(
+        self,
+        delivered: Option<Result<Delivered, GatewayError>>,
+        once: bool,
+    ) {
         let flight = self.number;
         match delivered {
+            Some(Ok(Delivered::Json(text))) if once => self.end(Frame::Json(Json { flight, text })),
             Some(Ok(Delivered::Json(text))) => self.json(text),
             Some(Ok(Delivered::Accepted)) => self.end(Frame::Accepted(Accepted { flight })),
             Some(Ok(Delivered::Stream(stream))) => self.stream(stream).await,
@@ -106,7 +112,8 @@ impl Answering {
     }
 
     /// An answer takes no credit, since it is one frame. What keeps many of them from piling up here, while the edge does not
-    /// read, is the room for all that waits on the link. What is answered so is safe to repeat.
+    /// read, is the room for all that waits on the link. What is refused so is safe to repeat: the answers to the rest are
+    /// short, and as many at most as requests wait for them.
     fn json(&self, text: Bytes) {
         let flight = self.number;
         match (self.outbox).push_with_room(flight, Frame::Json(Json { flight, text })) {

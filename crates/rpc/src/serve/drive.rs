@@ -108,9 +108,10 @@ impl Drive {
                     return Ok(());
                 };
                 let gateway = self.shared.gateways.of(relayed);
+                let once = post.is_bound();
                 tokio::spawn(async move {
                     let delivered = answering.wait(gateway.deliver(&to, post)).await;
-                    answering.delivered(delivered).await;
+                    answering.delivered(delivered, once).await;
                 });
             }
             Frame::Listen(said) => {

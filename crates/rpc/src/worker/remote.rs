@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_ports::{
-    Announcement, BusEvent, Call, CallFailure, CallId, LedgerNumber, RunningCall, SessionId,
-    Worker, WorkerLoad,
+    Announcement, BusEvent, Call, CallFailure, CallId, Expected, LedgerNumber, RunningCall,
+    SessionId, Worker, WorkerLoad,
 };
 use shoal_protocol::{RpcError, TraceContext};
 use tokio::sync::{broadcast, watch};
@@ -39,6 +39,15 @@ impl RemoteWorker {
     }
 }
 
+/// A call that another node starts at the worker.
+struct ExpectedCall(Arc<WorkerPeer>);
+
+impl Drop for ExpectedCall {
+    fn drop(&mut self) {
+        self.0.gauge.ended();
+    }
+}
+
 #[async_trait]
 impl Worker for RemoteWorker {
     fn announcement(&self) -> watch::Receiver<Announcement> {
@@ -55,6 +64,11 @@ impl Worker for RemoteWorker {
 
     fn ledger(&self) -> Option<LedgerNumber> {
         self.peer.ledger()
+    }
+
+    fn expect(&self) -> Option<Expected> {
+        self.peer.gauge.started();
+        Some(Box::new(ExpectedCall(Arc::clone(&self.peer))))
     }
 
     async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {

@@ -18,7 +18,7 @@ async fn reached(node: &Node, config: LinkConfig) -> Result<(), String> {
     let edge = RemoteGateway::new(NodeId::new("edge-1"), None, &address, config);
     match edge.deliver(&session(), ping()).await {
         Err(GatewayError::NotFound) => Ok(()),
-        Err(GatewayError::Unreachable { reason }) => Err(reason),
+        Err(GatewayError::Unsent { reason }) => Err(reason),
         other => panic!("{other:?}"),
     }
 }

@@ -33,7 +33,7 @@ async fn what_waits_when_the_link_breaks_is_unreachable() {
         dropped.wait_for(|dropped| *dropped == 1).await.unwrap();
         assert!(!edge.is_connected());
         let refused = edge.deliver(&session(), ping()).await.err();
-        assert!(matches!(refused, Some(GatewayError::Unreachable { .. })));
+        assert!(matches!(refused, Some(GatewayError::Unsent { .. })));
         proxy.unblock();
         until(|| node.links.connected() == 0).await;
         while let Err(error) = edge.listen(&session(), None).await {
@@ -93,7 +93,7 @@ async fn a_node_of_another_name_is_not_spoken_to() {
         let edge = RemoteGateway::new(NodeId::new("e"), other, &address, config());
         let refused = edge.deliver(&session(), ping()).await.err();
         assert!(
-            matches!(&refused, Some(GatewayError::Unreachable { reason }) if reason.contains("node-1")),
+            matches!(&refused, Some(GatewayError::Unsent { reason }) if reason.contains("node-1")),
             "{refused:?}"
         );
         let named = Some(NodeId::new("node-1"));

@@ -30,7 +30,7 @@ fn speaking(max_version: u32) -> LinkConfig {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn workers_and_nodes_of_all_versions_understand_one_another() {
     within(async {
-        for (node, worker) in [(1, 1), (1, 3), (3, 1), (2, 3), (3, 3), (0, 9)] {
+        for (node, worker) in [(1, 1), (1, 4), (4, 1), (2, 3), (4, 4), (0, 9)] {
             let scripted = ScriptedWorker::running("w");
             let pair = Pair::configured(scripted, speaking(node), speaking(worker)).await;
             let call = journaled();
@@ -109,7 +109,7 @@ async fn state_passes_where_both_know_it_and_is_refused_at_once_elsewhere() {
 #[tokio::test]
 async fn edges_and_session_nodes_of_all_versions_understand_one_another() {
     within(async {
-        for (node, edge) in [(1, 1), (1, 3), (3, 1), (3, 3)] {
+        for (node, edge) in [(1, 1), (1, 3), (3, 1), (4, 4)] {
             let node = Node::start(speaking(node)).await;
             let address = node.address.to_string();
             let gateway = RemoteGateway::new(NodeId::new("e"), None, &address, speaking(edge));

@@ -1,4 +1,4 @@
-//! Calls that are journaled before they are dispatched, and streams that open late.
+//! Calls that are journaled before they are dispatched, and the step that journals.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -7,9 +7,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::future::Either;
 use futures::poll;
+use parking_lot::Mutex;
 use shoal_ports::{
-    Begin, Begun, Binding, CallEvent, CallFailure, CallOutcome, Delivered, DeliveryId,
-    GatewayError, LogError, Retry, RunningCall, SessionTransport, StoreError, WorkerId,
+    Begin, Begun, Binding, CallFailure, CallOutcome, Delivered, DeliveryId, GatewayError, LogError,
+    Retry, RunningCall, SessionTransport, Starting, StoreError, WorkerId,
 };
 use shoal_protocol::{EventId, StreamId};
 use shoal_telemetry::trace::{self, names};
@@ -30,31 +31,49 @@ const ORPHANED_FOR: Duration = Duration::from_secs(10);
 /// What a client is told of a stream whose end was lost.
 const FORGOTTEN: &str = "the store has lost the end of the stream";
 
-type Opened = oneshot::Sender<Result<Delivered, GatewayError>>;
+pub(super) type Opened = oneshot::Sender<Result<Delivered, GatewayError>>;
 
-/// Whoever waits for the stream to open, until told.
-struct Waiting {
-    opened: Option<Opened>,
+/// Whoever waits for the answer, until told. There is one way out, under one lock: a JSON text, or a stream that is in the
+/// log.
+pub(super) struct Waiting {
+    opened: Mutex<Option<Opened>>,
     /// Whether the calls run: then the client waits for as long as what they send may wait for the store.
     runs: bool,
 }
 
 impl Waiting {
     fn to_start(opened: Opened) -> Self {
-        let (opened, runs) = (Some(opened), false);
+        let (opened, runs) = (Mutex::new(Some(opened)), false);
         Self { opened, runs }
     }
 
-    fn to_go_on(opened: Opened) -> Self {
-        let (opened, runs) = (Some(opened), true);
+    pub(super) fn to_go_on(opened: Opened) -> Self {
+        let (opened, runs) = (Mutex::new(Some(opened)), true);
         Self { opened, runs }
     }
 
-    fn tell(&mut self, opened: Result<Delivered, GatewayError>) {
-        if let Some(waiting) = self.opened.take() {
+    /// The client of a call that runs has gone.
+    pub(super) fn for_nobody() -> Self {
+        Self::to_go_on(oneshot::channel().0)
+    }
+
+    pub(super) fn take(&self) -> Option<Opened> {
+        self.opened.lock().take()
+    }
+
+    fn is_told(&self) -> bool {
+        self.opened.lock().is_none()
+    }
+
+    /// Tells it, unless something has been told; whether nothing had.
+    pub(super) fn tell(&self, told: Result<Delivered, GatewayError>) -> bool {
+        let waiting = self.take();
+        let first = waiting.is_some();
+        if let Some(waiting) = waiting {
             // Nobody is left to tell when the connection is gone.
-            let _ = waiting.send(opened);
+            let _ = waiting.send(told);
         }
+        first
     }
 }
 
@@ -86,9 +105,15 @@ impl CallDriver {
         // The journal names the only worker that may run a call.
         calls.iter_mut().for_each(|call| call.plan.bind());
         let waiting = Waiting::to_start(opened);
-        let (tail, opened) = match self.begin(&live, &calls, delivery, waiting).await {
-            Some(begun) => begun,
-            None => return,
+        let tail = match self.begin(&live, &calls, delivery, &waiting).await {
+            Ok(tail) => tail,
+            Err(instead) => {
+                waiting.tell(instead);
+                return;
+            }
+        };
+        let Some(opened) = waiting.take() else {
+            return self.take_back(&calls, &tail).await;
         };
         let open = |from| match live.transport {
             SessionTransport::Streamable => self.read_from(&live, &tail, from),
@@ -98,7 +123,7 @@ impl CallDriver {
         if let ([], [_]) = (&answers[..], &calls[..])
             && let Some(call) = calls.pop()
         {
-            let mut run = pin!(self.run(call, &tail));
+            let mut run = pin!(self.run(call, &tail, None));
             // An answer that needs no waiting is written by now, and leaves together with what opens the stream.
             let ended = poll!(&mut run).is_ready();
             let _ = opened.send(Ok(open(beginning)));
@@ -116,26 +141,25 @@ impl CallDriver {
         let last = calls.pop();
         for call in calls {
             let (driver, tail) = (self.clone(), tail.clone());
-            tokio::spawn(async move { driver.run(call, &tail).await });
+            tokio::spawn(async move { driver.run(call, &tail, None).await });
         }
         if let Some(call) = last {
-            self.run(call, &tail).await;
+            self.run(call, &tail, None).await;
         }
     }
 
-    /// One step: the stream is opened, and the calls are in the journal. `None` when the calls are not to
-    /// be run; whoever waits has been told then.
-    async fn begin(
+    /// One step: the stream is opened, and the calls are in the journal.
+    ///
+    /// # Errors
+    /// What whoever waits is to be told instead.
+    pub(super) async fn begin(
         &self,
         live: &Arc<LiveSession>,
         calls: &[InFlight],
         delivery: DeliveryId,
-        mut waiting: Waiting,
-    ) -> Option<(Arc<Tail>, Opened)> {
-        if let Err(full) = live.share.check() {
-            waiting.tell(Err(full));
-            return None;
-        }
+        waiting: &Waiting,
+    ) -> Result<Arc<Tail>, Result<Delivered, GatewayError>> {
+        live.share.check().map_err(Err)?;
         let single = live.transport == SessionTransport::SingleStream;
         let begin = Begin {
             delivery,
@@ -146,31 +170,19 @@ impl CallDriver {
             .parent(calls.first().and_then(|call| call.span.context()))
             .start();
         let since = Instant::now();
-        let begun = self.begin_surely(live, begin, since, &mut waiting).await;
+        let begun = self.begin_surely(live, begin, since, waiting).await;
         measure::begun(since, &begun);
         if let Ok(Begun::Now(_)) = begun {
             calls.iter().for_each(|call| call.journaled(&self.running));
         }
-        let refused = match begun {
-            Ok(Begun::Now(id)) => match self.tail_of(live, id, delivery).await {
-                Ok(tail) => {
-                    tail.enter(calls.iter().map(|call| call.open_call(0)));
-                    match waiting.opened.take() {
-                        Some(opened) => return Some((tail, opened)),
-                        None => return self.take_back(calls, &tail).await,
-                    }
-                }
-                Err(error) => error,
-            },
-            Ok(Begun::Before(id)) => {
-                let found = self.read_again(live, id).await;
-                waiting.tell(found);
-                return None;
-            }
-            Err(error) => error,
+        let tail = match begun {
+            Ok(Begun::Now(id)) => self.tail_of(live, id, delivery).await,
+            Ok(Begun::Before(id)) => return Err(self.read_again(live, id).await),
+            Err(error) => Err(error),
         };
-        waiting.tell(Err(log_failed(&refused, &self.config)));
-        None
+        let tail = tail.map_err(|error| Err(log_failed(&error, &self.config)))?;
+        tail.enter(calls.iter().map(|call| call.open_call(0)));
+        Ok(tail)
     }
 
     async fn tail_of(
@@ -250,7 +262,7 @@ impl CallDriver {
         live: &Arc<LiveSession>,
         begin: Begin,
         began: Instant,
-        waiting: &mut Waiting,
+        waiting: &Waiting,
     ) -> Result<Begun, LogError> {
         let journal = &self.store.journal;
         let mut doubtful = false;
@@ -269,6 +281,10 @@ impl CallDriver {
                 Err(LogError::Store(StoreError::Away(_))) => {}
                 begun => return begun,
             }
+            // It was answered meanwhile: only what may have been done is to be seen through.
+            if waiting.runs && waiting.is_told() && !doubtful {
+                return begun;
+            }
             let patience = match doubtful || waiting.runs {
                 true => self.config.store_patience,
                 false => self.config.begin_patience,
@@ -286,21 +302,26 @@ impl CallDriver {
     }
 
     /// Ends calls that were journaled too late: their client has been told already.
-    async fn take_back(&self, calls: &[InFlight], tail: &Tail) -> Option<(Arc<Tail>, Opened)> {
+    async fn take_back(&self, calls: &[InFlight], tail: &Tail) {
         for call in calls {
             let reason = "the store was away too long".to_owned();
             let failure = CallFailure::NotExecuted { reason };
             self.finish_failed(failure, call, tail).await;
         }
-        None
     }
 
-    /// Runs a journaled call on the worker that its journal names; if that does not take it, on another,
-    /// which is journaled first.
-    pub(super) async fn run(&self, mut in_flight: InFlight, tail: &Tail) {
+    /// Runs a journaled call on the worker that its journal names, where it may be `starting` already; if that does not take
+    /// it, on another, which is journaled first.
+    pub(super) async fn run(
+        &self,
+        mut in_flight: InFlight,
+        tail: &Tail,
+        mut starting: Option<Starting>,
+    ) {
         let mut tried: Vec<WorkerId> = Vec::new();
         let failure = loop {
-            let Some(started) = self.start_in_session(&in_flight, tail).await else {
+            let starting = starting.take().unwrap_or_else(|| self.start(&in_flight));
+            let Some(started) = self.start_in_session(starting, &in_flight, tail).await else {
                 return;
             };
             match started {
@@ -309,9 +330,9 @@ impl CallDriver {
                         return self.finish(Vec::new(), outcome, 1, &in_flight, tail).await;
                     }
                     in_flight.started(&running);
-                    return self.pump(running, None, &in_flight, tail).await;
+                    return self.pump(running, &in_flight, tail).await;
                 }
-                Err(failure) if failure.retry() == Retry::Safe => {
+                Err(failure) if failure.retry() == Retry::Safe && !in_flight.repeated => {
                     // Nothing of it has begun there, and never will: it is planned anew.
                     tried.extend(in_flight.plan.call.worker.take());
                     in_flight.plan.call.ledger = None;
@@ -335,10 +356,11 @@ impl CallDriver {
     /// Starts a call; `None` when its session is over before it has started.
     async fn start_in_session(
         &self,
+        starting: Starting,
         in_flight: &InFlight,
         tail: &Tail,
     ) -> Option<Result<RunningCall, CallFailure>> {
-        let mut starting = match self.dispatcher.start(in_flight.plan.clone()) {
+        let mut starting = match starting {
             Either::Left(started) => return Some(started.into_inner()),
             Either::Right(starting) => starting,
         };
@@ -371,37 +393,6 @@ impl CallDriver {
             tracing::warn!(session = %live.id, %call, %error, "could not journal another worker");
         }
         rebound.is_ok()
-    }
-
-    /// A repeatable call has something to say before its end, or takes long: from now on it is journaled
-    /// too, so that a new owner finds it.
-    pub(super) async fn become_stream(
-        self: &Arc<Self>,
-        running: RunningCall,
-        first: Option<CallEvent>,
-        mut in_flight: InFlight,
-        delivery: DeliveryId,
-    ) -> Result<Delivered, GatewayError> {
-        in_flight.plan.call.worker.clone_from(&running.worker);
-        let (opened, opening) = oneshot::channel();
-        let driver = self.clone();
-        // In a task of its own: a stream that was opened needs somebody to end it.
-        tokio::spawn(async move {
-            let live = in_flight.live.clone();
-            let calls = std::slice::from_ref(&in_flight);
-            let waiting = Waiting::to_go_on(opened);
-            match driver.begin(&live, calls, delivery, waiting).await {
-                Some((tail, opened)) => {
-                    let _ = opened.send(Ok(driver.read_from(&live, &tail, tail.last())));
-                    driver.pump(running, first, &in_flight, &tail).await;
-                }
-                None => {
-                    let reason = "no stream could be opened for its events";
-                    running.control.cancel(reason);
-                }
-            }
-        });
-        opening.await.unwrap_or_else(|_| Err(died()))
     }
 }
 

@@ -1,10 +1,12 @@
 //! From an admitted request to its plan: what is refused goes no further, and has touched no store.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::Either;
 use shoal_ports::{
-    Call, CallFailure, CallOutcome, Durability, GatewayError, Planned, Retry, SessionTransport,
+    Call, CallFailure, CallOutcome, CallPlan, Durability, EdgePlan, GatewayError, Planned,
+    RequestPlan, Retry, SessionTransport,
 };
 use shoal_protocol::{RequestMeta, TraceContext};
 use shoal_telemetry::trace::names;
@@ -48,8 +50,8 @@ impl CallDriver {
         InFlight::new(live.clone(), admission, call, slot, names::SESSION_CALL)
     }
 
-    /// Plans a call; what is returned is its answer, and then it does not run. `repeated` says that it was delivered
-    /// before.
+    /// Plans a call that its edge has not; what is returned is its answer, and then it does not run. `repeated` says that it
+    /// was delivered before.
     ///
     /// Nothing is written down, and whoever polls this owns all of it: a request whose client gives up while it waits
     /// for a worker has ended.
@@ -59,18 +61,35 @@ impl CallDriver {
     pub(crate) async fn plan(
         &self,
         in_flight: &mut InFlight,
+        edge: Option<Arc<EdgePlan>>,
         repeated: bool,
     ) -> Result<Option<CallOutcome>, GatewayError> {
-        let planned = match self.dispatcher.plan(in_flight.plan.call.clone()) {
-            Either::Left(planned) => planned.into_inner(),
-            Either::Right(planning) => Box::pin(in_time(planning, in_flight)).await?,
+        let by_edge = edge.is_some();
+        let planned = match edge {
+            Some(plan) => Arc::unwrap_or_clone(plan).map(|plan| in_flight.planned_by_edge(plan)),
+            None => match self.dispatcher.plan(in_flight.plan.call.clone()) {
+                Either::Left(planned) => planned.into_inner(),
+                Either::Right(planning) => Box::pin(in_time(planning, in_flight)).await?,
+            },
         };
         let answer = match planned {
             Ok(plan) => {
-                if plan.call.durability == Durability::Journaled {
+                let once = plan.call.durability == Durability::Journaled;
+                let own = plan.route.as_ref().and_then(|route| route.hold);
+                in_flight.hold = match (once, by_edge) {
+                    (false, _) => self.config.grace,
+                    (true, true) => own.unwrap_or(self.config.hold),
+                    // Who delivers it again could not say where it was begun.
+                    (true, false) => Duration::ZERO,
+                };
+                in_flight.repeated = repeated && once && by_edge;
+                if once {
                     in_flight.slot.run_once();
                 }
                 in_flight.plan = plan;
+                if by_edge && !repeated {
+                    self.second(in_flight);
+                }
                 None
             }
             Err(answer) => Some(answer),
@@ -79,6 +98,24 @@ impl CallDriver {
             true => in_flight.repeats(answer),
             false => answer,
         })
+    }
+
+    /// An edge may plan a worker that this node cannot reach, or leaves alone. Nothing has left then: one that is safe to repeat
+    /// goes to whichever this node finds, and any other is journaled with another worker before its start.
+    fn second(&self, in_flight: &mut InFlight) {
+        let planned = in_flight.plan.worker.as_ref();
+        let Some(worker) = planned.map(|planned| planned.worker.clone()) else {
+            return;
+        };
+        if self.dispatcher.takes(&worker) {
+            return;
+        }
+        if !in_flight.is_once() {
+            in_flight.plan.worker = None;
+        } else if let Some(next) = self.dispatcher.replan(&in_flight.plan, &[worker]) {
+            in_flight.plan.worker = Some(next);
+            in_flight.hold = Duration::ZERO;
+        }
     }
 }
 
@@ -100,6 +137,23 @@ async fn in_time(
 }
 
 impl InFlight {
+    /// The plan of a call that its edge has planned.
+    fn planned_by_edge(&self, plan: RequestPlan) -> CallPlan {
+        let RequestPlan {
+            durability,
+            route,
+            worker,
+        } = plan;
+        CallPlan {
+            call: Call {
+                durability,
+                ..self.plan.call.clone()
+            },
+            route: Some(route),
+            worker: Some(worker),
+        }
+    }
+
     /// What a repetition is told that finds nothing of the first delivery. The store does not know by which delivery a
     /// call on the standalone stream began: what became of the first one cannot be told.
     fn repeats(&self, answer: Option<CallOutcome>) -> Option<CallOutcome> {

@@ -22,32 +22,23 @@ const MOST_SUPERSEDED: u32 = 8;
 impl CallDriver {
     /// Appends what the call sends until it ends, or its session gets another owner: then the call is
     /// left to run, and the next owner goes on from what is in the log.
-    pub(super) async fn pump(
-        &self,
-        running: RunningCall,
-        first: Option<CallEvent>,
-        in_flight: &InFlight,
-        tail: &Tail,
-    ) {
+    pub(super) async fn pump(&self, running: RunningCall, in_flight: &InFlight, tail: &Tail) {
         let RunningCall {
             mut events,
             mut control,
             ..
         } = running;
-        let (mut next, mut seen) = (first, in_flight.seen);
+        let mut seen = in_flight.seen;
         // How often another reader took the call's events since there was one.
         let mut superseded = 0;
         loop {
-            let mut event = match next.take() {
-                Some(event) => Some(event),
-                None => tokio::select! {
-                    // What it said before the end is passed on.
-                    biased;
-                    event = events.next() => event,
-                    () = in_flight.live.until_over() => {
-                        return self.end_with_session(seen, in_flight, tail).await;
-                    }
-                },
+            let mut event = tokio::select! {
+                // What it said before the end is passed on.
+                biased;
+                event = events.next() => event,
+                () = in_flight.live.until_over() => {
+                    return self.end_with_session(seen, in_flight, tail).await;
+                }
             };
             // Events that are due together go into the log together.
             let mut due = Vec::new();
@@ -179,7 +170,8 @@ impl CallDriver {
             }
             CallEventKind::State { ask, request } => {
                 // Left to the next owner, it comes to that one again.
-                let _ = self.answer_state(in_flight, control, ask, request).await;
+                let (live, id) = (&in_flight.live, in_flight.request());
+                let _ = self.answer_state(live, id, control, ask, request).await;
             }
             CallEventKind::CloseStream { retry } => {
                 // What came before the hint must reach the client before the connection closes.

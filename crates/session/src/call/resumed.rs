@@ -82,7 +82,7 @@ impl CallDriver {
         match resumed {
             Ok(running) => {
                 in_flight.started(&running);
-                self.pump(running, None, &in_flight, &tail).await;
+                self.pump(running, &in_flight, &tail).await;
             }
             Err(failure) => {
                 tracing::warn!(session = %in_flight.live.id, call = %in_flight.plan.call.id, %failure,

@@ -8,8 +8,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use shoal_ports::{Delivered, DeliveryId, GatewayError, Post, SessionRef};
-use shoal_protocol::{Body, Message, Method, TraceContext};
+use shoal_ports::{
+    CallFailure, CallId, Delivered, DeliveryId, EdgePlan, GatewayError, Post, SessionRef,
+};
+use shoal_protocol::{Body, Message, Method, RequestId, TraceContext, error_response};
 use shoal_telemetry::metrics::{ActorKind, metrics};
 use shoal_telemetry::trace::{self, attributes as key, names};
 
@@ -47,8 +49,10 @@ impl Node {
         to: &SessionRef,
         post: Post,
     ) -> Result<Option<Delivered>, GatewayError> {
-        let (delivery, repeated) = (post.delivery, post.repeated);
-        match post.body {
+        let bound = post.is_bound();
+        let (body, posting) = Posting::of(post);
+        let (delivery, repeated) = (posting.delivery, posting.repeated);
+        match body {
             Body::Single(message) if changes(&message) => {
                 let change = |reply| SessionMsg::Change {
                     message: message.clone(),
@@ -64,13 +68,16 @@ impl Node {
                     Message::Notification(said) => said.method == Method::Cancelled,
                     Message::Request(_) => false,
                 };
-                let (live, effect) = self.apply(to, message, repeated).await?;
+                let id = request_id(&message).filter(|_| bound && repeated).cloned();
+                let (live, effect) = self.apply(to, message, &posting, bound).await?;
                 if steers {
                     return Box::pin(self.steer(&live, effect)).await.map(Some);
                 }
+                if let (Some(id), Effect::Respond(_)) = (id, &effect) {
+                    return self.respond(&live, refused_later(&id)).await.map(Some);
+                }
                 let trace = to.trace.as_ref();
-                self.carry_out(&live, effect, (delivery, repeated), trace)
-                    .await
+                self.carry_out(&live, effect, posting, trace).await
             }
             Body::Batch(members) => {
                 Box::pin(self.deliver_batch(to, members, (delivery, repeated))).await
@@ -83,7 +90,8 @@ impl Node {
         self: &Arc<Self>,
         to: &SessionRef,
         message: Message,
-        repeated: bool,
+        posting: &Posting,
+        bound: bool,
     ) -> Result<(Arc<LiveSession>, Effect), GatewayError> {
         // What nobody gave a trace, or is not kept, has no span.
         let kept = to.trace.as_ref().filter(|trace| trace.is_sampled());
@@ -97,7 +105,8 @@ impl Node {
         });
         for _ in 0..ATTEMPTS {
             let live = self.find(to).await?;
-            match live.apply(input(message.clone(), repeated)) {
+            let input = posting.input(message.clone(), bound);
+            match live.apply(input) {
                 Ok(effect) => return Ok((live, effect)),
                 Err(Closed) => Box::pin(self.forget_dead(&live)).await,
             }
@@ -130,13 +139,18 @@ impl Node {
         self: &Arc<Self>,
         live: &Arc<LiveSession>,
         effect: Effect,
-        (delivery, repeated): (DeliveryId, bool),
+        posting: Posting,
         trace: Option<&TraceContext>,
     ) -> Result<Option<Delivered>, GatewayError> {
         let delivered = match effect {
             Effect::Run(admitted) => {
                 let mut in_flight = self.driver.prepare(live, *admitted, trace);
-                match self.driver.plan(&mut in_flight, repeated).await? {
+                let Posting {
+                    delivery,
+                    repeated,
+                    plan,
+                } = posting;
+                match self.driver.plan(&mut in_flight, plan, repeated).await? {
                     None => self.driver.carry(in_flight, delivery).await,
                     Some(answer) => {
                         let answer = in_flight.refuse(answer)?;
@@ -144,7 +158,7 @@ impl Node {
                     }
                 }
             }
-            Effect::Running { .. } => return Ok(None),
+            Effect::Running(_) => return Ok(None),
             Effect::Respond(response) => self.respond(live, response).await,
             Effect::Overloaded { retry_after } => Err(GatewayError::Overloaded {
                 reason: format!(
@@ -249,10 +263,67 @@ impl Node {
     }
 }
 
-fn input(message: Message, repeated: bool) -> Input {
+/// How a body came to its session.
+struct Posting {
+    delivery: DeliveryId,
+    repeated: bool,
+    plan: Option<Arc<EdgePlan>>,
+}
+
+impl Posting {
+    fn of(post: Post) -> (Body, Self) {
+        let Post {
+            body,
+            delivery,
+            repeated,
+            plan,
+        } = post;
+        let posting = Self {
+            delivery,
+            repeated,
+            plan,
+        };
+        (body, posting)
+    }
+
+    /// The id that the call of a request has which its edge has planned. One that is safe to repeat gets another when it
+    /// comes again: what its first delivery began may have been told to stop.
+    fn call(&self, bound: bool) -> Option<CallId> {
+        let planned = self.plan.as_ref().is_some_and(|plan| plan.is_ok());
+        (planned && (bound || !self.repeated)).then(|| self.delivery.into())
+    }
+
+    fn input(&self, message: Message, bound: bool) -> Input {
+        match message {
+            Message::Request(request) if self.repeated => {
+                Input::Repeated(request, self.call(bound))
+            }
+            Message::Request(request) => Input::Request(request, self.call(bound)),
+            message => input(message),
+        }
+    }
+}
+
+/// The answer to a request that comes again and is refused: whether an owner before has had it run, nobody here can tell.
+fn refused_later(id: &RequestId) -> Bytes {
+    let failure = CallFailure::OutcomeUnknown {
+        reason: "the node that took the request was lost, and the session refuses it now"
+            .to_owned(),
+    };
+    error_response(id, &failure.to_rpc())
+}
+
+fn request_id(message: &Message) -> Option<&RequestId> {
     match message {
-        Message::Request(request) if repeated => Input::Repeated(request),
-        Message::Request(request) => Input::Request(request),
+        Message::Request(request) => Some(&request.id),
+        _ => None,
+    }
+}
+
+/// What is said without a plan.
+fn input(message: Message) -> Input {
+    match message {
+        Message::Request(request) => Input::Request(request, None),
         Message::Notification(notification) => Input::Notification(notification),
         Message::Response(response) => Input::Response(response),
     }

@@ -42,7 +42,7 @@ impl Node {
         let facts = self.driver.dispatcher.facts().borrow().clone();
         let response = match open
             .initialize
-            .map(|request| state.apply(Input::Request(request), &facts))
+            .map(|request| state.apply(Input::Request(request, None), &facts))
         {
             Some(Effect::RespondAndSave(response)) => Some(response),
             None => None,

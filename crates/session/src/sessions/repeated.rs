@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use shoal_ports::{CallFailure, Delivered, GatewayError, Post, SessionRef};
+use shoal_ports::{CallFailure, CallId, Delivered, GatewayError, Post, SessionRef};
 use shoal_protocol::{Body, Message, RequestId, batch, error_response};
 use tokio::time::{Instant, sleep};
 
 use super::Node;
 use crate::live::{LiveSession, log_failed};
-use crate::state::{Effect, Input};
+use crate::state::{CallSlot, Effect, Input};
 
 /// How often the earlier delivery is looked for while its request still runs.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -37,7 +37,8 @@ impl Node {
     /// delivered as if for the first time.
     ///
     /// Journaled calls are found in the store by their delivery. A request whose call is not, but which
-    /// still runs, is one that is safe to repeat and whose answer has nowhere to go: its end is waited for.
+    /// still runs, is one that is held, or safe to repeat, and whose answer has nowhere to go: it is let go here, or its end is
+    /// waited for. What is held and begun again is found by its worker.
     async fn find_delivered(
         self: &Arc<Self>,
         to: &SessionRef,
@@ -62,13 +63,18 @@ impl Node {
             if let Some(beginning) = found.map_err(|error| log_failed(&error, &self.config))? {
                 return self.driver.read_again(&live, beginning).await.map(Some);
             }
-            let Some(once) = runs(&live, &requests) else {
+            let running = running(&live, &requests);
+            // Another request may have the id by now.
+            let held = |slot: &Arc<CallSlot>| slot.call() == CallId::from(post.delivery);
+            if running.is_empty() || post.is_bound() && !running.iter().any(held) {
                 return Ok(None);
-            };
+            }
             if single {
                 return Ok(Some(Delivered::Accepted));
             }
+            running.iter().for_each(|slot| slot.want());
             if Instant::now() >= until {
+                let once = running.iter().any(|slot| slot.runs_once());
                 return Ok(Some(Delivered::Json(self.took_too_long(&post.body, once))));
             }
             sleep(LOOK_EVERY).await;
@@ -96,11 +102,11 @@ impl Node {
     }
 }
 
-/// Whether one of the requests has not been answered, and then, whether it must not run twice.
-pub(super) fn runs(live: &LiveSession, requests: &[RequestId]) -> Option<bool> {
+/// The calls of those of the requests that have not been answered.
+pub(super) fn running(live: &LiveSession, requests: &[RequestId]) -> Vec<Arc<CallSlot>> {
     match live.apply(Input::Runs(requests.to_vec())) {
-        Ok(Effect::Running { once }) => Some(once),
-        _ => None,
+        Ok(Effect::Running(running)) => running,
+        _ => Vec::new(),
     }
 }
 

@@ -11,7 +11,12 @@ use shoal_protocol::{
 use super::{AdmittedCall, CallSlot, Effect, SessionState};
 
 impl SessionState {
-    pub(super) fn request(&mut self, request: Request, facts: &ServerFacts) -> Effect {
+    pub(super) fn request(
+        &mut self,
+        request: Request,
+        call: Option<CallId>,
+        facts: &ServerFacts,
+    ) -> Effect {
         if self.admitted.get(&request.id).is_some() {
             return refuse(
                 &request.id,
@@ -44,17 +49,17 @@ impl SessionState {
             Method::SetLevel => self.set_level(&request, facts),
             Method::ResourcesSubscribe => self.subscribe(request, facts),
             Method::ResourcesUnsubscribe => self.unsubscribe(request, facts),
-            _ => self.admit(request),
+            _ => self.admit(request, call),
         }
     }
 
-    fn admit(&mut self, request: Request) -> Effect {
+    fn admit(&mut self, request: Request, call: Option<CallId>) -> Effect {
         if self.admitted.count() >= self.limits.calls {
             return Effect::Overloaded {
                 retry_after: self.limits.retry_after,
             };
         }
-        let slot = Arc::new(CallSlot::new(CallId::generate()));
+        let slot = Arc::new(CallSlot::new(call.unwrap_or_else(CallId::generate)));
         let admission = self.admitted.enter(request.id, slot.clone());
         Effect::Run(Box::new(AdmittedCall {
             admission,

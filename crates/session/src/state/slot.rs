@@ -20,6 +20,8 @@ pub(crate) struct CallSlot {
     state: Mutex<SlotState>,
     /// Tells whoever is about to start the call that it was cancelled.
     cancelled: Notify,
+    /// Tells whoever waits for the call's end for nobody that somebody has come for it.
+    wanted: Notify,
 }
 
 #[derive(Default)]
@@ -46,6 +48,7 @@ impl CallSlot {
             once: AtomicBool::new(false),
             state: Mutex::default(),
             cancelled: Notify::new(),
+            wanted: Notify::new(),
         }
     }
 
@@ -75,6 +78,16 @@ impl CallSlot {
             }
             cancelled.await;
         }
+    }
+
+    /// Whoever brought it brings it again: who holds it for nobody is to let it go.
+    pub(crate) fn want(&self) {
+        self.wanted.notify_one();
+    }
+
+    /// Returns when somebody has come for the call. Cancellation safe.
+    pub(crate) async fn until_wanted(&self) {
+        self.wanted.notified().await;
     }
 
     /// The call can now be steered; what came before is passed on.

@@ -44,22 +44,24 @@ fn new_session() -> SessionState {
 
 pub(super) fn request(id: u64, method: Method, params: &'static str) -> Input {
     let params = Some(RawJson::from_static(params));
-    Input::Request(Request {
+    let request = Request {
         id: RequestId::from_number(id),
         method,
         params,
-    })
+    };
+    Input::Request(request, None)
 }
 
 fn initialize(version: &'static str) -> Input {
     let params = format!(
         r#"{{"protocolVersion":"{version}","capabilities":{{}},"clientInfo":{{"name":"c","version":"1"}}}}"#
     );
-    Input::Request(Request {
+    let request = Request {
         id: RequestId::from_number(0),
         method: Method::Initialize,
         params: Some(RawJson::from_valid(params.into())),
-    })
+    };
+    Input::Request(request, None)
 }
 
 pub(super) fn ready() -> SessionState {

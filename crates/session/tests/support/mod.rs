@@ -22,8 +22,9 @@ use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
     Answered, AskId, Binding, Call, CallControl, CallEvent, CallEventKind, CallFailure, CallId,
     CallOutcome, CallPlan, Delivered, Dispatcher, Durability, EventStream, NodeId, OpenSession,
-    Planning, Post, Principal, RunningCall, ServerFacts, SessionGateway, SessionId, SessionRef,
-    SessionTransport, Starting, StreamItem, WorkerId, answered, at_once, later,
+    Planning, Post, Principal, RequestPlan, Route, RunningCall, ServerFacts, SessionGateway,
+    SessionId, SessionRef, SessionTransport, Starting, StreamItem, WorkerId, answered, at_once,
+    later,
 };
 use shoal_protocol::{Body, EventId, Message, Method, Outcome, RawJson, RawObject, RpcError};
 use shoal_session::{SessionConfig, Sessions};
@@ -48,10 +49,14 @@ pub struct Script {
     pub workers: watch::Sender<bool>,
     /// A worker that has left between a plan and its start.
     pub left: parking_lot::Mutex<Option<WorkerId>>,
+    /// A worker that is left alone, whoever planned it.
+    pub alone: parking_lot::Mutex<Option<WorkerId>>,
     /// Whether there is another worker than the one of a plan.
     pub replans: std::sync::atomic::AtomicBool,
     /// The workers that the calls were bound to that were to be started.
     pub offered: parking_lot::Mutex<Vec<Option<WorkerId>>>,
+    /// Whether a worker starts a call that is looked for and that it does not know.
+    pub starts_unknown: std::sync::atomic::AtomicBool,
     /// How often each resource is subscribed to at the backend.
     pub subscribed: DashMap<String, i64>,
     /// The resources that somebody wanted to subscribe to, in that order.
@@ -169,6 +174,11 @@ impl Driven {
         self.events.lock().is_some()
     }
 
+    /// How often somebody began to read it.
+    pub fn reads(&self) -> u64 {
+        self.readers.load(SeqCst)
+    }
+
     pub fn break_off(&self) {
         self.events.lock().take();
     }
@@ -206,8 +216,10 @@ impl Script {
             planned: 0.into(),
             workers: watch::Sender::new(false),
             left: parking_lot::Mutex::default(),
+            alone: parking_lot::Mutex::default(),
             replans: false.into(),
             offered: parking_lot::Mutex::default(),
+            starts_unknown: false.into(),
             subscribed: DashMap::new(),
             asked: parking_lot::Mutex::default(),
             holds: watch::Sender::new(false),
@@ -237,6 +249,10 @@ impl Script {
             return Err(CallFailure::NotExecuted {
                 reason: "its worker is not connected".into(),
             });
+        }
+        let known = self.calls.get(&name).map(|known| known.value().clone());
+        if let Some(driven) = known.filter(|driven| driven.id == call.id) {
+            return Ok(driven.attach(0).await);
         }
         let driven = Arc::new(Driven {
             id: call.id,
@@ -331,6 +347,10 @@ impl Dispatcher for Script {
         })
     }
 
+    fn takes(&self, worker: &WorkerId) -> bool {
+        *self.alone.lock() != Some(worker.clone())
+    }
+
     fn replan(&self, _: &CallPlan, tried: &[WorkerId]) -> Option<Binding> {
         let next = ["w", "w2"].map(WorkerId::new);
         let worker = next.into_iter().find(|worker| !tried.contains(worker))?;
@@ -353,6 +373,7 @@ impl Dispatcher for Script {
         let known = self.calls.get(&tool(call.params.as_ref()));
         match known.map(|known| known.value().clone()) {
             Some(driven) if driven.id == call.id => Ok(driven.attach(after).await),
+            _ if self.starts_unknown.load(SeqCst) => self.begin(call).await,
             _ => Err(CallFailure::OutcomeUnknown {
                 reason: "its worker is gone".into(),
             }),
@@ -484,6 +505,35 @@ pub fn call(id: u64, tool: &str) -> String {
 
 pub fn post(json: &str) -> Post {
     Post::new(Body::parse(&text(json), 64).unwrap())
+}
+
+/// A call that must not run twice, bound to its worker as an edge does it.
+pub fn bound(id: u64, tool: &str) -> Post {
+    let plan = RequestPlan {
+        durability: Durability::Journaled,
+        route: Route {
+            pool: "p".into(),
+            tool: Some(tool.into()),
+            params: None,
+            hold: None,
+        },
+        worker: Binding {
+            worker: WorkerId::new("w"),
+            ledger: None,
+        },
+    };
+    Post {
+        plan: Some(Arc::new(Ok(plan))),
+        ..post(&call(id, tool))
+    }
+}
+
+/// The same, once more.
+pub fn again(post: &Post) -> Post {
+    Post {
+        repeated: true,
+        ..post.clone()
+    }
 }
 
 fn text(json: &str) -> Bytes {

@@ -11,12 +11,28 @@ area! {
         pub observe_running: UpDownCounter(u64) []
             = "shoal.journal.running", "{call}",
             "Calls that are written down as running, of the sessions that this node holds.";
+        /// A hold is over.
+        pub held: Counter [outcome: HoldOutcome]
+            = "shoal.journal.holds", "{call}",
+            "Calls that must not run twice and were not written down before they were dispatched.";
         /// Writing a call down is over.
         pub begun: Histogram(SHORT_SECONDS) [outcome: BeginOutcome]
             = "shoal.journal.begin.duration", "s", "Writing a call down before it is dispatched.";
         /// Finding a running call again is over.
         pub attached: Counter [outcome: AttachOutcome]
             = "shoal.journal.attaches", "{attach}", "Attempts to find a running call at its worker again.";
+    }
+}
+
+labels! {
+    /// How a hold ended.
+    HoldOutcome: OUTCOME {
+        /// With an answer: nothing of the call was stored.
+        Answered = "answered",
+        /// The call took longer, said something first or has a large result: it is written down.
+        Outlasted = "outlasted",
+        /// Nobody waits for the answer any more.
+        Left = "left",
     }
 }
 

@@ -93,7 +93,7 @@ async fn what_comes_to_a_node_that_sleeps_for_a_while_is_answered_when_it_wakes(
                 assert_eq!(text, nonce);
                 return 0;
             }
-            let told = client.stream(id, "record", &once).await.rest().await;
+            let told = client.answered(id, "record", &once).await;
             let answer = told.last().unwrap();
             // The worker may not have dialled again yet.
             if answer["error"]["code"] == 50301 {

@@ -14,6 +14,7 @@ mod evidence;
 mod forgotten;
 mod hang_up;
 mod hint;
+mod hold;
 mod learning;
 mod lists;
 mod planning;
@@ -43,6 +44,11 @@ fn small() -> Builder {
         .workers(1)
         .lease(LEASE)
         .tools(Tools::Chaos)
+}
+
+/// The same, where a call that must not run twice is journaled before it starts.
+fn journaling() -> Builder {
+    small().setting("streams.hold", "0s")
 }
 
 async fn start(builder: Builder) -> Cluster {

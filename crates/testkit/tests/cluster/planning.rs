@@ -5,7 +5,7 @@ use shoal_testkit::cluster::Tools;
 use shoal_testkit::redis::Redis;
 
 use crate::client::{Answer, Client};
-use crate::{small, start};
+use crate::{journaling, start};
 
 /// Refused calls of each kind: many more than a node's own upkeep runs scripts meanwhile.
 const CALLS: u64 = 300;
@@ -22,7 +22,7 @@ async fn ran(redis: &Redis, commands: &[&str]) -> u64 {
 }
 
 /// Events that were appended to any stream, whichever script does it: nothing else does that.
-async fn appended(redis: &Redis) -> u64 {
+pub(crate) async fn appended(redis: &Redis) -> u64 {
     ran(redis, &["rpush", "rpushx"]).await
 }
 
@@ -41,7 +41,7 @@ async fn refuse(client: &Client, tool: &str, arguments: &Value, said: &str) {
 
 #[tokio::test]
 async fn invalid_arguments_and_unknown_tools_cost_redis_nothing() {
-    let cluster = start(small().tools(Tools::Demo)).await;
+    let cluster = start(journaling().tools(Tools::Demo)).await;
     let redis = cluster.redis().unwrap();
     let client = Client::open(cluster.url()).await;
     // The tool must not be repeated: a call that runs is journaled.

@@ -4,11 +4,11 @@ use serde_json::json;
 use shoal_testkit::redis::Data;
 
 use crate::client::{Client, progress_of, text_of};
-use crate::{LEASE, small, start};
+use crate::{LEASE, journaling, small, start};
 
 #[tokio::test]
 async fn while_redis_is_away_live_sessions_serve_what_needs_no_store() {
-    let cluster = start(small()).await;
+    let cluster = start(journaling()).await;
     let client = Client::open(cluster.url()).await;
     // Both edges know the owner.
     for id in 10..14 {
@@ -47,7 +47,7 @@ async fn while_redis_is_away_live_sessions_serve_what_needs_no_store() {
 
 #[tokio::test]
 async fn a_redis_that_hangs_is_as_good_as_away() {
-    let cluster = start(small()).await;
+    let cluster = start(journaling()).await;
     let client = Client::open(cluster.url()).await;
     // Both edges know the owner.
     for id in 10..14 {
@@ -98,7 +98,7 @@ async fn when_redis_has_lost_its_data_clients_are_told() {
 
 #[tokio::test]
 async fn a_full_redis_refuses_what_is_new_and_lets_end_what_runs() {
-    let cluster = start(small()).await;
+    let cluster = start(journaling()).await;
     let client = Client::open(cluster.url()).await;
     let arguments = json!({ "nonce": "ends", "count": 20, "ms": 100 });
     let mut running = client.stream(1, "steps_once", &arguments).await;

@@ -10,7 +10,7 @@ use shoal_testkit::process::SOON;
 use shoal_testkit::redis::Redis;
 
 use crate::client::{Client, Events, within};
-use crate::{small, start};
+use crate::{journaling, small, start};
 
 /// What a call may be told that has no result: not executed, a limit, or that nobody knows.
 const HONEST: [i64; 3] = [50300, 50301, 50002];
@@ -132,7 +132,7 @@ async fn a_slow_redis_delays_calls_and_a_very_slow_one_refuses_some() {
 
 #[tokio::test]
 async fn a_redis_that_fills_up_under_calls_refuses_new_ones_and_ends_those_that_run() {
-    let cluster = start(small()).await;
+    let cluster = start(journaling()).await;
     let redis = cluster.redis().unwrap();
     let clients = open_all(&cluster).await;
     let mut running: Vec<Events> = Vec::new();

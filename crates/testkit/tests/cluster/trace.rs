@@ -28,6 +28,8 @@ fn traced(collector: &Collector) -> Builder {
         .tools(Tools::Chaos)
         .setting("telemetry.endpoint", &collector.endpoint)
         .setting("telemetry.traces.ratio", "0")
+        // A call that must not run twice is to be seen in the journal.
+        .setting("streams.hold", "0s")
 }
 
 fn meta() -> serde_json::Value {

@@ -6,9 +6,9 @@ use std::time::Duration;
 use proptest::prelude::{Just, Strategy, any};
 use proptest::{collection, option, prop_oneof};
 use shoal_ports::{
-    AskId, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Caller, Durability,
-    GatewayError, LedgerNumber, LogFilter, NodeId, PoolCatalog, Principal, RawObjectOrEmpty,
-    SessionId, StateRequest, StreamItem, WorkerId,
+    AskId, Binding, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Caller,
+    Durability, EdgePlan, GatewayError, LedgerNumber, LogFilter, NodeId, PoolCatalog, Principal,
+    RawObjectOrEmpty, RequestPlan, Route, SessionId, StateRequest, StreamItem, WorkerId,
 };
 use shoal_protocol::{
     Body, EventId, InvalidMessage, LogLevel, Message, Method, Notification, Outcome, RawJson,
@@ -227,6 +227,54 @@ pub(super) fn body() -> impl Strategy<Value = Body> {
     ]
 }
 
+/// What an edge settles of a request; the parameters are the request's own where they are none.
+pub(super) fn plan() -> impl Strategy<Value = EdgePlan> {
+    let way = (text(), option::of(text()), option::of(json()));
+    let worker = ("[a-z]{1,8}", option::of(any::<(u64, u64)>()));
+    let plan = (any::<bool>(), way, worker, option::of(millis()));
+    let plan = plan.prop_map(
+        |(repeatable, (pool, tool, params), (worker, ledger), hold)| {
+            Ok(RequestPlan {
+                durability: match repeatable {
+                    true => Durability::Repeatable,
+                    false => Durability::Journaled,
+                },
+                route: Route {
+                    pool: pool.into(),
+                    tool: tool.map(Arc::from),
+                    params,
+                    hold,
+                },
+                worker: Binding {
+                    worker: WorkerId::new(worker),
+                    ledger: ledger.map(|(incarnation, number)| LedgerNumber {
+                        incarnation,
+                        number,
+                    }),
+                },
+            })
+        },
+    );
+    let answers = prop_oneof![
+        json().prop_map(CallOutcome::Result),
+        error().prop_map(CallOutcome::Error),
+    ];
+    prop_oneof![plan, answers.prop_map(Err)]
+}
+
+/// The same plan with the parameters of this body, where it has none.
+pub(super) fn plan_for(body: &Body, plan: Option<EdgePlan>) -> Option<Arc<EdgePlan>> {
+    let own = match body {
+        Body::Single(Message::Request(request)) => request.params.clone(),
+        _ => None,
+    };
+    let plan = plan?.map(|mut plan| {
+        plan.route.params = plan.route.params.or(own);
+        plan
+    });
+    Some(Arc::new(plan))
+}
+
 pub(super) fn event_id() -> impl Strategy<Value = EventId> {
     any::<(u32, u32, u64)>().prop_map(|(epoch, stream, sequence)| EventId {
         epoch,
@@ -257,6 +305,7 @@ pub(super) fn refusal() -> impl Strategy<Value = GatewayError> {
             owner: owner.map(NodeId::new)
         }),
         text().prop_map(|reason| GatewayError::Unreachable { reason }),
+        text().prop_map(|reason| GatewayError::Unsent { reason }),
         text().prop_map(|why| GatewayError::HistoryGone(why.into())),
         many().prop_map(
             |(limit, retry_after)| GatewayError::TooManySessionsOfPrincipal { limit, retry_after }

@@ -6,13 +6,12 @@ use bytes::Bytes;
 use futures::future::try_join_all;
 use shoal_ports::{CallFailure, Delivered, DeliveryId, GatewayError, SessionRef};
 use shoal_protocol::{
-    InvalidMessage, Message, RequestId, Revision, RpcError, batch, error_response,
-    error_response_without_id,
+    InvalidMessage, Message, Revision, RpcError, batch, error_response, error_response_without_id,
 };
 
 use super::super::Node;
-use super::super::repeated::runs;
-use super::input;
+use super::super::repeated::running;
+use super::{input, request_id};
 use crate::actor::SessionMsg;
 use crate::live::{Closed, LiveSession};
 use crate::state::{AdmittedCall, Effect};
@@ -49,7 +48,7 @@ impl Node {
         let calls = calls.into_iter().map(|call| {
             let mut in_flight = driver.prepare(&live, call, to.trace.as_ref());
             async move {
-                let answer = driver.plan(&mut in_flight, repeated).await?;
+                let answer = driver.plan(&mut in_flight, None, repeated).await?;
                 Ok::<_, GatewayError>((in_flight, answer))
             }
         });
@@ -85,16 +84,17 @@ impl Node {
             ))));
         }
         // All deliveries of it come to the actor.
-        let requests: Vec<_> = members.iter().flatten().filter_map(request_id).collect();
-        if repeated && runs(live, &requests).is_some() {
+        let requests = members.iter().flatten().filter_map(request_id);
+        let requests: Vec<_> = requests.cloned().collect();
+        if repeated && !running(live, &requests).is_empty() {
             return Ok(Ok(None));
         }
         let (mut answers, mut calls) = (Vec::new(), Vec::new());
         for member in members {
             match member {
                 Ok(message) => {
-                    let request = request_id(&message);
-                    match live.apply(input(message, false))? {
+                    let request = request_id(&message).cloned();
+                    match live.apply(input(message))? {
                         Effect::Run(admitted) => calls.push(*admitted),
                         Effect::Overloaded { retry_after } => {
                             let reason = "the session has too many requests in flight".to_owned();
@@ -127,12 +127,5 @@ impl Node {
             answers,
             calls,
         })))
-    }
-}
-
-fn request_id(message: &Message) -> Option<RequestId> {
-    match message {
-        Message::Request(request) => Some(request.id.clone()),
-        _ => None,
     }
 }

@@ -50,7 +50,7 @@ impl Node {
         message: Message,
         repeated: bool,
     ) -> Result<Result<Delivered, GatewayError>, Closed> {
-        let effect = live.apply(input(message, false))?;
+        let effect = live.apply(input(message))?;
         let settled = match self.initialized_again(live, effect, repeated).await {
             Ok(Some(effect)) => self.settle(live, effect).await,
             Ok(None) => Ok(None),

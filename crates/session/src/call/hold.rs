@@ -1,0 +1,331 @@
+//! The hold: what ends soon after its start is answered as JSON, and nothing of it is journaled or logged.
+//!
+//! Whatever lasts longer, says something first, writes what its session keeps or has a large result becomes a
+//! [stream](super::journaled). Of a call that must not run twice the edge has the worker and the id, and the worker has the
+//! result: if this node is lost, the delivery is repeated to the next owner, which finds the call there.
+
+use std::sync::Arc;
+
+use futures::future::{BoxFuture, Either};
+use shoal_ports::{
+    CallEvent, CallEventKind, CallFailure, CallOutcome, Delivered, DeliveryId, Durability,
+    GatewayError, Retry, RunningCall, Started, StateRequest,
+};
+use shoal_protocol::RawJson;
+use shoal_telemetry::metrics::HoldOutcome;
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
+
+use super::journaled::Waiting;
+use super::{CallDriver, InFlight, lost_worker};
+use crate::measure;
+
+/// How far a held call is.
+pub(super) enum Stage {
+    Starting(BoxFuture<'static, Started>),
+    Running(RunningCall),
+}
+
+/// A call of which nothing is written down.
+pub(super) struct HeldCall {
+    pub(super) in_flight: InFlight,
+    pub(super) delivery: DeliveryId,
+    pub(super) stage: Stage,
+    /// Answers what it has asked its session for; `false` where that is left to another owner.
+    keeping: Option<JoinHandle<bool>>,
+}
+
+/// What a held call does that ends the hold.
+enum First {
+    /// It does not run.
+    Refused(CallFailure),
+    /// It ends.
+    End(CallOutcome),
+    /// It speaks to its client, or writes what its session keeps.
+    Speaks(CallEvent),
+    /// Nothing in time; or somebody else reads it.
+    Silence,
+    /// Its session is another node's.
+    Moved,
+}
+
+/// A held call in the hands of whoever waits for its answer.
+///
+/// If nobody does any more, the call goes on as it is, neither stopped nor journaled: a cancellation finds it, and its
+/// request's id is taken until it ends.
+struct Held {
+    driver: Arc<CallDriver>,
+    /// `None` once the hold has ended.
+    call: Option<HeldCall>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let (Some(call), Ok(runtime)) = (self.call.take(), Handle::try_current()) {
+            measure::held(call.in_flight.is_once(), HoldOutcome::Left);
+            runtime.spawn(call.go_on(self.driver.clone()));
+        }
+    }
+}
+
+impl CallDriver {
+    /// Starts a planned call, and answers it if it ends soon.
+    pub(super) async fn hold(
+        self: &Arc<Self>,
+        mut in_flight: InFlight,
+        delivery: DeliveryId,
+    ) -> Result<Delivered, GatewayError> {
+        let began = Instant::now();
+        if in_flight.is_once() {
+            in_flight.plan.bind();
+        }
+        let (stage, ended) = match self.start(&in_flight) {
+            Either::Left(started) => match started.into_inner() {
+                Ok(mut running) => match running.events.take_ended() {
+                    Some(outcome) if self.is_short(&in_flight, &outcome) => {
+                        measure::held(in_flight.is_once(), HoldOutcome::Answered);
+                        return Ok(in_flight.json(outcome));
+                    }
+                    ended => {
+                        in_flight.started(&running);
+                        (Stage::Running(running), ended)
+                    }
+                },
+                Err(failure) => {
+                    return Box::pin(self.not_started(in_flight, failure, delivery)).await;
+                }
+            },
+            Either::Right(starting) => (Stage::Starting(starting), None),
+        };
+        let call = HeldCall {
+            in_flight,
+            delivery,
+            stage,
+            keeping: None,
+        };
+        if let Some(outcome) = ended {
+            return Box::pin(self.become_stream(call, Some(end(outcome)))).await;
+        }
+        let driver = self.clone();
+        let call = Some(call);
+        Held { driver, call }.answer(began).await
+    }
+
+    /// Whether an outcome may be answered without a stream.
+    pub(super) fn is_short(&self, in_flight: &InFlight, outcome: &CallOutcome) -> bool {
+        let bytes = match outcome {
+            CallOutcome::Result(result) => result.len(),
+            CallOutcome::Error(error) | CallOutcome::Refused(error) => {
+                error.message.len() + error.data.as_ref().map_or(0, RawJson::len)
+            }
+            CallOutcome::Failed(_) => 0,
+        };
+        !in_flight.is_once() || bytes <= self.config.hold_bytes
+    }
+
+    /// The worker that was offered a call first does not run it. One that must not run twice goes to another one only
+    /// after that is journaled: whoever gets the delivery again looks at the first.
+    async fn not_started(
+        self: &Arc<Self>,
+        mut in_flight: InFlight,
+        failure: CallFailure,
+        delivery: DeliveryId,
+    ) -> Result<Delivered, GatewayError> {
+        let is_safe = failure.retry() == Retry::Safe;
+        if in_flight.repeated && is_safe {
+            let failure = CallFailure::OutcomeUnknown {
+                reason: format!("the node that took the request was lost ({failure})"),
+            };
+            return in_flight
+                .refuse(CallOutcome::Failed(failure))
+                .map(Delivered::Json);
+        }
+        if in_flight.is_once()
+            && is_safe
+            && self.config.start_attempts > 1
+            && let Some(refused) = in_flight.plan.call.worker.take()
+            && let Some(next) = self.dispatcher.replan(&in_flight.plan, &[refused])
+        {
+            in_flight.plan.call.ledger = None;
+            in_flight.plan.worker = Some(next);
+            return self
+                .carry_journaled(vec![in_flight], Vec::new(), delivery)
+                .await;
+        }
+        in_flight
+            .refuse(CallOutcome::Failed(failure))
+            .map(Delivered::Json)
+    }
+}
+
+impl Held {
+    async fn answer(mut self, began: Instant) -> Result<Delivered, GatewayError> {
+        let driver = self.driver.clone();
+        let call = self.call.as_mut().expect("it is held until it is answered");
+        let first = call.first(&driver, began).await;
+        let call = self.call.take().expect("it is held until it is answered");
+        match first {
+            First::End(outcome) if driver.is_short(&call.in_flight, &outcome) => {
+                measure::held(call.in_flight.is_once(), HoldOutcome::Answered);
+                Ok(call.in_flight.json(outcome))
+            }
+            First::End(outcome) => Box::pin(driver.become_stream(call, Some(end(outcome)))).await,
+            First::Speaks(event) => Box::pin(driver.become_stream(call, Some(event))).await,
+            First::Silence => Box::pin(driver.become_stream(call, None)).await,
+            First::Refused(failure) => {
+                let HeldCall {
+                    in_flight,
+                    delivery,
+                    ..
+                } = call;
+                Box::pin(driver.not_started(in_flight, failure, delivery)).await
+            }
+            First::Moved => {
+                // One that is safe to repeat is begun anew, one that is not is found at its worker.
+                if !call.in_flight.is_once() {
+                    call.cancel("its session has moved");
+                }
+                Err(moved())
+            }
+        }
+    }
+}
+
+impl HeldCall {
+    /// What ends the hold. Cancellation safe: nothing of the call is lost.
+    async fn first(&mut self, driver: &Arc<CallDriver>, began: Instant) -> First {
+        let hold = self.in_flight.hold;
+        let until = match self.in_flight.is_once() {
+            true => began + hold,
+            // Nothing of it is journaled before it has a worker.
+            false => match self.run().await {
+                Ok(_) => Instant::now() + hold,
+                Err(failure) => return First::Refused(failure),
+            },
+        };
+        let next = timeout_at(until, self.next(driver)).await;
+        next.unwrap_or(First::Silence)
+    }
+
+    /// The call, once it runs. Cancellation safe.
+    async fn run(&mut self) -> Result<&mut RunningCall, CallFailure> {
+        if let Stage::Starting(starting) = &mut self.stage {
+            let running = starting.await?;
+            self.in_flight.started(&running);
+            self.stage = Stage::Running(running);
+        }
+        match &mut self.stage {
+            Stage::Running(running) => Ok(running),
+            Stage::Starting(_) => Err(lost_worker()),
+        }
+    }
+
+    /// The next thing that somebody has to act on. Cancellation safe.
+    async fn next(&mut self, driver: &Arc<CallDriver>) -> First {
+        loop {
+            if let Some(keeping) = &mut self.keeping {
+                let answered = keeping.await.unwrap_or(false);
+                self.keeping = None;
+                if !answered {
+                    return First::Moved;
+                }
+            }
+            let running = match self.run().await {
+                Ok(running) => running,
+                Err(failure) => return First::Refused(failure),
+            };
+            let control = running.control.clone();
+            let Some(CallEvent { sequence, kind }) = running.events.next().await else {
+                return match control.is_replaced() {
+                    true => First::Silence,
+                    false => First::End(CallOutcome::Failed(lost_worker())),
+                };
+            };
+            match kind {
+                CallEventKind::Finished(outcome) => return First::End(outcome),
+                CallEventKind::State { ask, request } if !self.is_first_write(&request) => {
+                    let (driver, live) = (driver.clone(), self.in_flight.live.clone());
+                    let id = self.in_flight.request().clone();
+                    // In a task: what is written is written whole.
+                    self.keeping = Some(tokio::spawn(async move {
+                        driver
+                            .answer_state(&live, &id, &control, ask, request)
+                            .await
+                    }));
+                }
+                kind => return First::Speaks(CallEvent { sequence, kind }),
+            }
+        }
+    }
+
+    /// Whether a call that must not run twice is about to change something: then it is journaled before.
+    fn is_first_write(&self, request: &StateRequest) -> bool {
+        self.in_flight.is_once() && matches!(request, StateRequest::Set { .. })
+    }
+
+    /// Goes on when nobody waits for the answer any more: until the call ends, its session is over here, or its delivery
+    /// comes again.
+    async fn go_on(mut self, driver: Arc<CallDriver>) {
+        let (live, slot) = (self.in_flight.live.clone(), self.in_flight.slot.clone());
+        loop {
+            let first = tokio::select! {
+                biased;
+                () = slot.until_wanted() => return,
+                () = live.until_over() => return self.end_with_session().await,
+                first = self.next(&driver) => first,
+            };
+            match first {
+                First::Speaks(CallEvent {
+                    kind: kind @ CallEventKind::State { .. },
+                    sequence,
+                }) => {
+                    let event = CallEvent { sequence, kind };
+                    return driver
+                        .stream(self, Some(event), Waiting::for_nobody())
+                        .await;
+                }
+                // There is nobody to hear it.
+                First::Speaks(_) => {}
+                First::Refused(_) | First::End(_) | First::Silence | First::Moved => return,
+            }
+        }
+    }
+
+    /// Its session ends, and the call is told to stop; or this node has lost it, and the call runs on.
+    pub(super) async fn end_with_session(mut self) {
+        let live = self.in_flight.live.clone();
+        if !live.is_lost()
+            && let Ok(running) = self.run().await
+        {
+            running.control.cancel(live.streams.why_ending());
+        }
+    }
+
+    fn cancel(&self, reason: &str) {
+        if let Stage::Running(running) = &self.stage {
+            running.control.cancel(reason);
+        }
+    }
+}
+
+impl InFlight {
+    /// Whether it must not run twice.
+    pub(super) fn is_once(&self) -> bool {
+        self.plan.call.durability == Durability::Journaled
+    }
+}
+
+/// What the edge of a call that may run is told where its session is another node's: it delivers it again.
+pub(super) fn moved() -> GatewayError {
+    GatewayError::Unreachable {
+        reason: "the session has moved".to_owned(),
+    }
+}
+
+fn end(outcome: CallOutcome) -> CallEvent {
+    CallEvent {
+        sequence: 1,
+        kind: CallEventKind::Finished(outcome),
+    }
+}

@@ -1,0 +1,220 @@
+//! Calls that outlast the hold: each is journaled and becomes a stream in one step, and until that is confirmed its result
+//! still goes as JSON.
+
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures::StreamExt as _;
+use futures::future::Either;
+use shoal_ports::{
+    CallEvent, CallEventKind, CallEvents, CallOutcome, Delivered, GatewayError, RunningCall,
+    not_kept,
+};
+use shoal_protocol::{Outcome, RpcError};
+use shoal_telemetry::metrics::HoldOutcome;
+use tokio::sync::oneshot;
+
+use super::hold::{HeldCall, Stage, moved};
+use super::journaled::{Waiting, died};
+use super::{CallDriver, InFlight, lost_worker};
+use crate::measure;
+
+/// Events that are kept for a stream that does not open; beyond them the worker keeps them.
+const KEPT_AHEAD: usize = 64;
+
+/// What a call has done while it was being journaled.
+#[derive(Default)]
+struct Ahead {
+    events: VecDeque<CallEvent>,
+    /// Its end, if its client has been told of it; and the number of that.
+    answered: Option<(CallOutcome, u64)>,
+}
+
+impl CallDriver {
+    /// A held call has something to say before its end, takes long, or has a large result: from now on it is journaled, so
+    /// that a new owner finds it.
+    pub(super) async fn become_stream(
+        self: &Arc<Self>,
+        call: HeldCall,
+        first: Option<CallEvent>,
+    ) -> Result<Delivered, GatewayError> {
+        let (opened, opening) = oneshot::channel();
+        // In a task of its own: a stream that was opened needs somebody to end it.
+        let waiting = Waiting::to_go_on(opened);
+        tokio::spawn(self.clone().stream(call, first, waiting));
+        opening.await.unwrap_or_else(|_| Err(died()))
+    }
+
+    /// Journals a held call and goes on with it.
+    pub(super) async fn stream(
+        self: Arc<Self>,
+        call: HeldCall,
+        first: Option<CallEvent>,
+        waiting: Waiting,
+    ) {
+        let HeldCall {
+            mut in_flight,
+            delivery,
+            mut stage,
+            ..
+        } = call;
+        measure::held(in_flight.is_once(), HoldOutcome::Outlasted);
+        if let Stage::Running(running) = &stage {
+            in_flight.started(running);
+        }
+        let live = in_flight.live.clone();
+        let mut ahead = Ahead {
+            events: first.into_iter().collect(),
+            answered: None,
+        };
+        let begun = {
+            let calls = std::slice::from_ref(&in_flight);
+            let mut begin = pin!(self.begin(&live, calls, delivery, &waiting));
+            tokio::select! {
+                biased;
+                begun = &mut begin => begun,
+                () = self.read_ahead(&mut stage, &in_flight, &mut ahead, &waiting) => begin.await,
+            }
+        };
+        if let Some((outcome, seen)) = ahead.answered {
+            // The client has the answer: what may have been journaled meanwhile ends.
+            if let Ok(tail) = begun {
+                self.finish(Vec::new(), outcome, seen, &in_flight, &tail)
+                    .await;
+            }
+            return;
+        }
+        let stage = stage.after(ahead.events);
+        let tail = match begun {
+            Ok(tail) => tail,
+            Err(instead) => return self.hold_on(stage, in_flight, instead, &waiting).await,
+        };
+        if let Some(opened) = waiting.take() {
+            let _ = opened.send(Ok(self.read_from(&live, &tail, tail.last())));
+        }
+        match stage {
+            Stage::Running(running) => self.pump(running, &in_flight, &tail).await,
+            Stage::Starting(starting) => {
+                let starting = Some(Either::Right(starting));
+                self.run(in_flight, &tail, starting).await;
+            }
+        }
+    }
+
+    /// Reads on in a call that is being journaled, and answers it if it ends. What it says before its end waits for its
+    /// stream; but where the store takes long, the answer is worth more.
+    async fn read_ahead(
+        &self,
+        stage: &mut Stage,
+        in_flight: &InFlight,
+        ahead: &mut Ahead,
+        waiting: &Waiting,
+    ) {
+        let Stage::Running(running) = stage else {
+            return;
+        };
+        let ends = |event: &CallEvent| matches!(event.kind, CallEventKind::Finished(_));
+        let mut waited = false;
+        while ahead.events.len() < KEPT_AHEAD && !ahead.events.iter().any(ends) {
+            if !ahead.events.is_empty() && !std::mem::replace(&mut waited, true) {
+                tokio::time::sleep(self.config.begin_patience).await;
+            }
+            let Some(event) = running.events.next().await else {
+                return;
+            };
+            if let CallEventKind::Finished(outcome) = &event.kind
+                && self.is_short(in_flight, outcome)
+            {
+                // Its id is free again before the client can know that.
+                in_flight.end();
+                waiting.tell(Ok(in_flight.json(outcome.clone())));
+                ahead.answered = Some((outcome.clone(), event.sequence));
+                return;
+            }
+            ahead.events.push_back(event);
+        }
+    }
+
+    /// A call cannot be journaled. One that must not run twice runs on, and its result is the answer whenever it comes.
+    async fn hold_on(
+        &self,
+        stage: Stage,
+        mut in_flight: InFlight,
+        instead: Result<Delivered, GatewayError>,
+        waiting: &Waiting,
+    ) {
+        let (live, slot) = (in_flight.live.clone(), in_flight.slot.clone());
+        if !in_flight.is_once() || instead.is_ok() {
+            if let (Stage::Running(running), Err(_)) = (&stage, &instead) {
+                let reason = "no stream could be opened for its events";
+                running.control.cancel(reason);
+            }
+            waiting.tell(match instead {
+                Err(GatewayError::Moved { .. }) => Err(moved()),
+                instead => instead,
+            });
+            return;
+        }
+        let ended = end_of(stage, &mut in_flight);
+        let outcome = tokio::select! {
+            biased;
+            () = live.until_over(), if live.is_lost() => None,
+            () = slot.until_wanted() => None,
+            outcome = ended => Some(outcome),
+        };
+        match outcome {
+            Some(outcome) => {
+                in_flight.end();
+                waiting.tell(Ok(in_flight.json(outcome)));
+            }
+            // Who delivers it again finds it at its worker.
+            None => {
+                waiting.tell(Err(moved()));
+            }
+        }
+    }
+}
+
+impl Stage {
+    /// The same, with what has been read of it.
+    fn after(self, ahead: VecDeque<CallEvent>) -> Self {
+        match self {
+            Self::Running(running) if !ahead.is_empty() => {
+                let events = futures::stream::iter(ahead).chain(running.events);
+                Self::Running(RunningCall {
+                    events: CallEvents::from_stream(events),
+                    ..running
+                })
+            }
+            stage => stage,
+        }
+    }
+}
+
+/// How a call ends that can say nothing else.
+async fn end_of(stage: Stage, in_flight: &mut InFlight) -> CallOutcome {
+    let mut running = match stage {
+        Stage::Running(running) => running,
+        Stage::Starting(starting) => match starting.await {
+            Ok(running) => running,
+            Err(failure) => return CallOutcome::Failed(failure),
+        },
+    };
+    in_flight.started(&running);
+    loop {
+        let Some(event) = running.events.next().await else {
+            return CallOutcome::Failed(lost_worker());
+        };
+        let (ask, refused) = match event.kind {
+            CallEventKind::Finished(outcome) => return outcome,
+            CallEventKind::State { ask, .. } => (ask, not_kept("the call could not be journaled")),
+            CallEventKind::Ask { ask, .. } => {
+                let refused = "no stream could be opened for the request";
+                (ask, RpcError::internal(refused))
+            }
+            CallEventKind::Notification { .. } | CallEventKind::CloseStream { .. } => continue,
+        };
+        drop(running.control.answer(ask, Outcome::Error(refused)));
+    }
+}

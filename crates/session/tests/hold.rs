@@ -1,0 +1,468 @@
+//! The hold: a call that its edge has bound and that ends soon is stored nowhere, and never runs twice.
+#![allow(clippy::unwrap_used, reason = "a failed step is the report")]
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use shoal_ports::memory::{MemoryLimits, MemoryStore};
+use shoal_ports::{
+    AskId, Begin, Begun, Binding, CallEventKind, CallId, Delivered, DeliveryId, Epoch,
+    GatewayError, Journal, JournaledCall, LogError, NodeId, Post, RunningStream,
+    SessionGateway as _, SessionId, SessionRef, StateRequest, StoreError, WorkerId,
+};
+use shoal_protocol::{EventId, Outcome, RawJson};
+use shoal_session::{SessionConfig, Sessions};
+use support::{Bench, again, bound, call, post, read_all, within};
+use tokio::task::JoinHandle;
+
+const LONG: Duration = Duration::from_secs(600);
+
+fn held_for(hold: Duration) -> SessionConfig {
+    SessionConfig {
+        hold,
+        ..SessionConfig::default()
+    }
+}
+
+fn deliver(
+    sessions: &Sessions,
+    to: &SessionRef,
+    post: Post,
+) -> JoinHandle<Result<Delivered, GatewayError>> {
+    let (sessions, to) = (sessions.clone(), to.clone());
+    tokio::spawn(async move { sessions.deliver(&to, post).await })
+}
+
+/// What the journal has of a session.
+async fn journaled(bench: &Bench, to: &SessionRef, epoch: u64) -> Vec<JournaledCall> {
+    let running = bench.store.journal.running(&to.session, Epoch(epoch));
+    let running = running.await.unwrap();
+    running
+        .into_iter()
+        .flat_map(|stream| stream.calls)
+        .collect()
+}
+
+fn text(delivered: Result<Delivered, GatewayError>) -> String {
+    match delivered {
+        Ok(Delivered::Json(text)) => String::from_utf8(text.to_vec()).unwrap(),
+        other => panic!("expected JSON, got {other:?}"),
+    }
+}
+
+fn starts(bench: &Bench, tool: &str) -> usize {
+    bench.script.starts.get(tool).map_or(0, |starts| *starts)
+}
+
+async fn until(condition: impl Fn() -> bool) {
+    within(async {
+        while !condition() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+}
+
+/// A journal that may be away.
+struct Flaky {
+    inner: Arc<dyn Journal>,
+    away: AtomicBool,
+}
+
+#[async_trait]
+impl Journal for Flaky {
+    async fn begin(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        begin: Begin,
+    ) -> Result<Begun, LogError> {
+        match self.away.load(SeqCst) {
+            true => Err(StoreError::Away("the test says so".to_owned()).into()),
+            false => self.inner.begin(session, epoch, begin).await,
+        }
+    }
+
+    async fn rebind(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        call: CallId,
+        binding: &Binding,
+    ) -> Result<(), StoreError> {
+        self.inner.rebind(session, epoch, call, binding).await
+    }
+
+    async fn running(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+    ) -> Result<Vec<RunningStream>, LogError> {
+        self.inner.running(session, epoch).await
+    }
+
+    async fn delivered(
+        &self,
+        session: &SessionId,
+        delivery: DeliveryId,
+    ) -> Result<Option<EventId>, LogError> {
+        self.inner.delivered(session, delivery).await
+    }
+}
+
+fn flaky(config: SessionConfig) -> (Bench, Arc<Flaky>) {
+    let mut store = MemoryStore::new(MemoryLimits::default()).into_store();
+    let flaky = Arc::new(Flaky {
+        inner: store.journal.clone(),
+        away: AtomicBool::new(false),
+    });
+    store.journal = flaky.clone();
+    (Bench::on(store, config), flaky)
+}
+
+#[tokio::test]
+async fn a_call_that_ends_soon_is_stored_nowhere() {
+    let bench = Bench::new(held_for(LONG));
+    let alice = bench.open("alice", "2025-11-25").await;
+    let at_once = bench.sessions.deliver(&alice, bound(1, "echo")).await;
+    assert!(text(at_once).contains("result"));
+    let delivering = deliver(&bench.sessions, &alice, bound(2, "soon"));
+    let tool = bench.script.call("soon").await;
+    assert!(journaled(&bench, &alice, 1).await.is_empty());
+    tool.finish("{}").await;
+    assert!(text(within(delivering).await.unwrap()).contains(r#""id":2"#));
+    assert!(journaled(&bench, &alice, 1).await.is_empty());
+    assert_eq!(
+        bench.script.planned.load(SeqCst),
+        0,
+        "its edge has planned it"
+    );
+    let status = bench.sessions.status();
+    assert_eq!((status.in_flight, status.journaled), (0, 0));
+}
+
+#[tokio::test]
+async fn a_call_that_outlasts_the_hold_is_journaled_under_its_deliverys_id() {
+    let bench = Bench::new(held_for(Duration::from_millis(20)));
+    let alice = bench.open("alice", "2025-11-25").await;
+    let post = bound(1, "long");
+    let delivery = post.delivery;
+    let delivered = bench.sessions.deliver(&alice, post).await;
+    let Ok(Delivered::Stream(mut stream)) = delivered else {
+        panic!("{delivered:?}");
+    };
+    let entries = journaled(&bench, &alice, 1).await;
+    assert_eq!(entries[0].entry.call, CallId::from(delivery));
+    assert_eq!(entries[0].entry.worker, Some(WorkerId::new("w")));
+    bench.script.call("long").await.finish("{}").await;
+    let told = read_all(&mut stream).await;
+    assert!(told.primed.is_some() && told.events.len() == 1, "{told:?}");
+}
+
+#[tokio::test]
+async fn without_a_hold_a_call_is_journaled_before_it_starts() {
+    let bench = Bench::new(held_for(Duration::ZERO));
+    let alice = bench.open("alice", "2025-11-25").await;
+    let delivered = bench.sessions.deliver(&alice, bound(1, "echo")).await;
+    let Ok(Delivered::Stream(mut stream)) = delivered else {
+        panic!("{delivered:?}");
+    };
+    assert_eq!(read_all(&mut stream).await.events.len(), 1);
+}
+
+#[tokio::test]
+async fn a_large_result_is_a_stream() {
+    let bench = Bench::new(held_for(LONG));
+    let alice = bench.open("alice", "2025-11-25").await;
+    for (id, bytes) in [(1, 16 * 1024), (2, 16 * 1024 + 1)] {
+        let tool = format!("large-{id}");
+        let delivering = deliver(&bench.sessions, &alice, bound(id, &tool));
+        let filler = "x".repeat(bytes - r#"{"a":""}"#.len());
+        let result: &'static str = Box::leak(format!(r#"{{"a":"{filler}"}}"#).into_boxed_str());
+        bench.script.call(&tool).await.finish(result).await;
+        match within(delivering).await.unwrap() {
+            Ok(Delivered::Json(_)) => assert_eq!(id, 1),
+            Ok(Delivered::Stream(mut stream)) => {
+                assert_eq!(id, 2);
+                let told = read_all(&mut stream).await;
+                assert!(told.events[0].1.contains(&filler));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_speaks_before_it_ends_is_a_stream_with_all_that_it_said() {
+    let bench = Bench::new(held_for(LONG));
+    let alice = bench.open("alice", "2025-11-25").await;
+    let delivering = deliver(&bench.sessions, &alice, bound(1, "speaks"));
+    let tool = bench.script.call("speaks").await;
+    tool.progress(1).await;
+    tool.finish("{}").await;
+    let Ok(Delivered::Stream(mut stream)) = within(delivering).await.unwrap() else {
+        panic!("a stream");
+    };
+    assert_eq!(read_all(&mut stream).await.events.len(), 2);
+}
+
+#[tokio::test]
+async fn what_a_call_writes_in_its_session_is_written_after_its_entry_and_what_it_reads_is_not() {
+    let bench = Bench::new(held_for(LONG));
+    let alice = bench.open("alice", "2025-11-25").await;
+    let ask = |n, request| CallEventKind::State {
+        ask: AskId(n),
+        request,
+    };
+    let get = || StateRequest::Get { key: "k".into() };
+    let delivering = deliver(&bench.sessions, &alice, bound(1, "reads"));
+    let tool = bench.script.call("reads").await;
+    tool.send(ask(1, get())).await;
+    assert!(matches!(tool.answer_to(AskId(1)).await, Outcome::Result(_)));
+    tool.finish("{}").await;
+    assert!(text(within(delivering).await.unwrap()).contains("result"));
+
+    let delivering = deliver(&bench.sessions, &alice, bound(2, "writes"));
+    let tool = bench.script.call("writes").await;
+    let set = StateRequest::Set {
+        key: "k".into(),
+        value: Some(RawJson::from_static("1")),
+        writing: 1,
+    };
+    tool.send(ask(1, set)).await;
+    assert!(matches!(tool.answer_to(AskId(1)).await, Outcome::Result(_)));
+    assert_eq!(journaled(&bench, &alice, 1).await.len(), 1);
+    tool.finish("{}").await;
+    let Ok(Delivered::Stream(mut stream)) = within(delivering).await.unwrap() else {
+        panic!("a stream");
+    };
+    assert_eq!(read_all(&mut stream).await.events.len(), 1);
+}
+
+#[tokio::test]
+async fn a_store_that_is_away_keeps_no_result_from_its_client() {
+    let (bench, journal) = flaky(held_for(Duration::from_millis(5)));
+    let alice = bench.open("alice", "2025-11-25").await;
+    journal.away.store(true, SeqCst);
+    let short = bench.sessions.deliver(&alice, bound(1, "echo")).await;
+    assert!(text(short).contains("result"));
+    let delivering = deliver(&bench.sessions, &alice, bound(2, "long"));
+    let tool = bench.script.call("long").await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(!delivering.is_finished());
+    tool.finish("{}").await;
+    assert!(text(within(delivering).await.unwrap()).contains(r#""id":2"#));
+    journal.away.store(false, SeqCst);
+    until(|| bench.sessions.status().in_flight == 0).await;
+    assert!(journaled(&bench, &alice, 1).await.is_empty());
+}
+
+/// Drops a delivery whose tool runs.
+async fn hang_up(bench: &Bench, to: &SessionRef, post: Post, tool: &str) {
+    let delivering = deliver(&bench.sessions, to, post);
+    bench.script.call(tool).await;
+    delivering.abort();
+    assert!(within(delivering).await.unwrap_err().is_cancelled());
+}
+
+#[tokio::test]
+async fn a_call_whose_client_hung_up_can_still_be_cancelled() {
+    let bench = Bench::new(held_for(LONG));
+    let alice = bench.open("alice", "2025-11-25").await;
+    hang_up(&bench, &alice, bound(7, "slow"), "slow").await;
+    assert_eq!(bench.sessions.status().in_flight, 1);
+    let taken = bench.json(&alice, &call(7, "echo")).await;
+    assert!(taken.contains("in use"), "{taken}");
+    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;
+    bench.post(&alice, cancel).await;
+    let tool = bench.script.call("slow").await;
+    assert!(tool.cancelled.borrow().is_some());
+    tool.finish("{}").await;
+    until(|| bench.sessions.status().in_flight == 0).await;
+    assert!(journaled(&bench, &alice, 1).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_hundred_that_hang_up_leak_nothing() {
+    let bench = Bench::new(SessionConfig {
+        calls_per_session: 200,
+        ..held_for(LONG)
+    });
+    let alice = bench.open("alice", "2025-11-25").await;
+    for id in 1..=100 {
+        let tool = format!("slow-{id}");
+        hang_up(&bench, &alice, bound(id, &tool), &tool).await;
+    }
+    assert_eq!(bench.sessions.status().in_flight, 100);
+    for id in 1..=50 {
+        bench
+            .script
+            .call(&format!("slow-{id}"))
+            .await
+            .finish("{}")
+            .await;
+    }
+    until(|| bench.sessions.status().in_flight == 50).await;
+    within(bench.sessions.close(&alice)).await.unwrap();
+    for id in 51..=100 {
+        let tool = bench.script.call(&format!("slow-{id}")).await;
+        assert!(tool.cancelled.borrow().is_some(), "{id}");
+    }
+    until(|| bench.sessions.status().in_flight == 0).await;
+}
+
+#[tokio::test]
+async fn a_repetition_takes_over_what_nobody_waits_for() {
+    let bench = Bench::new(held_for(LONG));
+    let alice = bench.open("alice", "2025-11-25").await;
+    let post = bound(1, "slow");
+    hang_up(&bench, &alice, post.clone(), "slow").await;
+    let repeated = deliver(&bench.sessions, &alice, again(&post));
+    let tool = bench.script.call("slow").await;
+    until(|| tool.reads() == 2).await;
+    tool.finish("{}").await;
+    assert!(text(within(repeated).await.unwrap()).contains("result"));
+    assert_eq!(starts(&bench, "slow"), 1);
+}
+
+/// Two nodes, the first of which will be lost.
+async fn two_nodes(bench: &Bench) -> Sessions {
+    for node in ["test", "next"] {
+        let node = NodeId::new(node);
+        let renewed = bench.store.directory.renew_lease(&node, LONG);
+        renewed.await.unwrap();
+    }
+    bench.another_node("next")
+}
+
+#[tokio::test]
+async fn a_held_call_of_a_lost_owner_is_found_at_its_worker() {
+    let bench = Bench::new(held_for(LONG));
+    let next = two_nodes(&bench).await;
+    let alice = bench.open("alice", "2025-11-25").await;
+    let post = bound(1, "slow");
+    let first = deliver(&bench.sessions, &alice, post.clone());
+    let tool = bench.script.call("slow").await;
+    let lost = NodeId::new("test");
+    bench.store.directory.end_lease(&lost).await.unwrap();
+    let repeated = deliver(&next, &alice, again(&post));
+    until(|| tool.reads() == 2).await;
+    tool.finish("{}").await;
+    let mut answer = within(repeated).await.unwrap();
+    if let Ok(Delivered::Stream(stream)) = &mut answer {
+        assert_eq!(read_all(stream).await.events.len(), 1);
+    } else {
+        assert!(text(answer).contains("result"));
+    }
+    assert_eq!(starts(&bench, "slow"), 1);
+    first.abort();
+}
+
+#[tokio::test]
+async fn a_repetition_of_what_never_began_is_started_once() {
+    let bench = Bench::new(held_for(LONG));
+    bench.script.starts_unknown.store(true, SeqCst);
+    let alice = bench.open("alice", "2025-11-25").await;
+    let post = bound(1, "echo");
+    let answer = bench.sessions.deliver(&alice, again(&post)).await;
+    assert!(text(answer).contains("result"));
+    assert_eq!(starts(&bench, "echo"), 1);
+}
+
+/// Only its worker can say that nothing was executed.
+#[tokio::test]
+async fn whatever_else_refuses_a_repetition_the_outcome_is_unknown() {
+    let bench = Bench::new(held_for(LONG));
+    let alice = bench.open("alice", "2025-11-25").await;
+    let delivering = deliver(&bench.sessions, &alice, bound(1, "slow"));
+    let tool = bench.script.call("slow").await;
+    // Another request has the id by now.
+    let in_use = bench
+        .sessions
+        .deliver(&alice, again(&bound(1, "other")))
+        .await;
+    let in_use = text(in_use);
+    assert!(
+        in_use.contains("50002") && in_use.contains(r#""id":1"#),
+        "{in_use}"
+    );
+    // Its worker is gone.
+    let gone = bench
+        .sessions
+        .deliver(&alice, again(&bound(2, "other")))
+        .await;
+    let gone = text(gone);
+    assert!(gone.contains("50002"), "{gone}");
+    tool.finish("{}").await;
+    assert!(text(within(delivering).await.unwrap()).contains("result"));
+    // The same as a first delivery is refused for what it is.
+    let refused = bench.sessions.deliver(&alice, post(&call(3, "full"))).await;
+    assert!(
+        matches!(refused, Err(GatewayError::Overloaded { .. })),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_worker_that_refuses_is_replaced_in_the_journal_before_the_next_start() {
+    let bench = Bench::new(held_for(LONG));
+    bench.script.replans.store(true, SeqCst);
+    *bench.script.left.lock() = Some(WorkerId::new("w"));
+    let alice = bench.open("alice", "2025-11-25").await;
+    let delivered = bench.sessions.deliver(&alice, bound(1, "slow")).await;
+    let Ok(Delivered::Stream(mut stream)) = delivered else {
+        panic!("{delivered:?}");
+    };
+    let (first, second) = (WorkerId::new("w"), WorkerId::new("w2"));
+    let tool = bench.script.call("slow").await;
+    assert_eq!(
+        *bench.script.offered.lock(),
+        [Some(first), Some(second.clone())]
+    );
+    assert_eq!(
+        journaled(&bench, &alice, 1).await[0].entry.worker,
+        Some(second)
+    );
+    tool.finish("{}").await;
+    assert_eq!(read_all(&mut stream).await.events.len(), 1);
+}
+
+#[tokio::test]
+async fn a_worker_that_the_owner_leaves_alone_gets_no_call_though_the_edge_planned_it() {
+    let bench = Bench::new(held_for(LONG));
+    bench.script.replans.store(true, SeqCst);
+    *bench.script.alone.lock() = Some(WorkerId::new("w"));
+    let alice = bench.open("alice", "2025-11-25").await;
+    let delivered = bench.sessions.deliver(&alice, bound(1, "slow")).await;
+    let Ok(Delivered::Stream(mut stream)) = delivered else {
+        panic!("{delivered:?}");
+    };
+    let second = Some(WorkerId::new("w2"));
+    let tool = bench.script.call("slow").await;
+    assert_eq!(*bench.script.offered.lock(), [second.clone()]);
+    assert_eq!(journaled(&bench, &alice, 1).await[0].entry.worker, second);
+    tool.finish("{}").await;
+    assert_eq!(read_all(&mut stream).await.events.len(), 1);
+}
+
+/// What the store keeps waiting is answered all the same, without what was said before.
+#[tokio::test]
+async fn a_call_that_spoke_while_the_store_was_away_is_answered_when_it_ends() {
+    let (bench, journal) = flaky(SessionConfig {
+        begin_patience: Duration::from_millis(20),
+        ..held_for(LONG)
+    });
+    let alice = bench.open("alice", "2025-11-25").await;
+    journal.away.store(true, SeqCst);
+    let delivering = deliver(&bench.sessions, &alice, bound(1, "speaks"));
+    let tool = bench.script.call("speaks").await;
+    tool.progress(1).await;
+    tool.progress(2).await;
+    tool.finish("{}").await;
+    assert!(text(within(delivering).await.unwrap()).contains(r#""id":1"#));
+}
