@@ -10,6 +10,7 @@ mod requests;
 mod slot;
 mod updates;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,6 +42,9 @@ pub(crate) struct SessionState {
     caller: Arc<Caller>,
     /// The requests in flight, for everybody.
     admitted: Arc<Admitted>,
+    /// Cancellations of requests that are not known here, the latest: an earlier owner may have had them, and they may be
+    /// delivered again.
+    unmatched: VecDeque<(RequestId, String)>,
     /// Which reader of the standalone stream there is, if any.
     listener: Option<u64>,
     /// The list versions that the client was last told of, in passing or by the log: it may not have heard,
@@ -172,6 +176,7 @@ impl SessionState {
             record,
             caller,
             admitted: Arc::default(),
+            unmatched: VecDeque::new(),
             listener: None,
             told,
         }
@@ -183,10 +188,15 @@ impl SessionState {
             Input::Repeated(request, call) => {
                 // Where its call has an id, another request may have the request's by now.
                 let same = |slot: &Arc<CallSlot>| call.is_none_or(|call| slot.call() == call);
-                match self.admitted.get(&request.id).filter(same) {
-                    Some(slot) => Effect::Running(vec![slot]),
-                    None => self.apply(Input::Request(request, call), facts),
+                if let Some(slot) = self.admitted.get(&request.id).filter(same) {
+                    return Effect::Running(vec![slot]);
                 }
+                let id = request.id.clone();
+                let effect = self.apply(Input::Request(request, call), facts);
+                if let Effect::Run(admitted) = &effect {
+                    self.cancel_at_once(&id, &admitted.slot);
+                }
+                effect
             }
             Input::Request(request, call) => {
                 let list = updates::list_of(&request);

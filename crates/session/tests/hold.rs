@@ -466,3 +466,33 @@ async fn a_call_that_spoke_while_the_store_was_away_is_answered_when_it_ends() {
     tool.finish("{}").await;
     assert!(text(within(delivering).await.unwrap()).contains(r#""id":1"#));
 }
+
+/// The client cancels at the next owner before its delivery comes there again.
+#[tokio::test]
+async fn a_cancellation_that_overtakes_its_redelivery_stops_the_call() {
+    let bench = Bench::new(held_for(LONG));
+    let next = two_nodes(&bench).await;
+    let alice = bench.open("alice", "2025-11-25").await;
+    let post = bound(7, "slow");
+    hang_up(&bench, &alice, post.clone(), "slow").await;
+    let tool = bench.script.call("slow").await;
+    let lost = NodeId::new("test");
+    bench.store.directory.end_lease(&lost).await.unwrap();
+    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;
+    let cancelled = next.deliver(&alice, support::post(cancel)).await;
+    assert!(
+        matches!(cancelled, Ok(Delivered::Accepted)),
+        "{cancelled:?}"
+    );
+    assert!(tool.cancelled.borrow().is_none());
+    let repeated = deliver(&next, &alice, again(&post));
+    until(|| tool.cancelled.borrow().is_some()).await;
+    tool.finish("{}").await;
+    within(repeated).await.unwrap().unwrap();
+    // What is asked for anew is another matter.
+    let mut fresh = deliver(&next, &alice, bound(7, "other"));
+    let other = bench.script.call("other").await;
+    assert!(other.cancelled.borrow().is_none());
+    other.finish("{}").await;
+    within(&mut fresh).await.unwrap().unwrap();
+}

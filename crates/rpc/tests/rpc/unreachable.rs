@@ -40,7 +40,7 @@ async fn what_waits_when_the_link_breaks_is_unreachable() {
             if error == GatewayError::NotFound {
                 break;
             }
-            assert!(matches!(error, GatewayError::Unreachable { .. }), "{error}");
+            assert!(matches!(error, GatewayError::Unsent { .. }), "{error}");
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
         assert!(edge.is_connected());

@@ -10,6 +10,9 @@ use shoal_protocol::{
 
 use super::{AdmittedCall, CallSlot, Effect, SessionState};
 
+/// Cancellations that are remembered of requests that are not known.
+const MOST_UNMATCHED: usize = 16;
+
 impl SessionState {
     pub(super) fn request(
         &mut self,
@@ -69,6 +72,17 @@ impl SessionState {
             caller: self.caller.clone(),
             log: LogFilter::AtLeast(self.record.log_level),
         }))
+    }
+
+    /// Stops a call whose cancellation came before its repeated delivery.
+    pub(super) fn cancel_at_once(&mut self, request: &RequestId, slot: &CallSlot) {
+        let at = self
+            .unmatched
+            .iter()
+            .position(|(known, _)| known == request);
+        if let Some((_, reason)) = at.and_then(|at| self.unmatched.remove(at)) {
+            slot.cancel(&reason);
+        }
     }
 
     fn set_level(&mut self, request: &Request, facts: &ServerFacts) -> Effect {
@@ -163,16 +177,20 @@ impl SessionState {
                 let request = params
                     .get("requestId")
                     .and_then(|id| RequestId::from_json(&id).ok());
-                let running = request.and_then(|request| self.admitted.get(&request));
-                let Some(running) = running else {
+                let Some(request) = request else {
                     return Effect::None;
                 };
                 let reason = params.get("reason").and_then(|reason| reason.string());
                 let reason = reason.map(|reason| shown(&reason, LONGEST_REASON));
-                Effect::Cancel {
-                    slot: running,
-                    reason: reason.unwrap_or_else(|| "cancelled by the client".to_owned()),
+                let reason = reason.unwrap_or_else(|| "cancelled by the client".to_owned());
+                let slot = self.admitted.get(&request);
+                if slot.is_none() {
+                    if self.unmatched.len() >= MOST_UNMATCHED {
+                        self.unmatched.pop_front();
+                    }
+                    self.unmatched.push_back((request, reason.clone()));
                 }
+                slot.map_or(Effect::None, |slot| Effect::Cancel { slot, reason })
             }
             // The rest changes nothing here: `initialized` only says what the client may do next, and
             // roots are asked for anew by whoever needs them.
