@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::{
     Answered, AskId, Binding, Call, CallControl, CallEvent, CallEventKind, CallEvents, CallFailure,
-    CallOutcome, CallPlan, Dispatcher, Durability, Planning, RunningCall, ServerFacts, SessionId,
-    Starting, WorkerId, answered, at_once, later,
+    CallOutcome, CallPlan, Dispatcher, Durability, Planning, Route, RunningCall, ServerFacts,
+    SessionId, Starting, WorkerId, answered, at_once, later,
 };
 use shoal_protocol::{HeaderMismatch, Method, Outcome, RawJson, RawObject, RpcError, code};
 use tokio::sync::{mpsc, watch};
@@ -228,11 +228,31 @@ impl Dispatcher for FakeDispatcher {
             "write" | "large-write" => Durability::Journaled,
             _ => Durability::Repeatable,
         };
-        at_once(Ok(CallPlan {
+        let name = tool(call.params.as_ref());
+        let session = call.caller.session.is_some();
+        let plan = CallPlan {
+            route: session.then(|| Route {
+                pool: "p".into(),
+                tool: Some(name.as_str().into()),
+                params: call.params.clone(),
+                hold: None,
+            }),
+            worker: session.then(|| Binding {
+                worker: WorkerId::new("w"),
+                ledger: None,
+            }),
             call,
-            route: None,
-            worker: None,
-        }))
+        };
+        match name.as_str() {
+            "late" => later(async { Ok(plan) }),
+            "absent" => at_once(Err(CallOutcome::Refused(RpcError::invalid_params(
+                "absent",
+            )))),
+            "nobody" => at_once(Err(CallOutcome::Failed(CallFailure::NotExecuted {
+                reason: "nobody is there".to_owned(),
+            }))),
+            _ => at_once(Ok(plan)),
+        }
     }
 
     fn replan(&self, _: &CallPlan, _: &[WorkerId]) -> Option<Binding> {

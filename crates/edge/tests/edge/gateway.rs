@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Delivered, EventStream, GatewayError, LazySender, OpenSession, Opened, Post, SessionGateway,
-    SessionId, SessionRef, SessionTransport, StreamItem, lazy_channel,
+    Delivered, DeliveryId, EdgePlan, EventStream, GatewayError, LazySender, OpenSession, Opened,
+    Post, SessionGateway, SessionId, SessionRef, SessionTransport, StreamItem, lazy_channel,
 };
 use shoal_protocol::{
     Body, EventId, Message, Method, RawJson, Revision, RpcError, StreamId, response,
@@ -22,6 +22,8 @@ pub(crate) const LIVE: &str = "live";
 pub(crate) struct FakeGateway {
     /// Everything that was posted.
     pub(crate) delivered: Mutex<Vec<(String, Body)>>,
+    /// What its edge had planned of each of these, with the id of the delivery.
+    pub(crate) plans: Mutex<Vec<(DeliveryId, Option<Arc<EdgePlan>>)>>,
     /// The cursors of `listen`.
     pub(crate) cursors: Mutex<Vec<Option<EventId>>>,
     /// Sessions that were closed.
@@ -37,6 +39,7 @@ impl FakeGateway {
         let (streams, opened) = mpsc::unbounded_channel();
         Arc::new(Self {
             delivered: Mutex::default(),
+            plans: Mutex::default(),
             cursors: Mutex::default(),
             closed: watch::Sender::new(Vec::new()),
             opening: Mutex::default(),
@@ -130,6 +133,7 @@ impl SessionGateway for FakeGateway {
 
     async fn deliver(&self, to: &SessionRef, post: Post) -> Result<Delivered, GatewayError> {
         let body = post.body;
+        self.plans.lock().push((post.delivery, post.plan));
         refuse(to)?;
         let delivered = match &body {
             Body::Batch(_) => Delivered::Json(Bytes::from_static(b"[]")),

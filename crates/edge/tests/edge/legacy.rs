@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use reqwest::Method;
 use serde_json::json;
-use shoal_ports::StreamItem;
+use shoal_ports::{CallOutcome, Durability, StreamItem, WorkerId};
 use shoal_protocol::Body;
 
 use crate::gateway::{LIVE, event, id};
@@ -139,4 +139,30 @@ async fn delete_ends_the_session() {
         .header("mcp-session-id", LIVE);
     assert_eq!(request.send().await.unwrap().status(), 204);
     server.gateway.was_closed(LIVE).await;
+}
+
+/// What its edge settles of a request goes along with it; what must be waited for, or what nobody can take, its session's
+/// node settles.
+#[tokio::test]
+async fn a_request_is_planned_before_it_goes_to_its_session() {
+    let server = Server::start().await;
+    let call = |tool: &str| rpc("tools/call", &json!({ "name": tool }));
+    let list = rpc("tools/list", &json!({}));
+    let batch = json!([call("write")]);
+    let bodies = ["write", "absent", "nobody", "late"].map(call);
+    for body in bodies.iter().chain([&list, &batch]) {
+        server.legacy(body).send().await.unwrap();
+    }
+    let plans = std::mem::take(&mut *server.gateway.plans.lock());
+    let planned: Vec<_> = plans.iter().map(|(_, plan)| plan.as_deref()).collect();
+    let [Some(Ok(bound)), Some(Err(absent)), None, None, None, None] = planned[..] else {
+        panic!("{plans:?}");
+    };
+    assert_eq!(bound.durability, Durability::Journaled);
+    assert_eq!(bound.worker.worker, WorkerId::new("w"));
+    assert!(matches!(absent, CallOutcome::Refused(_)), "{absent:?}");
+    assert!(
+        server.dispatcher.calls.lock().is_empty(),
+        "none is started here"
+    );
 }

@@ -1,8 +1,11 @@
 //! Releases that are mixed: every pair of versions speaks, or says why not.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use shoal_ports::{
-    AskId, CallEventKind, GatewayError, NodeId, SessionGateway, StateRequest, StreamItem,
+    AskId, Binding, CallEventKind, Durability, GatewayError, NodeId, RequestPlan, Route,
+    SessionGateway, StateRequest, StreamItem, WorkerId,
 };
 use shoal_protocol::{Outcome, RawJson};
 use shoal_rpc::proto::node::v1::node_link_client::NodeLinkClient;
@@ -16,7 +19,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Endpoint;
 
 use crate::probe::{journaled, long, repeatable, rest};
-use crate::scripted_gateway::event_id;
+use crate::scripted_gateway::{Asked, event_id};
 use crate::scripted_worker::ScriptedWorker;
 use crate::setting::{Node, Pair, config, within};
 
@@ -208,6 +211,47 @@ async fn an_edge_that_does_not_know_what_passes_takes_it_for_an_event_that_chang
             ids.push(event.id.map(|EventId { sequence, .. }| sequence));
         }
         assert_eq!(ids, [0, 1, 1, 2, 2].map(Some));
+    })
+    .await;
+}
+
+/// A node of an earlier version would plan a call anew that another has begun.
+#[tokio::test]
+async fn a_plan_goes_to_nodes_that_know_it_and_what_had_one_is_repeated_to_no_other() {
+    within(async {
+        for (version, known) in [(4, true), (3, false)] {
+            let node = Node::start(speaking(version)).await;
+            let address = node.address.to_string();
+            let gateway = RemoteGateway::new(NodeId::new("e"), None, &address, config());
+            let session = crate::gateway::session();
+            let plan = RequestPlan {
+                durability: Durability::Journaled,
+                route: Route {
+                    pool: "p".into(),
+                    tool: None,
+                    params: None,
+                    hold: None,
+                },
+                worker: Binding {
+                    worker: WorkerId::new("w"),
+                    ledger: None,
+                },
+            };
+            let mut post = crate::gateway::ping();
+            post.plan = Some(Arc::new(Ok(plan)));
+            let told = gateway.deliver(&session, post.clone()).await.unwrap_err();
+            assert_eq!(told, GatewayError::NotFound);
+            let Asked::Deliver(_, first) = node.routing.first().await else {
+                panic!("a post")
+            };
+            assert_eq!(first.plan.is_some(), known);
+            post.repeated = true;
+            let told = gateway.deliver(&session, post).await.unwrap_err();
+            match known {
+                true => assert_eq!(told, GatewayError::NotFound),
+                false => assert!(matches!(told, GatewayError::Unreachable { .. }), "{told}"),
+            }
+        }
     })
     .await;
 }
