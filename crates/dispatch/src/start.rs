@@ -238,8 +238,14 @@ impl Dispatch {
                     // Its refusal is final: it is bound anew.
                     call.ledger = self.shared.view().ledger(worker);
                 }
-                // An earlier owner's own start may still be on its way there: that nothing was executed is
-                // not for certain.
+                // The worker's own word, which holds for any start that is still on its way there.
+                failure @ (CallFailure::NotExecuted { .. } | CallFailure::Overloaded { .. })
+                    if call.ledger.is_some() =>
+                {
+                    return Err(failure);
+                }
+                // An earlier owner's own start may have arrived there, or still be on its way: that nothing was
+                // executed is not for certain.
                 failure => return Err(not_taken(worker, &failure)),
             }
         }

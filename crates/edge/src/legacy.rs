@@ -99,8 +99,13 @@ async fn deliver(
     let mut post = Post::new(body);
     post.plan = plan::plan(visit, &to.session, post.delivery, &post.body);
     let (once, id) = (post.is_bound(), request_id(&post.body));
-    let _expected = plan::expect(edge, &post);
-    let delivered = edge.gateway.deliver(&to, post).await?;
+    let delivered = match once {
+        true => plan::deliver_bound(visit, &to, post).await?,
+        false => {
+            let _expected = plan::expect(edge, &post);
+            edge.gateway.deliver(&to, post).await?
+        }
+    };
     Ok(match delivered {
         Delivered::Accepted => {
             if let Some(record) = &permit.record {

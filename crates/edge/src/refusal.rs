@@ -290,6 +290,7 @@ fn of_gateway(error: &GatewayError) -> Row {
         GatewayError::TooManySessions { .. } | GatewayError::Overloaded { .. } => OF_NODE,
         GatewayError::Moved { .. }
         | GatewayError::Unsent { .. }
+        | GatewayError::WorkerAway { .. }
         | GatewayError::Unavailable { .. } => row(
             Status::SERVICE_UNAVAILABLE,
             code::NOT_EXECUTED,

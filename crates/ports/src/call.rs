@@ -211,6 +211,13 @@ pub enum CallFailure {
         /// What prevented it.
         reason: String,
     },
+    /// The only worker that may run it cannot be reached from here, and has not got it from here. Whether it has from
+    /// elsewhere is for whoever bound the call to know.
+    #[error("the call was not executed: {reason}; it is safe to send it again")]
+    WorkerAway {
+        /// Why it cannot.
+        reason: String,
+    },
     /// This node does not know yet whether what was called exists, and nothing was executed.
     #[error("the call was not executed: {reason}; it is safe to send it again in {} s", retry_after.as_secs().max(1))]
     NotReady {
@@ -248,9 +255,10 @@ impl CallFailure {
     /// The error's kind.
     pub fn kind(&self) -> Kind {
         match self {
-            Self::NotExecuted { .. } | Self::NotReady { .. } | Self::OutcomeUnknown { .. } => {
-                Kind::Unavailable
-            }
+            Self::NotExecuted { .. }
+            | Self::WorkerAway { .. }
+            | Self::NotReady { .. }
+            | Self::OutcomeUnknown { .. } => Kind::Unavailable,
             Self::Overloaded { .. } => Kind::Overloaded,
             Self::DeadlineExceeded { .. } => Kind::Deadline,
             Self::Cancelled => Kind::Cancelled,
@@ -260,9 +268,10 @@ impl CallFailure {
     /// Whether the same call may be sent again.
     pub fn retry(&self) -> Retry {
         match self {
-            Self::NotExecuted { .. } | Self::NotReady { .. } | Self::Overloaded { .. } => {
-                Retry::Safe
-            }
+            Self::NotExecuted { .. }
+            | Self::WorkerAway { .. }
+            | Self::NotReady { .. }
+            | Self::Overloaded { .. } => Retry::Safe,
             Self::OutcomeUnknown { .. } | Self::DeadlineExceeded { .. } | Self::Cancelled => {
                 Retry::OnlyIfIdempotent
             }
@@ -273,7 +282,9 @@ impl CallFailure {
     pub fn to_rpc(&self) -> RpcError {
         use shoal_protocol::code;
         let code = match self {
-            Self::NotExecuted { .. } | Self::NotReady { .. } => code::NOT_EXECUTED,
+            Self::NotExecuted { .. } | Self::WorkerAway { .. } | Self::NotReady { .. } => {
+                code::NOT_EXECUTED
+            }
             Self::Overloaded { .. } => code::OVERLOADED,
             Self::OutcomeUnknown { .. } => code::OUTCOME_UNKNOWN,
             Self::DeadlineExceeded { .. } => code::DEADLINE_EXCEEDED,

@@ -39,7 +39,7 @@ impl CallFailure {
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
-            Self::NotExecuted { .. } => "not_executed",
+            Self::NotExecuted { .. } | Self::WorkerAway { .. } => "not_executed",
             Self::NotReady { .. } => "not_ready",
             Self::Overloaded { .. } => "overloaded",
             Self::OutcomeUnknown { .. } => "outcome_unknown",

@@ -244,6 +244,13 @@ pub enum GatewayError {
         /// Why.
         reason: String,
     },
+    /// The worker that the call is bound to cannot be reached from the session's node, which has not sent it there. Only who
+    /// bound it knows whether anything of it has left by another way, and may bind it anew.
+    #[error("the call's worker cannot be reached ({reason}); try again later")]
+    WorkerAway {
+        /// Why.
+        reason: String,
+    },
     /// The events after the cursor are gone.
     #[error(
         "the history after the given Last-Event-ID is gone ({0}); the stream cannot be resumed"
@@ -311,7 +318,8 @@ impl GatewayError {
             Self::Unavailable { .. }
             | Self::Moved { .. }
             | Self::Unreachable { .. }
-            | Self::Unsent { .. } => Kind::Unavailable,
+            | Self::Unsent { .. }
+            | Self::WorkerAway { .. } => Kind::Unavailable,
             Self::Internal(_) => Kind::Internal,
         }
     }
@@ -324,7 +332,9 @@ impl GatewayError {
             | Self::TooManySessions { retry_after, .. }
             | Self::Overloaded { retry_after, .. }
             | Self::Unavailable { retry_after, .. } => Some(*retry_after),
-            Self::Moved { .. } | Self::Unsent { .. } => Some(Duration::from_secs(1)),
+            Self::Moved { .. } | Self::Unsent { .. } | Self::WorkerAway { .. } => {
+                Some(Duration::from_secs(1))
+            }
             _ => None,
         }
     }

@@ -99,6 +99,13 @@ impl CallId {
     }
 }
 
+impl From<CallId> for DeliveryId {
+    /// The delivery of a request whose call has that id.
+    fn from(call: CallId) -> Self {
+        Self(call.0)
+    }
+}
+
 impl From<DeliveryId> for CallId {
     fn from(DeliveryId(id): DeliveryId) -> Self {
         Self(id)

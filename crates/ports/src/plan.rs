@@ -70,6 +70,11 @@ impl CallPlan {
         })
     }
 
+    /// Whether the call must not run twice.
+    pub fn is_once(&self) -> bool {
+        self.call.durability == Durability::Journaled
+    }
+
     /// Binds the call to the planned worker: no other may run it from now on.
     pub fn bind(&mut self) {
         if let Some(Binding { worker, ledger }) = self.worker.take() {

@@ -61,8 +61,11 @@ pub(crate) struct InFlight {
     journaled: OnceLock<Journaled>,
     /// How long nothing of it is written after its start; zero: it is journaled before.
     hold: Duration,
-    /// Whether an earlier owner may have started it at its worker.
+    /// Whether it was delivered before, so that an earlier owner may have started it at its worker.
     repeated: bool,
+    /// Whether it came here bound to its worker. Then it may have been started there, whatever its delivery calls itself: the
+    /// first may come after those that repeat it.
+    came_bound: bool,
     /// The worker's number of the last event that was in the log when this owner took the call over.
     seen: u64,
     /// The progress that the client had from the owners before. What a second run says of where an earlier one has been
@@ -196,6 +199,7 @@ impl InFlight {
             journaled: OnceLock::new(),
             hold: Duration::ZERO,
             repeated: false,
+            came_bound: false,
             seen: 0,
             reached: None,
         }
@@ -277,10 +281,18 @@ impl InFlight {
         }
     }
 
-    /// Binds the call to the only worker that may run it.
+    /// Binds the call to the only worker that may run it. It is known to this owner, and in the journal, that nothing of it
+    /// has left for there.
     fn bind(&mut self, binding: Binding) {
         self.plan.worker = Some(binding);
         self.plan.bind();
+        self.begins_here();
+    }
+
+    /// Nothing of it has left for the worker that it is bound to.
+    fn begins_here(&mut self) {
+        self.repeated = false;
+        self.came_bound = false;
     }
 
     /// The call is in the journal.

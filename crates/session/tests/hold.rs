@@ -4,14 +4,14 @@
 mod support;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
-    AskId, Begin, Begun, Binding, CallEventKind, CallId, Delivered, DeliveryId, Epoch,
+    AskId, Begin, Begun, Binding, CallEventKind, CallId, Delivered, DeliveryId, Epoch, EventStream,
     GatewayError, Journal, JournaledCall, LogError, NodeId, Post, RunningStream,
     SessionGateway as _, SessionId, SessionRef, StateRequest, StoreError, WorkerId,
 };
@@ -72,6 +72,8 @@ async fn until(condition: impl Fn() -> bool) {
 struct Flaky {
     inner: Arc<dyn Journal>,
     away: AtomicBool,
+    /// How often a delivery was looked for.
+    looks: AtomicUsize,
 }
 
 #[async_trait]
@@ -111,6 +113,7 @@ impl Journal for Flaky {
         session: &SessionId,
         delivery: DeliveryId,
     ) -> Result<Option<EventId>, LogError> {
+        self.looks.fetch_add(1, SeqCst);
         self.inner.delivered(session, delivery).await
     }
 }
@@ -120,6 +123,7 @@ fn flaky(config: SessionConfig) -> (Bench, Arc<Flaky>) {
     let flaky = Arc::new(Flaky {
         inner: store.journal.clone(),
         away: AtomicBool::new(false),
+        looks: AtomicUsize::new(0),
     });
     store.journal = flaky.clone();
     (Bench::on(store, config), flaky)
@@ -408,16 +412,22 @@ async fn whatever_else_refuses_a_repetition_the_outcome_is_unknown() {
     );
 }
 
+/// A worker that refuses does so for good: the call goes to another one, which the journal names before.
+async fn refused_by_the_first(bench: &Bench, alice: &SessionRef, post: Post) -> EventStream {
+    bench.script.replans.store(true, SeqCst);
+    *bench.script.refuses.lock() = Some(WorkerId::new("w"));
+    let delivered = bench.sessions.deliver(alice, post).await;
+    let Ok(Delivered::Stream(stream)) = delivered else {
+        panic!("{delivered:?}");
+    };
+    stream
+}
+
 #[tokio::test]
 async fn a_worker_that_refuses_is_replaced_in_the_journal_before_the_next_start() {
     let bench = Bench::new(held_for(LONG));
-    bench.script.replans.store(true, SeqCst);
-    *bench.script.left.lock() = Some(WorkerId::new("w"));
     let alice = bench.open("alice", "2025-11-25").await;
-    let delivered = bench.sessions.deliver(&alice, bound(1, "slow")).await;
-    let Ok(Delivered::Stream(mut stream)) = delivered else {
-        panic!("{delivered:?}");
-    };
+    let mut stream = refused_by_the_first(&bench, &alice, bound(1, "slow")).await;
     let (first, second) = (WorkerId::new("w"), WorkerId::new("w2"));
     let tool = bench.script.call("slow").await;
     assert_eq!(
@@ -432,22 +442,110 @@ async fn a_worker_that_refuses_is_replaced_in_the_journal_before_the_next_start(
     assert_eq!(read_all(&mut stream).await.events.len(), 1);
 }
 
+/// A worker that the owner cannot reach may have the call by another delivery: only the edge can bind it anew.
 #[tokio::test]
-async fn a_worker_that_the_owner_leaves_alone_gets_no_call_though_the_edge_planned_it() {
+async fn an_owner_that_cannot_reach_the_worker_binds_nothing_anew() {
+    for starts in [true, false] {
+        let bench = Bench::new(held_for(LONG));
+        bench.script.replans.store(true, SeqCst);
+        let away = Some(WorkerId::new("w"));
+        match starts {
+            true => (*bench.script.left.lock()).clone_from(&away),
+            false => (*bench.script.alone.lock()).clone_from(&away),
+        }
+        let alice = bench.open("alice", "2025-11-25").await;
+        let told = bench.sessions.deliver(&alice, bound(1, "slow")).await;
+        assert!(
+            matches!(told, Err(GatewayError::WorkerAway { .. })),
+            "{told:?}"
+        );
+        let offered = std::mem::take(&mut *bench.script.offered.lock());
+        assert_eq!(offered.len(), usize::from(starts), "{offered:?}");
+        assert!(journaled(&bench, &alice, 1).await.is_empty());
+        assert_eq!(bench.sessions.status().in_flight, 0);
+    }
+}
+
+/// The first delivery comes after the one that repeats it has run, and its owner has lost the worker by then.
+#[tokio::test]
+async fn a_first_delivery_that_comes_late_does_not_run_again() {
     let bench = Bench::new(held_for(LONG));
     bench.script.replans.store(true, SeqCst);
-    *bench.script.alone.lock() = Some(WorkerId::new("w"));
+    bench.script.starts_unknown.store(true, SeqCst);
     let alice = bench.open("alice", "2025-11-25").await;
-    let delivered = bench.sessions.deliver(&alice, bound(1, "slow")).await;
+    let late = bound(1, "echo");
+    let repeated = bench.sessions.deliver(&alice, again(&late)).await;
+    assert!(text(repeated).contains("result"));
+    *bench.script.left.lock() = Some(WorkerId::new("w"));
+    let told = bench.sessions.deliver(&alice, late).await;
+    assert!(
+        matches!(told, Err(GatewayError::WorkerAway { .. })),
+        "{told:?}"
+    );
+    assert_eq!(starts(&bench, "echo"), 1);
+}
+
+/// Where a call is journaled before its start, who has just done so knows that nothing has left.
+#[tokio::test]
+async fn a_call_that_was_journaled_first_is_bound_anew_by_its_owner() {
+    let bench = Bench::new(held_for(Duration::ZERO));
+    bench.script.replans.store(true, SeqCst);
+    *bench.script.left.lock() = Some(WorkerId::new("w"));
+    let alice = bench.open("alice", "2025-11-25").await;
+    let delivered = bench.sessions.deliver(&alice, bound(1, "echo")).await;
     let Ok(Delivered::Stream(mut stream)) = delivered else {
         panic!("{delivered:?}");
     };
-    let second = Some(WorkerId::new("w2"));
-    let tool = bench.script.call("slow").await;
-    assert_eq!(*bench.script.offered.lock(), [second.clone()]);
-    assert_eq!(journaled(&bench, &alice, 1).await[0].entry.worker, second);
-    tool.finish("{}").await;
-    assert_eq!(read_all(&mut stream).await.events.len(), 1);
+    let told = read_all(&mut stream).await;
+    assert!(told.events[0].1.contains("result"), "{told:?}");
+    assert_eq!(starts(&bench, "echo"), 1);
+}
+
+/// The answer is in the log, so the worker may have let it go; or another worker has run the call.
+#[tokio::test]
+async fn what_a_worker_refuses_or_has_forgotten_is_looked_for_in_the_log() {
+    for refused in [true, false] {
+        let bench = Bench::new(held_for(LONG));
+        let alice = bench.open("alice", "2025-11-25").await;
+        let late = bound(1, "speaks");
+        let mut stream = match refused {
+            true => refused_by_the_first(&bench, &alice, late.clone()).await,
+            false => {
+                let delivering = deliver(&bench.sessions, &alice, late.clone());
+                bench.script.call("speaks").await.progress(1).await;
+                let Ok(Delivered::Stream(stream)) = within(delivering).await.unwrap() else {
+                    panic!("a stream");
+                };
+                bench.script.forgotten.lock().push(late.delivery.into());
+                stream
+            }
+        };
+        let tool = bench.script.call("speaks").await;
+        tool.finish(r#"{"once":1}"#).await;
+        let told = read_all(&mut stream).await;
+        // Nobody else may run it by now.
+        bench.script.replans.store(false, SeqCst);
+        for post in [again(&late), late] {
+            let found = within(bench.sessions.deliver(&alice, post)).await;
+            let Ok(Delivered::Stream(mut found)) = found else {
+                panic!("{found:?}");
+            };
+            assert_eq!(read_all(&mut found).await.texts, told.texts);
+        }
+        assert_eq!(starts(&bench, "speaks"), 1);
+    }
+}
+
+/// A repetition asks its worker, and the log only where that does not know.
+#[tokio::test]
+async fn a_repetition_costs_the_store_nothing() {
+    let (bench, journal) = flaky(held_for(LONG));
+    bench.script.starts_unknown.store(true, SeqCst);
+    let alice = bench.open("alice", "2025-11-25").await;
+    let again = again(&bound(1, "echo"));
+    let answer = bench.sessions.deliver(&alice, again).await;
+    assert!(text(answer).contains("result"));
+    assert_eq!(journal.looks.load(SeqCst), 0);
 }
 
 /// What the store keeps waiting is answered all the same, without what was said before.

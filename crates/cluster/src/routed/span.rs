@@ -58,6 +58,7 @@ pub(super) fn kind(error: &GatewayError) -> &'static str {
         GatewayError::Moved { .. } => "moved",
         GatewayError::Unreachable { .. } => "unreachable",
         GatewayError::Unsent { .. } => "unsent",
+        GatewayError::WorkerAway { .. } => "worker_away",
         GatewayError::Internal(_) => "internal",
     }
 }

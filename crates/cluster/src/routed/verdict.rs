@@ -69,6 +69,8 @@ pub(crate) fn verdict(operation: Operation, asked: Asked, error: &GatewayError) 
         | GatewayError::HistoryGone(_)
         | GatewayError::TooManySessionsOfPrincipal { .. }
         | GatewayError::TooManyBytesOfPrincipal { .. }
+        // Who bound the call decides what follows.
+        | GatewayError::WorkerAway { .. }
         | GatewayError::Internal(_) => Verdict::Final,
         GatewayError::Moved { .. } => Verdict::Elsewhere,
         GatewayError::Unreachable { .. } | GatewayError::Unsent { .. } => Verdict::Repeat,
@@ -146,6 +148,7 @@ mod tests {
             (GatewayError::Moved { owner: None }, [Elsewhere; 5]),
             (GatewayError::Unreachable { reason: reason() }, [Repeat; 5]),
             (GatewayError::Unsent { reason: reason() }, [Repeat; 5]),
+            (GatewayError::WorkerAway { reason: reason() }, [Final; 5]),
             (
                 GatewayError::Overloaded {
                     reason: reason(),

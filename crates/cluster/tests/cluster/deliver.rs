@@ -306,6 +306,10 @@ async fn a_call_that_may_have_run_is_never_told_that_it_has_not() {
             retry_after: soon,
         },
         GatewayError::Internal("a fault".to_owned()),
+        // Who bound it may bind it anew, unless it was sent somewhere before.
+        GatewayError::WorkerAway {
+            reason: "cut off".to_owned(),
+        },
     ];
     for refusal in refusals {
         for durability in [Durability::Journaled, Durability::Repeatable] {

@@ -104,7 +104,9 @@ impl Circuit {
     /// changed.
     pub(crate) fn refused(&self, failure: &CallFailure) -> Option<CircuitState> {
         match failure {
-            CallFailure::NotExecuted { .. } | CallFailure::OutcomeUnknown { .. } => self.failed(),
+            CallFailure::NotExecuted { .. }
+            | CallFailure::WorkerAway { .. }
+            | CallFailure::OutcomeUnknown { .. } => self.failed(),
             // The worker lives and has said so; that it runs calls is another matter.
             CallFailure::Overloaded { .. }
             | CallFailure::NotReady { .. }

@@ -83,7 +83,8 @@ impl Origin {
     /// the configured number over its life.
     ///
     /// # Errors
-    /// What the last of them said; `NotExecuted` when there is none.
+    /// What the last of them said; `NotExecuted` when there is none, and `WorkerAway` when the only one that it may be is
+    /// not.
     pub(super) async fn offer(
         &mut self,
         shared: &Shared,
@@ -96,7 +97,7 @@ impl Origin {
             let Some(member) = reach(shared, worker, until).await else {
                 let reason = format!("its worker {worker} is not connected");
                 self.nobody(ShedReason::NoWorker);
-                return Err(CallFailure::NotExecuted { reason });
+                return Err(CallFailure::WorkerAway { reason });
             };
             self.ledger = self.call.ledger;
             return self.start_on(member).await;

@@ -115,6 +115,9 @@ fn judge(failure: &CallFailure, member: &Member) -> (Option<RetryReason>, Option
         CallFailure::NotExecuted { .. } if !member.is_reachable() => {
             (Some(RetryReason::NotStarted), Some(ShedReason::NoWorker))
         }
+        CallFailure::WorkerAway { .. } => {
+            (Some(RetryReason::NotStarted), Some(ShedReason::NoWorker))
+        }
         CallFailure::NotExecuted { .. } => {
             (Some(RetryReason::BackendFailed), Some(ShedReason::NoWorker))
         }

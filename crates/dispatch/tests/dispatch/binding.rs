@@ -64,7 +64,8 @@ async fn a_call_whose_worker_is_not_there_is_not_executed() {
     let setting = setting();
     let other = setting.add(worker("w2"));
     let refused = setting.failure(legacy("t", json!({})).at("w1")).await;
-    assert_eq!(refused, not_executed("its worker w1 is not connected"));
+    let reason = "its worker w1 is not connected".to_owned();
+    assert_eq!(refused, CallFailure::WorkerAway { reason });
     assert_eq!(other.calls(), 0);
 }
 

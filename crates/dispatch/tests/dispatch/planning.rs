@@ -185,7 +185,7 @@ async fn a_worker_that_leaves_between_plan_and_start_is_replaced_by_a_new_plan()
     assert!(setting.dispatch.remove_worker(&bound));
     let refused = setting.dispatch.start(plan.clone()).await.err();
     assert!(
-        matches!(&refused, Some(CallFailure::NotExecuted { .. })),
+        matches!(&refused, Some(CallFailure::WorkerAway { .. })),
         "{refused:?}"
     );
     plan.worker = setting.dispatch.replan(&plan, &[bound]);

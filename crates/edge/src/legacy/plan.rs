@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use futures::future::Either;
 use shoal_ports::{
-    Call, CallOutcome, Caller, DeliveryId, Durability, EdgePlan, Expected, LogFilter, Post,
-    SessionId,
+    Call, CallOutcome, CallPlan, Caller, Delivered, DeliveryId, Durability, EdgePlan, Expected,
+    GatewayError, LogFilter, Post, RequestPlan, SessionId, SessionRef, WorkerId,
 };
-use shoal_protocol::{Body, Message, RawJson, Revision};
+use shoal_protocol::{Body, Message, RawJson, Request, Revision};
 use tokio::time::Instant;
 
 use crate::state::EdgeState;
@@ -27,8 +27,27 @@ pub(super) fn plan(
     if !request.method.runs_on_backend() {
         return None;
     }
-    let edge = visit.edge;
-    // Of its client, a plan needs no more: the session knows the rest.
+    let call = call_of(visit, session, delivery, request);
+    let Either::Left(planned) = visit.edge.dispatcher.plan(call) else {
+        return None;
+    };
+    let planned = match planned.into_inner() {
+        // Without a number its worker's refusals are not final, so that nobody could bind it anew.
+        Ok(plan) if plan.is_once() && plan.worker.as_ref()?.ledger.is_none() => return None,
+        Ok(plan) => Ok(plan.into_request()?),
+        Err(CallOutcome::Failed(_)) => return None,
+        Err(answer) => Err(answer),
+    };
+    Some(Arc::new(planned))
+}
+
+/// The call of a request, as far as a plan needs it. Of its client, it needs no more: the session knows the rest.
+fn call_of(
+    visit: &Visit<'_>,
+    session: &SessionId,
+    delivery: DeliveryId,
+    request: &Request,
+) -> Call {
     let caller = Caller {
         principal: visit.principal.clone(),
         session: Some(session.clone()),
@@ -36,28 +55,69 @@ pub(super) fn plan(
         client_info: None,
         capabilities: RawJson::from_static("{}"),
     };
-    let call = Call {
+    Call {
         id: delivery.into(),
         method: request.method.clone(),
         params: request.params.clone(),
         caller: Arc::new(caller),
         progress_token: None,
         log: LogFilter::Off,
-        deadline: Instant::now() + edge.config.timing.call_deadline,
+        deadline: Instant::now() + visit.edge.config.timing.call_deadline,
         durability: Durability::Journaled,
         trace: None,
         worker: None,
         ledger: None,
-    };
-    let Either::Left(planned) = edge.dispatcher.plan(call) else {
+    }
+}
+
+/// Delivers a request that is bound to its worker. Where its session's node cannot reach that one, and nothing of it has left
+/// by any way, it is bound anew; in the end to nobody: then its session's owner waits for a worker, and journals the call
+/// before its start.
+pub(super) async fn deliver_bound(
+    visit: &Visit<'_>,
+    to: &SessionRef,
+    mut post: Post,
+) -> Result<Delivered, GatewayError> {
+    let edge = visit.edge;
+    let mut tried = Vec::new();
+    loop {
+        let delivered = {
+            let _expected = expect(edge, &post);
+            edge.gateway.deliver(to, post.clone()).await
+        };
+        match (delivered, &post.plan) {
+            (Err(GatewayError::WorkerAway { reason }), Some(plan)) => {
+                tracing::debug!(session = %to.session, reason, "binds a call anew");
+                post.plan = bind_anew(visit, to, &post, plan, &mut tried);
+            }
+            (delivered, _) => return delivered,
+        }
+    }
+}
+
+/// The plan with another worker than it had, if there is one.
+fn bind_anew(
+    visit: &Visit<'_>,
+    to: &SessionRef,
+    post: &Post,
+    plan: &EdgePlan,
+    tried: &mut Vec<WorkerId>,
+) -> Option<Arc<EdgePlan>> {
+    let (Body::Single(Message::Request(request)), Ok(plan)) = (&post.body, plan) else {
         return None;
     };
-    let planned = match planned.into_inner() {
-        Ok(plan) => Ok(plan.into_request()?),
-        Err(CallOutcome::Failed(_)) => return None,
-        Err(answer) => Err(answer),
+    tried.push(plan.worker.worker.clone());
+    let call = CallPlan {
+        call: call_of(visit, &to.session, post.delivery, request),
+        route: Some(plan.route.clone()),
+        worker: None,
     };
-    Some(Arc::new(planned))
+    let worker = visit.edge.dispatcher.replan(&call, tried);
+    let worker = worker.filter(|worker| worker.ledger.is_some())?;
+    Some(Arc::new(Ok(RequestPlan {
+        worker,
+        ..plan.clone()
+    })))
 }
 
 /// Counts a planned call at its worker, until that is known to have been busy with it.

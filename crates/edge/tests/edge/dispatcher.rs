@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::{
     Answered, AskId, Binding, Call, CallControl, CallEvent, CallEventKind, CallEvents, CallFailure,
-    CallOutcome, CallPlan, Dispatcher, Durability, Planning, Route, RunningCall, ServerFacts,
-    SessionId, Starting, WorkerId, answered, at_once, later,
+    CallOutcome, CallPlan, Dispatcher, Durability, LedgerNumber, Planning, Route, RunningCall,
+    ServerFacts, SessionId, Starting, WorkerId, answered, at_once, later,
 };
 use shoal_protocol::{HeaderMismatch, Method, Outcome, RawJson, RawObject, RpcError, code};
 use tokio::sync::{mpsc, watch};
@@ -225,11 +225,12 @@ impl Dispatcher for FakeDispatcher {
 
     fn plan(&self, mut call: Call) -> Planning {
         call.durability = match tool(call.params.as_ref()).as_str() {
-            "write" | "large-write" => Durability::Journaled,
+            "write" | "large-write" | "write-unnumbered" => Durability::Journaled,
             _ => Durability::Repeatable,
         };
         let name = tool(call.params.as_ref());
         let session = call.caller.session.is_some();
+        let ledger = name != "write-unnumbered";
         let plan = CallPlan {
             route: session.then(|| Route {
                 pool: "p".into(),
@@ -239,7 +240,10 @@ impl Dispatcher for FakeDispatcher {
             }),
             worker: session.then(|| Binding {
                 worker: WorkerId::new("w"),
-                ledger: None,
+                ledger: ledger.then_some(LedgerNumber {
+                    incarnation: 1,
+                    number: 1,
+                }),
             }),
             call,
         };
@@ -255,8 +259,14 @@ impl Dispatcher for FakeDispatcher {
         }
     }
 
-    fn replan(&self, _: &CallPlan, _: &[WorkerId]) -> Option<Binding> {
-        unreachable!("an edge journals nothing")
+    fn replan(&self, _: &CallPlan, tried: &[WorkerId]) -> Option<Binding> {
+        let next = ["w", "w2"].map(WorkerId::new);
+        let worker = next.into_iter().find(|worker| !tried.contains(worker))?;
+        let ledger = Some(LedgerNumber {
+            incarnation: 2,
+            number: 1,
+        });
+        Some(Binding { worker, ledger })
     }
 
     fn start(&self, plan: CallPlan) -> Starting {

@@ -18,6 +18,9 @@ use tokio::sync::{mpsc, watch};
 /// The session that every fake has.
 pub(crate) const LIVE: &str = "live";
 
+/// One whose node reaches none of the workers that its edge sees.
+pub(crate) const CUT_OFF: &str = "cut-off";
+
 /// Fake sessions.
 pub(crate) struct FakeGateway {
     /// Everything that was posted.
@@ -90,7 +93,7 @@ pub(crate) fn event(sequence: u64, data: &'static str) -> StreamItem {
 fn refuse(session: &SessionRef) -> Result<(), GatewayError> {
     let retry_after = Duration::from_millis(1500);
     match session.session.as_str() {
-        LIVE => Ok(()),
+        LIVE | CUT_OFF => Ok(()),
         "rejecting" => Err(GatewayError::Rejected(RpcError::invalid_request(
             "batches are not allowed",
         ))),
@@ -133,7 +136,12 @@ impl SessionGateway for FakeGateway {
 
     async fn deliver(&self, to: &SessionRef, post: Post) -> Result<Delivered, GatewayError> {
         let body = post.body;
+        let bound = post.plan.is_some();
         self.plans.lock().push((post.delivery, post.plan));
+        if to.session.as_str() == CUT_OFF && bound {
+            let reason = "cut off".to_owned();
+            return Err(GatewayError::WorkerAway { reason });
+        }
         refuse(to)?;
         let delivered = match &body {
             Body::Batch(_) => Delivered::Json(Bytes::from_static(b"[]")),

@@ -1,14 +1,15 @@
 //! Sessions over Streamable HTTP.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::Method;
 use serde_json::json;
-use shoal_ports::{CallOutcome, Durability, StreamItem, WorkerId};
+use shoal_ports::{CallOutcome, Durability, EdgePlan, StreamItem, WorkerId};
 use shoal_protocol::Body;
 
-use crate::gateway::{LIVE, event, id};
+use crate::gateway::{CUT_OFF, LIVE, event, id};
 use crate::server::{Server, header, rpc};
 use crate::sse::Events;
 
@@ -149,13 +150,22 @@ async fn a_request_is_planned_before_it_goes_to_its_session() {
     let call = |tool: &str| rpc("tools/call", &json!({ "name": tool }));
     let list = rpc("tools/list", &json!({}));
     let batch = json!([call("write")]);
-    let bodies = ["write", "absent", "nobody", "late"].map(call);
+    let bodies = ["write", "absent", "nobody", "late", "write-unnumbered"].map(call);
     for body in bodies.iter().chain([&list, &batch]) {
         server.legacy(body).send().await.unwrap();
     }
     let plans = std::mem::take(&mut *server.gateway.plans.lock());
     let planned: Vec<_> = plans.iter().map(|(_, plan)| plan.as_deref()).collect();
-    let [Some(Ok(bound)), Some(Err(absent)), None, None, None, None] = planned[..] else {
+    let [
+        Some(Ok(bound)),
+        Some(Err(absent)),
+        None,
+        None,
+        None,
+        None,
+        None,
+    ] = planned[..]
+    else {
         panic!("{plans:?}");
     };
     assert_eq!(bound.durability, Durability::Journaled);
@@ -165,4 +175,26 @@ async fn a_request_is_planned_before_it_goes_to_its_session() {
         server.dispatcher.calls.lock().is_empty(),
         "none is started here"
     );
+}
+
+/// Its session's node cannot reach the worker: only the edge knows that nothing of the call has left.
+#[tokio::test]
+async fn a_call_that_its_sessions_node_cannot_start_is_bound_anew() {
+    let server = Server::start().await;
+    let body = rpc("tools/call", &json!({ "name": "write" }));
+    let request = server.post(body.to_string());
+    let answered = request.header("mcp-session-id", CUT_OFF).send();
+    // It is a stream: the session's owner has planned it in the end.
+    let (answer, stream) = tokio::join!(answered, server.gateway.stream());
+    assert_eq!(answer.unwrap().status(), 200);
+    drop(stream);
+    let plans = std::mem::take(&mut *server.gateway.plans.lock());
+    let worker = |plan: &Option<Arc<EdgePlan>>| match plan.as_deref() {
+        Some(Ok(plan)) => plan.worker.worker.to_string(),
+        Some(Err(answer)) => panic!("{answer:?}"),
+        None => "none".to_owned(),
+    };
+    let workers: Vec<_> = plans.iter().map(|(_, plan)| worker(plan)).collect();
+    assert_eq!(workers, ["w", "w2", "none"]);
+    assert!(plans.iter().all(|(delivery, _)| *delivery == plans[0].0));
 }

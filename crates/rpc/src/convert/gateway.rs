@@ -167,6 +167,7 @@ pub(crate) fn error_to_wire(error: GatewayError) -> wire::GatewayError {
             reason,
             unsent: true,
         }),
+        GatewayError::WorkerAway { reason } => Error::WorkerAway(reason),
         GatewayError::HistoryGone(why) => Error::HistoryGone(why.into_owned()),
         GatewayError::TooManySessionsOfPrincipal { limit, retry_after } => {
             Error::TooManySessionsOfPrincipal(many(limit, retry_after))
@@ -204,6 +205,7 @@ pub(crate) fn error_from_wire(error: Option<wire::GatewayError>) -> GatewayError
         Some(Error::Unreachable(said)) => GatewayError::Unreachable {
             reason: said.reason,
         },
+        Some(Error::WorkerAway(reason)) => GatewayError::WorkerAway { reason },
         Some(Error::HistoryGone(why)) => GatewayError::HistoryGone(Cow::Owned(why)),
         Some(Error::TooManySessionsOfPrincipal(many)) => GatewayError::TooManySessionsOfPrincipal {
             limit: count(many.limit),

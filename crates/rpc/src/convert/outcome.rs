@@ -81,8 +81,10 @@ pub(crate) fn failure_out(failure: CallFailure) -> wire::CallFailure {
     use fail::Failure;
     wire::CallFailure {
         failure: Some(match failure {
-            // Only nodes say when, and not to one another.
-            CallFailure::NotExecuted { reason } | CallFailure::NotReady { reason, .. } => {
+            // Only nodes say when, or that they cannot reach a worker, and not to one another.
+            CallFailure::NotExecuted { reason }
+            | CallFailure::WorkerAway { reason }
+            | CallFailure::NotReady { reason, .. } => {
                 Failure::NotExecuted(fail::NotExecuted { reason })
             }
             CallFailure::Overloaded {

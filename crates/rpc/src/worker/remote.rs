@@ -73,16 +73,20 @@ impl Worker for RemoteWorker {
 
     async fn start(&self, call: Call) -> Result<RunningCall, CallFailure> {
         let peer = &self.peer;
-        let link = peer.link().ok_or_else(|| CallFailure::NotExecuted {
-            reason: format!("worker {} cannot be reached", peer.id),
-        })?;
+        let bound = call.worker.is_some();
+        let Some(link) = peer.link() else {
+            let reason = format!("worker {} cannot be reached", peer.id);
+            return Err(unsent(bound, CallFailure::NotExecuted { reason }));
+        };
         if link.outbox.is_full() {
-            return Err(CallFailure::Overloaded {
+            let backed_up = CallFailure::Overloaded {
                 reason: format!("the link to worker {} is backed up", peer.id),
                 retry_after: RETRY_AFTER,
-            });
+            };
+            return Err(unsent(bound, backed_up));
         }
-        let flight = link.open(peer.number(), |flight| start_frame(flight, &call))?;
+        let flight = link.open(peer.number(), |flight| start_frame(flight, &call));
+        let flight = flight.map_err(|failure| unsent(bound, failure))?;
         reader::opened(link, flight).await
     }
 
@@ -143,6 +147,16 @@ impl Worker for RemoteWorker {
 
     async fn end_session(&self, session: &SessionId) {
         self.peer.end_session(session);
+    }
+}
+
+/// What whoever starts a call is told that was not sent. Only the worker refuses one that is `bound` to it.
+fn unsent(bound: bool, failure: CallFailure) -> CallFailure {
+    match failure {
+        CallFailure::NotExecuted { reason } | CallFailure::Overloaded { reason, .. } if bound => {
+            CallFailure::WorkerAway { reason }
+        }
+        failure => failure,
     }
 }
 

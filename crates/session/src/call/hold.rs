@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use futures::future::{BoxFuture, Either};
 use shoal_ports::{
-    CallEvent, CallEventKind, CallFailure, CallOutcome, Delivered, DeliveryId, Durability,
-    GatewayError, Retry, RunningCall, Started, StateRequest,
+    CallEvent, CallEventKind, CallFailure, CallOutcome, Delivered, DeliveryId, GatewayError, Retry,
+    RunningCall, Started, StateRequest,
 };
-use shoal_protocol::RawJson;
+use shoal_protocol::{EventId, RawJson};
 use shoal_telemetry::metrics::HoldOutcome;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
@@ -19,6 +19,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::journaled::Waiting;
 use super::{CallDriver, InFlight, lost_worker};
+use crate::live::{LiveSession, log_failed};
 use crate::measure;
 
 /// How far a held call is.
@@ -124,39 +125,84 @@ impl CallDriver {
         !in_flight.is_once() || bytes <= self.config.hold_bytes
     }
 
-    /// The worker that was offered a call first does not run it. One that must not run twice goes to another one only
-    /// after that is journaled: whoever gets the delivery again looks at the first.
+    /// The worker of a held call does not run it, or cannot tell. Before that counts for one that must not run twice, the log
+    /// is looked at: another delivery of it, of which this one may be the first come late, may be there already.
+    ///
+    /// After a refusal it goes to another worker, and only once that is journaled: whoever gets the delivery again looks at
+    /// the first.
     async fn not_started(
         self: &Arc<Self>,
         mut in_flight: InFlight,
         failure: CallFailure,
         delivery: DeliveryId,
     ) -> Result<Delivered, GatewayError> {
-        let is_safe = failure.retry() == Retry::Safe;
-        if in_flight.repeated && is_safe {
-            let failure = CallFailure::OutcomeUnknown {
-                reason: format!("the node that took the request was lost ({failure})"),
-            };
-            return in_flight
-                .refuse(CallOutcome::Failed(failure))
-                .map(Delivered::Json);
+        if !in_flight.is_once() {
+            let refused = in_flight.refuse(CallOutcome::Failed(failure));
+            return refused.map(Delivered::Json);
         }
-        if in_flight.is_once()
-            && is_safe
+        let failure = match failure {
+            CallFailure::WorkerAway { reason } if !in_flight.repeated => {
+                return Err(GatewayError::WorkerAway { reason });
+            }
+            CallFailure::WorkerAway { reason } => CallFailure::OutcomeUnknown { reason },
+            failure => failure,
+        };
+        let found = match may_be_in_log(&failure) {
+            true => self.find_in_log(&in_flight.live, delivery).await,
+            false => Ok(None),
+        };
+        match found {
+            Ok(None) => {}
+            Ok(Some(beginning)) => {
+                let live = in_flight.live.clone();
+                drop(in_flight);
+                return self.read_again(&live, beginning).await.map_err(again);
+            }
+            // A refusal holds, whatever the store knows.
+            Err(error) if failure.retry() == Retry::Safe => return Err(error),
+            Err(error) => {
+                return Err(GatewayError::Unreachable {
+                    reason: error.to_string(),
+                });
+            }
+        }
+        if failure.retry() == Retry::Safe
             && self.config.start_attempts > 1
             && let Some(refused) = in_flight.plan.call.worker.take()
             && let Some(next) = self.dispatcher.replan(&in_flight.plan, &[refused])
         {
             in_flight.plan.call.ledger = None;
-            in_flight.plan.worker = Some(next);
+            in_flight.bind(next);
             return self
                 .carry_journaled(vec![in_flight], Vec::new(), delivery)
                 .await;
         }
-        in_flight
-            .refuse(CallOutcome::Failed(failure))
-            .map(Delivered::Json)
+        let outcome = CallOutcome::Failed(failure);
+        match in_flight.repeated {
+            // The worker's own word: nobody is to deliver it once more.
+            true => Ok(in_flight.json(outcome)),
+            false => in_flight.refuse(outcome).map(Delivered::Json),
+        }
     }
+
+    /// Where the stream begins that a delivery has, if there is one. A store that has lost its newest writes does not know it.
+    pub(crate) async fn find_in_log(
+        &self,
+        live: &LiveSession,
+        delivery: DeliveryId,
+    ) -> Result<Option<EventId>, GatewayError> {
+        if let Some(beginning) = live.streams.delivered(delivery) {
+            return Ok(Some(beginning));
+        }
+        let found = self.store.journal.delivered(&live.id, delivery).await;
+        found.map_err(|error| log_failed(&error, &self.config))
+    }
+}
+
+/// Whether the log may know more than a worker that says so: it has refused the call, which went to another one, or it has
+/// let the result go.
+pub(super) fn may_be_in_log(failure: &CallFailure) -> bool {
+    failure.retry() == Retry::Safe || matches!(failure, CallFailure::OutcomeUnknown { .. })
 }
 
 impl Held {
@@ -166,14 +212,8 @@ impl Held {
         let first = call.first(&driver, began).await;
         let call = self.call.take().expect("it is held until it is answered");
         match first {
-            First::End(outcome) if driver.is_short(&call.in_flight, &outcome) => {
-                measure::held(call.in_flight.is_once(), HoldOutcome::Answered);
-                Ok(call.in_flight.json(outcome))
-            }
-            First::End(outcome) => Box::pin(driver.become_stream(call, Some(end(outcome)))).await,
-            First::Speaks(event) => Box::pin(driver.become_stream(call, Some(event))).await,
-            First::Silence => Box::pin(driver.become_stream(call, None)).await,
-            First::Refused(failure) => {
+            First::Refused(failure)
+            | First::End(CallOutcome::Failed(failure @ CallFailure::OutcomeUnknown { .. })) => {
                 let HeldCall {
                     in_flight,
                     delivery,
@@ -181,6 +221,13 @@ impl Held {
                 } = call;
                 Box::pin(driver.not_started(in_flight, failure, delivery)).await
             }
+            First::End(outcome) if driver.is_short(&call.in_flight, &outcome) => {
+                measure::held(call.in_flight.is_once(), HoldOutcome::Answered);
+                Ok(call.in_flight.json(outcome))
+            }
+            First::End(outcome) => Box::pin(driver.become_stream(call, Some(end(outcome)))).await,
+            First::Speaks(event) => Box::pin(driver.become_stream(call, Some(event))).await,
+            First::Silence => Box::pin(driver.become_stream(call, None)).await,
             First::Moved => {
                 // One that is safe to repeat is begun anew, one that is not is found at its worker.
                 if !call.in_flight.is_once() {
@@ -312,7 +359,15 @@ impl HeldCall {
 impl InFlight {
     /// Whether it must not run twice.
     pub(super) fn is_once(&self) -> bool {
-        self.plan.call.durability == Durability::Journaled
+        self.plan.is_once()
+    }
+}
+
+/// What the edge of a call that may run is told in the place of this: `Moved` would say that nothing has left.
+pub(super) fn again(error: GatewayError) -> GatewayError {
+    match error {
+        GatewayError::Moved { .. } => moved(),
+        error => error,
     }
 }
 

@@ -115,6 +115,10 @@ impl CallDriver {
         let Some(opened) = waiting.take() else {
             return self.take_back(&calls, &tail).await;
         };
+        for call in calls.iter_mut().filter(|call| !call.repeated) {
+            // It is begun here and now, before its start.
+            call.begins_here();
+        }
         let open = |from| match live.transport {
             SessionTransport::Streamable => self.read_from(&live, &tail, from),
             SessionTransport::SingleStream => Delivered::Accepted,
@@ -332,7 +336,11 @@ impl CallDriver {
                     in_flight.started(&running);
                     return self.pump(running, &in_flight, tail).await;
                 }
-                Err(failure) if failure.retry() == Retry::Safe && !in_flight.repeated => {
+                // It may have gone there by another delivery.
+                Err(CallFailure::WorkerAway { reason }) if in_flight.came_bound => {
+                    break CallFailure::OutcomeUnknown { reason };
+                }
+                Err(failure) if failure.retry() == Retry::Safe => {
                     // Nothing of it has begun there, and never will: it is planned anew.
                     tried.extend(in_flight.plan.call.worker.take());
                     in_flight.plan.call.ledger = None;

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use futures::StreamExt as _;
 use futures::future::Either;
 use shoal_ports::{
-    CallEvent, CallEventKind, CallEvents, CallOutcome, Delivered, GatewayError, RunningCall,
-    not_kept,
+    CallEvent, CallEventKind, CallEvents, CallFailure, CallOutcome, Delivered, DeliveryId,
+    GatewayError, RunningCall, not_kept,
 };
 use shoal_protocol::{Outcome, RpcError};
 use shoal_telemetry::metrics::HoldOutcome;
 use tokio::sync::oneshot;
 
-use super::hold::{HeldCall, Stage, moved};
+use super::hold::{HeldCall, Stage, again, may_be_in_log, moved};
 use super::journaled::{Waiting, died};
 use super::{CallDriver, InFlight, lost_worker};
 use crate::measure;
@@ -88,7 +88,10 @@ impl CallDriver {
         let stage = stage.after(ahead.events);
         let tail = match begun {
             Ok(tail) => tail,
-            Err(instead) => return self.hold_on(stage, in_flight, instead, &waiting).await,
+            Err(instead) => {
+                let held = (in_flight, delivery);
+                return self.hold_on(stage, held, instead, &waiting).await;
+            }
         };
         if let Some(opened) = waiting.take() {
             let _ = opened.send(Ok(self.read_from(&live, &tail, tail.last())));
@@ -125,6 +128,7 @@ impl CallDriver {
             };
             if let CallEventKind::Finished(outcome) = &event.kind
                 && self.is_short(in_flight, outcome)
+                && !is_unknown(outcome)
             {
                 // Its id is free again before the client can know that.
                 in_flight.end();
@@ -140,7 +144,7 @@ impl CallDriver {
     async fn hold_on(
         &self,
         stage: Stage,
-        mut in_flight: InFlight,
+        (mut in_flight, delivery): (InFlight, DeliveryId),
         instead: Result<Delivered, GatewayError>,
         waiting: &Waiting,
     ) {
@@ -150,10 +154,7 @@ impl CallDriver {
                 let reason = "no stream could be opened for its events";
                 running.control.cancel(reason);
             }
-            waiting.tell(match instead {
-                Err(GatewayError::Moved { .. }) => Err(moved()),
-                instead => instead,
-            });
+            waiting.tell(instead.map_err(again));
             return;
         }
         let ended = end_of(stage, &mut in_flight);
@@ -163,17 +164,31 @@ impl CallDriver {
             () = slot.until_wanted() => None,
             outcome = ended => Some(outcome),
         };
-        match outcome {
-            Some(outcome) => {
-                in_flight.end();
-                waiting.tell(Ok(in_flight.json(outcome)));
+        // Who delivers it again finds it at its worker.
+        let Some(outcome) = outcome else {
+            waiting.tell(Err(moved()));
+            return;
+        };
+        let found = match &outcome {
+            CallOutcome::Failed(failure) if may_be_in_log(failure) => {
+                self.find_in_log(&live, delivery).await
             }
-            // Who delivers it again finds it at its worker.
-            None => {
-                waiting.tell(Err(moved()));
-            }
-        }
+            _ => Ok(None),
+        };
+        in_flight.end();
+        waiting.tell(match found {
+            Ok(None) => Ok(in_flight.json(outcome)),
+            Ok(Some(beginning)) => self.read_again(&live, beginning).await.map_err(again),
+            Err(_) => Err(moved()),
+        });
     }
+}
+
+fn is_unknown(outcome: &CallOutcome) -> bool {
+    matches!(
+        outcome,
+        CallOutcome::Failed(CallFailure::OutcomeUnknown { .. })
+    )
 }
 
 impl Stage {

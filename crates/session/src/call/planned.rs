@@ -57,7 +57,7 @@ impl CallDriver {
     /// for a worker has ended.
     ///
     /// # Errors
-    /// When the session has moved meanwhile.
+    /// When the session has moved meanwhile, or its edge has bound the call to a worker that this node does not reach.
     pub(crate) async fn plan(
         &self,
         in_flight: &mut InFlight,
@@ -74,7 +74,7 @@ impl CallDriver {
         };
         let answer = match planned {
             Ok(plan) => {
-                let once = plan.call.durability == Durability::Journaled;
+                let once = plan.is_once();
                 let own = plan.route.as_ref().and_then(|route| route.hold);
                 in_flight.hold = match (once, by_edge) {
                     (false, _) => self.config.grace,
@@ -82,13 +82,14 @@ impl CallDriver {
                     // Who delivers it again could not say where it was begun.
                     (true, false) => Duration::ZERO,
                 };
-                in_flight.repeated = repeated && once && by_edge;
+                in_flight.came_bound = once && by_edge;
+                in_flight.repeated = repeated && in_flight.came_bound;
                 if once {
                     in_flight.slot.run_once();
                 }
                 in_flight.plan = plan;
                 if by_edge && !repeated {
-                    self.second(in_flight);
+                    self.reach(in_flight)?;
                 }
                 None
             }
@@ -100,22 +101,25 @@ impl CallDriver {
         })
     }
 
-    /// An edge may plan a worker that this node cannot reach, or leaves alone. Nothing has left then: one that is safe to repeat
-    /// goes to whichever this node finds, and any other is journaled with another worker before its start.
-    fn second(&self, in_flight: &mut InFlight) {
+    /// An edge may plan a worker that this node cannot reach, or leaves alone. A call that is safe to repeat goes to whichever
+    /// this node finds.
+    ///
+    /// # Errors
+    /// For any other: only its edge, which hears of each attempt, can know that nothing of it has left.
+    fn reach(&self, in_flight: &mut InFlight) -> Result<(), GatewayError> {
         let planned = in_flight.plan.worker.as_ref();
-        let Some(worker) = planned.map(|planned| planned.worker.clone()) else {
-            return;
+        let Some(worker) = planned.map(|planned| &planned.worker) else {
+            return Ok(());
         };
-        if self.dispatcher.takes(&worker) {
-            return;
+        if self.dispatcher.takes(worker) {
+            return Ok(());
         }
-        if !in_flight.is_once() {
-            in_flight.plan.worker = None;
-        } else if let Some(next) = self.dispatcher.replan(&in_flight.plan, &[worker]) {
-            in_flight.plan.worker = Some(next);
-            in_flight.hold = Duration::ZERO;
+        if in_flight.is_once() {
+            let reason = format!("its worker {worker} is not there, or was left alone");
+            return Err(GatewayError::WorkerAway { reason });
         }
+        in_flight.plan.worker = None;
+        Ok(())
     }
 }
 

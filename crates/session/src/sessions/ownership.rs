@@ -227,7 +227,12 @@ impl Node {
         taking_over.done(live.epoch.0, running);
         let taking_over = Arc::new(taking_over);
         for (last, calls) in calls {
-            let tail = live.streams.begin(last, None);
+            // A call that its edge has bound has the id of its delivery.
+            let delivery = match &calls[..] {
+                [call] => Some(call.journaled.entry.call.into()),
+                _ => None,
+            };
+            let tail = live.streams.begin(last, delivery);
             for call in calls {
                 self.moves.resumed_calls.fetch_add(1, Ordering::Relaxed);
                 let (driver, live, tail) = (self.driver.clone(), live.clone(), tail.clone());

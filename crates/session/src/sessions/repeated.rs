@@ -9,7 +9,7 @@ use shoal_protocol::{Body, Message, RequestId, batch, error_response};
 use tokio::time::{Instant, sleep};
 
 use super::Node;
-use crate::live::{LiveSession, log_failed};
+use crate::live::LiveSession;
 use crate::state::{CallSlot, Effect, Input};
 
 /// How often the earlier delivery is looked for while its request still runs.
@@ -36,7 +36,8 @@ impl Node {
     /// What the earlier delivery began; `None` when it began nothing that is left, and the body is to be
     /// delivered as if for the first time.
     ///
-    /// Journaled calls are found in the store by their delivery. A request whose call is not, but which
+    /// Journaled calls are found in the store by their delivery, or where their edge has bound them, in memory as long as they
+    /// run, and by their worker afterwards. A request whose call is not, but which
     /// still runs, is one that is held, or safe to repeat, and whose answer has nowhere to go: it is let go here, or its end is
     /// waited for. What is held and begun again is found by its worker.
     async fn find_delivered(
@@ -52,15 +53,12 @@ impl Node {
         let single = Self::is_single_stream(&live);
         let until = Instant::now() + self.config.call_timeout;
         loop {
-            // A store that has lost its newest writes does not know it.
-            let found = match live.streams.delivered(post.delivery) {
-                Some(beginning) => Ok(Some(beginning)),
-                None => {
-                    let journal = &self.driver.store.journal;
-                    journal.delivered(&live.id, post.delivery).await
-                }
+            let found = match post.is_bound() {
+                // What is open is in memory; of the rest its worker says at least that it was there.
+                true => live.streams.delivered(post.delivery),
+                false => self.driver.find_in_log(&live, post.delivery).await?,
             };
-            if let Some(beginning) = found.map_err(|error| log_failed(&error, &self.config))? {
+            if let Some(beginning) = found {
                 return self.driver.read_again(&live, beginning).await.map(Some);
             }
             let running = running(&live, &requests);

@@ -49,6 +49,10 @@ pub struct Script {
     pub workers: watch::Sender<bool>,
     /// A worker that has left between a plan and its start.
     pub left: parking_lot::Mutex<Option<WorkerId>>,
+    /// A worker that refuses, now and ever after.
+    pub refuses: parking_lot::Mutex<Option<WorkerId>>,
+    /// Calls whose results their worker has let go.
+    pub forgotten: parking_lot::Mutex<Vec<CallId>>,
     /// A worker that is left alone, whoever planned it.
     pub alone: parking_lot::Mutex<Option<WorkerId>>,
     /// Whether there is another worker than the one of a plan.
@@ -216,6 +220,8 @@ impl Script {
             planned: 0.into(),
             workers: watch::Sender::new(false),
             left: parking_lot::Mutex::default(),
+            refuses: parking_lot::Mutex::default(),
+            forgotten: parking_lot::Mutex::default(),
             alone: parking_lot::Mutex::default(),
             replans: false.into(),
             offered: parking_lot::Mutex::default(),
@@ -246,9 +252,15 @@ impl Script {
             return Err(full());
         }
         if call.worker.is_some() && call.worker == *self.left.lock() {
-            return Err(CallFailure::NotExecuted {
+            return Err(CallFailure::WorkerAway {
                 reason: "its worker is not connected".into(),
             });
+        }
+        if call.worker.is_some() && call.worker == *self.refuses.lock() {
+            return Err(refused());
+        }
+        if self.forgotten.lock().contains(&call.id) {
+            return Err(forgotten());
         }
         let known = self.calls.get(&name).map(|known| known.value().clone());
         if let Some(driven) = known.filter(|driven| driven.id == call.id) {
@@ -287,6 +299,18 @@ fn full() -> CallFailure {
     CallFailure::Overloaded {
         reason: "the pool is full".to_owned(),
         retry_after: Duration::from_secs(1),
+    }
+}
+
+fn refused() -> CallFailure {
+    CallFailure::NotExecuted {
+        reason: "it refuses".into(),
+    }
+}
+
+fn forgotten() -> CallFailure {
+    CallFailure::OutcomeUnknown {
+        reason: "its worker may have run it before, and its result is gone".into(),
     }
 }
 
@@ -366,6 +390,12 @@ impl Dispatcher for Script {
     }
 
     async fn resume(&self, call: Call, after: u64) -> Result<RunningCall, CallFailure> {
+        if call.worker.is_some() && call.worker == *self.refuses.lock() {
+            return Err(refused());
+        }
+        if self.forgotten.lock().contains(&call.id) {
+            return Err(forgotten());
+        }
         if self.begins_anew.load(SeqCst) {
             self.calls.remove(&tool(call.params.as_ref()));
             return self.begin(call).await;

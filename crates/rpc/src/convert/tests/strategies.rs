@@ -306,6 +306,7 @@ pub(super) fn refusal() -> impl Strategy<Value = GatewayError> {
         }),
         text().prop_map(|reason| GatewayError::Unreachable { reason }),
         text().prop_map(|reason| GatewayError::Unsent { reason }),
+        text().prop_map(|reason| GatewayError::WorkerAway { reason }),
         text().prop_map(|why| GatewayError::HistoryGone(why.into())),
         many().prop_map(
             |(limit, retry_after)| GatewayError::TooManySessionsOfPrincipal { limit, retry_after }
