@@ -244,6 +244,7 @@ impl Dispatch {
                 {
                     return Err(failure);
                 }
+                CallFailure::Cancelled => return Err(CallFailure::Cancelled),
                 // An earlier owner's own start may have arrived there, or still be on its way: that nothing was
                 // executed is not for certain.
                 failure => return Err(not_taken(worker, &failure)),

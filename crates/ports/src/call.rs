@@ -41,6 +41,9 @@ pub struct Call {
     /// The number of its worker's ledger under which it was bound. `None` where nobody knew one: then the worker
     /// remembers what it took, but no refusal of it is final.
     pub ledger: Option<LedgerNumber>,
+    /// Whether it is attached to and never started: it was cancelled before it comes to its worker again. One that does not
+    /// know it refuses it as cancelled, now and whoever starts it later.
+    pub attach_only: bool,
 }
 
 /// The client behind a call.

@@ -149,7 +149,12 @@ impl CallDriver {
         if !in_flight.repeated {
             return self.dispatcher.start(in_flight.plan.clone());
         }
-        let (dispatcher, call) = (self.dispatcher.clone(), in_flight.plan.call.clone());
+        let dispatcher = self.dispatcher.clone();
+        let call = Call {
+            // What it may do before it hears of its cancellation, nobody wants.
+            attach_only: in_flight.slot.is_cancelled(),
+            ..in_flight.plan.call.clone()
+        };
         later(async move { dispatcher.resume(call, 0).await })
     }
 

@@ -594,3 +594,25 @@ async fn a_cancellation_that_overtakes_its_redelivery_stops_the_call() {
     other.finish("{}").await;
     within(&mut fresh).await.unwrap().unwrap();
 }
+
+/// A call that its worker does not know is not run to be stopped, nor bound to another one.
+#[tokio::test]
+async fn a_redelivery_that_was_cancelled_before_is_never_started() {
+    for refused in [false, true] {
+        let bench = Bench::new(held_for(LONG));
+        bench.script.starts_unknown.store(true, SeqCst);
+        bench.script.replans.store(true, SeqCst);
+        *bench.script.refuses.lock() = refused.then(|| WorkerId::new("w"));
+        let alice = bench.open("alice", "2025-11-25").await;
+        let cancel =
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;
+        bench.post(&alice, cancel).await;
+        let repeated = bench
+            .sessions
+            .deliver(&alice, again(&bound(7, "echo")))
+            .await;
+        let told = text(repeated);
+        assert!(told.contains("-32800"), "{told}");
+        assert_eq!(starts(&bench, "echo"), 0);
+    }
+}

@@ -119,6 +119,7 @@ async fn call(worker: &dyn Worker, caller: &Arc<Caller>) {
         trace: None,
         worker: None,
         ledger: None,
+        attach_only: false,
     };
     let mut running = worker.start(call).await.expect("there is room");
     let event = running.events.next().await.expect("the call ends");

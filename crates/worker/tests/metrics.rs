@@ -88,6 +88,7 @@ fn call() -> Call {
         trace: None,
         worker: None,
         ledger: None,
+        attach_only: false,
     }
 }
 

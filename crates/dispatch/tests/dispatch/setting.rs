@@ -197,6 +197,7 @@ pub(crate) fn call(revision: Revision, method: Method, params: Value) -> Call {
         trace: None,
         worker: None,
         ledger: None,
+        attach_only: false,
     }
 }
 

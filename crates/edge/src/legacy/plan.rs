@@ -67,6 +67,7 @@ fn call_of(
         trace: None,
         worker: None,
         ledger: None,
+        attach_only: false,
     }
 }
 

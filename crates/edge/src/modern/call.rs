@@ -100,6 +100,7 @@ fn call(
         }),
         worker: None,
         ledger: None,
+        attach_only: false,
     };
     (request.id, call)
 }

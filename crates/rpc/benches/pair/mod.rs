@@ -155,5 +155,6 @@ pub(crate) fn call() -> Call {
         trace: None,
         worker: None,
         ledger: None,
+        attach_only: false,
     }
 }

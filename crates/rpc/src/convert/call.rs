@@ -28,6 +28,7 @@ pub(crate) fn call_out(call: &Call, now: Instant) -> wire::Call {
         tracestate: trace_state(call),
         worker: call.worker.as_ref().map(ToString::to_string),
         ledger: call.ledger.map(ledger_out),
+        attach_only: call.attach_only,
     }
 }
 
@@ -49,6 +50,7 @@ pub(crate) fn call_in(call: wire::Call, now: Instant) -> Result<Call, Malformed>
         trace,
         worker: call.worker.map(WorkerId::new),
         ledger: call.ledger.map(ledger_in),
+        attach_only: call.attach_only,
     })
 }
 

@@ -42,6 +42,7 @@ fn call(durability: Durability) -> Call {
         trace: None,
         worker: None,
         ledger: None,
+        attach_only: false,
     }
 }
 

@@ -166,6 +166,10 @@ impl CallDriver {
                 });
             }
         }
+        let failure = match failure.retry() {
+            Retry::Safe if in_flight.slot.is_cancelled() => CallFailure::Cancelled,
+            _ => failure,
+        };
         if failure.retry() == Retry::Safe
             && self.config.start_attempts > 1
             && let Some(refused) = in_flight.plan.call.worker.take()

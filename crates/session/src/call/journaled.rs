@@ -341,6 +341,9 @@ impl CallDriver {
                     break CallFailure::OutcomeUnknown { reason };
                 }
                 Err(failure) if failure.retry() == Retry::Safe => {
+                    if in_flight.slot.is_cancelled() {
+                        break CallFailure::Cancelled;
+                    }
                     // Nothing of it has begun there, and never will: it is planned anew.
                     tried.extend(in_flight.plan.call.worker.take());
                     in_flight.plan.call.ledger = None;

@@ -46,6 +46,7 @@ impl CallDriver {
             progress_token: meta.progress_token,
             worker: None,
             ledger: None,
+            attach_only: false,
         };
         InFlight::new(live.clone(), admission, call, slot, names::SESSION_CALL)
     }

@@ -87,6 +87,7 @@ pub(super) fn read(
         trace,
         worker: None,
         ledger: None,
+        attach_only: false,
     })
 }
 

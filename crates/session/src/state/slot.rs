@@ -67,13 +67,18 @@ impl CallSlot {
         self.once.load(Ordering::Relaxed)
     }
 
+    /// Whether the call has been cancelled before it could be steered.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.state.lock().cancelled.is_some()
+    }
+
     /// Returns when the call has been cancelled before it could be steered. Cancellation safe.
     pub(crate) async fn until_cancelled(&self) {
         loop {
             let mut cancelled = pin!(self.cancelled.notified());
             // Before the look, so that nothing that happens after it is missed.
             cancelled.as_mut().enable();
-            if self.state.lock().cancelled.is_some() {
+            if self.is_cancelled() {
                 return;
             }
             cancelled.await;

@@ -403,6 +403,7 @@ impl Dispatcher for Script {
         let known = self.calls.get(&tool(call.params.as_ref()));
         match known.map(|known| known.value().clone()) {
             Some(driven) if driven.id == call.id => Ok(driven.attach(after).await),
+            _ if call.attach_only => Err(CallFailure::Cancelled),
             _ if self.starts_unknown.load(SeqCst) => self.begin(call).await,
             _ => Err(CallFailure::OutcomeUnknown {
                 reason: "its worker is gone".into(),

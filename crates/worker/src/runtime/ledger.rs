@@ -75,10 +75,11 @@ impl Ledger {
         self.remembered.lock().number()
     }
 
-    /// Enters a call, if `admit` lets it in, or finds it.
+    /// Enters a call, if `admit` lets it in and it is not only to be attached to, or finds it.
     ///
     /// # Errors
-    /// `OutcomeUnknown` for a journaled call that may have run here before; what `admit` says, or has said.
+    /// `OutcomeUnknown` for a journaled call that may have run here before; what `admit` says, or has said; `Cancelled` for
+    /// one that was, or is, only to be attached to.
     pub(super) fn enter<T>(
         self: &Arc<Self>,
         call: &Call,
@@ -93,7 +94,11 @@ impl Ledger {
                 if journaled {
                     self.remembered.lock().check(call.id, call.ledger)?;
                 }
-                let admission = admit().inspect_err(|failure| {
+                let admission = match call.attach_only {
+                    true => Err(CallFailure::Cancelled),
+                    false => admit(),
+                };
+                let admission = admission.inspect_err(|failure| {
                     // Final for this binding, so that whoever hears it may bind the call elsewhere.
                     if journaled {
                         let mut remembered = self.remembered.lock();
@@ -181,14 +186,11 @@ impl Ledger {
     pub(super) fn forget(&self, id: CallId) {
         if let Some(record) = self.find(id) {
             let now = Instant::now();
-            match record.is_spent() {
-                true => self.remembered.lock().taken(id, now),
+            match record.refused() {
                 // It was given back without having run.
-                false => {
-                    if let Some(failure) = record.refused() {
-                        self.remembered.lock().refused(id, failure, now);
-                    }
-                }
+                Some(failure) => self.remembered.lock().refused(id, failure, now),
+                None if record.is_once() => self.remembered.lock().taken(id, now),
+                None => {}
             }
         }
         self.calls.remove(&id);

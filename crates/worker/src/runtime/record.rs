@@ -172,17 +172,17 @@ impl CallRecord {
         waits
     }
 
-    /// Whether the call must not be run (again) once it has ended and is forgotten: it is not safe to repeat,
-    /// and it has run or was stopped.
-    pub(super) fn is_spent(&self) -> bool {
-        let run = self.begun.load(Ordering::Relaxed) || self.cancelled.is_cancelled();
-        self.durability == Durability::Journaled && run
+    /// Whether the call must not run twice.
+    pub(super) fn is_once(&self) -> bool {
+        self.durability == Durability::Journaled
     }
 
-    /// Why a call that must not be repeated was given back without having run.
+    /// Why a call that must not be repeated was given back, or stopped, without having run.
     pub(super) fn refused(&self) -> Option<CallFailure> {
         match self.ended() {
-            Some(CallOutcome::Failed(failure)) if self.durability == Durability::Journaled => {
+            Some(CallOutcome::Failed(failure))
+                if self.is_once() && !self.begun.load(Ordering::Relaxed) =>
+            {
                 Some(failure)
             }
             _ => None,

@@ -74,8 +74,8 @@ impl Remembered {
     /// Whether a call that is not known otherwise may be run, or refused for lack of room.
     ///
     /// # Errors
-    /// The refusal that it has had under this number or a later one; `OutcomeUnknown` where it was taken, or may have
-    /// been.
+    /// The refusal that it has had under this number or a later one, and under any if it was to be cancelled;
+    /// `OutcomeUnknown` where it was taken, or may have been.
     pub(super) fn check(&self, id: CallId, bound: Option<LedgerNumber>) -> Result<(), CallFailure> {
         let fate = self.fates.get(&id);
         let unknown = |reason: &str| {
@@ -83,8 +83,13 @@ impl Remembered {
                 reason: reason.to_owned(),
             })
         };
-        if fate.is_some_and(|fate| fate.refused.is_none()) {
-            return unknown("its worker may have run it before, and its result is gone");
+        match fate.map(|fate| &fate.refused) {
+            Some(None) => {
+                return unknown("its worker may have run it before, and its result is gone");
+            }
+            // Whoever binds it anew does not know that it is to be cancelled.
+            Some(Some(CallFailure::Cancelled)) => return Err(CallFailure::Cancelled),
+            _ => {}
         }
         let Some(bound) = bound else {
             // By ids, which other machines' clocks made: sound, since all that was forgotten is below, but one that

@@ -157,7 +157,11 @@ pub(super) fn call(now: Instant) -> impl Strategy<Value = Call> {
         millis(),
         any::<bool>(),
         trace(),
-        (option::of(text()), option::of(any::<(u64, u64)>())),
+        (
+            option::of(text()),
+            option::of(any::<(u64, u64)>()),
+            any::<bool>(),
+        ),
     );
     (what, how).prop_map(
         move |((id, method, params, caller), (token, log, left, repeatable, trace, bound))| Call {
@@ -179,6 +183,7 @@ pub(super) fn call(now: Instant) -> impl Strategy<Value = Call> {
                 incarnation,
                 number,
             }),
+            attach_only: bound.2,
         },
     )
 }

@@ -83,6 +83,7 @@ impl<H: ServerHandler> Client<H> {
             trace: None,
             worker: None,
             ledger: None,
+            attach_only: false,
         }
     }
 

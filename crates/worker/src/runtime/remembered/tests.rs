@@ -42,6 +42,18 @@ fn a_refusal_holds_for_its_number_and_a_later_binding_is_asked_anew() {
     assert_eq!(ledger.check(id, anew), Err(full()));
 }
 
+/// Whoever hears a plain refusal binds the call anew: one that is to be cancelled would run.
+#[test]
+fn a_call_that_was_to_be_cancelled_is_refused_so_under_any_number() {
+    let (mut ledger, id, now) = (remembered(100), CallId::generate(), Instant::now());
+    let bound = Some(ledger.number());
+    ledger.refused(id, CallFailure::Cancelled, now);
+    ledger.pass(now + Duration::from_secs(1));
+    for bound in [bound, Some(ledger.number()), None] {
+        assert_eq!(ledger.check(id, bound), Err(CallFailure::Cancelled));
+    }
+}
+
 #[test]
 fn what_was_taken_is_not_run_again_under_any_number() {
     let (mut ledger, now) = (remembered(2), Instant::now());

@@ -268,6 +268,38 @@ async fn refusal_of_a_journaled_call_is_final_for_its_binding() {
 }
 
 #[tokio::test]
+async fn a_call_that_is_only_attached_to_is_never_run() {
+    let script = Script::quick();
+    let worker = script.worker(small()).await;
+    let bound = Call {
+        ledger: worker.ledger(),
+        ..call()
+    };
+    let attach_only = Call {
+        attach_only: true,
+        ..bound.clone()
+    };
+    let cancelled = Some(CallFailure::Cancelled);
+    assert_eq!(worker.start(attach_only.clone()).await.err(), cancelled);
+    // The start of an earlier owner comes late, and a later owner has not heard of the cancellation.
+    assert_eq!(worker.start(bound).await.err(), cancelled);
+    assert_eq!(script.runs(), 0);
+    let known = Call {
+        ledger: worker.ledger(),
+        ..call()
+    };
+    let mut first = worker.start(known.clone()).await.unwrap();
+    outcome(&mut first).await;
+    let attached = Call {
+        attach_only: true,
+        ..known
+    };
+    let mut attached = worker.start(attached).await.unwrap();
+    assert!(is_done(&outcome(&mut attached).await));
+    assert_eq!(script.runs(), 1);
+}
+
+#[tokio::test]
 async fn no_clock_decides_whether_a_call_runs() {
     let script = Script::quick();
     let worker = script.worker(small()).await;

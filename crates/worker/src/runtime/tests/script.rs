@@ -140,6 +140,7 @@ pub(in crate::runtime) fn call() -> Call {
         trace: None,
         worker: None,
         ledger: None,
+        attach_only: false,
     }
 }
 

@@ -23,6 +23,7 @@ fn call(params: Option<&'static str>) -> Call {
         trace: None,
         worker: None,
         ledger: None,
+        attach_only: false,
         durability: Durability::Journaled,
     }
 }

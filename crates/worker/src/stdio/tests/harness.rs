@@ -301,6 +301,7 @@ impl Client {
             trace: None,
             worker: None,
             ledger: None,
+            attach_only: false,
             durability: Durability::Journaled,
         }
     }
