@@ -192,20 +192,13 @@ impl SessionState {
                     return Effect::Running(vec![slot]);
                 }
                 let id = request.id.clone();
-                let effect = self.apply(Input::Request(request, call), facts);
+                let effect = self.request(request, call, true, facts);
                 if let Effect::Run(admitted) = &effect {
                     self.cancel_at_once(&id, &admitted.slot);
                 }
                 effect
             }
-            Input::Request(request, call) => {
-                let list = updates::list_of(&request);
-                let effect = self.request(request, call, facts);
-                if let (Some(list), Effect::Run(_)) = (list, &effect) {
-                    self.asked_for_list(list, facts);
-                }
-                effect
-            }
+            Input::Request(request, call) => self.request(request, call, false, facts),
             Input::Notification(notification) => self.notification(&notification),
             Input::Response(response) => self.response(response),
             Input::Asked {

@@ -616,3 +616,28 @@ async fn a_redelivery_that_was_cancelled_before_is_never_started() {
         assert_eq!(starts(&bench, "echo"), 0);
     }
 }
+
+/// It was let in before, and may run: only a new call is refused for a limit.
+#[tokio::test]
+async fn a_repetition_meets_no_limit_of_new_calls() {
+    let bench = Bench::new(SessionConfig {
+        calls_per_session: 1,
+        ..held_for(LONG)
+    });
+    bench.script.starts_unknown.store(true, SeqCst);
+    let alice = bench.open("alice", "2025-11-25").await;
+    let running = deliver(&bench.sessions, &alice, bound(1, "slow"));
+    let tool = bench.script.call("slow").await;
+    let new = bench.sessions.deliver(&alice, bound(2, "echo")).await;
+    assert!(
+        matches!(new, Err(GatewayError::Overloaded { .. })),
+        "{new:?}"
+    );
+    let repeated = bench
+        .sessions
+        .deliver(&alice, again(&bound(3, "echo")))
+        .await;
+    assert!(text(repeated).contains("result"));
+    tool.finish("{}").await;
+    within(running).await.unwrap().unwrap();
+}

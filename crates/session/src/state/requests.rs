@@ -8,6 +8,7 @@ use shoal_protocol::{
     RpcError, error_response, response,
 };
 
+use super::updates::list_of;
 use super::{AdmittedCall, CallSlot, Effect, SessionState};
 
 /// Cancellations that are remembered of requests that are not known.
@@ -18,6 +19,7 @@ impl SessionState {
         &mut self,
         request: Request,
         call: Option<CallId>,
+        repeated: bool,
         facts: &ServerFacts,
     ) -> Effect {
         if self.admitted.get(&request.id).is_some() {
@@ -52,15 +54,27 @@ impl SessionState {
             Method::SetLevel => self.set_level(&request, facts),
             Method::ResourcesSubscribe => self.subscribe(request, facts),
             Method::ResourcesUnsubscribe => self.unsubscribe(request, facts),
-            _ => self.admit(request, call),
+            _ => self.admit(request, call, repeated, facts),
         }
     }
 
-    fn admit(&mut self, request: Request, call: Option<CallId>) -> Effect {
-        if self.admitted.count() >= self.limits.calls {
+    /// Lets a request in, whose call may have an id already. One that was let in before with it, perhaps by another owner,
+    /// meets no limit that is for new calls.
+    fn admit(
+        &mut self,
+        request: Request,
+        call: Option<CallId>,
+        repeated: bool,
+        facts: &ServerFacts,
+    ) -> Effect {
+        let is_new = !repeated || call.is_none();
+        if is_new && self.admitted.count() >= self.limits.calls {
             return Effect::Overloaded {
                 retry_after: self.limits.retry_after,
             };
+        }
+        if let Some(list) = list_of(&request) {
+            self.asked_for_list(list, facts);
         }
         let slot = Arc::new(CallSlot::new(call.unwrap_or_else(CallId::generate)));
         let admission = self.admitted.enter(request.id, slot.clone());
