@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use futures::future::join_all;
 use serde_json::Value;
 use shoal_ports::{
-    Binding, Call, CallFailure, CallPlan, Dispatcher, Expected, Planning, RunningCall, ServerFacts,
-    SessionId, Starting, WorkerId, at_once, later,
+    Binding, Call, CallFailure, CallId, CallPlan, Dispatcher, Expected, Planning, RunningCall,
+    ServerFacts, SessionId, Starting, WorkerId, at_once, later,
 };
 use shoal_protocol::{Era, Method, RawJson, RpcError, code};
 use shoal_telemetry::metrics;
@@ -99,6 +99,12 @@ impl Dispatcher for Dispatch {
                 Ok(plan) => self.start(plan).await,
                 Err(outcome) => instead(outcome),
             },
+        }
+    }
+
+    fn acknowledge(&self, worker: &WorkerId, call: CallId) {
+        if let Some(member) = self.shared.view().member(worker) {
+            member.worker.acknowledge(call);
         }
     }
 

@@ -7,8 +7,8 @@ use shoal_protocol::{RawJson, RpcError};
 use tokio::sync::watch;
 
 use crate::{
-    Binding, Call, CallFailure, CallPlan, Expected, Planning, RunningCall, ServerFacts, SessionId,
-    Starting, WorkerId,
+    Binding, Call, CallFailure, CallId, CallPlan, Expected, Planning, RunningCall, ServerFacts,
+    SessionId, Starting, WorkerId,
 };
 
 /// Plans calls, and runs what was planned on workers.
@@ -80,6 +80,10 @@ pub trait Dispatcher: Send + Sync + 'static {
     /// # Errors
     /// `OutcomeUnknown` when a journaled call's worker is gone or has forgotten it.
     async fn resume(&self, call: Call, after: u64) -> Result<RunningCall, CallFailure>;
+
+    /// Tells a worker that the end of a call is safe: the edge has the whole answer, or the log has. Its result need not be
+    /// kept any longer.
+    fn acknowledge(&self, _worker: &WorkerId, _call: CallId) {}
 
     /// Makes sure that updates of the resource arrive on the bus as
     /// [`ResourceUpdated`](crate::BusEvent::ResourceUpdated). Counted: as many `unsubscribe`s end it. Dropped before its

@@ -15,7 +15,7 @@ use crate::{
 ///
 /// A worker keeps a running call whoever listens, and a finished one for a bounded time, so that both
 /// can be attached to. A finished call that is safe to repeat, asked nothing and was delivered need not be
-/// kept. A worker never repeats a call.
+/// kept, nor one that was [acknowledged](Self::acknowledge). A worker never repeats a call.
 #[async_trait]
 pub trait Worker: Send + Sync + 'static {
     /// What the worker offers and how it is; the receiver tells of changes. A worker that cannot take
@@ -103,6 +103,9 @@ pub trait Worker: Send + Sync + 'static {
         let _ = reader;
         self.attach(call, after, trace).await
     }
+
+    /// The end of a call that must not run twice is safe where it was meant for: it need not be kept any longer. Its id is.
+    fn acknowledge(&self, _call: CallId) {}
 
     /// Asks the backend to report updates of a resource (idempotent); they go to the bus.
     ///

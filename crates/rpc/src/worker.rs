@@ -10,6 +10,7 @@
 //! | `flight` | one reader of one call |
 //! | `reader` | a running call in the hands of whoever asked for it |
 
+mod acknowledged;
 mod drive;
 mod flight;
 mod gauge;

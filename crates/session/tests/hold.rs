@@ -617,6 +617,30 @@ async fn a_redelivery_that_was_cancelled_before_is_never_started() {
     }
 }
 
+/// Until then the next owner comes for it. The edge acknowledges what it has got as JSON.
+#[tokio::test]
+async fn a_result_is_acknowledged_once_it_is_in_the_log() {
+    let bench = Bench::new(held_for(LONG));
+    let alice = bench.open("alice", "2025-11-25").await;
+    let short = bench.sessions.deliver(&alice, bound(1, "echo")).await;
+    assert!(text(short).contains("result"));
+    let post = bound(2, "speaks");
+    let delivering = deliver(&bench.sessions, &alice, post.clone());
+    let tool = bench.script.call("speaks").await;
+    tool.progress(1).await;
+    let Ok(Delivered::Stream(mut stream)) = within(delivering).await.unwrap() else {
+        panic!("a stream");
+    };
+    assert!(bench.script.acknowledged.lock().is_empty());
+    tool.finish("{}").await;
+    assert_eq!(read_all(&mut stream).await.events.len(), 2);
+    until(|| !bench.script.acknowledged.lock().is_empty()).await;
+    assert_eq!(
+        *bench.script.acknowledged.lock(),
+        [(WorkerId::new("w"), post.delivery.into())]
+    );
+}
+
 /// It was let in before, and may run: only a new call is refused for a limit.
 #[tokio::test]
 async fn a_repetition_meets_no_limit_of_new_calls() {

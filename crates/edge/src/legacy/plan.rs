@@ -91,7 +91,14 @@ pub(super) async fn deliver_bound(
                 tracing::debug!(session = %to.session, reason, "binds a call anew");
                 post.plan = bind_anew(visit, to, &post, plan, &mut tried);
             }
-            (delivered, _) => return delivered,
+            (delivered, plan) => {
+                // The whole answer is here. That of a stream its session acknowledges, once it is in the log.
+                if let (Ok(Delivered::Json(_)), Some(Ok(plan))) = (&delivered, plan.as_deref()) {
+                    let worker = &plan.worker.worker;
+                    edge.dispatcher.acknowledge(worker, post.delivery.into());
+                }
+                return delivered;
+            }
         }
     }
 }

@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::{
     Answered, AskId, Binding, Call, CallControl, CallEvent, CallEventKind, CallEvents, CallFailure,
-    CallOutcome, CallPlan, Dispatcher, Durability, LedgerNumber, Planning, Route, RunningCall,
-    ServerFacts, SessionId, Starting, WorkerId, answered, at_once, later,
+    CallId, CallOutcome, CallPlan, Dispatcher, Durability, LedgerNumber, Planning, Route,
+    RunningCall, ServerFacts, SessionId, Starting, WorkerId, answered, at_once, later,
 };
 use shoal_protocol::{HeaderMismatch, Method, Outcome, RawJson, RawObject, RpcError, code};
 use tokio::sync::{mpsc, watch};
@@ -25,6 +25,8 @@ pub(crate) struct FakeDispatcher {
     pub(crate) subscriptions: watch::Sender<HashMap<String, usize>>,
     /// Every call that was started.
     pub(crate) calls: Mutex<Vec<Call>>,
+    /// Calls whose ends are safe.
+    pub(crate) acknowledged: Mutex<Vec<(WorkerId, CallId)>>,
     /// Reasons for which calls were cancelled.
     pub(crate) cancelled: watch::Sender<Vec<String>>,
     running: mpsc::UnboundedSender<RunningFake>,
@@ -90,6 +92,7 @@ impl FakeDispatcher {
             facts: watch::Sender::new(Arc::new(facts)),
             subscriptions: watch::Sender::default(),
             calls: Mutex::default(),
+            acknowledged: Mutex::default(),
             cancelled: watch::Sender::default(),
             running,
             started: tokio::sync::Mutex::new(started),
@@ -285,6 +288,10 @@ impl Dispatcher for FakeDispatcher {
 
     async fn resume(&self, _call: Call, _after: u64) -> Result<RunningCall, CallFailure> {
         unreachable!("an edge resumes nothing")
+    }
+
+    fn acknowledge(&self, worker: &WorkerId, call: CallId) {
+        self.acknowledged.lock().push((worker.clone(), call));
     }
 
     async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {

@@ -198,3 +198,17 @@ async fn a_call_that_its_sessions_node_cannot_start_is_bound_anew() {
     assert_eq!(workers, ["w", "w2", "none"]);
     assert!(plans.iter().all(|(delivery, _)| *delivery == plans[0].0));
 }
+
+/// Its worker need not keep it any longer. A stream is for its session's owner to acknowledge.
+#[tokio::test]
+async fn an_answer_that_is_whole_is_acknowledged_to_the_worker() {
+    let server = Server::start().await;
+    let call = rpc("tools/call", &json!({ "name": "write" }));
+    let (answer, stream) = tokio::join!(server.legacy(&call).send(), server.gateway.stream());
+    drop((answer.unwrap(), stream));
+    let short = rpc("prompts/get", &json!({ "name": "write" }));
+    assert_eq!(server.legacy(&short).send().await.unwrap().status(), 200);
+    let (delivery, _) = server.gateway.plans.lock()[1];
+    let acknowledged = server.dispatcher.acknowledged.lock();
+    assert_eq!(*acknowledged, [(WorkerId::new("w"), delivery.into())]);
+}

@@ -203,6 +203,11 @@ impl<'a> Drive<'a> {
             Frame::EndSession(said) => {
                 self.chores.end_session(SessionId::new(said.session));
             }
+            Frame::Acknowledge(said) => {
+                for call in &said.calls {
+                    self.flights.joining.worker.acknowledge(id_in(call)?);
+                }
+            }
             Frame::Welcome(_) => return Err(LinkError::protocol("a second welcome")),
             // The link has seen to its own before.
             Frame::Batch(_)

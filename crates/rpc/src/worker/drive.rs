@@ -58,7 +58,7 @@ impl Drive {
                     }
                 }
                 () = pulse.due() => match pulse.beat(self.inbox.take_heard()) {
-                    Beat::Alive => {}
+                    Beat::Alive => self.peer.tell_acknowledged(),
                     Beat::Ask => self.link.outbox.push_now(NodeFrame::of_link(LinkFrame::Ping(clocks::now_us()))),
                     Beat::Dead => return Err(LinkError::Silent),
                 },
@@ -108,6 +108,7 @@ impl Drive {
             Frame::Load(load) => {
                 self.peer.counts(load.ledger);
                 self.peer.reports(load_in(load));
+                self.peer.tell_acknowledged();
             }
             Frame::Subscribed(said) => {
                 let outcome = said.error.map_or(Ok(()), |error| Err(error_in(error)));

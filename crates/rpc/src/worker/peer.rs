@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use shoal_ports::{Announcement, BusEvent, LedgerNumber, SessionId, WorkerId, WorkerLoad};
+use shoal_ports::{Announcement, BusEvent, CallId, LedgerNumber, SessionId, WorkerId, WorkerLoad};
 use tokio::sync::{broadcast, watch};
 
 use self::subscriptions::Request;
+use super::acknowledged::Acknowledged;
 use super::gauge::Gauge;
 use super::link::Link;
 use crate::LinkConfig;
@@ -28,7 +29,8 @@ pub(super) struct WorkerPeer {
     config: LinkConfig,
     pub(super) announcement: watch::Sender<Announcement>,
     pub(super) news: broadcast::Sender<BusEvent>,
-    gauge: Arc<Gauge>,
+    pub(super) gauge: Arc<Gauge>,
+    acknowledged: Acknowledged,
     /// How far its ledger is, as it has said; `None` where it keeps no numbers.
     ledger: Mutex<Option<u64>>,
     /// Names this memory to the worker.
@@ -74,6 +76,7 @@ impl WorkerPeer {
             announcement: watch::Sender::new(nothing),
             news: broadcast::Sender::new(NEWS),
             gauge: Arc::default(),
+            acknowledged: Acknowledged::default(),
             ledger: Mutex::default(),
             memory: rand::random(),
             last: AtomicU64::new(0),
@@ -125,6 +128,26 @@ impl WorkerPeer {
     /// A number for a flight or a request, which no other one of this memory has.
     pub(super) fn number(&self) -> u64 {
         self.last.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The end of a call is safe: the worker is told in time.
+    pub(super) fn acknowledge(&self, call: CallId) {
+        if let Some(frame) = self.acknowledged.add(call) {
+            self.tell(frame);
+        }
+    }
+
+    /// Tells the worker whose ends are safe.
+    pub(super) fn tell_acknowledged(&self) {
+        if let Some(frame) = self.acknowledged.take() {
+            self.tell(frame);
+        }
+    }
+
+    fn tell(&self, frame: Frame) {
+        if let Some(link) = self.link() {
+            link.outbox.push_now(frame);
+        }
     }
 
     /// Whether it may still come back.

@@ -135,6 +135,10 @@ impl Worker for RemoteWorker {
         reader::opened(link, flight).await
     }
 
+    fn acknowledge(&self, call: CallId) {
+        self.peer.acknowledge(call);
+    }
+
     async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
         let lost = || RpcError::internal(format!("worker {} cannot be reached", self.peer.id));
         let answer = self.peer.subscribe(uri);

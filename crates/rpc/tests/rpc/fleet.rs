@@ -82,6 +82,24 @@ async fn load_is_reported_and_what_happens_between_reports_is_guessed() {
     .await;
 }
 
+/// With its next report, or when there are many: no call costs a frame of its own.
+#[tokio::test]
+async fn a_worker_is_told_which_results_it_need_not_keep() {
+    within(async {
+        let pair = Pair::new(ScriptedWorker::running("w")).await;
+        let call = journaled().id;
+        pair.remote.acknowledge(call);
+        pair.worker.load.lock().queued += 1;
+        pair.worker.logged(&format!("acknowledged {call}")).await;
+        let many: Vec<_> = (0..64).map(|_| journaled().id).collect();
+        many.iter().for_each(|call| pair.remote.acknowledge(*call));
+        for call in many {
+            pair.worker.logged(&format!("acknowledged {call}")).await;
+        }
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn only_news_that_was_subscribed_arrives() {
     within(async {

@@ -194,6 +194,10 @@ impl Worker for ScriptedWorker {
         }
     }
 
+    fn acknowledge(&self, call: CallId) {
+        self.note(format!("acknowledged {call}"));
+    }
+
     async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
         self.note(format!("subscribe {uri}"));
         if uri.starts_with("no:") {

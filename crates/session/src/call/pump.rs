@@ -256,7 +256,12 @@ impl CallDriver {
             written = streams.append(tail, vec![answer], Some(end)).await;
         }
         match written {
-            Ok(()) | Err(LogError::Store(StoreError::Stale)) => {}
+            Ok(()) => {
+                if let (true, Some(worker)) = (in_flight.is_once(), &in_flight.plan.call.worker) {
+                    self.dispatcher.acknowledge(worker, end.call);
+                }
+            }
+            Err(LogError::Store(StoreError::Stale)) => {}
             Err(error) => {
                 tracing::warn!(session = %in_flight.live.id, request = %in_flight.request(), %error,
                     "could not append an answer");

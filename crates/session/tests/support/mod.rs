@@ -61,6 +61,8 @@ pub struct Script {
     pub offered: parking_lot::Mutex<Vec<Option<WorkerId>>>,
     /// Whether a worker starts a call that is looked for and that it does not know.
     pub starts_unknown: std::sync::atomic::AtomicBool,
+    /// Calls whose ends are safe.
+    pub acknowledged: parking_lot::Mutex<Vec<(WorkerId, CallId)>>,
     /// How often each resource is subscribed to at the backend.
     pub subscribed: DashMap<String, i64>,
     /// The resources that somebody wanted to subscribe to, in that order.
@@ -226,6 +228,7 @@ impl Script {
             replans: false.into(),
             offered: parking_lot::Mutex::default(),
             starts_unknown: false.into(),
+            acknowledged: parking_lot::Mutex::default(),
             subscribed: DashMap::new(),
             asked: parking_lot::Mutex::default(),
             holds: watch::Sender::new(false),
@@ -409,6 +412,10 @@ impl Dispatcher for Script {
                 reason: "its worker is gone".into(),
             }),
         }
+    }
+
+    fn acknowledge(&self, worker: &WorkerId, call: CallId) {
+        self.acknowledged.lock().push((worker.clone(), call));
     }
 
     async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {

@@ -17,6 +17,8 @@ use super::remembered::Remembered;
 /// How often expired calls are looked for. Coarse, because a call that stays a little longer harms
 /// nobody.
 const SWEEP: Duration = Duration::from_secs(1);
+/// Calls that may end between a call's end and its acknowledgement; one that comes later than that changes nothing.
+const LOOKED_BACK: usize = 4096;
 
 pub(super) struct Ledger {
     calls: DashMap<CallId, Arc<CallRecord>>,
@@ -182,6 +184,14 @@ impl Ledger {
         self.forget_all(surplus);
     }
 
+    /// The end of a call is safe elsewhere: it is not kept here any longer.
+    pub(super) fn acknowledge(&self, id: CallId) {
+        let retired = self.retired.lock().remove(id);
+        if retired {
+            self.forget(id);
+        }
+    }
+
     /// Forgets a call, but for its id where that says whether it may run again.
     pub(super) fn forget(&self, id: CallId) {
         if let Some(record) = self.find(id) {
@@ -219,6 +229,17 @@ impl Retired {
         let kept = self.calls.pop_front()?;
         self.bytes -= kept.bytes;
         Some(kept.id)
+    }
+
+    /// Takes out one that ended not long ago; whether it was there.
+    fn remove(&mut self, id: CallId) -> bool {
+        let newest = self.calls.iter().rev().take(LOOKED_BACK);
+        let Some(back) = newest.into_iter().position(|kept| kept.id == id) else {
+            return false;
+        };
+        let kept = self.calls.remove(self.calls.len() - 1 - back);
+        self.bytes -= kept.map_or(0, |kept| kept.bytes);
+        true
     }
 }
 

@@ -178,3 +178,29 @@ fn a_repeatable_call_leaves_no_trace() {
     );
     assert_eq!(before, present, "nothing was remembered");
 }
+
+/// What is acknowledged takes no room, however much of it there is, and does not run again.
+#[tokio::test]
+async fn a_result_that_is_acknowledged_is_not_kept() {
+    let ledger = Ledger::new(&PoolConfig::new("p"));
+    for _ in 0..1000 {
+        let bound = Call {
+            ledger: Some(ledger.number()),
+            ..call()
+        };
+        let Ok(Entered::New(record, ())) = ledger.enter(&bound, || Ok(())) else {
+            panic!("it is new");
+        };
+        assert!(record.begin());
+        ledger.acknowledge(bound.id);
+        assert!(ledger.find(bound.id).is_some(), "it runs");
+        record.finish(done());
+        ledger.acknowledge(bound.id);
+        assert!(ledger.find(bound.id).is_none());
+        let again = ledger.enter(&bound, || Ok(())).err();
+        assert!(matches!(again, Some(CallFailure::OutcomeUnknown { .. })));
+        ledger.acknowledge(bound.id);
+    }
+    let retired = ledger.retired.lock();
+    assert_eq!((retired.calls.len(), retired.bytes), (0, 0));
+}
