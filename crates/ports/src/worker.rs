@@ -116,7 +116,8 @@ pub trait Worker: Send + Sync + 'static {
     /// Ends [`Worker::subscribe`].
     async fn unsubscribe(&self, uri: &str);
 
-    /// Tells the backend that a legacy session is over, so that it can let go of what it holds for it.
+    /// Tells the worker that a legacy session is over: its calls that run are stopped, what comes late for it is refused, and the
+    /// backend can let go of what it holds for it.
     async fn end_session(&self, session: &SessionId);
 }
 

@@ -8,6 +8,7 @@
 //! | `execute` | one call's deadline, cancellation and panics |
 //! | `record` | one call's events, questions and reader |
 //! | `ledger` | which calls can be attached to |
+//! | `ended` | which sessions' calls must not begin any more |
 //! | `remembered` | which calls must not run again, by the ledger's numbers |
 //! | `gauges`, `measure` | what metrics are told |
 
@@ -31,6 +32,7 @@ use crate::backend::{Backend, BackendState};
 mod client;
 mod config;
 mod deserted;
+mod ended;
 mod event_buffer;
 mod execute;
 mod gauges;
@@ -48,6 +50,7 @@ mod tests;
 
 pub use config::PoolConfig;
 
+use ended::EndedSessions;
 use gauges::Gauges;
 use ledger::{Entered, Ledger};
 use places::{Place, Places};
@@ -75,6 +78,7 @@ pub struct WorkerRuntime {
     announcement: watch::Sender<Announcement>,
     places: Arc<Places>,
     ledger: Arc<Ledger>,
+    ended: EndedSessions,
     pool: Pool,
     stopped: Mutex<Option<JoinHandle<()>>>,
     draining: AtomicBool,
@@ -102,6 +106,7 @@ impl WorkerRuntime {
             id,
             places,
             ledger: Ledger::start(&config),
+            ended: EndedSessions::default(),
             config,
             state: state.clone(),
             announcement: watch::Sender::new(announced),
@@ -171,7 +176,7 @@ impl WorkerRuntime {
     }
 
     fn enter(&self, call: &Call, first_turn: FirstTurn) -> Result<Entered<Place>, CallFailure> {
-        let admit = || match self.refusal() {
+        let admit = || match self.refusal(call) {
             Some(failure) => Err(failure),
             None => self.places.take().ok_or_else(|| CallFailure::Overloaded {
                 reason: format!("the queue of pool {} is full", self.config.pool),
@@ -235,8 +240,11 @@ impl WorkerRuntime {
         metrics().workers.refused(&self.config.pool, reason);
     }
 
-    fn refusal(&self) -> Option<CallFailure> {
-        let reason = if self.draining.load(Ordering::Acquire) {
+    fn refusal(&self, call: &Call) -> Option<CallFailure> {
+        let session = call.caller.session.as_ref();
+        let reason = if session.is_some_and(|session| self.ended.has(session)) {
+            "its session has ended".to_owned()
+        } else if self.draining.load(Ordering::Acquire) {
             "the worker is shutting down".to_owned()
         } else {
             let state = self.state.borrow();
@@ -325,6 +333,13 @@ impl Worker for WorkerRuntime {
     }
 
     async fn end_session(&self, session: &SessionId) {
+        // First, so that what its owner has sent before, and what an earlier one has, is either stopped or refused.
+        self.ended.enter(session);
+        for call in self.ledger.open() {
+            if call.caller.session.as_ref() == Some(session) {
+                call.stop(CallFailure::Cancelled);
+            }
+        }
         self.backend.end_session(session).await;
     }
 }

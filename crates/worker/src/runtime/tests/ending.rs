@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use shoal_ports::{Call, CallFailure, CallOutcome, Worker};
+use shoal_ports::{Call, CallFailure, CallOutcome, SessionId, Worker};
 use tokio::time::Instant;
 
 use super::script::{Script, call, done, is_done, outcome, small, until};
@@ -136,4 +136,34 @@ async fn result_that_comes_before_the_deadline_is_the_end() {
     let mut running = worker.start(call()).await.unwrap();
     assert!(is_done(&outcome(&mut running).await));
     assert!(running.events.next().await.is_none());
+}
+
+/// An owner that has lost its session stops nothing; only the session's end does, and what comes late is refused.
+#[tokio::test]
+async fn a_session_that_ends_takes_its_calls_along_and_begins_none() {
+    let script = Script::obedient();
+    let worker = script.worker(PoolConfig::new("pool")).await;
+    let of = |session: &str| {
+        let mut call = call();
+        Arc::make_mut(&mut call.caller).session = Some(SessionId::new(session));
+        call.ledger = worker.ledger();
+        call
+    };
+    let mut ended = worker.start(of("ended")).await.unwrap();
+    let mut other = worker.start(of("other")).await.unwrap();
+    until(|| script.runs() == 2).await;
+    worker.end_session(&SessionId::new("ended")).await;
+    let told = outcome(&mut ended).await;
+    assert!(
+        matches!(told, CallOutcome::Failed(CallFailure::Cancelled)),
+        "{told:?}"
+    );
+    let late = of("ended");
+    for _ in 0..2 {
+        let refused = worker.start(late.clone()).await.err();
+        assert!(matches!(refused, Some(CallFailure::NotExecuted { .. })));
+    }
+    assert_eq!(script.runs(), 2);
+    other.control.cancel("enough");
+    outcome(&mut other).await;
 }
