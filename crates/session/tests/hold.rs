@@ -74,6 +74,8 @@ struct Flaky {
     away: AtomicBool,
     /// How often a delivery was looked for.
     looks: AtomicUsize,
+    /// How often a call was to be journaled.
+    begins: AtomicUsize,
 }
 
 #[async_trait]
@@ -84,6 +86,7 @@ impl Journal for Flaky {
         epoch: Epoch,
         begin: Begin,
     ) -> Result<Begun, LogError> {
+        self.begins.fetch_add(1, SeqCst);
         match self.away.load(SeqCst) {
             true => Err(StoreError::Away("the test says so".to_owned()).into()),
             false => self.inner.begin(session, epoch, begin).await,
@@ -124,6 +127,7 @@ fn flaky(config: SessionConfig) -> (Bench, Arc<Flaky>) {
         inner: store.journal.clone(),
         away: AtomicBool::new(false),
         looks: AtomicUsize::new(0),
+        begins: AtomicUsize::new(0),
     });
     store.journal = flaky.clone();
     (Bench::on(store, config), flaky)
@@ -664,4 +668,19 @@ async fn a_repetition_meets_no_limit_of_new_calls() {
     assert!(text(repeated).contains("result"));
     tool.finish("{}").await;
     within(running).await.unwrap().unwrap();
+}
+
+/// The worker's word that it has begun comes after the hold.
+#[tokio::test]
+async fn a_call_whose_start_outlasts_the_hold_does_not_wait_for_the_store() {
+    let (bench, journal) = flaky(held_for(Duration::from_millis(1)));
+    let alice = bench.open("alice", "2025-11-25").await;
+    journal.away.store(true, SeqCst);
+    bench.script.late.send_replace(true);
+    let delivering = deliver(&bench.sessions, &alice, bound(1, "long"));
+    let tool = bench.script.call("long").await;
+    until(|| journal.begins.load(SeqCst) > 0).await;
+    bench.script.late.send_replace(false);
+    tool.finish("{}").await;
+    assert!(text(within(delivering).await.unwrap()).contains(r#""id":1"#));
 }

@@ -2,6 +2,7 @@
 //! still goes as JSON.
 
 use std::collections::VecDeque;
+use std::future::ready;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -60,9 +61,6 @@ impl CallDriver {
             ..
         } = call;
         measure::held(in_flight.is_once(), HoldOutcome::Outlasted);
-        if let Stage::Running(running) = &stage {
-            in_flight.started(running);
-        }
         let live = in_flight.live.clone();
         let mut ahead = Ahead {
             events: first.into_iter().collect(),
@@ -85,6 +83,9 @@ impl CallDriver {
             }
             return;
         }
+        if let Stage::Running(running) = &stage {
+            in_flight.started(running);
+        }
         let stage = stage.after(ahead.events);
         let tail = match begun {
             Ok(tail) => tail,
@@ -105,7 +106,7 @@ impl CallDriver {
         }
     }
 
-    /// Reads on in a call that is being journaled, and answers it if it ends. What it says before its end waits for its
+    /// Starts and reads on in a call that is being journaled, and answers it if it ends. What it says before its end waits for its
     /// stream; but where the store takes long, the answer is worth more.
     async fn read_ahead(
         &self,
@@ -114,6 +115,15 @@ impl CallDriver {
         ahead: &mut Ahead,
         waiting: &Waiting,
     ) {
+        if let Stage::Starting(starting) = stage {
+            *stage = match starting.await {
+                Ok(running) => {
+                    in_flight.slot.started(running.control.clone());
+                    Stage::Running(running)
+                }
+                Err(failure) => Stage::Starting(Box::pin(ready(Err(failure)))),
+            };
+        }
         let Stage::Running(running) = stage else {
             return;
         };

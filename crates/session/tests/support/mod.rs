@@ -61,6 +61,8 @@ pub struct Script {
     pub offered: parking_lot::Mutex<Vec<Option<WorkerId>>>,
     /// Whether a worker starts a call that is looked for and that it does not know.
     pub starts_unknown: std::sync::atomic::AtomicBool,
+    /// Whether a worker's word that it has begun a call is on its way for as long.
+    pub late: watch::Sender<bool>,
     /// Calls whose ends are safe.
     pub acknowledged: parking_lot::Mutex<Vec<(WorkerId, CallId)>>,
     /// How often each resource is subscribed to at the backend.
@@ -228,6 +230,7 @@ impl Script {
             replans: false.into(),
             offered: parking_lot::Mutex::default(),
             starts_unknown: false.into(),
+            late: watch::Sender::new(false),
             acknowledged: parking_lot::Mutex::default(),
             subscribed: DashMap::new(),
             asked: parking_lot::Mutex::default(),
@@ -389,7 +392,17 @@ impl Dispatcher for Script {
 
     fn start(&self, plan: CallPlan) -> Starting {
         // Its channels have room.
-        at_once(self.begin(plan.call).now_or_never().expect("at once"))
+        let begun = self.begin(plan.call).now_or_never().expect("at once");
+        let mut late = self.late.subscribe();
+        if !*late.borrow_and_update() {
+            return at_once(begun);
+        }
+        later(async move {
+            late.wait_for(|late| !*late)
+                .await
+                .expect("the test lets it arrive");
+            begun
+        })
     }
 
     async fn resume(&self, call: Call, after: u64) -> Result<RunningCall, CallFailure> {
