@@ -67,6 +67,11 @@ async fn a_request_that_is_delivered_again_and_not_recognised() {
 }
 
 #[tokio::test]
+async fn a_result_that_is_let_go_before_it_is_safe() {
+    shows!(schedules::result_on_its_way, Violation::UnexpectedError);
+}
+
+#[tokio::test]
 async fn a_new_owner_that_does_not_look_for_calls() {
     shows!(schedules::answer_after_the_failover, Violation::Lost);
 }

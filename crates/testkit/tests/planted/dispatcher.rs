@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use futures::StreamExt as _;
 use shoal_ports::{
-    Binding, Call, CallFailure, CallId, CallPlan, Dispatcher, Planning, RunningCall, ServerFacts,
-    SessionId, Starting, WorkerId,
+    Binding, Call, CallEventKind, CallEvents, CallFailure, CallId, CallPlan, Dispatcher, Planning,
+    RunningCall, ServerFacts, SessionId, Starting, WorkerId, later,
 };
 use shoal_protocol::{RawJson, RpcError};
 use tokio::sync::watch;
@@ -16,9 +17,11 @@ pub(crate) enum How {
     Later(watch::Receiver<bool>),
     /// It starts the call under another id, as if nobody had begun it.
     Blindly,
+    /// As it should; but it has the worker let go of each result as soon as that is here.
+    Hastily,
 }
 
-/// A dispatcher with another `resume`.
+/// A dispatcher with another `resume`, or `start`.
 pub(crate) struct Resuming {
     pub(crate) inner: Arc<dyn Dispatcher>,
     pub(crate) how: How,
@@ -33,6 +36,7 @@ impl Dispatcher for Resuming {
                 now.wait_for(|now| *now).await.expect("the test lets it go");
                 self.inner.resume(call, after).await
             }
+            How::Hastily => self.inner.resume(call, after).await,
             How::Blindly => {
                 call.id = CallId::generate();
                 match self.inner.plan(call).await {
@@ -64,7 +68,24 @@ impl Dispatcher for Resuming {
     }
 
     fn start(&self, plan: CallPlan) -> Starting {
-        self.inner.start(plan)
+        let (inner, call) = (self.inner.clone(), plan.call.id);
+        let starting = self.inner.start(plan);
+        if !matches!(self.how, How::Hastily) {
+            return starting;
+        }
+        later(async move {
+            let running = starting.await?;
+            let worker = running.worker.clone().expect("a worker runs it");
+            let events = running.events.inspect(move |event| {
+                if matches!(event.kind, CallEventKind::Finished(_)) {
+                    inner.acknowledge(&worker, call);
+                }
+            });
+            Ok(RunningCall {
+                events: CallEvents::from_stream(events),
+                ..running
+            })
+        })
     }
 
     async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {

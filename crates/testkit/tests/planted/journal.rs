@@ -9,20 +9,8 @@ use shoal_ports::{
 };
 use shoal_protocol::EventId;
 
-/// What it forgets.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Forgets {
-    /// Which deliveries brought the calls.
-    Deliveries,
-    /// Which calls run.
-    Calls,
-}
-
-/// A journal that keeps everything, and does not find some of it.
-pub(crate) struct Forgetful {
-    pub(crate) inner: Arc<dyn Journal>,
-    pub(crate) forgets: Forgets,
-}
+/// A journal that keeps everything, and does not find the calls that run.
+pub(crate) struct Forgetful(pub(crate) Arc<dyn Journal>);
 
 #[async_trait]
 impl Journal for Forgetful {
@@ -30,13 +18,9 @@ impl Journal for Forgetful {
         &self,
         session: &SessionId,
         epoch: Epoch,
-        mut begin: Begin,
+        begin: Begin,
     ) -> Result<Begun, LogError> {
-        // The store looks for the delivery too.
-        if self.forgets == Forgets::Deliveries {
-            begin.delivery = DeliveryId::generate();
-        }
-        self.inner.begin(session, epoch, begin).await
+        self.0.begin(session, epoch, begin).await
     }
 
     async fn rebind(
@@ -46,18 +30,11 @@ impl Journal for Forgetful {
         call: CallId,
         binding: &Binding,
     ) -> Result<(), StoreError> {
-        self.inner.rebind(session, epoch, call, binding).await
+        self.0.rebind(session, epoch, call, binding).await
     }
 
-    async fn running(
-        &self,
-        session: &SessionId,
-        epoch: Epoch,
-    ) -> Result<Vec<RunningStream>, LogError> {
-        match self.forgets {
-            Forgets::Calls => Ok(Vec::new()),
-            Forgets::Deliveries => self.inner.running(session, epoch).await,
-        }
+    async fn running(&self, _: &SessionId, _: Epoch) -> Result<Vec<RunningStream>, LogError> {
+        Ok(Vec::new())
     }
 
     async fn delivered(
@@ -65,9 +42,6 @@ impl Journal for Forgetful {
         session: &SessionId,
         delivery: DeliveryId,
     ) -> Result<Option<EventId>, LogError> {
-        match self.forgets {
-            Forgets::Calls => self.inner.delivered(session, delivery).await,
-            Forgets::Deliveries => Ok(None),
-        }
+        self.0.delivered(session, delivery).await
     }
 }

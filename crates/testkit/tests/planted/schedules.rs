@@ -11,10 +11,10 @@ use shoal_testkit::history::{Ended, Message, Step, Tool};
 use tokio::sync::watch;
 
 use super::dispatcher::{How, Resuming};
-use super::journal::{Forgetful, Forgets};
+use super::journal::Forgetful;
 use super::late_log::LateLog;
 use super::slow_log::SlowLog;
-use super::test_cluster::{Parts, TestCluster, until, within};
+use super::test_cluster::{LONG, Parts, TestCluster, until, within};
 
 /// Every tool is called, and the owner changes when each of those that take time is half done.
 pub(crate) async fn all_tools() -> Verdict {
@@ -127,24 +127,51 @@ pub(crate) async fn call_under_way(planted: bool) -> Verdict {
     cluster.verdict()
 }
 
-/// A takes a request, and the way breaks before the edge knows: it delivers the request again, to B.
+/// A takes a request, and the way breaks before the edge knows: it delivers the request again, to B. Nothing of the call is
+/// in the store.
 pub(crate) async fn request_delivered_again(planted: bool) -> Verdict {
-    let cluster = TestCluster::start(|_| {}, |b| forget(b, planted, Forgets::Deliveries)).await;
+    let plant = |b: &mut Parts| {
+        b.hold = LONG;
+        if planted {
+            resume(b, How::Blindly);
+        }
+    };
+    let cluster = TestCluster::start(|a| a.hold = LONG, plant).await;
     // The session is opened while answers come back.
     within(cluster.call(Tool::Echo, 0)).await.unwrap();
     cluster.way_to_a.swallow_answers();
     let call = cluster.call(Tool::Record, 0);
     until("the call runs", || cluster.stage.executions() == 1).await;
     cluster.fail_over().await;
-    until("B has the call", || cluster.b.status().resumed_calls == 1).await;
+    until("B has the session", || cluster.b.status().taken_over == 1).await;
     cluster.stage.finish();
+    within(call).await.unwrap();
+    cluster.verdict()
+}
+
+/// A has the result of a held call, and the way breaks before the edge has it.
+pub(crate) async fn result_on_its_way(planted: bool) -> Verdict {
+    let plant = |a: &mut Parts| {
+        a.hold = LONG;
+        if planted {
+            resume(a, How::Hastily);
+        }
+    };
+    let cluster = TestCluster::start(plant, |b| b.hold = LONG).await;
+    within(cluster.call(Tool::Echo, 0)).await.unwrap();
+    cluster.way_to_a.swallow_answers();
+    let call = cluster.call(Tool::Record, 0);
+    until("the call runs", || cluster.stage.executions() == 1).await;
+    cluster.stage.finish();
+    until("A has answered", || cluster.a.status().in_flight == 0).await;
+    cluster.fail_over().await;
     within(call).await.unwrap();
     cluster.verdict()
 }
 
 /// A call runs when the owner changes, and ends; the client listens until it is answered or sent away.
 pub(crate) async fn answer_after_the_failover(planted: bool) -> Verdict {
-    let cluster = TestCluster::start(|_| {}, |b| forget(b, planted, Forgets::Calls)).await;
+    let cluster = TestCluster::start(|_| {}, |b| forget(b, planted)).await;
     let call = cluster.call(Tool::Record, 0);
     until("the call runs", || cluster.stage.executions() == 1).await;
     cluster.fail_over().await;
@@ -173,11 +200,8 @@ fn resume(parts: &mut Parts, how: How) {
     });
 }
 
-fn forget(parts: &mut Parts, planted: bool, forgets: Forgets) {
+fn forget(parts: &mut Parts, planted: bool) {
     if planted {
-        parts.store.journal = Arc::new(Forgetful {
-            inner: parts.store.journal.clone(),
-            forgets,
-        });
+        parts.store.journal = Arc::new(Forgetful(parts.store.journal.clone()));
     }
 }

@@ -25,7 +25,7 @@ use super::link::{Link, Links};
 use super::stage::{Stage, StagedTools};
 
 /// Longer than any test: what ends, the test ends.
-const LONG: Duration = Duration::from_secs(3600);
+pub(crate) const LONG: Duration = Duration::from_secs(3600);
 /// How long a test waits for anything; longer than a node waits for a stream that nobody writes.
 const SOON: Duration = Duration::from_secs(40);
 /// Pauses of everybody who tries again.
@@ -35,6 +35,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub(crate) struct Parts {
     pub(crate) store: Store,
     pub(crate) dispatcher: Arc<dyn Dispatcher>,
+    /// How long calls that must not run twice are held; zero: each is journaled before it starts.
+    pub(crate) hold: Duration,
 }
 
 /// All of it. Node `a` has the client's session until the failover.
@@ -162,10 +164,12 @@ fn node(id: &str, store: &Store, dispatch: &Dispatch, plant: impl FnOnce(&mut Pa
     let mut parts = Parts {
         store: store.clone(),
         dispatcher: Arc::new(dispatch.clone()),
+        hold: Duration::ZERO,
     };
     plant(&mut parts);
     let config = SessionConfig {
         retry: PAUSE,
+        hold: parts.hold,
         ..SessionConfig::default()
     };
     Sessions::start(config, parts.store, parts.dispatcher, NodeId::new(id))
