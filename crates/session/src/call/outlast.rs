@@ -24,6 +24,9 @@ use crate::measure;
 /// Events that are kept for a stream that does not open; beyond them the worker keeps them.
 const KEPT_AHEAD: usize = 64;
 
+/// As many times as long as a request waits for the store, what a call has said waits, before its answer goes without.
+const WORTH: u32 = 20;
+
 /// What a call has done while it was being journaled.
 #[derive(Default)]
 struct Ahead {
@@ -131,7 +134,7 @@ impl CallDriver {
         let mut waited = false;
         while ahead.events.len() < KEPT_AHEAD && !ahead.events.iter().any(ends) {
             if !ahead.events.is_empty() && !std::mem::replace(&mut waited, true) {
-                tokio::time::sleep(self.config.begin_patience).await;
+                tokio::time::sleep(self.config.begin_patience * WORTH).await;
             }
             let Some(event) = running.events.next().await else {
                 return;
