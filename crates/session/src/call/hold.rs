@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
 use super::journaled::Waiting;
+use super::keeping::answer_state;
 use super::{CallDriver, InFlight, lost_worker};
 use crate::live::{LiveSession, log_failed};
 use crate::measure;
@@ -213,7 +214,7 @@ impl Held {
     async fn answer(mut self, began: Instant) -> Result<Delivered, GatewayError> {
         let driver = self.driver.clone();
         let call = self.call.as_mut().expect("it is held until it is answered");
-        let first = call.first(&driver, began).await;
+        let first = call.first(began).await;
         let call = self.call.take().expect("it is held until it is answered");
         match first {
             First::Refused(failure)
@@ -245,7 +246,7 @@ impl Held {
 
 impl HeldCall {
     /// What ends the hold. Cancellation safe: nothing of the call is lost.
-    async fn first(&mut self, driver: &Arc<CallDriver>, began: Instant) -> First {
+    async fn first(&mut self, began: Instant) -> First {
         let hold = self.in_flight.hold;
         let until = match self.in_flight.is_once() {
             true => began + hold,
@@ -255,7 +256,7 @@ impl HeldCall {
                 Err(failure) => return First::Refused(failure),
             },
         };
-        let next = timeout_at(until, self.next(driver)).await;
+        let next = timeout_at(until, self.next()).await;
         next.unwrap_or(First::Silence)
     }
 
@@ -273,7 +274,7 @@ impl HeldCall {
     }
 
     /// The next thing that somebody has to act on. Cancellation safe.
-    async fn next(&mut self, driver: &Arc<CallDriver>) -> First {
+    async fn next(&mut self) -> First {
         loop {
             if let Some(keeping) = &mut self.keeping {
                 let answered = keeping.await.unwrap_or(false);
@@ -296,13 +297,11 @@ impl HeldCall {
             match kind {
                 CallEventKind::Finished(outcome) => return First::End(outcome),
                 CallEventKind::State { ask, request } if !self.is_first_write(&request) => {
-                    let (driver, live) = (driver.clone(), self.in_flight.live.clone());
+                    let live = self.in_flight.live.clone();
                     let id = self.in_flight.request().clone();
-                    // In a task: what is written is written whole.
+                    // In a task: what is asked is answered, whoever waits.
                     self.keeping = Some(tokio::spawn(async move {
-                        driver
-                            .answer_state(&live, &id, &control, ask, request)
-                            .await
+                        answer_state(&live, &id, &control, ask, request).await
                     }));
                 }
                 kind => return First::Speaks(CallEvent { sequence, kind }),
@@ -324,7 +323,7 @@ impl HeldCall {
                 biased;
                 () = slot.until_wanted() => return,
                 () = live.until_over() => return self.end_with_session().await,
-                first = self.next(&driver) => first,
+                first = self.next() => first,
             };
             match first {
                 First::Speaks(CallEvent {

@@ -6,31 +6,27 @@ use futures::FutureExt as _;
 use shoal_ports::{AskId, CallControl, StateRequest};
 use shoal_protocol::{Outcome, RequestId};
 
-use super::CallDriver;
 use crate::live::LiveSession;
 use crate::state::{Effect, Input};
 
-impl CallDriver {
-    /// Answers a call that reads or writes what its session keeps; `false` when that is left to the session's
-    /// next owner, who will read the request again.
-    pub(super) async fn answer_state(
-        &self,
-        live: &Arc<LiveSession>,
-        request: &RequestId,
-        control: &Arc<dyn CallControl>,
-        ask: AskId,
-        asked: StateRequest,
-    ) -> bool {
-        let Some(outcome) = keep_or_read(live, request, asked).await else {
-            return false;
-        };
-        let mut arriving = control.answer(ask, outcome);
-        // Mostly known at once. Where it is not, somebody has to wait for it, or it is kept to be sent again.
-        if (&mut arriving).now_or_never().is_none() {
-            tokio::spawn(arriving);
-        }
-        true
+/// Answers a call that reads or writes what its session keeps; `false` when that is left to the session's next owner, who
+/// will read the request again.
+pub(super) async fn answer_state(
+    live: &Arc<LiveSession>,
+    request: &RequestId,
+    control: &Arc<dyn CallControl>,
+    ask: AskId,
+    asked: StateRequest,
+) -> bool {
+    let Some(outcome) = keep_or_read(live, request, asked).await else {
+        return false;
+    };
+    let mut arriving = control.answer(ask, outcome);
+    // Mostly known at once. Where it is not, somebody has to wait for it, or it is kept to be sent again.
+    if (&mut arriving).now_or_never().is_none() {
+        tokio::spawn(arriving);
     }
+    true
 }
 
 /// What is kept is read at once; a change of it is stored first.

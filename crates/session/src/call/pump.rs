@@ -12,6 +12,7 @@ use shoal_telemetry::trace::{self, Span, attributes as key, names};
 
 use super::gathering::Gathering;
 use super::journaled::AGAIN;
+use super::keeping::answer_state;
 use super::{CallDriver, InFlight, lost_worker};
 use crate::state::{Effect, Input};
 use crate::streams::Tail;
@@ -171,7 +172,7 @@ impl CallDriver {
             CallEventKind::State { ask, request } => {
                 // Left to the next owner, it comes to that one again.
                 let (live, id) = (&in_flight.live, in_flight.request());
-                let _ = self.answer_state(live, id, control, ask, request).await;
+                let _ = answer_state(live, id, control, ask, request).await;
             }
             CallEventKind::CloseStream { retry } => {
                 // What came before the hint must reach the client before the connection closes.
