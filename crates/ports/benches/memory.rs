@@ -34,6 +34,7 @@ async fn journaled_call(store: &Store, session: &SessionId, epoch: Epoch, answer
     let begin = Begin {
         delivery: DeliveryId::generate(),
         stream: None,
+        running: false,
         entries: vec![JournalEntry {
             call,
             request: RequestId::from_json(&RawJson::from_static("7")).expect("a number is an id"),

@@ -110,6 +110,7 @@ async fn begin(
     let begin = Begin {
         delivery: DeliveryId::generate(),
         stream: None,
+        running: false,
         entries,
     };
     let begun = store.journal.begin(session, epoch, begin).await;

@@ -82,6 +82,9 @@ pub struct Begin {
     pub stream: Option<StreamId>,
     /// The calls; at least one.
     pub entries: Vec<JournalEntry>,
+    /// Whether they run already. Then what a store has in reserve to serve and to end what was admitted is there for
+    /// them too.
+    pub running: bool,
 }
 
 /// What came of [`Journal::begin`].

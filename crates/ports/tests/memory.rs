@@ -69,6 +69,7 @@ impl Steps {
         let begin = Begin {
             delivery: DeliveryId::generate(),
             stream: None,
+            running: false,
             entries: vec![entry],
         };
         let begun = self.store.journal.begin(&self.session, self.epoch, begin);
@@ -154,6 +155,7 @@ async fn calls_can_end_when_the_store_is_full_but_none_can_begin() {
     let begin = Begin {
         delivery: DeliveryId::generate(),
         stream: None,
+        running: false,
         entries: Vec::new(),
     };
     let journal = &steps.store.journal;

@@ -14,7 +14,7 @@ mod pump;
 mod resumed;
 mod start;
 
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -46,6 +46,8 @@ pub(crate) struct CallDriver {
     pub(crate) dispatcher: Arc<dyn Dispatcher>,
     /// Calls of this node that are journaled and have not ended.
     pub(crate) running: Arc<AtomicUsize>,
+    /// Whether the store took the last call from its reserve: then it is asked before others start.
+    pub(crate) is_full: AtomicBool,
 }
 
 /// An admitted call; frees its request's id when it is over, however it ends.
@@ -132,7 +134,9 @@ impl CallDriver {
         delivery: DeliveryId,
     ) -> Result<Delivered, GatewayError> {
         let once = in_flight.is_once();
-        let is_held = !once || !in_flight.hold.is_zero();
+        let asks_first = in_flight.hold.is_zero()
+            || (!in_flight.repeated && self.is_full.load(Ordering::Relaxed));
+        let is_held = !once || !asks_first;
         if is_held && in_flight.live.transport == SessionTransport::Streamable {
             if once && !in_flight.repeated {
                 // Nothing may have to be stored; but where there is no room for it, the call could not end otherwise.

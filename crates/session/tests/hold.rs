@@ -68,10 +68,11 @@ async fn until(condition: impl Fn() -> bool) {
     .await;
 }
 
-/// A journal that may be away.
+/// A journal that may be away, or full but for its reserve.
 struct Flaky {
     inner: Arc<dyn Journal>,
     away: AtomicBool,
+    full: AtomicBool,
     /// How often a delivery was looked for.
     looks: AtomicUsize,
     /// How often a call was to be journaled.
@@ -87,10 +88,13 @@ impl Journal for Flaky {
         begin: Begin,
     ) -> Result<Begun, LogError> {
         self.begins.fetch_add(1, SeqCst);
-        match self.away.load(SeqCst) {
-            true => Err(StoreError::Away("the test says so".to_owned()).into()),
-            false => self.inner.begin(session, epoch, begin).await,
+        if self.away.load(SeqCst) {
+            return Err(StoreError::Away("the test says so".to_owned()).into());
         }
+        if self.full.load(SeqCst) && !begin.running {
+            return Err(StoreError::Full("the test says so").into());
+        }
+        self.inner.begin(session, epoch, begin).await
     }
 
     async fn rebind(
@@ -126,6 +130,7 @@ fn flaky(config: SessionConfig) -> (Bench, Arc<Flaky>) {
     let flaky = Arc::new(Flaky {
         inner: store.journal.clone(),
         away: AtomicBool::new(false),
+        full: AtomicBool::new(false),
         looks: AtomicUsize::new(0),
         begins: AtomicUsize::new(0),
     });
@@ -683,4 +688,53 @@ async fn a_call_whose_start_outlasts_the_hold_does_not_wait_for_the_store() {
     bench.script.late.send_replace(false);
     tool.finish("{}").await;
     assert!(text(within(delivering).await.unwrap()).contains(r#""id":1"#));
+}
+
+/// What is begun already may use what the store has in reserve; what begins may not, and the store is asked first.
+#[tokio::test]
+async fn a_full_store_takes_what_a_call_that_runs_has_said_and_admits_nothing() {
+    let (bench, journal) = flaky(held_for(LONG));
+    let alice = bench.open("alice", "2025-11-25").await;
+    journal.full.store(true, SeqCst);
+    let delivering = deliver(&bench.sessions, &alice, bound(1, "speaks"));
+    let tool = bench.script.call("speaks").await;
+    tool.progress(1).await;
+    tool.progress(2).await;
+    tool.finish("{}").await;
+    let mut stream = match within(delivering).await.unwrap() {
+        Ok(Delivered::Stream(stream)) => stream,
+        instead => panic!("what it said is dropped: {instead:?}"),
+    };
+    assert_eq!(read_all(&mut stream).await.events.len(), 3);
+
+    let refused = bench.sessions.deliver(&alice, bound(2, "echo")).await;
+    let told = matches!(refused, Err(GatewayError::Overloaded { .. }));
+    assert!(told, "{refused:?}");
+    assert_eq!(starts(&bench, "echo"), 0);
+
+    journal.full.store(false, SeqCst);
+    let admitted = bench.sessions.deliver(&alice, bound(3, "echo")).await;
+    assert!(matches!(admitted, Ok(Delivered::Stream(_))), "{admitted:?}");
+    let begins = journal.begins.load(SeqCst);
+    let held = bench.sessions.deliver(&alice, bound(4, "echo")).await;
+    assert!(text(held).contains("result"));
+    assert_eq!(
+        journal.begins.load(SeqCst),
+        begins,
+        "nothing is asked any more"
+    );
+}
+
+/// One that is safe to repeat is told that nobody takes it, and stopped.
+#[tokio::test]
+async fn a_full_store_takes_nothing_of_a_call_that_may_be_repeated() {
+    let (bench, journal) = flaky(held_for(LONG));
+    let alice = bench.open("alice", "2025-11-25").await;
+    journal.full.store(true, SeqCst);
+    let delivering = deliver(&bench.sessions, &alice, post(&call(1, "speaks")));
+    let tool = bench.script.call("speaks").await;
+    tool.progress(1).await;
+    let refused = within(delivering).await.unwrap();
+    let told = matches!(refused, Err(GatewayError::Overloaded { .. }));
+    assert!(told, "{refused:?}");
 }

@@ -124,6 +124,7 @@ impl Session {
         let begin = Begin {
             delivery: DeliveryId::generate(),
             stream: None,
+            running: false,
             entries: vec![JournalEntry {
                 call,
                 request: RequestId::from_number(1),

@@ -36,6 +36,10 @@ impl Journal for RedisStore {
         let entries = entries.collect::<Result<Vec<_>, _>>()?;
         // What has no room for a byte could not be answered.
         let needs = (epoch, 1, false);
+        let script = match begin.running {
+            true => &SCRIPTS.begin_running,
+            false => &SCRIPTS.begin,
+        };
         let mut begun = loop {
             let args = |command: &mut Cmd| {
                 let calls = entries.len();
@@ -54,7 +58,7 @@ impl Journal for RedisStore {
                     command.arg(field::entry(*call)).arg(entry);
                 }
             };
-            let begun = self.inner.run_with_room(&SCRIPTS.begin, &key, needs, args);
+            let begun = self.inner.run_with_room(script, &key, needs, args);
             let begun = match (begun.await, first) {
                 // Redis has looked at its memory only: the step may have been done before it was full.
                 (Err(LogError::Store(StoreError::Full(why))), Some(first)) => {

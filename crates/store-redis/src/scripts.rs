@@ -49,6 +49,8 @@ pub(crate) struct Scripts {
     pub(crate) append: RoomScript,
     pub(crate) read: Script,
     pub(crate) begin: RoomScript,
+    /// The same, of calls that run already.
+    pub(crate) begin_running: RoomScript,
     pub(crate) rebind: Script,
     pub(crate) restore_stream: Script,
     pub(crate) renew_lease: Script,
@@ -97,6 +99,7 @@ pub(crate) static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| Scripts {
     append: room_script(SERVES, lua!("append")),
     read: script(READS, &[COMMON, STREAMS, lua!("read")]),
     begin: room_script(ADMITS, lua!("begin")),
+    begin_running: room_script(SERVES, lua!("begin")),
     rebind: script(SERVES, &[COMMON, lua!("rebind")]),
     restore_stream: script(SERVES, &[COMMON, STREAMS, lua!("restore_stream")]),
     renew_lease: script(SERVES, &[lua!("renew_lease")]),

@@ -62,6 +62,7 @@ pub(super) async fn entries(store: &Store) {
     let late = Begin {
         delivery: DeliveryId::generate(),
         stream: None,
+        running: false,
         entries: vec![entry(4)],
     };
     let stale = store.journal.begin(&id, epoch, late).await;
@@ -88,6 +89,7 @@ pub(super) async fn deliveries(store: &Store) {
     let opening = Begin {
         delivery: DeliveryId::generate(),
         stream: None,
+        running: false,
         entries: vec![entry.clone()],
     };
     let delivery = opening.delivery;
@@ -115,6 +117,7 @@ pub(super) async fn existing_streams(store: &Store) {
     let joining = Begin {
         delivery: DeliveryId::generate(),
         stream: Some(StreamId::STANDALONE),
+        running: false,
         entries: vec![entry.clone()],
     };
     let begun = store.journal.begin(&id, epoch, joining).await.unwrap();
@@ -137,6 +140,7 @@ pub(super) async fn one_stream_a_delivery(store: &Store) {
     let begin = |entry: &crate::JournalEntry| Begin {
         delivery,
         stream: None,
+        running: false,
         entries: vec![entry.clone()],
     };
     let begun = store.journal.begin(&id, epoch, begin(&first)).await;
@@ -198,11 +202,13 @@ pub(super) async fn repeated_begins(store: &Store) {
     let opening = Begin {
         delivery: DeliveryId::generate(),
         stream: None,
+        running: false,
         entries: vec![one.clone(), two.clone()],
     };
     let joining = Begin {
         delivery: DeliveryId::generate(),
         stream: Some(StreamId::STANDALONE),
+        running: false,
         entries: vec![entry(3)],
     };
     let journal = &store.journal;

@@ -2,6 +2,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -169,12 +170,15 @@ impl CallDriver {
             delivery,
             stream: single.then_some(StreamId::STANDALONE),
             entries: calls.iter().map(InFlight::entry).collect(),
+            running: false,
         };
         let _span = trace::client(names::JOURNAL_BEGIN)
             .parent(calls.first().and_then(|call| call.span.context()))
             .start();
         let since = Instant::now();
-        let begun = self.begin_surely(live, begin, since, waiting).await;
+        // What has begun and must not run twice is seen through; whatever else runs is told to stop, and may come again.
+        let keeps = waiting.runs && calls.iter().all(InFlight::is_once);
+        let begun = self.begin_surely(live, begin, since, waiting, keeps).await;
         measure::begun(since, &begun);
         if let Ok(Begun::Now(_)) = begun {
             calls.iter().for_each(|call| call.journaled(&self.running));
@@ -261,12 +265,16 @@ impl CallDriver {
     /// before this node may forget it, lest a later owner starts a call that nobody waits for. The client
     /// does not wait that long for a call to start; it is told that the outcome is unknown, and the call is
     /// not run.
+    ///
+    /// A store that is full refuses what begins. Of calls that it `keeps` it is asked to take them from its reserve, and those
+    /// that begin after them are journaled before their start, until it has room again.
     async fn begin_surely(
         &self,
         live: &Arc<LiveSession>,
-        begin: Begin,
+        mut begin: Begin,
         began: Instant,
         waiting: &Waiting,
+        keeps: bool,
     ) -> Result<Begun, LogError> {
         let journal = &self.store.journal;
         let mut doubtful = false;
@@ -283,6 +291,15 @@ impl CallDriver {
                 }
                 Err(LogError::Store(StoreError::Unavailable(_))) => doubtful = true,
                 Err(LogError::Store(StoreError::Away(_))) => {}
+                Err(LogError::Store(StoreError::Full(_))) if keeps && !begin.running => {
+                    begin.running = true;
+                    continue;
+                }
+                Ok(_) => {
+                    // By its reserve, or not.
+                    self.is_full.store(begin.running, Ordering::Relaxed);
+                    return begun;
+                }
                 begun => return begun,
             }
             // It was answered meanwhile: only what may have been done is to be seen through.

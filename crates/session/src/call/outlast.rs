@@ -230,6 +230,7 @@ async fn end_of(stage: Stage, in_flight: &mut InFlight) -> CallOutcome {
         },
     };
     in_flight.started(&running);
+    let mut dropped = false;
     loop {
         let Some(event) = running.events.next().await else {
             return CallOutcome::Failed(lost_worker());
@@ -241,7 +242,14 @@ async fn end_of(stage: Stage, in_flight: &mut InFlight) -> CallOutcome {
                 let refused = "no stream could be opened for the request";
                 (ask, RpcError::internal(refused))
             }
-            CallEventKind::Notification { .. } | CallEventKind::CloseStream { .. } => continue,
+            CallEventKind::Notification { .. } => {
+                if !std::mem::replace(&mut dropped, true) {
+                    tracing::warn!(session = %in_flight.live.id, call = %in_flight.plan.call.id,
+                        "dropped events of a call that could not be journaled");
+                }
+                continue;
+            }
+            CallEventKind::CloseStream { .. } => continue,
         };
         drop(running.control.answer(ask, Outcome::Error(refused)));
     }

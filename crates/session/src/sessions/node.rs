@@ -125,6 +125,7 @@ impl Node {
                 store,
                 dispatcher,
                 running: Arc::default(),
+                is_full: AtomicBool::new(false),
             }),
             stored: Stored::new(config.clone()),
             config,

@@ -1,4 +1,4 @@
--- Journals calls with the stream that they are answered on. Refused by a Redis that is full.
+-- Journals calls with the stream that they are answered on. Refused by a Redis that is full, unless they run already.
 -- ARGV: epoch, most bytes a session, retention ms, bytes needed, stream, '1' to open it, how many calls, then what becomes of the
 --       hash: the stream's field, and how it stands if it is opened; then, if so, the delivery's field and the stream; then the
 --       field of each call, and its entry.

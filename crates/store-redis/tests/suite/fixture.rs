@@ -102,6 +102,7 @@ pub(crate) fn opening(call: &JournalEntry) -> Begin {
     Begin {
         delivery: DeliveryId::generate(),
         stream: None,
+        running: false,
         entries: vec![call.clone()],
     }
 }

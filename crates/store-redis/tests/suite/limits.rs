@@ -1,7 +1,7 @@
 //! What is full, and what still goes on then; and what somebody else has removed.
 
 use bytes::Bytes;
-use shoal_ports::{LogError, Renewal, SessionId, StoreError};
+use shoal_ports::{Begin, LogError, Renewal, SessionId, StoreError};
 use shoal_protocol::StreamId;
 use shoal_store_redis::RedisConfig;
 
@@ -40,6 +40,15 @@ async fn a_full_redis_admits_nothing_and_ends_what_it_admitted() {
         Ok(start),
         "what was begun is begun"
     );
+
+    let held = entry();
+    let running = Begin {
+        running: true,
+        ..opening(&held)
+    };
+    let runs = journal.begin(&id, epoch, running).await.unwrap().id();
+    let end = ending(runs, &[&[b'x'; 1000]], held.call);
+    assert!(store.log.append(&id, epoch, end).await.unwrap().finished);
 
     let renewed = directory.renew_lease(&node("a"), LONG).await;
     assert_eq!(renewed, Ok(Renewal::Kept));
