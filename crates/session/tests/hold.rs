@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
     AskId, Begin, Begun, Binding, CallEventKind, CallId, Delivered, DeliveryId, Epoch, EventStream,
@@ -73,6 +74,8 @@ struct Flaky {
     inner: Arc<dyn Journal>,
     away: AtomicBool,
     full: AtomicBool,
+    /// What else it says instead.
+    says: Mutex<Option<StoreError>>,
     /// How often a delivery was looked for.
     looks: AtomicUsize,
     /// How often a call was to be journaled.
@@ -90,6 +93,9 @@ impl Journal for Flaky {
         self.begins.fetch_add(1, SeqCst);
         if self.away.load(SeqCst) {
             return Err(StoreError::Away("the test says so".to_owned()).into());
+        }
+        if let Some(error) = self.says.lock().clone() {
+            return Err(error.into());
         }
         if self.full.load(SeqCst) && !begin.running {
             return Err(StoreError::Full("the test says so").into());
@@ -131,6 +137,7 @@ fn flaky(config: SessionConfig) -> (Bench, Arc<Flaky>) {
         inner: store.journal.clone(),
         away: AtomicBool::new(false),
         full: AtomicBool::new(false),
+        says: Mutex::default(),
         looks: AtomicUsize::new(0),
         begins: AtomicUsize::new(0),
     });
@@ -737,4 +744,25 @@ async fn a_full_store_takes_nothing_of_a_call_that_may_be_repeated() {
     let refused = within(delivering).await.unwrap();
     let told = matches!(refused, Err(GatewayError::Overloaded { .. }));
     assert!(told, "{refused:?}");
+}
+
+/// A former master, one that loads its data, one that misses its replicas: each refuses for a while.
+#[tokio::test]
+async fn a_store_that_refuses_for_a_while_is_waited_for_with_all_that_was_said() {
+    let (bench, journal) = flaky(held_for(LONG));
+    let alice = bench.open("alice", "2025-11-25").await;
+    let reason = "READONLY You can't write against a read only replica.";
+    *journal.says.lock() = Some(StoreError::Unavailable(reason.to_owned()));
+    let delivering = deliver(&bench.sessions, &alice, bound(1, "speaks"));
+    let tool = bench.script.call("speaks").await;
+    tool.progress(1).await;
+    tool.progress(2).await;
+    tool.finish("{}").await;
+    until(|| journal.begins.load(SeqCst) > 2).await;
+    *journal.says.lock() = None;
+    let mut stream = match within(delivering).await.unwrap() {
+        Ok(Delivered::Stream(stream)) => stream,
+        instead => panic!("what it said is dropped: {instead:?}"),
+    };
+    assert_eq!(read_all(&mut stream).await.events.len(), 3);
 }
