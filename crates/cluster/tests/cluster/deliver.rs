@@ -64,7 +64,7 @@ async fn a_session_is_taken_over_within_the_lease_and_one_look() {
         while a.posts().len() < 2 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        let left = a.citizen().members.lease().remaining_ms;
+        let left = a.joined().members.lease().remaining_ms;
         let begun = tokio::time::Instant::now();
         a.die_by(death);
         assert_eq!(answer.await.unwrap().unwrap(), "b");
@@ -137,7 +137,7 @@ async fn two_edges_choose_the_same_node_for_a_session_that_nobody_owns() {
     let (one, other) = (cluster.edge("e").await, cluster.edge("f").await);
     for _ in 0..20 {
         let to = cluster.session(&a).await;
-        a.citizen().answer(&to).await.unwrap();
+        a.joined().answer(&to).await.unwrap();
         a.release().await;
         let (first, second) = tokio::join!(one.answer(&to), other.answer(&to));
         assert_eq!(first.unwrap(), second.unwrap());
@@ -243,7 +243,7 @@ async fn what_was_never_sent_is_safe_to_repeat() {
     let a = cluster.node("a").await;
     let to = cluster.session(&a).await;
     let edge = cluster.edge("e").await;
-    a.citizen().answer(&to).await.unwrap();
+    a.joined().answer(&to).await.unwrap();
     a.drain().await;
     let error = edge.answer(&to).await.unwrap_err();
     let text = error.to_string();
@@ -257,7 +257,7 @@ async fn the_only_node_says_at_once_that_it_is_full() {
     let a = cluster.node("a").await;
     let edge = cluster.edge("e").await;
     let to = cluster.session(&a).await;
-    a.citizen().answer(&to).await.unwrap();
+    a.joined().answer(&to).await.unwrap();
     a.release().await;
     let full = GatewayError::TooManySessions {
         limit: 1,
@@ -275,7 +275,7 @@ async fn a_full_cluster_says_so_at_once() {
     let (a, b) = (cluster.node("a").await, cluster.node("b").await);
     let edge = cluster.edge("e").await;
     let to = cluster.session(&a).await;
-    a.citizen().answer(&to).await.unwrap();
+    a.joined().answer(&to).await.unwrap();
     a.release().await;
     let full = GatewayError::TooManySessions {
         limit: 1,

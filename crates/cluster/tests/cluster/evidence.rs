@@ -70,7 +70,7 @@ async fn who_only_cannot_be_reached_keeps_its_sessions_until_its_lease_ends() {
         let edge = cluster.edge("e").await;
         let to = cluster.session(&a).await;
         edge.answer(&to).await.unwrap();
-        let left = Duration::from_millis(a.citizen().members.lease().remaining_ms);
+        let left = Duration::from_millis(a.joined().members.lease().remaining_ms);
         let begun = Instant::now();
         a.die_by(death);
         assert_eq!(edge.answer(&to).await.unwrap(), "b");
@@ -110,7 +110,7 @@ async fn who_was_seen_to_be_gone_stays_so_when_nobody_refuses_any_more() {
 async fn the_word_of_an_edge_claims_nothing() {
     let cluster = TestCluster::new();
     let (a, b) = (cluster.node("a").await, cluster.node("b").await);
-    b.citizen().sees(2).await;
+    b.joined().sees(2).await;
     let edge = cluster.edge("e").await;
     let to = cluster.session(&a).await;
     edge.answer(&to).await.unwrap();
@@ -214,8 +214,8 @@ async fn an_owner_that_was_replaced_learns_it_with_its_next_renewal() {
     let cluster = TestCluster::new();
     let (a, b) = (cluster.node("a").await, cluster.node("b").await);
     let ownership = asked();
-    a.citizen().members.guard(ownership.clone());
-    let liveness = a.citizen().members.liveness();
+    a.joined().members.guard(ownership.clone());
+    let liveness = a.joined().members.liveness();
     let to = cluster.session(&a).await;
     tokio::time::sleep(LEASE * 3).await;
     assert!(liveness.is_certain());
@@ -239,7 +239,7 @@ async fn an_owner_that_was_replaced_learns_it_with_its_next_renewal() {
     ownership.may_end.send_replace(true);
     tokio::time::sleep(SECOND).await;
     assert!(liveness.is_certain());
-    let lease = a.citizen().members.lease();
+    let lease = a.joined().members.lease();
     assert!(lease.held && lease.lapses == 0, "{lease:?}");
 }
 
@@ -248,20 +248,20 @@ async fn a_lease_is_certain_for_its_length_from_when_its_renewal_was_sent() {
     let cluster = TestCluster::new();
     let a = cluster.node("a").await;
     let ownership = asked();
-    a.citizen().members.guard(ownership.clone());
-    let liveness = a.citizen().members.liveness();
+    a.joined().members.guard(ownership.clone());
+    let liveness = a.joined().members.liveness();
     assert!(liveness.is_certain(), "it has just been begun");
     tokio::time::sleep(LEASE * 3).await;
     // The next renewal is sent, and never answered.
-    a.citizen().access.set_hanging(true);
+    a.joined().access.set_hanging(true);
     tokio::time::sleep(LEASE).await;
     assert!(!liveness.is_certain());
-    a.citizen().access.set_hanging(false);
+    a.joined().access.set_hanging(false);
     ownership.told.notified().await;
     assert!(!liveness.is_certain(), "others may have claimed meanwhile");
     ownership.may_end.send_replace(true);
     tokio::time::sleep(SECOND).await;
     assert!(liveness.is_certain());
-    a.citizen().members.leave().await;
+    a.joined().members.leave().await;
     assert!(!liveness.is_certain());
 }

@@ -20,7 +20,7 @@ async fn a_drained_nodes_sessions_are_taken_at_once() {
     assert_eq!(edge.answer(&to).await.unwrap(), "b");
     assert!(begun.elapsed() < LEASE / 3, "{:?}", begun.elapsed());
     assert_eq!(edge.routed.status().routing.redelivered, 0);
-    a.citizen().members.leave().await;
+    a.joined().members.leave().await;
     edge.sees(2).await;
     assert_eq!(edge.answer(&to).await.unwrap(), "b");
 }
@@ -40,7 +40,7 @@ async fn sessions_that_a_leaving_node_keeps_are_taken_when_it_has_left() {
         let a = a.clone();
         async move {
             tokio::time::sleep(Duration::from_secs(2)).await;
-            a.citizen().members.leave().await;
+            a.joined().members.leave().await;
         }
     });
     let begun = Instant::now();
@@ -53,11 +53,11 @@ async fn sessions_that_a_leaving_node_keeps_are_taken_when_it_has_left() {
 async fn a_draining_node_passes_its_own_clients_on() {
     let cluster = TestCluster::new();
     let (a, _b) = (cluster.node("a").await, cluster.node("b").await);
-    a.citizen().sees(2).await;
+    a.joined().sees(2).await;
     let to = cluster.session(&a).await;
-    assert_eq!(a.citizen().answer(&to).await.unwrap(), "a");
+    assert_eq!(a.joined().answer(&to).await.unwrap(), "a");
     a.drain().await;
-    assert_eq!(a.citizen().answer(&to).await.unwrap(), "b");
+    assert_eq!(a.joined().answer(&to).await.unwrap(), "b");
 }
 
 #[tokio::test(start_paused = true)]
@@ -92,7 +92,7 @@ async fn a_node_that_has_left_is_not_asked_any_more() {
     let edge = cluster.edge("e").await;
     let to = cluster.session(&a).await;
     edge.answer(&to).await.unwrap();
-    a.citizen().members.leave().await;
+    a.joined().members.leave().await;
     edge.sees(2).await;
     assert_eq!(edge.answer(&to).await.unwrap(), "b");
     assert_eq!(a.posts().len(), 1);

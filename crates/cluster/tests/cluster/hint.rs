@@ -39,8 +39,8 @@ async fn the_owner_itself_may_be_the_cold_edge() {
     let (a, _b) = two(&cluster).await;
     let id = SessionId::opened_by(&a.id);
     let to = cluster.session_called(id, &a).await;
-    assert_eq!(a.citizen().answer(&to).await.unwrap(), "a");
-    assert_eq!(a.citizen().access.lookups(), 0);
+    assert_eq!(a.joined().answer(&to).await.unwrap(), "a");
+    assert_eq!(a.joined().access.lookups(), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -79,7 +79,7 @@ async fn a_hint_claims_nothing() {
     for _ in 0..20 {
         let id = SessionId::opened_by(&b.id);
         let to = cluster.session_called(id, &a).await;
-        a.citizen().answer(&to).await.unwrap();
+        a.joined().answer(&to).await.unwrap();
         a.release().await;
         taken.push(edge.answer(&to).await.unwrap());
     }
@@ -113,9 +113,9 @@ async fn a_hint_to_a_node_that_has_left_is_none() {
     let (a, b) = two(&cluster).await;
     let id = SessionId::opened_by(&a.id);
     let to = cluster.session_called(id, &a).await;
-    a.citizen().answer(&to).await.unwrap();
+    a.joined().answer(&to).await.unwrap();
     a.drain().await;
-    a.citizen().members.leave().await;
+    a.joined().members.leave().await;
     let edge = cluster.edge("e").await;
     assert_eq!(edge.answer(&to).await.unwrap(), "b");
     assert_eq!((a.hinted(), b.hinted()), (1, 0), "at its own edge, before");

@@ -39,12 +39,12 @@ async fn a_lease_is_kept_and_ended() {
     let a = cluster.node("a").await;
     let to = cluster.session(&a).await;
     tokio::time::sleep(LEASE * 20).await;
-    let lease = a.citizen().members.lease();
+    let lease = a.joined().members.lease();
     assert!(lease.held && lease.lapses == 0, "{lease:?}");
     assert_eq!(cluster.owner(&to).await, Some(a.id.clone()));
-    a.citizen().members.leave().await;
+    a.joined().members.leave().await;
     assert_eq!(cluster.owner(&to).await, None);
-    assert!(!a.citizen().members.lease().held);
+    assert!(!a.joined().members.lease().held);
     tokio::time::sleep(LEASE).await;
     assert_eq!(cluster.owner(&to).await, None, "and not begun anew");
 }
@@ -54,20 +54,20 @@ async fn a_lapse_has_ownership_revalidated() {
     let cluster = TestCluster::new();
     let a = cluster.node("a").await;
     let ownership = Arc::new(Revalidations::default());
-    a.citizen().members.guard(ownership.clone());
-    a.citizen().access.set_away(true);
+    a.joined().members.guard(ownership.clone());
+    a.joined().access.set_away(true);
     tokio::time::sleep(LEASE / 2).await;
-    a.citizen().access.set_away(false);
+    a.joined().access.set_away(false);
     tokio::time::sleep(LEASE).await;
     assert_eq!(ownership.count.load(Ordering::SeqCst), 0, "a short break");
 
     ownership.fail.store(3, Ordering::SeqCst);
-    a.citizen().access.set_away(true);
+    a.joined().access.set_away(true);
     tokio::time::sleep(LEASE * 2).await;
-    assert!(!a.citizen().members.lease().held, "by its own clock");
-    a.citizen().access.set_away(false);
+    assert!(!a.joined().members.lease().held, "by its own clock");
+    a.joined().access.set_away(false);
     ownership.called.notified().await;
-    assert_eq!(a.citizen().members.lease().lapses, 1);
+    assert_eq!(a.joined().members.lease().lapses, 1);
     assert_eq!(ownership.count.load(Ordering::SeqCst), 1);
 
     // A claim that was under way then may have come after it.
@@ -93,7 +93,7 @@ async fn nodes_come_and_go() {
     let a = status.nodes.iter().find(|node| node.id == "a").unwrap();
     assert!(!a.present, "it may still be an owner");
     let begun = tokio::time::Instant::now();
-    b.citizen().members.leave().await;
+    b.joined().members.leave().await;
     edge.sees(1).await;
     let waited = begun.elapsed();
     assert!(
@@ -120,7 +120,7 @@ async fn nodes_that_a_store_has_forgotten_are_back_before_they_are_dropped() {
 async fn load_and_draining_are_announced() {
     let cluster = TestCluster::new();
     let (a, edge) = (cluster.node("a").await, cluster.edge("e").await);
-    a.citizen().members.report_load(|| NodeLoad {
+    a.joined().members.report_load(|| NodeLoad {
         sessions: 7,
         in_flight: 2,
     });
@@ -132,7 +132,7 @@ async fn load_and_draining_are_announced() {
     let seen = status("a");
     assert_eq!((seen.sessions, seen.in_flight), (7, 2));
     let mut news = cluster.store.bus.subscribe();
-    a.citizen().members.drain().await;
+    a.joined().members.drain().await;
     let left = BusEvent::NodeLeft { node: a.id.clone() };
     assert_eq!(news.next().await, Some(Ok(left)));
     tokio::time::sleep(Duration::from_millis(100)).await;
@@ -145,10 +145,10 @@ async fn load_and_draining_are_announced() {
 async fn draining_needs_no_store_here_and_is_told_when_it_is_back() {
     let cluster = TestCluster::new();
     let (a, edge) = (cluster.node("a").await, cluster.edge("e").await);
-    a.citizen().access.set_away(true);
-    a.citizen().members.drain().await;
-    assert!(a.citizen().routed.status().nodes[0].draining);
-    a.citizen().access.set_away(false);
+    a.joined().access.set_away(true);
+    a.joined().members.drain().await;
+    assert!(a.joined().routed.status().nodes[0].draining);
+    a.joined().access.set_away(false);
     tokio::time::sleep(LEASE).await;
     let seen = &edge.routed.status().nodes[0];
     assert!(seen.id == "a" && seen.draining && seen.present);
@@ -158,9 +158,9 @@ async fn draining_needs_no_store_here_and_is_told_when_it_is_back() {
 async fn workers_are_told_of_nodes_but_not_of_their_load() {
     let cluster = TestCluster::new();
     let a = cluster.node("a").await;
-    let mut announced = a.citizen().members.announced();
+    let mut announced = a.joined().members.announced();
     assert_eq!(announced.borrow_and_update().len(), 1);
-    a.citizen().members.report_load(|| NodeLoad {
+    a.joined().members.report_load(|| NodeLoad {
         sessions: 7,
         in_flight: 2,
     });

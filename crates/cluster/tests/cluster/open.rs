@@ -53,9 +53,9 @@ async fn sessions_that_are_opened_at_once_spread_too() {
 async fn a_node_keeps_what_it_opens() {
     let cluster = TestCluster::new();
     let (a, b) = (cluster.node("a").await, cluster.node("b").await);
-    a.citizen().sees(2).await;
+    a.joined().sees(2).await;
     for _ in 0..100 {
-        open(a.citizen()).await.unwrap();
+        open(a.joined()).await.unwrap();
     }
     assert_eq!((a.opens(), b.opens()), (100, 0));
 }
@@ -68,20 +68,20 @@ async fn an_overloaded_node_opens_elsewhere_until_it_is_none_any_more() {
         sessions,
         in_flight: 0,
     };
-    a.citizen().members.report_load(move || load(5_000));
-    b.citizen().members.report_load({
+    a.joined().members.report_load(move || load(5_000));
+    b.joined().members.report_load({
         let b = b.clone();
         move || load(3 * u64::try_from(b.opens()).unwrap())
     });
     tokio::time::sleep(LEASE).await;
     for _ in 0..1_000 {
-        open(a.citizen()).await.unwrap();
+        open(a.joined()).await.unwrap();
     }
     assert_eq!((a.opens(), b.opens()), (0, 1_000));
     // Now everybody has heard that the other one has three fifths: too little of a difference for a hop.
     tokio::time::sleep(LEASE).await;
     for _ in 0..100 {
-        open(a.citizen()).await.unwrap();
+        open(a.joined()).await.unwrap();
     }
     assert_eq!((a.opens(), b.opens()), (100, 1_000));
 }
@@ -90,13 +90,13 @@ async fn an_overloaded_node_opens_elsewhere_until_it_is_none_any_more() {
 async fn a_node_that_drains_or_is_full_opens_elsewhere() {
     let cluster = TestCluster::new();
     let (a, b) = (cluster.node("a").await, cluster.node("b").await);
-    a.citizen().sees(2).await;
+    a.joined().sees(2).await;
     a.refuse_to_open(full());
-    let to = open(a.citizen()).await.unwrap();
+    let to = open(a.joined()).await.unwrap();
     assert_eq!(cluster.owner(&to).await, Some(b.id.clone()));
     assert_eq!(a.opens(), 1, "it was asked first");
     a.drain().await;
-    open(a.citizen()).await.unwrap();
+    open(a.joined()).await.unwrap();
     assert_eq!((a.opens(), b.opens()), (1, 2));
 }
 

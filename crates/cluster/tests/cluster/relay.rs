@@ -10,7 +10,7 @@ use crate::test_cluster::{LEASE, Reply, TestCluster, post};
 async fn a_cut_way_is_gone_around() {
     let cluster = TestCluster::new();
     let (a, b) = (cluster.node("a").await, cluster.node("b").await);
-    b.citizen().sees(2).await;
+    b.joined().sees(2).await;
     let edge = cluster.edge("e").await;
     let to = cluster.session(&a).await;
     edge.answer(&to).await.unwrap();
@@ -50,7 +50,7 @@ async fn there_is_one_hop_only() {
         cluster.node("b").await,
         cluster.node("c").await,
     );
-    b.citizen().sees(3).await;
+    b.joined().sees(3).await;
     let edge = cluster.edge("e").await;
     let to = cluster.session(&a).await;
     edge.answer(&to).await.unwrap();
@@ -59,7 +59,7 @@ async fn there_is_one_hop_only() {
     for _ in 0..10 {
         assert_eq!(edge.answer(&to).await.unwrap(), "a", "by way of c");
     }
-    assert_eq!(b.citizen().routed.status().routing.relayed, 0);
+    assert_eq!(b.joined().routed.status().routing.relayed, 0);
     assert!(b.posts().is_empty() && c.posts().is_empty());
 }
 
@@ -67,7 +67,7 @@ async fn there_is_one_hop_only() {
 async fn streams_come_by_the_same_way() {
     let cluster = TestCluster::new();
     let (a, b) = (cluster.node("a").await, cluster.node("b").await);
-    b.citizen().sees(2).await;
+    b.joined().sees(2).await;
     let edge = cluster.edge("e").await;
     let to = cluster.session(&a).await;
     cluster.cut("e", "a");
@@ -91,13 +91,13 @@ async fn a_node_in_between_follows_one_hint_and_waits_for_nothing() {
         cluster.node("b").await,
         cluster.node("c").await,
     );
-    b.citizen().sees(3).await;
+    b.joined().sees(3).await;
     let to = cluster.session(&a).await;
-    b.citizen().answer(&to).await.unwrap();
+    b.joined().answer(&to).await.unwrap();
     a.release().await;
     let claim = cluster.store.directory.claim(&to.session, &c.id).await;
     let epoch = claim.unwrap().epoch;
-    let relay = b.citizen().routed.relay();
+    let relay = b.joined().routed.relay();
     let relayed = relay.deliver(&to, post()).await.unwrap();
     assert!(matches!(relayed, Delivered::Json(by) if by == "c"));
 

@@ -72,7 +72,7 @@ async fn a_store_that_hangs_is_as_good_as_away() {
     let edge = cluster.edge("e").await;
     let to = cluster.session(&a).await;
     edge.access.set_hanging(true);
-    a.citizen().access.set_hanging(true);
+    a.joined().access.set_hanging(true);
     let begun = tokio::time::Instant::now();
     let asked = (0..config.lookups_at_once * 3).map(|_| {
         let (edge, to) = (edge.clone(), to.clone());
@@ -86,10 +86,10 @@ async fn a_store_that_hangs_is_as_good_as_away() {
     let at_once = edge.access.most_lookups_at_once();
     assert_eq!(at_once, config.lookups_at_once, "the others waited");
     tokio::time::sleep(LEASE * 2).await;
-    assert!(!a.citizen().members.lease().held);
+    assert!(!a.joined().members.lease().held);
     edge.access.set_hanging(false);
-    a.citizen().access.set_hanging(false);
+    a.joined().access.set_hanging(false);
     tokio::time::sleep(LEASE).await;
-    assert!(a.citizen().members.lease().held);
+    assert!(a.joined().members.lease().held);
     assert_eq!(edge.answer(&to).await.unwrap(), "a");
 }

@@ -102,7 +102,7 @@ async fn a_stream_whose_session_is_gone_ends() {
     let mut stream = edge.routed.listen(&to, None).await.unwrap();
     cluster.log.append(1);
     read(&mut stream, 1).await;
-    a.citizen().routed.close(&to).await.unwrap();
+    a.joined().routed.close(&to).await.unwrap();
     a.drop_readers();
     assert!(read_to_end(&mut stream).await.is_empty());
     assert_eq!(edge.routed.status().routing.lost_streams, 1);

@@ -1,4 +1,4 @@
-//! A town of nodes whose ways to one another, and to the store, can be cut.
+//! Nodes whose ways to one another, and to the store, can be cut.
 
 mod link;
 mod log;
@@ -20,7 +20,7 @@ use shoal_ports::{
 };
 use shoal_protocol::Body;
 
-pub(crate) use self::link::TownPeers;
+pub(crate) use self::link::ScriptedPeers;
 pub(crate) use self::node::{Death, Reply, ScriptedNode};
 pub(crate) use self::store::StoreAccess;
 
@@ -67,22 +67,22 @@ impl TestCluster {
 
     /// A node that serves clients only.
     pub(crate) async fn edge(&self, id: &str) -> TestNode {
-        self.settle(id, None).await
+        self.join(id, None).await
     }
 
     /// A session node.
     pub(crate) async fn node(&self, id: &str) -> Arc<ScriptedNode> {
         let node = ScriptedNode::new(NodeId::new(id), self.store.clone(), self.log.clone());
-        let citizen = self.settle(id, Some(node.clone())).await;
-        node.settled(citizen);
+        let joined = self.join(id, Some(node.clone())).await;
+        node.has_joined(joined);
         self.nodes.lock().push(node.clone());
         node
     }
 
-    async fn settle(&self, id: &str, local: Option<Arc<ScriptedNode>>) -> TestNode {
+    async fn join(&self, id: &str, local: Option<Arc<ScriptedNode>>) -> TestNode {
         let access = Arc::new(StoreAccess::new(self.store.clone()));
         let info = info(id, local.is_some());
-        let peers = TownPeers {
+        let peers = ScriptedPeers {
             from: info.id.clone(),
             cluster: self.clone(),
         };
@@ -183,7 +183,7 @@ impl TestNode {
         }
     }
 
-    /// Waits until this citizen has seen `count` nodes that are there, itself included.
+    /// Waits until this node has seen `count` nodes that are there, itself included.
     pub(crate) async fn sees(&self, count: usize) {
         let mut views = self.members.watch();
         let seen =

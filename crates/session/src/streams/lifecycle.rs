@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 /// What has become of a session here; it cannot be undone. Takes 64 bytes, where three tokens took 400.
 #[derive(Default)]
 pub(super) struct Lifecycle {
-    befallen: AtomicU8,
+    flags: AtomicU8,
     changed: Notify,
     ending: OnceLock<&'static str>,
 }
@@ -35,7 +35,7 @@ impl Turn {
 
 impl Lifecycle {
     pub(super) fn set(&self, turn: Turn) {
-        self.befallen.fetch_or(turn.0, Ordering::SeqCst);
+        self.flags.fetch_or(turn.0, Ordering::SeqCst);
         self.changed.notify_waiters();
     }
 
@@ -56,7 +56,7 @@ impl Lifecycle {
 
     /// Whether any of these has happened.
     pub(super) fn is(&self, any: Turn) -> bool {
-        self.befallen.load(Ordering::SeqCst) & any.0 != 0
+        self.flags.load(Ordering::SeqCst) & any.0 != 0
     }
 
     /// Returns when any of these has happened. Cancellation safe.

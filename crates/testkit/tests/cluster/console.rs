@@ -13,7 +13,7 @@ use crate::{LEASE, start};
 const SOON: Duration = Duration::from_secs(40);
 
 /// Three edges, two session nodes and two workers.
-async fn town(lease: Duration) -> Cluster {
+async fn three_edges(lease: Duration) -> Cluster {
     let builder = Cluster::builder().edges(3).sessions(2).workers(2);
     start(builder.lease(lease).tools(Tools::Chaos)).await
 }
@@ -89,7 +89,7 @@ async fn sessions_on_both_nodes(cluster: &Cluster, console: &Console<'_>) -> Vec
 
 #[tokio::test]
 async fn any_edge_shows_all_nodes_and_ends_a_session_of_another() {
-    let cluster = town(LEASE).await;
+    let cluster = three_edges(LEASE).await;
     let console = Console::of(cluster.edges()[0]);
     let clients = sessions_on_both_nodes(&cluster, &console).await;
 
@@ -132,7 +132,7 @@ async fn any_edge_shows_all_nodes_and_ends_a_session_of_another() {
 
 #[tokio::test]
 async fn calls_on_other_nodes_are_seen_and_cancelled() {
-    let cluster = town(LEASE).await;
+    let cluster = three_edges(LEASE).await;
     let [first, _, last] = cluster.edges()[..] else {
         panic!("three edges")
     };
@@ -179,7 +179,7 @@ async fn calls_on_other_nodes_are_seen_and_cancelled() {
 #[tokio::test]
 async fn a_node_that_does_not_answer_holds_up_nobody() {
     // Nobody takes the node for gone while the test looks.
-    let cluster = town(Duration::from_secs(120)).await;
+    let cluster = three_edges(Duration::from_secs(120)).await;
     let console = Console::of(cluster.edges()[0]);
     let clients = sessions_on_both_nodes(&cluster, &console).await;
     let paused = cluster.sessions()[0];
@@ -203,7 +203,7 @@ async fn a_node_that_does_not_answer_holds_up_nobody() {
 
 #[tokio::test]
 async fn errors_are_told_with_their_traces_by_every_node() {
-    let cluster = town(LEASE).await;
+    let cluster = three_edges(LEASE).await;
     let [first, second, _] = cluster.edges()[..] else {
         panic!("three edges")
     };

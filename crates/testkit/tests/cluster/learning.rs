@@ -18,7 +18,7 @@ const LOOK_FOR: Duration = Duration::from_secs(3);
 const LATE: &str = "test_simple_text";
 
 /// A cluster with a pool on both workers, and another one on the second alone.
-async fn town(sessions: usize) -> Cluster {
+async fn cluster_of(sessions: usize) -> Cluster {
     let builder = Cluster::builder().edges(1).sessions(sessions).workers(2);
     // Nothing here depends on them, and a slow machine shall not end a process that starts.
     let builder = builder
@@ -99,7 +99,7 @@ fn cut(cluster: &Cluster, nodes: &[&Member], fault: Fault) {
 
 #[tokio::test]
 async fn a_tool_of_a_pool_that_dials_late_is_never_unknown() {
-    let cluster = town(1).await;
+    let cluster = cluster_of(1).await;
     let nodes = [cluster.edges()[0], cluster.sessions()[0]];
     cut(&cluster, &nodes, Fault::Cut);
     // Both at once: no other node is left to ask.
@@ -134,7 +134,7 @@ async fn a_tool_of_a_pool_that_dials_late_is_never_unknown() {
 
 #[tokio::test]
 async fn a_tool_stays_known_while_all_session_nodes_are_away() {
-    let cluster = town(2).await;
+    let cluster = cluster_of(2).await;
     let client = Client::open(cluster.url()).await;
     let sessions = cluster.sessions();
     cut(&cluster, &sessions, Fault::Cut);

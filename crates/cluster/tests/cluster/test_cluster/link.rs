@@ -20,7 +20,7 @@ const DIALLED_FOR: Duration = Duration::from_secs(3);
 const LOOKED_FOR: Duration = Duration::from_millis(250);
 
 /// One node's ways to the others.
-pub(crate) struct TownPeers {
+pub(crate) struct ScriptedPeers {
     pub(super) from: NodeId,
     pub(super) cluster: TestCluster,
 }
@@ -33,7 +33,7 @@ struct Link {
 }
 
 #[async_trait]
-impl Peers for TownPeers {
+impl Peers for ScriptedPeers {
     fn connect(&self, node: &NodeInfo) -> PeerGateways {
         let link = |relay| {
             Arc::new(Link {
@@ -99,7 +99,7 @@ impl Link {
             None => {}
         }
         let gateway: Arc<dyn SessionGateway> = if self.relay {
-            node.citizen().routed.relay()
+            node.joined().routed.relay()
         } else {
             node.clone()
         };

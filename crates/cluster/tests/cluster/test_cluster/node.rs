@@ -43,7 +43,7 @@ pub(crate) struct ScriptedNode {
     pub(crate) id: NodeId,
     store: Store,
     log: Log,
-    citizen: OnceLock<TestNode>,
+    joined: OnceLock<TestNode>,
     script: Mutex<VecDeque<Reply>>,
     posts: Mutex<Vec<(DeliveryId, bool)>>,
     opens: Mutex<usize>,
@@ -68,7 +68,7 @@ impl ScriptedNode {
             id,
             store,
             log,
-            citizen: OnceLock::new(),
+            joined: OnceLock::new(),
             script: Mutex::default(),
             posts: Mutex::default(),
             opens: Mutex::default(),
@@ -85,12 +85,12 @@ impl ScriptedNode {
         })
     }
 
-    pub(crate) fn settled(&self, citizen: TestNode) {
-        assert!(self.citizen.set(citizen).is_ok());
+    pub(crate) fn has_joined(&self, joined: TestNode) {
+        assert!(self.joined.set(joined).is_ok());
     }
 
-    pub(crate) fn citizen(&self) -> &TestNode {
-        self.citizen.get().unwrap()
+    pub(crate) fn joined(&self) -> &TestNode {
+        self.joined.get().unwrap()
     }
 
     /// What to do with the next post.
@@ -147,7 +147,7 @@ impl ScriptedNode {
     }
 
     pub(crate) fn die_by(&self, death: Death) {
-        self.citizen().access.set_away(true);
+        self.joined().access.set_away(true);
         *self.death.lock() = Some(death);
         self.dead.send_replace(true);
     }
@@ -162,7 +162,7 @@ impl ScriptedNode {
 
     /// Gives its sessions up and takes no more.
     pub(crate) async fn drain(&self) {
-        self.citizen().members.drain().await;
+        self.joined().members.drain().await;
         *self.draining.lock() = true;
         self.release().await;
     }
@@ -213,7 +213,7 @@ impl ScriptedNode {
                 self.epochs.lock().insert(to.session.clone(), claim.epoch);
             }
             Some(owner) if !*self.draining.lock() => {
-                let liveness = self.citizen().members.liveness();
+                let liveness = self.joined().members.liveness();
                 let Some(evidence) = liveness.evidence_against(&owner).await else {
                     return Err(GatewayError::Moved { owner: Some(owner) });
                 };
