@@ -18,7 +18,7 @@ use shoal_ports::{
 use shoal_rpc::{LinkConfig, RemoteInspector};
 
 use history::History;
-pub use report::{Gathered, Located, NodeSeen, Overview, PoolSeen, RatePoint, Unseen, WorkerSeen};
+pub use report::{Gathered, Located, NodeSeen, Overview, RatePoint, Unseen, WorkerSeen};
 
 use crate::members::Members;
 

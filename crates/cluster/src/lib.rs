@@ -35,9 +35,7 @@ mod view;
 mod workers;
 
 pub use config::{MembersConfig, RoutingConfig};
-pub use fleet::{
-    Fleet, Gathered, Located, NodeSeen, Overview, PoolSeen, RatePoint, Unseen, WorkerSeen,
-};
+pub use fleet::{Fleet, Gathered, Located, NodeSeen, Overview, RatePoint, Unseen, WorkerSeen};
 pub use members::{Members, NodeLoad, Ownership, PoolsHere};
 pub use peers::{PeerGateways, Peers};
 pub use routed::RoutedGateway;

@@ -1,6 +1,7 @@
 //! What an operator can see of the cluster from here.
 
 use serde::Serialize;
+use shoal_ports::NodeInfo;
 
 use crate::members::Members;
 use crate::view::Node;
@@ -21,28 +22,13 @@ pub struct ClusterStatus {
 /// A node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NodeStatus {
-    /// Its id.
-    pub id: String,
-    /// Where it is dialled.
-    pub address: String,
-    /// The release that it runs.
-    pub version: String,
-    /// Whether it takes sessions.
-    pub session: bool,
-    /// Whether it serves clients.
-    pub edge: bool,
-    /// Whether it is leaving.
-    pub draining: bool,
-    /// Whether it has just started and has yet to learn what there is.
-    pub starting: bool,
+    /// What it announces. One that has just started does not count as draining.
+    #[serde(flatten)]
+    pub info: NodeInfo,
     /// Whether its announcement lives.
     pub present: bool,
     /// Whether it could be reached from here when that was last tried.
     pub reachable: bool,
-    /// Sessions that it holds.
-    pub sessions: u64,
-    /// Requests in flight there.
-    pub in_flight: u64,
 }
 
 /// This node's lease, by its own clock.
@@ -102,19 +88,14 @@ impl ClusterStatus {
 
 impl NodeStatus {
     fn of(node: &Node) -> Self {
-        let info = node.info();
+        let info = node.info().clone();
         Self {
-            id: info.id.to_string(),
-            address: info.address.clone(),
-            version: info.version.clone(),
-            session: info.session,
-            edge: info.edge,
-            draining: info.draining && !info.starting,
-            starting: info.starting,
+            info: NodeInfo {
+                draining: info.draining && !info.starting,
+                ..info
+            },
             present: node.is_present(),
             reachable: node.is_reachable(),
-            sessions: info.sessions,
-            in_flight: info.in_flight,
         }
     }
 }

@@ -6,7 +6,7 @@ mod rates;
 mod session;
 
 use async_trait::async_trait;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 pub use call::{CallReport, CallState, ErrorReport};
@@ -21,6 +21,9 @@ use crate::{CallId, Principal, SessionId};
 /// Looking changes nothing: no session is woken or counts as used. Every answer is bounded by the `limit`
 /// that it is asked with, and by the node's own where that is lower; [`Listing::total`] tells what is left
 /// out. Texts that clients and tools chose are shortened by [`shown`], but not escaped for any medium.
+///
+/// Between nodes reports are JSON, of releases that are mixed in a rollout: a member is never given another meaning, and
+/// its default stands for what another release does not tell.
 ///
 /// Methods that only look may be dropped at any time; what acts is carried out all the same once it has
 /// begun.
@@ -55,7 +58,7 @@ pub trait Inspector: Send + Sync + 'static {
 }
 
 /// A part of a list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listing<T> {
     /// What fits within the limit.
     pub items: Vec<T>,

@@ -5,7 +5,6 @@
 
 pub(crate) mod call;
 pub(crate) mod catalog;
-pub(crate) mod console;
 pub(crate) mod event;
 pub(crate) mod gateway;
 pub(crate) mod node;

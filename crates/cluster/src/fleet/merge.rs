@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use shoal_ports::{Listing, NodeId, NodeInfo, NodeReport, PoolReport, Step, quantile};
 
 use super::Answer;
-use super::report::{
-    Gathered, Located, NodeSeen, Overview, PoolSeen, RatePoint, Unseen, WorkerSeen,
-};
+use super::report::{Gathered, Located, NodeSeen, Overview, RatePoint, Unseen, WorkerSeen};
 
 /// Steps that are shown: 15 minutes of 5 seconds each. Clocks of nodes differ, so there may be more.
 const STEPS: usize = 180;
@@ -60,10 +58,10 @@ pub(super) fn overview(
 ) -> Overview {
     let announced = listed.into_iter().map(|(info, present)| {
         let node = of_info(&info, present);
-        (node.id.clone(), node)
+        (node.report.id.clone(), node)
     });
     let mut nodes: BTreeMap<String, NodeSeen> = announced.collect();
-    let mut pools: BTreeMap<String, PoolSeen> = BTreeMap::new();
+    let mut pools: BTreeMap<String, PoolReport<WorkerSeen>> = BTreeMap::new();
     let mut steps: BTreeMap<u64, Step> = BTreeMap::new();
     let whole = last_whole_step(&answers);
     for step in lost {
@@ -72,20 +70,24 @@ pub(super) fn overview(
     for Answer { node, said } in answers {
         let id = node.to_string();
         let seen = nodes.entry(id.clone()).or_insert_with(|| NodeSeen {
-            id,
             present: true,
+            report: NodeReport {
+                id: id.clone(),
+                ..NodeReport::default()
+            },
             ..NodeSeen::default()
         });
         match said {
             Err(error) => seen.trouble = Some(error.to_string()),
-            Ok(report) => {
-                for pool in &report.pools {
+            Ok(mut report) => {
+                for pool in report.pools.drain(..) {
                     see_pool(&mut pools, pool);
                 }
-                for step in &report.steps {
-                    add(&mut steps, whole, step);
+                for step in report.steps.drain(..) {
+                    add(&mut steps, whole, &step);
                 }
-                see_node(seen, report);
+                seen.starting &= !report.draining;
+                seen.report = NodeReport { id, ..report };
             }
         }
     }
@@ -125,61 +127,41 @@ fn last_whole_step(answers: &[Answer<NodeReport>]) -> u64 {
 fn of_info(info: &NodeInfo, present: bool) -> NodeSeen {
     let roles = [("edge", info.edge), ("session", info.session)];
     NodeSeen {
-        id: info.id.to_string(),
         address: info.address.clone(),
-        version: info.version.clone(),
-        roles: roles
-            .into_iter()
-            .filter(|(_, has)| *has)
-            .map(|(role, _)| role.to_owned())
-            .collect(),
-        draining: info.draining && !info.starting,
         starting: info.starting,
         present,
-        ..NodeSeen::default()
+        trouble: None,
+        report: NodeReport {
+            id: info.id.to_string(),
+            version: info.version.clone(),
+            roles: roles
+                .into_iter()
+                .filter(|(_, has)| *has)
+                .map(|(role, _)| role.to_owned())
+                .collect(),
+            draining: info.draining && !info.starting,
+            ..NodeReport::default()
+        },
     }
 }
 
-fn see_node(seen: &mut NodeSeen, report: NodeReport) {
-    seen.version = report.version;
-    seen.roles = report.roles;
-    seen.draining = report.draining;
-    seen.starting &= !report.draining;
-    seen.waits_for = report.waits_for;
-    seen.uptime_ms = report.uptime_ms;
-    seen.live_sessions = report.live_sessions;
-    seen.sleeping_sessions = report.sleeping_sessions;
-    seen.streams = report.streams;
-    seen.requests = report.requests;
-    seen.calls = report.calls;
-    seen.parked = report.parked;
-}
-
-fn see_pool(pools: &mut BTreeMap<String, PoolSeen>, pool: &PoolReport) {
-    let seen = pools.entry(pool.name.clone()).or_insert_with(|| PoolSeen {
-        name: pool.name.clone(),
-        ready: false,
-        tools: 0,
-        prompts: 0,
-        resources: 0,
-        workers: Vec::new(),
-    });
+fn see_pool(pools: &mut BTreeMap<String, PoolReport<WorkerSeen>>, pool: PoolReport) {
+    let seen = pools
+        .entry(pool.name.clone())
+        .or_insert_with(|| PoolReport {
+            name: pool.name,
+            ..PoolReport::default()
+        });
     seen.ready |= pool.ready;
     seen.tools = seen.tools.max(pool.tools);
     seen.prompts = seen.prompts.max(pool.prompts);
     seen.resources = seen.resources.max(pool.resources);
-    for worker in &pool.workers {
+    for worker in pool.workers {
         let at = seen.workers.binary_search_by(|it| it.id.cmp(&worker.id));
         let at = at.unwrap_or_else(|at| {
             let new = WorkerSeen {
-                id: worker.id.clone(),
-                ready: false,
-                reached_by: 0,
-                avoided_by: 0,
-                running: 0,
-                queued: 0,
-                capacity: 0,
-                detail: None,
+                id: worker.id,
+                ..WorkerSeen::default()
             };
             seen.workers.insert(at, new);
             at
@@ -192,9 +174,7 @@ fn see_pool(pools: &mut BTreeMap<String, PoolSeen>, pool: &PoolReport) {
         known.running = known.running.max(worker.running);
         known.queued = known.queued.max(worker.queued);
         known.capacity = known.capacity.max(worker.capacity);
-        if known.detail.is_none() {
-            known.detail.clone_from(&worker.detail);
-        }
+        known.detail = known.detail.take().or(worker.detail);
     }
 }
 

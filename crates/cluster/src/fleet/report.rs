@@ -1,7 +1,7 @@
 //! What the nodes said, put together.
 
 use serde::Serialize;
-use shoal_ports::Outcomes;
+use shoal_ports::{NodeReport, Outcomes, PoolReport};
 
 /// Parts of lists from all nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -40,8 +40,8 @@ pub struct Overview {
     pub me: String,
     /// All nodes, by id.
     pub nodes: Vec<NodeSeen>,
-    /// All pools, by name.
-    pub pools: Vec<PoolSeen>,
+    /// All pools, by name. One is ready if it is so for some node; its workers are ordered by id.
+    pub pools: Vec<PoolReport<WorkerSeen>>,
     /// Rates of all nodes together, the oldest first.
     pub rates: Vec<RatePoint>,
 }
@@ -49,59 +49,21 @@ pub struct Overview {
 /// A node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct NodeSeen {
-    /// Its id.
-    pub id: String,
     /// Where other nodes dial it; empty for a process that nobody dials.
     pub address: String,
-    /// The release that it runs.
-    pub version: String,
-    /// What it does: `edge`, `session`, `worker`.
-    pub roles: Vec<String>,
-    /// Whether it is leaving.
-    pub draining: bool,
     /// Whether it has just started and has yet to learn what there is.
     pub starting: bool,
     /// Whether its announcement lives.
     pub present: bool,
-    /// Why it did not answer; what follows is zero then.
+    /// Why it did not answer; of its report there is only what it has announced then.
     pub trouble: Option<String>,
-    /// What keeps it from traffic; empty when it is ready.
-    pub waits_for: Vec<String>,
-    /// Milliseconds since it started.
-    pub uptime_ms: u64,
-    /// Sessions in memory.
-    pub live_sessions: usize,
-    /// Sessions that sleep in the store.
-    pub sleeping_sessions: usize,
-    /// Streams that clients hold open at its edge.
-    pub streams: usize,
-    /// Requests that its edge has under way.
-    pub requests: usize,
-    /// Calls in flight.
-    pub calls: usize,
-    /// Calls that wait for a modern client's answers.
-    pub parked: usize,
-}
-
-/// A pool, as the nodes that answered know it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct PoolSeen {
-    /// Its name.
-    pub name: String,
-    /// Whether a worker takes calls from some node.
-    pub ready: bool,
-    /// Tools that it serves.
-    pub tools: usize,
-    /// Prompts that it serves.
-    pub prompts: usize,
-    /// Resources and resource templates that it serves.
-    pub resources: usize,
-    /// Its workers, by id.
-    pub workers: Vec<WorkerSeen>,
+    /// What it says of itself. Its pools and rates are among those of the [`Overview`].
+    #[serde(flatten)]
+    pub report: NodeReport,
 }
 
 /// A worker, as the nodes that answered know it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct WorkerSeen {
     /// Its id.
     pub id: String,

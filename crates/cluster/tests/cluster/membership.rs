@@ -90,7 +90,11 @@ async fn nodes_come_and_go() {
     a.die();
     edge.sees(2).await;
     let status = edge.routed.status();
-    let a = status.nodes.iter().find(|node| node.id == "a").unwrap();
+    let a = status
+        .nodes
+        .iter()
+        .find(|node| node.info.id.as_str() == "a")
+        .unwrap();
     assert!(!a.present, "it may still be an owner");
     let begun = tokio::time::Instant::now();
     b.joined().members.leave().await;
@@ -127,18 +131,24 @@ async fn load_and_draining_are_announced() {
     tokio::time::sleep(LEASE).await;
     let status = |id: &str| {
         let nodes = edge.routed.status().nodes;
-        nodes.into_iter().find(|node| node.id == id).unwrap()
+        nodes
+            .into_iter()
+            .find(|node| node.info.id.as_str() == id)
+            .unwrap()
     };
     let seen = status("a");
-    assert_eq!((seen.sessions, seen.in_flight), (7, 2));
+    assert_eq!((seen.info.sessions, seen.info.in_flight), (7, 2));
     let mut news = cluster.store.bus.subscribe();
     a.joined().members.drain().await;
     let left = BusEvent::NodeLeft { node: a.id.clone() };
     assert_eq!(news.next().await, Some(Ok(left)));
     tokio::time::sleep(Duration::from_millis(100)).await;
-    assert!(status("a").draining);
+    assert!(status("a").info.draining);
     tokio::time::sleep(LEASE).await;
-    assert!(status("a").draining && status("a").present, "and stays so");
+    assert!(
+        status("a").info.draining && status("a").present,
+        "and stays so"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -147,11 +157,11 @@ async fn draining_needs_no_store_here_and_is_told_when_it_is_back() {
     let (a, edge) = (cluster.node("a").await, cluster.edge("e").await);
     a.joined().access.set_away(true);
     a.joined().members.drain().await;
-    assert!(a.joined().routed.status().nodes[0].draining);
+    assert!(a.joined().routed.status().nodes[0].info.draining);
     a.joined().access.set_away(false);
     tokio::time::sleep(LEASE).await;
     let seen = &edge.routed.status().nodes[0];
-    assert!(seen.id == "a" && seen.draining && seen.present);
+    assert!(seen.info.id.as_str() == "a" && seen.info.draining && seen.present);
 }
 
 #[tokio::test(start_paused = true)]

@@ -38,7 +38,7 @@ fn unreachable_nodes(edge: &crate::test_cluster::TestNode) -> Vec<String> {
     let nodes = edge.routed.status().nodes.into_iter();
     nodes
         .filter(|node| !node.reachable)
-        .map(|node| node.id)
+        .map(|node| node.info.id.to_string())
         .collect()
 }
 

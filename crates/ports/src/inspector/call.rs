@@ -1,9 +1,10 @@
 //! What operators see of calls and of what became of them.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A call in flight.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct CallReport {
     /// Its id.
     pub id: String,
@@ -28,19 +29,22 @@ pub struct CallReport {
 }
 
 /// How far a call in flight is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CallState {
     /// No worker has taken it yet.
     Starting,
-    /// A worker has it.
-    Running,
     /// It was told to stop by an operator.
     Cancelling,
+    /// A worker has it; also whatever another release says beside these.
+    #[default]
+    #[serde(other)]
+    Running,
 }
 
 /// A request that was refused or failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ErrorReport {
     /// When, in milliseconds since 1970, on the clock of the node.
     pub at_ms: u64,

@@ -1,11 +1,12 @@
 //! What operators see of a node.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Step;
 
 /// A node.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct NodeReport {
     /// Its id.
     pub id: String,
@@ -32,14 +33,17 @@ pub struct NodeReport {
     /// Calls that wait for a modern client's answers.
     pub parked: usize,
     /// Pools with their workers, as the node knows them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pools: Vec<PoolReport>,
     /// Rates of the last minutes, the oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
 }
 
-/// A pool.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct PoolReport {
+/// A pool, with what is known of each of its workers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PoolReport<W = WorkerReport> {
     /// Its name.
     pub name: String,
     /// Whether a worker takes calls.
@@ -51,11 +55,12 @@ pub struct PoolReport {
     /// Resources and resource templates that it serves.
     pub resources: usize,
     /// Its workers.
-    pub workers: Vec<WorkerReport>,
+    pub workers: Vec<W>,
 }
 
 /// A worker.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct WorkerReport {
     /// Its id.
     pub id: String,

@@ -1,10 +1,10 @@
 //! Rates and latencies, in steps of equal length.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The upper bounds of the buckets of a latency histogram, in microseconds; one more bucket holds what took
 /// longer than the last. Each is about half as large again as the one before, so a quantile is known to
-/// within that. Part of the contract between nodes: a change needs a field of its own there.
+/// within that. Part of the contract between nodes: a change needs a member of its own beside [`Step::latency`].
 pub const LATENCY_BOUNDS: [u64; 27] = [
     250,
     500,
@@ -36,7 +36,8 @@ pub const LATENCY_BOUNDS: [u64; 27] = [
 ];
 
 /// Requests that ended within a step, by how.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Outcomes {
     /// Answered with a result.
     pub ok: u64,
@@ -57,7 +58,8 @@ impl Outcomes {
 }
 
 /// What happened within a step of time, and how things stood at its end.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Step {
     /// The step's beginning, in seconds since 1970, on the clock of the node; a multiple of the step's
     /// length.

@@ -1,11 +1,12 @@
 //! What operators see of a session.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::CallReport;
 
 /// A session, in one line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SessionReport {
     /// Its id.
     pub id: String,
@@ -30,7 +31,8 @@ pub struct SessionReport {
 }
 
 /// A session, in full.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SessionDetail {
     /// In one line.
     pub session: SessionReport,
@@ -47,7 +49,8 @@ pub struct SessionDetail {
 }
 
 /// A stream that is being written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct StreamReport {
     /// The id of its newest event, as clients have it.
     pub last: String,

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
+use serde::de::DeserializeOwned;
 use shoal_ports::{
     CallId, CallReport, ErrorReport, InspectError, Inspector, Listing, NodeId, NodeReport,
     SessionDetail, SessionId, SessionReport,
@@ -10,9 +11,7 @@ use tonic::transport::Channel;
 use tonic::{Code, Status};
 
 use crate::LinkConfig;
-use crate::convert::console::{calls_in, detail_in, errors_in, node_in, sessions_in};
 use crate::link::dial;
-use crate::proto::node::v1::inspect_answer::What as Answer;
 use crate::proto::node::v1::inspect_request::What as Question;
 use crate::proto::node::v1::node_console_client::NodeConsoleClient;
 use crate::proto::node::v1::{
@@ -61,14 +60,20 @@ impl RemoteInspector {
         Ok(client)
     }
 
-    async fn ask(&self, what: Question) -> Result<Answer, InspectError> {
+    async fn ask<T: DeserializeOwned>(&self, what: Question) -> Result<T, InspectError> {
         let request = InspectRequest {
             to: self.node.to_string(),
             what: Some(what),
         };
         let answer = self.client().await?.inspect(request).await;
         let answer = answer.map_err(|status| self.refused(&status))?;
-        answer.into_inner().what.ok_or(InspectError::Unsupported)
+        let report = answer.into_inner().report;
+        if report.is_empty() {
+            // Earlier releases tell it in a way that this one does not read.
+            return Err(InspectError::Unsupported);
+        }
+        serde_json::from_slice(&report)
+            .map_err(|error| InspectError::Failed(format!("its report cannot be read: {error}")))
     }
 
     async fn act(&self, what: act_request::What) -> Result<bool, InspectError> {
@@ -98,10 +103,7 @@ impl RemoteInspector {
 #[async_trait]
 impl Inspector for RemoteInspector {
     async fn node(&self) -> Result<NodeReport, InspectError> {
-        match self.ask(Question::Node(InspectNode {})).await? {
-            Answer::Node(node) => Ok(node_in(node)),
-            _ => Err(other()),
-        }
+        self.ask(Question::Node(InspectNode {})).await
     }
 
     async fn sessions(
@@ -113,40 +115,23 @@ impl Inspector for RemoteInspector {
             filter: filter.to_owned(),
             limit: most(limit),
         };
-        match self.ask(Question::Sessions(question)).await? {
-            Answer::Sessions(sessions) => Ok(sessions_in(sessions)),
-            _ => Err(other()),
-        }
+        self.ask(Question::Sessions(question)).await
     }
 
     async fn session(&self, session: &SessionId) -> Result<Option<SessionDetail>, InspectError> {
-        let question = InspectSession {
-            session: session.to_string(),
-        };
-        match self.ask(Question::Session(question)).await? {
-            Answer::Session(found) => found
-                .detail
-                .map(detail_in)
-                .transpose()
-                .map_err(|malformed| InspectError::Failed(malformed.to_string())),
-            _ => Err(other()),
-        }
+        let session = session.to_string();
+        self.ask(Question::Session(InspectSession { session }))
+            .await
     }
 
     async fn calls(&self, limit: usize) -> Result<Listing<CallReport>, InspectError> {
         let limit = most(limit);
-        match self.ask(Question::Calls(InspectCalls { limit })).await? {
-            Answer::Calls(calls) => Ok(calls_in(calls)),
-            _ => Err(other()),
-        }
+        self.ask(Question::Calls(InspectCalls { limit })).await
     }
 
     async fn errors(&self, limit: usize) -> Result<Listing<ErrorReport>, InspectError> {
         let limit = most(limit);
-        match self.ask(Question::Errors(InspectErrors { limit })).await? {
-            Answer::Errors(errors) => Ok(errors_in(errors)),
-            _ => Err(other()),
-        }
+        self.ask(Question::Errors(InspectErrors { limit })).await
     }
 
     async fn end_session(&self, session: &SessionId) -> Result<bool, InspectError> {
@@ -166,8 +151,4 @@ impl Inspector for RemoteInspector {
 
 fn most(limit: usize) -> u32 {
     u32::try_from(limit).unwrap_or(u32::MAX)
-}
-
-fn other() -> InspectError {
-    InspectError::Failed("the node answered something else than asked".to_owned())
 }

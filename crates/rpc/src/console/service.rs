@@ -3,16 +3,14 @@
 use std::str::FromStr as _;
 use std::sync::Arc;
 
+use bytes::Bytes;
+use serde::Serialize;
 use shoal_ports::{CallId, InspectError, Inspector, NodeId, SessionId};
 use tonic::{Request, Response, Status};
 
-use crate::convert::console::{calls_out, detail_out, errors_out, node_out, sessions_out};
-use crate::proto::node::v1::inspect_answer::What as Answer;
 use crate::proto::node::v1::inspect_request::What as Question;
 use crate::proto::node::v1::node_console_server::{NodeConsole, NodeConsoleServer};
-use crate::proto::node::v1::{
-    ActAnswer, ActRequest, InspectAnswer, InspectRequest, SessionFound, act_request,
-};
+use crate::proto::node::v1::{ActAnswer, ActRequest, InspectAnswer, InspectRequest, act_request};
 
 /// The most that is told at once, whatever is asked for.
 const MOST: usize = 1_000;
@@ -55,30 +53,21 @@ impl NodeConsole for ConsoleService {
         let InspectRequest { to, what } = request.into_inner();
         self.expect_meant(&to)?;
         let inspector = &self.inspector;
-        let answer = match what.ok_or_else(unknown)? {
-            Question::Node(_) => inspector.node().await.map(|it| Answer::Node(node_out(it))),
-            Question::Sessions(asked) => inspector
-                .sessions(&asked.filter, limit(asked.limit))
-                .await
-                .map(|it| Answer::Sessions(sessions_out(it))),
-            Question::Session(asked) => inspector
-                .session(&SessionId::new(asked.session))
-                .await
-                .map(|it| {
-                    let detail = it.map(detail_out);
-                    Answer::Session(SessionFound { detail })
-                }),
-            Question::Calls(asked) => inspector
-                .calls(limit(asked.limit))
-                .await
-                .map(|it| Answer::Calls(calls_out(it))),
-            Question::Errors(asked) => inspector
-                .errors(limit(asked.limit))
-                .await
-                .map(|it| Answer::Errors(errors_out(it))),
+        let report = match what.ok_or_else(unknown)? {
+            Question::Node(_) => json(inspector.node().await),
+            Question::Sessions(asked) => {
+                let limit = limit(asked.limit);
+                json(inspector.sessions(&asked.filter, limit).await)
+            }
+            Question::Session(asked) => {
+                let session = SessionId::new(asked.session);
+                json(inspector.session(&session).await)
+            }
+            Question::Calls(asked) => json(inspector.calls(limit(asked.limit)).await),
+            Question::Errors(asked) => json(inspector.errors(limit(asked.limit)).await),
         };
-        let what = Some(answer.map_err(failed)?);
-        Ok(Response::new(InspectAnswer { what }))
+        let report = report?;
+        Ok(Response::new(InspectAnswer { report }))
     }
 
     async fn act(&self, request: Request<ActRequest>) -> Result<Response<ActAnswer>, Status> {
@@ -98,6 +87,12 @@ impl NodeConsole for ConsoleService {
         let done = done.map_err(failed)?;
         Ok(Response::new(ActAnswer { done }))
     }
+}
+
+fn json<T: Serialize>(told: Result<T, InspectError>) -> Result<Bytes, Status> {
+    let report = serde_json::to_vec(&told.map_err(failed)?);
+    let report = report.map_err(|error| Status::internal(error.to_string()))?;
+    Ok(report.into())
 }
 
 fn limit(asked: u32) -> usize {

@@ -9,9 +9,12 @@ use shoal_ports::{
     NodeReport, Outcomes, PoolReport, SessionDetail, SessionId, SessionReport, Step, StreamReport,
     WorkerReport,
 };
+use shoal_rpc::proto::node::v1::node_console_server::{NodeConsole, NodeConsoleServer};
+use shoal_rpc::proto::node::v1::{ActAnswer, ActRequest, InspectAnswer, InspectRequest};
 use shoal_rpc::{ClusterServer, RemoteInspector, serve_inspector};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+use tonic::{Request, Response, Status};
 
 use crate::setting::{Node, config, within};
 
@@ -242,6 +245,43 @@ async fn a_release_without_a_console_cannot_be_inspected() {
         assert_eq!(remote.node().await, Err(InspectError::Unsupported));
         let ended = remote.end_session(&SessionId::new("s1")).await;
         assert_eq!(ended, Err(InspectError::Unsupported));
+    })
+    .await;
+}
+
+/// A node of a release that tells its reports in fields of their own.
+struct Earlier;
+
+#[async_trait]
+impl NodeConsole for Earlier {
+    async fn inspect(&self, _: Request<InspectRequest>) -> Result<Response<InspectAnswer>, Status> {
+        // `node = 1` with `id = 1`.
+        let answer: &[u8] = b"\x0a\x08\x0a\x06node-1";
+        let answer = prost::Message::decode(answer);
+        Ok(Response::new(answer.unwrap()))
+    }
+
+    async fn act(&self, _: Request<ActRequest>) -> Result<Response<ActAnswer>, Status> {
+        Ok(Response::new(ActAnswer { done: true }))
+    }
+}
+
+#[tokio::test]
+async fn a_release_with_other_reports_is_said_to_be_one_and_can_be_acted_on() {
+    within(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let incoming = tonic::transport::server::TcpIncoming::from(listener);
+        let router =
+            tonic::transport::Server::builder().add_service(NodeConsoleServer::new(Earlier));
+        let serving = tokio::spawn(router.serve_with_incoming(incoming));
+        let remote = remote("node-1", &address);
+        assert_eq!(remote.node().await, Err(InspectError::Unsupported));
+        let session = SessionId::new("s1");
+        let asked = remote.session(&session).await;
+        assert_eq!(asked, Err(InspectError::Unsupported));
+        assert_eq!(remote.end_session(&session).await, Ok(true));
+        serving.abort();
     })
     .await;
 }

@@ -74,7 +74,11 @@ fn one_worker_that_two_nodes_see_is_one() {
         answer("c", Err(InspectError::Unsupported)),
     ];
     let seen = overview(&NodeId::new("a"), listed, answers, &[]);
-    let ids: Vec<_> = seen.nodes.iter().map(|node| node.id.as_str()).collect();
+    let ids: Vec<_> = seen
+        .nodes
+        .iter()
+        .map(|node| node.report.id.as_str())
+        .collect();
     assert_eq!(ids, ["a", "b", "c"]);
     assert!(
         seen.nodes[2]
@@ -83,7 +87,7 @@ fn one_worker_that_two_nodes_see_is_one() {
             .unwrap()
             .contains("inspected")
     );
-    assert_eq!(seen.nodes[2].roles, ["session"], "as announced");
+    assert_eq!(seen.nodes[2].report.roles, ["session"], "as announced");
     let worker = &seen.pools[0].workers[0];
     assert_eq!(
         (worker.reached_by, worker.running, worker.capacity),
@@ -179,7 +183,7 @@ fn a_node_that_starts_is_not_one_that_drains() {
     };
     let seen = overview(&NodeId::new("b"), vec![(starting, true)], Vec::new(), &[]);
     assert_eq!(
-        (seen.nodes[0].starting, seen.nodes[0].draining),
+        (seen.nodes[0].starting, seen.nodes[0].report.draining),
         (true, false)
     );
 }
