@@ -66,9 +66,9 @@ pub struct RoutingStatus {
 pub struct PauseStatus {
     /// How many.
     pub count: u64,
-    /// Half were at most this long, to within a quarter.
+    /// Half were at most this long, to within a half.
     pub p50_ms: u64,
-    /// All but one in a hundred were at most this long, to within a quarter.
+    /// All but one in a hundred were at most this long, to within a half.
     pub p99_ms: u64,
     /// The longest.
     pub max_ms: u64,

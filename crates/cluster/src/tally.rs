@@ -3,12 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use shoal_ports::{LatencyHistogram, quantile};
 use shoal_telemetry::metrics::{Metrics, metrics};
 
 use crate::status::{PauseStatus, RoutingStatus};
-
-/// Each bucket ends a quarter later than the one before; the last holds whatever is longer than 20 min.
-const BUCKETS: usize = 64;
 
 /// Counters since the start.
 #[derive(Debug)]
@@ -28,11 +26,11 @@ pub(crate) struct Counter {
     metric: fn(&Metrics),
 }
 
-/// A histogram of pauses, here and in the metrics.
-#[derive(Debug)]
+/// How long pauses were, here and in the metrics.
+#[derive(Debug, Default)]
 pub(crate) struct Pauses {
-    buckets: [AtomicU64; BUCKETS],
-    longest: AtomicU64,
+    lengths: LatencyHistogram,
+    longest_ms: AtomicU64,
 }
 
 impl Default for Tally {
@@ -80,56 +78,27 @@ impl Counter {
     }
 }
 
-impl Default for Pauses {
-    fn default() -> Self {
-        Self {
-            buckets: std::array::from_fn(|_| AtomicU64::new(0)),
-            longest: AtomicU64::new(0),
-        }
-    }
-}
-
 impl Pauses {
     pub(crate) fn record(&self, pause: Duration) {
         metrics().routes.waited(pause);
+        self.lengths.record(pause);
         let ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
-        let at = (0..BUCKETS - 1).find(|at| ms <= end(*at));
-        self.buckets[at.unwrap_or(BUCKETS - 1)].fetch_add(1, Ordering::Relaxed);
-        self.longest.fetch_max(ms, Ordering::Relaxed);
+        self.longest_ms.fetch_max(ms, Ordering::Relaxed);
     }
 
     fn status(&self) -> PauseStatus {
-        let counts: Vec<u64> = self
-            .buckets
-            .iter()
-            .map(|bucket| bucket.load(Ordering::Relaxed))
-            .collect();
-        let count = counts.iter().sum();
-        let max_ms = self.longest.load(Ordering::Relaxed);
+        let counts = self.lengths.counts();
+        let max_ms = self.longest_ms.load(Ordering::Relaxed);
+        let within = |part| {
+            let micros = quantile(&counts, part).unwrap_or_default();
+            micros.div_ceil(1_000).min(max_ms)
+        };
         PauseStatus {
-            count,
-            p50_ms: quantile(&counts, count.div_ceil(2)).min(max_ms),
-            p99_ms: quantile(&counts, count - count / 100).min(max_ms),
+            count: counts.iter().sum(),
+            p50_ms: within(0.5),
+            p99_ms: within(0.99),
             max_ms,
         }
-    }
-}
-
-/// The end of a bucket, in milliseconds.
-fn end(bucket: usize) -> u64 {
-    let growth = (0..bucket).fold(1.0, |end: f64, _| end * 1.25);
-    growth.ceil() as u64
-}
-
-fn quantile(counts: &[u64], rank: u64) -> u64 {
-    let mut seen = 0;
-    let at = counts.iter().position(|count| {
-        seen += count;
-        seen >= rank
-    });
-    match at {
-        Some(at) if at < BUCKETS - 1 => end(at),
-        _ => u64::MAX,
     }
 }
 
@@ -137,11 +106,11 @@ fn quantile(counts: &[u64], rank: u64) -> u64 {
 mod tests {
     use std::time::Duration;
 
-    use super::{BUCKETS, Pauses, end};
+    use super::Pauses;
     use crate::status::PauseStatus;
 
     #[test]
-    fn pauses_are_known_to_within_a_quarter() {
+    fn pauses_are_known_to_within_a_half() {
         let pauses = Pauses::default();
         assert_eq!(pauses.status(), PauseStatus::default());
         for ms in 1..=1000 {
@@ -149,9 +118,8 @@ mod tests {
         }
         let status = pauses.status();
         assert_eq!((status.count, status.max_ms), (1000, 1000));
-        assert!((500..=625).contains(&status.p50_ms), "{status:?}");
-        assert!((990..=1000).contains(&status.p99_ms), "{status:?}");
-        assert!(end(BUCKETS - 2) > 1_000_000);
+        assert!((480..=700).contains(&status.p50_ms), "{status:?}");
+        assert!((980..=1000).contains(&status.p99_ms), "{status:?}");
         pauses.record(Duration::from_secs(86_400));
         assert_eq!(pauses.status().max_ms, 86_400_000);
     }

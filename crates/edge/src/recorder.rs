@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use shoal_ports::{ErrorReport, LATENCY_BOUNDS, Listing, Outcomes, Step};
+use shoal_ports::{ErrorReport, LatencyHistogram, Listing, Outcomes, Step};
 use shoal_protocol::code;
 
 pub(crate) use operation::Unanswered;
@@ -32,7 +32,6 @@ const STEP: Duration = Duration::from_secs(5);
 const STEPS: usize = 180;
 /// Errors that are kept.
 const ERRORS: usize = 256;
-const BUCKETS: usize = LATENCY_BOUNDS.len() + 1;
 
 /// Records what becomes of requests. A cheap handle: clones record together.
 #[derive(Clone, Default)]
@@ -45,9 +44,10 @@ struct RecorderInner {
 }
 
 /// What has been counted in the step that is under way.
+#[derive(Default)]
 struct Counters {
     outcomes: [AtomicU64; 4],
-    latency: [AtomicU64; BUCKETS],
+    latency: LatencyHistogram,
 }
 
 /// How a request ended.
@@ -73,10 +73,7 @@ pub struct Gauges {
 impl Default for RecorderInner {
     fn default() -> Self {
         Self {
-            now: Counters {
-                outcomes: std::array::from_fn(|_| AtomicU64::new(0)),
-                latency: std::array::from_fn(|_| AtomicU64::new(0)),
-            },
+            now: Counters::default(),
             steps: Ring::new(STEPS),
             errors: Ring::new(ERRORS),
         }
@@ -92,7 +89,7 @@ impl Recorder {
         let shared = &self.0;
         let taken = |counter: &AtomicU64| counter.swap(0, Ordering::Relaxed);
         let [ok, rejected, failed, cancelled] = &shared.now.outcomes;
-        let mut latency: Vec<u64> = shared.now.latency.iter().map(taken).collect();
+        let mut latency = shared.now.latency.take();
         if latency.iter().all(|count| *count == 0) {
             latency = Vec::new();
         }
@@ -132,9 +129,7 @@ impl Recorder {
         let now = &self.0.now;
         now.outcomes[ended as usize].fetch_add(1, Ordering::Relaxed);
         if ended != Ended::Cancelled {
-            let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-            let bucket = LATENCY_BOUNDS.partition_point(|bound| *bound < micros);
-            now.latency[bucket].fetch_add(1, Ordering::Relaxed);
+            now.latency.record(took);
         }
     }
 }

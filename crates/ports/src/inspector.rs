@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 pub use call::{CallReport, CallState, ErrorReport};
 pub use node::{NodeReport, PoolReport, WorkerReport};
-pub use rates::{LATENCY_BOUNDS, Outcomes, Step, quantile};
+pub use rates::{LATENCY_BOUNDS, LatencyHistogram, Outcomes, Step, quantile};
 pub use session::{SessionDetail, SessionReport, StreamReport};
 
 use crate::{CallId, Principal, SessionId};

@@ -68,8 +68,8 @@ pub use gateway::{
 pub use hint::{NodeTag, stable_hash};
 pub use identity::{CallId, DeliveryId, Epoch, NodeId, Principal, SessionId, WorkerId};
 pub use inspector::{
-    CallReport, CallState, ErrorReport, InspectError, Inspector, LATENCY_BOUNDS, Listing,
-    NodeReport, Outcomes, PoolReport, SessionDetail, SessionReport, Step, StreamReport,
+    CallReport, CallState, ErrorReport, InspectError, Inspector, LATENCY_BOUNDS, LatencyHistogram,
+    Listing, NodeReport, Outcomes, PoolReport, SessionDetail, SessionReport, Step, StreamReport,
     WorkerReport, mark_of, quantile,
 };
 pub use items::StreamItems;

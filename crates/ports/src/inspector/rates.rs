@@ -1,5 +1,8 @@
 //! Rates and latencies, in steps of equal length.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 /// The upper bounds of the buckets of a latency histogram, in microseconds; one more bucket holds what took
@@ -34,6 +37,33 @@ pub const LATENCY_BOUNDS: [u64; 27] = [
     30_000_000,
     100_000_000,
 ];
+
+/// A histogram of latencies that every task adds to without waiting.
+#[derive(Debug, Default)]
+pub struct LatencyHistogram {
+    buckets: [AtomicU64; LATENCY_BOUNDS.len() + 1],
+}
+
+impl LatencyHistogram {
+    /// Something took so long.
+    pub fn record(&self, took: Duration) {
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let bucket = LATENCY_BOUNDS.partition_point(|bound| *bound < micros);
+        self.buckets[bucket].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A count for each bucket of [`LATENCY_BOUNDS`], and one more; what [`quantile`] takes.
+    pub fn counts(&self) -> Vec<u64> {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        self.buckets.iter().map(read).collect()
+    }
+
+    /// As [`counts`](Self::counts), and begins anew.
+    pub fn take(&self) -> Vec<u64> {
+        let taken = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
+        self.buckets.iter().map(taken).collect()
+    }
+}
 
 /// Requests that ended within a step, by how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
