@@ -15,6 +15,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::config::RedisConfig;
 use crate::connections::Suspicion;
 use crate::dial::Dialler;
+use crate::measure::measured;
 use crate::reply::unexpected;
 use crate::store::RedisStore;
 
@@ -69,13 +70,16 @@ impl RedisBus {
 #[async_trait]
 impl Bus for RedisStore {
     async fn publish(&self, event: BusEvent) -> Result<(), StoreError> {
-        let payload = serde_json::to_vec(&event).map_err(|_| unexpected())?;
-        let channel = &self.inner.bus.channel;
-        let mut command = redis::cmd("PUBLISH");
-        command.arg(channel).arg(payload);
-        // In a cluster always by way of the same node: that keeps the order of what one node publishes.
-        self.inner.connections.ask(channel, command).await?;
-        Ok(())
+        measured("bus.publish", async {
+            let payload = serde_json::to_vec(&event).map_err(|_| unexpected())?;
+            let channel = &self.inner.bus.channel;
+            let mut command = redis::cmd("PUBLISH");
+            command.arg(channel).arg(payload);
+            // In a cluster always by way of the same node: that keeps the order of what one node publishes.
+            self.inner.connections.ask(channel, command).await?;
+            Ok(())
+        })
+        .await
     }
 
     fn subscribe(&self) -> BusSubscription {

@@ -12,6 +12,7 @@ use shoal_ports::{
 };
 
 use crate::keys::field;
+use crate::measure::measured;
 use crate::reply::{number, optional, parts, plain_step, unexpected};
 use crate::scripts::SCRIPTS;
 use crate::store::{Inner, RedisStore, millis};
@@ -28,69 +29,81 @@ impl Directory for RedisStore {
     /// As the port says; a renewal whose reply was lost is not taken for a lease that lived on: what
     /// counts is whether the lease is still the one that this process knows.
     async fn renew_lease(&self, node: &NodeId, lease: Duration) -> Result<Renewal, StoreError> {
-        let key = self.inner.keys.lease(node);
-        let life = millis(lease);
-        let renewed = self.inner.run(&SCRIPTS.renew_lease, &key, |command| {
-            command.arg(life);
-        });
-        let found = optional(renewed.await?)?.ok_or_else(unexpected)?;
-        let before = self.inner.leases.lock().insert(node.clone(), found.clone());
-        Ok(match before {
-            Some(before) if before == found => Renewal::Kept,
-            Some(before) if began(&before) == began(&found) => Renewal::Contested,
-            _ => Renewal::Begun,
+        measured("directory.renew_lease", async {
+            let key = self.inner.keys.lease(node);
+            let life = millis(lease);
+            let renewed = self.inner.run(&SCRIPTS.renew_lease, &key, |command| {
+                command.arg(life);
+            });
+            let found = optional(renewed.await?)?.ok_or_else(unexpected)?;
+            let before = self.inner.leases.lock().insert(node.clone(), found.clone());
+            Ok(match before {
+                Some(before) if before == found => Renewal::Kept,
+                Some(before) if began(&before) == began(&found) => Renewal::Contested,
+                _ => Renewal::Begun,
+            })
         })
+        .await
     }
 
     async fn end_lease(&self, node: &NodeId) -> Result<(), StoreError> {
-        let key = self.inner.keys.lease(node);
-        let mut command = redis::cmd("UNLINK");
-        command.arg(&key);
-        self.inner.connections.ask(&key, command).await?;
-        self.inner.leases.lock().remove(node);
-        Ok(())
+        measured("directory.end_lease", async {
+            let key = self.inner.keys.lease(node);
+            let mut command = redis::cmd("UNLINK");
+            command.arg(&key);
+            self.inner.connections.ask(&key, command).await?;
+            self.inner.leases.lock().remove(node);
+            Ok(())
+        })
+        .await
     }
 
     /// As the port says; `Held` if there is such a session already, unless this very step made it.
     async fn create(&self, new: NewSession) -> Result<Epoch, StoreError> {
-        let key = self.inner.keys.session(&new.session)?;
-        let created = self.inner.run(&SCRIPTS.create, &key, |command| {
-            command
-                .arg(new.owner.as_str())
-                .arg(new.principal.as_str())
-                .arg(&*new.record)
-                .arg(millis(new.idle))
-                .arg(rand::random::<u32>());
-        });
-        plain_step(created.await?)?;
-        Ok(Epoch(1))
+        measured("directory.create", async {
+            let key = self.inner.keys.session(&new.session)?;
+            let created = self.inner.run(&SCRIPTS.create, &key, |command| {
+                command
+                    .arg(new.owner.as_str())
+                    .arg(new.principal.as_str())
+                    .arg(&*new.record)
+                    .arg(millis(new.idle))
+                    .arg(rand::random::<u32>());
+            });
+            plain_step(created.await?)?;
+            Ok(Epoch(1))
+        })
+        .await
     }
 
     async fn lookup(&self, session: &SessionId) -> Result<Option<Placement>, StoreError> {
-        let Ok(key) = self.inner.keys.session(session) else {
-            return Ok(None);
-        };
-        let asked = [field::EPOCH, field::OWNER, field::PRINCIPAL];
-        let mut found = parts(self.inner.fields(&key, &asked).await?)?;
-        let Some(epoch) = found.optional()? else {
-            return Ok(None);
-        };
-        let owner = found.optional()?;
-        let owner = owner.as_ref().map(text).transpose()?.map(NodeId::new);
-        let principal = Principal::new(text(&found.bytes()?)?);
-        let lives = match &owner {
-            Some(owner) => self.inner.lease_lives(owner).await?,
-            None => false,
-        };
-        Ok(Some(Placement {
-            principal,
-            owner: owner.filter(|_| lives),
-            epoch: Epoch(number(&epoch)?),
-        }))
+        measured("directory.lookup", async {
+            let Ok(key) = self.inner.keys.session(session) else {
+                return Ok(None);
+            };
+            let asked = [field::EPOCH, field::OWNER, field::PRINCIPAL];
+            let mut found = parts(self.inner.fields(&key, &asked).await?)?;
+            let Some(epoch) = found.optional()? else {
+                return Ok(None);
+            };
+            let owner = found.optional()?;
+            let owner = owner.as_ref().map(text).transpose()?.map(NodeId::new);
+            let principal = Principal::new(text(&found.bytes()?)?);
+            let lives = match &owner {
+                Some(owner) => self.inner.lease_lives(owner).await?,
+                None => false,
+            };
+            Ok(Some(Placement {
+                principal,
+                owner: owner.filter(|_| lives),
+                epoch: Epoch(number(&epoch)?),
+            }))
+        })
+        .await
     }
 
     async fn claim(&self, session: &SessionId, node: &NodeId) -> Result<Claim, StoreError> {
-        self.inner.claim(session, node, None).await
+        measured("directory.claim", self.inner.claim(session, node, None)).await
     }
 
     async fn claim_on_evidence(
@@ -99,7 +112,11 @@ impl Directory for RedisStore {
         node: &NodeId,
         evidence: &Evidence,
     ) -> Result<Claim, StoreError> {
-        self.inner.claim(session, node, Some(evidence)).await
+        measured(
+            "directory.claim",
+            self.inner.claim(session, node, Some(evidence)),
+        )
+        .await
     }
 
     async fn restore(
@@ -109,27 +126,33 @@ impl Directory for RedisStore {
         owner: &NodeId,
         idle: Duration,
     ) -> Result<(), StoreError> {
-        let key = self.inner.keys.session(session)?;
-        let restored = self.inner.run(&SCRIPTS.restore_claim, &key, |command| {
-            command
-                .arg(claim.epoch.0)
-                .arg(owner.as_str())
-                .arg(&*claim.record)
-                .arg(millis(idle));
-        });
-        plain_step(restored.await?).map(drop)
+        measured("directory.restore", async {
+            let key = self.inner.keys.session(session)?;
+            let restored = self.inner.run(&SCRIPTS.restore_claim, &key, |command| {
+                command
+                    .arg(claim.epoch.0)
+                    .arg(owner.as_str())
+                    .arg(&*claim.record)
+                    .arg(millis(idle));
+            });
+            plain_step(restored.await?).map(drop)
+        })
+        .await
     }
 
     /// As the port says; a claim that Redis has forgotten is held as long as there is none that is newer.
     async fn held(&self, sessions: &[(SessionId, Epoch)]) -> Result<Vec<bool>, StoreError> {
-        let asked = sessions
-            .iter()
-            .cloned()
-            .map(|(session, epoch)| self.inner.is_held(session, epoch));
-        stream::iter(asked)
-            .buffered(ASKED_TOGETHER)
-            .try_collect()
-            .await
+        measured("directory.held", async {
+            let asked = sessions
+                .iter()
+                .cloned()
+                .map(|(session, epoch)| self.inner.is_held(session, epoch));
+            stream::iter(asked)
+                .buffered(ASKED_TOGETHER)
+                .try_collect()
+                .await
+        })
+        .await
     }
 
     async fn save(
@@ -139,7 +162,11 @@ impl Directory for RedisStore {
         record: Bytes,
         idle: Duration,
     ) -> Result<(), StoreError> {
-        self.inner.save(session, epoch, record, idle, false).await
+        measured(
+            "directory.save",
+            self.inner.save(session, epoch, record, idle, false),
+        )
+        .await
     }
 
     async fn release(
@@ -149,16 +176,23 @@ impl Directory for RedisStore {
         record: Bytes,
         idle: Duration,
     ) -> Result<(), StoreError> {
-        self.inner.save(session, epoch, record, idle, true).await
+        measured(
+            "directory.release",
+            self.inner.save(session, epoch, record, idle, true),
+        )
+        .await
     }
 
     /// As the port says; a session that is not there was removed before.
     async fn remove(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
-        let key = self.inner.keys.session(session)?;
-        let removed = self.inner.run(&SCRIPTS.remove, &key, |command| {
-            command.arg(epoch.0);
-        });
-        plain_step(removed.await?).map(drop)
+        measured("directory.remove", async {
+            let key = self.inner.keys.session(session)?;
+            let removed = self.inner.run(&SCRIPTS.remove, &key, |command| {
+                command.arg(epoch.0);
+            });
+            plain_step(removed.await?).map(drop)
+        })
+        .await
     }
 
     async fn sweep(&self) -> Result<usize, StoreError> {

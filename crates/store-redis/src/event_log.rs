@@ -8,6 +8,7 @@ use shoal_ports::{
 use shoal_protocol::{EventId, StreamId};
 
 use crate::keys::field;
+use crate::measure::measured;
 use crate::reply::{NO_STREAM, number, parts, step, unexpected};
 use crate::scripts::SCRIPTS;
 use crate::store::RedisStore;
@@ -22,52 +23,58 @@ impl EventLog for RedisStore {
         epoch: Epoch,
         append: Append,
     ) -> Result<Appended, LogError> {
-        let key = self.inner.keys.session(session)?;
-        let bytes = append.events.iter().map(Bytes::len).sum();
-        let settles = (epoch, bytes, settles(&append));
-        let appended = self
-            .inner
-            .run_with_room(&SCRIPTS.append, &key, settles, |command| {
-                command
-                    .arg(append.stream.0)
-                    .arg(append.after)
-                    .arg(self.inner.limits.events_per_stream);
-                match append.progress {
-                    Some(progress) => command
-                        .arg(progress.call.to_string())
-                        .arg(progress.seen)
-                        .arg(u8::from(progress.ended)),
-                    None => command.arg("").arg(0).arg(0),
-                };
-                for event in &append.events {
-                    command.arg(&**event);
-                }
-            });
-        let mut appended = appended.await?;
-        let nonces = Nonces::read(appended.number()?, appended.optional()?.as_deref())?;
-        let last = nonces.id(append.stream, appended.number()?);
-        let finished = appended.number::<u8>()? == 1;
-        Ok(Appended {
-            last,
-            finished,
-            kept: appended.number()?,
+        measured("event_log.append", async {
+            let key = self.inner.keys.session(session)?;
+            let bytes = append.events.iter().map(Bytes::len).sum();
+            let settles = (epoch, bytes, settles(&append));
+            let appended = self
+                .inner
+                .run_with_room(&SCRIPTS.append, &key, settles, |command| {
+                    command
+                        .arg(append.stream.0)
+                        .arg(append.after)
+                        .arg(self.inner.limits.events_per_stream);
+                    match append.progress {
+                        Some(progress) => command
+                            .arg(progress.call.to_string())
+                            .arg(progress.seen)
+                            .arg(u8::from(progress.ended)),
+                        None => command.arg("").arg(0).arg(0),
+                    };
+                    for event in &append.events {
+                        command.arg(&**event);
+                    }
+                });
+            let mut appended = appended.await?;
+            let nonces = Nonces::read(appended.number()?, appended.optional()?.as_deref())?;
+            let last = nonces.id(append.stream, appended.number()?);
+            let finished = appended.number::<u8>()? == 1;
+            Ok(Appended {
+                last,
+                finished,
+                kept: appended.number()?,
+            })
         })
+        .await
     }
 
     async fn last(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError> {
-        let key = self.inner.keys.session(session)?;
-        let (stands, nonces) = (field::stream(stream.0), field::nonces(stream.0));
-        let asked = [field::EPOCH, field::LOG, &stands, &nonces];
-        let mut found = parts(self.inner.fields(&key, &asked).await?)?;
-        found.optional()?.ok_or(StoreError::NotFound)?;
-        let log = found.number()?;
-        let sequence = match found.optional()? {
-            Some(stands) => last_of(&stands)?,
-            None if stream == StreamId::STANDALONE => 0,
-            None => return Err(LogError::Gone(NO_STREAM)),
-        };
-        let nonces = Nonces::read(log, found.optional()?.as_deref())?;
-        Ok(nonces.id(stream, sequence))
+        measured("event_log.last", async {
+            let key = self.inner.keys.session(session)?;
+            let (stands, nonces) = (field::stream(stream.0), field::nonces(stream.0));
+            let asked = [field::EPOCH, field::LOG, &stands, &nonces];
+            let mut found = parts(self.inner.fields(&key, &asked).await?)?;
+            found.optional()?.ok_or(StoreError::NotFound)?;
+            let log = found.number()?;
+            let sequence = match found.optional()? {
+                Some(stands) => last_of(&stands)?,
+                None if stream == StreamId::STANDALONE => 0,
+                None => return Err(LogError::Gone(NO_STREAM)),
+            };
+            let nonces = Nonces::read(log, found.optional()?.as_deref())?;
+            Ok(nonces.id(stream, sequence))
+        })
+        .await
     }
 
     async fn read(
@@ -76,28 +83,31 @@ impl EventLog for RedisStore {
         cursor: EventId,
         limit: usize,
     ) -> Result<Page, LogError> {
-        let key = self.inner.keys.session(session)?;
-        let page = self.inner.run(&SCRIPTS.read, &key, |command| {
-            command
-                .arg(cursor.epoch)
-                .arg(cursor.stream.0)
-                .arg(cursor.sequence)
-                .arg(limit);
-        });
-        let mut page = step(page.await?)?;
-        let finished = page.number::<u8>()? == 1;
-        let nonces = Nonces::read(page.number()?, page.optional()?.as_deref())?;
-        let events = page
-            .rest()
-            .zip(cursor.sequence + 1..)
-            .map(|(data, sequence)| {
-                let id = nonces.id(cursor.stream, sequence);
-                data.map(|data| LoggedEvent { id, data })
+        measured("event_log.read", async {
+            let key = self.inner.keys.session(session)?;
+            let page = self.inner.run(&SCRIPTS.read, &key, |command| {
+                command
+                    .arg(cursor.epoch)
+                    .arg(cursor.stream.0)
+                    .arg(cursor.sequence)
+                    .arg(limit);
             });
-        Ok(Page {
-            events: events.collect::<Result<_, _>>()?,
-            finished,
+            let mut page = step(page.await?)?;
+            let finished = page.number::<u8>()? == 1;
+            let nonces = Nonces::read(page.number()?, page.optional()?.as_deref())?;
+            let events = page
+                .rest()
+                .zip(cursor.sequence + 1..)
+                .map(|(data, sequence)| {
+                    let id = nonces.id(cursor.stream, sequence);
+                    data.map(|data| LoggedEvent { id, data })
+                });
+            Ok(Page {
+                events: events.collect::<Result<_, _>>()?,
+                finished,
+            })
         })
+        .await
     }
 }
 

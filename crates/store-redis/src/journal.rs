@@ -14,6 +14,7 @@ use shoal_protocol::{EventId, StreamId};
 
 use crate::event_log::{Nonces, last_of};
 use crate::keys::field;
+use crate::measure::measured;
 use crate::reply::{fields, number, parts, plain_step, unexpected};
 use crate::scripts::SCRIPTS;
 use crate::store::{Inner, RedisStore};
@@ -26,63 +27,66 @@ impl Journal for RedisStore {
         epoch: Epoch,
         begin: Begin,
     ) -> Result<Begun, LogError> {
-        let key = self.inner.keys.session(session)?;
-        let first = begin.entries.first().map(|entry| entry.call);
-        let opens = begin.stream.is_none();
-        // A number of chance: a Redis that lost its newest writes does not give one out again.
-        let stream = begin.stream.or(first.map(CallId::stream));
-        let mut stream = stream.unwrap_or(StreamId(1));
-        let entries = begin.entries.iter().map(written);
-        let entries = entries.collect::<Result<Vec<_>, _>>()?;
-        // What has no room for a byte could not be answered.
-        let needs = (epoch, 1, false);
-        let script = match begin.running {
-            true => &SCRIPTS.begin_running,
-            false => &SCRIPTS.begin,
-        };
-        let mut begun = loop {
-            let args = |command: &mut Cmd| {
-                let calls = entries.len();
-                command.arg(stream.0).arg(u8::from(opens)).arg(calls);
-                command.arg(field::stream(stream.0));
-                if opens {
-                    command
-                        .arg(format!("0:0:0:{calls}:0:{}", begin.delivery))
-                        .arg(field::delivery(begin.delivery))
-                        .arg(stream.0);
-                } else {
-                    command.arg("");
-                }
-                for (call, entry) in &entries {
-                    let entry = [stream.0.to_string().as_bytes(), b":", entry].concat();
-                    command.arg(field::entry(*call)).arg(entry);
-                }
+        measured("journal.begin", async {
+            let key = self.inner.keys.session(session)?;
+            let first = begin.entries.first().map(|entry| entry.call);
+            let opens = begin.stream.is_none();
+            // A number of chance: a Redis that lost its newest writes does not give one out again.
+            let stream = begin.stream.or(first.map(CallId::stream));
+            let mut stream = stream.unwrap_or(StreamId(1));
+            let entries = begin.entries.iter().map(written);
+            let entries = entries.collect::<Result<Vec<_>, _>>()?;
+            // What has no room for a byte could not be answered.
+            let needs = (epoch, 1, false);
+            let script = match begin.running {
+                true => &SCRIPTS.begin_running,
+                false => &SCRIPTS.begin,
             };
-            let begun = self.inner.run_with_room(script, &key, needs, args);
-            let begun = match (begun.await, first) {
-                // Redis has looked at its memory only: the step may have been done before it was full.
-                (Err(LogError::Store(StoreError::Full(why))), Some(first)) => {
-                    let before = self.inner.begun(&key, epoch, first).await?;
-                    let before = before.map(Begun::Now);
-                    return before.ok_or(StoreError::Full(why).into());
+            let mut begun = loop {
+                let args = |command: &mut Cmd| {
+                    let calls = entries.len();
+                    command.arg(stream.0).arg(u8::from(opens)).arg(calls);
+                    command.arg(field::stream(stream.0));
+                    if opens {
+                        command
+                            .arg(format!("0:0:0:{calls}:0:{}", begin.delivery))
+                            .arg(field::delivery(begin.delivery))
+                            .arg(stream.0);
+                    } else {
+                        command.arg("");
+                    }
+                    for (call, entry) in &entries {
+                        let entry = [stream.0.to_string().as_bytes(), b":", entry].concat();
+                        command.arg(field::entry(*call)).arg(entry);
+                    }
+                };
+                let begun = self.inner.run_with_room(script, &key, needs, args);
+                let begun = match (begun.await, first) {
+                    // Redis has looked at its memory only: the step may have been done before it was full.
+                    (Err(LogError::Store(StoreError::Full(why))), Some(first)) => {
+                        let before = self.inner.begun(&key, epoch, first).await?;
+                        let before = before.map(Begun::Now);
+                        return before.ok_or(StoreError::Full(why).into());
+                    }
+                    (begun, _) => begun?,
+                };
+                if !begun.is_empty() {
+                    break begun;
                 }
-                (begun, _) => begun?,
+                stream = StreamId(stream.0 % u32::MAX + 1);
             };
-            if !begun.is_empty() {
-                break begun;
-            }
-            stream = StreamId(stream.0 % u32::MAX + 1);
-        };
-        let at = EventId {
-            epoch: begun.number()?,
-            stream: StreamId(begun.number()?),
-            sequence: begun.number()?,
-        };
-        let before: u64 = begun.number()?;
-        Ok(match before {
-            0 => Begun::Now(at),
-            _ => Begun::Before(at),
+            let at = EventId {
+                epoch: begun.number()?,
+                stream: StreamId(begun.number()?),
+                sequence: begun.number()?,
+            };
+            let before: u64 = begun.number()?;
+            Ok(match before {
+                0 => Begun::Now(at),
+                _ => Begun::Before(at),
+            })
         })
+        .await
     }
 
     async fn rebind(
@@ -92,16 +96,19 @@ impl Journal for RedisStore {
         call: CallId,
         binding: &Binding,
     ) -> Result<(), StoreError> {
-        let key = self.inner.keys.session(session)?;
-        let ledger = serde_json::to_vec(&binding.ledger).map_err(|_| unexpected())?;
-        let rebound = self.inner.run(&SCRIPTS.rebind, &key, |command| {
-            command
-                .arg(epoch.0)
-                .arg(call.to_string())
-                .arg(binding.worker.as_str())
-                .arg(ledger);
-        });
-        plain_step(rebound.await?).map(drop)
+        measured("journal.rebind", async {
+            let key = self.inner.keys.session(session)?;
+            let ledger = serde_json::to_vec(&binding.ledger).map_err(|_| unexpected())?;
+            let rebound = self.inner.run(&SCRIPTS.rebind, &key, |command| {
+                command
+                    .arg(epoch.0)
+                    .arg(call.to_string())
+                    .arg(binding.worker.as_str())
+                    .arg(ledger);
+            });
+            plain_step(rebound.await?).map(drop)
+        })
+        .await
     }
 
     async fn restore(
@@ -110,29 +117,32 @@ impl Journal for RedisStore {
         epoch: Epoch,
         stream: OpenStream,
     ) -> Result<(), StoreError> {
-        let key = self.inner.keys.session(session)?;
-        let calls = stream.calls.iter().map(|JournaledCall { entry, seen }| {
-            let (call, entry) = written(entry)?;
-            Ok((call, entry, seen))
-        });
-        let calls = calls.collect::<Result<Vec<_>, StoreError>>()?;
-        let restored = self.inner.run(&SCRIPTS.restore_stream, &key, |command| {
-            let delivery = stream.delivery.map(|delivery| delivery.to_string());
-            command
-                .arg(epoch.0)
-                .arg(stream.last.stream.0)
-                .arg(stream.last.sequence)
-                .arg(stream.last.epoch)
-                .arg(delivery.unwrap_or_default())
-                .arg(calls.len());
-            for (call, entry, seen) in &calls {
-                command.arg(call.to_string()).arg(&**entry).arg(seen);
-            }
-            for event in &stream.newest {
-                command.arg(&**event);
-            }
-        });
-        plain_step(restored.await?).map(drop)
+        measured("journal.restore", async {
+            let key = self.inner.keys.session(session)?;
+            let calls = stream.calls.iter().map(|JournaledCall { entry, seen }| {
+                let (call, entry) = written(entry)?;
+                Ok((call, entry, seen))
+            });
+            let calls = calls.collect::<Result<Vec<_>, StoreError>>()?;
+            let restored = self.inner.run(&SCRIPTS.restore_stream, &key, |command| {
+                let delivery = stream.delivery.map(|delivery| delivery.to_string());
+                command
+                    .arg(epoch.0)
+                    .arg(stream.last.stream.0)
+                    .arg(stream.last.sequence)
+                    .arg(stream.last.epoch)
+                    .arg(delivery.unwrap_or_default())
+                    .arg(calls.len());
+                for (call, entry, seen) in &calls {
+                    command.arg(call.to_string()).arg(&**entry).arg(seen);
+                }
+                for event in &stream.newest {
+                    command.arg(&**event);
+                }
+            });
+            plain_step(restored.await?).map(drop)
+        })
+        .await
     }
 
     async fn running(
@@ -140,20 +150,23 @@ impl Journal for RedisStore {
         session: &SessionId,
         epoch: Epoch,
     ) -> Result<Vec<RunningStream>, LogError> {
-        let key = self.inner.keys.session(session)?;
-        let mut command = redis::cmd("HGETALL");
-        command.arg(&key);
-        let known = fields(self.inner.connections.ask(&key, command).await?)?;
-        if known.is_empty() {
-            return Err(StoreError::NotFound.into());
-        }
-        let newest = known.get(field::EPOCH.as_bytes()).ok_or_else(unexpected)?;
-        match number::<u64>(newest)?.cmp(&epoch.0) {
-            Ordering::Greater => return Err(StoreError::Stale.into()),
-            Ordering::Less => return Err(StoreError::Forgotten.into()),
-            Ordering::Equal => {}
-        }
-        Ok(open_calls(&known)?)
+        measured("journal.running", async {
+            let key = self.inner.keys.session(session)?;
+            let mut command = redis::cmd("HGETALL");
+            command.arg(&key);
+            let known = fields(self.inner.connections.ask(&key, command).await?)?;
+            if known.is_empty() {
+                return Err(StoreError::NotFound.into());
+            }
+            let newest = known.get(field::EPOCH.as_bytes()).ok_or_else(unexpected)?;
+            match number::<u64>(newest)?.cmp(&epoch.0) {
+                Ordering::Greater => return Err(StoreError::Stale.into()),
+                Ordering::Less => return Err(StoreError::Forgotten.into()),
+                Ordering::Equal => {}
+            }
+            Ok(open_calls(&known)?)
+        })
+        .await
     }
 
     async fn delivered(
@@ -161,19 +174,22 @@ impl Journal for RedisStore {
         session: &SessionId,
         delivery: DeliveryId,
     ) -> Result<Option<EventId>, LogError> {
-        let key = self.inner.keys.session(session)?;
-        let asked = [field::EPOCH, field::LOG, &field::delivery(delivery)];
-        let mut found = parts(self.inner.fields(&key, &asked).await?)?;
-        found.optional()?.ok_or(StoreError::NotFound)?;
-        let epoch = found.number()?;
-        let Some(stream) = found.optional()? else {
-            return Ok(None);
-        };
-        Ok(Some(EventId {
-            epoch,
-            stream: StreamId(number(&stream)?),
-            sequence: 0,
-        }))
+        measured("journal.delivered", async {
+            let key = self.inner.keys.session(session)?;
+            let asked = [field::EPOCH, field::LOG, &field::delivery(delivery)];
+            let mut found = parts(self.inner.fields(&key, &asked).await?)?;
+            found.optional()?.ok_or(StoreError::NotFound)?;
+            let epoch = found.number()?;
+            let Some(stream) = found.optional()? else {
+                return Ok(None);
+            };
+            Ok(Some(EventId {
+                epoch,
+                stream: StreamId(number(&stream)?),
+                sequence: 0,
+            }))
+        })
+        .await
     }
 }
 

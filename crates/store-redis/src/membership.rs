@@ -5,6 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use shoal_ports::{Membership, NodeId, NodeInfo, StoreError};
 
+use crate::measure::measured;
 use crate::reply::{parts, unexpected};
 use crate::scripts::SCRIPTS;
 use crate::store::{RedisStore, millis};
@@ -12,51 +13,66 @@ use crate::store::{RedisStore, millis};
 #[async_trait]
 impl Membership for RedisStore {
     async fn announce(&self, node: &NodeInfo, life: Duration) -> Result<(), StoreError> {
-        let what = serde_json::to_vec(node).map_err(|_| unexpected())?;
-        let key = self.inner.keys.nodes();
-        let announced = self.inner.run(&SCRIPTS.announce, &key, |command| {
-            command.arg(node.id.as_str()).arg(what).arg(millis(life));
-        });
-        announced.await.map(drop)
+        measured("membership.announce", async {
+            let what = serde_json::to_vec(node).map_err(|_| unexpected())?;
+            let key = self.inner.keys.nodes();
+            let announced = self.inner.run(&SCRIPTS.announce, &key, |command| {
+                command.arg(node.id.as_str()).arg(what).arg(millis(life));
+            });
+            announced.await.map(drop)
+        })
+        .await
     }
 
     async fn withdraw(&self, node: &NodeId) -> Result<(), StoreError> {
-        let key = self.inner.keys.nodes();
-        let mut command = redis::cmd("HDEL");
-        command.arg(&key).arg(node.as_str());
-        self.inner.connections.ask(&key, command).await.map(drop)
+        measured("membership.withdraw", async {
+            let key = self.inner.keys.nodes();
+            let mut command = redis::cmd("HDEL");
+            command.arg(&key).arg(node.as_str());
+            self.inner.connections.ask(&key, command).await.map(drop)
+        })
+        .await
     }
 
     async fn nodes(&self) -> Result<Vec<NodeInfo>, StoreError> {
-        let key = self.inner.keys.nodes();
-        let said = self.inner.run(&SCRIPTS.nodes, &key, |_| {});
-        let mut nodes = Vec::new();
-        for what in parts(said.await?)?.rest() {
-            match serde_json::from_slice(&what?) {
-                Ok(node) => nodes.push(node),
-                // A release that says it in another way; this one cannot use such a node.
-                Err(error) => tracing::debug!(%error, "a node says what is not understood"),
+        measured("membership.nodes", async {
+            let key = self.inner.keys.nodes();
+            let said = self.inner.run(&SCRIPTS.nodes, &key, |_| {});
+            let mut nodes = Vec::new();
+            for what in parts(said.await?)?.rest() {
+                match serde_json::from_slice(&what?) {
+                    Ok(node) => nodes.push(node),
+                    // A release that says it in another way; this one cannot use such a node.
+                    Err(error) => tracing::debug!(%error, "a node says what is not understood"),
+                }
             }
-        }
-        Ok(nodes)
+            Ok(nodes)
+        })
+        .await
     }
 
     async fn remember_pools(&self, pools: &[String], life: Duration) -> Result<(), StoreError> {
-        let what = serde_json::to_vec(pools).map_err(|_| unexpected())?;
-        let key = self.inner.keys.pools();
-        let mut command = redis::cmd("SET");
-        command.arg(&key).arg(what).arg("PX").arg(millis(life));
-        self.inner.connections.ask(&key, command).await.map(drop)
+        measured("membership.remember_pools", async {
+            let what = serde_json::to_vec(pools).map_err(|_| unexpected())?;
+            let key = self.inner.keys.pools();
+            let mut command = redis::cmd("SET");
+            command.arg(&key).arg(what).arg("PX").arg(millis(life));
+            self.inner.connections.ask(&key, command).await.map(drop)
+        })
+        .await
     }
 
     async fn remembered_pools(&self) -> Result<Vec<String>, StoreError> {
-        let key = self.inner.keys.pools();
-        let mut command = redis::cmd("GET");
-        command.arg(&key);
-        let said = self.inner.connections.ask(&key, command).await?;
-        Ok(match said {
-            redis::Value::BulkString(what) => serde_json::from_slice(&what).unwrap_or_default(),
-            _ => Vec::new(),
+        measured("membership.remembered_pools", async {
+            let key = self.inner.keys.pools();
+            let mut command = redis::cmd("GET");
+            command.arg(&key);
+            let said = self.inner.connections.ask(&key, command).await?;
+            Ok(match said {
+                redis::Value::BulkString(what) => serde_json::from_slice(&what).unwrap_or_default(),
+                _ => Vec::new(),
+            })
         })
+        .await
     }
 }

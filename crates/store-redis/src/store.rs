@@ -18,7 +18,6 @@ use crate::dial::Dialler;
 use crate::error::ConnectError;
 use crate::hello::warn_of_eviction;
 use crate::keys::{Keys, is_prefix};
-use crate::measure;
 use crate::meter::Latency;
 use crate::reply::{Parts, step};
 use crate::scripts::{RoomScript, Script};
@@ -112,9 +111,16 @@ impl RedisStore {
         })
     }
 
-    /// The store behind all seams, which says of each operation how long it took and how it ended.
+    /// The store behind all seams.
     pub fn into_store(self) -> Store {
-        measure::ports(self)
+        let store = Arc::new(self);
+        Store {
+            directory: store.clone(),
+            log: store.clone(),
+            journal: store.clone(),
+            membership: store.clone(),
+            bus: store,
+        }
     }
 
     /// Has the connection looked at whenever metrics are collected, until the registrations are dropped.
