@@ -25,11 +25,11 @@ settings! {
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct JoinConfig {
         /// Addresses (`host:port`) to begin with: of nodes, or of something that leads to one of them. The nodes
-        /// that are reached tell of the others. Default: none.
+        /// that are reached tell of the others.
         pub seeds: Vec<String> = Vec::new(),
-        /// How long a node that nobody tells of, and that cannot be reached, is dialled on. Default: 15 s.
+        /// How long a node that nobody tells of, and that cannot be reached, is dialled on.
         pub forget_after: Duration = Duration::from_secs(15),
-        /// How long no node can be reached before the seeds are tried again. Default: 5 s.
+        /// How long no node can be reached before the seeds are tried again.
         pub reseed_after: Duration = Duration::from_secs(5),
     }
 }

@@ -3,36 +3,38 @@
 use std::fmt;
 use std::time::Duration;
 
-use shoal_ports::Backoff;
+use shoal_ports::{Backoff, settings};
 
-/// How the ports are kept in Redis.
-#[derive(Clone)]
-pub struct RedisConfig {
-    /// Where Redis is: `redis://[user[:password]@]host[:port][/db]`, `rediss://` (TLS),
-    /// `redis+unix:///path[?db=n]`, `redis+cluster://host:port,host:port`,
-    /// `redis+sentinel://host:port,host:port/<master-name>[/db]`; the latter two also as `rediss+…`. User
-    /// and password are percent-encoded.
-    pub url: String,
-    /// Stands before every key and channel; deployments that share a Redis need different ones.
-    pub key_prefix: String,
-    /// Events kept per stream; the oldest go first.
-    pub events_per_stream: usize,
-    /// Bytes of events per session; beyond it the session's oldest finished streams go, then appends
-    /// are refused.
-    pub bytes_per_session: usize,
-    /// How long, at least, a finished stream can be resumed, and an event of the standalone stream can be
-    /// read again.
-    pub retention: Duration,
-    /// How long a command waits for its reply.
-    pub response_timeout: Duration,
-    /// How long one attempt to connect may take, with TLS and authentication.
-    pub connect_timeout: Duration,
-    /// The longest wait between two attempts to connect; they begin at 50 ms and double.
-    pub longest_backoff: Duration,
-    /// Commands that wait for Redis at one time; beyond it they are refused at once.
-    pub max_in_flight: usize,
-    /// For TLS: whom to trust and who to be.
-    pub tls: TlsConfig,
+settings! {
+    /// How the ports are kept in Redis.
+    #[derive(Clone)]
+    pub struct RedisConfig {
+        /// Where Redis is: `redis://[user[:password]@]host[:port][/db]`, `rediss://` (TLS),
+        /// `redis+unix:///path[?db=n]`, `redis+cluster://host:port,host:port`,
+        /// `redis+sentinel://host:port,host:port/<master-name>[/db]`; the latter two also as `rediss+…`. User
+        /// and password are percent-encoded.
+        pub url: String = "redis://127.0.0.1:6379".to_owned(),
+        /// Stands before every key and channel; deployments that share a Redis need different ones.
+        pub key_prefix: String = "shoal".to_owned(),
+        /// Events kept per stream; the oldest go first.
+        pub events_per_stream: usize = 10_000,
+        /// Bytes of events per session; beyond it the session's oldest finished streams go, then appends
+        /// are refused.
+        pub bytes_per_session: usize = 16 << 20,
+        /// How long, at least, a finished stream can be resumed, and an event of the standalone stream can be
+        /// read again.
+        pub retention: Duration = Duration::from_secs(60),
+        /// How long a command waits for its reply.
+        pub response_timeout: Duration = Duration::from_secs(2),
+        /// How long one attempt to connect may take, with TLS and authentication.
+        pub connect_timeout: Duration = Duration::from_secs(5),
+        /// The longest wait between two attempts to connect; they begin at 50 ms and double.
+        pub longest_backoff: Duration = Duration::from_secs(2),
+        /// Commands that wait for Redis at one time; beyond it they are refused at once.
+        pub max_in_flight: usize = 4096,
+        /// For TLS: whom to trust and who to be.
+        pub tls: TlsConfig = TlsConfig::default(),
+    }
 }
 
 /// TLS towards Redis; the texts are PEM.
@@ -42,23 +44,6 @@ pub struct TlsConfig {
     pub authorities: Option<Vec<u8>>,
     /// Our own certificate (with its chain) and its private key.
     pub identity: Option<(Vec<u8>, Vec<u8>)>,
-}
-
-impl Default for RedisConfig {
-    fn default() -> Self {
-        Self {
-            url: "redis://127.0.0.1:6379".to_owned(),
-            key_prefix: "shoal".to_owned(),
-            events_per_stream: 10_000,
-            bytes_per_session: 16 << 20,
-            retention: Duration::from_secs(60),
-            response_timeout: Duration::from_secs(2),
-            connect_timeout: Duration::from_secs(5),
-            longest_backoff: Duration::from_secs(2),
-            max_in_flight: 4096,
-            tls: TlsConfig::default(),
-        }
-    }
 }
 
 impl RedisConfig {

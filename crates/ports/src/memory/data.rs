@@ -13,32 +13,23 @@ use tokio::time::Instant;
 
 use crate::{
     CallProgress, DeliveryId, Epoch, JournaledCall, NodeId, NodeInfo, Principal, SessionId,
-    StoreError,
+    StoreError, settings,
 };
 
-/// Bounds of the embedded store.
-#[derive(Clone, Debug)]
-pub struct MemoryLimits {
-    /// Events kept per stream; the oldest go first.
-    pub events_per_stream: usize,
-    /// Bytes of events per session; beyond it the session's oldest finished streams go, then appends
-    /// are refused.
-    pub bytes_per_session: usize,
-    /// Bytes of events over all sessions; beyond it appends are refused.
-    pub bytes: usize,
-    /// How long, at least, a finished stream can be resumed, and an event of the standalone stream can be
-    /// read again. The stream of a running call keeps all that fits.
-    pub retention: Duration,
-}
-
-impl Default for MemoryLimits {
-    fn default() -> Self {
-        Self {
-            events_per_stream: 10_000,
-            bytes_per_session: 16 << 20,
-            bytes: 1 << 30,
-            retention: Duration::from_secs(60),
-        }
+settings! {
+    /// Bounds of the embedded store.
+    #[derive(Clone, Debug)]
+    pub struct MemoryLimits {
+        /// Events kept per stream; the oldest go first.
+        pub events_per_stream: usize = 10_000,
+        /// Bytes of events per session; beyond it the session's oldest finished streams go, then appends
+        /// are refused.
+        pub bytes_per_session: usize = 16 << 20,
+        /// Bytes of events over all sessions; beyond it appends are refused.
+        pub bytes: usize = 1 << 30,
+        /// How long, at least, a finished stream can be resumed, and an event of the standalone stream can be
+        /// read again. The stream of a running call keeps all that fits.
+        pub retention: Duration = Duration::from_secs(60),
     }
 }
 
