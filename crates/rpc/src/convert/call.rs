@@ -127,30 +127,23 @@ pub(crate) fn durability_in(durability: i32) -> Durability {
     }
 }
 
-fn log_out(log: LogFilter) -> wire::LogLevel {
-    match log {
-        LogFilter::Off => wire::LogLevel::Unspecified,
-        LogFilter::AtLeast(LogLevel::Debug) => wire::LogLevel::Debug,
-        LogFilter::AtLeast(LogLevel::Info) => wire::LogLevel::Info,
-        LogFilter::AtLeast(LogLevel::Notice) => wire::LogLevel::Notice,
-        LogFilter::AtLeast(LogLevel::Warning) => wire::LogLevel::Warning,
-        LogFilter::AtLeast(LogLevel::Error) => wire::LogLevel::Error,
-        LogFilter::AtLeast(LogLevel::Critical) => wire::LogLevel::Critical,
-        LogFilter::AtLeast(LogLevel::Alert) => wire::LogLevel::Alert,
-        LogFilter::AtLeast(LogLevel::Emergency) => wire::LogLevel::Emergency,
-    }
+/// The levels have the same names on both sides.
+macro_rules! levels {
+    ($($level:ident)+) => {
+        fn log_out(log: LogFilter) -> wire::LogLevel {
+            match log {
+                LogFilter::Off => wire::LogLevel::Unspecified,
+                $(LogFilter::AtLeast(LogLevel::$level) => wire::LogLevel::$level,)+
+            }
+        }
+
+        fn log_in(level: i32) -> LogFilter {
+            match wire::LogLevel::try_from(level) {
+                $(Ok(wire::LogLevel::$level) => LogFilter::AtLeast(LogLevel::$level),)+
+                Ok(wire::LogLevel::Unspecified) | Err(_) => LogFilter::Off,
+            }
+        }
+    };
 }
 
-fn log_in(level: i32) -> LogFilter {
-    LogFilter::AtLeast(match wire::LogLevel::try_from(level) {
-        Ok(wire::LogLevel::Debug) => LogLevel::Debug,
-        Ok(wire::LogLevel::Info) => LogLevel::Info,
-        Ok(wire::LogLevel::Notice) => LogLevel::Notice,
-        Ok(wire::LogLevel::Warning) => LogLevel::Warning,
-        Ok(wire::LogLevel::Error) => LogLevel::Error,
-        Ok(wire::LogLevel::Critical) => LogLevel::Critical,
-        Ok(wire::LogLevel::Alert) => LogLevel::Alert,
-        Ok(wire::LogLevel::Emergency) => LogLevel::Emergency,
-        Ok(wire::LogLevel::Unspecified) | Err(_) => return LogFilter::Off,
-    })
-}
+levels! { Debug Info Notice Warning Error Critical Alert Emergency }
