@@ -1,12 +1,11 @@
 //! Checks of arguments that take long: on blocking threads, few at a time, with a share for each principal.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use shoal_ports::{CallFailure, CallOutcome, Principal};
+use shoal_ports::{CallFailure, CallOutcome, Principal, PrincipalCounts};
 use shoal_protocol::{RawJson, RpcError};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
@@ -47,7 +46,7 @@ pub(crate) struct Checking {
 #[derive(Default)]
 struct UnderWay {
     all: usize,
-    by_principal: HashMap<Principal, usize>,
+    by_principal: PrincipalCounts,
 }
 
 /// A check's room, until it is done or nobody waits for its turn any more.
@@ -136,12 +135,12 @@ impl Checking {
 
     fn enter(self: &Arc<Self>, principal: &Principal) -> Option<CheckPermit> {
         let mut under_way = self.under_way.lock();
-        let own = under_way.by_principal.get(principal).copied().unwrap_or(0);
+        let own = under_way.by_principal.of(principal);
         if under_way.all >= MOST || own >= MOST_OF_PRINCIPAL {
             return None;
         }
         under_way.all += 1;
-        under_way.by_principal.insert(principal.clone(), own + 1);
+        under_way.by_principal.add(principal, 1);
         Some(CheckPermit {
             checking: Arc::clone(self),
             principal: principal.clone(),
@@ -153,12 +152,7 @@ impl Drop for CheckPermit {
     fn drop(&mut self) {
         let mut under_way = self.checking.under_way.lock();
         under_way.all -= 1;
-        if let Some(own) = under_way.by_principal.get_mut(&self.principal) {
-            *own -= 1;
-            if *own == 0 {
-                under_way.by_principal.remove(&self.principal);
-            }
-        }
+        under_way.by_principal.subtract(&self.principal, 1);
     }
 }
 

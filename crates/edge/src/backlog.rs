@@ -7,14 +7,14 @@
 //!
 //! Requests have room of their own (`body_budget.rs`): who leaves answers unread keeps nobody from sending.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::Extensions;
 use parking_lot::Mutex;
-use shoal_ports::Principal;
+use shoal_ports::{Principal, PrincipalCounts};
 use shoal_telemetry::metrics::{GivenUp, metrics};
 
 use crate::config::Limits;
@@ -42,7 +42,7 @@ struct BacklogInner {
 struct WaitingAnswers {
     next: u64,
     bytes: usize,
-    of: HashMap<Principal, usize>,
+    of: PrincipalCounts,
     answers: BTreeMap<u64, Answer>,
 }
 
@@ -86,12 +86,14 @@ impl Backlog {
         let mut waiting = shared.waiting.lock();
         // Without authentication everybody is one principal, whose share is the node.
         if *own != Principal::anonymous()
-            && !waiting.make_room(own, bytes, shared.per_principal, |waiting| waiting.of(own))
+            && !waiting.make_room(own, bytes, shared.per_principal, |waiting| {
+                waiting.of.of(own)
+            })
         {
             return Err(BacklogFull::Principal(shared.per_principal));
         }
         while !waiting.fits(waiting.bytes, bytes, shared.node) {
-            let Some(most) = waiting.greatest() else {
+            let Some(most) = waiting.of.greatest().cloned() else {
                 break;
             };
             if !waiting.give_up_one(&most) {
@@ -105,7 +107,7 @@ impl Backlog {
         let number = waiting.next;
         waiting.next += 1;
         waiting.bytes += bytes;
-        *waiting.of.entry(own.clone()).or_default() += bytes;
+        waiting.of.add(own, bytes);
         let answer = Answer {
             principal: own.clone(),
             bytes,
@@ -118,10 +120,6 @@ impl Backlog {
 }
 
 impl WaitingAnswers {
-    fn of(&self, principal: &Principal) -> usize {
-        self.of.get(principal).copied().unwrap_or_default()
-    }
-
     fn fits(&self, held: usize, more: usize, limit: usize) -> bool {
         held == 0 || held + more <= limit
     }
@@ -139,12 +137,6 @@ impl WaitingAnswers {
             }
         }
         true
-    }
-
-    /// Who has most waiting.
-    fn greatest(&self) -> Option<Principal> {
-        let greatest = self.of.iter().max_by_key(|(_, bytes)| **bytes);
-        greatest.map(|(principal, _)| principal.clone())
     }
 
     /// Gives up the answer of a principal of which nothing has been taken for longest, if that is long enough.
@@ -174,12 +166,7 @@ impl WaitingAnswers {
     fn remove(&mut self, number: u64) -> Option<Answer> {
         let answer = self.answers.remove(&number)?;
         self.bytes -= answer.bytes;
-        if let Some(held) = self.of.get_mut(&answer.principal) {
-            *held -= answer.bytes;
-            if *held == 0 {
-                self.of.remove(&answer.principal);
-            }
-        }
+        self.of.subtract(&answer.principal, answer.bytes);
         Some(answer)
     }
 }

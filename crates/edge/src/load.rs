@@ -1,11 +1,10 @@
 //! How much an edge is carrying, and the bounds on it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use shoal_ports::Principal;
+use shoal_ports::{Principal, PrincipalCounts};
 use shoal_telemetry::metrics::{QuotaOutcome, StreamKind, metrics};
 
 use crate::config::Limits;
@@ -29,40 +28,12 @@ pub struct Load(Arc<Counts>);
 #[derive(Debug, Default)]
 struct Counts {
     requests: AtomicUsize,
-    requests_of: Tally,
+    requests_of: Mutex<PrincipalCounts>,
     body_bytes: AtomicUsize,
     answer_bytes: AtomicUsize,
     streams: AtomicUsize,
     open: [AtomicU64; KINDS.len()],
-    streams_of: Tally,
-}
-
-/// How much each principal has; those without any are not in it.
-#[derive(Debug, Default)]
-struct Tally(Mutex<HashMap<Principal, usize>>);
-
-impl Tally {
-    /// One more for a principal, unless it has its limit.
-    fn add(&self, principal: &Principal, limit: usize) -> bool {
-        let mut tally = self.0.lock();
-        let count = tally.entry(principal.clone()).or_default();
-        let fits = *count < limit;
-        *count += usize::from(fits);
-        if *count == 0 {
-            tally.remove(principal);
-        }
-        fits
-    }
-
-    fn subtract(&self, principal: &Principal) {
-        let mut tally = self.0.lock();
-        if let Some(count) = tally.get_mut(principal) {
-            *count -= 1;
-            if *count == 0 {
-                tally.remove(principal);
-            }
-        }
-    }
+    streams_of: Mutex<PrincipalCounts>,
 }
 
 impl Load {
@@ -113,7 +84,7 @@ impl Load {
         }
         if *principal != Principal::anonymous() {
             let limit = limits.requests_per_principal;
-            if !self.0.requests_of.add(principal, limit) {
+            if !add(&self.0.requests_of, principal, limit) {
                 let quota = &metrics().security;
                 quota.quota(REQUESTS_PER_PRINCIPAL, QuotaOutcome::Refused);
                 return Err(Refusal::TooManyRequestsOfPrincipal { limit });
@@ -151,7 +122,7 @@ impl Load {
         if *principal != Principal::anonymous() {
             let quota = &metrics().security;
             let limit = limits.streams_per_principal;
-            if !self.0.streams_of.add(principal, limit) {
+            if !add(&self.0.streams_of, principal, limit) {
                 // Dropping the permit takes the node's count back; nothing was added here.
                 quota.quota(STREAMS_PER_PRINCIPAL, QuotaOutcome::Refused);
                 return Err(Refusal::TooManyStreamsOfPrincipal { limit });
@@ -161,6 +132,16 @@ impl Load {
         }
         Ok(permit)
     }
+}
+
+/// One more for a principal, unless it has its limit.
+fn add(counts: &Mutex<PrincipalCounts>, principal: &Principal, limit: usize) -> bool {
+    let mut counts = counts.lock();
+    let fits = counts.of(principal) < limit;
+    if fits {
+        counts.add(principal, 1);
+    }
+    fits
 }
 
 /// Counts one POST until it is dropped.
@@ -173,7 +154,7 @@ impl Drop for RequestCount {
     fn drop(&mut self) {
         self.counts.requests.fetch_sub(1, Ordering::Relaxed);
         if let Some(principal) = &self.principal {
-            self.counts.requests_of.subtract(principal);
+            self.counts.requests_of.lock().subtract(principal, 1);
         }
     }
 }
@@ -200,7 +181,7 @@ impl Drop for StreamPermit {
     fn drop(&mut self) {
         self.counts.streams.fetch_sub(1, Ordering::Relaxed);
         if let Some(principal) = &self.principal {
-            self.counts.streams_of.subtract(principal);
+            self.counts.streams_of.lock().subtract(principal, 1);
         }
     }
 }
@@ -243,7 +224,7 @@ mod tests {
         assert_eq!(load.requests_in_flight(), 2);
         drop((first, second));
         assert_eq!(load.requests_in_flight(), 0);
-        assert!(load.0.requests_of.0.lock().is_empty());
+        assert!(load.0.requests_of.lock().is_empty());
         assert!(load.admit_request(&alice, &limits).is_ok());
     }
 
@@ -262,7 +243,7 @@ mod tests {
         assert_eq!(load.open_streams(), 2);
         drop((first, second));
         assert_eq!(load.open_streams(), 0);
-        assert!(load.0.streams_of.0.lock().is_empty());
+        assert!(load.0.streams_of.lock().is_empty());
         assert!(load.admit_stream(&alice, &limits).is_ok());
     }
 }

@@ -43,6 +43,7 @@ mod membership;
 pub mod memory;
 mod period;
 mod plan;
+mod principal_counts;
 mod secret;
 mod session_state;
 mod store;
@@ -82,6 +83,7 @@ pub use period::Period;
 pub use plan::{
     CallPlan, EdgePlan, Planned, Planning, RequestPlan, Route, Started, Starting, at_once, later,
 };
+pub use principal_counts::PrincipalCounts;
 pub use secret::{REDACTED, Secret};
 pub use session_state::{
     STATE_KEY_BYTES, SessionState, StateDoor, StateRequest, no_session, not_kept, perhaps_kept,

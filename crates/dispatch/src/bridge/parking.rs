@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use shoal_ports::{AskId, CallControl as _, CallId, Principal, WorkerId};
+use shoal_ports::{AskId, CallControl as _, CallId, Principal, PrincipalCounts, WorkerId};
 use tokio::sync::oneshot;
 
 use super::input::InputRequest;
@@ -98,7 +98,7 @@ pub(crate) struct ParkingLot {
 #[derive(Default)]
 struct Places {
     calls: HashMap<CallId, Place>,
-    by_principal: HashMap<Principal, usize>,
+    by_principal: PrincipalCounts,
 }
 
 struct Place {
@@ -135,13 +135,10 @@ impl ParkingLot {
         if places.calls.len() >= self.total {
             return Err(Full::Node);
         }
-        let of_principal = places.by_principal.get(&principal).copied().unwrap_or(0);
-        if of_principal >= self.per_principal {
+        if places.by_principal.of(&principal) >= self.per_principal {
             return Err(Full::Principal);
         }
-        places
-            .by_principal
-            .insert(principal.clone(), of_principal + 1);
+        places.by_principal.add(&principal, 1);
         places.calls.insert(id, Place { principal, keeper });
         drop(places);
         tokio::spawn(keep(Arc::downgrade(self), self.time, parked, asked));
@@ -165,12 +162,7 @@ impl ParkingLot {
     fn leave(&self, id: CallId) -> Option<oneshot::Sender<oneshot::Sender<Parked>>> {
         let mut places = self.places.lock();
         let Place { principal, keeper } = places.calls.remove(&id)?;
-        if let Some(count) = places.by_principal.get_mut(&principal) {
-            *count -= 1;
-            if *count == 0 {
-                places.by_principal.remove(&principal);
-            }
-        }
+        places.by_principal.subtract(&principal, 1);
         Some(keeper)
     }
 }

@@ -1,12 +1,11 @@
 //! Admission: how many calls a pool holds, and how many of those wait for their clients.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use shoal_ports::{CallFailure, Principal, WorkerLoad};
+use shoal_ports::{CallFailure, Principal, PrincipalCounts, WorkerLoad};
 use shoal_protocol::{RpcError, code};
 
 use super::config::PoolConfig;
@@ -29,14 +28,14 @@ pub(super) struct Places {
     most_asking_of_principal: usize,
     asking: Mutex<Asking>,
     /// The calls that wait in the backend for what they need to begin.
-    waiting: Mutex<HashMap<Principal, usize>>,
+    waiting: Mutex<PrincipalCounts>,
 }
 
 /// The calls that wait for their clients.
 #[derive(Default)]
 struct Asking {
     all: usize,
-    by_principal: HashMap<Principal, usize>,
+    by_principal: PrincipalCounts,
 }
 
 /// A call's place, from its admission until it is dropped.
@@ -95,7 +94,7 @@ impl Places {
     /// What its tool is told when too many do.
     pub(super) fn ask(&self, principal: &Principal) -> Result<(), RpcError> {
         let mut asking = self.asking.lock();
-        let own = asking.by_principal.get(principal).copied().unwrap_or(0);
+        let own = asking.by_principal.of(principal);
         if asking.all >= self.most_asking || own >= self.most_asking_of_principal {
             let whose = match asking.all >= self.most_asking {
                 true => format!("{} calls of pool {}", asking.all, self.pool),
@@ -110,7 +109,7 @@ impl Places {
             ));
         }
         asking.all += 1;
-        asking.by_principal.insert(principal.clone(), own + 1);
+        asking.by_principal.add(principal, 1);
         drop(asking);
         self.end();
         self.taken.fetch_sub(1, Ordering::Relaxed);
@@ -129,7 +128,7 @@ impl Places {
     /// Its principal has as many waiting there as it may.
     pub(super) fn wait(&self, principal: &Principal) -> Result<(), CallFailure> {
         let mut waiting = self.waiting.lock();
-        let own = waiting.get(principal).copied().unwrap_or(0);
+        let own = waiting.of(principal);
         if own >= (self.total / 2).max(1) {
             return Err(CallFailure::Overloaded {
                 reason: format!(
@@ -139,7 +138,7 @@ impl Places {
                 retry_after: RETRY_AFTER,
             });
         }
-        waiting.insert(principal.clone(), own + 1);
+        waiting.add(principal, 1);
         drop(waiting);
         self.end();
         Ok(())
@@ -147,7 +146,7 @@ impl Places {
 
     /// A call waits in its backend no more.
     pub(super) fn waited(&self, principal: &Principal) {
-        leave(&mut self.waiting.lock(), principal);
+        self.waiting.lock().subtract(principal, 1);
     }
 
     /// A call has asked, and goes on or ends. Its place may be one more than there are, for as long as others leave.
@@ -155,17 +154,7 @@ impl Places {
         self.taken.fetch_add(1, Ordering::Relaxed);
         let mut asking = self.asking.lock();
         asking.all -= 1;
-        leave(&mut asking.by_principal, principal);
-    }
-}
-
-/// The principal has one less.
-fn leave(counts: &mut HashMap<Principal, usize>, principal: &Principal) {
-    if let Some(own) = counts.get_mut(principal) {
-        *own -= 1;
-        if *own == 0 {
-            counts.remove(principal);
-        }
+        asking.by_principal.subtract(principal, 1);
     }
 }
 

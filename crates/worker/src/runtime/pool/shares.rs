@@ -1,15 +1,13 @@
 //! How many actors each principal has, where that is limited.
 
-use std::collections::HashMap;
-
-use shoal_ports::Principal;
+use shoal_ports::{Principal, PrincipalCounts};
 
 /// Counts nothing where there is no limit.
 #[derive(Default)]
 pub(super) struct Shares {
     /// 0 for no limit.
     most: usize,
-    held: HashMap<Principal, usize>,
+    held: PrincipalCounts,
 }
 
 impl Shares {
@@ -17,33 +15,24 @@ impl Shares {
     pub(super) fn new(most: usize) -> Self {
         Self {
             most,
-            held: HashMap::new(),
+            held: PrincipalCounts::default(),
         }
     }
 
     /// Whether the principal may have one more.
     pub(super) fn may_run(&self, principal: &Principal) -> bool {
-        self.most == 0
-            || self
-                .held
-                .get(principal)
-                .is_none_or(|held| *held < self.most)
+        self.most == 0 || self.held.of(principal) < self.most
     }
 
     /// The principal has one more.
     pub(super) fn take(&mut self, principal: &Principal) {
         if self.most > 0 {
-            *self.held.entry(principal.clone()).or_default() += 1;
+            self.held.add(principal, 1);
         }
     }
 
     /// The principal has one less.
     pub(super) fn leave(&mut self, principal: &Principal) {
-        if let Some(held) = self.held.get_mut(principal) {
-            *held -= 1;
-            if *held == 0 {
-                self.held.remove(principal);
-            }
-        }
+        self.held.subtract(principal, 1);
     }
 }
