@@ -1,6 +1,6 @@
 //! The `_meta` of a request: progress token, per-request protocol fields, trace context.
 
-use crate::{Index, LogLevel, RawJson, RpcError};
+use crate::{Index, LogLevel, RawJson, RawObject, RpcError};
 
 /// Opts into progress notifications.
 pub const PROGRESS_TOKEN: &str = "progressToken";
@@ -16,6 +16,25 @@ pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 /// The server's name and version, on results (modern).
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+
+impl RawJson {
+    /// Parameters without one of the members of their `_meta`, and without the `_meta` if it has no other.
+    #[must_use]
+    pub fn without_meta(self, name: &str) -> Self {
+        let meta = self.member("_meta").as_ref().and_then(RawObject::of);
+        let (Some(mut meta), Some(mut params)) = (meta, RawObject::of(&self)) else {
+            return self;
+        };
+        if meta.remove(name).is_none() {
+            return self;
+        }
+        match meta.is_empty() {
+            true => drop(params.remove("_meta")),
+            false => params.set("_meta", meta.to_json()),
+        }
+        params.to_json()
+    }
+}
 
 /// What Shoal reads of a request's `_meta`; the rest passes through untouched.
 #[derive(Clone, Debug, Default)]
@@ -71,5 +90,30 @@ impl RequestMeta {
                     .map_err(|e: String| RpcError::invalid_params(format!("{LOG_LEVEL}: {e}")))
             })
             .transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::RawJson;
+
+    #[test]
+    fn one_member_of_meta_can_be_left_out() {
+        for (text, left) in [
+            (
+                r#"{"uri":"a","_meta":{"x":3,"b":1}}"#,
+                r#"{"uri":"a","_meta":{"b":1}}"#,
+            ),
+            (r#"{"uri":"a","_meta":{"x":3}}"#, r#"{"uri":"a"}"#),
+            (
+                r#"{"uri": "a", "_meta":{"b":1}}"#,
+                r#"{"uri": "a", "_meta":{"b":1}}"#,
+            ),
+            (r#"{"_meta":[]}"#, r#"{"_meta":[]}"#),
+            ("[]", "[]"),
+        ] {
+            let params = RawJson::from_static(text).without_meta("x");
+            assert_eq!(params.as_str(), left, "{text}");
+        }
     }
 }

@@ -47,7 +47,7 @@ pub(super) fn split_request(request: &ServerRequest) -> Option<(Method, Option<R
     let (method, params) = split(request)?;
     Some((
         method,
-        params.map(|params| without_meta(params, PROGRESS_TOKEN)),
+        params.map(|params| params.without_meta(PROGRESS_TOKEN)),
     ))
 }
 
@@ -56,25 +56,7 @@ pub(super) fn split_request(request: &ServerRequest) -> Option<(Method, Option<R
 /// They may name the subscription that Shoal holds at the handler, which is none of its clients'.
 pub(super) fn update(notification: &ServerNotification) -> Option<RawJson> {
     let (_, params) = split(notification)?;
-    Some(without_meta(params?, SUBSCRIPTION_ID))
-}
-
-fn without_meta(params: RawJson, key: &str) -> RawJson {
-    let Some(mut object) = RawObject::of(&params) else {
-        return params;
-    };
-    let Some(mut meta) = object.get("_meta").as_ref().and_then(RawObject::of) else {
-        return params;
-    };
-    if meta.remove(key).is_none() {
-        return params;
-    }
-    if meta.is_empty() {
-        object.remove("_meta");
-    } else {
-        object.set("_meta", meta.to_json());
-    }
-    object.to_json()
+    Some(params?.without_meta(SUBSCRIPTION_ID))
 }
 
 /// A client's answer to `request`. One that does not fit the request reaches the tool as the wrong type,

@@ -3,7 +3,7 @@
 use shoal_ports::{Call, LogFilter};
 use shoal_protocol::{
     CLIENT_CAPABILITIES, CLIENT_INFO, Era, LOG_LEVEL, PROGRESS_TOKEN, PROTOCOL_VERSION, RawJson,
-    RawObject, Revision, SUBSCRIPTION_ID,
+    RawObject, Revision,
 };
 
 const META: &str = "_meta";
@@ -101,25 +101,6 @@ pub(super) fn restore_token(params: &RawJson, token: RawJson) -> RawJson {
     let mut params = RawObject::of(params).unwrap_or_default();
     put(&mut params, PROGRESS_TOKEN, token);
     params.to_json()
-}
-
-/// The parameters of a subscription's notification without the id of Shoal's own subscription.
-pub(super) fn without_subscription(params: &RawJson) -> RawJson {
-    let Some(mut object) = RawObject::of(params) else {
-        return params.clone();
-    };
-    let Some(mut meta) = object.get(META).as_ref().and_then(RawObject::of) else {
-        return params.clone();
-    };
-    if meta.remove(SUBSCRIPTION_ID).is_none() {
-        return params.clone();
-    }
-    if meta.is_empty() {
-        drop_all(&mut object, META);
-    } else {
-        object.set(META, meta.to_json());
-    }
-    object.to_json()
 }
 
 /// The value that counts where a name occurs twice: most parsers take the last.

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_ports::BusEvent;
-use shoal_protocol::{Era, Method, Outcome, RawJson, RawObject, code};
+use shoal_protocol::{Era, Method, Outcome, RawJson, RawObject, SUBSCRIPTION_ID, code};
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::error::RequestError;
 use super::flights::Landing;
 use super::link::{Link, Ticket};
-use super::params;
 
 /// News that a slow reader may be behind before it is told to look for itself.
 const NEWS: usize = 1024;
@@ -60,7 +59,7 @@ impl Subscriptions {
         let Some(params) = params else { return };
         let uri = RawObject::of(params).and_then(|params| params.get("uri")?.string());
         if let Some(uri) = uri.filter(|uri| self.contains(uri)) {
-            let params = params::without_subscription(params);
+            let params = params.clone().without_meta(SUBSCRIPTION_ID);
             // Nobody listens if sending fails.
             let _ = self.news.send(BusEvent::ResourceUpdated { uri, params });
         }

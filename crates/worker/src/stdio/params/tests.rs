@@ -3,7 +3,7 @@ use std::sync::Arc;
 use shoal_ports::{Call, CallId, Caller, Durability, LogFilter, Principal};
 use shoal_protocol::{Era, LogLevel, Method, RawJson, Revision, TraceContext};
 
-use super::{for_process, restore_token, without_subscription};
+use super::{for_process, restore_token};
 
 fn call(params: Option<&'static str>) -> Call {
     Call {
@@ -81,12 +81,5 @@ fn what_comes_back_is_as_the_caller_knows_it() {
     assert_eq!(
         restored.as_str(),
         r#"{"progressToken":"mine","progress":0.50}"#
-    );
-    let update = RawJson::from_static(
-        r#"{"uri":"a","_meta":{"io.modelcontextprotocol/subscriptionId":3,"b":1}}"#,
-    );
-    assert_eq!(
-        without_subscription(&update).as_str(),
-        r#"{"uri":"a","_meta":{"b":1}}"#
     );
 }
