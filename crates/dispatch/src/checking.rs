@@ -114,12 +114,12 @@ impl Checking {
         check: Check,
         principal: &Principal,
     ) -> Result<Result<(), CallOutcome>, CallFailure> {
-        let room = self
-            .enter(principal)
-            .ok_or_else(|| CallFailure::Overloaded {
-                reason: "too many arguments wait here that take long to validate".to_owned(),
-                retry_after: RETRY_AFTER,
-            })?;
+        let room = self.enter(principal).ok_or_else(|| {
+            CallFailure::overloaded(
+                "too many arguments wait here that take long to validate",
+                RETRY_AFTER,
+            )
+        })?;
         let thread = Arc::clone(&self.threads).acquire_owned().await;
         let thread = thread.expect("the semaphore is never closed");
         let budget = self.budget;
@@ -128,9 +128,9 @@ impl Checking {
             let _held = (thread, room);
             check.answer(check.run(budget))
         });
-        checked.await.map_err(|_| CallFailure::NotExecuted {
-            reason: "the arguments could not be validated".to_owned(),
-        })
+        checked
+            .await
+            .map_err(|_| CallFailure::not_executed("the arguments could not be validated"))
     }
 
     fn enter(self: &Arc<Self>, principal: &Principal) -> Option<CheckPermit> {

@@ -150,10 +150,10 @@ impl View {
         tried: &[WorkerId],
     ) -> Result<&Arc<Member>, CallFailure> {
         let Some(view) = self.pools.get(pool) else {
-            return Err(not_executed(vacant(pool)));
+            return Err(CallFailure::not_executed(vacant(pool)));
         };
         balance::choose(&view.ready, wanted, tried)
-            .ok_or_else(|| not_executed(view.why_not(pool, wanted)))
+            .ok_or_else(|| CallFailure::not_executed(view.why_not(pool, wanted)))
     }
 
     /// What it means that nobody in `pool` was [chosen](Self::choose): nobody is there, or all that are there
@@ -235,8 +235,4 @@ impl PoolView {
 /// What is said of a pool that is still listed after its last worker has gone.
 fn vacant(pool: &str) -> String {
     format!("no worker of the pool {pool} is connected; try again")
-}
-
-fn not_executed(reason: String) -> CallFailure {
-    CallFailure::NotExecuted { reason }
 }

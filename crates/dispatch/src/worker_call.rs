@@ -43,9 +43,7 @@ pub(crate) struct Superseded;
 impl Superseded {
     /// What the client of a request is told that shares its call with a later one.
     pub(crate) fn failure(self) -> CallFailure {
-        CallFailure::OutcomeUnknown {
-            reason: "another request goes on with it".to_owned(),
-        }
+        CallFailure::outcome_unknown("another request goes on with it")
     }
 }
 
@@ -284,11 +282,9 @@ impl WorkerCall {
                 }
                 Err(failure) if self.is_repeatable() => return Err(failure),
                 Err(failure) => {
-                    return Err(CallFailure::OutcomeUnknown {
-                        reason: format!(
-                            "its backend asked for input and could not be called again ({failure})"
-                        ),
-                    });
+                    return Err(CallFailure::outcome_unknown(format!(
+                        "its backend asked for input and could not be called again ({failure})"
+                    )));
                 }
             }
         }
@@ -366,9 +362,7 @@ impl WorkerCall {
     }
 
     fn lost(&self) -> CallFailure {
-        CallFailure::OutcomeUnknown {
-            reason: format!("the way to its worker {} broke", self.member.id),
-        }
+        CallFailure::outcome_unknown(format!("the way to its worker {} broke", self.member.id))
     }
 }
 

@@ -255,6 +255,27 @@ pub enum CallFailure {
 }
 
 impl CallFailure {
+    /// Nothing was executed, and what prevented it.
+    pub fn not_executed(reason: impl Into<String>) -> Self {
+        let reason = reason.into();
+        Self::NotExecuted { reason }
+    }
+
+    /// A limit was reached, and when to come back.
+    pub fn overloaded(reason: impl Into<String>, retry_after: Duration) -> Self {
+        let reason = reason.into();
+        Self::Overloaded {
+            reason,
+            retry_after,
+        }
+    }
+
+    /// It was started, and what was lost.
+    pub fn outcome_unknown(reason: impl Into<String>) -> Self {
+        let reason = reason.into();
+        Self::OutcomeUnknown { reason }
+    }
+
     /// The error's kind.
     pub fn kind(&self) -> Kind {
         match self {

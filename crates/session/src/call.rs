@@ -339,7 +339,5 @@ impl InFlight {
 }
 
 fn lost_worker() -> CallFailure {
-    CallFailure::OutcomeUnknown {
-        reason: "the way to the worker broke".to_owned(),
-    }
+    CallFailure::outcome_unknown("the way to the worker broke")
 }

@@ -178,9 +178,11 @@ impl WorkerRuntime {
     fn enter(&self, call: &Call, first_turn: FirstTurn) -> Result<Entered<Place>, CallFailure> {
         let admit = || match self.refusal(call) {
             Some(failure) => Err(failure),
-            None => self.places.take().ok_or_else(|| CallFailure::Overloaded {
-                reason: format!("the queue of pool {} is full", self.config.pool),
-                retry_after: pool::RETRY_AFTER,
+            None => self.places.take().ok_or_else(|| {
+                CallFailure::overloaded(
+                    format!("the queue of pool {} is full", self.config.pool),
+                    pool::RETRY_AFTER,
+                )
             }),
         };
         match (first_turn, call.durability) {
@@ -222,9 +224,8 @@ impl WorkerRuntime {
     }
 
     fn known(&self, call: CallId) -> Result<Arc<CallRecord>, CallFailure> {
-        (self.ledger.find(call)).ok_or_else(|| CallFailure::OutcomeUnknown {
-            reason: "its worker does not know it any more".to_owned(),
-        })
+        let forgotten = || CallFailure::outcome_unknown("its worker does not know it any more");
+        self.ledger.find(call).ok_or_else(forgotten)
     }
 
     fn refused(&self, failure: &CallFailure) {

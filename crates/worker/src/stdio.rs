@@ -141,9 +141,7 @@ impl StdioBackend {
         context: &CallContext,
     ) -> Result<CallOutcome, CallFailure> {
         if self.launcher.closing.is_cancelled() {
-            return Err(CallFailure::NotExecuted {
-                reason: "the server is shutting down".to_owned(),
-            });
+            return Err(CallFailure::not_executed("the server is shutting down"));
         }
         if self.modern_side.takes(call) {
             let answered = self.run_modern(call, context).await;

@@ -160,14 +160,11 @@ fn full_failure(full: &Full, repeatable: bool) -> CallFailure {
     let reason = full.to_string();
     if repeatable {
         let retry_after = PARKING_RETRY;
-        return CallFailure::Overloaded {
-            reason,
-            retry_after,
-        };
+        return CallFailure::overloaded(reason, retry_after);
     }
-    CallFailure::OutcomeUnknown {
-        reason: format!("{reason}, and the call was cancelled when it asked"),
-    }
+    CallFailure::outcome_unknown(format!(
+        "{reason}, and the call was cancelled when it asked"
+    ))
 }
 
 pub(super) fn unix_now() -> u64 {

@@ -88,10 +88,9 @@ pub(crate) async fn continued(
     let responses = responses.as_ref().and_then(RawObject::of);
     let Some((parked, seen)) = parked else {
         if call.durability == Durability::Journaled {
-            return Err(CallOutcome::Failed(CallFailure::OutcomeUnknown {
-                reason: "the call that this requestState continues is not waiting any more"
-                    .to_owned(),
-            }));
+            return Err(CallOutcome::Failed(CallFailure::outcome_unknown(
+                "the call that this requestState continues is not waiting any more",
+            )));
         }
         return Ok(Some(Continued::Again(Again {
             params: with_round(call.params.as_ref(), None, None),

@@ -170,9 +170,7 @@ mod tests {
 
     fn fail(circuit: &Circuit, times: usize) {
         for _ in 0..times {
-            circuit.ended(&CallOutcome::Failed(CallFailure::OutcomeUnknown {
-                reason: "?".into(),
-            }));
+            circuit.ended(&CallOutcome::Failed(CallFailure::outcome_unknown("?")));
         }
     }
 
@@ -187,10 +185,7 @@ mod tests {
         fail(&circuit, 4);
         circuit.ended(&CallOutcome::Error(RpcError::internal("the tool's own")));
         fail(&circuit, 4);
-        circuit.refused(&CallFailure::Overloaded {
-            reason: "full".into(),
-            retry_after: Duration::from_secs(1),
-        });
+        circuit.refused(&CallFailure::overloaded("full", Duration::from_secs(1)));
         let now = Instant::now();
         assert!(circuit.enter(now) && circuit.state(now) == CircuitState::Closed);
         fail(&circuit, 1);

@@ -105,8 +105,8 @@ impl Origin {
         let mut refused = None;
         loop {
             if self.tried.len() >= shared.config.start_attempts.max(1) {
-                return Err(refused.unwrap_or_else(|| CallFailure::NotExecuted {
-                    reason: format!("{} workers failed it", self.tried.len()),
+                return Err(refused.unwrap_or_else(|| {
+                    CallFailure::not_executed(format!("{} workers failed it", self.tried.len()))
                 }));
             }
             let view = shared.view();

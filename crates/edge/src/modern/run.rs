@@ -181,9 +181,9 @@ fn unexpected_ask(running: &RunningCall, method: &Method) -> RpcError {
 }
 
 fn lost() -> CallOutcome {
-    CallOutcome::Failed(CallFailure::OutcomeUnknown {
-        reason: "the connection to its worker was lost".to_owned(),
-    })
+    CallOutcome::Failed(CallFailure::outcome_unknown(
+        "the connection to its worker was lost",
+    ))
 }
 
 impl Drop for CallRun {

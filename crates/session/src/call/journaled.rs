@@ -325,8 +325,7 @@ impl CallDriver {
     /// Ends calls that were journaled too late: their client has been told already.
     async fn take_back(&self, calls: &[InFlight], tail: &Tail) {
         for call in calls {
-            let reason = "the store was away too long".to_owned();
-            let failure = CallFailure::NotExecuted { reason };
+            let failure = CallFailure::not_executed("the store was away too long");
             self.finish_failed(failure, call, tail).await;
         }
     }

@@ -170,9 +170,8 @@ impl InFlight {
         if self.live.transport != SessionTransport::SingleStream || !may_have_run {
             return answer;
         }
-        Some(CallOutcome::Failed(CallFailure::OutcomeUnknown {
-            reason: "the node that took the request was lost".to_owned(),
-        }))
+        let failure = CallFailure::outcome_unknown("the node that took the request was lost");
+        Some(CallOutcome::Failed(failure))
     }
 }
 

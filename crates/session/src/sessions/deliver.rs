@@ -306,10 +306,9 @@ impl Posting {
 
 /// The answer to a request that comes again and is refused: whether an owner before has had it run, nobody here can tell.
 fn refused_later(id: &RequestId) -> Bytes {
-    let failure = CallFailure::OutcomeUnknown {
-        reason: "the node that took the request was lost, and the session refuses it now"
-            .to_owned(),
-    };
+    let failure = CallFailure::outcome_unknown(
+        "the node that took the request was lost, and the session refuses it now",
+    );
     error_response(id, &failure.to_rpc())
 }
 

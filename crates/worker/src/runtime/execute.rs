@@ -122,7 +122,5 @@ fn panicked(record: &CallRecord, panic: &(dyn Any + Send)) -> CallOutcome {
         .unwrap_or("no message");
     tracing::error!(call = %record.id, method = %record.method, "a call panicked: {message}");
     // What it said stays in the log: it was not written for the client.
-    CallOutcome::Failed(CallFailure::OutcomeUnknown {
-        reason: "the tool panicked".to_owned(),
-    })
+    CallOutcome::Failed(CallFailure::outcome_unknown("the tool panicked"))
 }

@@ -130,13 +130,13 @@ impl Places {
         let mut waiting = self.waiting.lock();
         let own = waiting.of(principal);
         if own >= (self.total / 2).max(1) {
-            return Err(CallFailure::Overloaded {
-                reason: format!(
+            return Err(CallFailure::overloaded(
+                format!(
                     "{own} calls of this principal wait for the server of pool {}",
                     self.pool
                 ),
-                retry_after: RETRY_AFTER,
-            });
+                RETRY_AFTER,
+            ));
         }
         waiting.add(principal, 1);
         drop(waiting);

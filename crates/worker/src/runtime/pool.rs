@@ -330,8 +330,5 @@ async fn sweep(shared: Arc<Shared>) {
 }
 
 pub(super) fn waited(until: &str) -> CallFailure {
-    CallFailure::Overloaded {
-        reason: format!("it waited in the queue until {until}"),
-        retry_after: RETRY_AFTER,
-    }
+    CallFailure::overloaded(format!("it waited in the queue until {until}"), RETRY_AFTER)
 }

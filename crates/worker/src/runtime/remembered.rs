@@ -78,11 +78,7 @@ impl Remembered {
     /// `OutcomeUnknown` where it was taken, or may have been.
     pub(super) fn check(&self, id: CallId, bound: Option<LedgerNumber>) -> Result<(), CallFailure> {
         let fate = self.fates.get(&id);
-        let unknown = |reason: &str| {
-            Err(CallFailure::OutcomeUnknown {
-                reason: reason.to_owned(),
-            })
-        };
+        let unknown = |reason: &str| Err(CallFailure::outcome_unknown(reason));
         match fate.map(|fate| &fate.refused) {
             Some(None) => {
                 return unknown("its worker may have run it before, and its result is gone");

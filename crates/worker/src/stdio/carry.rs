@@ -63,8 +63,7 @@ fn cancelled(ticket: &mut Ticket) -> CallOutcome {
 }
 
 fn not_executed(reason: &str) -> CallOutcome {
-    let reason = reason.to_owned();
-    CallOutcome::Failed(CallFailure::NotExecuted { reason })
+    CallOutcome::Failed(CallFailure::not_executed(reason))
 }
 
 fn settle(landing: Landing) -> CallOutcome {

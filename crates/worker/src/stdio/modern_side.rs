@@ -137,7 +137,7 @@ impl ModernSide {
         tokio::select! {
             biased;
             process = self.start() => process,
-            () = cancelled.cancelled() => Err(not_executed("the server was not ready in time")),
+            () = cancelled.cancelled() => Err(CallFailure::not_executed("the server was not ready in time")),
         }
     }
 
@@ -164,7 +164,7 @@ impl ModernSide {
         }
         let began = Instant::now();
         if began < running.not_before {
-            return Err(not_executed(
+            return Err(CallFailure::not_executed(
                 "the server's modern process failed and restarts soon",
             ));
         }
@@ -180,7 +180,7 @@ impl ModernSide {
                 drop(known);
                 tracing::warn!(target: "shoal::stdio", %error, "a modern process of the server could not be started");
                 running.not_before = Instant::now() + running.restart_delay.after_failure(began);
-                Err(not_executed(&error.to_string()))
+                Err(CallFailure::not_executed(error.to_string()))
             }
         }
     }
@@ -203,9 +203,4 @@ fn subject(call: &Call) -> Option<(Method, String)> {
     let params = call.params.as_ref().and_then(RawObject::of)?;
     let name = params.get("name")?.string()?;
     Some((call.method.clone(), name))
-}
-
-fn not_executed(reason: &str) -> CallFailure {
-    let reason = reason.to_owned();
-    CallFailure::NotExecuted { reason }
 }

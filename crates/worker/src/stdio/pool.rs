@@ -109,12 +109,13 @@ impl Pool {
         let granted = async {
             tokio::select! {
                 biased;
-                granted = granted => granted.map_err(|_| CallFailure::NotExecuted {
-                    reason: self.state.lock().down.clone().unwrap_or_default(),
+                granted = granted => granted.map_err(|_| {
+                    let down = self.state.lock().down.clone();
+                    CallFailure::not_executed(down.unwrap_or_default())
                 }),
-                () = context.cancelled().cancelled() => Err(CallFailure::NotExecuted {
-                    reason: "no process of the server became free in time".to_owned(),
-                }),
+                () = context.cancelled().cancelled() => {
+                    Err(CallFailure::not_executed("no process of the server became free in time"))
+                }
             }
         };
         context.wait(BUSY, granted).await

@@ -103,9 +103,9 @@ impl Sessions {
             biased;
             process = self.process_of(&seat, caller) => process?,
             () = cancelled.cancelled() => {
-                return Err(not_executed("the session's process was not ready in time"));
+                return Err(CallFailure::not_executed("the session's process was not ready in time"));
             }
-            () = seat.over.cancelled() => return Err(not_executed("the session has ended")),
+            () = seat.over.cancelled() => return Err(CallFailure::not_executed("the session has ended")),
         };
         Ok(Hold {
             process,
@@ -146,7 +146,7 @@ impl Sessions {
                 biased;
                 () = freed => {}
                 () = cancelled.cancelled() => {
-                    return Err(not_executed("no process became free for the session in time"));
+                    return Err(CallFailure::not_executed("no process became free for the session in time"));
                 }
             }
         }
@@ -192,7 +192,7 @@ impl Sessions {
         }
         let now = Instant::now();
         if now < running.not_before {
-            return Err(not_executed(
+            return Err(CallFailure::not_executed(
                 "the session's process failed and restarts soon",
             ));
         }
@@ -207,7 +207,7 @@ impl Sessions {
             }
             Err(error) => {
                 running.failed();
-                Err(not_executed(&error.to_string()))
+                Err(CallFailure::not_executed(error.to_string()))
             }
         }
     }
@@ -333,9 +333,4 @@ impl Drop for Guest {
             self.freed.notify_waiters();
         }
     }
-}
-
-fn not_executed(reason: &str) -> CallFailure {
-    let reason = reason.to_owned();
-    CallFailure::NotExecuted { reason }
 }

@@ -122,10 +122,10 @@ impl Work {
     /// Ends the call to make room for a principal that has fewer waiting.
     pub(super) fn make_room(&self, pool: &str) {
         self.waited(pool, QueueOutcome::Shed);
-        self.fail(CallFailure::Overloaded {
-            reason: format!("the queue of pool {pool} is full, and others have fewer calls in it"),
-            retry_after: RETRY_AFTER,
-        });
+        self.fail(CallFailure::overloaded(
+            format!("the queue of pool {pool} is full, and others have fewer calls in it"),
+            RETRY_AFTER,
+        ));
     }
 
     /// Ends the call because the pool takes none any more.
