@@ -94,8 +94,6 @@ labels! {
         Origin = "origin",
         /// No token, or one that is not valid.
         Unauthenticated = "unauthenticated",
-        /// The caller may not do this.
-        Forbidden = "forbidden",
         /// A path or method that is not served.
         NotServed = "not_served",
         /// Headers that are missing, wrong or too many.
@@ -114,8 +112,6 @@ labels! {
         Overloaded = "overloaded",
         /// The caller's quota is used up.
         Quota = "quota",
-        /// The node is stopping.
-        Draining = "draining",
         /// What the answer needs cannot be reached.
         Unavailable = "unavailable",
         /// Anything else.

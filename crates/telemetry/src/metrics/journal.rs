@@ -63,10 +63,6 @@ labels! {
         WorkerGone = "worker_gone",
         /// The worker is there and knows nothing of the call.
         Unknown = "unknown",
-        /// The worker no longer has all its events.
-        HistoryGone = "history_gone",
-        /// The call was safe to repeat and began again.
-        Repeated = "repeated",
         /// Nobody knows what became of the call, which is what its client is told.
         Lost = "lost",
         /// Anything else.

@@ -85,7 +85,7 @@ impl McpMetrics {
             attributes.extend(failure.map(|failure| label(ERROR, failure)));
             attributes.extend(revision.map(|text| label(REVISION, one_of(REVISIONS, text))));
             attributes.push(label(TRANSPORT, transport.as_str()));
-            if matches!(transport, Transport::Tcp | Transport::Quic) {
+            if transport == Transport::Tcp {
                 attributes.push(label(PROTOCOL, "http"));
             }
             attributes

@@ -29,12 +29,6 @@ labels! {
         Missing = "missing",
         /// The credentials are not valid.
         Invalid = "invalid",
-        /// They were valid once.
-        Expired = "expired",
-        /// The caller is known, and may not do this.
-        Forbidden = "forbidden",
-        /// Nobody could be asked.
-        Unavailable = "unavailable",
     }
 }
 
@@ -45,8 +39,6 @@ labels! {
         Allowed = "allowed",
         /// It is used up.
         Refused = "refused",
-        /// It could not be counted, and the request went on.
-        Uncounted = "uncounted",
     }
 }
 

@@ -52,12 +52,8 @@ labels! {
         Expired = "expired",
         /// An operator ended it.
         Operator = "operator",
-        /// It broke a limit.
-        Limit = "limit",
         /// Another node is its owner now.
         Lost = "lost",
-        /// Its state could not be kept.
-        Failed = "failed",
     }
 }
 
@@ -106,8 +102,6 @@ labels! {
 labels! {
     /// How a hand-over ended.
     HandOverOutcome: OUTCOME {
-        /// Another node holds the session.
-        Done = "done",
         /// It is in the store for whoever asks for it first.
         Released = "released",
         /// It failed; the lease's end frees the session.

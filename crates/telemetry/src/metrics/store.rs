@@ -19,9 +19,6 @@ area! {
         /// A connection was opened again.
         pub reconnected: Counter []
             = "shoal.store.reconnects", "{connection}", "Connections to the store that were opened again.";
-        /// An attempt is made once more.
-        pub retried: Counter [operation: StoreOperation]
-            = "shoal.store.retries", "{attempt}", "Attempts that were made once more.";
     }
 }
 
@@ -44,8 +41,6 @@ labels! {
         Unavailable = "unavailable",
         /// The store did not answer in time.
         Timeout = "timeout",
-        /// Anything else.
-        Failed = "failed",
     }
 }
 

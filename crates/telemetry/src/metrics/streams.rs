@@ -61,8 +61,6 @@ labels! {
         HistoryGone = "history_gone",
         /// The stream is over, and its end was read.
         Ended = "ended",
-        /// No such stream, or an id that nobody gave out.
-        Unknown = "unknown",
         /// The log could not be read.
         Failed = "failed",
     }

@@ -121,7 +121,7 @@ keys! {
     RPC_RESPONSE_STATUS_CODE: str = "rpc.response.status_code";
     /// Why the operation failed: the JSON-RPC code, `tool_error`, or a short name.
     ERROR_TYPE: str = "error.type";
-    /// `tcp`, `quic`, `pipe` or `unix`.
+    /// `tcp`.
     NETWORK_TRANSPORT: str = "network.transport";
     /// `http`, or not set for stdio.
     NETWORK_PROTOCOL_NAME: str = "network.protocol.name";

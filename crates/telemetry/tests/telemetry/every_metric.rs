@@ -50,7 +50,7 @@ pub(crate) fn record_all() {
     all.sessions.passivated();
     all.sessions.claimed(ClaimReason::Woken, ClaimOutcome::Won);
     all.sessions.taken_over(MOMENT, TakeOver::Done);
-    all.sessions.handed_over(HandOverOutcome::Done);
+    all.sessions.handed_over(HandOverOutcome::Released);
     all.streams.resumed(ResumeOutcome::Replayed);
     all.streams.appended(MOMENT, 3, AppendOutcome::Written);
     all.streams.appended(MOMENT, 3, AppendOutcome::Stale);
@@ -72,7 +72,6 @@ pub(crate) fn record_all() {
     all.store
         .operated(MOMENT, "journal.begin", StoreOutcome::Done);
     all.store.reconnected();
-    all.store.retried("journal.begin");
     all.actors.failed(ActorKind::Session);
     all.nodes.renewed(MOMENT, LeaseOutcome::Renewed);
     all.nodes.lapsed();

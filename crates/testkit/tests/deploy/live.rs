@@ -29,7 +29,6 @@ const QUIET: &[(&str, &str)] = &[
     ),
     ("shoal_auth_attempts", "nobody is asked who he is"),
     ("shoal_quota_checks", "there are no quotas"),
-    ("shoal_store_retries", "Redis answers at once"),
     (
         "shoal_clock_skew",
         "a link that is always busy measures nothing",
@@ -42,7 +41,7 @@ const QUIET: &[(&str, &str)] = &[
     ("shoal_state!=\"closed\"", "no worker fails"),
     ("shoal_outcome!=", "no write has to fail"),
     (
-        "shoal_outcome=~\"unavailable|timeout|failed|full\"",
+        "shoal_outcome=~\"unavailable|timeout|full\"",
         "no operation has to fail",
     ),
 ];

@@ -12,10 +12,6 @@ labels! {
         Tcp = "tcp",
         /// Standard input and output.
         Pipe = "pipe",
-        /// A Unix domain socket.
-        Unix = "unix",
-        /// HTTP/3.
-        Quic = "quic",
     }
 }
 
