@@ -29,11 +29,7 @@ impl ConformanceServer {
         match Answers::new(responses.as_ref()).field::<String>("user_name", "name") {
             Some(Ok(name)) => Ok(text(format!("Hello, {name}!"))),
             Some(Err(how)) => Ok(text(format!("Hello, stranger! You {how}."))),
-            None => Ok(require(
-                [("user_name", form(NAME_QUESTION, "name", "string")?)],
-                None,
-            )?
-            .into()),
+            None => Ok(ask_who()?.into()),
         }
     }
 
@@ -47,11 +43,7 @@ impl ConformanceServer {
         Need::Form.check(&ctx)?;
         match Answers::new(responses.as_ref()).field::<String>("user_name", "name") {
             Some(answer) => Ok(text(format!("Streamed to {}.", answer.unwrap_or_default()))),
-            None => Ok(require(
-                [("user_name", form(NAME_QUESTION, "name", "string")?)],
-                None,
-            )?
-            .into()),
+            None => Ok(ask_who()?.into()),
         }
     }
 
@@ -181,11 +173,7 @@ impl ConformanceServer {
         if Need::Form.met_by(&declared) {
             return Ok(match answers.field::<String>("user_name", "name") {
                 Some(answer) => text(answer.unwrap_or("no name".to_owned())),
-                None => require(
-                    [("user_name", form(NAME_QUESTION, "name", "string")?)],
-                    None,
-                )?
-                .into(),
+                None => ask_who()?.into(),
             });
         }
         Need::Sampling.check(&ctx)?;
@@ -210,6 +198,11 @@ fn confirm(answers: Answers<'_>, state: Option<&str>) -> Result<CallToolResponse
             require([("confirm", question)], Some(&State::Confirmation))?.into()
         }
     })
+}
+
+fn ask_who() -> Result<InputRequiredResult, Refused> {
+    let question = form(NAME_QUESTION, "name", "string")?;
+    Ok(require([("user_name", question)], None)?)
 }
 
 fn ask_name() -> Result<InputRequiredResult, Refused> {
