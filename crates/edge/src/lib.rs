@@ -49,13 +49,15 @@ mod refused;
 mod sse;
 mod state;
 mod subscriptions;
+mod token_hash;
 mod visit;
 mod writing;
 
-pub use authenticate::{InvalidToken, NoAuthentication, StaticToken, StaticTokens};
+pub use authenticate::{NoAuthentication, StaticTokens};
 pub use config::{EdgeConfig, HttpSsePaths, Limits, Timing};
 pub use edge::Edge;
 pub use hosts::Hosts;
 pub use load::Load;
 pub use recorder::{Gauges, Recorder};
+pub use token_hash::TokenHash;
 pub use writing::Writing;

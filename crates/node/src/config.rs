@@ -1,6 +1,5 @@
 //! The settings of a process, and where they come from: defaults, a file, the environment, flags.
 
-mod admin_token;
 mod auth;
 mod calls;
 mod catalog;
@@ -15,6 +14,7 @@ mod pools;
 mod redis;
 pub mod reference;
 mod rules;
+mod secret_source;
 mod server;
 mod session;
 mod shutdown;
@@ -26,8 +26,7 @@ mod warnings;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-pub use admin_token::AdminToken;
-pub use auth::{Auth, AuthMode, Token, TokenHash};
+pub use auth::{Auth, AuthMode, Token};
 pub use calls::Calls;
 pub use catalog::{Catalog, ServerInfo};
 pub use cluster::Cluster;
@@ -41,16 +40,18 @@ pub use node::{MEMORY, Node, Role};
 pub use pools::{Backend, Pool};
 pub use redis::{Redis, StoreAddress};
 use schemars::JsonSchema;
+pub use secret_source::SecretSource;
 use serde::{Deserialize, Serialize};
 use serde_path_to_error::Segment;
 pub use server::Server;
 pub use session::Session;
+pub use shoal_edge::TokenHash;
 use shoal_ports::REDACTED;
 pub use shoal_ports::{Period, Secret};
 use shoal_telemetry::config::Telemetry;
 use shoal_telemetry::logging::Logging;
 pub use shutdown::Shutdown;
-pub use state_keys::{StateKey, StateKeys};
+pub use state_keys::StateKeys;
 pub use streams::Streams;
 use toml::{Table, Value};
 pub use warnings::warnings;

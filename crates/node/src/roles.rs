@@ -7,14 +7,13 @@ use anyhow::Context as _;
 use shoal_demo::{ConformanceServer, DemoServer};
 use shoal_dispatch::{Config as DispatchConfig, Dispatch};
 use shoal_edge::{
-    EdgeConfig, HttpSsePaths, Limits as EdgeLimits, NoAuthentication, StaticToken, StaticTokens,
-    Timing,
+    EdgeConfig, HttpSsePaths, Limits as EdgeLimits, NoAuthentication, StaticTokens, Timing,
 };
-use shoal_ports::{Authenticator, Bus, NodeId, Store, WorkerId};
+use shoal_ports::{Authenticator, Bus, NodeId, Principal, Store, WorkerId};
 use shoal_session::{SessionConfig, Sessions};
 use shoal_worker::{Backend, RmcpBackend, StdioBackend, WorkerRuntime};
 
-use crate::config::{self, AuthMode, Pool, Role, Settings};
+use crate::config::{self, AuthMode, Pool, Role, Settings, Token};
 
 /// How long a request that needs the store may wait for it; a longer wait is better spent by its client.
 const BEGIN_PATIENCE: Duration = Duration::from_secs(1);
@@ -188,17 +187,15 @@ pub(crate) fn edge_config(settings: &Settings) -> EdgeConfig {
 }
 
 /// Who says who is calling.
-pub(crate) fn authenticator(settings: &Settings) -> anyhow::Result<Arc<dyn Authenticator>> {
+pub(crate) fn authenticator(settings: &Settings) -> Arc<dyn Authenticator> {
     let auth = &settings.auth;
     match auth.mode {
-        AuthMode::None => Ok(Arc::new(NoAuthentication)),
+        AuthMode::None => Arc::new(NoAuthentication),
         AuthMode::Tokens => {
-            let tokens = auth.tokens.iter().map(|token| StaticToken {
-                principal: token.name.clone(),
-                sha256: token.sha256.to_hex(),
-            });
-            let tokens = StaticTokens::new(tokens).context("cannot use auth.tokens")?;
-            Ok(Arc::new(tokens))
+            let principal = |token: &Token| Principal::new(token.name.as_str());
+            let tokens = auth.tokens.iter();
+            let tokens = tokens.map(|token| (token.sha256, principal(token)));
+            Arc::new(StaticTokens::new(tokens))
         }
     }
 }

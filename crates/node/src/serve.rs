@@ -10,7 +10,7 @@ use shoal_ports::NodeId;
 use crate::admin::{Console, Front};
 use crate::cli::Serve;
 use crate::config::{
-    self, AdminToken, AuthMode, Backend, Environment, Loaded, Pool, Role, Settings,
+    self, AuthMode, Backend, Environment, Loaded, Pool, Role, SecretSource, Settings,
 };
 use crate::exit::Failure;
 use crate::http::{Bound, HttpLimits};
@@ -82,7 +82,7 @@ pub async fn run(serve: Serve, loaded: Loaded, id: NodeId) -> Result<(), Failure
     let operators = bind(server.admin, "server.admin")?;
     let others = settings.cluster.listen;
     let others = others.map(cluster::Bound::bind).transpose()?;
-    let authenticator = roles::authenticator(&settings)?;
+    let authenticator = roles::authenticator(&settings);
     let limits = http_limits(&settings);
     let starting = Arc::new(Starting::default());
     let admin_address = operators.address();
@@ -108,7 +108,7 @@ pub async fn run(serve: Serve, loaded: Loaded, id: NodeId) -> Result<(), Failure
     };
 
     let server = &node.settings.server;
-    let token = server.admin_token.as_ref().map(AdminToken::read);
+    let token = server.admin_token.as_ref().map(SecretSource::read_token);
     let token = token.transpose().map_err(anyhow::Error::msg)?;
     let (listen, hosts) = (server.admin, &server.admin_hosts);
     let console = Console::new(node.fleet.clone(), token, listen, hosts);

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use reqwest::Method;
 use serde_json::json;
-use shoal_edge::{StaticToken, StaticTokens};
+use shoal_edge::{StaticTokens, TokenHash};
+use shoal_ports::Principal;
 
 use crate::server::{Server, header, rpc};
 
@@ -58,10 +59,7 @@ async fn a_page_may_read_the_session_id() {
 
 #[tokio::test]
 async fn a_token_names_the_principal_of_a_call() {
-    // SHA-256 of "secret".
-    let sha256 = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b".to_owned();
-    let principal = "alice".to_owned();
-    let tokens = StaticTokens::new([StaticToken { principal, sha256 }]).unwrap();
+    let tokens = StaticTokens::new([(TokenHash::of("secret"), Principal::new("alice"))]);
     let server = Server::with_authenticator(Arc::new(tokens), |_| {}).await;
     let call = server.tool("echo").header("authorization", "bearer secret");
     assert_eq!(call.send().await.unwrap().status(), 200);

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use reqwest::Method;
 use serde_json::json;
-use shoal_edge::{StaticToken, StaticTokens};
+use shoal_edge::{StaticTokens, TokenHash};
+use shoal_ports::Principal;
 
 use crate::page::{Series, alone};
 use crate::server::{Server, rpc};
@@ -13,9 +14,6 @@ const DURATION: &str = "http_server_request_duration_seconds_count";
 const REFUSED: &str = "shoal_http_refused_total";
 const IO: &str = "shoal_http_io_bytes_total";
 const AUTH: &str = "shoal_auth_attempts_total";
-
-/// SHA-256 of `open sesame`.
-const SESAME: &str = "41ef4bb0b23661e66301aac36066912dac037827b4ae63a7b1165a5aa93ed4eb";
 
 fn requests(method: &str, route: &str, status: &str) -> Series {
     let labels = [
@@ -77,11 +75,8 @@ async fn bytes_are_counted_each_way() {
 #[tokio::test]
 async fn callers_are_counted_by_what_they_brought() {
     let _turn = alone().await;
-    let token = StaticToken {
-        principal: "alice".into(),
-        sha256: SESAME.into(),
-    };
-    let tokens = Arc::new(StaticTokens::new([token]).unwrap());
+    let token = (TokenHash::of("open sesame"), Principal::new("alice"));
+    let tokens = Arc::new(StaticTokens::new([token]));
     let guarded = Server::with_authenticator(tokens, |_| {}).await;
     let outcome = |method, outcome| {
         let labels = [("shoal_auth_method", method), ("shoal_outcome", outcome)];

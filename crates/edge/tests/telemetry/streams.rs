@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use reqwest::Method;
 use serde_json::json;
-use shoal_edge::{StaticToken, StaticTokens};
+use shoal_edge::{StaticTokens, TokenHash};
+use shoal_ports::Principal;
 
 use crate::gateway::event;
 use crate::page::{Series, alone};
@@ -13,9 +14,6 @@ use crate::sse::Events;
 
 const OPEN: &str = "shoal_stream_open";
 const ACTIVE: &str = "http_server_active_requests";
-
-/// SHA-256 of `open sesame`.
-const SESAME: &str = "41ef4bb0b23661e66301aac36066912dac037827b4ae63a7b1165a5aa93ed4eb";
 
 #[tokio::test]
 async fn they_are_counted_by_kind_while_they_are_open() {
@@ -76,11 +74,8 @@ async fn their_events_and_bytes_are_counted() {
 #[tokio::test]
 async fn a_principal_that_has_enough_of_them_is_counted() {
     let _turn = alone().await;
-    let token = StaticToken {
-        principal: "alice".into(),
-        sha256: SESAME.into(),
-    };
-    let tokens = Arc::new(StaticTokens::new([token]).unwrap());
+    let token = (TokenHash::of("open sesame"), Principal::new("alice"));
+    let tokens = Arc::new(StaticTokens::new([token]));
     let server = Server::with_authenticator(tokens, |config| {
         config.limits.streams_per_principal = 1;
     })

@@ -199,7 +199,7 @@ fn tokens(settings: &Settings) -> Result<(), Broken> {
 fn console(settings: &Settings) -> Result<(), Broken> {
     let token = settings.server.admin_token.as_ref();
     token
-        .map_or(Ok(()), |token| token.read().map(drop))
+        .map_or(Ok(()), |token| token.read_token().map(drop))
         .map_err(|reason| Broken::new("server.admin_token", reason))
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use shoal_edge::Timing;
 use shoal_ports::settings;
 
-use super::{AdminToken, Period};
+use super::{Period, SecretSource};
 
 settings! {
     /// Where clients and operators connect.
@@ -42,7 +42,7 @@ settings! {
         /// The token that the console asks for, at least 16 bytes: `{ file = "/run/secrets/admin-token" }` or
         /// `{ value = "…" }`. Without one there is a console only where the admin port listens on loopback
         /// and `admin_hosts` is empty.
-        pub admin_token: Option<AdminToken> = None,
+        pub admin_token: Option<SecretSource> = None,
         /// How long a connection may take to send the headers of its next request; also how long it may
         /// idle between two. Longer than the idle time of the balancer in front, or that finds
         /// connections closed under its requests.

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::Value;
-use shoal_edge::{EdgeConfig, StaticToken, StaticTokens};
+use shoal_edge::{EdgeConfig, StaticTokens, TokenHash};
+use shoal_ports::Principal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -95,10 +96,8 @@ pub(super) async fn shares(page: &mut Page) {
 
 /// Knows one token, `secret`.
 fn alice() -> Arc<StaticTokens> {
-    // SHA-256 of "secret".
-    let sha256 = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b".to_owned();
-    let principal = "alice".to_owned();
-    Arc::new(StaticTokens::new([StaticToken { principal, sha256 }]).unwrap())
+    let token = (TokenHash::of("secret"), Principal::new("alice"));
+    Arc::new(StaticTokens::new([token]))
 }
 
 pub(super) async fn limits(page: &mut Page) {

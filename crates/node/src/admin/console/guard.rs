@@ -6,8 +6,7 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
-use sha2::{Digest as _, Sha256};
-use subtle::ConstantTimeEq as _;
+use shoal_edge::TokenHash;
 
 use super::super::refuse;
 use crate::config::Secret;
@@ -23,7 +22,7 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 
 /// Decides who may use the console.
 pub(super) struct Guard {
-    token: Option<[u8; 32]>,
+    token: Option<TokenHash>,
     on_this_machine: bool,
 }
 
@@ -33,9 +32,8 @@ pub(super) struct By(pub(super) &'static str);
 
 impl Guard {
     pub(super) fn new(token: Option<Secret>, on_this_machine: bool) -> Self {
-        let hash = |token: Secret| Sha256::digest(token.expose().as_bytes()).into();
         Self {
-            token: token.map(hash),
+            token: token.map(|token| TokenHash::of(token.expose())),
             on_this_machine,
         }
     }
@@ -46,14 +44,13 @@ impl Guard {
     }
 
     fn admit(&self, headers: &HeaderMap) -> Option<By> {
-        let Some(token) = &self.token else {
+        let Some(token) = self.token else {
             return self.on_this_machine.then_some(By("this machine"));
         };
         let sent = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
         let (scheme, sent) = sent.split_once(' ')?;
         // Hashes have one length, so that a comparison does not tell the token's.
-        let sent: [u8; 32] = Sha256::digest(sent.trim().as_bytes()).into();
-        let right = bool::from(sent.ct_eq(token));
+        let right = TokenHash::of(sent.trim()) == token;
         (scheme.eq_ignore_ascii_case("bearer") && right).then_some(By("the admin token"))
     }
 }

@@ -84,7 +84,7 @@ fn secrets_may_stand_in_files() {
 fn the_consoles_token_is_checked_and_never_repeated() {
     let token = |text: &str| operator().variable("SHOAL_SERVER__ADMIN_TOKEN", text);
     let fine = token(&format!("{{ value = '{SECRET}' }}")).settings();
-    let read = fine.server.admin_token.unwrap().read().unwrap();
+    let read = fine.server.admin_token.unwrap().read_token().unwrap();
     assert_eq!(read.expose(), SECRET);
     for (value, says) in [
         ("{ value = 'too-short' }", "at least 16"),

@@ -1,0 +1,64 @@
+//! Where the secrets of a configuration are.
+
+use std::fs;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Secret;
+
+/// Shorter secrets could be guessed.
+const LEAST_BYTES: usize = 16;
+
+/// Where a secret is.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SecretSource {
+    /// In a file; white space around it is ignored.
+    File(PathBuf),
+    /// Here.
+    Value(Secret),
+}
+
+impl SecretSource {
+    /// Reads the secret; it comes with the words for where it is.
+    ///
+    /// # Errors
+    /// One sentence, when the file cannot be read, or the secret is too short.
+    pub fn read(&self) -> Result<(Vec<u8>, String), String> {
+        let (secret, place) = match self {
+            Self::File(path) => {
+                let place = path.display().to_string();
+                let read = fs::read(path);
+                let secret = read.map_err(|error| format!("cannot read {place}: {error}"))?;
+                (secret.trim_ascii().to_vec(), place)
+            }
+            Self::Value(secret) => (secret.expose().into(), "the value".to_owned()),
+        };
+        if secret.len() < LEAST_BYTES {
+            return Err(format!(
+                "the secret in {place} has {} bytes, and needs at least {LEAST_BYTES} random ones",
+                secret.len()
+            ));
+        }
+        Ok((secret, place))
+    }
+
+    /// Reads a secret that is a bearer token.
+    ///
+    /// # Errors
+    /// As for [`read`](Self::read), and when its text cannot be a token.
+    pub fn read_token(&self) -> Result<Secret, String> {
+        let (token, place) = self.read()?;
+        match String::from_utf8(token) {
+            Ok(token) if token.bytes().all(|byte| byte.is_ascii_graphic()) => {
+                Ok(Secret::new(token))
+            }
+            _ => Err(format!(
+                "the token in {place} must be visible ASCII characters without spaces, as an \
+                 Authorization header takes them"
+            )),
+        }
+    }
+}
