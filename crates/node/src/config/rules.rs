@@ -203,64 +203,65 @@ fn console(settings: &Settings) -> Result<(), Broken> {
         .map_err(|reason| Broken::new("server.admin_token", reason))
 }
 
+/// The first of these settings, by its name, of which something is so.
+macro_rules! first {
+    ($settings:ident: [$($($part:ident).+),+ $(,)?], |$value:ident| $is:expr) => {
+        [$((stringify!($($part).+), { let $value = &$settings.$($part).+; $is })),+]
+            .into_iter()
+            .find_map(|(setting, is)| is.then_some(setting))
+    };
+}
+
 fn positive(settings: &Settings) -> Result<(), Broken> {
-    let limits = &settings.limits;
-    let streams = &settings.streams;
-    let counts = [
-        ("limits.connections", limits.connections),
-        (
-            "limits.requests_per_connection",
-            limits.requests_per_connection as usize,
-        ),
-        ("limits.requests", limits.requests),
-        (
-            "limits.requests_per_principal",
+    let none = first!(
+        settings: [
+            limits.connections,
+            limits.requests_per_connection,
+            limits.requests,
             limits.requests_per_principal,
-        ),
-        ("limits.answers_waiting_bytes", limits.answers_waiting_bytes),
-        (
-            "limits.answers_waiting_bytes_per_principal",
+            limits.answers_waiting_bytes,
             limits.answers_waiting_bytes_per_principal,
-        ),
-        ("limits.headers", limits.headers),
-        ("limits.body_bytes", limits.body_bytes),
-        ("limits.streams", limits.streams),
-        ("limits.nesting", limits.nesting),
-        ("limits.sessions_per_node", limits.sessions_per_node),
-        (
-            "limits.sessions_per_principal",
+            limits.headers,
+            limits.body_bytes,
+            limits.streams,
+            limits.nesting,
+            limits.sessions_per_node,
             limits.sessions_per_principal,
-        ),
-        ("limits.calls_per_session", limits.calls_per_session),
-        ("limits.messages_per_session", limits.messages_per_session),
-        ("redis.commands", settings.redis.commands),
-        ("streams.buffer", streams.buffer),
-        ("streams.events_per_stream", streams.events_per_stream),
-        ("streams.bytes_per_session", streams.bytes_per_session),
-        ("streams.bytes", streams.bytes),
-        ("catalog.page_size", settings.catalog.page_size),
-        ("calls.attempts", settings.calls.attempts),
-    ];
-    if let Some((setting, _)) = counts.iter().find(|(_, count)| *count == 0) {
-        return Err(Broken::new(*setting, "must be at least 1"));
+            limits.calls_per_session,
+            limits.messages_per_session,
+            redis.commands,
+            streams.buffer,
+            streams.events_per_stream,
+            streams.bytes_per_session,
+            streams.bytes,
+            catalog.page_size,
+            calls.attempts,
+        ],
+        |count| *count == 0
+    );
+    if let Some(setting) = none {
+        return Err(Broken::new(setting, "must be at least 1"));
     }
-    let periods = [
-        ("server.header_timeout", settings.server.header_timeout),
-        ("server.write_timeout", settings.server.write_timeout),
-        ("node.lease", settings.node.lease),
-        ("cluster.patience", settings.cluster.patience),
-        ("cluster.silence", settings.cluster.silence),
-        ("cluster.tls.reread", settings.cluster.tls.reread),
-        ("redis.response_timeout", settings.redis.response_timeout),
-        ("redis.connect_timeout", settings.redis.connect_timeout),
-        ("session.idle", settings.session.idle),
-        ("session.sweep_every", settings.session.sweep_every),
-        ("streams.keep_alive", streams.keep_alive),
-        ("calls.timeout", settings.calls.timeout),
-        ("shutdown.report_every", settings.shutdown.report_every),
-    ];
-    match periods.iter().find(|(_, period)| period.get().is_zero()) {
-        Some((setting, _)) => Err(Broken::new(*setting, "must be longer than 0")),
+    let no_time = first!(
+        settings: [
+            server.header_timeout,
+            server.write_timeout,
+            node.lease,
+            cluster.patience,
+            cluster.silence,
+            cluster.tls.reread,
+            redis.response_timeout,
+            redis.connect_timeout,
+            session.idle,
+            session.sweep_every,
+            streams.keep_alive,
+            calls.timeout,
+            shutdown.report_every,
+        ],
+        |period| period.get().is_zero()
+    );
+    match no_time {
+        Some(setting) => Err(Broken::new(setting, "must be longer than 0")),
         None => Ok(()),
     }
 }
