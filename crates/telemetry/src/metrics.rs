@@ -18,7 +18,6 @@ mod mcp;
 mod nodes;
 mod observed;
 mod own;
-mod page;
 mod pools;
 mod process;
 mod prometheus;
@@ -42,13 +41,13 @@ pub use mcp::{Failure, HttpVersion, McpMetrics, Operation, Transport};
 pub use nodes::{LeaseOutcome, NodeMetrics, NodeState, Role};
 pub use observed::Registration;
 pub use own::{DropReason, ExportOutcome, OwnMetrics, Signal};
-pub use page::markdown;
 pub use pools::{
     CircuitState, CountedOutcome, PoolMetrics, QueueOutcome, RetryReason, ShedReason, WorkerState,
 };
 pub use process::ProcessMetrics;
 pub use prometheus::{
-    PROMETHEUS_CONTENT_TYPE, prometheus_names, prometheus_names_of, prometheus_text,
+    PROMETHEUS_CONTENT_TYPE, prometheus_family, prometheus_names, prometheus_names_of,
+    prometheus_text,
 };
 pub use routes::RouteMetrics;
 pub use rpc::{LinkKind, RpcMetrics};

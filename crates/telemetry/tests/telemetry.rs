@@ -16,6 +16,8 @@ mod metrics;
 mod off;
 #[path = "telemetry/process.rs"]
 mod process;
+#[path = "telemetry/reference.rs"]
+mod reference;
 #[path = "telemetry/sampling.rs"]
 mod sampling;
 #[path = "telemetry/spans.rs"]

@@ -60,7 +60,7 @@ pub fn prometheus_names() -> impl Iterator<Item = String> {
 /// The same of one metric.
 #[must_use]
 pub fn prometheus_names_of(definition: &Definition) -> Vec<String> {
-    let family = family(definition);
+    let family = prometheus_family(definition);
     match definition.kind {
         Kind::Histogram(_) => ["_bucket", "_sum", "_count"]
             .map(|suffix| format!("{family}{suffix}"))
@@ -70,7 +70,8 @@ pub fn prometheus_names_of(definition: &Definition) -> Vec<String> {
 }
 
 /// The name of a metric's family.
-pub(super) fn family(definition: &Definition) -> String {
+#[must_use]
+pub fn prometheus_family(definition: &Definition) -> String {
     let mut name = definition.name.replace('.', "_");
     name.push_str(match definition.unit {
         "s" => "_seconds",

@@ -96,7 +96,7 @@ macro_rules! keys {
         $(#[doc = $doc] pub const $constant: Key<$kind> = Key::new($name);)+
 
         /// Every key, in the order of the reference page.
-        pub(crate) const ALL: &[(&str, &str)] = &[$(($name, $doc)),+];
+        pub const ALL: &[(&str, &str)] = &[$(($name, $doc)),+];
     };
 }
 

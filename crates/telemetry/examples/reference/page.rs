@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::definition::{Attribute, Definition, Kind, Values};
-use super::prometheus::family;
-use crate::trace::{attributes, names};
+use shoal_telemetry::metrics::{
+    Attribute, Definition, Kind, Values, definitions, prometheus_family,
+};
+use shoal_telemetry::trace::{attributes, names};
 
 const HEAD: &str = "\
 # Metrics and spans
@@ -42,11 +43,10 @@ const ATTRIBUTES: &str = "
 ";
 
 /// The reference page: every metric, every span and every attribute of a span, as Markdown.
-#[must_use]
-pub fn markdown() -> String {
+pub(crate) fn markdown() -> String {
     let mut page = String::from(HEAD);
     page.push_str(METRICS);
-    for definition in super::definitions() {
+    for definition in definitions() {
         metric(&mut page, definition);
     }
     page.push_str(SPANS);
@@ -80,7 +80,7 @@ fn metric(page: &mut String, of: &Definition) {
             of.description,
             capital(of.kind.as_str()),
             of.unit,
-            family(of)
+            prometheus_family(of)
         ),
     );
     if let Kind::Histogram(bounds) = of.kind {
