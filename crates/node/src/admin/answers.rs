@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use shoal_cluster::ClusterStatus;
-use shoal_dispatch::{Conflict, Degraded, PoolStatus, Status};
+use shoal_dispatch::{Conflict, PoolStatus, Status};
 use shoal_session::SessionsStatus;
 
 use crate::config::Role;
@@ -121,16 +121,9 @@ pub struct StatusReport {
     pub edge: Option<EdgeReport>,
     /// How the store is.
     pub store: StoreReport,
-    /// Pools with their workers.
-    pub pools: Vec<PoolStatus>,
-    /// What two pools both claim.
-    pub conflicts: Vec<Conflict>,
-    /// Tools that are served with a part of their description unused.
-    pub degraded: Vec<Degraded>,
-    /// Calls that wait for a modern client's answers.
-    pub parked: usize,
-    /// Resources that somebody is subscribed to.
-    pub subscriptions: usize,
+    /// Pools with their workers, and what calls wait for.
+    #[serde(flatten)]
+    pub dispatch: Status,
 }
 
 /// What the edge carries.

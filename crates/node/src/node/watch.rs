@@ -190,7 +190,6 @@ impl Observed for Watch {
     }
 
     fn report(&self) -> StatusReport {
-        let status = self.dispatch.status();
         StatusReport {
             version: env!("CARGO_PKG_VERSION"),
             node: self.node.to_string(),
@@ -208,11 +207,7 @@ impl Observed for Watch {
                 streams: self.load.open_streams(),
             }),
             store: self.storage.report(),
-            pools: status.pools,
-            conflicts: status.conflicts,
-            degraded: status.degraded,
-            parked: status.parked,
-            subscriptions: status.subscriptions,
+            dispatch: self.dispatch.status(),
         }
     }
 }
