@@ -14,10 +14,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Extensions;
 use parking_lot::Mutex;
-use shoal_ports::{Principal, PrincipalCounts};
+use shoal_ports::{NodeLimits, Principal, PrincipalCounts};
 use shoal_telemetry::metrics::{GivenUp, metrics};
 
-use crate::config::Limits;
 use crate::load::Load;
 use crate::refusal::BacklogFull;
 use crate::writing::Writing;
@@ -61,7 +60,7 @@ pub(crate) struct Reader {
 }
 
 impl Backlog {
-    pub(crate) fn new(limits: &Limits, load: Load) -> Self {
+    pub(crate) fn new(limits: &NodeLimits, load: Load) -> Self {
         // One answer of any size is kept where there is no other.
         Self(Arc::new(BacklogInner {
             node: limits.answers_waiting_bytes,
@@ -239,20 +238,19 @@ mod tests {
 
     use bytes::Bytes;
     use http::Extensions;
-    use shoal_ports::Principal;
+    use shoal_ports::{NodeLimits, Principal};
 
     use super::{Backlog, BacklogFull, Reader, STILL};
-    use crate::config::Limits;
     use crate::load::Load;
     use crate::writing::Writing;
 
     const ONE: usize = 64 << 10;
 
     fn backlog(node: usize, per_principal: usize) -> Backlog {
-        let limits = Limits {
+        let limits = NodeLimits {
             answers_waiting_bytes: node * ONE,
             answers_waiting_bytes_per_principal: per_principal * ONE,
-            ..Limits::default()
+            ..NodeLimits::default()
         };
         Backlog::new(&limits, Load::default())
     }

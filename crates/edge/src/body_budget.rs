@@ -2,7 +2,7 @@
 //! so many of one principal.
 //!
 //! A body of up to [`SMALL`] bytes takes no room and waits for nothing: it has come with its head, in a buffer that the
-//! connection has anyway, and `requests_in_flight` bounds how many there are. So large bodies cannot keep small calls
+//! connection has anyway, and `limits.requests` bounds how many there are. So large bodies cannot keep small calls
 //! waiting, and a small call pays nothing for the limit.
 //!
 //! A larger one takes room before it is read: all that it announces, or all that a body may have where it announces
@@ -17,11 +17,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use shoal_ports::Principal;
+use shoal_ports::{NodeLimits, Principal};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use crate::config::Limits;
 use crate::load::Load;
 use crate::refusal::Refusal;
 
@@ -60,7 +59,7 @@ struct Share {
 }
 
 impl BodyBudget {
-    pub(crate) fn new(limits: &Limits, wait: Duration, load: Load) -> Arc<Self> {
+    pub(crate) fn new(limits: &NodeLimits, wait: Duration, load: Load) -> Arc<Self> {
         // One body must fit, or it would be refused for ever.
         let limit = limits.bodies_in_flight_bytes.max(limits.body_bytes);
         let per_principal = limits.bodies_in_flight_bytes_per_principal;
@@ -184,10 +183,9 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use shoal_ports::Principal;
+    use shoal_ports::{NodeLimits, Principal};
 
     use super::{BodyBudget, PIECE};
-    use crate::config::Limits;
     use crate::load::Load;
     use crate::refusal::Refusal;
 
@@ -195,11 +193,11 @@ mod tests {
 
     fn budget(bytes: usize) -> (Arc<BodyBudget>, Load) {
         let (limits, load) = (
-            Limits {
+            NodeLimits {
                 body_bytes: LARGE,
                 bodies_in_flight_bytes: bytes,
                 bodies_in_flight_bytes_per_principal: 2 * LARGE,
-                ..Limits::default()
+                ..NodeLimits::default()
             },
             Load::default(),
         );

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use shoal_ports::settings;
+use shoal_ports::{NodeLimits, settings};
 
 settings! {
     /// Settings of an edge.
@@ -20,8 +20,8 @@ settings! {
         /// Web origins that browsers may call from (`https://app.example.com`), besides loopback origins on
         /// a loopback host; `*` allows any.
         pub allowed_origins: Vec<String> = Vec::new(),
-        /// Upper bounds.
-        pub limits: Limits = Limits::default(),
+        /// Upper bounds; beyond each the answer is quick and says what to do. Those of sessions are for others.
+        pub limits: NodeLimits = NodeLimits::default(),
         /// Times.
         pub timing: Timing = Timing::default(),
     }
@@ -37,43 +37,6 @@ settings! {
         pub messages: String = "/messages".to_owned(),
         /// What a proxy strips from the front of the path; told to clients as part of the message URL.
         pub public_base: String = String::new(),
-    }
-}
-
-settings! {
-    /// Upper bounds; beyond each the answer is quick and says what to do.
-    #[derive(Clone, Debug, PartialEq, Eq)]
-    pub struct Limits {
-        /// Bytes of one request's body (`413`).
-        pub body_bytes: usize = 4 << 20,
-        /// Bytes of all large requests that this node holds (`503`), from before they are read until they are answered; bodies of
-        /// up to 16 KiB are not among them. Less than [`body_bytes`](Self::body_bytes) is as much as that.
-        pub bodies_in_flight_bytes: usize = 64 << 20,
-        /// The same for one principal (`429`); the anonymous principal is everybody and has no such bound.
-        pub bodies_in_flight_bytes_per_principal: usize = 16 << 20,
-        /// Bytes of answers over 16 KiB that wait to be read by their clients (`503`). Where there is no room, what stands still is
-        /// given up first.
-        pub answers_waiting_bytes: usize = 256 << 20,
-        /// The same for one principal (`429`); the anonymous principal is everybody and has no such bound.
-        pub answers_waiting_bytes_per_principal: usize = 64 << 20,
-        /// Levels of objects and arrays within a body (`400`).
-        pub nesting: usize = 64,
-        /// Header fields of one request (`431`).
-        pub header_count: usize = 100,
-        /// Bytes of all header fields of one request (`431`).
-        pub header_bytes: usize = 32 << 10,
-        /// POSTs under way on this node, streamed answers included (`503`).
-        pub requests_in_flight: usize = 16_384,
-        /// The same for one principal (`429`); the anonymous principal is everybody and has no such bound.
-        pub requests_per_principal: usize = 4_096,
-        /// Streams that clients hold open on this node: GET, HTTP+SSE, `subscriptions/listen` (`503`).
-        pub streams: usize = 65_536,
-        /// The same for one principal (`429`); the anonymous principal is everybody and has no such bound.
-        pub streams_per_principal: usize = 1_024,
-        /// Resource URIs of one `subscriptions/listen` (`400`).
-        pub uris_per_listener: usize = 256,
-        /// Different resources that may wait for one `subscriptions/listen` client before it is cut.
-        pub updates_per_listener: usize = 64,
     }
 }
 

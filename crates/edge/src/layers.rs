@@ -24,10 +24,10 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode, header};
+use shoal_ports::NodeLimits;
 use shoal_telemetry::metrics::{RefusalReason, metrics};
 use shoal_telemetry::trace::InSpan as _;
 
-use crate::config::Limits;
 use crate::legacy::{self, http_sse};
 use crate::refusal::Refusal;
 use crate::refused::Refused;
@@ -174,16 +174,16 @@ async fn enter(
     answer
 }
 
-fn expect_small(headers: &HeaderMap, limits: &Limits) -> Result<(), Refusal> {
+fn expect_small(headers: &HeaderMap, limits: &NodeLimits) -> Result<(), Refusal> {
     let bytes: usize = headers
         .iter()
         .map(|(name, value)| name.as_str().len() + value.len())
         .sum();
-    if headers.len() <= limits.header_count && bytes <= limits.header_bytes {
+    if headers.len() <= limits.headers && bytes <= limits.header_bytes {
         return Ok(());
     }
     Err(Refusal::HeadersTooLarge {
-        count: limits.header_count,
+        count: limits.headers,
         bytes: limits.header_bytes,
     })
 }

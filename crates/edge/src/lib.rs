@@ -54,7 +54,7 @@ mod visit;
 mod writing;
 
 pub use authenticate::{NoAuthentication, StaticTokens};
-pub use config::{EdgeConfig, HttpSsePaths, Limits, Timing};
+pub use config::{EdgeConfig, HttpSsePaths, Timing};
 pub use edge::Edge;
 pub use hosts::Hosts;
 pub use load::Load;

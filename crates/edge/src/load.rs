@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use shoal_ports::{Principal, PrincipalCounts};
+use shoal_ports::{NodeLimits, Principal, PrincipalCounts};
 use shoal_telemetry::metrics::{QuotaOutcome, StreamKind, metrics};
 
-use crate::config::Limits;
 use crate::refusal::Refusal;
 
 /// The quota of streams that one principal may hold open, as metrics name it.
@@ -72,9 +71,9 @@ impl Load {
     pub(crate) fn admit_request(
         &self,
         principal: &Principal,
-        limits: &Limits,
+        limits: &NodeLimits,
     ) -> Result<RequestCount, Refusal> {
-        let limit = limits.requests_in_flight;
+        let limit = limits.requests;
         let mut count = RequestCount {
             counts: Arc::clone(&self.0),
             principal: None,
@@ -109,7 +108,7 @@ impl Load {
     pub(crate) fn admit_stream(
         &self,
         principal: &Principal,
-        limits: &Limits,
+        limits: &NodeLimits,
     ) -> Result<StreamPermit, Refusal> {
         let mut permit = StreamPermit {
             counts: Arc::clone(&self.0),
@@ -188,17 +187,16 @@ impl Drop for StreamPermit {
 
 #[cfg(test)]
 mod tests {
-    use shoal_ports::Principal;
+    use shoal_ports::{NodeLimits, Principal};
 
     use super::Load;
-    use crate::config::Limits;
 
     #[test]
     fn permits_are_given_back() {
         let load = Load::default();
-        let limits = Limits {
-            requests_in_flight: 1,
-            ..Limits::default()
+        let limits = NodeLimits {
+            requests: 1,
+            ..NodeLimits::default()
         };
         let somebody = Principal::anonymous();
         let first = load.admit_request(&somebody, &limits).ok().unwrap();
@@ -211,10 +209,10 @@ mod tests {
     #[test]
     fn one_principal_cannot_take_every_request() {
         let load = Load::default();
-        let limits = Limits {
-            requests_in_flight: 3,
+        let limits = NodeLimits {
+            requests: 3,
             requests_per_principal: 1,
-            ..Limits::default()
+            ..NodeLimits::default()
         };
         let (alice, bob) = (Principal::new("alice"), Principal::new("bob"));
         let first = load.admit_request(&alice, &limits).ok().unwrap();
@@ -231,10 +229,10 @@ mod tests {
     #[test]
     fn one_principal_cannot_take_every_stream() {
         let load = Load::default();
-        let limits = Limits {
+        let limits = NodeLimits {
             streams: 3,
             streams_per_principal: 1,
-            ..Limits::default()
+            ..NodeLimits::default()
         };
         let (alice, bob) = (Principal::new("alice"), Principal::new("bob"));
         let first = load.admit_stream(&alice, &limits).ok().unwrap();

@@ -1,9 +1,8 @@
 //! What a POST has until it is answered.
 
-use shoal_ports::Principal;
+use shoal_ports::{NodeLimits, Principal};
 
 use crate::body_budget::BodyPermit;
-use crate::config::Limits;
 use crate::load::{Load, RequestCount};
 use crate::recorder::RequestRecord;
 use crate::refusal::Refusal;
@@ -25,7 +24,7 @@ impl RequestPermit {
     pub(crate) fn admit(
         load: &Load,
         principal: &Principal,
-        limits: &Limits,
+        limits: &NodeLimits,
     ) -> Result<Self, Refusal> {
         Ok(Self {
             _count: load.admit_request(principal, limits)?,

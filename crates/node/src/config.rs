@@ -8,7 +8,6 @@ mod cluster_tls;
 mod environment;
 mod error;
 mod layers;
-mod limits;
 mod node;
 mod pools;
 mod redis;
@@ -35,7 +34,6 @@ pub use environment::{CONFIG_FILE, Environment, TOKEN, Variable};
 pub use error::Error;
 use layers::Layers;
 pub use layers::Source;
-pub use limits::Limits;
 pub use node::{MEMORY, Node, Role};
 pub use pools::{Backend, Pool};
 pub use redis::{Redis, StoreAddress};
@@ -47,7 +45,7 @@ pub use server::Server;
 pub use session::Session;
 pub use shoal_edge::TokenHash;
 use shoal_ports::REDACTED;
-pub use shoal_ports::{Period, Secret};
+pub use shoal_ports::{NodeLimits, Period, Secret};
 use shoal_telemetry::config::Telemetry;
 use shoal_telemetry::logging::Logging;
 pub use shutdown::Shutdown;
@@ -73,7 +71,7 @@ pub struct Settings {
     /// What the server tells of itself and of what it offers.
     pub catalog: Catalog,
     /// How much of everything there may be before the answer is "later".
-    pub limits: Limits,
+    pub limits: NodeLimits,
     /// The life of a legacy session.
     pub session: Session,
     /// SSE streams, and how long they can be resumed.

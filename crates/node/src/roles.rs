@@ -6,9 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use shoal_demo::{ConformanceServer, DemoServer};
 use shoal_dispatch::{Config as DispatchConfig, Dispatch};
-use shoal_edge::{
-    EdgeConfig, HttpSsePaths, Limits as EdgeLimits, NoAuthentication, StaticTokens, Timing,
-};
+use shoal_edge::{EdgeConfig, HttpSsePaths, NoAuthentication, StaticTokens, Timing};
 use shoal_ports::{Authenticator, Bus, NodeId, Principal, Store, WorkerId};
 use shoal_session::{SessionConfig, Sessions};
 use shoal_worker::{Backend, RmcpBackend, StdioBackend, WorkerRuntime};
@@ -107,14 +105,7 @@ pub(crate) fn sessions(
     let (limits, session) = (&settings.limits, &settings.session);
     let (streams, calls) = (&settings.streams, &settings.calls);
     let config = SessionConfig {
-        sessions_per_node: limits.sessions_per_node,
-        sessions_per_principal: limits.sessions_per_principal,
-        calls_per_session: limits.calls_per_session,
-        mailbox: limits.messages_per_session,
-        subscriptions_per_session: limits.subscriptions_per_session,
-        subscription_bytes_per_session: limits.subscription_bytes_per_session,
-        stored_bytes: limits.stored_bytes,
-        stored_bytes_per_principal: limits.stored_bytes_per_principal,
+        limits: limits.clone(),
         retention: streams.retention.get(),
         state_value_bytes: session.state_value_bytes,
         state_bytes: session.state_bytes,
@@ -156,22 +147,7 @@ pub(crate) fn edge_config(settings: &Settings) -> EdgeConfig {
             server.allowed_hosts.clone()
         },
         allowed_origins: server.allowed_origins.clone(),
-        limits: EdgeLimits {
-            body_bytes: limits.body_bytes,
-            bodies_in_flight_bytes: limits.bodies_in_flight_bytes,
-            bodies_in_flight_bytes_per_principal: limits.bodies_in_flight_bytes_per_principal,
-            answers_waiting_bytes: limits.answers_waiting_bytes,
-            answers_waiting_bytes_per_principal: limits.answers_waiting_bytes_per_principal,
-            nesting: limits.nesting,
-            header_count: limits.headers,
-            header_bytes: limits.header_bytes,
-            requests_in_flight: limits.requests,
-            requests_per_principal: limits.requests_per_principal,
-            streams: limits.streams,
-            streams_per_principal: limits.streams_per_principal,
-            uris_per_listener: limits.resources_per_listener,
-            updates_per_listener: limits.updates_per_listener,
-        },
+        limits: limits.clone(),
         timing: Timing {
             body: server.body_timeout.get(),
             body_room: Timing::default().body_room,

@@ -2,29 +2,14 @@
 
 use std::time::Duration;
 
-use shoal_ports::settings;
+use shoal_ports::{NodeLimits, settings};
 
 settings! {
     /// Limits and times of the sessions on one node.
     #[derive(Clone, Debug)]
     pub struct SessionConfig {
-        /// Sessions that this node holds, live and passivated.
-        pub sessions_per_node: usize = 100_000,
-        /// Sessions of one principal on this node; the anonymous principal is everybody and has no such bound.
-        pub sessions_per_principal: usize = 10_000,
-        /// Requests of one session that may be in flight at once.
-        pub calls_per_session: usize = 64,
-        /// Changes of one session (its log level, subscriptions, batches) that may wait to be carried out.
-        pub mailbox: usize = 256,
-        /// Resources that one session may be subscribed to.
-        pub subscriptions_per_session: usize = 1_000,
-        /// Bytes of the URIs that one session may be subscribed to.
-        pub subscription_bytes_per_session: usize = 256 * 1024,
-        /// Bytes that all sessions of this node may have stored before nothing new is: records, events in the log, journaled
-        /// calls.
-        pub stored_bytes: u64 = 4 << 30,
-        /// The same for one principal; the anonymous principal is everybody and has no such bound.
-        pub stored_bytes_per_principal: u64 = 256 << 20,
+        /// How much there may be of everything on this node. Those of requests are for others.
+        pub limits: NodeLimits = NodeLimits::default(),
         /// How long the store keeps the events of a finished stream.
         pub retention: Duration = Duration::from_secs(60),
         /// Bytes of one value that tools keep in a session.

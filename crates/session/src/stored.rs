@@ -63,14 +63,14 @@ impl Stored {
     /// Where its budget is used up, or the node's.
     pub(crate) fn check(&self, principal: &Principal) -> Result<(), GatewayError> {
         let config = &self.config;
-        let (limit, retry_after) = (config.stored_bytes_per_principal, config.retry_after);
+        let (limit, retry_after) = (config.limits.stored_bytes_per_principal, config.retry_after);
         let own = self.of.get(principal).map_or(0, |bytes| *bytes);
         // Without authentication everybody is one principal, whose share is the node.
         if own >= limit && *principal != Principal::anonymous() {
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
             return Err(GatewayError::TooManyBytesOfPrincipal { limit, retry_after });
         }
-        let limit = config.stored_bytes;
+        let limit = config.limits.stored_bytes;
         if self.all.load(Ordering::Relaxed) >= limit {
             return Err(GatewayError::Overloaded {
                 reason: format!(
@@ -157,15 +157,18 @@ impl Drop for Entry {
 mod tests {
     use std::sync::Arc;
 
-    use shoal_ports::{GatewayError, Principal};
+    use shoal_ports::{GatewayError, NodeLimits, Principal};
 
     use super::Stored;
     use crate::config::SessionConfig;
 
     fn stored() -> Arc<Stored> {
         Stored::new(Arc::new(SessionConfig {
-            stored_bytes: 300,
-            stored_bytes_per_principal: 100,
+            limits: NodeLimits {
+                stored_bytes: 300,
+                stored_bytes_per_principal: 100,
+                ..NodeLimits::default()
+            },
             ..SessionConfig::default()
         }))
     }

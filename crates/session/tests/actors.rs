@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::poll;
-use shoal_ports::{AskId, CallEventKind, GatewayError, SessionGateway as _, StateRequest};
+use shoal_ports::{AskId, CallEventKind, GatewayError, NodeLimits, SessionGateway as _, StateRequest};
 use shoal_protocol::{Outcome, RawJson};
 use shoal_session::SessionConfig;
 use support::{Bench, call, post, within};
@@ -56,7 +56,10 @@ async fn what_was_taken_in_is_done_in_order_though_nobody_waits() {
 #[tokio::test]
 async fn changes_that_wait_are_bounded_and_hold_up_nothing_else() {
     let bench = Bench::new(SessionConfig {
-        mailbox: 2,
+        limits: NodeLimits {
+            messages_per_session: 2,
+            ..NodeLimits::default()
+        },
         ..SessionConfig::default()
     });
     let alice = bench.open("alice", "2025-11-25").await;

@@ -4,7 +4,9 @@ mod support;
 
 use std::time::Duration;
 
-use shoal_ports::{AskId, CallEventKind, Delivered, Epoch, GatewayError, SessionGateway};
+use shoal_ports::{
+    AskId, CallEventKind, Delivered, Epoch, GatewayError, NodeLimits, SessionGateway,
+};
 use shoal_protocol::{Method, Outcome};
 use shoal_session::SessionConfig;
 use support::{Bench, call, post, read, read_all, within};
@@ -268,7 +270,10 @@ async fn a_reader_that_does_not_read_is_cut_and_loses_nothing() {
 #[tokio::test]
 async fn limits_are_answered_at_once() {
     let bench = Bench::new(SessionConfig {
-        calls_per_session: 2,
+        limits: NodeLimits {
+            calls_per_session: 2,
+            ..NodeLimits::default()
+        },
         ..SessionConfig::default()
     });
     let alice = bench.open("alice", "2025-11-25").await;

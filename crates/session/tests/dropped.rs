@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use shoal_ports::{
-    AskId, BusEvent, CallEventKind, Delivered, NodeId, Post, SessionGateway as _, SessionRef,
+    AskId, BusEvent, CallEventKind, Delivered, NodeId, NodeLimits, Post, SessionGateway as _,
+    SessionRef,
 };
 use shoal_protocol::{EventId, Message, Method, RawJson, StreamId};
 use shoal_session::SessionConfig;
@@ -199,8 +200,11 @@ async fn one_request_after_another_in_a_session_that_is_free() {
 #[tokio::test(start_paused = true)]
 async fn a_session_whose_clients_give_up_is_never_full() {
     let config = SessionConfig {
-        calls_per_session: 8,
-        mailbox: 16,
+        limits: NodeLimits {
+            calls_per_session: 8,
+            messages_per_session: 16,
+            ..NodeLimits::default()
+        },
         ..SessionConfig::default()
     };
     let bench = bench(config);
@@ -310,7 +314,10 @@ async fn an_answer_that_was_dropped_arrives_when_it_is_delivered_again() {
 #[tokio::test(start_paused = true)]
 async fn sessions_that_nobody_waits_for_take_no_places() {
     let config = SessionConfig {
-        sessions_per_node: 4,
+        limits: NodeLimits {
+            sessions_per_node: 4,
+            ..NodeLimits::default()
+        },
         ..SessionConfig::default()
     };
     let bench = bench(config);

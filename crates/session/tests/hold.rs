@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
     AskId, Begin, Begun, Binding, CallEventKind, CallId, Delivered, DeliveryId, Epoch, EventStream,
-    GatewayError, Journal, JournaledCall, LogError, NodeId, Post, RunningStream,
+    GatewayError, Journal, JournaledCall, LogError, NodeId, NodeLimits, Post, RunningStream,
     SessionGateway as _, SessionId, SessionRef, StateRequest, StoreError, WorkerId,
 };
 use shoal_protocol::{EventId, Outcome, RawJson};
@@ -310,7 +310,10 @@ async fn a_call_whose_client_hung_up_can_still_be_cancelled() {
 #[tokio::test]
 async fn a_hundred_that_hang_up_leak_nothing() {
     let bench = Bench::new(SessionConfig {
-        calls_per_session: 200,
+        limits: NodeLimits {
+            calls_per_session: 200,
+            ..NodeLimits::default()
+        },
         ..held_for(LONG)
     });
     let alice = bench.open("alice", "2025-11-25").await;
@@ -661,7 +664,10 @@ async fn a_result_is_acknowledged_once_it_is_in_the_log() {
 #[tokio::test]
 async fn a_repetition_meets_no_limit_of_new_calls() {
     let bench = Bench::new(SessionConfig {
-        calls_per_session: 1,
+        limits: NodeLimits {
+            calls_per_session: 1,
+            ..NodeLimits::default()
+        },
         ..held_for(LONG)
     });
     bench.script.starts_unknown.store(true, SeqCst);

@@ -5,8 +5,8 @@ mod support;
 use std::time::Duration;
 
 use shoal_ports::{
-    BusEvent, Delivered, EventStream, GatewayError, OpenSession, Principal, SessionGateway,
-    SessionRef, SessionTransport,
+    BusEvent, Delivered, EventStream, GatewayError, NodeLimits, OpenSession, Principal,
+    SessionGateway, SessionRef, SessionTransport,
 };
 use shoal_protocol::RawJson;
 use shoal_session::SessionConfig;
@@ -259,8 +259,11 @@ async fn an_event_id_of_another_session_is_refused() {
 #[tokio::test]
 async fn caps_are_kept_and_given_back() {
     let bench = Bench::new(SessionConfig {
-        sessions_per_node: 3,
-        sessions_per_principal: 2,
+        limits: NodeLimits {
+            sessions_per_node: 3,
+            sessions_per_principal: 2,
+            ..NodeLimits::default()
+        },
         ..SessionConfig::default()
     });
     let open = |principal: &str| OpenSession {
@@ -293,8 +296,11 @@ async fn caps_are_kept_and_given_back() {
 #[tokio::test]
 async fn everybody_together_is_no_principal_with_a_cap() {
     let bench = Bench::new(SessionConfig {
-        sessions_per_node: 3,
-        sessions_per_principal: 1,
+        limits: NodeLimits {
+            sessions_per_node: 3,
+            sessions_per_principal: 1,
+            ..NodeLimits::default()
+        },
         ..SessionConfig::default()
     });
     let open = || OpenSession {

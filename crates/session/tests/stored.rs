@@ -3,7 +3,7 @@
 mod support;
 
 use shoal_ports::{
-    Delivered, GatewayError, OpenSession, Principal, SessionGateway as _, SessionRef,
+    Delivered, GatewayError, NodeLimits, OpenSession, Principal, SessionGateway as _, SessionRef,
     SessionTransport,
 };
 use shoal_session::SessionConfig;
@@ -15,7 +15,10 @@ const BUDGET: u64 = 32 * 1024;
 
 fn bench() -> Bench {
     Bench::new(SessionConfig {
-        stored_bytes_per_principal: BUDGET,
+        limits: NodeLimits {
+            stored_bytes_per_principal: BUDGET,
+            ..NodeLimits::default()
+        },
         ..SessionConfig::default()
     })
 }
@@ -112,7 +115,10 @@ async fn large_calls_count_while_they_are_in_the_journal() {
 #[tokio::test]
 async fn the_uris_of_a_session_are_bounded_in_bytes() {
     let bench = Bench::new(SessionConfig {
-        subscription_bytes_per_session: 10_000,
+        limits: NodeLimits {
+            subscription_bytes_per_session: 10_000,
+            ..NodeLimits::default()
+        },
         ..SessionConfig::default()
     });
     let alice = bench.open("alice", "2025-11-25").await;

@@ -26,8 +26,8 @@ use crate::visit::Visit;
 pub(super) async fn serve(visit: &Visit<'_>, request: Request) -> Result<Response, Refused> {
     let edge = visit.edge;
     let limits = &edge.config.limits;
-    let asked =
-        Filter::of(request.params.as_ref(), limits.uris_per_listener).map_err(Refusal::Modern)?;
+    let asked = Filter::of(request.params.as_ref(), limits.resources_per_listener)
+        .map_err(Refusal::Modern)?;
     let permit = edge.load.admit_stream(&visit.principal, limits)?;
     let reader = visit.reader();
     // Its resources are known here until the stream ends.

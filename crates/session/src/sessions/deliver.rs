@@ -163,7 +163,7 @@ impl Node {
             Effect::Overloaded { retry_after } => Err(GatewayError::Overloaded {
                 reason: format!(
                     "the session has {} requests in flight, which is its limit",
-                    self.config.calls_per_session
+                    self.config.limits.calls_per_session
                 ),
                 retry_after,
             }),

@@ -152,9 +152,9 @@ impl Node {
 
     pub(crate) fn limits(&self) -> Limits {
         Limits {
-            calls: self.config.calls_per_session,
-            subscriptions: self.config.subscriptions_per_session,
-            subscription_bytes: self.config.subscription_bytes_per_session,
+            calls: self.config.limits.calls_per_session,
+            subscriptions: self.config.limits.subscriptions_per_session,
+            subscription_bytes: self.config.limits.subscription_bytes_per_session,
             kept: KeptLimits {
                 value: self.config.state_value_bytes,
                 total: self.config.state_bytes,
@@ -235,12 +235,12 @@ impl Node {
     /// Counts a new session in, unless a cap is reached.
     pub(crate) fn reserve(&self, principal: &Principal) -> Result<Reserved<'_>, GatewayError> {
         let retry_after = self.config.retry_after;
-        let limit = self.config.sessions_per_node;
+        let limit = self.config.limits.sessions_per_node;
         if self.held.fetch_add(1, Ordering::Relaxed) >= limit {
             self.held.fetch_sub(1, Ordering::Relaxed);
             return Err(GatewayError::TooManySessions { limit, retry_after });
         }
-        let limit = self.config.sessions_per_principal;
+        let limit = self.config.limits.sessions_per_principal;
         let mut held = self.held_by.entry(principal.clone()).or_default();
         // Without authentication everybody is one principal, who must not be kept from the node's sessions.
         if *held >= limit && *principal != Principal::anonymous() {
@@ -258,7 +258,7 @@ impl Node {
         principal: &Principal,
     ) -> Result<Reserved<'_>, GatewayError> {
         let retry_after = self.config.retry_after;
-        let limit = self.config.sessions_per_node;
+        let limit = self.config.limits.sessions_per_node;
         if self.held.fetch_add(1, Ordering::Relaxed) >= limit {
             self.held.fetch_sub(1, Ordering::Relaxed);
             return Err(GatewayError::TooManySessions { limit, retry_after });

@@ -102,7 +102,7 @@ fn alice() -> Arc<StaticTokens> {
 
 pub(super) async fn limits(page: &mut Page) {
     let full = Server::with(|config| {
-        config.limits.requests_in_flight = 0;
+        config.limits.requests = 0;
         config.limits.streams = 0;
     })
     .await;

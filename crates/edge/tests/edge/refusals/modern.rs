@@ -22,7 +22,7 @@ fn bare(server: &Server, params: &Value) -> RequestBuilder {
 pub(super) async fn requests(page: &mut Page) {
     const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
     const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-    let server = Server::with(|config| config.limits.uris_per_listener = 1).await;
+    let server = Server::with(|config| config.limits.resources_per_listener = 1).await;
     let with_version =
         |request: RequestBuilder, version: &str| request.header("mcp-protocol-version", version);
     for (what, method) in [

@@ -20,7 +20,7 @@ impl Node {
     ) -> Result<T, GatewayError> {
         for _ in 0..ATTEMPTS {
             let live = self.find(to).await?;
-            match live.ask(self.config.mailbox, &message).await {
+            match live.ask(self.config.limits.messages_per_session, &message).await {
                 Ok(Ok(changed)) => return changed,
                 Ok(Err(Closed)) => Box::pin(self.forget_dead(&live)).await,
                 Err(Unsent::Full) => return Err(self.too_many_changes()),
@@ -37,7 +37,7 @@ impl Node {
         GatewayError::Overloaded {
             reason: format!(
                 "{} changes of the session wait to be carried out, which is its limit; wait for their answers first",
-                self.config.mailbox
+                self.config.limits.messages_per_session
             ),
             retry_after: self.config.retry_after,
         }

@@ -2,69 +2,69 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shoal_edge::Limits as EdgeLimits;
-use shoal_ports::settings;
-use shoal_session::SessionConfig;
+
+use crate::settings;
 
 settings! {
     /// How much of everything there may be before the answer is "later".
-    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
-    pub struct Limits {
+    #[schemars(rename = "Limits")]
+    pub struct NodeLimits {
         /// Connections open at once; more wait in the operating system's queue. Fewer, with a warning, where the process may
         /// not open that many files besides those that it keeps for itself.
         pub connections: usize = 100_000,
         /// Requests open at once on one HTTP/2 connection.
         pub requests_per_connection: u32 = 256,
         /// Requests under way at once on this node, streamed answers included.
-        pub requests: usize = EdgeLimits::default().requests_in_flight,
+        pub requests: usize = 16_384,
         /// The same for one principal. Without authentication everybody is one principal, and this does not count.
-        pub requests_per_principal: usize = EdgeLimits::default().requests_per_principal,
+        pub requests_per_principal: usize = 4_096,
         /// Headers of one request.
-        pub headers: usize = EdgeLimits::default().header_count,
+        pub headers: usize = 100,
         /// Bytes of the headers of one request.
-        pub header_bytes: usize = EdgeLimits::default().header_bytes,
+        pub header_bytes: usize = 32 << 10,
         /// Bytes of one message from a client.
-        pub body_bytes: usize = EdgeLimits::default().body_bytes,
+        pub body_bytes: usize = 4 << 20,
         /// Bytes of all messages over 16 KiB from clients that this node holds at once, each until it is answered; beyond it
         /// they wait for a moment and are then refused. At least `body_bytes`.
-        pub bodies_in_flight_bytes: usize = EdgeLimits::default().bodies_in_flight_bytes,
+        pub bodies_in_flight_bytes: usize = 64 << 20,
         /// The same for one principal. Without authentication everybody is one principal, and this does not count.
-        pub bodies_in_flight_bytes_per_principal: usize = EdgeLimits::default().bodies_in_flight_bytes_per_principal,
+        pub bodies_in_flight_bytes_per_principal: usize = 16 << 20,
         /// Bytes of all answers over 16 KiB, and events of streams over 16 KiB, that wait on this node for their clients to read
         /// them. Beyond it, those that have stood still for a second are given up, the longest first; where none has, the new
         /// answer is not kept, and its client is told.
-        pub answers_waiting_bytes: usize = EdgeLimits::default().answers_waiting_bytes,
+        pub answers_waiting_bytes: usize = 256 << 20,
         /// The same for one principal. Without authentication everybody is one principal, and this does not count.
-        pub answers_waiting_bytes_per_principal: usize = EdgeLimits::default().answers_waiting_bytes_per_principal,
+        pub answers_waiting_bytes_per_principal: usize = 64 << 20,
         /// Levels of nesting in one message from a client.
-        pub nesting: usize = EdgeLimits::default().nesting,
+        pub nesting: usize = 64,
         /// Streams that clients hold open on this node: GET, HTTP+SSE, `subscriptions/listen`.
-        pub streams: usize = EdgeLimits::default().streams,
+        pub streams: usize = 65_536,
         /// The same for one principal. Without authentication everybody is one principal, and this does not
         /// count.
-        pub streams_per_principal: usize = EdgeLimits::default().streams_per_principal,
+        pub streams_per_principal: usize = 1_024,
         /// Resources of one `subscriptions/listen`.
-        pub resources_per_listener: usize = EdgeLimits::default().uris_per_listener,
+        pub resources_per_listener: usize = 256,
         /// Changed resources that may wait for one `subscriptions/listen` client before it is cut.
-        pub updates_per_listener: usize = EdgeLimits::default().updates_per_listener,
+        pub updates_per_listener: usize = 64,
         /// Legacy sessions on this node, live and passivated.
-        pub sessions_per_node: usize = SessionConfig::default().sessions_per_node,
+        pub sessions_per_node: usize = 100_000,
         /// Legacy sessions of one principal on this node. Without authentication everybody is one principal, and this does
         /// not count.
-        pub sessions_per_principal: usize = SessionConfig::default().sessions_per_principal,
+        pub sessions_per_principal: usize = 10_000,
         /// Requests of one session that may be in flight at once.
-        pub calls_per_session: usize = SessionConfig::default().calls_per_session,
+        pub calls_per_session: usize = 64,
         /// Changes of one session (its log level, subscriptions, batches) that may wait for those before them.
-        pub messages_per_session: usize = SessionConfig::default().mailbox,
+        pub messages_per_session: usize = 256,
         /// Resources that one session may be subscribed to.
-        pub subscriptions_per_session: usize = SessionConfig::default().subscriptions_per_session,
+        pub subscriptions_per_session: usize = 1_000,
         /// Bytes of the URIs that one session may be subscribed to.
-        pub subscription_bytes_per_session: usize = SessionConfig::default().subscription_bytes_per_session,
+        pub subscription_bytes_per_session: usize = 256 * 1024,
         /// Bytes that all legacy sessions of this node may have stored: their records, the events that can be resumed, and the
         /// calls in the journal. Beyond it nothing new is begun; calls that run can end.
-        pub stored_bytes: u64 = SessionConfig::default().stored_bytes,
+        pub stored_bytes: u64 = 4 << 30,
         /// The same for one principal on this node. Without authentication everybody is one principal, and this does not count.
-        pub stored_bytes_per_principal: u64 = SessionConfig::default().stored_bytes_per_principal,
+        pub stored_bytes_per_principal: u64 = 256 << 20,
     }
 }
