@@ -20,21 +20,21 @@ settings! {
         #[serde(skip_serializing_if = "Backend::is_unset")]
         pub backend: Backend = Backend::default(),
         /// Calls that run at once.
-        pub concurrency: usize = Run::new("").concurrency,
+        pub concurrency: usize = Run::default().concurrency,
         /// Calls of one principal that run at once; 0 for as many as there are places. Without authentication all callers are
         /// one principal.
-        pub concurrency_per_principal: usize = Run::new("").concurrency_per_principal,
+        pub concurrency_per_principal: usize = Run::default().concurrency_per_principal,
         /// Calls that may wait for a place; more are refused at once. Principals that wait have their turns one after the
         /// other, and in a full queue whoever has most makes room for the others.
-        pub queue: usize = Run::new("").queue,
+        pub queue: usize = Run::default().queue,
         /// Calls that may wait for answers of their clients. They have no place meanwhile. What more calls ask is refused.
         /// Calls that each have a process of a stdio server are bounded by its `processes` too
         /// ([backends](backends.md#how-many-processes)).
-        pub asking: usize = Run::new("").asking,
+        pub asking: usize = Run::default().asking,
         /// Calls of one principal that may.
-        pub asking_per_principal: usize = Run::new("").asking_per_principal,
+        pub asking_per_principal: usize = Run::default().asking_per_principal,
         /// How long a call may wait for a place, or for a process of its server, before it is refused.
-        pub queue_age: Period = Run::new("").queue_age.into(),
+        pub queue_age: Period = Run::default().queue_age.into(),
         /// Put before the names of the pool's tools and prompts, as it is, so that two pools cannot clash.
         pub prefix: String = String::new(),
         /// Which tool calls are journaled, so that Shoal never executes them twice.
@@ -55,17 +55,17 @@ settings! {
         /// to send again meanwhile.
         pub linger: Period = Dispatched::default().linger.into(),
         /// How long a tool may go on after it was told to stop, before it is dropped.
-        pub cancel_grace: Period = Run::new("").cancel_grace.into(),
+        pub cancel_grace: Period = Run::default().cancel_grace.into(),
         /// How long the id of a journaled call is remembered, so that it is never run again.
-        pub call_memory: Period = Run::new("").call_memory.into(),
+        pub call_memory: Period = Run::default().call_memory.into(),
         /// Ids remembered at most. A journaled call that was bound to the worker before the oldest of them came is not run.
-        pub remembered_calls: usize = Run::new("").remembered_calls,
+        pub remembered_calls: usize = Run::default().remembered_calls,
         /// How long the result of a journaled call is kept for a session that moves to another node.
-        pub result_retention: Period = Run::new("").result_retention.into(),
+        pub result_retention: Period = Run::default().result_retention.into(),
         /// Results kept at most.
-        pub retained_results: usize = Run::new("").retained_results,
+        pub retained_results: usize = Run::default().retained_results,
         /// Bytes of results kept at most.
-        pub retained_bytes: usize = Run::new("").retained_bytes,
+        pub retained_bytes: usize = Run::default().retained_bytes,
     }
 }
 

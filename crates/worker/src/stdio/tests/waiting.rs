@@ -186,10 +186,9 @@ async fn an_idle_process_is_given_up_for_a_session_of_who_has_fewer() {
 async fn one_principal_starts_half_of_the_processes_at_once() {
     let held = scratch("held");
     let mut config = fixture("legacy.py", &["--hold-starts", held.to_str().unwrap()]);
-    config.isolation = Isolation::Session {
-        max_processes: 4,
-        idle: Duration::from_secs(600),
-    };
+    config.isolation = Isolation::Session;
+    config.processes = Some(4);
+    config.session_idle = Duration::from_secs(600).into();
     let running = Running::start(config).await;
     std::fs::create_dir(&*held).unwrap();
     let starting = || -> Vec<u32> {
