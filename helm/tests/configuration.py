@@ -19,6 +19,7 @@ FAKES = {
     "POD_IP": "10.0.0.7",
     "SHOAL_NODE__STORE": "redis://user:secret@redis:6379",
     "REDIS_PASSWORD": "secret",
+    "API_KEY": "secret",
     "SHOAL_AUTH__TOKENS": '[{ name = "alice", sha256 = "' + "ab" * 32 + '" }]',
 }
 

@@ -124,6 +124,10 @@ pub struct Pools {
     /// repeated. Other users of the machine can see values that are typed.
     #[arg(long, value_name = "NAME[=VALUE]", requires = "server")]
     pub env: Vec<String>,
+    /// Pass all of Shoal's own environment on to the server after --, but for what configures Shoal (SHOAL_…). `shoal stdio`
+    /// always does.
+    #[arg(long, requires = "server")]
+    pub inherit: bool,
     /// An MCP server that speaks over its standard input and output, with its arguments.
     #[arg(last = true, value_name = "COMMAND")]
     pub server: Vec<String>,
@@ -190,6 +194,18 @@ impl Serve {
     }
 }
 
+impl Stdio {
+    /// The settings that the flags make. What a client gives this process as its environment is meant for the server that
+    /// it takes it for.
+    pub fn flags(&self) -> Vec<Flag> {
+        let pools = Pools {
+            inherit: true,
+            ..self.pools.clone()
+        };
+        pools.flags()
+    }
+}
+
 impl Pools {
     /// The pool of the server after `--`.
     pub const SERVER: &str = "stdio";
@@ -221,8 +237,9 @@ impl Pools {
             let set: Table = set
                 .map(|(name, value)| (name.to_owned(), value.into()))
                 .collect();
-            let passed = passed.into_iter().map(|name| name.as_str().into());
-            let passed: Vec<Value> = passed.collect();
+            let passed = passed.into_iter().map(String::as_str);
+            let passed = passed.chain(self.inherit.then_some("*"));
+            let passed: Vec<Value> = passed.map(Value::from).collect();
             if !set.is_empty() {
                 server.insert("env".to_owned(), set.into());
             }

@@ -1,4 +1,4 @@
-//! The stdio server that the command line gives, after `--`.
+//! The stdio servers of the settings: whether the one that was typed after `--` can be started, and what none of them gets.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -10,17 +10,35 @@ use crate::config::{Backend, Settings};
 use crate::exit::Failure;
 
 /// How names end that a server most likely wants.
-const WANTED: [&str; 5] = ["_TOKEN", "_KEY", "_SECRET", "_PASSWORD", "_URL"];
+const WANTED: [&str; 7] = [
+    "_TOKEN",
+    "_KEY",
+    "_SECRET",
+    "_PASSWORD",
+    "_CREDENTIALS",
+    "_DSN",
+    "_URL",
+];
 
 /// Fails unless the server can be started at all. Whoever has just typed it is there to read why; a pool of the
 /// configuration is tried again and again, and tells operators meanwhile.
 ///
 /// # Errors
-/// When there is no such program, or it is none.
+/// When there is no such program, or it is none, or a variable that it is to get is not there.
 pub(crate) fn check(pools: &Pools, settings: &Settings) -> Result<(), Failure> {
-    let Some(config) = backend(pools, settings) else {
+    let pool = settings.pools.get(Pools::SERVER);
+    let Some(config) = pool.and_then(|pool| server(&pool.backend)) else {
         return Ok(());
     };
+    if pools.server.is_empty() {
+        return Ok(());
+    }
+    let is_there = |name: &&String| name.contains(['=', '*']) || std::env::var_os(name).is_some();
+    if let Some(name) = pools.env.iter().find(|name| !is_there(name)) {
+        return Err(Failure::usage(format!(
+            "--env {name}: there is no such variable in Shoal's own environment; export it, or give --env {name}=VALUE"
+        )));
+    }
     let path = config.env.get("PATH").map(|path| path.expose().into());
     let path = path
         .or_else(|| std::env::var_os("PATH"))
@@ -34,55 +52,56 @@ pub(crate) fn check(pools: &Pools, settings: &Settings) -> Result<(), Failure> {
     )))
 }
 
-/// Says which variables of Shoal's own environment the server does not get although it may want them.
-pub(crate) fn tell_withheld(pools: &Pools, settings: &Settings) {
-    let Some(config) = backend(pools, settings) else {
-        return;
-    };
+/// Says which variables of Shoal's own environment no server gets although one may want them.
+pub(crate) fn tell_withheld(settings: &Settings) {
+    let pools = settings.pools.values();
+    let servers: Vec<&StdioConfig> = pools.filter_map(|pool| server(&pool.backend)).collect();
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    let names = withheld(config, &pools.server, names);
+    let names = withheld(&servers, names);
     if !names.is_empty() {
         // Names only: values are secrets.
         tracing::warn!(
             variables = names.join(" "),
-            "the server does not get these variables: a server's environment holds only what it is given; \
-             pass a variable on with --env NAME before the --"
+            "no server gets these variables: a server's environment holds only what it is given; pass one on with \
+             --env NAME before the --, all with --inherit, or by `inherit` in [pools.<name>.backend.stdio]"
         );
     }
 }
 
-fn backend<'a>(pools: &Pools, settings: &'a Settings) -> Option<&'a StdioConfig> {
-    if pools.server.is_empty() {
-        return None;
-    }
-    match &settings.pools.get(Pools::SERVER)?.backend {
+fn server(backend: &Backend) -> Option<&StdioConfig> {
+    match backend {
         Backend::Stdio(stdio) => Some(stdio.as_ref()),
         Backend::Demo | Backend::Conformance => None,
     }
 }
 
-fn withheld(
-    config: &StdioConfig,
-    command: &[String],
-    names: impl Iterator<Item = String>,
-) -> Vec<String> {
-    let mentioned = |name: &str| {
-        let marks = [
-            format!("${name}"),
-            format!("${{{name}}}"),
-            format!("%{name}%"),
-        ];
-        let mut words = command.iter();
-        words.any(|word| word == name || marks.iter().any(|mark| word.contains(mark)))
-    };
-    let wanted = |name: &String| {
+fn withheld(servers: &[&StdioConfig], names: impl Iterator<Item = String>) -> Vec<String> {
+    let is_wanted = |name: &String| {
         let is_own = name.starts_with("SHOAL_") || name.starts_with("OTEL_");
-        let looks_wanted = WANTED.iter().any(|end| name.ends_with(end)) && !is_own;
-        (looks_wanted || mentioned(name)) && !config.passes_on(name)
+        !is_own && WANTED.iter().any(|end| name.ends_with(end))
     };
-    let mut names: Vec<String> = names.filter(wanted).collect();
+    let is_withheld = |name: &String| {
+        let gets = |server: &&StdioConfig| server.passes_on(name);
+        is_wanted(name) && !servers.iter().any(gets)
+            || servers.iter().any(|s| mentions(s, name) && !gets(s))
+    };
+    let mut names: Vec<String> = match servers.is_empty() {
+        true => Vec::new(),
+        false => names.filter(is_withheld).collect(),
+    };
     names.sort();
     names
+}
+
+/// Whether a server's command line speaks of a variable.
+fn mentions(server: &StdioConfig, name: &str) -> bool {
+    let marks = [
+        format!("${name}"),
+        format!("${{{name}}}"),
+        format!("%{name}%"),
+    ];
+    let mut words = server.args.iter();
+    words.any(|word| word == name || marks.iter().any(|mark| word.contains(mark)))
 }
 
 /// Finds a program as the operating system will.
@@ -131,26 +150,34 @@ mod tests {
 
     #[test]
     fn what_a_server_may_want_and_does_not_get_is_named() {
-        let mut config = StdioConfig::new("npx");
-        config.inherit = vec!["GIVEN_TOKEN".to_owned()];
-        config.env.insert("SET_KEY".to_owned(), Secret::new("x"));
-        let names = [
-            "PATH",
-            "HOME",
-            "GITHUB_TOKEN",
-            "GIVEN_TOKEN",
-            "SET_KEY",
-            "DATABASE_URL",
-            "REGION",
-            "COLOR",
-            "SHOAL_TOKEN",
-        ];
-        let command = ["npx", "server", "--region=${REGION}"].map(str::to_owned);
-        let names = names.into_iter().map(str::to_owned);
+        let mut one = StdioConfig::new("npx");
+        one.args = vec!["server".to_owned(), "--region=${REGION}".to_owned()];
+        one.inherit = vec!["GIVEN_TOKEN".to_owned()];
+        one.env.insert("SET_KEY".to_owned(), Secret::new("x"));
+        let mut other = StdioConfig::new("other");
+        other.inherit = vec!["AWS_*".to_owned()];
+        let told = |servers: &[&StdioConfig]| {
+            let names = [
+                "PATH",
+                "HOME",
+                "GITHUB_TOKEN",
+                "GIVEN_TOKEN",
+                "SET_KEY",
+                "AWS_SECRET_KEY",
+                "DATABASE_URL",
+                "REGION",
+                "COLOR",
+                "SHOAL_TOKEN",
+            ];
+            withheld(servers, names.into_iter().map(str::to_owned))
+        };
         assert_eq!(
-            withheld(&config, &command, names),
+            told(&[&one, &other]),
             ["DATABASE_URL", "GITHUB_TOKEN", "REGION"]
         );
+        assert!(told(&[]).is_empty());
+        other.inherit = vec!["*".to_owned()];
+        assert_eq!(told(&[&other]), [""; 0]);
     }
 
     #[test]

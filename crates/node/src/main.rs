@@ -33,7 +33,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     match command {
         Command::Serve(command) => {
             let loaded = serve::settings(&command, &Environment::of_process())?;
-            told(loaded, |loaded, id| serve::run(command, loaded, id))
+            told(loaded, serve::run)
         }
         Command::Stdio(command) => {
             let environment = Environment::of_process();

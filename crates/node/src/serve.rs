@@ -59,7 +59,7 @@ pub fn is_demo(settings: &Settings) -> bool {
 ///
 /// # Errors
 /// What keeps the node from serving: a part that cannot be built, an address that is taken.
-pub async fn run(serve: Serve, loaded: Loaded, id: NodeId) -> Result<(), Failure> {
+pub async fn run(loaded: Loaded, id: NodeId) -> Result<(), Failure> {
     let mut signals = Signals::take().context("cannot listen to signals")?;
     let settings = loaded.settings;
     tracing::info!(
@@ -71,7 +71,9 @@ pub async fn run(serve: Serve, loaded: Loaded, id: NodeId) -> Result<(), Failure
     for warning in config::warnings(&settings) {
         tracing::warn!("{warning}");
     }
-    given::tell_withheld(&serve.pools, &settings);
+    if settings.node.is(Role::Worker) {
+        given::tell_withheld(&settings);
+    }
 
     // Before anything is bound: what is wrong with a certificate is wrong with the configuration.
     let tls = cluster::open_tls(&settings).map_err(Failure::usage)?;

@@ -58,7 +58,7 @@ const LOOK: Duration = Duration::from_millis(10);
 /// # Errors
 /// A configuration that cannot be used, or one that serves nothing.
 pub fn settings(stdio: &Stdio, environment: &Environment) -> Result<Loaded, Failure> {
-    let loaded = config::load(stdio.config.as_deref(), environment, &stdio.pools.flags())?;
+    let loaded = config::load(stdio.config.as_deref(), environment, &stdio.flags())?;
     given::check(&stdio.pools, &loaded.settings)?;
     if stdio.url.is_none() && loaded.settings.pools.is_empty() {
         return Err(Failure::usage(
@@ -81,7 +81,9 @@ pub async fn run(
 ) -> Result<(), Failure> {
     let mut signals = Signals::take().context("cannot listen to signals")?;
     let settings = loaded.settings;
-    given::tell_withheld(&stdio.pools, &settings);
+    if stdio.url.is_none() {
+        given::tell_withheld(&settings);
+    }
     let (limit, nesting) = (settings.limits.body_bytes, settings.limits.nesting);
     let patience = settings.shutdown.calls.get();
     let (exchange, node) = server(&stdio, token, settings, id).await?;

@@ -42,6 +42,7 @@ mod limits;
 mod liveness;
 mod membership;
 pub mod memory;
+mod pattern;
 mod period;
 mod plan;
 mod principal_counts;
@@ -81,6 +82,7 @@ pub use lazy::{LazyReceiver, LazySender, NobodyReceives, Unsent, lazy_channel};
 pub use limits::NodeLimits;
 pub use liveness::{Evidence, Liveness};
 pub use membership::{Membership, NodeInfo};
+pub use pattern::matches_pattern;
 pub use period::Period;
 pub use plan::{
     CallPlan, EdgePlan, Planned, Planning, RequestPlan, Route, Started, Starting, at_once, later,

@@ -9,7 +9,13 @@
 {{- $pools := dict -}}
 {{- if eq $role "worker" -}}
 {{- $_ := set $cluster "join" (list (include "shoal.join" .root)) -}}
-{{- $_ := set $pools .component.pool (merge (dict "backend" .component.backend) (.component.settings | default dict)) -}}
+{{- $backend := deepCopy .component.backend -}}
+{{- if and .component.env (kindIs "map" $backend) -}}
+{{- /* The values are in the environment of the pod; its server gets them by name. */ -}}
+{{- $inherited := concat ($backend.stdio.inherit | default list) (keys .component.env | sortAlpha) | uniq -}}
+{{- $_ := set $backend.stdio "inherit" $inherited -}}
+{{- end -}}
+{{- $_ := set $pools .component.pool (merge (dict "backend" $backend) (.component.settings | default dict)) -}}
 {{- else -}}
 {{- $_ := set $cluster "listen" (printf "%s:7000" $values.bindAddress) -}}
 {{- /* Which tools a pool has is said by its workers; under which names and how they are called, by this. */ -}}

@@ -43,6 +43,19 @@
 {{- end }}
 {{- end -}}
 
+{{/* What a pool's servers get: of the component. */}}
+{{- define "shoal.poolEnv" -}}
+{{- range $name, $value := .env }}
+- name: {{ $name }}
+  {{- if kindIs "map" $value }}
+  valueFrom:
+    secretKeyRef: {name: {{ $value.secret.name | quote }}, key: {{ $value.secret.key | quote }}}
+  {{- else }}
+  value: {{ $value | quote }}
+  {{- end }}
+{{- end }}
+{{- end -}}
+
 {{/* Of a foreign worker: where to join, and as what. */}}
 {{- define "shoal.foreignEnv" -}}
 - name: SHOAL_JOIN

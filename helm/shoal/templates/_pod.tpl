@@ -72,6 +72,9 @@ containers:
     {{- end }}
     env:
       {{- include (ternary "shoal.foreignEnv" "shoal.env" $foreign) . | nindent 6 }}
+      {{- if $c.env }}
+      {{- include "shoal.poolEnv" $c | trim | nindent 6 }}
+      {{- end }}
       {{- with $c.extraEnv }}
       {{- toYaml . | nindent 6 }}
       {{- end }}

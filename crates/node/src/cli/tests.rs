@@ -60,6 +60,24 @@ fn serve_takes_addresses_roles_and_a_command() {
 }
 
 #[test]
+fn a_server_gets_all_of_the_environment_where_it_is_asked_for() {
+    let inherited = |line: &str| {
+        let flags = match parse(line).unwrap() {
+            Some(Command::Serve(serve)) => serve.flags(),
+            Some(Command::Stdio(stdio)) => stdio.flags(),
+            other => panic!("{other:?}"),
+        };
+        flags[0].value["stdio"].get("inherit").cloned()
+    };
+    let all = |names: &[&str]| Some(names.to_vec().into());
+    assert_eq!(inherited("shoal serve -- x"), None);
+    assert_eq!(inherited("shoal serve --inherit -- x"), all(&["*"]));
+    let both = "shoal serve --inherit --env A -- x";
+    assert_eq!(inherited(both), all(&["A", "*"]));
+    assert_eq!(inherited("shoal stdio -- x"), all(&["*"]));
+}
+
+#[test]
 fn mistakes_are_explained() {
     for (line, part) in [
         (
@@ -74,6 +92,7 @@ fn mistakes_are_explained() {
         ("shoal sevre", "serve"),
         ("shoal install", "<PATH>"),
         ("shoal status --ready --json", "cannot be used with"),
+        ("shoal serve --inherit", "COMMAND"),
     ] {
         let message = parse(line).unwrap_err();
         assert!(message.contains(part), "{line}: {message}");

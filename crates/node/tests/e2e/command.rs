@@ -175,6 +175,14 @@ async fn a_server_that_cannot_be_started_ends_the_start_with_exit_code_2() {
             assert!(output.stderr.contains(reason), "{}", output.stderr);
             assert_eq!(output.stdout, "");
         }
+        let words = [command, "--env", "NO_SUCH_VARIABLE", "--", "sh"];
+        let output = output(&words, "").await;
+        assert_eq!(output.code, 2, "{command}: {}", output.stderr);
+        assert!(
+            output.stderr.contains("NO_SUCH_VARIABLE=VALUE"),
+            "{}",
+            output.stderr
+        );
     }
 }
 

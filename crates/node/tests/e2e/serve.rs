@@ -242,6 +242,50 @@ async fn a_server_on_the_command_line_gets_what_it_is_given_and_the_rest_is_name
 }
 
 #[tokio::test]
+async fn a_server_on_the_command_line_gets_the_whole_environment_but_for_shoals_own() {
+    let environment = [
+        ("GITHUB_TOKEN", "given-value"),
+        ("SHOAL_CALLS__TIMEOUT", "30s"),
+    ];
+    let arguments = ["--inherit", "--", "python3", FIXTURE];
+    let server = Server::start_with(&arguments, &environment).await;
+    let session = Session::open(&server.mcp).await;
+    for (name, value) in [
+        ("GITHUB_TOKEN", "given-value"),
+        ("SHOAL_CALLS__TIMEOUT", "None"),
+    ] {
+        let answer = session
+            .ask(&call(1, "variable", json!({ "text": name })))
+            .await;
+        assert_eq!(text(&answer), value, "{name}");
+    }
+    assert!(!server.log().contains("GITHUB_TOKEN"), "{}", server.log());
+}
+
+#[tokio::test]
+async fn a_configured_server_gets_what_its_pool_inherits_and_the_rest_is_named() {
+    let backend = format!(
+        "{{ stdio = {{ command = 'python3', args = ['{FIXTURE}'], inherit = ['GIVEN_*'] }} }}"
+    );
+    let environment = [
+        ("SHOAL_POOLS__FILES__BACKEND", backend.as_str()),
+        ("GIVEN_KEY", "given-value"),
+        ("GITHUB_TOKEN", "secret-value"),
+    ];
+    let server = Server::start_with(&[], &environment).await;
+    let session = Session::open(&server.mcp).await;
+    let asked = json!({ "text": "GIVEN_KEY" });
+    let answer = session.ask(&call(1, "variable", asked)).await;
+    assert_eq!(text(&answer), "given-value");
+    let log = server.log();
+    assert!(log.contains("GITHUB_TOKEN"), "{log}");
+    assert!(
+        !log.contains("GIVEN_KEY") && !log.contains("-value"),
+        "{log}"
+    );
+}
+
+#[tokio::test]
 async fn a_log_that_nobody_reads_stops_nothing() {
     let mut command = shoal(&["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
     command

@@ -187,6 +187,23 @@ async fn a_command_is_served_as_soon_as_it_is_ready() {
 }
 
 #[tokio::test]
+async fn what_a_client_gives_as_environment_reaches_the_server() {
+    let environment = [("API_KEY", "given-value"), ("SHOAL_CALLS__TIMEOUT", "30s")];
+    let mut bridge = Bridge::start_with(&["--", "python3", FIXTURE], &environment);
+    bridge.send(initialize(0, "2025-11-25")).await;
+    bridge.response(0).await;
+    bridge.send(initialized()).await;
+    for (id, name, value) in [
+        (1, "API_KEY", "given-value"),
+        (2, "SHOAL_CALLS__TIMEOUT", "None"),
+    ] {
+        let asked = json!({ "text": name });
+        bridge.send(call(id, "variable", asked)).await;
+        assert_eq!(text(&bridge.response(id).await), value, "{name}");
+    }
+}
+
+#[tokio::test]
 async fn a_signal_ends_it_although_the_input_is_open() {
     let mut bridge = Bridge::start(&["--demo"]);
     bridge.send(modern(0, "server/discover", json!({}))).await;

@@ -1,5 +1,6 @@
 //! Whether a trace is kept: decided once, at its first span in Shoal.
 
+use shoal_ports::matches_pattern;
 use shoal_protocol::TraceContext;
 
 use crate::config::{ParentSampling, Traces};
@@ -31,7 +32,9 @@ impl Decision {
     /// The decision for a trace that has none yet.
     pub(crate) fn decide(&self, trace_id: u128, tool: Option<&str>) -> bool {
         let bound = tool
-            .and_then(|tool| (self.tools.iter()).find(|(pattern, _)| matches(pattern, tool)))
+            .and_then(|tool| {
+                (self.tools.iter()).find(|(pattern, _)| matches_pattern(pattern, tool))
+            })
             .map_or(self.bound, |(_, bound)| *bound);
         place(trace_id) < bound
     }
@@ -53,58 +56,14 @@ fn bound(ratio: f64) -> u64 {
     (ratio * (1_u64 << 63) as f64) as u64
 }
 
-/// Whether `name` is `pattern`, in which `*` stands for any characters.
-fn matches(pattern: &str, name: &str) -> bool {
-    let Some((head, mut rest)) = pattern.split_once('*') else {
-        return pattern == name;
-    };
-    let Some(mut left) = name.strip_prefix(head) else {
-        return false;
-    };
-    // Each literal between two stars is taken at its first place, which leaves the most for those that follow.
-    while let Some((literal, next)) = rest.split_once('*') {
-        let Some(at) = left.find(literal) else {
-            return false;
-        };
-        left = &left[at + literal.len()..];
-        rest = next;
-    }
-    left.ends_with(rest)
-}
-
 #[cfg(test)]
 mod tests {
     use shoal_protocol::TraceContext;
 
-    use super::{Decision, matches};
+    use super::Decision;
     use crate::config::{ParentSampling, ToolRatio, Traces};
 
     const SAMPLED: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-
-    #[test]
-    fn patterns() {
-        for (pattern, name) in [
-            ("echo", "echo"),
-            ("*", ""),
-            ("*", "anything"),
-            ("a*", "abc"),
-            ("*c", "abc"),
-            ("a*c", "ac"),
-            ("a*b*c", "a-b-b-c"),
-            ("**", "x"),
-        ] {
-            assert!(matches(pattern, name), "{pattern} {name}");
-        }
-        for (pattern, name) in [
-            ("echo", "echo2"),
-            ("a*", "ba"),
-            ("*c", "cd"),
-            ("ab*ba", "aba"),
-            ("a*b*c", "a-c"),
-        ] {
-            assert!(!matches(pattern, name), "{pattern} {name}");
-        }
-    }
 
     #[test]
     fn shares_are_kept_by_trace_id() {

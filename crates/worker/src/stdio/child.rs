@@ -70,12 +70,9 @@ pub(super) fn spawn(config: &StdioConfig) -> io::Result<Spawned> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
-    let inherited = INHERITED.into_iter();
-    for name in inherited.chain(config.inherit.iter().map(String::as_str)) {
-        if let Some(value) = std::env::var_os(name) {
-            command.env(name, value);
-        }
-    }
+    let inherited =
+        std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(|n| config.inherits(n)));
+    command.envs(inherited);
     command.envs((config.env.iter()).map(|(name, value)| (name, value.expose())));
     if let Some(cwd) = &config.cwd {
         command.current_dir(cwd);

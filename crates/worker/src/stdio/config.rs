@@ -9,6 +9,8 @@ use shoal_ports::{Period, Secret, settings};
 
 use super::child::INHERITED;
 
+/// How the names of Shoal's own variables begin: its secrets are among them.
+const OWN_VARIABLES: &str = "SHOAL_";
 /// Processes that callers share, unless the configuration says otherwise.
 const SHARED_PROCESSES: usize = 4;
 /// Sessions that may have a process at once, likewise.
@@ -27,8 +29,9 @@ settings! {
         pub args: Vec<String> = Vec::new(),
         /// Environment variables to set for it. `config show` does not print the values.
         pub env: BTreeMap<String, Secret> = BTreeMap::new(),
-        /// Variables to pass on from Shoal's own environment, besides the harmless ones (`PATH`, `HOME`,
-        /// locale, proxies, certificates).
+        /// Variables to pass on from Shoal's own environment, besides the harmless ones (`PATH`, `HOME`, locale, proxies,
+        /// certificates). `*` stands for any characters: `["AWS_*"]`, or `["*"]` for all. Shoal's own (`SHOAL_…`) are passed on
+        /// by their whole names only.
         pub inherit: Vec<String> = Vec::new(),
         /// The directory that it starts in; Shoal's own if unset.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,10 +127,17 @@ impl StdioConfig {
         }
     }
 
+    /// Whether the server gets this variable from Shoal's own environment.
+    pub(super) fn inherits(&self, name: &str) -> bool {
+        let is_own = name.starts_with(OWN_VARIABLES);
+        let named = |pattern: &String| {
+            pattern == name || !is_own && shoal_ports::matches_pattern(pattern, name)
+        };
+        INHERITED.contains(&name) || self.inherit.iter().any(named)
+    }
+
     /// Whether the server has this variable, set for it or passed on from Shoal's own environment.
     pub fn passes_on(&self, name: &str) -> bool {
-        self.env.contains_key(name)
-            || self.inherit.iter().any(|other| other == name)
-            || INHERITED.contains(&name)
+        self.env.contains_key(name) || self.inherits(name)
     }
 }

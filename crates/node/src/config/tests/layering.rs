@@ -115,6 +115,7 @@ fn flags_add_pools_to_the_configured_ones() {
     let pools = Pools {
         demo: true,
         conformance: false,
+        inherit: false,
         env: Vec::new(),
         server: ["uvx", "tool", "--fast"].map(str::to_owned).to_vec(),
     };
