@@ -1,16 +1,20 @@
 //! The command line, and the settings that it makes.
 
 mod calls;
+mod client_config;
+mod pools;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use toml::{Table, Value};
+use toml::Value;
 
 use crate::config::{Flag, Role};
 
 pub use calls::{Call, Era, Remote, Tools};
+pub use client_config::{ClientConfig, Header, McpClient};
+pub use pools::Pools;
 
 /// One logical MCP server on many nodes.
 ///
@@ -36,6 +40,8 @@ pub enum Command {
     Call(Call),
     /// Print nodes, pools, sessions and leases as a node sees them.
     Status(Status),
+    /// Print what to paste into a client's configuration.
+    ClientConfig(ClientConfig),
     /// Check, show or document the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -111,28 +117,6 @@ pub struct Status {
     pub ready: bool,
 }
 
-/// Pools that need no configuration file.
-#[derive(Clone, Debug, Default, Args)]
-pub struct Pools {
-    /// Serve the built-in demo tools.
-    #[arg(long)]
-    pub demo: bool,
-    /// Serve the fixtures of the official conformance suite.
-    #[arg(long)]
-    pub conformance: bool,
-    /// A variable for the server after --, and its value; without one, Shoal's own value is passed on. May be
-    /// repeated. Other users of the machine can see values that are typed.
-    #[arg(long, value_name = "NAME[=VALUE]", requires = "server")]
-    pub env: Vec<String>,
-    /// Pass all of Shoal's own environment on to the server after --, but for what configures Shoal (SHOAL_…). `shoal stdio`
-    /// always does.
-    #[arg(long, requires = "server")]
-    pub inherit: bool,
-    /// An MCP server that speaks over its standard input and output, with its arguments.
-    #[arg(last = true, value_name = "COMMAND")]
-    pub server: Vec<String>,
-}
-
 /// `shoal config …`
 #[derive(Clone, Debug, Subcommand)]
 pub enum ConfigCommand {
@@ -190,66 +174,6 @@ impl Serve {
             Value::Array(nodes.collect())
         });
         add("--join", "cluster", "join", join);
-        flags
-    }
-}
-
-impl Stdio {
-    /// The settings that the flags make. What a client gives this process as its environment is meant for the server that
-    /// it takes it for.
-    pub fn flags(&self) -> Vec<Flag> {
-        let pools = Pools {
-            inherit: true,
-            ..self.pools.clone()
-        };
-        pools.flags()
-    }
-}
-
-impl Pools {
-    /// The pool of the server after `--`.
-    pub const SERVER: &str = "stdio";
-
-    /// The pools that the flags make.
-    pub fn flags(&self) -> Vec<Flag> {
-        let mut flags = Vec::new();
-        let mut add = |flag, name: &str, backend: Value| {
-            flags.push(Flag {
-                flag,
-                path: ["pools", name, "backend"].map(str::to_owned).to_vec(),
-                value: backend,
-            });
-        };
-        if self.demo {
-            add("--demo", "demo", "demo".into());
-        }
-        if self.conformance {
-            add("--conformance", "conformance", "conformance".into());
-        }
-        if let Some((command, arguments)) = self.server.split_first() {
-            let arguments: Vec<Value> = arguments.iter().map(|word| word.as_str().into()).collect();
-            let mut server = Table::new();
-            server.insert("command".to_owned(), command.as_str().into());
-            server.insert("args".to_owned(), arguments.into());
-            let (set, passed): (Vec<&String>, Vec<&String>) =
-                self.env.iter().partition(|word| word.contains('='));
-            let set = set.into_iter().filter_map(|word| word.split_once('='));
-            let set: Table = set
-                .map(|(name, value)| (name.to_owned(), value.into()))
-                .collect();
-            let passed = passed.into_iter().map(String::as_str);
-            let passed = passed.chain(self.inherit.then_some("*"));
-            let passed: Vec<Value> = passed.map(Value::from).collect();
-            if !set.is_empty() {
-                server.insert("env".to_owned(), set.into());
-            }
-            if !passed.is_empty() {
-                server.insert("inherit".to_owned(), passed.into());
-            }
-            let mut backend = Table::new();
-            backend.insert("stdio".to_owned(), server.into());
-            add("-- COMMAND", Self::SERVER, backend.into());
-        }
         flags
     }
 }

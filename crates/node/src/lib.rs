@@ -3,7 +3,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `main.rs` | the way through a command |
-//! | [`cli`], [`call_command`], [`config_command`], [`install`], [`status_command`] | what can be typed |
+//! | [`cli`], [`call_command`], [`client_config`], [`config_command`], [`install`], [`status_command`] | what can be typed |
 //! | `given.rs`, `print.rs` | the server that is typed after `--`; standard output |
 //! | [`config`] | every setting, and where it came from |
 //! | [`serve`] | settings to a serving node, and to its end |
@@ -18,6 +18,7 @@
 pub mod admin;
 pub mod call_command;
 pub mod cli;
+pub mod client_config;
 pub mod cluster;
 pub mod config;
 pub mod config_command;

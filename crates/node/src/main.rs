@@ -9,7 +9,9 @@ use shoal_node::cli::{Cli, Command, Serve};
 use shoal_node::config::{Environment, Loaded};
 use shoal_node::exit::Failure;
 use shoal_node::node::node_id;
-use shoal_node::{call_command, config_command, install, serve, status_command, stdio};
+use shoal_node::{
+    call_command, client_config, config_command, install, serve, status_command, stdio,
+};
 use shoal_ports::NodeId;
 use tokio::runtime::{Builder, Runtime};
 
@@ -51,6 +53,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
             Environment::of_process().token,
         )),
         Command::Status(command) => in_runtime(status_command::run(&command)),
+        Command::ClientConfig(command) => client_config::run(&command),
         Command::Config(command) => config_command::run(&command),
         Command::Install { to } => install::run(&to),
     }

@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, Write as _};
 
 use anyhow::Context as _;
+use serde::Serialize;
 
 /// Prints a text as it is. Whoever has read enough (`… | head`) is no failure.
 ///
@@ -15,4 +16,13 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         written => written.context("cannot write to standard output"),
     }
+}
+
+/// A value as JSON for people and programs.
+///
+/// # Errors
+/// When it cannot be written so.
+pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<String> {
+    let text = serde_json::to_string_pretty(value).context("cannot write the result as JSON")?;
+    Ok(text + "\n")
 }

@@ -66,3 +66,12 @@ async fn what_fails_is_said_with_an_exit_code() {
         assert_eq!(output.stdout, "", "{words:?}");
     }
 }
+
+#[tokio::test]
+async fn a_client_is_configured_with_this_program() {
+    let printed = output(&["client-config", "claude-desktop"], "").await;
+    let configuration: Value = serde_json::from_str(&printed.stdout).unwrap();
+    let program = &configuration["mcpServers"]["shoal"]["command"];
+    assert_eq!(program, env!("CARGO_BIN_EXE_shoal"));
+    assert!(printed.stderr.contains("claude_desktop_config.json"));
+}

@@ -1,0 +1,76 @@
+//! What can be typed to configure a client.
+
+use clap::{Args, ValueEnum};
+
+/// `shoal client-config`
+#[derive(Clone, Debug, Args)]
+pub struct ClientConfig {
+    /// The client.
+    pub client: McpClient,
+    /// MCP endpoint of the server or cluster.
+    #[arg(long, default_value = "http://127.0.0.1:8080/mcp")]
+    pub url: String,
+    /// What the client calls the server.
+    #[arg(long, default_value = "shoal")]
+    pub name: String,
+    /// A header of every request, such as 'Authorization: Bearer TOKEN'. May be repeated. It is printed as it is: put in what
+    /// the client itself replaces, where it can.
+    #[arg(long, value_name = "NAME: VALUE", value_parser = header, conflicts_with = "server")]
+    pub header: Vec<Header>,
+    /// Have the client start `shoal stdio`, instead of calling the endpoint itself.
+    #[arg(long)]
+    pub stdio: bool,
+    /// A variable for the server after --. May be repeated.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable, requires = "server")]
+    pub env: Vec<(String, String)>,
+    /// A stdio server with its arguments: the client starts it behind `shoal stdio`.
+    #[arg(last = true, value_name = "COMMAND", conflicts_with = "url")]
+    pub server: Vec<String>,
+}
+
+/// The clients whose configuration is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum McpClient {
+    /// Claude Code.
+    ClaudeCode,
+    /// Claude Desktop, which starts local servers only.
+    ClaudeDesktop,
+    /// Cursor.
+    Cursor,
+    /// Visual Studio Code.
+    #[value(name = "vscode")]
+    VsCode,
+    /// MCP Inspector.
+    Inspector,
+}
+
+/// A header of HTTP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+}
+
+fn header(text: &str) -> Result<Header, String> {
+    let (name, value) = text.split_once(':').unwrap_or_default();
+    let (name, value) = (name.trim(), value.trim());
+    let can_be_sent = name.parse::<http::HeaderName>().is_ok()
+        && value.parse::<http::HeaderValue>().is_ok()
+        && !value.is_empty();
+    match can_be_sent {
+        true => Ok(Header {
+            name: name.to_owned(),
+            value: value.to_owned(),
+        }),
+        false => Err("a header is written as 'Name: value'".to_owned()),
+    }
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("a variable is written as NAME=VALUE".to_owned()),
+    }
+}

@@ -1,0 +1,125 @@
+//! `shoal client-config`: what to paste into a client's configuration.
+
+use std::io::Write as _;
+
+use anyhow::Context as _;
+use serde_json::{Map, Value, json};
+
+use crate::cli::{ClientConfig, Header, McpClient};
+use crate::config::TOKEN;
+use crate::exit::Failure;
+use crate::print;
+
+/// Prints the configuration; where it belongs goes to standard error, so that standard output can be a file.
+///
+/// # Errors
+/// What the client cannot be told.
+pub fn run(command: &ClientConfig) -> Result<(), Failure> {
+    let program = std::env::current_exe().context("cannot find the running program")?;
+    // Clients are started without a shell's PATH.
+    let text = text(command, &program.to_string_lossy())?;
+    let place = format!("{}\n", place(command.client));
+    // Whoever has closed it does not want to know.
+    let _ = std::io::stderr().write_all(place.as_bytes());
+    Ok(print::print(&text)?)
+}
+
+/// The configuration for a client that finds Shoal at `program`.
+fn text(command: &ClientConfig, program: &str) -> Result<String, Failure> {
+    let by_stdio =
+        command.stdio || !command.server.is_empty() || command.client == McpClient::ClaudeDesktop;
+    let server = match by_stdio {
+        true => started(command, program)?,
+        false => called(command),
+    };
+    let servers = match command.client {
+        McpClient::VsCode => "servers",
+        _ => "mcpServers",
+    };
+    Ok(print::json(
+        &json!({ servers: { command.name.as_str(): server } }),
+    )?)
+}
+
+/// A server that the client calls by itself.
+fn called(command: &ClientConfig) -> Value {
+    let mut server = Map::new();
+    // Cursor tells servers apart by their members.
+    if command.client != McpClient::Cursor {
+        server.insert("type".to_owned(), "http".into());
+    }
+    server.insert("url".to_owned(), command.url.as_str().into());
+    let headers = command.header.iter();
+    let headers = headers.map(|header| (header.name.clone(), header.value.as_str().into()));
+    let headers: Map<String, Value> = headers.collect();
+    if !headers.is_empty() {
+        server.insert("headers".to_owned(), headers.into());
+    }
+    server.into()
+}
+
+/// A server that the client starts.
+fn started(command: &ClientConfig, program: &str) -> Result<Value, Failure> {
+    let mut server = Map::new();
+    if command.client != McpClient::ClaudeDesktop {
+        server.insert("type".to_owned(), "stdio".into());
+    }
+    server.insert("command".to_owned(), program.into());
+    let mut words = vec!["stdio"];
+    let mut variables: Map<String, Value> = Map::new();
+    match command.server.is_empty() {
+        true => {
+            words.extend(["--url", &command.url]);
+            for header in &command.header {
+                variables.insert(TOKEN.to_owned(), token(header)?.into());
+            }
+        }
+        false => {
+            words.push("--");
+            words.extend(command.server.iter().map(String::as_str));
+            let given = command.env.iter();
+            variables.extend(given.map(|(name, value)| (name.clone(), value.as_str().into())));
+        }
+    }
+    server.insert("args".to_owned(), words.into());
+    if !variables.is_empty() {
+        server.insert("env".to_owned(), variables.into());
+    }
+    Ok(server.into())
+}
+
+/// What `shoal stdio` sends of a header: it knows bearer tokens only.
+fn token(header: &Header) -> Result<&str, Failure> {
+    let is_authorization = header.name.eq_ignore_ascii_case("authorization");
+    let token = header.value.strip_prefix("Bearer ");
+    token.filter(|_| is_authorization).ok_or_else(|| {
+        Failure::usage(format!(
+            "`shoal stdio` sends no header {}: only 'Authorization: Bearer TOKEN' can be given to a client that starts it",
+            header.name
+        ))
+    })
+}
+
+/// Where the client reads its configuration.
+fn place(client: McpClient) -> &'static str {
+    match client {
+        McpClient::ClaudeCode => {
+            "Put this into .mcp.json in the project's directory, or merge its server into a file that is there."
+        }
+        McpClient::ClaudeDesktop => {
+            "Merge this into claude_desktop_config.json (Settings, Developer, Edit Config), and restart Claude Desktop."
+        }
+        McpClient::Cursor => {
+            "Put this into .cursor/mcp.json in the project's directory, or into ~/.cursor/mcp.json for all projects."
+        }
+        McpClient::VsCode => {
+            "Put this into .vscode/mcp.json in the workspace, or into the file that `MCP: Open User Configuration` opens."
+        }
+        McpClient::Inspector => {
+            "Write this to a file, and start: npx @modelcontextprotocol/inspector --config FILE"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
