@@ -7,10 +7,12 @@ mod pools;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 use toml::Value;
 
 use crate::config::{Flag, Role};
+use crate::exit::Code;
 
 pub use calls::{Call, Era, Remote, Tools};
 pub use client_config::{ClientConfig, Header, McpClient};
@@ -20,7 +22,7 @@ pub use pools::Pools;
 ///
 /// Without a command: `shoal serve` with the demo tools.
 #[derive(Clone, Debug, Parser)]
-#[command(name = "shoal", version, propagate_version = true)]
+#[command(name = "shoal", version, propagate_version = true, after_long_help = Code::help())]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -45,6 +47,17 @@ pub enum Command {
     /// Check, show or document the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Print a script that completes commands and flags in a shell.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Write the man pages, one for each command.
+    Man {
+        /// The directory, which must exist.
+        #[arg(value_name = "DIRECTORY")]
+        to: PathBuf,
+    },
     /// Copy this program to a file or into a directory; for images without a shell.
     #[command(hide = true)]
     Install {
@@ -109,9 +122,9 @@ pub struct Status {
     /// The admin address of any node.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8081")]
     pub admin: String,
-    /// Print everything as JSON.
-    #[arg(long, conflicts_with = "ready")]
-    pub json: bool,
+    /// How to print it.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub output: Output,
     /// Print only whether the node is ready, and fail if it is not; for health checks.
     #[arg(long)]
     pub ready: bool,
@@ -138,6 +151,34 @@ pub struct ConfigFile {
     /// The configuration file (TOML); also by SHOAL_CONFIG.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// How to print it; settings in force are TOML otherwise.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub output: Output,
+}
+
+/// How a result is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object, also of a failure.
+    Json,
+}
+
+impl Cli {
+    /// How the command prints what comes of it.
+    pub fn output(&self) -> Output {
+        match &self.command {
+            Some(Command::Tools(tools)) => tools.output,
+            Some(Command::Call(call)) => call.output,
+            Some(Command::Status(status)) => status.output,
+            Some(Command::Config(ConfigCommand::Check(file) | ConfigCommand::Show(file))) => {
+                file.output
+            }
+            _ => Output::Text,
+        }
+    }
 }
 
 impl Serve {

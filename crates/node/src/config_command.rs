@@ -4,11 +4,12 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use anyhow::Context as _;
+use serde_json::json;
 
-use crate::cli::{ConfigCommand, ConfigFile};
+use crate::cli::{ConfigCommand, ConfigFile, Output};
 use crate::config::{self, Environment, Loaded, TokenHash, reference};
 use crate::exit::Failure;
-use crate::print::print;
+use crate::print::{json, print};
 
 /// Runs `shoal config …`.
 ///
@@ -16,10 +17,10 @@ use crate::print::print;
 /// A configuration that cannot be used; a standard stream that cannot be read or written.
 pub fn run(command: &ConfigCommand) -> Result<(), Failure> {
     let text = match command {
-        ConfigCommand::Check(file) => check(&load(file)?),
-        ConfigCommand::Show(file) => show(&load(file)?)?,
+        ConfigCommand::Check(file) => check(&load(file)?, file.output)?,
+        ConfigCommand::Show(file) => show(&load(file)?, file.output)?,
         ConfigCommand::Doc => reference::markdown(),
-        ConfigCommand::Schema => schema()?,
+        ConfigCommand::Schema => json(&reference::schema())?,
         ConfigCommand::HashToken => hash_token()?,
     };
     Ok(print(&text)?)
@@ -30,31 +31,36 @@ fn load(file: &ConfigFile) -> Result<Loaded, Failure> {
     Ok(config::load(file, &Environment::of_process(), &[])?)
 }
 
-fn check(loaded: &Loaded) -> String {
+fn check(loaded: &Loaded, output: Output) -> Result<String, Failure> {
+    let pools: Vec<&str> = loaded.settings.pools.keys().map(String::as_str).collect();
+    let warnings = config::warnings(&loaded.settings);
+    if output == Output::Json {
+        let found = json!({ "sources": loaded.sources, "pools": pools, "warnings": warnings });
+        return Ok(json(&found)?);
+    }
     let mut text = "the configuration can be used\n".to_owned();
     for source in &loaded.sources {
         text.push_str(&format!("  read: {source}\n"));
     }
-    let pools: Vec<&str> = loaded.settings.pools.keys().map(String::as_str).collect();
     if pools.is_empty() {
         text.push_str("  no pool is configured: give one with --demo or a command after --\n");
     } else {
         text.push_str(&format!("  pools: {}\n", pools.join(", ")));
     }
-    for warning in config::warnings(&loaded.settings) {
+    for warning in warnings {
         text.push_str(&format!("  warning: {warning}\n"));
     }
-    text
+    Ok(text)
 }
 
-fn show(loaded: &Loaded) -> Result<String, Failure> {
-    Ok(toml::to_string_pretty(&loaded.settings).context("cannot write the settings as TOML")?)
-}
-
-fn schema() -> Result<String, Failure> {
-    let text = serde_json::to_string_pretty(&reference::schema())
-        .context("cannot write the schema as JSON")?;
-    Ok(text + "\n")
+fn show(loaded: &Loaded, output: Output) -> Result<String, Failure> {
+    let settings = &loaded.settings;
+    Ok(match output {
+        Output::Json => json(settings)?,
+        Output::Text => {
+            toml::to_string_pretty(settings).context("cannot write the settings as TOML")?
+        }
+    })
 }
 
 fn hash_token() -> Result<String, Failure> {

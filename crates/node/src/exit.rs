@@ -1,55 +1,124 @@
 //! How the process ends: exit codes, and the one place that prints why.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use serde_json::json;
+
+use crate::cli::Output;
 use crate::config;
+use crate::print;
 
 /// Why the process could not do what it was asked.
 #[derive(Debug)]
 pub struct Failure {
-    code: u8,
+    code: Code,
     error: anyhow::Error,
 }
 
-/// Something went wrong while running.
-const RUNNING: u8 = 1;
-/// What was asked cannot be done: flags, configuration, a combination that this version has not.
-const USAGE: u8 = 2;
+/// The exit codes of a process that could not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Code {
+    /// Anything that is none of the others.
+    Failed = 1,
+    /// What was asked cannot be done.
+    Usage = 2,
+    /// A tool reports an error.
+    Tool = 3,
+    /// The server was not reached.
+    Unreachable = 4,
+    /// The server answered with an error.
+    Refused = 5,
+    /// It took too long.
+    TimedOut = 6,
+    /// 128 and the number of SIGINT.
+    Interrupted = 130,
+}
+
 /// How long the last line may take.
 const LAST_LINE: Duration = Duration::from_secs(1);
-/// Interrupted twice (128 + SIGINT).
-pub(crate) const INTERRUPTED: u8 = 130;
+
+impl Code {
+    /// Every code.
+    pub const ALL: [Self; 7] = [
+        Self::Failed,
+        Self::Usage,
+        Self::Tool,
+        Self::Unreachable,
+        Self::Refused,
+        Self::TimedOut,
+        Self::Interrupted,
+    ];
+
+    /// When a process ends with it.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Failed => {
+                "something failed that has no code of its own; `status --ready`: the node is not ready, or not there"
+            }
+            Self::Usage => "what was asked cannot be done: the words typed, or the configuration",
+            Self::Tool => {
+                "`call`: the tool reports an error (`isError`), or asks for what cannot be answered"
+            }
+            Self::Unreachable => "the server, or the admin port, cannot be reached",
+            Self::Refused => "the server answered with an error",
+            Self::TimedOut => "the server took longer than `--timeout`",
+            Self::Interrupted => "a second signal asked for the end before it was done",
+        }
+    }
+
+    /// What `--help` and the man page say of all of them.
+    pub(crate) fn help() -> String {
+        let mut help = "Exit codes:\n    0  it was done\n".to_owned();
+        for code in Self::ALL {
+            let _ = writeln!(help, "  {:3}  {}", code as u8, code.meaning());
+        }
+        help
+    }
+}
 
 impl Failure {
-    /// What was asked cannot be done.
-    pub fn usage(message: impl Into<String>) -> Self {
+    /// Why it ends with this code.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
-            code: USAGE,
+            code,
             error: anyhow::Error::msg(message.into()),
         }
     }
 
-    /// The process's exit code.
-    pub fn code(&self) -> u8 {
-        self.code
+    /// What was asked cannot be done.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(Code::Usage, message)
     }
 
-    /// Prints why, with every cause, to standard error.
-    pub fn report(&self) -> ExitCode {
+    /// The process's exit code.
+    pub fn code(&self) -> u8 {
+        self.code as u8
+    }
+
+    /// Prints why, with every cause, to standard error; and as JSON to standard output where that is asked for and nothing was
+    /// printed there.
+    pub fn report(&self, output: Output) -> ExitCode {
         let line = format!("shoal: {:#}\n", self.error);
+        let object = json!({ "error": { "exit_code": self.code(), "message": self.to_string() } });
+        let prints_json = output == Output::Json && self.code != Code::Tool;
         let (done, written) = mpsc::channel();
         thread::spawn(move || {
-            // Nobody is left to tell when standard error is closed.
+            // Nobody is left to tell when a stream is closed.
             let _ = std::io::stderr().write_all(line.as_bytes());
+            if prints_json {
+                let _ = print::json(&object).and_then(|text| print::print(&text));
+            }
             let _ = done.send(());
         });
         // And nobody is waited for who does not read it.
         let _ = written.recv_timeout(LAST_LINE);
-        ExitCode::from(self.code)
+        ExitCode::from(self.code())
     }
 }
 
@@ -62,7 +131,7 @@ impl std::fmt::Display for Failure {
 impl From<config::Error> for Failure {
     fn from(error: config::Error) -> Self {
         Self {
-            code: USAGE,
+            code: Code::Usage,
             error: error.into(),
         }
     }
@@ -71,8 +140,22 @@ impl From<config::Error> for Failure {
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
         Self {
-            code: RUNNING,
+            code: Code::Failed,
             error,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Code;
+
+    #[test]
+    fn the_page_of_the_command_line_has_every_exit_code() {
+        let page = include_str!("../../../docs/command-line.md");
+        for code in Code::ALL {
+            let row = format!("| {} | {} |\n", code as u8, code.meaning());
+            assert!(page.contains(&row), "{row}");
         }
     }
 }

@@ -2,12 +2,14 @@
 
 use std::ffi::OsStr;
 use std::path::Path;
+use std::sync::Arc;
 
-use shoal_worker::StdioConfig;
+use shoal_ports::{Announcement, Worker as _};
+use shoal_worker::{BackendState, StdioConfig, WorkerRuntime};
 
 use crate::cli::Pools;
 use crate::config::{Backend, Settings};
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
 
 /// How names end that a server most likely wants.
 const WANTED: [&str; 7] = [
@@ -50,6 +52,33 @@ pub(crate) fn check(pools: &Pools, settings: &Settings) -> Result<(), Failure> {
     Err(Failure::usage(format!(
         "cannot start the server {command:?}: {reason}"
     )))
+}
+
+/// Waits until the server that was typed turns out not to start, and says why; for ever where it does.
+pub(crate) async fn cannot_start(pools: &Pools, workers: &[Arc<WorkerRuntime>]) -> Failure {
+    let is_typed = !pools.server.is_empty();
+    let announcements = workers.iter().map(|worker| worker.announcement());
+    let mut announcements = announcements.filter(|said| *said.borrow().pool == *Pools::SERVER);
+    let Some(mut said) = announcements.next().filter(|_| is_typed) else {
+        return std::future::pending().await;
+    };
+    let fails = |said: &Announcement| {
+        let reason = said.detail.as_deref()?;
+        reason
+            .strip_prefix(BackendState::CANNOT_START)
+            .map(str::to_owned)
+    };
+    let settled = said
+        .wait_for(|said| said.catalog.is_some() || fails(said).is_some())
+        .await;
+    let reason = settled.ok().and_then(|said| fails(&said));
+    let Some(reason) = reason else {
+        return std::future::pending().await;
+    };
+    let server = pools.server.join(" ");
+    let message =
+        format!("cannot start the server `{server}`: {reason}; what it said of it is above");
+    Failure::new(Code::Failed, message)
 }
 
 /// Says which variables of Shoal's own environment no server gets although one may want them.

@@ -3,8 +3,8 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `main.rs` | the way through a command |
-//! | [`cli`], [`call_command`], [`client_config`], [`config_command`], [`install`], [`status_command`] | what can be typed |
-//! | `given.rs`, `print.rs` | the server that is typed after `--`; standard output |
+//! | [`cli`], [`call_command`], [`client_config`], [`config_command`], [`install`], [`shell`], [`status_command`] | what can be typed |
+//! | `given.rs`, `print.rs`, `terminal.rs` | the server that is typed after `--`; standard output; whoever sits at the terminal |
 //! | [`config`] | every setting, and where it came from |
 //! | [`serve`] | settings to a serving node, and to its end |
 //! | `roles.rs`, `storage.rs`, [`node`] | the parts of a node, and their wiring |
@@ -32,9 +32,11 @@ pub mod node;
 mod print;
 mod roles;
 pub mod serve;
+pub mod shell;
 mod shutdown;
 mod signals;
 pub mod starting;
 pub mod status_command;
 pub mod stdio;
 mod storage;
+mod terminal;

@@ -10,7 +10,7 @@ use shoal_node::config::{Environment, Loaded};
 use shoal_node::exit::Failure;
 use shoal_node::node::node_id;
 use shoal_node::{
-    call_command, client_config, config_command, install, serve, status_command, stdio,
+    call_command, client_config, config_command, install, serve, shell, status_command, stdio,
 };
 use shoal_ports::NodeId;
 use tokio::runtime::{Builder, Runtime};
@@ -24,9 +24,11 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const LAST_MOMENTS: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
-    match run(Cli::parse()) {
+    let cli = Cli::parse();
+    let output = cli.output();
+    match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
+        Err(failure) => failure.report(output),
     }
 }
 
@@ -35,7 +37,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
     match command {
         Command::Serve(command) => {
             let loaded = serve::settings(&command, &Environment::of_process())?;
-            told(loaded, serve::run)
+            told(loaded, |loaded, id| serve::run(command, loaded, id))
         }
         Command::Stdio(command) => {
             let environment = Environment::of_process();
@@ -55,6 +57,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Status(command) => in_runtime(status_command::run(&command)),
         Command::ClientConfig(command) => client_config::run(&command),
         Command::Config(command) => config_command::run(&command),
+        Command::Completions { shell } => shell::completions(shell),
+        Command::Man { to } => shell::man(&to),
         Command::Install { to } => install::run(&to),
     }
 }

@@ -26,3 +26,9 @@ pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<String> {
     let text = serde_json::to_string_pretty(value).context("cannot write the result as JSON")?;
     Ok(text + "\n")
 }
+
+/// A text of somebody else on one line, without what a terminal would obey.
+pub(crate) fn plain(text: &str) -> String {
+    let shown = |letter: char| if letter.is_control() { ' ' } else { letter };
+    text.chars().map(shown).collect()
+}

@@ -59,7 +59,7 @@ pub fn is_demo(settings: &Settings) -> bool {
 ///
 /// # Errors
 /// What keeps the node from serving: a part that cannot be built, an address that is taken.
-pub async fn run(loaded: Loaded, id: NodeId) -> Result<(), Failure> {
+pub async fn run(serve: Serve, loaded: Loaded, id: NodeId) -> Result<(), Failure> {
     let mut signals = Signals::take().context("cannot listen to signals")?;
     let settings = loaded.settings;
     tracing::info!(
@@ -135,11 +135,16 @@ pub async fn run(loaded: Loaded, id: NodeId) -> Result<(), Failure> {
     };
     announce(&node.settings, &addresses)?;
 
-    let signal = signals.next().await;
-    tracing::info!(signal, "shutting down; a second signal exits at once");
+    let ended = tokio::select! {
+        signal = signals.next() => {
+            tracing::info!(signal, "shutting down; a second signal exits at once");
+            Ok(())
+        }
+        failure = given::cannot_start(&serve.pools, &node.workers) => Err(failure),
+    };
     signals.next_one_exits();
     shut_down(node, sockets).await;
-    Ok(())
+    ended
 }
 
 fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<Bound> {

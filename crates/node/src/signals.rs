@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::exit;
+use crate::exit::Code;
 
 /// How long whoever asks a second time waits for the last lines of the log.
 const LAST_LINES: Duration = Duration::from_millis(200);
@@ -54,7 +54,7 @@ impl Signals {
             let signal = self.next().await;
             tracing::warn!(signal, "asked a second time: exiting at once");
             shoal_telemetry::logging::flush(LAST_LINES);
-            std::process::exit(exit::INTERRUPTED.into());
+            std::process::exit(Code::Interrupted as i32);
         });
     }
 }

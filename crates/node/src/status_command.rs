@@ -8,9 +8,9 @@ use anyhow::Context as _;
 use http::StatusCode;
 use serde_json::Value;
 
-use crate::cli::Status;
-use crate::exit::Failure;
-use crate::print::print;
+use crate::cli::{Output, Status};
+use crate::exit::{Code, Failure};
+use crate::print::{json, print};
 use table::Table;
 
 /// How long a node may take to answer.
@@ -22,22 +22,22 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// When the node cannot be reached or answers something else; with `--ready` also when it is not ready.
 pub async fn run(command: &Status) -> Result<(), Failure> {
     if command.ready {
-        return ready(&command.admin).await;
+        return ready(command).await;
     }
     let (_, status) = ask(&command.admin, "/status").await?;
-    let text = if command.json {
-        let mut text = serde_json::to_string_pretty(&status).context("cannot print the status")?;
-        text.push('\n');
-        text
-    } else {
-        render(&status)
+    let text = match command.output {
+        Output::Json => json(&status)?,
+        Output::Text => render(&status),
     };
     Ok(print(&text)?)
 }
 
 /// What a health check runs where it can run nothing else: an image without a shell has no curl.
-async fn ready(admin: &str) -> Result<(), Failure> {
-    let (code, readiness) = ask(admin, "/readyz").await?;
+async fn ready(command: &Status) -> Result<(), Failure> {
+    let asked = ask(&command.admin, "/readyz").await;
+    // Supervisors know two answers.
+    let not_there = |failure: Failure| Failure::new(Code::Failed, failure.to_string());
+    let (code, readiness) = asked.map_err(not_there)?;
     let status = show(&readiness["status"]);
     if code != StatusCode::OK {
         let reasons: Vec<String> = readiness["reasons"]
@@ -49,11 +49,15 @@ async fn ready(admin: &str) -> Result<(), Failure> {
         let reasons = reasons.join("; ");
         return Err(anyhow::anyhow!("the node is {status}: {reasons}").into());
     }
-    Ok(print(&format!("{status}\n"))?)
+    let text = match command.output {
+        Output::Json => json(&readiness)?,
+        Output::Text => format!("{status}\n"),
+    };
+    Ok(print(&text)?)
 }
 
 /// What the node answers at `path`. "Not available" is an answer too.
-async fn ask(admin: &str, path: &str) -> anyhow::Result<(StatusCode, Value)> {
+async fn ask(admin: &str, path: &str) -> Result<(StatusCode, Value), Failure> {
     let base = match admin.contains("://") {
         true => admin.trim_end_matches('/').to_owned(),
         false => format!("http://{admin}"),
@@ -65,14 +69,20 @@ async fn ask(admin: &str, path: &str) -> anyhow::Result<(StatusCode, Value)> {
         .build()
         .context("cannot make an HTTP client")?;
     let answer = client.get(&url).send().await;
-    let answer = answer.with_context(|| {
-        format!("cannot reach {url}: is it the admin address (server.admin) of a node that runs?")
+    let answer = answer.map_err(|error| {
+        let reason = format!("{:#}", anyhow::Error::from(error));
+        let hint =
+            "is it the admin address (server.admin) of a node that runs? Name one with --admin";
+        Failure::new(
+            Code::Unreachable,
+            format!("cannot reach {url}: {hint}: {reason}"),
+        )
     })?;
     let code = answer.status();
     if !code.is_success() && code != StatusCode::SERVICE_UNAVAILABLE {
         let refused =
             format!("{url} answers {code}: it is no admin port, or does not serve this host");
-        return Err(anyhow::Error::msg(refused));
+        return Err(Failure::new(Code::Refused, refused));
     }
     let body = answer.json().await;
     let body = body.with_context(|| format!("{url} did not answer as an admin port does"))?;
@@ -121,7 +131,12 @@ fn render(status: &Value) -> String {
     text.push('\n');
     text.push_str(&pools(&status["pools"]));
     for conflict in status["conflicts"].as_array().into_iter().flatten() {
-        text.push_str(&format!("conflict: {conflict}\n"));
+        let [kind, name, kept, hidden] =
+            ["kind", "name", "kept", "hidden"].map(|member| show(&conflict[member]));
+        text.push_str(&format!(
+            "conflict: the {} {name:?} of pool {hidden} is hidden by that of pool {kept}; give one of them a prefix or a rename\n",
+            kind.replace('_', " "),
+        ));
     }
     text
 }
@@ -247,7 +262,8 @@ mod tests {
             "sessions": {"live": 2, "passive": 1, "in_flight": 1, "streams": 4, "taken_over": 0, "handed_over": 0},
             "pools": [{"name": "demo", "workers": [
                 {"id": "demo@w", "running": 1, "queued": 0, "capacity": 64, "detail": null, "ready": true}
-            ]}]
+            ]}],
+            "conflicts": [{"kind": "resource_template", "name": "a", "kept": "one", "hidden": "two"}]
         }));
         for part in [
             "node a-1  version 1.0  roles edge,session",
@@ -258,6 +274,7 @@ mod tests {
             "lease     held, 4000 ms left; lapsed 0 times",
             "2 live, 1 asleep",
             "demo  demo@w  ready  1        0       64        -",
+            "conflict: the resource template \"a\" of pool two is hidden by that of pool one",
         ] {
             assert!(text.contains(part), "{part:?} is missing in\n{text}");
         }

@@ -145,7 +145,14 @@ async fn server(
     let router = router.ok_or_else(|| {
         Failure::usage("a client on the standard streams needs the role edge: leave node.roles out")
     })?;
-    wait_until_ready(&node).await;
+    let failure = tokio::select! {
+        () = wait_until_ready(&node) => None,
+        failure = given::cannot_start(&stdio.pools, &node.workers) => Some(failure),
+    };
+    if let Some(failure) = failure {
+        shutdown::end_parts(node).await;
+        return Err(failure);
+    }
     Ok((Arc::new(InProcess::new(router, path)), Some(node)))
 }
 

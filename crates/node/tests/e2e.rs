@@ -25,3 +25,5 @@ mod shutdown;
 mod stdio;
 #[path = "e2e/telemetry.rs"]
 mod telemetry;
+#[path = "e2e/terminal.rs"]
+mod terminal;

@@ -58,6 +58,11 @@ pub struct BackendState {
     pub detail: Option<String>,
 }
 
+impl BackendState {
+    /// How `detail` begins while a backend that was never ready cannot be started, for a reason that does not pass by itself.
+    pub const CANNOT_START: &str = "cannot start: ";
+}
+
 /// A running call's way back to its client.
 ///
 /// Cheap to clone; outliving the call is harmless (everything is refused then).

@@ -4,15 +4,17 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use super::Output;
+
 /// `shoal tools`
 #[derive(Clone, Debug, Args)]
 pub struct Tools {
     /// Which server.
     #[command(flatten)]
     pub server: Remote,
-    /// Print everything as JSON.
-    #[arg(long)]
-    pub json: bool,
+    /// How to print them.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub output: Output,
 }
 
 /// `shoal call`
@@ -21,9 +23,9 @@ pub struct Call {
     /// Which server.
     #[command(flatten)]
     pub server: Remote,
-    /// Print the whole result as JSON.
-    #[arg(long)]
-    pub json: bool,
+    /// How to print the result.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub output: Output,
     /// The tool's name.
     pub name: String,
     /// Its arguments, a JSON object.
@@ -43,7 +45,7 @@ pub struct Remote {
     /// The era to speak; unset, the newest that the server knows.
     #[arg(long)]
     pub era: Option<Era>,
-    /// How long it may take altogether.
+    /// How long it may take altogether, but for the time that a user takes to answer.
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = some_time)]
     pub timeout: Duration,
 }

@@ -91,7 +91,8 @@ fn mistakes_are_explained() {
         ("shoal config", "hash-token"),
         ("shoal sevre", "serve"),
         ("shoal install", "<PATH>"),
-        ("shoal status --ready --json", "cannot be used with"),
+        ("shoal tools --output yaml", "text, json"),
+        ("shoal completions tcsh", "zsh"),
         ("shoal serve --inherit", "COMMAND"),
     ] {
         let message = parse(line).unwrap_err();

@@ -3,31 +3,66 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use shoal_protocol::{Era, Revision, RpcError, code};
 use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
 
 use super::bridge::Bridge;
 use super::console::Outbox;
 use super::exchange::{Exchange, Prompt, Remote};
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
 
 /// How deep an answer may be nested.
 const NESTING: usize = 128;
 /// How long the server may take to hear that the client is gone.
 const GOODBYE: Duration = Duration::from_secs(2);
+/// How often one request may be answered by questions in place of a result.
+const MOST_ROUNDS: usize = 100;
+
+/// What a client makes of what its server says and asks during a request.
+#[async_trait]
+pub(crate) trait ClientHandler: Send {
+    /// Its `ClientCapabilities`.
+    fn capabilities(&self) -> Value;
+
+    /// Whether it wants to be told of progress.
+    fn wants_progress(&self) -> bool;
+
+    /// A `notifications/progress`.
+    fn progress(&mut self, params: &Value);
+
+    /// The result of a request of the server; `None` of one that it does not know.
+    async fn answer(&mut self, method: &str, params: &Value) -> Option<Value>;
+}
+
+/// Why a request has no result.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ClientError {
+    /// The server's own error, or what the bridge says of a server that did not answer.
+    #[error("{0}")]
+    Refused(RpcError),
+    /// It took too long.
+    #[error("the server did not answer in time")]
+    TimedOut,
+}
 
 /// A client of one server, in the era that both speak.
 pub(crate) struct Client {
     bridge: Bridge,
     lines: mpsc::Receiver<Bytes>,
+    handler: Box<dyn ClientHandler>,
+    /// When all must be done; the time that the handler takes does not count.
+    deadline: Instant,
     modern: bool,
     last_id: u64,
 }
 
 impl Client {
-    /// A client of the server at a URL, in the given era or in the newest that the server speaks.
+    /// A client of the server at a URL, in the given era or in the newest that the server speaks. All that is asked of it must be
+    /// done within `limit`.
     ///
     /// # Errors
     /// A URL or token that cannot be used, a server that cannot be reached or speaks another era.
@@ -35,22 +70,38 @@ impl Client {
         url: &str,
         token: Option<&str>,
         era: Option<Era>,
+        handler: Box<dyn ClientHandler>,
+        limit: Duration,
     ) -> Result<Self, Failure> {
         let remote = Remote::new(url, token);
         let remote = remote.map_err(|error| Failure::usage(format!("{error:#}")))?;
-        let client = Self::over(Arc::new(Prompt::new(Arc::new(remote))), era).await;
-        client.map_err(|error| Failure::from(anyhow::anyhow!("{url}: {}", error.message)))
+        let prompt = Arc::new(Prompt::new(Arc::new(remote)));
+        let client = Self::over(prompt.clone(), era, handler, limit).await;
+        client.map_err(|error| match error {
+            ClientError::Refused(error) if !prompt.may_come_up() => Failure::new(
+                Code::Unreachable,
+                format!(
+                    "{url}: {}; is a server running there? Start one with `shoal serve`, or name another with --url",
+                    error.message
+                ),
+            ),
+            error => failed(url, &error),
+        })
     }
 
     /// The same over any way to a server.
     pub(super) async fn over(
         exchange: Arc<dyn Exchange>,
         era: Option<Era>,
-    ) -> Result<Self, RpcError> {
+        handler: Box<dyn ClientHandler>,
+        limit: Duration,
+    ) -> Result<Self, ClientError> {
         let (outbox, lines) = Outbox::new();
         let mut client = Self {
             bridge: Bridge::new(exchange, outbox, NESTING),
             lines,
+            handler,
+            deadline: Instant::now() + limit,
             modern: true,
             last_id: 0,
         };
@@ -66,56 +117,43 @@ impl Client {
         Ok(client)
     }
 
-    async fn initialize(&mut self) -> Result<(), RpcError> {
+    async fn initialize(&mut self) -> Result<(), ClientError> {
         let opening = json!({
             "protocolVersion": Revision::LATEST_LEGACY.as_str(),
-            "capabilities": {},
+            "capabilities": self.handler.capabilities(),
             "clientInfo": about(),
         });
         self.request("initialize", object(opening)).await?;
         self.send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))
-            .await;
-        Ok(())
+            .await
     }
 
-    /// Sends a request and waits for its result. What the server asks meanwhile is declined, what it tells is
-    /// left aside.
+    /// Sends a request and waits for its result. What the server asks meanwhile the handler answers. A result that asks for
+    /// something which the handler does not know is returned as it is.
     ///
     /// # Errors
-    /// The server's own, or what the bridge says of a server that did not answer.
+    /// See [`ClientError`].
     pub(crate) async fn request(
         &mut self,
         method: &str,
         mut params: Map<String, Value>,
-    ) -> Result<Value, RpcError> {
-        self.last_id += 1;
-        let id = self.last_id;
-        if self.modern {
-            let meta = json!({
-                "io.modelcontextprotocol/protocolVersion": Revision::LATEST.as_str(),
-                "io.modelcontextprotocol/clientCapabilities": {},
-                "io.modelcontextprotocol/clientInfo": about(),
-            });
-            params.insert("_meta".to_owned(), meta);
-        }
-        self.send(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
-            .await;
-        while let Some(line) = self.lines.recv().await {
-            let Ok(mut message) = serde_json::from_slice::<Value>(&line) else {
-                continue;
-            };
-            if message["method"].is_string() {
-                if !message["id"].is_null() {
-                    self.decline(&message).await;
-                }
-            } else if message["id"] == id {
-                return match message.get("error") {
-                    Some(error) => Err(as_error(error)),
-                    None => Ok(message["result"].take()),
-                };
+    ) -> Result<Value, ClientError> {
+        let mut rounds = 0;
+        loop {
+            let mut result = self.round(method, params.clone()).await?;
+            rounds += 1;
+            if result["resultType"] != "input_required" || rounds > MOST_ROUNDS {
+                return Ok(result);
             }
+            let Some(responses) = self.responses(&result["inputRequests"]).await else {
+                return Ok(result);
+            };
+            params.insert("inputResponses".to_owned(), responses.into());
+            match result["requestState"].take() {
+                Value::Null => params.remove("requestState"),
+                state => params.insert("requestState".to_owned(), state),
+            };
         }
-        Err(RpcError::internal("the bridge has ended"))
     }
 
     /// Ends the session, where there is one.
@@ -123,26 +161,125 @@ impl Client {
         self.bridge.finish(GOODBYE).await;
     }
 
-    async fn decline(&self, request: &Value) {
-        let mut answer = json!({ "jsonrpc": "2.0", "id": request["id"] });
-        if request["method"] == "ping" {
-            answer["result"] = json!({});
-        } else {
-            let message = format!("this client has no {}", request["method"]);
-            answer["error"] = json!({ "code": code::METHOD_NOT_FOUND, "message": message });
+    /// One request and its result.
+    async fn round(
+        &mut self,
+        method: &str,
+        mut params: Map<String, Value>,
+    ) -> Result<Value, ClientError> {
+        self.last_id += 1;
+        let id = self.last_id;
+        let mut meta = Map::new();
+        if self.modern {
+            meta = object(json!({
+                "io.modelcontextprotocol/protocolVersion": Revision::LATEST.as_str(),
+                "io.modelcontextprotocol/clientCapabilities": self.handler.capabilities(),
+                "io.modelcontextprotocol/clientInfo": about(),
+            }));
         }
-        self.send(answer).await;
+        if method == "tools/call" && self.handler.wants_progress() {
+            meta.insert("progressToken".to_owned(), id.into());
+        }
+        if !meta.is_empty() {
+            params.insert("_meta".to_owned(), meta.into());
+        }
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        let answered = self.exchange(id, request).await;
+        if let Err(ClientError::TimedOut) = answered {
+            self.deadline = Instant::now() + GOODBYE;
+            let params = json!({ "requestId": id, "reason": "it took too long" });
+            let cancelled =
+                json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
+            // The client gives up in any case.
+            let _ = self.send(cancelled).await;
+        }
+        answered
     }
 
-    async fn send(&self, message: Value) {
-        self.bridge.take(message.to_string().into()).await;
+    async fn exchange(&mut self, id: u64, request: Value) -> Result<Value, ClientError> {
+        self.send(request).await?;
+        loop {
+            let line = timeout_at(self.deadline, self.lines.recv()).await;
+            let Some(line) = line.map_err(|_| ClientError::TimedOut)? else {
+                let ended = RpcError::internal("the bridge has ended");
+                return Err(ClientError::Refused(ended));
+            };
+            let Ok(mut message) = serde_json::from_slice::<Value>(&line) else {
+                continue;
+            };
+            match message["method"].as_str() {
+                Some("notifications/progress") => self.handler.progress(&message["params"]),
+                Some(_) if message["id"].is_null() => {}
+                Some(_) => self.reply(&message).await?,
+                None if message["id"] == id => {
+                    return match message.get("error") {
+                        Some(error) => Err(ClientError::Refused(as_error(error))),
+                        None => Ok(message["result"].take()),
+                    };
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Answers a request of the server.
+    async fn reply(&mut self, request: &Value) -> Result<(), ClientError> {
+        let mut reply = json!({ "jsonrpc": "2.0", "id": request["id"] });
+        let method = request["method"].as_str().unwrap_or_default();
+        match self.answer(method, &request["params"]).await {
+            Some(result) => reply["result"] = result,
+            None => {
+                let message = format!("this client has no {method}");
+                reply["error"] = json!({ "code": code::METHOD_NOT_FOUND, "message": message });
+            }
+        }
+        self.send(reply).await
+    }
+
+    /// The answers to all that a result asks; `None` when one of them cannot be given.
+    async fn responses(&mut self, requests: &Value) -> Option<Map<String, Value>> {
+        let mut responses = Map::new();
+        for (key, request) in requests.as_object().into_iter().flatten() {
+            let method = request["method"].as_str()?;
+            let response = self.answer(method, &request["params"]).await?;
+            responses.insert(key.clone(), response);
+        }
+        Some(responses)
+    }
+
+    async fn answer(&mut self, method: &str, params: &Value) -> Option<Value> {
+        if method == "ping" {
+            return Some(json!({}));
+        }
+        let began = Instant::now();
+        let answer = self.handler.answer(method, params).await;
+        self.deadline += began.elapsed();
+        answer
+    }
+
+    async fn send(&self, message: Value) -> Result<(), ClientError> {
+        let taken = self.bridge.take(message.to_string().into());
+        let taken = timeout_at(self.deadline, taken).await;
+        taken.map_err(|_| ClientError::TimedOut)
+    }
+}
+
+/// What becomes of a command whose request has no result.
+pub(crate) fn failed(url: &str, error: &ClientError) -> Failure {
+    match error {
+        ClientError::Refused(error) => Failure::new(Code::Refused, format!("{url}: {error}")),
+        ClientError::TimedOut => {
+            let advice = "give it longer with --timeout";
+            Failure::new(Code::TimedOut, format!("{url}: {error}; {advice}"))
+        }
     }
 }
 
 /// Whether a server that does not know 2026-07-28 could have answered like this. One that was not reached, or
 /// that asks to come back later, did not look at the request.
-fn may_be_legacy(error: &RpcError) -> bool {
-    ![code::NOT_EXECUTED, code::OUTCOME_UNKNOWN, code::OVERLOADED].contains(&error.code)
+fn may_be_legacy(error: &ClientError) -> bool {
+    let unread = [code::NOT_EXECUTED, code::OUTCOME_UNKNOWN, code::OVERLOADED];
+    matches!(error, ClientError::Refused(error) if !unread.contains(&error.code))
 }
 
 fn about() -> Value {

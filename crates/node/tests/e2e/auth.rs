@@ -61,7 +61,7 @@ async fn the_command_line_calls_with_a_token() {
     let server = server().await;
     let echo = ["call", "--url", &server.mcp, "echo", r#"{"text":"mine"}"#];
     let refused = output(&echo, "").await;
-    assert_eq!(refused.code, 1);
+    assert_eq!(refused.code, 5);
     assert!(refused.stderr.contains("SHOAL_TOKEN"), "{}", refused.stderr);
     for era in ["modern", "legacy"] {
         let token = ["--token", "alice's token", "--era", era];

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::command::output;
-use crate::process::Server;
+use crate::process::{SOON, Server};
 
 #[tokio::test]
 async fn tools_are_listed_and_called_in_both_eras() {
@@ -25,22 +25,61 @@ async fn tools_are_listed_and_called_in_both_eras() {
 }
 
 #[tokio::test]
+async fn arguments_are_listed_with_their_tools() {
+    let server = Server::start(&["--demo"]).await;
+    let tools = output(&["tools", "--url", &server.mcp], "").await;
+    let lines: Vec<&str> = tools.stdout.lines().collect();
+    let job = lines.iter().position(|line| line.starts_with("long_job "));
+    let arguments = lines[job.unwrap() + 1..][..2].join("\n");
+    for part in [
+        "    steps        integer, required",
+        "How many steps to take.",
+    ] {
+        assert!(arguments.contains(part), "{part:?}: {arguments}");
+    }
+}
+
+#[tokio::test]
 async fn everything_is_printed_as_json() {
     let server = Server::start(&["--demo"]).await;
-    let tools = output(&["tools", "--url", &server.mcp, "--json"], "").await;
-    let tools: Value = serde_json::from_str(&tools.stdout).unwrap();
+    let url = server.mcp.as_str();
+    let admin = server.admin.as_str();
+    let printed = async |words: &[&str]| {
+        let output = output(&[words, &["--output", "json"]].concat(), "").await;
+        let printed = serde_json::from_str(&output.stdout);
+        let printed: Value =
+            printed.unwrap_or_else(|error| panic!("{words:?}: {error}: {}", output.stdout));
+        (output.code, printed)
+    };
+    let (code, tools) = printed(&["tools", "--url", url]).await;
     let named = |tool: &Value| tool["name"] == "echo" && tool["inputSchema"].is_object();
-    assert!(tools.as_array().unwrap().iter().any(named));
-    let words = [
-        "call",
-        "--url",
-        &server.mcp,
-        "--json",
-        "echo",
-        r#"{"text":"a"}"#,
-    ];
-    let result: Value = serde_json::from_str(&output(&words, "").await.stdout).unwrap();
-    assert_eq!(result["content"][0]["text"], "a");
+    assert!(code == 0 && tools["tools"].as_array().unwrap().iter().any(named));
+    let (code, result) = printed(&["call", "--url", url, "echo", r#"{"text":"a"}"#]).await;
+    assert_eq!(
+        (code, &result["content"][0]["text"]),
+        (0, &Value::from("a"))
+    );
+    let (code, result) = printed(&["call", "--url", url, "add", r#"{"a":"x"}"#]).await;
+    assert_eq!((code, &result["isError"]), (3, &Value::from(true)));
+    let (code, refused) = printed(&["call", "--url", url, "nothing"]).await;
+    assert_eq!((code, &refused["error"]["exit_code"]), (5, &Value::from(5)));
+    assert!(
+        refused["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("nothing")
+    );
+    let (code, status) = printed(&["status", "--admin", admin]).await;
+    assert!(code == 0 && status["pools"].is_array(), "{status}");
+    let (code, ready) = printed(&["status", "--admin", admin, "--ready"]).await;
+    assert_eq!((code, &ready["status"]), (0, &Value::from("ready")));
+    let (code, checked) = printed(&["config", "check"]).await;
+    assert!(code == 0 && checked["warnings"].is_array(), "{checked}");
+    let (code, shown) = printed(&["config", "show"]).await;
+    assert!(
+        code == 0 && shown["server"]["listen"].is_string(),
+        "{shown}"
+    );
 }
 
 #[tokio::test]
@@ -50,13 +89,17 @@ async fn what_fails_is_said_with_an_exit_code() {
     // Takes longer than the test waits for anything.
     let closed = std::net::TcpListener::bind("127.0.0.1:0").and_then(|was| was.local_addr());
     let closed = format!("http://{}/mcp", closed.unwrap());
+    let nobody = closed
+        .trim_start_matches("http://")
+        .trim_end_matches("/mcp");
     let slow = r#"{"steps":60,"interval_ms":1000}"#;
-    let hurried = &["call", "--url", url, "--timeout", "300ms", "long_job", slow];
+    let hurried = &["call", "--url", url, "--timeout", "3s", "long_job", slow];
     for (words, code, part) in [
-        (&hurried[..], 1, "within 300ms (--timeout)"),
-        (&["call", "--url", url, "nothing"], 1, "nothing"),
+        (&hurried[..], 6, "--timeout"),
+        (&["call", "--url", url, "nothing"], 5, "nothing"),
         (&["call", "--url", url, "echo", "[1]"], 2, "JSON object"),
-        (&["tools", "--url", &closed], 1, "cannot be reached"),
+        (&["tools", "--url", &closed], 4, "shoal serve"),
+        (&["status", "--admin", nobody], 4, "--admin"),
         (&["tools", "--url", "nonsense"], 2, "http://HOST:PORT/mcp"),
         (&["tools", "--url", url, "--timeout", "0s"], 2, "--timeout"),
     ] {
@@ -65,6 +108,42 @@ async fn what_fails_is_said_with_an_exit_code() {
         assert!(output.stderr.contains(part), "{words:?}: {}", output.stderr);
         assert_eq!(output.stdout, "", "{words:?}");
     }
+    // The tool does not go on for somebody who has gone.
+    let status = format!("{}/status", server.admin);
+    let idle = async {
+        loop {
+            let status: Value = reqwest::get(&status).await.unwrap().json().await.unwrap();
+            if status["pools"][0]["workers"][0]["running"] == 0 {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(SOON, idle).await.unwrap();
+}
+
+#[tokio::test]
+async fn completions_and_man_pages_are_written() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = output(&["completions", shell], "").await;
+        assert!(
+            script.code == 0 && script.stdout.contains("client-config"),
+            "{shell}"
+        );
+    }
+    let directory = std::env::temp_dir().join(format!("shoal-man-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let written = output(&["man", directory.to_str().unwrap()], "").await;
+    assert_eq!(written.code, 0, "{}", written.stderr);
+    let page = std::fs::read_to_string(directory.join("shoal.1")).unwrap();
+    assert!(directory.join("shoal-call.1").exists() && page.contains("Exit codes"));
+    std::fs::remove_dir_all(&directory).unwrap();
+    let gone = output(&["man", directory.to_str().unwrap()], "").await;
+    assert!(
+        gone.code == 1 && gone.stderr.contains("man pages"),
+        "{}",
+        gone.stderr
+    );
 }
 
 #[tokio::test]

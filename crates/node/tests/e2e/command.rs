@@ -187,6 +187,30 @@ async fn a_server_that_cannot_be_started_ends_the_start_with_exit_code_2() {
 }
 
 #[tokio::test]
+async fn a_server_that_ends_before_it_is_ready_ends_the_start_too() {
+    for command in ["serve", "stdio"] {
+        let mut words = vec![command];
+        if command == "serve" {
+            words.extend(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+        }
+        words.extend(["--", "python3", "-c", "import sys; sys.exit('no licence')"]);
+        let output = output(&words, "").await;
+        assert_eq!(output.code, 1, "{command}: {}", output.stderr);
+        for part in [
+            "cannot start the server `python3",
+            "exit status: 1",
+            "no licence",
+        ] {
+            assert!(
+                output.stderr.contains(part),
+                "{command}: {part}: {}",
+                output.stderr
+            );
+        }
+    }
+}
+
+#[tokio::test]
 async fn whoever_has_read_enough_is_no_failure() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);

@@ -47,6 +47,11 @@ pub(super) enum StartError {
 }
 
 impl StartError {
+    /// Whether the same start may succeed later: a program that is being downloaded may just be slow.
+    pub(super) fn may_pass(&self) -> bool {
+        matches!(self, Self::TimedOut | Self::Closed)
+    }
+
     /// Whether an opening of the other era may be what upset the server.
     pub(super) fn may_come_of_opening(&self) -> bool {
         matches!(

@@ -31,10 +31,19 @@ pub(super) struct Supervisor {
 
 /// How a lead's time ended.
 enum End {
-    /// It has to be waited with.
-    Failed(String),
+    /// It has to be waited with. Where it has never been ready, waiting may be in vain.
+    Failed(String, Prospect),
     /// It was retired by the pool.
     Retired,
+}
+
+/// What a start that failed says of the next one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Prospect {
+    /// It may succeed.
+    Open,
+    /// It will fail too, unless something is changed.
+    Poor,
 }
 
 impl Supervisor {
@@ -59,14 +68,14 @@ impl Supervisor {
         let closing = self.launcher.closing.clone();
         while !closing.is_cancelled() {
             let began = Instant::now();
-            let End::Failed(reason) = self.lead().await else {
+            let End::Failed(reason, prospect) = self.lead().await else {
                 continue;
             };
             if closing.is_cancelled() {
                 break;
             }
             let pause = restart_delay.after_failure(began);
-            self.publish_failure(&reason);
+            self.publish_failure(&reason, prospect);
             tracing::warn!(target: "shoal::stdio", reason, ?pause, "the server is restarted");
             tokio::select! {
                 () = tokio::time::sleep(pause) => {
@@ -86,7 +95,13 @@ impl Supervisor {
         let process = match self.launcher.launch_shared().await {
             Ok(process) => process,
             Err(StartError::Closed) => return End::Retired,
-            Err(error) => return End::Failed(error.to_string()),
+            Err(error) => {
+                let prospect = match error.may_pass() {
+                    true => Prospect::Open,
+                    false => Prospect::Poor,
+                };
+                return End::Failed(error.to_string(), prospect);
+            }
         };
         // Before the lists are read, so that a change during the reading is not missed.
         let mut changes = process.link.changes();
@@ -95,7 +110,8 @@ impl Supervisor {
             Ok(catalog) => self.publish(catalog, [0; 3]),
             Err(error) => {
                 process.shutdown().await;
-                return End::Failed(format!("its lists could not be read: {error}"));
+                let reason = format!("its lists could not be read: {error}");
+                return End::Failed(reason, Prospect::Open);
             }
         }
         self.pool.lead_joins(&process);
@@ -118,7 +134,7 @@ impl Supervisor {
             return End::Retired;
         }
         let reason = process.link.flights.ended().unwrap_or_default();
-        End::Failed(reason.to_string())
+        End::Failed(reason.to_string(), Prospect::Open)
     }
 
     async fn read_again(&mut self, process: &Process, announced: [u64; 3]) {
@@ -160,8 +176,12 @@ impl Supervisor {
         });
     }
 
-    fn publish_failure(&self, reason: &str) {
-        let detail = format!("restarting: {reason}");
+    fn publish_failure(&self, reason: &str, prospect: Prospect) {
+        let was_ready = self.catalog.is_some();
+        let detail = match prospect {
+            Prospect::Poor if !was_ready => format!("{}{reason}", BackendState::CANNOT_START),
+            _ => format!("restarting: {reason}"),
+        };
         let deserted = self.pool.lead_fails(&detail);
         self.state.send_modify(|state| {
             state.detail = Some(detail);

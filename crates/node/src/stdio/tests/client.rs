@@ -1,13 +1,55 @@
 //! The client of `shoal tools` and `shoal call`: which era it speaks.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use serde_json::{Map, json};
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
 use shoal_protocol::Era;
 
-use super::script::{Act, accepted, answered, refused, server};
-use crate::stdio::client::Client;
-use crate::stdio::exchange::Prompt;
+use super::script::{Act, End, accepted, answered, refused, server};
+use crate::stdio::client::{Client, ClientError, ClientHandler};
+use crate::stdio::exchange::{Exchange, Prompt};
+
+/// Answers every question with its text, and notes how far calls are.
+#[derive(Clone, Default)]
+struct Echo(Arc<Mutex<Vec<Value>>>);
+
+#[async_trait]
+impl ClientHandler for Echo {
+    fn capabilities(&self) -> Value {
+        json!({ "elicitation": {} })
+    }
+
+    fn wants_progress(&self) -> bool {
+        true
+    }
+
+    fn progress(&mut self, params: &Value) {
+        self.0.lock().push(params["progress"].clone());
+    }
+
+    async fn answer(&mut self, method: &str, params: &Value) -> Option<Value> {
+        // Longer than a request may take.
+        tokio::time::sleep(2 * LIMIT).await;
+        (method == "elicitation/create").then(|| json!({ "said": params["message"] }))
+    }
+}
+
+/// How long a client may take.
+const LIMIT: Duration = Duration::from_secs(60);
+
+async fn connected(exchange: Arc<dyn Exchange>, era: Option<Era>) -> Result<Client, ClientError> {
+    Client::over(exchange, era, Box::new(Echo::default()), LIMIT).await
+}
+
+fn code(connected: Result<Client, ClientError>) -> i64 {
+    match connected.err().unwrap() {
+        ClientError::Refused(error) => error.code,
+        ClientError::TimedOut => panic!("it took too long"),
+    }
+}
 
 /// The answer to the second request that opens a session.
 fn opened() -> Act {
@@ -23,7 +65,7 @@ fn opened() -> Act {
 #[tokio::test(start_paused = true)]
 async fn a_modern_server_is_spoken_to_without_a_session() {
     let server = server([answered(1, json!({})), answered(2, json!({ "tools": [] }))]);
-    let mut client = Client::over(server.exchange(), None).await.unwrap();
+    let mut client = connected(server.exchange(), None).await.unwrap();
     let tools = client.request("tools/list", Map::new()).await.unwrap();
     assert_eq!(tools["tools"], json!([]));
     client.finish().await;
@@ -39,7 +81,7 @@ async fn a_modern_server_is_spoken_to_without_a_session() {
 async fn a_legacy_server_gets_a_session() {
     let tools = answered(3, json!({ "tools": [] }));
     let server = server([refused(400, -32600), opened(), accepted(), tools]);
-    let mut client = Client::over(server.exchange(), None).await.unwrap();
+    let mut client = connected(server.exchange(), None).await.unwrap();
     client.request("tools/list", Map::new()).await.unwrap();
     client.finish().await;
     let methods: Vec<_> = server
@@ -60,11 +102,11 @@ async fn a_legacy_server_gets_a_session() {
 #[tokio::test(start_paused = true)]
 async fn the_era_that_is_asked_for_is_the_one_that_is_tried() {
     let modern = server([refused(400, -32600)]);
-    let error = Client::over(modern.exchange(), Some(Era::Modern)).await;
-    assert_eq!(error.err().unwrap().code, -32600);
+    let error = connected(modern.exchange(), Some(Era::Modern)).await;
+    assert_eq!(code(error), -32600);
     let legacy = server([refused(400, -32600)]);
-    let error = Client::over(legacy.exchange(), Some(Era::Legacy)).await;
-    assert_eq!(error.err().unwrap().code, -32600);
+    let error = connected(legacy.exchange(), Some(Era::Legacy)).await;
+    assert_eq!(code(error), -32600);
     assert_eq!(legacy.posted()[0]["method"], "initialize");
     assert_eq!(legacy.posted().len(), 1);
 }
@@ -72,8 +114,8 @@ async fn the_era_that_is_asked_for_is_the_one_that_is_tried() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_cannot_be_reached_is_not_taken_for_a_legacy_one() {
     let server = server(std::iter::repeat_with(|| Act::Refuse).take(100));
-    let error = Client::over(server.exchange(), None).await.err().unwrap();
-    assert!(error.message.contains("cannot be reached"), "{error}");
+    let error = connected(server.exchange(), None).await.err().unwrap();
+    assert!(error.to_string().contains("cannot be reached"), "{error}");
     assert!(
         server
             .posted()
@@ -85,15 +127,74 @@ async fn a_server_that_cannot_be_reached_is_not_taken_for_a_legacy_one() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_not_there_is_not_waited_for_but_one_that_was_is() {
     let absent = server([Act::Refuse, Act::Refuse]);
-    let client = Client::over(Arc::new(Prompt::new(absent.exchange())), None).await;
+    let client = connected(Arc::new(Prompt::new(absent.exchange())), None).await;
     assert!(client.is_err());
     assert_eq!(absent.posted().len(), 1);
 
     let discovered = || answered(1, json!({ "supportedVersions": ["2026-07-28"] }));
     let listed = answered(2, json!({ "tools": [] }));
     let there = server([discovered(), Act::Refuse, listed]);
-    let client = Client::over(Arc::new(Prompt::new(there.exchange())), None).await;
+    let client = connected(Arc::new(Prompt::new(there.exchange())), None).await;
     let mut client = client.unwrap();
     client.request("tools/list", Map::new()).await.unwrap();
     assert_eq!(there.posted().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_modern_server_that_asks_gets_answers_and_its_state_back() {
+    let asks = json!({
+        "resultType": "input_required",
+        "inputRequests": { "who": { "method": "elicitation/create", "params": { "message": "Who?" } } },
+        "requestState": "sealed",
+    });
+    let server = server([
+        answered(1, json!({})),
+        answered(2, asks),
+        answered(3, json!({ "content": [] })),
+    ]);
+    let mut client = connected(server.exchange(), None).await.unwrap();
+    let params = Map::from_iter([("name".to_owned(), json!("t"))]);
+    let result = client.request("tools/call", params).await.unwrap();
+    assert_eq!(result, json!({ "content": [] }));
+    let posted = server.posted();
+    let [first, second] = [&posted[1]["params"], &posted[2]["params"]];
+    assert_eq!(first["_meta"]["progressToken"], 2);
+    let declared = &first["_meta"]["io.modelcontextprotocol/clientCapabilities"];
+    assert_eq!(declared, &json!({ "elicitation": {} }));
+    assert_eq!(second["name"], "t");
+    assert_eq!(
+        second["inputResponses"],
+        json!({ "who": { "said": "Who?" } })
+    );
+    assert_eq!(second["requestState"], "sealed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_answered_comes_back_as_it_is() {
+    let asks = json!({
+        "resultType": "input_required",
+        "inputRequests": { "roots": { "method": "roots/list" } },
+    });
+    let server = server([answered(1, json!({})), answered(2, asks.clone())]);
+    let mut client = connected(server.exchange(), None).await.unwrap();
+    let result = client.request("tools/call", Map::new()).await.unwrap();
+    assert_eq!((result, server.posted().len()), (asks, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_takes_too_long_is_given_up() {
+    let silent = Act::Stream(
+        vec![
+            "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progress\":3}}\n\n",
+        ],
+        End::Open,
+    );
+    let server = server([answered(1, json!({})), silent]);
+    let seen = Echo::default();
+    let client = Client::over(server.exchange(), None, Box::new(seen.clone()), LIMIT).await;
+    let mut client = client.unwrap();
+    let error = client.request("tools/call", Map::new()).await;
+    assert!(matches!(error, Err(ClientError::TimedOut)), "{error:?}");
+    assert_eq!(*seen.0.lock(), [json!(3)]);
+    client.finish().await;
 }

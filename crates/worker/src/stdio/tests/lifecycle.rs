@@ -70,7 +70,8 @@ async fn failed_starts_are_repeated_until_one_succeeds() {
     // Each of the first three attempts fails twice: with either opening, and with the modern one.
     let flags = ["--fail-starts", counter.to_str().unwrap(), "5"];
     let running = Running(StdioBackend::start(fixture("legacy.py", &flags)).into());
-    let told = |detail: &String| detail.starts_with("restarting: ") && detail.contains("status: 7");
+    let told =
+        |detail: &String| detail.starts_with("cannot start: ") && detail.contains("status: 7");
     running
         .state_where(|state| state.detail.as_ref().is_some_and(told))
         .await;

@@ -1,0 +1,31 @@
+//! `shoal completions` and `shoal man`: the command line as shells and `man` read it.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use clap::CommandFactory as _;
+use clap_complete::Shell;
+
+use crate::cli::Cli;
+use crate::exit::Failure;
+use crate::print::print;
+
+/// Prints a script that completes commands and flags.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn completions(shell: Shell) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "shoal", &mut script);
+    Ok(print(&String::from_utf8_lossy(&script))?)
+}
+
+/// Writes the man pages into a directory.
+///
+/// # Errors
+/// When the directory is not there or cannot be written.
+pub fn man(to: &Path) -> Result<(), Failure> {
+    let written = clap_mangen::generate_to(Cli::command(), to);
+    let reason = || format!("cannot write man pages to {}", to.display());
+    Ok(written.with_context(reason)?)
+}

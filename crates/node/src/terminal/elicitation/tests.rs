@@ -1,0 +1,120 @@
+//! Forms that are filled in, declined and left.
+
+use std::collections::VecDeque;
+
+use serde_json::{Value, json};
+
+use super::{Person, ask};
+
+/// Types these lines, and keeps what was shown.
+struct Typist {
+    lines: VecDeque<&'static str>,
+    seen: String,
+}
+
+impl Person for Typist {
+    fn tell(&mut self, line: &str) {
+        self.seen.push_str(line);
+        self.seen.push('\n');
+    }
+
+    fn ask(&mut self, question: &str) -> Option<String> {
+        self.seen.push_str(question);
+        self.lines.pop_front().map(str::to_owned)
+    }
+}
+
+fn answer(params: &Value, lines: &[&'static str]) -> (Value, String) {
+    let mut typist = Typist {
+        lines: lines.iter().copied().collect(),
+        seen: String::new(),
+    };
+    (ask(params, &mut typist), typist.seen)
+}
+
+fn form() -> Value {
+    json!({
+        "message": "When?\u{1b}[2J",
+        "requestedSchema": {
+            "type": "object",
+            "properties": {
+                "guests": { "type": "integer", "minimum": 1, "maximum": 20, "description": "How many." },
+                "date": { "type": "string", "format": "date", "minLength": 2 },
+                "inside": { "type": "boolean", "default": true },
+                "share": { "type": "number" },
+                "menu": { "type": "string", "oneOf": [{ "const": "v", "title": "Vegan" }, { "const": "f", "title": "Fish" }] },
+                "wines": { "type": "array", "items": { "type": "string", "enum": ["red", "white"] } },
+            },
+            "required": ["guests", "date"],
+        },
+    })
+}
+
+#[test]
+fn every_kind_of_field_can_be_filled_in() {
+    let lines = ["y", "4", "today", "no", "0.5", "fish", "red, white"];
+    let (result, seen) = answer(&form(), &lines);
+    let content = json!({
+        "guests": 4, "date": "today", "inside": false, "share": 0.5, "menu": "f", "wines": ["red", "white"],
+    });
+    assert_eq!(result, json!({ "action": "accept", "content": content }));
+    for part in [
+        "The tool asks: When? [2J\n",
+        "guests (integer, required): How many.",
+        "date (date, required)",
+        "inside (yes | no, default true)",
+        "menu (Vegan | Fish)",
+        "wines (any of red | white, separated by commas)",
+    ] {
+        assert!(seen.contains(part), "{part:?} is not in {seen}");
+    }
+}
+
+#[test]
+fn what_is_left_out_has_its_default_or_is_not_there() {
+    let (result, _) = answer(&form(), &["", "1", "today", "", "", "", ""]);
+    let content = json!({ "guests": 1, "date": "today", "inside": true });
+    assert_eq!(result["content"], content);
+}
+
+#[test]
+fn what_cannot_be_used_is_asked_for_again() {
+    let lines = [
+        "", "", "many", "0", "21", "2", "x", "today", "maybe", "yes", "half", "1", "meat", "Vegan",
+        "rose", "red",
+    ];
+    let (result, seen) = answer(&form(), &lines);
+    assert_eq!(result["content"]["guests"], 2);
+    assert_eq!(result["content"]["wines"], json!(["red"]));
+    for part in [
+        "an answer is needed",
+        "a whole number",
+        "at least 1\n",
+        "at most 20\n",
+        "at least 2 characters",
+        "yes or no",
+        "type a number",
+        "\"meat\" is none of these: Vegan | Fish",
+        "\"rose\" is none of these",
+    ] {
+        assert!(seen.contains(part), "{part:?} is not in {seen}");
+    }
+}
+
+#[test]
+fn a_form_is_declined_or_left() {
+    assert_eq!(answer(&form(), &["n"]).0, json!({ "action": "decline" }));
+    let cancelled = json!({ "action": "cancel" });
+    assert_eq!(answer(&form(), &[]).0, cancelled);
+    assert_eq!(answer(&form(), &["y", "3"]).0, cancelled);
+}
+
+#[test]
+fn a_url_is_shown_and_never_opened_unasked() {
+    let params = json!({ "mode": "url", "message": "Sign in", "url": "https://a/b" });
+    let (result, seen) = answer(&params, &["y"]);
+    assert_eq!(result, json!({ "action": "accept" }));
+    assert!(seen.contains("https://a/b"), "{seen}");
+    assert_eq!(answer(&params, &[""]).0["action"], "decline");
+    assert_eq!(answer(&params, &[]).0["action"], "cancel");
+}
