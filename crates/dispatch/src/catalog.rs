@@ -10,6 +10,7 @@ mod merge;
 mod metered;
 mod pages;
 mod pattern_text;
+mod rules;
 mod schema;
 mod search_cost;
 mod template;
@@ -25,6 +26,7 @@ pub(crate) use checker::Verdict;
 pub(crate) use compiled::CompiledPool;
 pub use conflict::{Conflict, Degraded, ItemKind};
 pub(crate) use pages::Pages;
+pub use rules::{PromptRules, ResourceRules, ToolHints, ToolRules};
 use template::UriTemplate;
 pub(crate) use tool::Tool;
 
@@ -47,6 +49,8 @@ pub(crate) struct Catalog {
     templates: Vec<(UriTemplate, Arc<str>)>,
     /// Pools that have resources at all.
     resource_pools: Vec<Arc<str>>,
+    /// Which of a pool's resources are offered, where not all are.
+    resource_rules: HashMap<Arc<str>, ResourceRules>,
     completes: bool,
     lists: Lists,
     pub(crate) conflicts: Vec<Conflict>,
@@ -95,26 +99,31 @@ impl Catalog {
     /// The pool to ask for a URI: the one that lists it, else the first with a template that fits, else
     /// the only one that has resources at all, whose backend may know more than it lists.
     pub(crate) fn resource(&self, uri: &str) -> Option<&Arc<str>> {
-        self.resources
-            .get(uri)
-            .or_else(|| self.template_pool(|template| template.matches(uri)))
-            .or(match self.resource_pools.as_slice() {
-                [only] => Some(only),
-                _ => None,
-            })
+        let of_template =
+            || self.template_pool(|template, pool| template.matches(uri) && self.offers(pool, uri));
+        let only = || match self.resource_pools.as_slice() {
+            [only] => self.offers(only, uri).then_some(only),
+            _ => None,
+        };
+        self.resources.get(uri).or_else(of_template).or_else(only)
+    }
+
+    /// Whether a resource of the pool may be had.
+    fn offers(&self, pool: &Arc<str>, uri: &str) -> bool {
+        let rules = self.resource_rules.get(pool);
+        rules.is_none_or(|rules| rules.admits(uri))
     }
 
     /// The pool to ask for completions of a resource reference, which is a template or a URI.
     pub(crate) fn resource_reference(&self, reference: &str) -> Option<&Arc<str>> {
-        self.template_pool(|template| template.as_str() == reference)
+        self.template_pool(|template, _| template.as_str() == reference)
             .or_else(|| self.resource(reference))
     }
 
-    fn template_pool(&self, fits: impl Fn(&UriTemplate) -> bool) -> Option<&Arc<str>> {
-        self.templates
-            .iter()
-            .find(|(template, _)| fits(template))
-            .map(|(_, pool)| pool)
+    fn template_pool(&self, fits: impl Fn(&UriTemplate, &Arc<str>) -> bool) -> Option<&Arc<str>> {
+        let mut templates = self.templates.iter();
+        let found = templates.find(|(template, pool)| fits(template, pool));
+        found.map(|(_, pool)| pool)
     }
 
     /// The pages of a list method; `None` where no pool has the capability.

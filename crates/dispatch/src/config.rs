@@ -8,6 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_ports::settings;
 
+use crate::catalog::{PromptRules, ResourceRules, ToolRules};
+
 settings! {
     /// Settings of the dispatcher; [`Config::default`] is a sensible server.
     #[derive(Clone, Debug, PartialEq)]
@@ -77,6 +79,12 @@ settings! {
     pub struct PoolConfig {
         /// Put before the names of the pool's tools and prompts.
         pub prefix: String = String::new(),
+        /// Which of its tools are offered, and how.
+        pub tools: ToolRules = ToolRules::default(),
+        /// Which of its prompts are offered, and how.
+        pub prompts: PromptRules = PromptRules::default(),
+        /// Which of its resources are offered.
+        pub resources: ResourceRules = ResourceRules::default(),
         /// Which of the pool's tool calls are journaled.
         pub durability: DurabilityPolicy = DurabilityPolicy::default(),
         /// Tools, by the backend's name, that are safe to repeat whatever else is said.

@@ -39,7 +39,7 @@ mod subscriptions;
 mod watch;
 mod worker_call;
 
-pub use catalog::{Conflict, Degraded, ItemKind};
+pub use catalog::{Conflict, Degraded, ItemKind, PromptRules, ResourceRules, ToolHints, ToolRules};
 pub use config::{Affinity, CacheScope, Config, DurabilityPolicy, PoolConfig, ServerInfo};
 pub use dispatch::Dispatch;
 pub use pools::CircuitState;

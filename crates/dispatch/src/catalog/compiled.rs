@@ -10,6 +10,7 @@ use super::conflict::ItemKind;
 use super::key;
 use super::template::UriTemplate;
 use super::tool::Tool;
+use crate::config::PoolConfig;
 
 /// What a pool offers, by name.
 #[derive(Debug)]
@@ -26,9 +27,14 @@ pub(crate) struct CompiledPool {
 }
 
 impl CompiledPool {
-    /// Reads a catalog and logs what is wrong with it; an item whose name or URI no client should see is
-    /// left out. A tool that was there `before`, word for word, is not compiled again.
-    pub(crate) fn new(pool: &str, source: Arc<PoolCatalog>, before: Option<&Self>) -> Self {
+    /// Reads a catalog as `config` changes it, and logs what is wrong with either; an item whose name or URI no client should
+    /// see is left out. A tool that was there `before`, word for word, is not compiled again.
+    pub(crate) fn new(
+        pool: &str,
+        source: Arc<PoolCatalog>,
+        before: Option<&Self>,
+        config: &PoolConfig,
+    ) -> Self {
         let known: HashMap<&[u8], &Arc<Tool>> = before
             .iter()
             .flat_map(|before| &before.tools)
@@ -45,20 +51,40 @@ impl CompiledPool {
             });
             named.collect()
         };
-        let tools = keyed(ItemKind::Tool, &source.tools)
-            .into_iter()
-            .filter_map(|(_, raw)| match known.get(raw.as_bytes()) {
-                Some(tool) => Some(Arc::clone(tool)),
-                None => read_tool(pool, &raw),
-            })
-            .collect();
+        let tools = keyed(ItemKind::Tool, &source.tools);
+        let prompts = keyed(ItemKind::Prompt, &source.prompts);
+        let mut resources = keyed(ItemKind::Resource, &source.resources);
+        let mut templates = keyed(ItemKind::ResourceTemplate, &source.resource_templates);
+        tell_unused(pool, ItemKind::Tool, config.tools.unused(&names(&tools)));
+        tell_unused(
+            pool,
+            ItemKind::Prompt,
+            config.prompts.unused(&names(&prompts)),
+        );
+        let tools = tools.into_iter();
+        let tools = tools.filter(|(name, _)| config.tools.admits(name));
+        let tools = tools.map(|(name, raw)| config.tools.applied(&name, raw));
+        let tools = tools.filter_map(|raw| match known.get(raw.as_bytes()) {
+            Some(tool) => Some(Arc::clone(tool)),
+            None => read_tool(pool, &raw),
+        });
+        let tools = tools.collect();
+        let prompts = prompts.into_iter();
+        let prompts = prompts.filter(|(name, _)| config.prompts.admits(name));
+        let prompts = prompts.map(|(name, raw)| {
+            let raw = config.prompts.applied(&name, raw);
+            (name, raw)
+        });
+        let prompts = prompts.collect();
+        resources.retain(|(uri, _)| config.resources.admits(uri));
+        templates.retain(|(template, _)| config.resources.admits(template));
+        let templates = templates.into_iter();
+        let templates = templates.map(|(template, raw)| (UriTemplate::parse(&template), raw));
+        let templates = templates.collect();
         Self {
-            prompts: keyed(ItemKind::Prompt, &source.prompts),
-            resources: keyed(ItemKind::Resource, &source.resources),
-            templates: keyed(ItemKind::ResourceTemplate, &source.resource_templates)
-                .into_iter()
-                .map(|(template, raw)| (UriTemplate::parse(&template), raw))
-                .collect(),
+            prompts,
+            resources,
+            templates,
             tools,
             left_out,
             source,
@@ -80,6 +106,17 @@ impl CompiledPool {
         !self.resources.is_empty()
             || !self.templates.is_empty()
             || self.source.declares("resources")
+    }
+}
+
+fn names(items: &[(String, RawJson)]) -> Vec<&str> {
+    items.iter().map(|(name, _)| name.as_str()).collect()
+}
+
+/// A word of the configuration that fits nothing is most likely mistyped: what it should forbid is not forbidden.
+fn tell_unused<'a>(pool: &str, kind: ItemKind, unused: impl Iterator<Item = &'a str>) {
+    for word in unused {
+        tracing::warn!(pool, %kind, word, "a word of the pool's configuration fits nothing that it offers");
     }
 }
 

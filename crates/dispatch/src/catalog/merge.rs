@@ -6,10 +6,10 @@ use std::sync::Arc;
 use shoal_protocol::{RawJson, RawObject};
 
 use super::{
-    Catalog, Conflict, Degraded, ItemKind, Lists, OfferedPrompt, OfferedTool, Pages, Pool, Tool,
-    facts,
+    Catalog, Conflict, Degraded, ItemKind, Lists, OfferedPrompt, OfferedTool, Pages, Pool,
+    ResourceRules, Tool, facts,
 };
-use crate::config::Config;
+use crate::config::{Config, PoolConfig};
 use crate::shape::Shaping;
 
 impl Catalog {
@@ -19,7 +19,7 @@ impl Catalog {
         let shaping = Arc::new(Shaping::new(&server_info, config));
         let mut merge = Merge::default();
         for pool in pools {
-            merge.add(pool, &config.pool(&pool.name).prefix);
+            merge.add(pool, config.pool(&pool.name));
         }
         let lists = merge.lists(pools, config, &shaping);
         Self {
@@ -32,6 +32,12 @@ impl Catalog {
                 .iter()
                 .filter(|pool| pool.compiled.has_resources())
                 .map(|pool| pool.name.clone())
+                .collect(),
+            resource_rules: pools
+                .iter()
+                .map(|pool| (&pool.name, &config.pool(&pool.name).resources))
+                .filter(|(_, rules)| **rules != ResourceRules::default())
+                .map(|(pool, rules)| (pool.clone(), rules.clone()))
                 .collect(),
             completes: pools
                 .iter()
@@ -64,7 +70,8 @@ struct Merge {
 }
 
 impl Merge {
-    fn add(&mut self, pool: &Pool, prefix: &str) {
+    fn add(&mut self, pool: &Pool, config: &PoolConfig) {
+        let prefix = &config.prefix;
         for (name, reason) in &pool.compiled.left_out {
             self.degraded.push(Degraded {
                 tool: name.clone(),
@@ -73,16 +80,17 @@ impl Merge {
             });
         }
         for tool in &pool.compiled.tools {
-            self.add_tool(pool, prefix, tool);
+            let name = format!("{prefix}{}", config.tools.shown(&tool.name));
+            self.add_tool(pool, name, tool);
         }
         for (own, raw) in &pool.compiled.prompts {
-            let name = format!("{prefix}{own}");
+            let name = format!("{prefix}{}", config.prompts.shown(own));
             if let Some(kept) = self.prompts.get(&name) {
                 let kept = kept.pool.clone();
                 self.conflict(ItemKind::Prompt, &name, &kept, pool);
                 continue;
             }
-            self.prompt_items.push(renamed(raw, prefix, &name));
+            self.prompt_items.push(renamed(raw, own, &name));
             let offered = OfferedPrompt {
                 pool: pool.name.clone(),
                 name: own.clone(),
@@ -109,8 +117,7 @@ impl Merge {
         }
     }
 
-    fn add_tool(&mut self, pool: &Pool, prefix: &str, tool: &Arc<Tool>) {
-        let name = format!("{prefix}{}", tool.name);
+    fn add_tool(&mut self, pool: &Pool, name: String, tool: &Arc<Tool>) {
         if let Some(kept) = self.tools.get(&name) {
             let kept = kept.pool.clone();
             self.conflict(ItemKind::Tool, &name, &kept, pool);
@@ -136,7 +143,7 @@ impl Merge {
             );
         }
         let listed = tool.listed.as_ref().unwrap_or(&tool.raw);
-        self.tool_items.push(renamed(listed, prefix, &name));
+        self.tool_items.push(renamed(listed, &tool.name, &name));
         let offered = OfferedTool {
             pool: pool.name.clone(),
             tool: tool.clone(),
@@ -169,9 +176,9 @@ impl Merge {
     }
 }
 
-/// The item under its prefixed name; untouched without a prefix.
-fn renamed(raw: &RawJson, prefix: &str, name: &str) -> RawJson {
-    if prefix.is_empty() {
+/// The item under another name than its own; untouched under the same.
+fn renamed(raw: &RawJson, own: &str, name: &str) -> RawJson {
+    if own == name {
         return raw.clone();
     }
     let mut item = RawObject::of(raw).unwrap_or_default();

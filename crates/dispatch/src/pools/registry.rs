@@ -230,7 +230,7 @@ impl Registry {
                 if listed.compiled.is_none() && listed.versions.newest().is_some() {
                     self.picture.came(now);
                 }
-                listed.compile(name)
+                listed.compile(name, config)
             } else {
                 tracing::info!(pool = %name, "a pool without workers is listed no more");
                 listed.compiled.is_some()
@@ -294,7 +294,7 @@ impl Registry {
 
 impl Listed {
     /// Compiles the newest version, if it is another; whether it is.
-    fn compile(&mut self, name: &Arc<str>) -> bool {
+    fn compile(&mut self, name: &Arc<str>, config: &Config) -> bool {
         let Some(newest) = self.versions.newest() else {
             return false;
         };
@@ -302,7 +302,7 @@ impl Listed {
         if before.is_some_and(|before| same(&before.source, newest)) {
             return false;
         }
-        let compiled = CompiledPool::new(name, Arc::clone(newest), before);
+        let compiled = CompiledPool::new(name, Arc::clone(newest), before, config.pool(name));
         self.compiled = Some(Arc::new(compiled));
         true
     }

@@ -26,6 +26,7 @@ mod resuming;
 mod resuming_rounds;
 mod retries;
 mod rollouts;
+mod rules;
 mod script;
 mod session_state;
 mod setting;

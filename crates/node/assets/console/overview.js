@@ -57,6 +57,13 @@ export class Overview {
         ], { id: 'workers', caption: 'Pools and workers', key: ({ pool, worker }) => worker?.id ?? pool.name,
             empty: 'No worker has joined.' });
         const perSecond = (name) => (point) => point[name] / STEP_S;
+        this.conflicts = new Table([
+            { name: 'Kind', cell: (conflict) => conflict.kind.replaceAll('_', ' ') },
+            { name: 'Name', kind: 'mono', cell: (conflict) => conflict.name },
+            { name: 'Served by', cell: (conflict) => conflict.kept },
+            { name: 'Hidden', cell: (conflict) => conflict.hidden },
+        ], { id: 'conflicts', caption: 'Names that two pools claim', key: ({ kind, name, hidden }) => `${kind} ${hidden} ${name}`,
+            empty: 'No two pools claim the same name.' });
         this.plots = [
             new Plot('requests', 'Requests per second', [
                 { name: 'ok', hue: 'good', of: perSecond('ok') },
@@ -85,11 +92,12 @@ export class Overview {
             h('div', { class: 'plots' }, ...this.plots.map((plot) => plot.element)),
             h('div', { class: 'panel' }, h('header', {}, h('h2', {}, 'Nodes'), this.nodesNote), this.nodes.element),
             h('div', { class: 'panel' }, h('header', {}, h('h2', {}, 'Pools and workers')), this.workers.element),
+            h('div', { class: 'panel' }, h('header', {}, h('h2', {}, 'Names that two pools claim')), this.conflicts.element),
         );
     }
 
     async refresh() {
-        const { me, nodes, pools, rates } = await get('overview');
+        const [{ me, nodes, pools, rates }, { conflicts }] = await Promise.all([get('overview'), get('../../status')]);
         const answered = nodes.filter((node) => !node.trouble);
         this.seen = answered.filter((node) => node.roles.some((role) => role !== 'worker')).length || 1;
         const sum = (of) => count(answered.reduce((all, node) => all + of(node), 0));
@@ -104,6 +112,7 @@ export class Overview {
         say(byId('me'), `seen from ${me}`);
         this.nodes.update(nodes);
         this.workers.update(workers);
+        this.conflicts.update(conflicts ?? []);
         for (const plot of this.plots) plot.update(rates);
     }
 

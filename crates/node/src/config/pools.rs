@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shoal_dispatch::{Affinity, DurabilityPolicy as Durability, PoolConfig as Dispatched};
+use shoal_dispatch::{
+    Affinity, DurabilityPolicy as Durability, PoolConfig as Dispatched, PromptRules, ResourceRules,
+    ToolRules,
+};
 use shoal_ports::settings;
 use shoal_worker::{PoolConfig as Run, StdioConfig};
 
@@ -37,6 +40,13 @@ settings! {
         pub queue_age: Period = Run::default().queue_age.into(),
         /// Put before the names of the pool's tools and prompts, as it is, so that two pools cannot clash.
         pub prefix: String = String::new(),
+        /// Which tools are offered, and how. They are named as their backend names them. Edges and session nodes go by these
+        /// settings, and by those of prompts and resources.
+        pub tools: ToolRules = ToolRules::default(),
+        /// Which prompts are offered, and how. They are named as their backend names them.
+        pub prompts: PromptRules = PromptRules::default(),
+        /// Which resources are offered.
+        pub resources: ResourceRules = ResourceRules::default(),
         /// Which tool calls are journaled, so that Shoal never executes them twice.
         pub durability: Durability = Durability::default(),
         /// Tools, by the backend's name, that are safe to repeat whatever `durability` says.
@@ -128,6 +138,9 @@ impl Pool {
     pub fn to_dispatch(&self) -> Dispatched {
         Dispatched {
             prefix: self.prefix.clone(),
+            tools: self.tools.clone(),
+            prompts: self.prompts.clone(),
+            resources: self.resources.clone(),
             durability: self.durability,
             repeatable: self.repeatable.clone(),
             journaled: self.journaled.clone(),

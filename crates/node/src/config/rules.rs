@@ -308,15 +308,27 @@ fn pools(settings: &Settings) -> Result<(), Broken> {
         if pool.concurrency == 0 {
             return Err(Broken::new(setting("concurrency"), "must be at least 1"));
         }
-        let fit = pool
-            .prefix
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b"-_./".contains(&b));
-        if !fit {
+        let is_fit = |part: &str| {
+            let fits = |b: u8| b.is_ascii_alphanumeric() || b"-_./".contains(&b);
+            part.bytes().all(fits)
+        };
+        if !is_fit(&pool.prefix) {
             return Err(Broken::new(
                 setting("prefix"),
                 "a prefix is made of letters, digits, - _ . and /, as clients take them in names",
             ));
+        }
+        for (member, renamed) in [
+            ("tools.rename", &pool.tools.rename),
+            ("prompts.rename", &pool.prompts.rename),
+        ] {
+            let unfit = renamed.iter().find(|(_, to)| to.is_empty() || !is_fit(to));
+            if let Some((own, to)) = unfit {
+                let reason = format!(
+                    "{own:?} cannot be called {to:?}: a name is made of letters, digits, - _ . and /"
+                );
+                return Err(Broken::new(setting(member), reason));
+            }
         }
         if pool.backend.is_unset() {
             return Err(Broken::new(

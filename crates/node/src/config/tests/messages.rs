@@ -266,6 +266,16 @@ fn pools_are_checked() {
             "{ backend = 'demo', prefix = 'ä ' }",
             ["pools.a.prefix", "letters, digits"],
         ),
+        (
+            "SHOAL_POOLS__A",
+            "{ backend = 'demo', tools = { rename = { echo = 'e cho' } } }",
+            ["pools.a.tools.rename", "\"e cho\""],
+        ),
+        (
+            "SHOAL_POOLS__A",
+            "{ backend = 'demo', prompts = { rename = { greet = '' } } }",
+            ["pools.a.prompts.rename", "letters, digits"],
+        ),
         ("SHOAL_POOLS", "", ["pools.A b", "a-z"]),
     ] {
         let operator = match value {

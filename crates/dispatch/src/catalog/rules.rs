@@ -1,0 +1,232 @@
+//! What an operator has changed of what a pool offers.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use shoal_ports::{matches_pattern, settings};
+use shoal_protocol::{RawJson, RawObject};
+
+settings! {
+    /// Which tools of a pool are offered, and how. Tools are named as their backend names them.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
+    pub struct ToolRules {
+        /// Tools that are offered; all if it is empty. `*` stands for any characters: `["read_*"]`. What is not offered is
+        /// neither listed nor run.
+        pub allow: Vec<String> = Vec::new(),
+        /// Tools that are not offered, whatever `allow` says.
+        pub deny: Vec<String> = Vec::new(),
+        /// Names for clients: `{ read_file = "read" }`. The pool's `prefix` stands before these too.
+        pub rename: BTreeMap<String, String> = BTreeMap::new(),
+        /// Descriptions in place of the backend's own: `{ read_file = "Reads a file." }`.
+        pub describe: BTreeMap<String, String> = BTreeMap::new(),
+        /// Annotations in place of the backend's own: `{ read_file = { read_only = true } }`, with `read_only`, `destructive`,
+        /// `idempotent` and `open_world`. Clients see them, and `durability` goes by them.
+        pub hints: BTreeMap<String, ToolHints> = BTreeMap::new(),
+    }
+}
+
+settings! {
+    /// Which prompts of a pool are offered, and how. Prompts are named as their backend names them.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
+    pub struct PromptRules {
+        /// Prompts that are offered; all if it is empty. `*` stands for any characters.
+        pub allow: Vec<String> = Vec::new(),
+        /// Prompts that are not offered, whatever `allow` says.
+        pub deny: Vec<String> = Vec::new(),
+        /// Names for clients. The pool's `prefix` stands before these too.
+        pub rename: BTreeMap<String, String> = BTreeMap::new(),
+        /// Descriptions in place of the backend's own.
+        pub describe: BTreeMap<String, String> = BTreeMap::new(),
+    }
+}
+
+settings! {
+    /// Which resources of a pool are offered.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
+    pub struct ResourceRules {
+        /// URIs that are offered; all if it is empty. `*` stands for any characters. What is not offered is neither listed, read,
+        /// nor subscribed to. A resource template is named as it is written: `file:///{path}`.
+        pub allow: Vec<String> = Vec::new(),
+        /// URIs that are not offered, whatever `allow` says.
+        pub deny: Vec<String> = Vec::new(),
+    }
+}
+
+/// Annotations of a tool; those that are not given stay as they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, expecting = "a table of hints")]
+pub struct ToolHints {
+    /// `readOnlyHint`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_only: Option<bool>,
+    /// `destructiveHint`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destructive: Option<bool>,
+    /// `idempotentHint`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idempotent: Option<bool>,
+    /// `openWorldHint`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open_world: Option<bool>,
+}
+
+impl ToolRules {
+    pub(super) fn admits(&self, name: &str) -> bool {
+        admits(&self.allow, &self.deny, name)
+    }
+
+    /// What clients call it, but for the prefix.
+    pub(super) fn shown<'a>(&'a self, name: &'a str) -> &'a str {
+        self.rename.get(name).map_or(name, String::as_str)
+    }
+
+    /// The tool as it is listed, under the name that its backend gives it.
+    pub(super) fn applied(&self, name: &str, tool: RawJson) -> RawJson {
+        let Some(hints) = self.hints.get(name) else {
+            return described(&self.describe, name, tool);
+        };
+        let mut listed = RawObject::of(&tool).unwrap_or_default();
+        let annotations = listed
+            .get("annotations")
+            .and_then(|own| RawObject::of(&own));
+        let mut annotations = annotations.unwrap_or_default();
+        for (hint, value) in [
+            ("readOnlyHint", hints.read_only),
+            ("destructiveHint", hints.destructive),
+            ("idempotentHint", hints.idempotent),
+            ("openWorldHint", hints.open_world),
+        ] {
+            if let Some(value) = value {
+                annotations.set(hint, RawJson::of(&value));
+            }
+        }
+        listed.set("annotations", annotations.to_json());
+        described(&self.describe, name, listed.to_json())
+    }
+
+    /// What is said of tools that the backend does not have: a word that is mistyped forbids nothing.
+    pub(super) fn unused<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
+        let patterns = self.allow.iter().chain(&self.deny);
+        let exact = self.rename.keys().chain(self.describe.keys());
+        unused(patterns.chain(exact).chain(self.hints.keys()), names)
+    }
+}
+
+impl PromptRules {
+    pub(super) fn admits(&self, name: &str) -> bool {
+        admits(&self.allow, &self.deny, name)
+    }
+
+    /// What clients call it, but for the prefix.
+    pub(super) fn shown<'a>(&'a self, name: &'a str) -> &'a str {
+        self.rename.get(name).map_or(name, String::as_str)
+    }
+
+    /// The prompt as it is listed, under the name that its backend gives it.
+    pub(super) fn applied(&self, name: &str, prompt: RawJson) -> RawJson {
+        described(&self.describe, name, prompt)
+    }
+
+    /// What is said of prompts that the backend does not have.
+    pub(super) fn unused<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = &'a str> {
+        let patterns = self.allow.iter().chain(&self.deny);
+        let exact = self.rename.keys().chain(self.describe.keys());
+        unused(patterns.chain(exact), names)
+    }
+}
+
+impl ResourceRules {
+    pub(super) fn admits(&self, uri: &str) -> bool {
+        admits(&self.allow, &self.deny, uri)
+    }
+}
+
+fn admits(allow: &[String], deny: &[String], name: &str) -> bool {
+    let fits = |patterns: &[String]| patterns.iter().any(|it| matches_pattern(it, name));
+    (allow.is_empty() || fits(allow)) && !fits(deny)
+}
+
+fn described(descriptions: &BTreeMap<String, String>, name: &str, item: RawJson) -> RawJson {
+    let Some(description) = descriptions.get(name) else {
+        return item;
+    };
+    let mut listed = RawObject::of(&item).unwrap_or_default();
+    listed.set("description", RawJson::of(description));
+    listed.to_json()
+}
+
+fn unused<'a>(
+    said: impl Iterator<Item = &'a String>,
+    names: &'a [&str],
+) -> impl Iterator<Item = &'a str> {
+    let is_unused = |said: &&String| !names.iter().any(|name| matches_pattern(said, name));
+    said.filter(is_unused).map(String::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use shoal_protocol::RawJson;
+
+    use super::{ResourceRules, ToolHints, ToolRules};
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(|&word| word.to_owned()).collect()
+    }
+
+    #[test]
+    fn what_is_denied_is_not_allowed() {
+        let rules = ToolRules {
+            allow: words(&["read_*", "stat"]),
+            deny: words(&["*_secret"]),
+            ..ToolRules::default()
+        };
+        assert!(rules.admits("read_file") && rules.admits("stat"));
+        assert!(!rules.admits("read_secret") && !rules.admits("write_file"));
+        assert!(ToolRules::default().admits("anything"));
+        let rules = ResourceRules {
+            deny: words(&["file:///etc/*"]),
+            ..ResourceRules::default()
+        };
+        assert!(rules.admits("file:///home/a") && !rules.admits("file:///etc/passwd"));
+    }
+
+    #[test]
+    fn descriptions_and_hints_are_replaced_and_the_rest_stays() {
+        let mut rules = ToolRules::default();
+        rules.describe.insert("t".to_owned(), "Better.".to_owned());
+        let hints = ToolHints {
+            read_only: Some(true),
+            destructive: Some(false),
+            ..ToolHints::default()
+        };
+        rules.hints.insert("t".to_owned(), hints);
+        let tool = json!({
+            "name": "t", "description": "Worse.", "x": 1,
+            "annotations": { "title": "T", "destructiveHint": true },
+        });
+        let listed: Value = rules.applied("t", RawJson::of(&tool)).read().unwrap();
+        let expected = json!({
+            "name": "t", "description": "Better.", "x": 1,
+            "annotations": { "title": "T", "destructiveHint": false, "readOnlyHint": true },
+        });
+        assert_eq!(listed, expected);
+        let other = RawJson::of(&json!({ "name": "other" }));
+        assert_eq!(rules.applied("other", other.clone()), other);
+    }
+
+    #[test]
+    fn what_fits_nothing_is_told() {
+        let mut rules = ToolRules {
+            deny: words(&["delte_*", "drop"]),
+            ..ToolRules::default()
+        };
+        rules.rename.insert("gone".to_owned(), "g".to_owned());
+        let unused: Vec<&str> = rules.unused(&["drop", "delete_all"]).collect();
+        assert_eq!(unused, ["delte_*", "gone"]);
+    }
+}

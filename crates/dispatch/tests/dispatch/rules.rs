@@ -1,0 +1,187 @@
+//! What an operator has changed of what a pool offers.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use shoal_dispatch::{
+    Config, PoolConfig, PromptRules, ResourceRules, Status, ToolHints, ToolRules,
+};
+use shoal_ports::{Durability, PoolCatalog};
+use shoal_protocol::{Method, Revision, code};
+
+use crate::fake_worker::FakeWorker;
+use crate::setting::{Setting, call, configured, items, legacy, tools};
+
+const LEGACY: Revision = Revision::V2025_11_25;
+const MODERN: Revision = Revision::V2026_07_28;
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}
+
+fn pairs(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    let pairs = pairs.iter();
+    pairs
+        .map(|&(from, to)| (from.to_owned(), to.to_owned()))
+        .collect()
+}
+
+fn ruled(pools: &[(&str, PoolConfig)]) -> Setting {
+    let pools = pools.iter();
+    configured(Config {
+        pools: pools
+            .map(|(name, pool)| ((*name).to_owned(), pool.clone()))
+            .collect(),
+        ..Config::default()
+    })
+}
+
+async fn listed(setting: &Setting, method: Method, member: &str) -> Vec<Value> {
+    let page = setting.result(call(MODERN, method, json!({}))).await;
+    page[member].as_array().unwrap().clone()
+}
+
+#[tokio::test]
+async fn tools_are_left_out_renamed_and_described() {
+    let setting = ruled(&[(
+        "a",
+        PoolConfig {
+            prefix: "a_".to_owned(),
+            tools: ToolRules {
+                allow: words(&["read_*", "stat"]),
+                deny: words(&["read_secret"]),
+                rename: pairs(&[("read_file", "cat")]),
+                describe: pairs(&[("stat", "Says how large a file is.")]),
+                ..ToolRules::default()
+            },
+            ..PoolConfig::default()
+        },
+    )]);
+    let names = ["read_file", "read_secret", "stat", "write_file"];
+    let worker = setting.add(FakeWorker::new("w1", "a", tools(&names)));
+    let tools = listed(&setting, Method::ToolsList, "tools").await;
+    assert_eq!(tools.len(), 2, "{tools:?}");
+    assert_eq!(
+        (&tools[0]["name"], &tools[1]["name"]),
+        (&json!("a_cat"), &json!("a_stat"))
+    );
+    assert_eq!(tools[1]["description"], "Says how large a file is.");
+    setting.result(legacy("a_cat", json!({}))).await;
+    let sent: Value = worker.started.lock()[0]
+        .params
+        .as_ref()
+        .unwrap()
+        .read()
+        .unwrap();
+    assert_eq!(sent["name"], "read_file");
+    for unknown in ["a_read_file", "a_read_secret", "a_write_file", "read_file"] {
+        let error = setting.error(legacy(unknown, json!({}))).await;
+        assert_eq!(error.code, code::INVALID_PARAMS, "{unknown}");
+    }
+    assert_eq!(worker.calls(), 1);
+}
+
+#[tokio::test]
+async fn hints_of_the_operator_decide_whether_a_call_is_journaled() {
+    let hints = ToolHints {
+        idempotent: Some(true),
+        ..ToolHints::default()
+    };
+    let setting = ruled(&[(
+        "a",
+        PoolConfig {
+            tools: ToolRules {
+                hints: BTreeMap::from([("put".to_owned(), hints)]),
+                ..ToolRules::default()
+            },
+            ..PoolConfig::default()
+        },
+    )]);
+    setting.add(FakeWorker::new("w1", "a", tools(&["put", "post"])));
+    for (tool, durability) in [
+        ("put", Durability::Repeatable),
+        ("post", Durability::Journaled),
+    ] {
+        let plan = setting.plan(legacy(tool, json!({}))).await;
+        assert_eq!(plan.call.durability, durability, "{tool}");
+    }
+    let tools = listed(&setting, Method::ToolsList, "tools").await;
+    assert_eq!(tools[0]["annotations"], json!({ "idempotentHint": true }));
+    assert!(tools[1].get("annotations").is_none());
+}
+
+#[tokio::test]
+async fn prompts_and_resources_are_left_out_too() {
+    let catalog = PoolCatalog {
+        prompts: items(json!([{"name":"greet"},{"name":"internal"}])),
+        resources: items(json!([{"uri":"a:pub/1","name":"1"},{"uri":"a:key/1","name":"2"}])),
+        resource_templates: items(json!([{"uriTemplate":"a:{+path}","name":"any"}])),
+        ..tools(&[])
+    };
+    let setting = ruled(&[(
+        "a",
+        PoolConfig {
+            prompts: PromptRules {
+                deny: words(&["int*"]),
+                rename: pairs(&[("greet", "hello")]),
+                describe: pairs(&[("greet", "Says hello.")]),
+                ..PromptRules::default()
+            },
+            resources: ResourceRules {
+                deny: words(&["a:key/*"]),
+                ..ResourceRules::default()
+            },
+            ..PoolConfig::default()
+        },
+    )]);
+    setting.add(FakeWorker::new("w1", "a", catalog));
+    let prompts = listed(&setting, Method::PromptsList, "prompts").await;
+    assert_eq!(
+        prompts,
+        [json!({ "name": "hello", "description": "Says hello." })]
+    );
+    let resources = listed(&setting, Method::ResourcesList, "resources").await;
+    assert_eq!(resources, [json!({ "uri": "a:pub/1", "name": "1" })]);
+    let read = |uri: &str| call(LEGACY, Method::ResourcesRead, json!({ "uri": uri }));
+    setting.result(read("a:pub/2")).await;
+    for hidden in ["a:key/1", "a:key/2"] {
+        let error = setting.error(read(hidden)).await;
+        assert_eq!(error.code, LEGACY.resource_not_found(), "{hidden}");
+    }
+    let get = |name: &str| call(LEGACY, Method::PromptsGet, json!({ "name": name }));
+    setting.result(get("hello")).await;
+    assert_eq!(
+        setting.error(get("internal")).await.code,
+        code::INVALID_PARAMS
+    );
+}
+
+#[tokio::test]
+async fn a_rename_ends_a_conflict_and_can_make_one() {
+    let conflicts = |setting: &Setting| {
+        let Status { conflicts, .. } = setting.dispatch.status();
+        conflicts
+            .into_iter()
+            .map(|it| it.to_string())
+            .collect::<Vec<_>>()
+    };
+    let renamed = |to: &str| PoolConfig {
+        tools: ToolRules {
+            rename: pairs(&[("echo", to)]),
+            ..ToolRules::default()
+        },
+        ..PoolConfig::default()
+    };
+    for (to, expected) in [
+        ("say", vec![]),
+        (
+            "echo",
+            vec!["tool \"echo\" of pool b is hidden by that of pool a"],
+        ),
+    ] {
+        let setting = ruled(&[("b", renamed(to))]);
+        setting.add(FakeWorker::new("w1", "a", tools(&["echo"])));
+        setting.add(FakeWorker::new("w2", "b", tools(&["echo"])));
+        assert_eq!(conflicts(&setting), expected);
+    }
+}
