@@ -10,7 +10,7 @@ use shoal_protocol::{
     Era, Method, RawJson, RawObject, Revision, RpcError, SERVER_INFO, code, members,
 };
 
-use crate::config::Config;
+use crate::config::{CacheScope, Config};
 
 const RESULT_TYPE: &[u8] = b"resultType";
 /// From 2026-07-28 on these codes are the specification's own, down to the last.
@@ -23,7 +23,8 @@ pub(crate) struct Shaping {
     server_info: RawJson,
     /// `"_meta":{"io.modelcontextprotocol/serverInfo":…},`
     meta: Bytes,
-    list: CacheHint,
+    list_ttl: Duration,
+    list_scope: CacheScope,
     read: CacheHint,
 }
 
@@ -35,18 +36,24 @@ struct CacheHint {
     scope: String,
 }
 
+impl CacheHint {
+    fn new(ttl: Duration, scope: CacheScope) -> Self {
+        Self {
+            ttl: format!(r#""ttlMs":{},"#, ttl.as_millis()),
+            scope: format!(r#""cacheScope":"{}","#, scope.as_str()),
+        }
+    }
+}
+
 impl Shaping {
     pub(crate) fn new(server_info: &RawJson, config: &Config) -> Self {
         let meta = format!(r#""_meta":{{"{SERVER_INFO}":{}}},"#, server_info.as_str());
-        let hint = |ttl: Duration, scope: crate::config::CacheScope| CacheHint {
-            ttl: format!(r#""ttlMs":{},"#, ttl.as_millis()),
-            scope: format!(r#""cacheScope":"{}","#, scope.as_str()),
-        };
         Self {
             server_info: server_info.clone(),
             meta: meta.into(),
-            list: hint(config.list_ttl, config.list_cache_scope),
-            read: hint(config.read_ttl, config.read_cache_scope),
+            list_ttl: config.list_ttl,
+            list_scope: config.list_cache_scope,
+            read: CacheHint::new(config.read_ttl, config.read_cache_scope),
         }
     }
 
@@ -70,9 +77,11 @@ impl Shaping {
         }
     }
 
-    /// A page of a list for modern callers.
-    pub(crate) fn list(&self, page: &RawJson) -> RawJson {
-        self.modern(page, Some(&self.list))
+    /// A page of a list for modern callers, whose backends let it be kept for `ttl_ms` at most.
+    pub(crate) fn list(&self, page: &RawJson, ttl_ms: Option<u64>) -> RawJson {
+        let own = ttl_ms.map_or(Duration::MAX, Duration::from_millis);
+        let hint = CacheHint::new(self.list_ttl.min(own), self.list_scope);
+        self.modern(page, Some(&hint))
     }
 
     /// Adds what is missing right behind the opening brace; all other bytes stay as they are, except

@@ -19,6 +19,8 @@ pub struct PoolCatalog {
     pub resource_templates: Vec<RawJson>,
     /// The `Prompt` objects.
     pub prompts: Vec<RawJson>,
+    /// How long the backend lets clients keep its lists (`ttlMs`): tools, resources, resource templates, prompts.
+    pub ttl_ms: [Option<u64>; 4],
     /// How often the backend has announced a change of its tools, resources (with templates) and prompts.
     pub generations: [u64; 3],
 }

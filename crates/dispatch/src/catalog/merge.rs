@@ -161,17 +161,21 @@ impl Merge {
     }
 
     fn lists(&self, pools: &[Pool], config: &Config, shaping: &Shaping) -> Lists {
-        let write = |offered: bool, member, items: &[RawJson], legacy_only: &[usize]| {
-            offered.then(|| Pages::write(member, items, legacy_only, config.page_size, shaping))
+        let write = |offered: bool, at: usize, member, items: &[RawJson], legacy_only: &[usize]| {
+            let ttl = pools
+                .iter()
+                .filter_map(|pool| pool.compiled.source.ttl_ms[at]);
+            let page = |page: &RawJson| shaping.list(page, ttl.clone().min());
+            offered.then(|| Pages::write(member, items, legacy_only, config.page_size, page))
         };
         let tools = pools.iter().any(|pool| pool.compiled.has_tools());
         let prompts = pools.iter().any(|pool| pool.compiled.has_prompts());
         let resources = pools.iter().any(|pool| pool.compiled.has_resources());
         Lists {
-            tools: write(tools, "tools", &self.tool_items, &self.legacy_only),
-            resources: write(resources, "resources", &self.resource_items, &[]),
-            templates: write(resources, "resourceTemplates", &self.template_items, &[]),
-            prompts: write(prompts, "prompts", &self.prompt_items, &[]),
+            tools: write(tools, 0, "tools", &self.tool_items, &self.legacy_only),
+            resources: write(resources, 1, "resources", &self.resource_items, &[]),
+            templates: write(resources, 2, "resourceTemplates", &self.template_items, &[]),
+            prompts: write(prompts, 3, "prompts", &self.prompt_items, &[]),
         }
     }
 }

@@ -4,8 +4,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use shoal_protocol::{Era, RawJson, RawObject, RpcError};
 
-use crate::shape::Shaping;
-
 /// One list in both eras, as complete results.
 #[derive(Debug)]
 pub(crate) struct Pages {
@@ -16,14 +14,14 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    /// Writes the pages of a list whose result has `member`. Items that `legacy_only` names are left
-    /// out for modern clients.
+    /// Writes the pages of a list whose result has `member`. Modern clients get them as `shaped`, without the items that
+    /// `legacy_only` names.
     pub(super) fn write(
         member: &'static str,
         items: &[RawJson],
         legacy_only: &[usize],
         page_size: usize,
-        shaping: &Shaping,
+        shaped: impl Fn(&RawJson) -> RawJson,
     ) -> Self {
         let all: Vec<&RawJson> = items.iter().collect();
         let legacy = paged(member, &all, page_size);
@@ -38,7 +36,7 @@ impl Pages {
                 .collect();
             paged(member, &shown, page_size)
         };
-        let modern = modern.iter().map(|page| shaping.list(page)).collect();
+        let modern = modern.iter().map(shaped).collect();
         Self {
             legacy,
             modern,

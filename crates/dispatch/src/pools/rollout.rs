@@ -94,12 +94,14 @@ pub(super) fn same(one: &PoolCatalog, other: &PoolCatalog) -> bool {
         resources,
         resource_templates,
         prompts,
+        ttl_ms,
         generations: _,
     } = one;
     *tools == other.tools
         && *resources == other.resources
         && *resource_templates == other.resource_templates
         && *prompts == other.prompts
+        && *ttl_ms == other.ttl_ms
         && *capabilities == other.capabilities
         && *server_info == other.server_info
         && *instructions == other.instructions

@@ -112,6 +112,36 @@ async fn a_modern_list_says_how_long_it_is_good_and_whose_it_is() {
 }
 
 #[tokio::test]
+async fn a_list_is_good_no_longer_than_any_pool_says() {
+    let setting = setting();
+    let ttl = |ttl_ms| PoolCatalog {
+        ttl_ms,
+        ..tools(&["one"])
+    };
+    setting.add(FakeWorker::new(
+        "a1",
+        "a",
+        ttl([Some(5_000), None, None, Some(90_000)]),
+    ));
+    setting.add(FakeWorker::new(
+        "b1",
+        "b",
+        ttl([Some(7_000), Some(0), None, None]),
+    ));
+    for (method, expected) in [
+        (Method::ToolsList, 5_000),
+        (Method::ResourcesList, 0),
+        (Method::ResourceTemplatesList, 60_000),
+        (Method::PromptsList, 60_000),
+    ] {
+        let page = setting
+            .result(call(MODERN, method.clone(), json!({})))
+            .await;
+        assert_eq!(page["ttlMs"], expected, "{method}");
+    }
+}
+
+#[tokio::test]
 async fn a_list_that_no_pool_has_is_no_method() {
     let setting = setting();
     let mut catalog = tools(&["one"]);

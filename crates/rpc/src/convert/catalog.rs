@@ -40,6 +40,7 @@ pub(crate) fn announcement_in(
 fn catalog_out(catalog: &PoolCatalog) -> wire::Catalog {
     let list = |items: &[RawJson]| items.iter().map(RawJson::to_bytes).collect();
     let [tools, resources, prompts] = catalog.generations;
+    let [tools_ttl, resources_ttl, templates_ttl, prompts_ttl] = catalog.ttl_ms;
     wire::Catalog {
         server_info: catalog.server_info.as_ref().map(RawJson::to_bytes),
         instructions: catalog.instructions.clone(),
@@ -51,6 +52,10 @@ fn catalog_out(catalog: &PoolCatalog) -> wire::Catalog {
         tools_generation: tools,
         resources_generation: resources,
         prompts_generation: prompts,
+        tools_ttl_ms: tools_ttl,
+        resources_ttl_ms: resources_ttl,
+        resource_templates_ttl_ms: templates_ttl,
+        prompts_ttl_ms: prompts_ttl,
     }
 }
 
@@ -68,6 +73,12 @@ fn catalog_in(catalog: wire::Catalog) -> Result<PoolCatalog, Malformed> {
         resources: list_in(catalog.resources, "resource")?,
         resource_templates: list_in(catalog.resource_templates, "resource template")?,
         prompts: list_in(catalog.prompts, "prompt")?,
+        ttl_ms: [
+            catalog.tools_ttl_ms,
+            catalog.resources_ttl_ms,
+            catalog.resource_templates_ttl_ms,
+            catalog.prompts_ttl_ms,
+        ],
         generations: [
             catalog.tools_generation,
             catalog.resources_generation,

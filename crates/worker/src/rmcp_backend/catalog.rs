@@ -42,8 +42,11 @@ enum ListError {
     Endless { what: &'static str },
 }
 
-/// A page's items and the cursor of the next.
-type Page = Result<(Vec<RawJson>, Option<String>), ErrorData>;
+/// A list, and how long clients may keep it.
+type Listed = (Vec<RawJson>, Option<u64>);
+
+/// A page, and the cursor of the next.
+type Page = Result<(Listed, Option<String>), ErrorData>;
 
 impl<H: ServerHandler> Lister<H> {
     /// Lists everything for the first time; the rest is done by [`Lister::follow`].
@@ -80,20 +83,21 @@ impl<H: ServerHandler> Lister<H> {
             let at = list as usize;
             known.is_none_or(|known| known[at] != announced[at])
         };
+        let ttl = &mut catalog.ttl_ms;
         let mut listed = Ok(());
         if is_due(List::Tools) {
             let tools = self.tools().await;
-            listed = listed.and(tools.map(|tools| catalog.tools = tools));
+            listed = listed.and(tools.map(|tools| (catalog.tools, ttl[0]) = tools));
         }
         if is_due(List::Resources) {
             let (resources, templates) = (self.resources().await, self.templates().await);
             listed = listed
-                .and(resources.map(|resources| catalog.resources = resources))
-                .and(templates.map(|templates| catalog.resource_templates = templates));
+                .and(resources.map(|resources| (catalog.resources, ttl[1]) = resources))
+                .and(templates.map(|templates| (catalog.resource_templates, ttl[2]) = templates));
         }
         if is_due(List::Prompts) {
             let prompts = self.prompts().await;
-            listed = listed.and(prompts.map(|prompts| catalog.prompts = prompts));
+            listed = listed.and(prompts.map(|prompts| (catalog.prompts, ttl[3]) = prompts));
         }
         let detail = match listed {
             Ok(()) => {
@@ -114,43 +118,46 @@ impl<H: ServerHandler> Lister<H> {
         });
     }
 
-    async fn tools(&self) -> Result<Vec<RawJson>, ListError> {
+    async fn tools(&self) -> Result<Listed, ListError> {
         pages("tools", |cursor| async {
             let page = self.handler.list_tools(cursor, self.host.context()).await?;
-            Ok((raw(&page.tools), page.next_cursor))
+            Ok(((raw(&page.tools), page.ttl_ms), page.next_cursor))
         })
         .await
     }
 
-    async fn resources(&self) -> Result<Vec<RawJson>, ListError> {
+    async fn resources(&self) -> Result<Listed, ListError> {
         pages("resources", |cursor| async {
             let page = self
                 .handler
                 .list_resources(cursor, self.host.context())
                 .await?;
-            Ok((raw(&page.resources), page.next_cursor))
+            Ok(((raw(&page.resources), page.ttl_ms), page.next_cursor))
         })
         .await
     }
 
-    async fn templates(&self) -> Result<Vec<RawJson>, ListError> {
+    async fn templates(&self) -> Result<Listed, ListError> {
         pages("resource templates", |cursor| async {
             let listed = self
                 .handler
                 .list_resource_templates(cursor, self.host.context());
             let page = listed.await?;
-            Ok((raw(&page.resource_templates), page.next_cursor))
+            Ok((
+                (raw(&page.resource_templates), page.ttl_ms),
+                page.next_cursor,
+            ))
         })
         .await
     }
 
-    async fn prompts(&self) -> Result<Vec<RawJson>, ListError> {
+    async fn prompts(&self) -> Result<Listed, ListError> {
         pages("prompts", |cursor| async {
             let page = self
                 .handler
                 .list_prompts(cursor, self.host.context())
                 .await?;
-            Ok((raw(&page.prompts), page.next_cursor))
+            Ok(((raw(&page.prompts), page.ttl_ms), page.next_cursor))
         })
         .await
     }
@@ -159,22 +166,23 @@ impl<H: ServerHandler> Lister<H> {
 async fn pages<R>(
     what: &'static str,
     mut page: impl FnMut(Option<PaginatedRequestParams>) -> R,
-) -> Result<Vec<RawJson>, ListError>
+) -> Result<Listed, ListError>
 where
     R: Future<Output = Page>,
 {
-    let mut all = Vec::new();
+    let (mut all, mut ttl) = (Vec::new(), None);
     let mut cursor = None;
     for _ in 0..PAGES {
         let request = cursor.map(|it| PaginatedRequestParams::default().with_cursor(Some(it)));
-        let (items, next) = guarded(page(request))
+        let ((items, own), next) = guarded(page(request))
             .await
             .map_err(|_| ListError::Panicked { what })?
             .map_err(|error| ListError::Refused { what, error })?;
         all.extend(items);
+        ttl = [ttl, own].into_iter().flatten().min();
         cursor = next;
         if cursor.is_none() {
-            return Ok(all);
+            return Ok((all, ttl));
         }
     }
     Err(ListError::Endless { what })

@@ -20,24 +20,28 @@ pub(super) async fn read(link: &Arc<Link>) -> Result<PoolCatalog, RequestError> 
         capabilities: RawObjectOrEmpty(greeting.capabilities.clone()),
         ..PoolCatalog::default()
     };
+    let [tools_ttl, resources_ttl, templates_ttl, prompts_ttl] = &mut catalog.ttl_ms;
     if greeting.declares("tools") {
-        catalog.tools = list(link, Method::ToolsList, "tools").await?;
+        catalog.tools = list(link, Method::ToolsList, "tools", tools_ttl).await?;
     }
     if greeting.declares("resources") {
-        catalog.resources = list(link, Method::ResourcesList, "resources").await?;
-        let templates = list(link, Method::ResourceTemplatesList, "resourceTemplates");
+        catalog.resources = list(link, Method::ResourcesList, "resources", resources_ttl).await?;
+        let method = Method::ResourceTemplatesList;
+        let templates = list(link, method, "resourceTemplates", templates_ttl);
         catalog.resource_templates = templates.await?;
     }
     if greeting.declares("prompts") {
-        catalog.prompts = list(link, Method::PromptsList, "prompts").await?;
+        catalog.prompts = list(link, Method::PromptsList, "prompts", prompts_ttl).await?;
     }
     Ok(catalog)
 }
 
+/// All pages of a list; `ttl` becomes the shortest of theirs.
 async fn list(
     link: &Arc<Link>,
     method: Method,
     member: &str,
+    ttl: &mut Option<u64>,
 ) -> Result<Vec<RawJson>, RequestError> {
     let mut items = Vec::new();
     let mut cursor: Option<RawJson> = None;
@@ -53,6 +57,8 @@ async fn list(
             Err(error) => return Err(error),
         };
         let page = RawObject::of(&page).unwrap_or_default();
+        let own = page.get("ttlMs").and_then(|own| own.read::<u64>().ok());
+        *ttl = [*ttl, own].into_iter().flatten().min();
         if let Some(found) = page.get(member) {
             items.extend(found.read::<Vec<RawJson>>().unwrap_or_default());
         }

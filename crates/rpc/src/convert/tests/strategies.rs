@@ -336,14 +336,15 @@ pub(super) fn refusal() -> impl Strategy<Value = GatewayError> {
 pub(super) fn catalog() -> impl Strategy<Value = PoolCatalog> {
     let list = || collection::vec(json(), 0..4);
     let said = (option::of(json()), option::of(text()), json());
-    (said, list(), list(), list(), list(), any::<[u64; 3]>()).prop_map(
+    let numbers = (any::<[u64; 3]>(), any::<[Option<u64>; 4]>());
+    (said, list(), list(), list(), list(), numbers).prop_map(
         |(
             (server_info, instructions, capabilities),
             tools,
             resources,
             templates,
             prompts,
-            ages,
+            (ages, ttl_ms),
         )| {
             PoolCatalog {
                 server_info,
@@ -353,6 +354,7 @@ pub(super) fn catalog() -> impl Strategy<Value = PoolCatalog> {
                 resources,
                 resource_templates: templates,
                 prompts,
+                ttl_ms,
                 generations: ages,
             }
         },

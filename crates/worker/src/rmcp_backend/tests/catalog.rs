@@ -37,6 +37,8 @@ async fn everything_is_listed() {
     assert!(!catalog.resource_templates.is_empty());
     assert!(!catalog.prompts.is_empty());
     assert_eq!(catalog.generations, [0, 0, 0]);
+    let kept = [Some(0), Some(60_000), Some(60_000), None];
+    assert_eq!(catalog.ttl_ms, kept);
 }
 
 #[tokio::test]

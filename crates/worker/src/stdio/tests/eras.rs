@@ -14,6 +14,7 @@ async fn a_modern_server_gets_the_callers_own_metadata() {
     let running = Running::start(fixture("modern.py", &[])).await;
     let catalog = running.catalog_where(|_| true).await;
     assert_eq!(catalog.instructions.as_deref(), Some("Be brief."));
+    assert_eq!(catalog.ttl_ms, [Some(2_500), None, None, None]);
     assert_eq!(
         catalog.server_info.as_ref().unwrap().as_str(),
         r#"{"name": "modern", "version": "1"}"#
