@@ -240,6 +240,11 @@ async function withToken() {
         await second.locator('#login[open]').waitFor({ timeout: SOON });
         await second.close();
     });
+    await runner.run('names-that-two-pools-claim-are-shown', async () => {
+        const claimed = async () => (await rows(page, 'conflicts')).find(row => row[1] === 'echo');
+        const row = await until('a name is shown', claimed);
+        expectEqual(row, ['tool', 'echo', 'demo', 'twin'], 'the row');
+    });
 }
 
 /** One picture for each theme and width. */

@@ -288,6 +288,8 @@ suite_console() {
 		admin_token = { value = "$token" }
 		[pools.demo]
 		backend = "demo"
+		[pools.twin]
+		backend = "demo"
 	END
     if start_server console-with-token --config "$WORK/console.toml"; then
         client "console: with a token" console --url "$URL" --admin "$ADMIN" --token "$token" \

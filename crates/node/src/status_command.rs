@@ -131,14 +131,22 @@ fn render(status: &Value) -> String {
     text.push('\n');
     text.push_str(&pools(&status["pools"]));
     for conflict in status["conflicts"].as_array().into_iter().flatten() {
-        let [kind, name, kept, hidden] =
-            ["kind", "name", "kept", "hidden"].map(|member| show(&conflict[member]));
-        text.push_str(&format!(
-            "conflict: the {} {name:?} of pool {hidden} is hidden by that of pool {kept}; give one of them a prefix or a rename\n",
-            kind.replace('_', " "),
-        ));
+        text.push_str(&claimed_twice(conflict));
     }
     text
+}
+
+fn claimed_twice(conflict: &Value) -> String {
+    let [kind, name, kept, hidden] =
+        ["kind", "name", "kept", "hidden"].map(|member| show(&conflict[member]));
+    let advice = match kind.as_str() {
+        "tool" | "prompt" => "give one of the pools a prefix, or rename it in one of them",
+        _ => "deny it in one of the pools",
+    };
+    let kind = kind.replace('_', " ");
+    format!(
+        "conflict: the {kind} {name:?} of pool {hidden} is hidden by that of pool {kept}; {advice}\n"
+    )
 }
 
 fn nodes(cluster: &Value) -> String {
@@ -274,7 +282,7 @@ mod tests {
             "lease     held, 4000 ms left; lapsed 0 times",
             "2 live, 1 asleep",
             "demo  demo@w  ready  1        0       64        -",
-            "conflict: the resource template \"a\" of pool two is hidden by that of pool one",
+            "conflict: the resource template \"a\" of pool two is hidden by that of pool one; deny it",
         ] {
             assert!(text.contains(part), "{part:?} is missing in\n{text}");
         }
