@@ -42,8 +42,16 @@ pub async fn call(command: &Call, token: Option<String>) -> Result<(), Failure> 
     })?;
     let mut client = connect(&command.server, token).await?;
     let params = object(json!({ "name": command.name, "arguments": arguments }));
-    let result = client.request("tools/call", params).await;
+    let result = tokio::select! {
+        result = client.request("tools/call", params) => Some(result),
+        _ = tokio::signal::ctrl_c() => None,
+    };
+    if result.is_none() {
+        client.cancel("its user has interrupted it").await;
+    }
     client.finish().await;
+    let interrupted = || Failure::new(Code::Interrupted, "the call was taken back");
+    let result = result.ok_or_else(interrupted)?;
     let result = result.map_err(|error| failed(&command.server.url, &error))?;
     let text = match command.output {
         Output::Json => json(&result)?,

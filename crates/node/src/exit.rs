@@ -68,7 +68,9 @@ impl Code {
             Self::Unreachable => "the server, or the admin port, cannot be reached",
             Self::Refused => "the server answered with an error",
             Self::TimedOut => "the server took longer than `--timeout`",
-            Self::Interrupted => "a second signal asked for the end before it was done",
+            Self::Interrupted => {
+                "`call`: it was interrupted, and taken back; else: a second signal asked for the end before it was done"
+            }
         }
     }
 

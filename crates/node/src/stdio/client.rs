@@ -156,6 +156,16 @@ impl Client {
         }
     }
 
+    /// Takes the last request back, whose future may be gone.
+    pub(crate) async fn cancel(&mut self, reason: &str) {
+        self.deadline = Instant::now() + GOODBYE;
+        let params = json!({ "requestId": self.last_id, "reason": reason });
+        let cancelled =
+            json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
+        // The client gives up in any case.
+        let _ = self.send(cancelled).await;
+    }
+
     /// Ends the session, where there is one.
     pub(crate) async fn finish(self) {
         self.bridge.finish(GOODBYE).await;
@@ -186,12 +196,7 @@ impl Client {
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         let answered = self.exchange(id, request).await;
         if let Err(ClientError::TimedOut) = answered {
-            self.deadline = Instant::now() + GOODBYE;
-            let params = json!({ "requestId": id, "reason": "it took too long" });
-            let cancelled =
-                json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
-            // The client gives up in any case.
-            let _ = self.send(cancelled).await;
+            self.cancel("it took too long").await;
         }
         answered
     }

@@ -1,9 +1,13 @@
 //! `shoal tools` and `shoal call`.
 
+use std::process::Stdio;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 use crate::command::output;
-use crate::process::{SOON, Server};
+use crate::process::{SOON, Server, shoal};
 
 #[tokio::test]
 async fn tools_are_listed_and_called_in_both_eras() {
@@ -109,17 +113,23 @@ async fn what_fails_is_said_with_an_exit_code() {
         assert_eq!(output.stdout, "", "{words:?}");
     }
     // The tool does not go on for somebody who has gone.
-    let status = format!("{}/status", server.admin);
-    let idle = async {
-        loop {
-            let status: Value = reqwest::get(&status).await.unwrap().json().await.unwrap();
-            if status["pools"][0]["workers"][0]["running"] == 0 {
-                return;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(SOON, idle).await.unwrap();
+    server.wait_for_calls(0).await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_interrupted_is_taken_back() {
+    let server = Server::start(&["--demo"]).await;
+    let slow = r#"{"steps":600,"interval_ms":1000}"#;
+    for era in ["modern", "legacy"] {
+        let mut call = shoal(&["call", "--url", &server.mcp, "--era", era, "long_job", slow]);
+        let mut call = call.stderr(Stdio::null()).spawn().unwrap();
+        server.wait_for_calls(1).await;
+        let pid = Pid::from_raw(i32::try_from(call.id().unwrap()).unwrap());
+        kill(pid, Signal::SIGINT).unwrap();
+        let status = tokio::time::timeout(SOON, call.wait()).await.unwrap();
+        assert_eq!(status.unwrap().code(), Some(130), "{era}");
+        server.wait_for_calls(0).await;
+    }
 }
 
 #[tokio::test]

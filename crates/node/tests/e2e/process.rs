@@ -97,6 +97,22 @@ impl Server {
         });
     }
 
+    /// Waits until the first pool's worker runs so many calls.
+    pub(crate) async fn wait_for_calls(&self, running: usize) {
+        let status = format!("{}/status", self.admin);
+        let reached = async {
+            loop {
+                let status: Value = reqwest::get(&status).await.unwrap().json().await.unwrap();
+                if status["pools"][0]["workers"][0]["running"] == running {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let reached = timeout(SOON, reached).await;
+        reached.unwrap_or_else(|_| panic!("not {running} calls: {}", self.log.text()));
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         send(&self.child, signal);
     }

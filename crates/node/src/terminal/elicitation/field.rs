@@ -83,13 +83,15 @@ impl Field<'_> {
                 title: title.unwrap_or_else(|| word(value)),
             })
         });
-        let plain = schema["enum"].as_array().into_iter().flatten();
-        titled
-            .chain(plain.map(|value| Choice {
-                value,
-                title: word(value),
-            }))
-            .collect()
+        let values = schema["enum"].as_array().into_iter().flatten();
+        let plain = values.enumerate().map(|(at, value)| Choice {
+            value,
+            // Titles as 2025-06-18 has them.
+            title: schema["enumNames"][at]
+                .as_str()
+                .map_or_else(|| word(value), str::to_owned),
+        });
+        titled.chain(plain).collect()
     }
 
     fn value(&self, line: &str) -> Result<Value, String> {

@@ -102,6 +102,16 @@ fn what_cannot_be_used_is_asked_for_again() {
 }
 
 #[test]
+fn titles_of_earlier_revisions_are_known() {
+    let schema = json!({ "type": "string", "enum": ["r", "w"], "enumNames": ["Red", "White"] });
+    let params =
+        json!({ "message": "Which?", "requestedSchema": { "properties": { "wine": schema } } });
+    let (result, seen) = answer(&params, &["y", "white"]);
+    assert_eq!(result["content"], json!({ "wine": "w" }));
+    assert!(seen.contains("wine (Red | White)"), "{seen}");
+}
+
+#[test]
 fn a_form_is_declined_or_left() {
     assert_eq!(answer(&form(), &["n"]).0, json!({ "action": "decline" }));
     let cancelled = json!({ "action": "cancel" });
