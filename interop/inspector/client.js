@@ -1,12 +1,12 @@
 // Drives a server with the MCP Inspector's command line and reports what works.
 // By hand: node client.js --url http://127.0.0.1:PORT/mcp --era modern
 
-import { spawn } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { execFile, spawn } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { parseArgs, promisify } from 'node:util';
 
 import { Runner, expect, expectAll, expectEqual } from '../javascript/harness.js';
 
@@ -22,11 +22,12 @@ const { values } = parseArgs({
         url: { type: 'string' },
         era: { type: 'string', default: 'legacy' },
         expect: { type: 'string', default: 'demo' },
+        shoal: { type: 'string' },
         only: { type: 'string', multiple: true, default: [] }
     }
 });
 if (!values.url || !['legacy', 'modern'].includes(values.era) || values.expect !== 'demo') {
-    console.error('usage: client.js --url URL --era legacy|modern [--expect demo] [--only CHECK]…');
+    console.error('usage: client.js --url URL --era legacy|modern [--expect demo] [--shoal PROGRAM] [--only CHECK]…');
     process.exit(2);
 }
 
@@ -35,7 +36,11 @@ const home = await mkdtemp(path.join(tmpdir(), 'inspector-'));
 
 /** Runs the Inspector with `args` and returns its exit code, its result and what it complained of. */
 function inspect(...args) {
-    const all = [PROGRAM, '--cli', values.url, '--protocol-era', values.era, '--format', 'json', '--quiet', ...args];
+    return run(values.url, '--protocol-era', values.era, ...args);
+}
+
+function run(...args) {
+    const all = [PROGRAM, '--cli', '--format', 'json', '--quiet', ...args];
     const child = spawn(process.execPath, all, {
         env: { ...process.env, HOME: home },
         stdio: ['ignore', 'pipe', 'pipe'],
@@ -128,6 +133,21 @@ const checks = {
         expectEqual(code, TOOL_FAILED, 'exit code');
     }
 };
+
+/** The tools of a server that the Inspector knows from what `shoal client-config` prints. */
+async function configured(...flags) {
+    const { stdout } = await promisify(execFile)(values.shoal, ['client-config', 'inspector', '--url', values.url, ...flags]);
+    const file = path.join(home, 'configured.json');
+    await writeFile(file, stdout);
+    const { code, complaint, result } = await run('--config', file, '--server', 'shoal', '--method', 'tools/list');
+    expect(code === 0, `exit code ${code}: ${complaint}`);
+    expectAll(result.tools.map(tool => tool.name), ['echo'], 'tools');
+}
+
+if (values.shoal) {
+    checks.configured_by_url = () => configured();
+    checks.configured_by_stdio = () => configured('--stdio');
+}
 
 const runner = new Runner(values.only);
 try {

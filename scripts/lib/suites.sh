@@ -129,6 +129,8 @@ suite_interop() {
 against_demo() {
     start_server demo --demo || return 0
     every_client interop
+    client "interop: inspector, configured by Shoal" inspector --url "$URL" --shoal "$SHOAL" \
+        --only configured_by_url --only configured_by_stdio
     stop_servers
 }
 
