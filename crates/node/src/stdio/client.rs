@@ -272,7 +272,15 @@ impl Client {
 /// What becomes of a command whose request has no result.
 pub(crate) fn failed(url: &str, error: &ClientError) -> Failure {
     match error {
-        ClientError::Refused(error) => Failure::new(Code::Refused, format!("{url}: {error}")),
+        ClientError::Refused(error) => {
+            let advice = match error.code {
+                code::MISSING_CLIENT_CAPABILITY => {
+                    "; it asks for something that cannot be answered here: forms and URLs can be at a terminal"
+                }
+                _ => "",
+            };
+            Failure::new(Code::Refused, format!("{url}: {error}{advice}"))
+        }
         ClientError::TimedOut => {
             let advice = "give it longer with --timeout";
             Failure::new(Code::TimedOut, format!("{url}: {error}; {advice}"))

@@ -97,11 +97,13 @@ async fn what_fails_is_said_with_an_exit_code() {
         .trim_start_matches("http://")
         .trim_end_matches("/mcp");
     let slow = r#"{"steps":60,"interval_ms":1000}"#;
+    let table = r#"{"restaurant":"Fuji"}"#;
     let hurried = &["call", "--url", url, "--timeout", "3s", "long_job", slow];
     for (words, code, part) in [
         (&hurried[..], 6, "--timeout"),
         (&["call", "--url", url, "nothing"], 5, "nothing"),
         (&["call", "--url", url, "echo", "[1]"], 2, "JSON object"),
+        (&["call", "--url", url, "book_table", table], 5, "terminal"),
         (&["tools", "--url", &closed], 4, "shoal serve"),
         (&["status", "--admin", nobody], 4, "--admin"),
         (&["tools", "--url", "nonsense"], 2, "http://HOST:PORT/mcp"),
