@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::poll;
-use shoal_ports::{AskId, CallEventKind, GatewayError, NodeLimits, SessionGateway as _, StateRequest};
+use shoal_ports::{
+    AskId, CallEventKind, GatewayError, NodeLimits, SessionGateway as _, StateRequest,
+};
 use shoal_protocol::{Outcome, RawJson};
 use shoal_session::SessionConfig;
 use support::{Bench, call, post, within};

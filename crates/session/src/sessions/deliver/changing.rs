@@ -20,7 +20,10 @@ impl Node {
     ) -> Result<T, GatewayError> {
         for _ in 0..ATTEMPTS {
             let live = self.find(to).await?;
-            match live.ask(self.config.limits.messages_per_session, &message).await {
+            match live
+                .ask(self.config.limits.messages_per_session, &message)
+                .await
+            {
                 Ok(Ok(changed)) => return changed,
                 Ok(Err(Closed)) => Box::pin(self.forget_dead(&live)).await,
                 Err(Unsent::Full) => return Err(self.too_many_changes()),
