@@ -146,12 +146,14 @@ async fn a_tool_stays_known_while_all_session_nodes_are_away() {
     }
     let mut healed = false;
     let answer = within(async {
-        loop {
-            let answer = client.call(1, LATE, &json!({})).await;
+        for id in 1.. {
+            let answer = client.call(id, LATE, &json!({})).await;
             if answer.body["result"].is_object() {
                 return answer;
             }
-            let not_yet = answer.body["error"]["code"] == 50_301;
+            // The first may be on its way to a node that is dead already, and so may its worker have it.
+            let perhaps_sent = id == 1 && answer.body["error"]["code"] == 50_002;
+            let not_yet = perhaps_sent || answer.body["error"]["code"] == 50_301;
             assert!(not_yet || answer.status == 503, "{answer:?}");
             // A node has taken the session without knowing the tool.
             if not_yet && !std::mem::replace(&mut healed, true) {
@@ -159,6 +161,7 @@ async fn a_tool_stays_known_while_all_session_nodes_are_away() {
             }
             sleep(Duration::from_millis(100)).await;
         }
+        unreachable!("ids do not end")
     })
     .await;
     assert!(
