@@ -584,6 +584,22 @@ async fn a_call_that_spoke_while_the_store_was_away_is_answered_when_it_ends() {
     assert!(text(within(delivering).await.unwrap()).contains(r#""id":1"#));
 }
 
+/// The store has lost all its data, and the session with it: the call ends as when its session is ended.
+#[tokio::test]
+async fn a_held_call_ends_with_a_session_that_the_store_has_lost() {
+    let bench = Bench::new(held_for(LONG));
+    let alice = bench.open("alice", "2025-11-25").await;
+    let delivering = deliver(&bench.sessions, &alice, bound(1, "speaks"));
+    let tool = bench.script.call("speaks").await;
+    let removed = bench.store.directory.remove(&alice.session, Epoch(1)).await;
+    assert_eq!(removed, Ok(()));
+    tool.progress(1).await;
+    let told = text(within(delivering).await.unwrap());
+    assert!(told.contains("50410"), "{told}");
+    until(|| tool.cancelled.borrow().is_some()).await;
+    assert_eq!(bench.sessions.status().in_flight, 0);
+}
+
 /// The client cancels at the next owner before its delivery comes there again.
 #[tokio::test]
 async fn a_cancellation_that_overtakes_its_redelivery_stops_the_call() {

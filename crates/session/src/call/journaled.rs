@@ -285,6 +285,11 @@ impl CallDriver {
                     live.lose();
                     return begun;
                 }
+                Err(LogError::Store(StoreError::NotFound)) => {
+                    // The store has no such session any more: whoever waits or reads is to find that out.
+                    live.streams.end();
+                    return begun;
+                }
                 Err(LogError::Store(StoreError::Forgotten)) => {
                     // What fails here is asked for again below.
                     let _ = live.write_record(Step::Restore).await;

@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 
 use super::hold::{HeldCall, Stage, again, may_be_in_log, moved};
 use super::journaled::{Waiting, died};
+use super::pump::session_ended;
 use super::{CallDriver, InFlight, lost_worker};
 use crate::measure;
 
@@ -162,6 +163,11 @@ impl CallDriver {
         waiting: &Waiting,
     ) {
         let (live, slot) = (in_flight.live.clone(), in_flight.slot.clone());
+        if live.streams.is_ending() && !live.is_lost() {
+            in_flight.end();
+            waiting.tell(Ok(in_flight.json(session_ended())));
+            return stage.cancel(live.streams.why_ending()).await;
+        }
         if !in_flight.is_once() || instead.is_ok() {
             if let (Stage::Running(running), Err(_)) = (&stage, &instead) {
                 let reason = "no stream could be opened for its events";
@@ -205,6 +211,17 @@ fn is_unknown(outcome: &CallOutcome) -> bool {
 }
 
 impl Stage {
+    /// Tells the call to stop, once it runs.
+    async fn cancel(self, reason: &str) {
+        let running = match self {
+            Self::Running(running) => Ok(running),
+            Self::Starting(starting) => starting.await,
+        };
+        if let Ok(running) = running {
+            running.control.cancel(reason);
+        }
+    }
+
     /// The same, with what has been read of it.
     fn after(self, ahead: VecDeque<CallEvent>) -> Self {
         match self {

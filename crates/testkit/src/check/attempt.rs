@@ -64,7 +64,7 @@ impl Attempt {
                 ..
             } => {
                 // On a GET, it is only the way back that is refused for now.
-                if !is_passing(*status) {
+                if !is_passing(*status, *code) {
                     let (code, why) = (*code, format!("{status}: {message}"));
                     self.end = Unanswered::Failed {
                         code,

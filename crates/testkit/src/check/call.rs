@@ -95,6 +95,13 @@ impl CallRecord {
                 Answer::Result { text, failed: true } => {
                     Fate::Error(0, format!("the tool says: {text}"))
                 }
+                // It was running when its session went.
+                Answer::Error { code, .. }
+                    if is_gone(Some(*code), rules)
+                        && rules.may_be_gone(last.sent, Duration::MAX) =>
+                {
+                    Fate::Forgotten
+                }
                 Answer::Error { code, message } => Fate::Error(*code, message.clone()),
             };
         }
@@ -117,6 +124,15 @@ impl CallRecord {
             {
                 Fate::Forgotten
             }
+            // The node that knew of it was lost, and its session is gone as well.
+            Unanswered::Failed {
+                code: Some(code @ code::OUTCOME_UNKNOWN),
+                why,
+                at,
+            } => match rules.may_be_gone(last.sent, *at) && !self.work.tool.is_safe_to_repeat() {
+                true => Fate::Forgotten,
+                false => Fate::Error(*code, why.clone()),
+            },
             Unanswered::Failed { why, .. } => Fate::Lost(format!("refused: {why}")),
             Unanswered::Refused => Fate::Lost("refused until the end".to_owned()),
             Unanswered::Open => Fate::Lost("never answered".to_owned()),

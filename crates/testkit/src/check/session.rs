@@ -84,20 +84,21 @@ fn excused(
 }
 
 /// A status that says to come back.
-pub(super) fn is_passing(status: u16) -> bool {
-    [
+pub(super) fn is_passing(status: u16, told: Option<i64>) -> bool {
+    let passing = [
         StatusCode::TOO_MANY_REQUESTS,
         StatusCode::SERVICE_UNAVAILABLE,
         StatusCode::BAD_GATEWAY,
     ]
     .iter()
-    .any(|passing| passing.as_u16() == status)
+    .any(|passing| passing.as_u16() == status);
+    passing && told != Some(code::OUTCOME_UNKNOWN)
 }
 
 /// A refusal is fine if it says to come back and that nothing was done, or is for the check of calls to
 /// judge, or tells of history that is gone with its data.
 fn is_fine(channel: Channel, status: u16, told: Option<i64>, rules: &Rules) -> bool {
-    if is_passing(status) {
+    if is_passing(status, told) {
         let nothing_done = [None, Some(code::OVERLOADED), Some(code::NOT_EXECUTED)];
         return nothing_done.contains(&told);
     }

@@ -245,6 +245,27 @@ fn sessions_are_forgotten_only_with_their_data() {
     };
     forgotten().shows_nothing_under(&[NONCE], &wiped(3));
     forgotten().shows_under(&[NONCE], &wiped(0), Violation::Forgotten);
+    // What ran when its session went may say so, or that nobody knows.
+    let gone = || {
+        Story::begin()
+            .calls(Tool::Record)
+            .receives(None, error(code::GONE))
+    };
+    gone().shows(&[NONCE], Violation::UnexpectedError);
+    gone().told_later().shows_nothing_under(&[NONCE], &wiped(3));
+    let unknown = |tool| {
+        let refused = Step::Refused {
+            channel: Channel::Request(1),
+            status: 502,
+            code: Some(code::OUTCOME_UNKNOWN),
+            message: String::new(),
+        };
+        Story::begin().calls(tool).then(refused)
+    };
+    unknown(Tool::Record).shows(&[NONCE], Violation::UnexpectedError);
+    unknown(Tool::Record)
+        .told_later()
+        .shows_nothing_under(&[NONCE], &wiped(3));
     Story::begin().calls(Tool::Record).result(1).shows_under(
         &[NONCE],
         &wiped(3),

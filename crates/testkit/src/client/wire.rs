@@ -12,6 +12,7 @@ use serde_json::Value;
 use sse_stream::{Sse, SseStream};
 
 use super::{KEEP_IDLE, LONGEST_PAUSE};
+use crate::check::code;
 use crate::history::{Answer, Channel, Step};
 use crate::round_robin::TAG;
 
@@ -183,16 +184,17 @@ impl Refusal {
         }
     }
 
-    /// When to try again, if that is any use: nothing was done with the request. `502` is the balancer's: it
-    /// found no edge to send it to.
+    /// When to try again, if that is any use: nothing was done with the request. `502` is the balancer's, which
+    /// found no edge to send it to, unless it says that the outcome is unknown.
     pub(super) fn passes_after(&self) -> Option<Duration> {
         let passing = [
             StatusCode::TOO_MANY_REQUESTS,
             StatusCode::SERVICE_UNAVAILABLE,
             StatusCode::BAD_GATEWAY,
         ];
+        let passes = passing.contains(&self.status) && self.code != Some(code::OUTCOME_UNKNOWN);
         let pause = self.retry_after.unwrap_or(super::PAUSE).min(LONGEST_PAUSE);
-        passing.contains(&self.status).then_some(pause)
+        passes.then_some(pause)
     }
 }
 

@@ -101,6 +101,14 @@ impl Story {
         })
     }
 
+    /// It is told that its session is gone, but not by this call.
+    pub(super) fn told_later(self) -> Self {
+        self.then(Step::Forgotten {
+            session: "s".to_owned(),
+            channel: Channel::Standalone,
+        })
+    }
+
     pub(super) fn judged(self, executed: &[&str], rules: &Rules) -> Verdict {
         let ledger: Ledger = executed.iter().copied().collect();
         check(&[self.0], &ledger, rules)
