@@ -249,9 +249,9 @@ impl SessionState {
         self.record.to_bytes()
     }
 
-    /// Whether nothing is going on: no call runs and nobody listens.
+    /// Whether nothing is going on: no call runs, no answer waits for the store, and nobody listens.
     pub(crate) fn is_idle(&self) -> bool {
-        self.admitted.count() == 0 && self.listener.is_none()
+        self.admitted.held() == 0 && self.listener.is_none()
     }
 
     /// The requests in flight, for everybody.

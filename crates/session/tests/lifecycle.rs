@@ -10,6 +10,7 @@ use shoal_ports::{
 };
 use shoal_protocol::RawJson;
 use shoal_session::SessionConfig;
+use support::counted::Counted;
 use support::{Bench, Fate, call, post, read, read_all, within};
 
 fn quick() -> SessionConfig {
@@ -490,4 +491,25 @@ async fn a_refused_subscription_leaves_nothing_behind() {
                 .contains("no such resource")
         );
     }
+}
+
+/// A call that has ended frees its request's id before its answer is in the log.
+#[tokio::test(start_paused = true)]
+async fn a_session_stays_while_an_answer_waits_for_the_store() {
+    let counted = Counted::new();
+    let config = SessionConfig {
+        passivate_after: Duration::from_secs(1),
+        ..SessionConfig::default()
+    };
+    let bench = Bench::on(counted.store(), config);
+    let alice = bench.open("alice", "2025-11-25").await;
+    let mut stream = bench.stream(&alice, 1, "stream").await;
+    let tool = bench.script.call("stream").await;
+    counted.refuse(true);
+    tool.finish("{}").await;
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    let status = bench.sessions.status();
+    assert_eq!((status.live, status.passive), (1, 0));
+    counted.refuse(false);
+    assert_eq!(read_all(&mut stream).await.events.len(), 1);
 }
