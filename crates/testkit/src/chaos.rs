@@ -172,7 +172,10 @@ async fn start(options: &Options, store: &Store) -> anyhow::Result<Cluster> {
         .setting("calls.timeout", UNANSWERED)
         .setting("calls.input_timeout", UNANSWERED)
         .setting("streams.retry", "200ms")
-        .setting("streams.retry_spread", "500ms");
+        .setting("streams.retry_spread", "500ms")
+        // Sessions are put to sleep and woken while their clients think, and while their store is away.
+        .setting("session.passivate_after", "300ms")
+        .setting("session.sweep_every", "100ms");
     if fault.needs_proxies() {
         builder = builder.fault_proxies();
     }
