@@ -95,9 +95,9 @@ impl CallRecord {
                 Answer::Result { text, failed: true } => {
                     Fate::Error(0, format!("the tool says: {text}"))
                 }
-                // It was running when its session went.
+                // It was running when its session went, or its end was lost after its worker had let it go.
                 Answer::Error { code, .. }
-                    if is_gone(Some(*code), rules)
+                    if (is_gone(Some(*code), rules) || self.may_be_unknown(*code))
                         && rules.may_be_gone(last.sent, Duration::MAX) =>
                 {
                     Fate::Forgotten
@@ -129,7 +129,7 @@ impl CallRecord {
                 code: Some(code @ code::OUTCOME_UNKNOWN),
                 why,
                 at,
-            } => match rules.may_be_gone(last.sent, *at) && !self.work.tool.is_safe_to_repeat() {
+            } => match rules.may_be_gone(last.sent, *at) && self.may_be_unknown(*code) {
                 true => Fate::Forgotten,
                 false => Fate::Error(*code, why.clone()),
             },
@@ -137,6 +137,11 @@ impl CallRecord {
             Unanswered::Refused => Fate::Lost("refused until the end".to_owned()),
             Unanswered::Open => Fate::Lost("never answered".to_owned()),
         }
+    }
+
+    /// Whatever is safe to repeat is repeated.
+    fn may_be_unknown(&self, code: i64) -> bool {
+        code == code::OUTCOME_UNKNOWN && !self.work.tool.is_safe_to_repeat()
     }
 
     fn check_fate(&self, fate: &Fate, rules: &Rules, findings: &mut Findings<'_>) {
@@ -152,11 +157,7 @@ impl CallRecord {
                 *counts.errors.entry(*code).or_default() += 1;
                 let excused = match *code {
                     code::OVERLOADED | code::NOT_EXECUTED => rules.not_executed,
-                    // Whatever is safe to repeat is repeated.
-                    code::OUTCOME_UNKNOWN => {
-                        rules.outcome_unknown && !self.work.tool.is_safe_to_repeat()
-                    }
-                    _ => false,
+                    code => rules.outcome_unknown && self.may_be_unknown(code),
                 };
                 if !excused {
                     let detail = self.told(&format!("{code}: {message}"));

@@ -286,6 +286,12 @@ fn lost_writes_excuse_the_sessions_that_were_opened_meanwhile() {
         ..Rules::default()
     };
     forgotten().shows_nothing_under(&[NONCE], &lost(1));
+    let unknown = |tool| {
+        let story = Story::begin().calls(tool);
+        story.receives(None, error(code::OUTCOME_UNKNOWN))
+    };
+    unknown(Tool::Record).shows_nothing_under(&[NONCE], &lost(3));
+    unknown(Tool::Echo).shows_under(&[], &lost(3), Violation::UnexpectedError);
     forgotten().shows_under(&[NONCE], &lost(3), Violation::Forgotten);
     // Others need not be told anything.
     let story = Story::begin().calls(Tool::Record).result(1);
