@@ -243,9 +243,11 @@ impl WorkerRuntime {
 
     fn refusal(&self, call: &Call) -> Option<CallFailure> {
         let session = call.caller.session.as_ref();
-        let reason = if session.is_some_and(|session| self.ended.has(session)) {
-            "its session has ended".to_owned()
-        } else if self.draining.load(Ordering::Acquire) {
+        if session.is_some_and(|session| self.ended.has(session)) {
+            // As those of its calls that were running: it is for no other worker either.
+            return Some(CallFailure::Cancelled);
+        }
+        let reason = if self.draining.load(Ordering::Acquire) {
             "the worker is shutting down".to_owned()
         } else {
             let state = self.state.borrow();

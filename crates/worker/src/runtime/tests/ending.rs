@@ -161,7 +161,7 @@ async fn a_session_that_ends_takes_its_calls_along_and_begins_none() {
     let late = of("ended");
     for _ in 0..2 {
         let refused = worker.start(late.clone()).await.err();
-        assert!(matches!(refused, Some(CallFailure::NotExecuted { .. })));
+        assert!(matches!(refused, Some(CallFailure::Cancelled)));
     }
     assert_eq!(script.runs(), 2);
     other.control.cancel("enough");
