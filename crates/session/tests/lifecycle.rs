@@ -513,3 +513,25 @@ async fn a_session_stays_while_an_answer_waits_for_the_store() {
     counted.refuse(false);
     assert_eq!(read_all(&mut stream).await.events.len(), 1);
 }
+
+/// Its record could not be removed, and it would live again.
+#[tokio::test(start_paused = true)]
+async fn a_session_is_not_ended_while_the_store_is_away() {
+    let counted = Counted::new();
+    let bench = Bench::on(counted.store(), SessionConfig::default());
+    let alice = bench.open("alice", "2025-11-25").await;
+    let mut stream = bench.stream(&alice, 1, "stream").await;
+    let tool = bench.script.call("stream").await;
+    counted.mute(true);
+    let told = bench.sessions.close(&alice).await;
+    assert!(
+        matches!(told, Err(GatewayError::Unavailable { .. })),
+        "{told:?}"
+    );
+    tool.finish("{}").await;
+    assert!(read_all(&mut stream).await.events[0].1.contains("result"));
+    counted.mute(false);
+    bench.sessions.close(&alice).await.unwrap();
+    let gone = bench.sessions.close(&alice).await;
+    assert_eq!(gone, Err(GatewayError::NotFound));
+}

@@ -108,8 +108,7 @@ impl Work {
             }
             Step::Remove => {
                 self.released = true;
-                let directory = &self.node.driver.store.directory;
-                directory.remove(&live.id, live.epoch).await
+                self.remove_surely().await
             }
         }
     }
@@ -138,6 +137,19 @@ impl Work {
             }
             Err(error @ StoreError::Unavailable(_)) => Some(Outcome::Error(perhaps_kept(error))),
             Err(error) => Some(Outcome::Error(not_kept(error))),
+        }
+    }
+
+    /// Removes the record, with some patience for a store that is away: a session that was ended would live again.
+    async fn remove_surely(&self) -> Result<(), StoreError> {
+        let live = &self.live;
+        let until = Instant::now() + self.node.config.begin_patience;
+        loop {
+            let directory = &self.node.driver.store.directory;
+            match directory.remove(&live.id, live.epoch).await {
+                Err(error) if error.is_outage() && Instant::now() < until => sleep(AGAIN).await,
+                removed => return removed,
+            }
         }
     }
 

@@ -114,7 +114,9 @@ impl Node {
     }
 
     pub(crate) async fn close(self: &Arc<Self>, to: &SessionRef) -> Result<(), GatewayError> {
-        self.find(to).await?;
+        let live = self.find(to).await?;
+        // While its record cannot be removed it would live again: its client is told to come back.
+        self.driver.check_ownership(&live).await?;
         let told = "the session was ended by its client";
         let ended = self.end_if_here(to, EndReason::Deleted, told).await;
         ended.then_some(()).ok_or(GatewayError::NotFound)
