@@ -80,6 +80,11 @@ impl CallHandle {
         }
     }
 
+    /// Somebody else steers the call.
+    pub(crate) fn superseded(&self) {
+        self.state.lock().below = None;
+    }
+
     /// Nobody will mend the way any more.
     pub(crate) fn closed(&self) {
         if let Some(way) = &self.state.lock().below {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_ports::{
-    Binding, Call, CallFailure, CallOutcome, CallPlan, Durability, Route, RunningCall, WorkerId,
+    Attach, Binding, Call, CallFailure, CallOutcome, CallPlan, Durability, Route, RunningCall,
+    WorkerId,
 };
 use shoal_protocol::{Era, RawJson, RawObject, RpcError};
 use shoal_telemetry::metrics::{RetryReason, metrics};
@@ -20,7 +21,7 @@ use crate::plan::{Found, refuse};
 use crate::pools::View;
 use crate::rounds::{Position, round_id};
 use crate::route::{Arguments, Refused};
-use crate::worker_call::{NotFound, NotStarted, Origin, Sought, WorkerCall, attach};
+use crate::worker_call::{NotFound, NotStarted, Origin, WorkerCall, attach};
 
 /// How long a list waits for pools that are on their way.
 const LIST_PATIENCE: Duration = Duration::from_secs(5);
@@ -156,8 +157,12 @@ impl Dispatch {
                 };
                 // The start of an owner before this one may have arrived meanwhile, and taken the call's events over.
                 let found = self.find_running(&call, &worker, position, until).await;
-                return found.map_err(|_| failure);
+                return found.map_err(|not_found| match not_found {
+                    NotFound::Superseded(epoch) => CallFailure::Superseded { epoch },
+                    _ => failure,
+                });
             }
+            Err(NotFound::Superseded(epoch)) => return Err(CallFailure::Superseded { epoch }),
             Err(NotFound::Unknown) => {
                 unknown(format!("its worker {worker} does not know it any more"))
             }
@@ -183,10 +188,12 @@ impl Dispatch {
                 set.set(key::WORKER, &worker.to_string())
                     .set(key::CALL_ID, &call.id.to_string());
             });
-        let sought = Sought {
+        let sought = Attach {
             call: round_id(call.id, position.round),
             after: position.seen,
-            trace: span.context(),
+            reader: None,
+            epoch: call.epoch,
+            trace: span.context().cloned(),
         };
         let attached = attach(&self.shared, worker, sought, until);
         let (running, member) = attached.await?;
@@ -244,7 +251,9 @@ impl Dispatch {
                 {
                     return Err(failure);
                 }
-                CallFailure::Cancelled => return Err(CallFailure::Cancelled),
+                said @ (CallFailure::Cancelled | CallFailure::Superseded { .. }) => {
+                    return Err(said);
+                }
                 // An earlier owner's own start may have arrived there, or still be on its way: that nothing was
                 // executed is not for certain.
                 failure => return Err(not_taken(worker, &failure)),

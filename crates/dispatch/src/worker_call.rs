@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use shoal_ports::{
-    Backoff, CallEvent, CallEventKind, CallEvents, CallFailure, CallId, CallOutcome, Durability,
-    Retry, RunningCall, WorkerId,
+    Attach, Backoff, CallEvent, CallEventKind, CallEvents, CallFailure, CallId, CallOutcome,
+    Durability, Retry, RunningCall, WorkerId,
 };
 use shoal_protocol::RawJson;
 use tokio::runtime::Handle;
@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 pub(crate) use origin::Origin;
 use reattach::NotReattached;
-pub(crate) use reattach::{NotFound, Sought, attach};
+pub(crate) use reattach::{NotFound, attach};
 use shown::Shown;
 pub(crate) use tally::NotStarted;
 
@@ -196,6 +196,10 @@ impl WorkerCall {
                 match self.recover().await {
                     Ok(()) => continue,
                     Err(NotReattached::Superseded) => return Err(Superseded),
+                    Err(NotReattached::Failed(CallFailure::Superseded { .. })) => {
+                        self.handle.superseded();
+                        return Err(Superseded);
+                    }
                     Err(NotReattached::Failed(failure)) => return Ok(finished(failure)),
                 }
             };
@@ -253,7 +257,7 @@ impl WorkerCall {
     /// one. A full queue there is waited for, up to `deadline`.
     ///
     /// # Errors
-    /// As [`WorkerCall::start`]; `OutcomeUnknown` for a call that must not be repeated, since its earlier rounds have
+    /// As [`WorkerCall::start`]; `Superseded` where somebody else goes on with it; `OutcomeUnknown` for a call that must not be repeated, since its earlier rounds have
     /// been executed.
     pub(crate) async fn restart(
         &mut self,
@@ -279,6 +283,10 @@ impl WorkerCall {
                     tokio::time::sleep(retry_after).await;
                     // Its refusal is final: it is bound anew.
                     self.origin.call.ledger = self.member.worker.ledger();
+                }
+                Err(failure @ CallFailure::Superseded { .. }) => {
+                    self.handle.superseded();
+                    return Err(failure);
                 }
                 Err(failure) if self.is_repeatable() => return Err(failure),
                 Err(failure) => {
@@ -378,13 +386,13 @@ impl Drop for WorkerCall {
             && self.is_cut_off()
             && let Ok(runtime) = Handle::try_current()
         {
-            let cancelling = reattach::cancel(
-                self.shared.clone(),
-                self.member.clone(),
-                self.origin.call.id,
-                self.reader,
-                reason,
-            );
+            let attach = Attach {
+                reader: self.reader,
+                epoch: self.origin.call.epoch,
+                ..Attach::new(self.origin.call.id, 0)
+            };
+            let (shared, member) = (self.shared.clone(), self.member.clone());
+            let cancelling = reattach::cancel(shared, member, attach, reason);
             runtime.spawn(cancelling);
         }
     }

@@ -8,8 +8,8 @@ use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision, RpcError, Tra
 use tokio::time::Instant;
 
 use crate::{
-    CallEvents, CallId, Durability, Kind, LedgerNumber, Principal, Retry, SessionId, StateRequest,
-    WorkerId,
+    CallEvents, CallId, Durability, Epoch, Kind, LedgerNumber, Principal, Retry, SessionId,
+    StateRequest, WorkerId,
 };
 
 /// A request for a worker (`tools/call`, `resources/read`, `prompts/get`, `completion/complete`), or
@@ -44,6 +44,9 @@ pub struct Call {
     /// Whether it is attached to and never started: it was cancelled before it comes to its worker again. One that does not
     /// know it refuses it as cancelled, now and whoever starts it later.
     pub attach_only: bool,
+    /// The epoch of its session's owner, who starts it or goes on with it. A worker refuses one that is lower than it has
+    /// heard of for that session. `None` for callers without a session, and from releases that do not say it.
+    pub epoch: Option<Epoch>,
 }
 
 /// The client behind a call.
@@ -252,6 +255,15 @@ pub enum CallFailure {
     /// Its caller cancelled it, or an operator.
     #[error("the call was cancelled")]
     Cancelled,
+    /// Its worker has heard of a later owner of its session, and has done nothing. Never an outcome: whoever hears it asks
+    /// the store whose the session is.
+    #[error(
+        "the outcome of the call is unknown: its session has another owner; check before you repeat it"
+    )]
+    Superseded {
+        /// Of the latest owner that the worker has heard of.
+        epoch: Epoch,
+    },
 }
 
 impl CallFailure {
@@ -282,7 +294,8 @@ impl CallFailure {
             Self::NotExecuted { .. }
             | Self::WorkerAway { .. }
             | Self::NotReady { .. }
-            | Self::OutcomeUnknown { .. } => Kind::Unavailable,
+            | Self::OutcomeUnknown { .. }
+            | Self::Superseded { .. } => Kind::Unavailable,
             Self::Overloaded { .. } => Kind::Overloaded,
             Self::DeadlineExceeded { .. } => Kind::Deadline,
             Self::Cancelled => Kind::Cancelled,
@@ -296,9 +309,10 @@ impl CallFailure {
             | Self::WorkerAway { .. }
             | Self::NotReady { .. }
             | Self::Overloaded { .. } => Retry::Safe,
-            Self::OutcomeUnknown { .. } | Self::DeadlineExceeded { .. } | Self::Cancelled => {
-                Retry::OnlyIfIdempotent
-            }
+            Self::OutcomeUnknown { .. }
+            | Self::DeadlineExceeded { .. }
+            | Self::Cancelled
+            | Self::Superseded { .. } => Retry::OnlyIfIdempotent,
         }
     }
 
@@ -310,7 +324,7 @@ impl CallFailure {
                 code::NOT_EXECUTED
             }
             Self::Overloaded { .. } => code::OVERLOADED,
-            Self::OutcomeUnknown { .. } => code::OUTCOME_UNKNOWN,
+            Self::OutcomeUnknown { .. } | Self::Superseded { .. } => code::OUTCOME_UNKNOWN,
             Self::DeadlineExceeded { .. } => code::DEADLINE_EXCEEDED,
             Self::Cancelled => code::REQUEST_CANCELLED,
         };
@@ -346,7 +360,7 @@ pub trait CallControl: Send + Sync {
         false
     }
 
-    /// Names this reader to the worker, under which name it [comes back](crate::Worker::reattach) when the way
+    /// Names this reader to the worker, under which name it [comes back](crate::Attach::reader) when the way
     /// breaks; `None` where the worker has said nothing of the call, or names no readers.
     fn reader(&self) -> Option<u64> {
         None

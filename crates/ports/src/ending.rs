@@ -45,6 +45,7 @@ impl CallFailure {
             Self::OutcomeUnknown { .. } => "outcome_unknown",
             Self::DeadlineExceeded { .. } => "deadline_exceeded",
             Self::Cancelled => "cancelled",
+            Self::Superseded { .. } => "superseded",
         }
     }
 }

@@ -94,4 +94,4 @@ pub use session_state::{
 };
 pub use shoal_protocol::shown;
 pub use store::{Store, StoreError};
-pub use worker::{Announcement, Expected, Worker, WorkerHere, WorkerLoad, WorkerSet};
+pub use worker::{Announcement, Attach, Expected, Worker, WorkerHere, WorkerLoad, WorkerSet};

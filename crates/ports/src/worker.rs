@@ -7,7 +7,7 @@ use shoal_protocol::{RpcError, TraceContext};
 use tokio::sync::{broadcast, watch};
 
 use crate::{
-    BusEvent, Call, CallFailure, CallId, LedgerNumber, PoolCatalog, RunningCall, SessionId,
+    BusEvent, Call, CallFailure, CallId, Epoch, LedgerNumber, PoolCatalog, RunningCall, SessionId,
     WorkerId,
 };
 
@@ -59,7 +59,8 @@ pub trait Worker: Send + Sync + 'static {
     ///
     /// # Errors
     /// `Overloaded` when its queue is full, `NotExecuted` when it cannot run anything now; in both cases
-    /// nothing was executed. `OutcomeUnknown` when the call may have run before.
+    /// nothing was executed. `OutcomeUnknown` when the call may have run before. `Superseded` when the worker has heard of a
+    /// later owner of the call's session; nothing has changed then.
     async fn start(&self, call: Call) -> Result<RunningCall, CallFailure>;
 
     /// Runs a call that the worker may have, or have had, since nothing was heard of an earlier start.
@@ -75,34 +76,14 @@ pub trait Worker: Send + Sync + 'static {
         None
     }
 
-    /// Attaches to a call from after event `after`, and takes it over from whoever reads it. `trace` is the span of whoever
-    /// attaches, which need not be of the trace that the call was started in. A way that breaks is told as by
-    /// [`start`](Self::start).
+    /// Attaches to a call, and takes it over from whoever reads it. A reader that [comes back](Attach::reader) takes nothing
+    /// over: if another one has come meanwhile, the events end, and the control
+    /// [is replaced](crate::CallControl::is_replaced). A way that breaks is told as by [`start`](Self::start).
     ///
     /// # Errors
-    /// `OutcomeUnknown` when the worker does not know the call (any more).
-    async fn attach(
-        &self,
-        call: CallId,
-        after: u64,
-        trace: Option<&TraceContext>,
-    ) -> Result<RunningCall, CallFailure>;
-
-    /// Attaches again, after the way broke, as the [reader](crate::CallControl::reader) that it was. If another one has
-    /// come meanwhile, the events end, and the control [is replaced](crate::CallControl::is_replaced).
-    ///
-    /// # Errors
-    /// As [`attach`](Self::attach).
-    async fn reattach(
-        &self,
-        call: CallId,
-        reader: u64,
-        after: u64,
-        trace: Option<&TraceContext>,
-    ) -> Result<RunningCall, CallFailure> {
-        let _ = reader;
-        self.attach(call, after, trace).await
-    }
+    /// `OutcomeUnknown` when the worker does not know the call (any more); `Superseded` when it has heard of a later owner of
+    /// the call's session.
+    async fn attach(&self, attach: Attach) -> Result<RunningCall, CallFailure>;
 
     /// The end of a call that must not run twice is safe where it was meant for: it need not be kept any longer. Its id is.
     fn acknowledge(&self, _call: CallId) {}
@@ -119,6 +100,44 @@ pub trait Worker: Send + Sync + 'static {
     /// Tells the worker that a legacy session is over: its calls that run are stopped, what comes late for it is refused, and the
     /// backend can let go of what it holds for it.
     async fn end_session(&self, session: &SessionId);
+}
+
+/// Who attaches to what.
+#[derive(Clone, Debug)]
+pub struct Attach {
+    /// The call.
+    pub call: CallId,
+    /// The last of its events that was seen; 0 for none.
+    pub after: u64,
+    /// The name of the [reader](crate::CallControl::reader) that comes back after the way broke; `None` for a new one.
+    pub reader: Option<u64>,
+    /// The epoch of the session's owner, as in [`Call::epoch`].
+    pub epoch: Option<Epoch>,
+    /// The span of whoever attaches, which need not be of the trace that the call was started in.
+    pub trace: Option<TraceContext>,
+}
+
+impl Attach {
+    /// A new reader, from after this event.
+    #[must_use]
+    pub fn new(call: CallId, after: u64) -> Self {
+        Self {
+            call,
+            after,
+            reader: None,
+            epoch: None,
+            trace: None,
+        }
+    }
+
+    /// The reader of this name.
+    #[must_use]
+    pub fn back_as(self, reader: u64) -> Self {
+        Self {
+            reader: Some(reader),
+            ..self
+        }
+    }
 }
 
 /// A call that a worker is about to get from another node.

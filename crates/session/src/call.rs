@@ -13,6 +13,7 @@ mod planned;
 mod pump;
 mod resumed;
 mod start;
+mod superseded;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};

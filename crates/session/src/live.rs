@@ -1,7 +1,7 @@
 //! A session that this node has in memory.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use bytes::Bytes;
@@ -28,6 +28,8 @@ pub(crate) struct LiveSession {
     /// When it was opened, in milliseconds since 1970, if that is known.
     pub(crate) opened_at: Option<u64>,
     pub(crate) epoch: Epoch,
+    /// What it says to workers in place of its epoch, if they have heard of a later one that the store has lost.
+    rank: AtomicU64,
     /// Whose it is.
     pub(crate) node: Weak<Node>,
     pub(crate) streams: Arc<Streams>,
@@ -79,6 +81,7 @@ impl LiveSession {
             transport: session.transport(),
             opened_at: session.record().opened_at,
             epoch,
+            rank: AtomicU64::new(epoch.0),
             node: node.this.clone(),
             share,
             last_used: AtomicU64::new(node.now()),
@@ -170,6 +173,17 @@ impl LiveSession {
     /// Calls that are not over, their answers included.
     pub(crate) fn held(&self) -> usize {
         self.admitted.held()
+    }
+
+    /// The epoch that it says to workers.
+    pub(crate) fn rank(&self) -> Epoch {
+        Epoch(self.rank.load(Ordering::Relaxed))
+    }
+
+    /// A worker has heard of this epoch, which is later, and the store says that there is none: it has lost a claim.
+    pub(crate) fn outrank(&self, epoch: Epoch) {
+        self.rank
+            .fetch_max(epoch.0.saturating_add(1), Ordering::Relaxed);
     }
 
     /// Another node owns the session, or nobody knows: nothing is written here any more.

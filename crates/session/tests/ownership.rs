@@ -11,12 +11,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use shoal_ports::{
-    AskId, CallEventKind, Delivered, EventStream, GatewayError, NodeId, SessionGateway, SessionId,
-    SessionRef, Store,
+    AskId, CallEventKind, Delivered, Epoch, EventStream, GatewayError, NodeId, SessionGateway,
+    SessionId, SessionRef, Store,
 };
 use shoal_protocol::{Method, Outcome, RawJson};
 use shoal_session::{SessionConfig, Sessions};
-use support::{Bench, call, post, read, read_all, within};
+use support::{Bench, bound, call, post, read, read_all, within};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -516,4 +516,52 @@ async fn progress_of_a_call_that_was_run_again_by_the_next_owner_never_falls() {
         said[0].contains(r#""progress":4"#) && said[1].contains(r#""progress":5"#),
         "{said:?}"
     );
+}
+
+/// A node whose session another one has claimed, and which has not heard of it, with what workers have heard of.
+async fn superseded() -> (Bench, Sessions, SessionRef) {
+    let (bench, second) = two_nodes().await;
+    let alice = initialized(&bench).await;
+    lose_lease(&bench.store).await;
+    bench.script.heard.lock().replace(Epoch(0));
+    let echo = second.deliver(&alice, post(&call(1, "echo"))).await;
+    assert!(matches!(echo, Ok(Delivered::Json(_))), "{echo:?}");
+    lease(&bench.store, "test").await;
+    (bench, second, alice)
+}
+
+#[tokio::test]
+async fn a_former_owner_whose_worker_knows_better_answers_nothing() {
+    for asks in [bound(2, "once"), post(&call(2, "repeatable"))] {
+        let (bench, second, alice) = superseded().await;
+        let answer = bench.sessions.deliver(&alice, asks).await;
+        let repeats = matches!(answer, Err(GatewayError::Unreachable { .. }));
+        assert!(repeats, "{answer:?}");
+        assert_eq!(bench.script.started.load(Ordering::SeqCst), 0);
+        let echo = second.deliver(&alice, post(&call(3, "echo"))).await;
+        assert!(matches!(echo, Ok(Delivered::Json(_))), "{echo:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_session_is_not_locked_out_by_a_claim_that_the_store_has_lost() {
+    let (bench, _) = two_nodes().await;
+    let alice = initialized(&bench).await;
+    for (n, tool) in (1..).zip(["echo", "stream-echo"]) {
+        // An owner between that nobody remembers but the worker.
+        let lost = Epoch(1_000 * n);
+        bench.script.heard.lock().replace(lost);
+        let answer = bench.sessions.deliver(&alice, bound(n, tool)).await;
+        match (tool, answer) {
+            ("echo", Ok(Delivered::Json(_))) => {}
+            (_, Ok(Delivered::Stream(mut stream))) => {
+                let call = bench.script.call(tool).await;
+                call.finish(r#"{"content":[]}"#).await;
+                let all = read_all(&mut stream).await.events;
+                assert!(all.iter().any(|(_, text)| text.contains(r#""result""#)));
+            }
+            (_, other) => panic!("{tool}: {other:?}"),
+        }
+        assert_eq!(*bench.script.heard.lock(), Some(Epoch(lost.0 + 1)));
+    }
 }

@@ -120,6 +120,7 @@ async fn call(worker: &dyn Worker, caller: &Arc<Caller>) {
         worker: None,
         ledger: None,
         attach_only: false,
+        epoch: None,
     };
     let mut running = worker.start(call).await.expect("there is room");
     let event = running.events.next().await.expect("the call ends");

@@ -8,7 +8,7 @@
 //! | `execute` | one call's deadline, cancellation and panics |
 //! | `record` | one call's events, questions and reader |
 //! | `ledger` | which calls can be attached to |
-//! | `ended` | which sessions' calls must not begin any more |
+//! | `fences` | which owners of sessions are former ones, and whose calls must not begin any more |
 //! | `remembered` | which calls must not run again, by the ledger's numbers |
 //! | `gauges`, `measure` | what metrics are told |
 
@@ -18,8 +18,8 @@ use std::sync::{Arc, Weak};
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Announcement, BusEvent, Call, CallFailure, CallId, Durability, LedgerNumber, RunningCall,
-    SessionId, Worker, WorkerHere, WorkerId, WorkerLoad,
+    Announcement, Attach, BusEvent, Call, CallFailure, CallId, Durability, LedgerNumber,
+    RunningCall, SessionId, Worker, WorkerHere, WorkerId, WorkerLoad,
 };
 use shoal_protocol::{RpcError, TraceContext};
 use shoal_telemetry::metrics::{ShedReason, metrics};
@@ -32,9 +32,9 @@ use crate::backend::{Backend, BackendState};
 mod client;
 mod config;
 mod deserted;
-mod ended;
 mod event_buffer;
 mod execute;
+mod fences;
 mod gauges;
 mod ledger;
 mod line;
@@ -50,7 +50,7 @@ mod tests;
 
 pub use config::PoolConfig;
 
-use ended::EndedSessions;
+use fences::SessionFences;
 use gauges::Gauges;
 use ledger::{Entered, Ledger};
 use places::{Place, Places};
@@ -78,7 +78,7 @@ pub struct WorkerRuntime {
     announcement: watch::Sender<Announcement>,
     places: Arc<Places>,
     ledger: Arc<Ledger>,
-    ended: EndedSessions,
+    fences: SessionFences,
     pool: Pool,
     stopped: Mutex<Option<JoinHandle<()>>>,
     draining: AtomicBool,
@@ -106,7 +106,7 @@ impl WorkerRuntime {
             id,
             places,
             ledger: Ledger::start(&config),
-            ended: EndedSessions::default(),
+            fences: SessionFences::default(),
             config,
             state: state.clone(),
             announcement: watch::Sender::new(announced),
@@ -143,6 +143,8 @@ impl WorkerRuntime {
 
     /// Has a call run, or finds it.
     fn begin(&self, mut call: Call, first_turn: FirstTurn) -> Result<BegunCall, CallFailure> {
+        // Before it is looked for: a former owner would take it from the next one.
+        self.fences.hear(&call.caller, call.epoch)?;
         let mut entered = self.enter(&call, first_turn);
         // Not within the entering: what is displaced is in the same ledger.
         if let Err(CallFailure::Overloaded { .. }) = entered
@@ -243,7 +245,7 @@ impl WorkerRuntime {
 
     fn refusal(&self, call: &Call) -> Option<CallFailure> {
         let session = call.caller.session.as_ref();
-        if session.is_some_and(|session| self.ended.has(session)) {
+        if session.is_some_and(|session| self.fences.has_ended(session)) {
             // As those of its calls that were running: it is for no other worker either.
             return Some(CallFailure::Cancelled);
         }
@@ -295,32 +297,19 @@ impl Worker for WorkerRuntime {
         Some(self)
     }
 
-    async fn attach(
-        &self,
-        call: CallId,
-        after: u64,
-        trace: Option<&TraceContext>,
-    ) -> Result<RunningCall, CallFailure> {
-        let record = self.known(call)?;
-        self.attached(&record, trace);
-        let reader = record.attach(after);
-        Ok(client::follow(record, reader, reader, &self.id))
-    }
-
-    async fn reattach(
-        &self,
-        call: CallId,
-        reader: u64,
-        after: u64,
-        trace: Option<&TraceContext>,
-    ) -> Result<RunningCall, CallFailure> {
-        let record = self.known(call)?;
-        // The number of a reader that was replaced reads nothing.
-        let number = record.reattach(reader, after).unwrap_or(0);
+    async fn attach(&self, attach: Attach) -> Result<RunningCall, CallFailure> {
+        let record = self.known(attach.call)?;
+        self.fences.hear(&record.caller, attach.epoch)?;
+        let number = match attach.reader {
+            None => record.attach(attach.after),
+            // The number of a reader that was replaced reads nothing.
+            Some(reader) => record.reattach(reader, attach.after).unwrap_or(0),
+        };
         if number > 0 {
-            self.attached(&record, trace);
+            self.attached(&record, attach.trace.as_ref());
         }
-        Ok(client::follow(record, number, reader, &self.id))
+        let name = attach.reader.unwrap_or(number);
+        Ok(client::follow(record, number, name, &self.id))
     }
 
     fn acknowledge(&self, call: CallId) {
@@ -337,7 +326,7 @@ impl Worker for WorkerRuntime {
 
     async fn end_session(&self, session: &SessionId) {
         // First, so that what its owner has sent before, and what an earlier one has, is either stopped or refused.
-        self.ended.enter(session);
+        self.fences.end(session);
         for call in self.ledger.open() {
             if call.caller.session.as_ref() == Some(session) {
                 call.stop(CallFailure::Cancelled);

@@ -89,6 +89,7 @@ fn call() -> Call {
         worker: None,
         ledger: None,
         attach_only: false,
+        epoch: None,
     }
 }
 

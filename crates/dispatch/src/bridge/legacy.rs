@@ -185,6 +185,10 @@ impl Bridge for LegacyBridge {
                 Phase::Ended => return None,
                 Phase::Asking { .. } => {
                     if let Err(outcome) = self.close_round().await {
+                        if let CallOutcome::Failed(CallFailure::Superseded { .. }) = outcome {
+                            self.phase = Phase::Ended;
+                            return None;
+                        }
                         let end = self.end(outcome);
                         return Some(event(self.worker_call.position(), end));
                     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use shoal_ports::{
-    Call, CallControl as _, CallFailure, CallOutcome, Durability, Route, RunningCall,
+    Attach, Call, CallControl as _, CallFailure, CallOutcome, Durability, Route, RunningCall,
 };
 use shoal_protocol::{
     Continuation, Index, Method, Outcome, RawJson, RawObject, RefusedState, RequestDigest,
@@ -17,7 +17,7 @@ use super::request::{RetryStream, unix_now};
 use super::{Modern, ModernBridge, running};
 use crate::rounds::Position;
 use crate::shared::Shared;
-use crate::worker_call::{Origin, Sought, WorkerCall, attach};
+use crate::worker_call::{Origin, WorkerCall, attach};
 
 /// How a request goes on.
 pub(crate) enum Continued {
@@ -129,10 +129,9 @@ async fn find(shared: &Arc<Shared>, call: &Call, place: Locator) -> Option<(Park
         Durability::Journaled => Instant::now() + shared.config.reconnect_wait(),
         Durability::Repeatable => Instant::now(),
     };
-    let sought = Sought {
-        call: place.call,
-        after,
-        trace: call.trace.as_ref(),
+    let sought = Attach {
+        trace: call.trace.clone(),
+        ..Attach::new(place.call, after)
     };
     let found = attach(shared, &worker, sought, until).await;
     let (running, member) = found.ok()?;

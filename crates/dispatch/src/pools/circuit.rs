@@ -111,7 +111,8 @@ impl Circuit {
             CallFailure::Overloaded { .. }
             | CallFailure::NotReady { .. }
             | CallFailure::DeadlineExceeded { .. }
-            | CallFailure::Cancelled => None,
+            | CallFailure::Cancelled
+            | CallFailure::Superseded { .. } => None,
         }
     }
 

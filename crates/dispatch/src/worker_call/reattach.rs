@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use shoal_ports::{
-    CallControl as _, CallEventKind, CallFailure, CallId, Retry, RunningCall, WorkerId,
+    Attach, CallControl as _, CallEventKind, CallFailure, Epoch, Retry, RunningCall, WorkerId,
 };
-use shoal_protocol::TraceContext;
 use shoal_telemetry::metrics::{AttachOutcome, metrics};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
@@ -19,7 +18,8 @@ impl WorkerCall {
     ///
     /// # Errors
     /// `Superseded` when another reader has the call; `Cancelled` when its caller has cancelled it, which the worker is
-    /// then told as soon as it can be; what the last worker said for one that is safe to repeat; else `OutcomeUnknown`.
+    /// then told as soon as it can be; `Superseded` as a failure when its worker has heard of a later owner of its session;
+    /// what the last worker said for one that is safe to repeat; else `OutcomeUnknown`.
     pub(super) async fn recover(&mut self) -> Result<(), NotReattached> {
         if self.handle.is_replaced() {
             // Attaching again would only take it back: whether it may, only its caller can know.
@@ -73,6 +73,9 @@ impl WorkerCall {
                 if !own.is_reachable() {
                     here = !left;
                 } else if let Err(said) = self.reattach(own).await {
+                    if matches!(said, CallFailure::Superseded { .. }) {
+                        return Err(said.into());
+                    }
                     here = false;
                     if self.is_unheard() {
                         elsewhere = self.may_repeat_after(&said);
@@ -132,14 +135,18 @@ impl WorkerCall {
     /// The worker's word.
     async fn reattach(&mut self, own: Arc<Member>) -> Result<(), CallFailure> {
         let (call, after) = (self.origin.call.id, self.position.seen);
-        let trace = self.origin.call.trace.clone();
         let running = match self.reader {
-            Some(reader) => {
-                let reattached = own.worker.reattach(call, reader, after, trace.as_ref());
-                count(&own, reattached.await)
-            }
             None if after == 0 => self.origin.send(&own, true).await,
-            None => count(&own, own.worker.attach(call, after, trace.as_ref()).await),
+            reader => {
+                let attach = Attach {
+                    call,
+                    after,
+                    reader,
+                    epoch: self.origin.call.epoch,
+                    trace: self.origin.call.trace.clone(),
+                };
+                count(&own, own.worker.attach(attach).await)
+            }
         };
         let running = running.inspect_err(|failure| {
             tracing::debug!(%call, %failure, "a call was not found again");
@@ -184,32 +191,25 @@ pub(crate) enum NotFound {
     Gone,
     /// The worker does not know it.
     Unknown,
-}
-
-/// A call that somebody goes on with.
-pub(crate) struct Sought<'a> {
-    pub(crate) call: CallId,
-    /// The last of its events that was seen.
-    pub(crate) after: u64,
-    /// The parent of what the worker does for this.
-    pub(crate) trace: Option<&'a TraceContext>,
+    /// The worker has heard of a later owner of its session.
+    Superseded(Epoch),
 }
 
 /// Attaches to a call at its worker, which is waited for until `until`. Cancellation safe.
 pub(crate) async fn attach(
     shared: &Shared,
     worker: &WorkerId,
-    sought: Sought<'_>,
+    sought: Attach,
     until: Instant,
 ) -> Result<(RunningCall, Arc<Member>), NotFound> {
-    let Sought { call, after, trace } = sought;
     let Some(member) = reach(shared, worker, until).await else {
         metrics().pools.attached("", AttachOutcome::WorkerGone);
         return Err(NotFound::Gone);
     };
-    let attached = member.worker.attach(call, after, trace).await;
+    let attached = member.worker.attach(sought).await;
     match count(&member, attached) {
         Ok(running) => Ok((running, member)),
+        Err(CallFailure::Superseded { epoch }) => Err(NotFound::Superseded(epoch)),
         Err(_) => Err(NotFound::Unknown),
     }
 }
@@ -241,6 +241,7 @@ fn count(
 ) -> Result<RunningCall, CallFailure> {
     let outcome = match &attached {
         Ok(_) => AttachOutcome::Attached,
+        Err(CallFailure::Superseded { .. }) => return attached,
         Err(_) => AttachOutcome::Unknown,
     };
     metrics().pools.attached(&member.pool, outcome);
@@ -251,17 +252,12 @@ fn count(
 pub(super) async fn cancel(
     shared: Arc<Shared>,
     member: Arc<Member>,
-    call: CallId,
-    reader: Option<u64>,
+    attach: Attach,
     reason: String,
 ) {
     let until = Instant::now() + shared.config.reconnect_wait();
     while let Some(member) = reach(&shared, &member.id, until).await {
-        let attached = match reader {
-            Some(reader) => member.worker.reattach(call, reader, 0, None).await,
-            None => member.worker.attach(call, 0, None).await,
-        };
-        let Ok(mut running) = attached else {
+        let Ok(mut running) = member.worker.attach(attach.clone()).await else {
             return;
         };
         running.control.cancel(&reason);

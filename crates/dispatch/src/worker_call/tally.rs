@@ -124,6 +124,7 @@ fn judge(failure: &CallFailure, member: &Member) -> (Option<RetryReason>, Option
         CallFailure::OutcomeUnknown { .. } => (Some(RetryReason::WorkerLost), None),
         CallFailure::NotReady { .. }
         | CallFailure::DeadlineExceeded { .. }
-        | CallFailure::Cancelled => (None, None),
+        | CallFailure::Cancelled
+        | CallFailure::Superseded { .. } => (None, None),
     }
 }

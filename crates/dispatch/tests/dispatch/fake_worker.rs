@@ -8,17 +8,17 @@ use async_trait::async_trait;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Announcement, Answered, AskId, BusEvent, Call, CallControl, CallFailure, CallId, CallOutcome,
-    LedgerNumber, PoolCatalog, RunningCall, SessionId, Worker, WorkerHere, WorkerId, WorkerLoad,
-    answered,
+    Announcement, Answered, AskId, Attach, BusEvent, Call, CallControl, CallFailure, CallId,
+    CallOutcome, LedgerNumber, PoolCatalog, RunningCall, SessionId, Worker, WorkerHere, WorkerId,
+    WorkerLoad, answered,
 };
-use shoal_protocol::{Outcome, RpcError, TraceContext};
+use shoal_protocol::{Outcome, RpcError};
 use tokio::sync::{broadcast, mpsc, watch};
 
 pub(crate) use crate::script::Script;
 
 type Tool = Arc<dyn Fn(Call, Script) -> BoxFuture<'static, ()> + Send + Sync>;
-type Attach = Arc<dyn Fn(CallId, u64, Script) -> BoxFuture<'static, bool> + Send + Sync>;
+type Attached = Arc<dyn Fn(CallId, u64, Script) -> BoxFuture<'static, bool> + Send + Sync>;
 type Here = Arc<dyn Fn(&Call) -> Option<CallOutcome> + Send + Sync>;
 
 /// A worker behind the trait; what it did can be read off it.
@@ -27,7 +27,7 @@ pub(crate) struct FakeWorker {
     news: broadcast::Sender<BusEvent>,
     tool: Tool,
     here: Option<Here>,
-    attach: Option<Attach>,
+    attach: Option<Attached>,
     /// Whether it knows no call before it was asked to begin one.
     forgetful: bool,
     still_open: Option<AskId>,
@@ -286,23 +286,12 @@ impl Worker for FakeWorker {
         self.here.as_ref().map(|_| self as _)
     }
 
-    async fn attach(
-        &self,
-        call: CallId,
-        after: u64,
-        trace: Option<&TraceContext>,
-    ) -> Result<RunningCall, CallFailure> {
-        self.reattach(call, self.takes_over(call), after, trace)
-            .await
-    }
-
-    async fn reattach(
-        &self,
-        call: CallId,
-        reader: u64,
-        after: u64,
-        _: Option<&TraceContext>,
-    ) -> Result<RunningCall, CallFailure> {
+    async fn attach(&self, attach: Attach) -> Result<RunningCall, CallFailure> {
+        let Attach { call, after, .. } = attach;
+        let reader = match attach.reader {
+            Some(reader) => reader,
+            None => self.takes_over(call),
+        };
         self.attached.fetch_add(1, Ordering::SeqCst);
         self.attachments.lock().push((call, after));
         let unknown = CallFailure::OutcomeUnknown {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use shoal_ports::{Call, CallFailure, Dispatcher as _};
+use shoal_ports::{Call, CallFailure, Dispatcher as _, Durability, Epoch};
 use shoal_protocol::Method;
 use tokio::time::Instant;
 
@@ -176,4 +176,30 @@ async fn a_start_that_an_earlier_owner_overtakes_is_found_again() {
     let mut running = setting.dispatch.resume(at("w1"), 0).await.unwrap();
     assert_eq!(result(finish(&mut running).await.1), json!({"content":[]}));
     assert_eq!(bound.calls(), 1, "it was begun once from here");
+}
+
+#[tokio::test]
+async fn that_a_later_owner_has_spoken_is_no_outcome() {
+    let setting = setting();
+    let worker = setting.add(worker("w1"));
+    let superseded = CallFailure::Superseded { epoch: Epoch(7) };
+    // A start, and one that is found not to have begun.
+    worker.refuse(superseded.clone());
+    let started = setting.failure(at("w1")).await;
+    assert_eq!(started, superseded);
+    worker.refuse(superseded.clone());
+    let resumed = setting.dispatch.resume(at("w1"), 0).await.err();
+    assert_eq!(resumed, Some(superseded.clone()));
+    // One that is safe to repeat goes nowhere else.
+    let other = setting.add(self::worker("w2"));
+    worker.refuse(superseded.clone());
+    other.refuse(superseded.clone());
+    let repeatable = Call {
+        durability: Durability::Repeatable,
+        worker: None,
+        ..at("w1")
+    };
+    let started = setting.failure(repeatable).await;
+    assert_eq!(started, superseded);
+    assert_eq!(worker.calls() + other.calls(), 3);
 }

@@ -198,6 +198,7 @@ pub(crate) fn call(revision: Revision, method: Method, params: Value) -> Call {
         worker: None,
         ledger: None,
         attach_only: false,
+        epoch: None,
     }
 }
 

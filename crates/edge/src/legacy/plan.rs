@@ -68,6 +68,7 @@ fn call_of(
         worker: None,
         ledger: None,
         attach_only: false,
+        epoch: None,
     }
 }
 

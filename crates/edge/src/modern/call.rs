@@ -101,6 +101,7 @@ fn call(
         worker: None,
         ledger: None,
         attach_only: false,
+        epoch: None,
     };
     (request.id, call)
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_ports::{
-    Announcement, BusEvent, Call, CallEvents, CallFailure, CallId, CallOutcome, Caller, Durability,
-    LogFilter, NodeId, PoolCatalog, Principal, RunningCall, SessionId, Worker, WorkerId,
-    WorkerLoad, WorkerSet,
+    Announcement, Attach, BusEvent, Call, CallEvents, CallFailure, CallId, CallOutcome, Caller,
+    Durability, LogFilter, NodeId, PoolCatalog, Principal, RunningCall, SessionId, Worker,
+    WorkerId, WorkerLoad, WorkerSet,
 };
-use shoal_protocol::{Method, RawJson, Revision, RpcError, TraceContext};
+use shoal_protocol::{Method, RawJson, Revision, RpcError};
 use shoal_rpc::{ClusterServer, JoiningWorker, LinkConfig, WorkerJoin, serve_workers};
 use tokio::net::TcpListener;
 use tokio::sync::{broadcast, mpsc, watch};
@@ -56,12 +56,7 @@ impl Worker for Echo {
         })
     }
 
-    async fn attach(
-        &self,
-        _: CallId,
-        _: u64,
-        _: Option<&TraceContext>,
-    ) -> Result<RunningCall, CallFailure> {
+    async fn attach(&self, _: Attach) -> Result<RunningCall, CallFailure> {
         Err(CallFailure::OutcomeUnknown {
             reason: "nothing is kept".to_owned(),
         })
@@ -156,5 +151,6 @@ pub(crate) fn call() -> Call {
         worker: None,
         ledger: None,
         attach_only: false,
+        epoch: None,
     }
 }

@@ -4,14 +4,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use shoal_ports::{
-    Call, CallId, Caller, Durability, LedgerNumber, LogFilter, Principal, SessionId, WorkerId,
+    Attach, Call, CallId, Caller, Durability, Epoch, LedgerNumber, LogFilter, Principal, SessionId,
+    WorkerId,
 };
 use shoal_protocol::{LogLevel, Method, RawJson, Revision, TraceContext};
 use tokio::time::Instant;
 
+use super::trace::{trace_in, trace_out};
 use super::{duration, millis, sixteen, trusted};
 use crate::error::Malformed;
 use crate::proto::types::v1 as wire;
+use crate::proto::worker::v1 as worker;
 
 /// A call, with the time that is left at `now`.
 pub(crate) fn call_out(call: &Call, now: Instant) -> wire::Call {
@@ -29,6 +32,7 @@ pub(crate) fn call_out(call: &Call, now: Instant) -> wire::Call {
         worker: call.worker.as_ref().map(ToString::to_string),
         ledger: call.ledger.map(ledger_out),
         attach_only: call.attach_only,
+        epoch: call.epoch.map(|epoch| epoch.0),
     }
 }
 
@@ -51,6 +55,30 @@ pub(crate) fn call_in(call: wire::Call, now: Instant) -> Result<Call, Malformed>
         worker: call.worker.map(WorkerId::new),
         ledger: call.ledger.map(ledger_in),
         attach_only: call.attach_only,
+        epoch: call.epoch.map(Epoch),
+    })
+}
+
+/// Who attaches to what, by this flight.
+pub(crate) fn attach_out(flight: u64, attach: &Attach) -> worker::Attach {
+    worker::Attach {
+        flight,
+        call: id_out(attach.call),
+        after: attach.after,
+        trace: trace_out(attach.trace.as_ref()),
+        reader: attach.reader.unwrap_or(0),
+        epoch: attach.epoch.map(|epoch| epoch.0),
+    }
+}
+
+/// Who attaches to what.
+pub(crate) fn attach_in(attach: worker::Attach) -> Result<Attach, Malformed> {
+    Ok(Attach {
+        call: id_in(&attach.call)?,
+        after: attach.after,
+        reader: (attach.reader > 0).then_some(attach.reader),
+        epoch: attach.epoch.map(Epoch),
+        trace: trace_in(attach.trace),
     })
 }
 

@@ -1,6 +1,6 @@
 //! How calls end, and JSON-RPC errors.
 
-use shoal_ports::{CallFailure, CallOutcome};
+use shoal_ports::{CallFailure, CallOutcome, Epoch};
 use shoal_protocol::{Outcome, RawJson, RpcError};
 
 use super::{checked, duration, millis, trusted};
@@ -103,6 +103,9 @@ pub(crate) fn failure_out(failure: CallFailure) -> wire::CallFailure {
                 })
             }
             CallFailure::Cancelled => Failure::Cancelled(fail::Cancelled {}),
+            CallFailure::Superseded { epoch } => {
+                Failure::Superseded(fail::Superseded { epoch: epoch.0 })
+            }
         }),
     }
 }
@@ -125,6 +128,9 @@ pub(crate) fn failure_in(failure: Option<wire::CallFailure>) -> CallFailure {
             limit: duration(exceeded.limit_ms),
         },
         Some(Failure::Cancelled(fail::Cancelled {})) => CallFailure::Cancelled,
+        Some(Failure::Superseded(fail::Superseded { epoch })) => CallFailure::Superseded {
+            epoch: Epoch(epoch),
+        },
         None => unknown_end(),
     }
 }

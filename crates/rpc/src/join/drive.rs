@@ -12,12 +12,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::chores::Chores;
 use super::connect::NodeInbox;
-use super::flights::{Attaching, Flights};
+use super::flights::Flights;
 use crate::LinkConfig;
-use crate::convert::call::{call_in, id_in};
+use crate::convert::call::{attach_in, call_in, id_in};
 use crate::convert::node::node_in;
 use crate::convert::outcome::answer_in;
-use crate::convert::trace::trace_in;
 use crate::error::LinkError;
 use crate::link::clocks;
 use crate::link::frame::{Frame as _, LinkFrame};
@@ -169,13 +168,8 @@ impl<'a> Drive<'a> {
             }
             Frame::Attach(said) => {
                 let accept = Instant::now() + self.config.accept_after;
-                let attaching = Attaching {
-                    call: id_in(&said.call)?,
-                    after: said.after,
-                    reader: said.reader,
-                    trace: trace_in(said.trace),
-                };
-                self.flights.attach(said.flight, attaching, accept);
+                let flight = said.flight;
+                self.flights.attach(flight, attach_in(said)?, accept);
             }
             Frame::Answer(said) => {
                 let outcome = answer_in(said.outcome)?;

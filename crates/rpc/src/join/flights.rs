@@ -5,8 +5,7 @@ mod events;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use shoal_ports::{Call, CallFailure, CallId};
-use shoal_protocol::TraceContext;
+use shoal_ports::{Attach, Call, CallFailure};
 use tokio::time::Instant;
 
 use super::Joining;
@@ -17,15 +16,6 @@ use crate::link::ready::ReadySet;
 use crate::link::versions::Peer;
 use crate::proto::worker::v1::worker_frame::Frame;
 use crate::proto::worker::v1::{self as wire, WorkerFrame};
-
-/// Who attaches to what.
-pub(super) struct Attaching {
-    pub(super) call: CallId,
-    pub(super) after: u64,
-    /// The name of the reader that comes back; 0 for a new one.
-    pub(super) reader: u64,
-    pub(super) trace: Option<TraceContext>,
-}
 
 /// The flights on a link.
 pub(super) struct Flights {
@@ -85,20 +75,9 @@ impl Flights {
     }
 
     /// Attaches to a call.
-    pub(super) fn attach(&mut self, number: u64, said: Attaching, accept: Instant) {
+    pub(super) fn attach(&mut self, number: u64, attach: Attach, accept: Instant) {
         let worker = Arc::clone(&self.joining.worker);
-        let opening = Box::pin(async move {
-            let Attaching {
-                call,
-                after,
-                reader,
-                trace,
-            } = said;
-            match reader {
-                0 => worker.attach(call, after, trace.as_ref()).await,
-                _ => worker.reattach(call, reader, after, trace.as_ref()).await,
-            }
-        });
+        let opening = Box::pin(async move { worker.attach(attach).await });
         self.open(number, opening, accept);
     }
 

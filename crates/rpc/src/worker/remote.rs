@@ -5,19 +5,18 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_ports::{
-    Announcement, BusEvent, Call, CallFailure, CallId, Expected, LedgerNumber, RunningCall,
+    Announcement, Attach, BusEvent, Call, CallFailure, CallId, Expected, LedgerNumber, RunningCall,
     SessionId, Worker, WorkerLoad,
 };
-use shoal_protocol::{RpcError, TraceContext};
+use shoal_protocol::RpcError;
 use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
 
 use super::peer::WorkerPeer;
 use super::reader;
-use crate::convert::call::{call_out, id_out};
-use crate::convert::trace::trace_out;
+use crate::convert::call::{attach_out, call_out};
+use crate::proto::worker::v1::Start;
 use crate::proto::worker::v1::node_frame::Frame;
-use crate::proto::worker::v1::{Attach, Start};
 
 /// When to come back to a link that has too much to send.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -102,35 +101,13 @@ impl Worker for RemoteWorker {
         }
     }
 
-    async fn attach(
-        &self,
-        call: CallId,
-        after: u64,
-        trace: Option<&TraceContext>,
-    ) -> Result<RunningCall, CallFailure> {
-        // No reader has this name.
-        self.reattach(call, 0, after, trace).await
-    }
-
-    async fn reattach(
-        &self,
-        call: CallId,
-        reader: u64,
-        after: u64,
-        trace: Option<&TraceContext>,
-    ) -> Result<RunningCall, CallFailure> {
+    async fn attach(&self, attach: Attach) -> Result<RunningCall, CallFailure> {
         let peer = &self.peer;
         let Some(link) = peer.link() else {
             return Ok(RunningCall::lost(peer.id.clone()));
         };
         let flight = link.open(peer.number(), |flight| {
-            Frame::Attach(Attach {
-                flight,
-                call: id_out(call),
-                after,
-                trace: trace_out(trace),
-                reader,
-            })
+            Frame::Attach(attach_out(flight, &attach))
         })?;
         reader::opened(link, flight).await
     }

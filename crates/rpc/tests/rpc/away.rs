@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use shoal_ports::CallFailure;
+use shoal_ports::{Attach, CallFailure};
 use shoal_rpc::{JoiningWorker, LinkConfig, WorkerJoin};
 
 use crate::probe::{Following, journaled, next, rest};
@@ -41,7 +41,7 @@ async fn a_worker_that_stays_away_is_given_up() {
         assert_eq!(next(&mut perhaps).await, None);
         pair.node.set.gone("w").await;
         // Nobody has said that it does not know the call.
-        let mut gone = pair.remote.attach(call.id, 0, None).await.unwrap();
+        let mut gone = pair.remote.attach(Attach::new(call.id, 0)).await.unwrap();
         assert_eq!(next(&mut gone).await, None);
         assert!(!gone.control.is_replaced());
         // It may come back as a new member all the same.
@@ -116,7 +116,7 @@ async fn a_reader_that_comes_back_does_not_take_the_call_from_who_has_it() {
         pair.seen(false).await;
         // The other node takes over while the first is cut off.
         let remote = other.set.worker("w").await;
-        let mut owner = remote.attach(id, 1, None).await.unwrap();
+        let mut owner = remote.attach(Attach::new(id, 1)).await.unwrap();
         record.progress(2);
         assert_eq!(next(&mut owner).await, Some((2, "2".to_owned())));
         pair.proxy.unblock();

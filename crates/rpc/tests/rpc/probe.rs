@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_ports::{
-    AskId, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Caller, Durability,
-    LogFilter, Principal, RunningCall, Worker,
+    AskId, Attach, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Caller,
+    Durability, LogFilter, Principal, RunningCall, Worker,
 };
 use shoal_protocol::{Method, Outcome, RawJson, Revision};
 use shoal_rpc::proto::types::v1 as wire;
@@ -43,6 +43,7 @@ fn call(durability: Durability) -> Call {
         worker: None,
         ledger: None,
         attach_only: false,
+        epoch: None,
     }
 }
 
@@ -143,7 +144,10 @@ impl Following {
             let id = self.call.id;
             self.running = match (self.reader, self.seen) {
                 (Some(reader), after) => {
-                    let again = self.remote.reattach(id, reader, after, None).await;
+                    let again = self
+                        .remote
+                        .attach(Attach::new(id, after).back_as(reader))
+                        .await;
                     again.expect("its worker knows it")
                 }
                 (None, 0) => started(&self.remote, &self.call).await,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use shoal_ports::{AskId, CallFailure, Worker as _};
+use shoal_ports::{AskId, Attach, CallFailure, Worker as _};
 use shoal_protocol::{Outcome, RawJson};
 use shoal_rpc::WorkerJoin;
 
@@ -168,7 +168,7 @@ async fn a_worker_that_reaches_its_node_by_two_addresses_does_not_replace_its_ow
         // Another node's reader is not disturbed.
         pair.proxy.block();
         pair.seen(false).await;
-        let _other = pair.worker.attach(id, 5, None).await.unwrap();
+        let _other = pair.worker.attach(Attach::new(id, 5)).await.unwrap();
         pair.proxy.unblock();
         assert!(following.next().await.is_none());
         assert!(following.running.control.is_replaced());

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Announcement, BusEvent, Call, CallFailure, CallId, CallOutcome, PoolCatalog, RunningCall,
-    SessionId, Worker, WorkerId, WorkerLoad,
+    Announcement, Attach, BusEvent, Call, CallFailure, CallId, CallOutcome, Epoch, PoolCatalog,
+    RunningCall, SessionId, Worker, WorkerId, WorkerLoad,
 };
-use shoal_protocol::{RawJson, RpcError, TraceContext};
+use shoal_protocol::{RawJson, RpcError};
 use tokio::sync::{broadcast, watch};
 
 use crate::record::Record;
@@ -39,6 +39,8 @@ pub(crate) struct ScriptedWorker {
     calls: watch::Sender<HashMap<CallId, Arc<Record>>>,
     pub(crate) started: Mutex<Vec<Call>>,
     pub(crate) attached: Mutex<Vec<(CallId, u64)>>,
+    /// The epochs that whoever attached has said.
+    pub(crate) epochs: Mutex<Vec<Option<Epoch>>>,
     pub(crate) log: watch::Sender<Vec<String>>,
     pub(crate) let_start: watch::Sender<bool>,
     script: Box<Script>,
@@ -67,6 +69,7 @@ impl ScriptedWorker {
             calls: watch::Sender::default(),
             started: Mutex::default(),
             attached: Mutex::default(),
+            epochs: Mutex::default(),
             log: watch::Sender::default(),
             let_start: watch::Sender::new(false),
             script: Box::new(script),
@@ -161,34 +164,15 @@ impl Worker for ScriptedWorker {
         Ok(record.read(0, &self.id))
     }
 
-    async fn attach(
-        &self,
-        call: CallId,
-        after: u64,
-        _: Option<&TraceContext>,
-    ) -> Result<RunningCall, CallFailure> {
+    async fn attach(&self, attach: Attach) -> Result<RunningCall, CallFailure> {
+        let Attach { call, after, .. } = attach;
         self.attached.lock().push((call, after));
+        self.epochs.lock().push(attach.epoch);
         let known = self.calls.borrow().get(&call).map(Arc::clone);
-        match known {
-            Some(record) => Ok(record.read(after, &self.id)),
-            None => Err(CallFailure::OutcomeUnknown {
-                reason: "never heard of it".to_owned(),
-            }),
-        }
-    }
-
-    async fn reattach(
-        &self,
-        call: CallId,
-        reader: u64,
-        after: u64,
-        _: Option<&TraceContext>,
-    ) -> Result<RunningCall, CallFailure> {
-        self.attached.lock().push((call, after));
-        let known = self.calls.borrow().get(&call).map(Arc::clone);
-        match known {
-            Some(record) => Ok(record.read_as(reader, after, &self.id)),
-            None => Err(CallFailure::OutcomeUnknown {
+        match (known, attach.reader) {
+            (Some(record), Some(reader)) => Ok(record.read_as(reader, after, &self.id)),
+            (Some(record), None) => Ok(record.read(after, &self.id)),
+            (None, _) => Err(CallFailure::OutcomeUnknown {
                 reason: "never heard of it".to_owned(),
             }),
         }

@@ -1,10 +1,10 @@
 //! Answers, cancels, and readers that come and go.
 
-use shoal_ports::{AskId, CallFailure, CallId, CallOutcome, StateRequest};
+use shoal_ports::{AskId, Attach, Call, CallFailure, CallId, CallOutcome, Epoch, StateRequest};
 use shoal_protocol::{Outcome, RawJson};
 
 use crate::probe::{journaled, next, rest};
-use crate::scripted_worker::ScriptedWorker;
+use crate::scripted_worker::{Plan, ScriptedWorker};
 use crate::setting::{Pair, until, within};
 
 #[tokio::test]
@@ -87,7 +87,7 @@ async fn a_call_can_be_steered_while_nobody_reads_it() {
         // It can be attached to, as if nothing had been.
         record.progress(1);
         record.result(2);
-        let mut again = pair.remote.attach(id, 1, None).await.unwrap();
+        let mut again = pair.remote.attach(Attach::new(id, 1)).await.unwrap();
         assert_eq!(rest(&mut again).await, [(2, "result 2".to_owned())]);
     })
     .await;
@@ -121,7 +121,11 @@ async fn starting_a_known_call_attaches_to_it() {
 async fn attaching_to_an_unknown_call_is_refused() {
     within(async {
         let pair = Pair::new(ScriptedWorker::running("w")).await;
-        let refused = pair.remote.attach(CallId::generate(), 3, None).await.err();
+        let refused = pair
+            .remote
+            .attach(Attach::new(CallId::generate(), 3))
+            .await
+            .err();
         assert!(matches!(refused, Some(CallFailure::OutcomeUnknown { .. })));
     })
     .await;
@@ -147,4 +151,37 @@ async fn a_reader_that_the_worker_lets_go_sees_no_end() {
 
 pub(crate) fn answer(text: &'static str) -> Outcome {
     Outcome::Result(RawJson::from_static(text))
+}
+
+#[tokio::test]
+async fn the_sessions_epoch_goes_with_starts_and_attachments() {
+    within(async {
+        let worker = ScriptedWorker::new("w", |call| match call.epoch {
+            Some(Epoch(epoch)) if epoch < 7 => {
+                Plan::Refuse(CallFailure::Superseded { epoch: Epoch(7) })
+            }
+            _ => Plan::Run,
+        });
+        let pair = Pair::new(worker).await;
+        let call = Call {
+            epoch: Some(Epoch(7)),
+            ..journaled()
+        };
+        let _running = pair.remote.start(call.clone()).await.unwrap();
+        let attach = Attach {
+            epoch: call.epoch,
+            ..Attach::new(call.id, 0)
+        };
+        let _attached = pair.remote.attach(attach).await.unwrap();
+        let silent = pair.remote.attach(Attach::new(call.id, 0)).await;
+        drop(silent.unwrap());
+        assert_eq!(*pair.worker.epochs.lock(), [Some(Epoch(7)), None]);
+        let former = Call {
+            epoch: Some(Epoch(6)),
+            ..journaled()
+        };
+        let refused = pair.remote.start(former).await.err();
+        assert_eq!(refused, Some(CallFailure::Superseded { epoch: Epoch(7) }));
+    })
+    .await;
 }

@@ -137,6 +137,11 @@ impl CallDriver {
         failure: CallFailure,
         delivery: DeliveryId,
     ) -> Result<Delivered, GatewayError> {
+        if let CallFailure::Superseded { epoch } = failure {
+            // Nothing has changed there; but what its edge delivered before may have begun it.
+            self.stands(&mut in_flight, epoch).await.map_err(again)?;
+            return Box::pin(self.hold(in_flight, delivery)).await;
+        }
         if !in_flight.is_once() {
             let refused = in_flight.refuse(CallOutcome::Failed(failure));
             return refused.map(Delivered::Json);

@@ -355,7 +355,17 @@ impl CallDriver {
                         return self.finish(Vec::new(), outcome, 1, &in_flight, tail).await;
                     }
                     in_flight.started(&running);
-                    return self.pump(running, &in_flight, tail).await;
+                    return self.pump(running, &mut in_flight, tail).await;
+                }
+                Err(CallFailure::Superseded { epoch }) => {
+                    match self.reclaim(&mut in_flight, 0, Some(epoch)).await {
+                        Some(Ok(running)) => {
+                            in_flight.started(&running);
+                            return self.pump(running, &mut in_flight, tail).await;
+                        }
+                        Some(Err(failure)) => break failure,
+                        None => return self.end_with_session(0, &in_flight, tail).await,
+                    }
                 }
                 // It may have gone there by another delivery.
                 Err(CallFailure::WorkerAway { reason }) if in_flight.came_bound => {

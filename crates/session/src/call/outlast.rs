@@ -102,7 +102,7 @@ impl CallDriver {
             let _ = opened.send(Ok(self.read_from(&live, &tail, tail.last())));
         }
         match stage {
-            Stage::Running(running) => self.pump(running, &in_flight, &tail).await,
+            Stage::Running(running) => self.pump(running, &mut in_flight, &tail).await,
             Stage::Starting(starting) => {
                 let starting = Some(Either::Right(starting));
                 self.run(in_flight, &tail, starting).await;
@@ -184,9 +184,12 @@ impl CallDriver {
             outcome = ended => Some(outcome),
         };
         // Who delivers it again finds it at its worker.
-        let Some(outcome) = outcome else {
-            waiting.tell(Err(moved()));
-            return;
+        let outcome = match outcome {
+            None | Some(CallOutcome::Failed(CallFailure::Superseded { .. })) => {
+                waiting.tell(Err(moved()));
+                return;
+            }
+            Some(outcome) => outcome,
         };
         let found = match &outcome {
             CallOutcome::Failed(failure) if may_be_in_log(failure) => {

@@ -47,6 +47,7 @@ impl CallDriver {
             worker: None,
             ledger: None,
             attach_only: false,
+            epoch: Some(live.rank()),
         };
         InFlight::new(live.clone(), admission, call, slot, names::SESSION_CALL)
     }

@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use shoal_ports::{
-    CallControl, CallEvent, CallEventKind, CallFailure, CallOutcome, CallProgress, LogError,
-    RunningCall, StoreError,
+    CallControl, CallEvent, CallEventKind, CallOutcome, CallProgress, LogError, RunningCall,
+    StoreError,
 };
 use shoal_protocol::{Outcome, RpcError, code, error_response, notification};
 use shoal_telemetry::trace::{self, Span, attributes as key, names};
 
 use super::gathering::Gathering;
-use super::journaled::AGAIN;
 use super::keeping::answer_state;
 use super::{CallDriver, InFlight, lost_worker};
 use crate::state::{Effect, Input};
@@ -23,7 +22,7 @@ const MOST_SUPERSEDED: u32 = 8;
 impl CallDriver {
     /// Appends what the call sends until it ends, or its session gets another owner: then the call is
     /// left to run, and the next owner goes on from what is in the log.
-    pub(super) async fn pump(&self, running: RunningCall, in_flight: &InFlight, tail: &Tail) {
+    pub(super) async fn pump(&self, running: RunningCall, in_flight: &mut InFlight, tail: &Tail) {
         let RunningCall {
             mut events,
             mut control,
@@ -71,7 +70,7 @@ impl CallDriver {
                 return self.finish(due, outcome, seen, in_flight, tail).await;
             }
             match self.append(due, seen, in_flight, tail).await {
-                Ok(()) if taken => match self.reclaim(in_flight, seen).await {
+                Ok(()) if taken => match self.reclaim(in_flight, seen, None).await {
                     Some(Ok(running)) => {
                         in_flight.slot.started(running.control.clone());
                         (events, control) = (running.events, running.control);
@@ -92,36 +91,6 @@ impl CallDriver {
                     return;
                 }
             }
-        }
-    }
-
-    /// Goes on with a call whose events another reader took: a former owner of the session that does not know yet that
-    /// it is one, or the next one. That is no outcome; the store says whose the call is. `None` where the session is over
-    /// here: ended, or another node's, and the call with it.
-    async fn reclaim(
-        &self,
-        in_flight: &InFlight,
-        seen: u64,
-    ) -> Option<Result<RunningCall, CallFailure>> {
-        let live = &in_flight.live;
-        loop {
-            match self.check_ownership(live).await {
-                Ok(()) => break,
-                Err(_) if live.is_lost() => return None,
-                Err(error) => {
-                    tracing::debug!(session = %live.id, %error, "cannot ask whose a call is");
-                }
-            }
-            tokio::select! {
-                () = tokio::time::sleep(AGAIN) => {}
-                () = live.until_over() => return None,
-            }
-        }
-        tracing::debug!(session = %live.id, call = %in_flight.plan.call.id, "takes a call back");
-        let resuming = self.dispatcher.resume(in_flight.plan.call.clone(), seen);
-        tokio::select! {
-            resumed = resuming => Some(resumed),
-            () = live.until_over() => None,
         }
     }
 

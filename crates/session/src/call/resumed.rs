@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use shoal_ports::{Call, CallOutcome, Caller, Durability, JournaledCall, LoggedEvent};
+use shoal_ports::{Call, CallFailure, CallOutcome, Caller, Durability, JournaledCall, LoggedEvent};
 use shoal_protocol::{EventId, Method, PROGRESS_TOKEN, RawJson};
 use shoal_telemetry::trace::names;
 
@@ -45,6 +45,7 @@ impl CallDriver {
             Ok(call) => Call {
                 worker: entry.worker,
                 ledger: entry.ledger,
+                epoch: Some(live.rank()),
                 ..call
             },
             Err(error) => {
@@ -76,13 +77,22 @@ impl CallDriver {
                 return;
             }
         };
+        let resumed = match resumed {
+            Err(CallFailure::Superseded { epoch }) => {
+                match self.reclaim(&mut in_flight, seen, Some(epoch)).await {
+                    Some(resumed) => resumed,
+                    None => return self.end_with_session(seen, &in_flight, &tail).await,
+                }
+            }
+            resumed => resumed,
+        };
         measure::attached(&resumed);
         // This call no longer keeps the take-over waiting.
         drop(taking_over);
         match resumed {
             Ok(running) => {
                 in_flight.started(&running);
-                self.pump(running, &in_flight, &tail).await;
+                self.pump(running, &mut in_flight, &tail).await;
             }
             Err(failure) => {
                 tracing::warn!(session = %in_flight.live.id, call = %in_flight.plan.call.id, %failure,

@@ -88,6 +88,7 @@ pub(super) fn read(
         worker: None,
         ledger: None,
         attach_only: false,
+        epoch: None,
     })
 }
 

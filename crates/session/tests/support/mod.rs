@@ -21,10 +21,10 @@ use futures::FutureExt as _;
 use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
     Answered, AskId, Binding, Call, CallControl, CallEvent, CallEventKind, CallFailure, CallId,
-    CallOutcome, CallPlan, Delivered, Dispatcher, Durability, EventStream, NodeId, OpenSession,
-    Planning, Post, Principal, RequestPlan, Route, RunningCall, ServerFacts, SessionGateway,
-    SessionId, SessionRef, SessionTransport, Starting, StreamItem, WorkerId, answered, at_once,
-    later,
+    CallOutcome, CallPlan, Delivered, Dispatcher, Durability, Epoch, EventStream, NodeId,
+    OpenSession, Planning, Post, Principal, RequestPlan, Route, RunningCall, ServerFacts,
+    SessionGateway, SessionId, SessionRef, SessionTransport, Starting, StreamItem, WorkerId,
+    answered, at_once, later,
 };
 use shoal_protocol::{Body, EventId, Message, Method, Outcome, RawJson, RawObject, RpcError};
 use shoal_session::{SessionConfig, Sessions};
@@ -51,6 +51,8 @@ pub struct Script {
     pub left: parking_lot::Mutex<Option<WorkerId>>,
     /// A worker that refuses, now and ever after.
     pub refuses: parking_lot::Mutex<Option<WorkerId>>,
+    /// The latest epoch that workers have heard of; `None`: they remember none.
+    pub heard: parking_lot::Mutex<Option<Epoch>>,
     /// Calls whose results their worker has let go.
     pub forgotten: parking_lot::Mutex<Vec<CallId>>,
     /// A worker that is left alone, whoever planned it.
@@ -225,6 +227,7 @@ impl Script {
             workers: watch::Sender::new(false),
             left: parking_lot::Mutex::default(),
             refuses: parking_lot::Mutex::default(),
+            heard: parking_lot::Mutex::default(),
             forgotten: parking_lot::Mutex::default(),
             alone: parking_lot::Mutex::default(),
             replans: false.into(),
@@ -251,7 +254,21 @@ impl Script {
         }
     }
 
+    /// Takes the word of a call's owner.
+    fn hear(&self, call: &Call) -> Result<(), CallFailure> {
+        let mut heard = self.heard.lock();
+        match *heard {
+            Some(epoch) if call.epoch < Some(epoch) => Err(CallFailure::Superseded { epoch }),
+            Some(_) => {
+                *heard = call.epoch;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
     async fn begin(&self, call: Call) -> Result<RunningCall, CallFailure> {
+        self.hear(&call)?;
         let name = tool(call.params.as_ref());
         self.offered.lock().push(call.worker.clone());
         if name == "full" {
@@ -406,6 +423,7 @@ impl Dispatcher for Script {
     }
 
     async fn resume(&self, call: Call, after: u64) -> Result<RunningCall, CallFailure> {
+        self.hear(&call)?;
         if call.worker.is_some() && call.worker == *self.refuses.lock() {
             return Err(refused());
         }

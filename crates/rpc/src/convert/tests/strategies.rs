@@ -7,8 +7,8 @@ use proptest::prelude::{Just, Strategy, any};
 use proptest::{collection, option, prop_oneof};
 use shoal_ports::{
     AskId, Binding, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Caller,
-    Durability, EdgePlan, GatewayError, LedgerNumber, LogFilter, NodeId, PoolCatalog, Principal,
-    RawObjectOrEmpty, RequestPlan, Route, SessionId, StateRequest, StreamItem, WorkerId,
+    Durability, EdgePlan, Epoch, GatewayError, LedgerNumber, LogFilter, NodeId, PoolCatalog,
+    Principal, RawObjectOrEmpty, RequestPlan, Route, SessionId, StateRequest, StreamItem, WorkerId,
 };
 use shoal_protocol::{
     Body, EventId, InvalidMessage, LogLevel, Message, Method, Notification, Outcome, RawJson,
@@ -69,6 +69,9 @@ pub(super) fn failure() -> impl Strategy<Value = CallFailure> {
         text().prop_map(|reason| CallFailure::OutcomeUnknown { reason }),
         millis().prop_map(|limit| CallFailure::DeadlineExceeded { limit }),
         Just(CallFailure::Cancelled),
+        any::<u64>().prop_map(|epoch| CallFailure::Superseded {
+            epoch: Epoch(epoch)
+        }),
     ]
 }
 
@@ -161,6 +164,7 @@ pub(super) fn call(now: Instant) -> impl Strategy<Value = Call> {
             option::of(text()),
             option::of(any::<(u64, u64)>()),
             any::<bool>(),
+            option::of(any::<u64>()),
         ),
     );
     (what, how).prop_map(
@@ -184,6 +188,7 @@ pub(super) fn call(now: Instant) -> impl Strategy<Value = Call> {
                 number,
             }),
             attach_only: bound.2,
+            epoch: bound.3.map(Epoch),
         },
     )
 }

@@ -84,6 +84,7 @@ impl<H: ServerHandler> Client<H> {
             worker: None,
             ledger: None,
             attach_only: false,
+            epoch: None,
         }
     }
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use futures::FutureExt as _;
 use serde_json::{Value, json};
 use shoal_demo::DemoServer;
-use shoal_ports::{AskId, Call, CallEventKind, RunningCall, SessionId, StateRequest, Worker as _};
+use shoal_ports::{
+    AskId, Attach, Call, CallEventKind, RunningCall, SessionId, StateRequest, Worker as _,
+};
 use shoal_protocol::{Outcome, RawJson, RpcError};
 
 use super::client::{Client, Said, ended, result, said, text};
@@ -108,7 +110,11 @@ async fn a_request_that_was_seen_and_not_answered_comes_again() {
     let mut first = client.start(remember).await;
     let (seen, ask, request) = numbered(&mut first).await;
     // The next owner attaches after it: the one before has seen it, and is lost with the answer.
-    let mut second = client.worker.attach(id, seen, None).await.expect("it runs");
+    let mut second = client
+        .worker
+        .attach(Attach::new(id, seen))
+        .await
+        .expect("it runs");
     let (number, again, repeated) = numbered(&mut second).await;
     assert_eq!((again, &repeated), (ask, &request), "the very same");
     assert!(number > seen);
@@ -120,7 +126,7 @@ async fn a_request_that_was_seen_and_not_answered_comes_again() {
     // Answered, it does not.
     let mut third = client
         .worker
-        .attach(id, number, None)
+        .attach(Attach::new(id, number))
         .await
         .expect("it is known");
     assert_eq!(text(&ended(&mut third).await), "remembered k");

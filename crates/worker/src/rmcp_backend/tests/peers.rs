@@ -2,7 +2,7 @@
 
 use futures::FutureExt as _;
 use serde_json::json;
-use shoal_ports::{CallOutcome, Caller, Principal, SessionId, Worker};
+use shoal_ports::{Attach, CallOutcome, Caller, Principal, SessionId, Worker};
 use shoal_protocol::RawJson;
 
 use super::client::{Client, Said, ended, said, text, until};
@@ -128,7 +128,11 @@ async fn a_peer_that_was_kept_reaches_no_other_caller() {
                 panic!("expected nothing but the end");
             };
         }
-        let mut first = client.worker.attach(first_id, 0, None).await.unwrap();
+        let mut first = client
+            .worker
+            .attach(Attach::new(first_id, 0))
+            .await
+            .unwrap();
         assert!(matches!(
             said(&mut first).await,
             Said::Ended(CallOutcome::Result(_))

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use shoal_demo::{ConformanceServer, DemoServer};
-use shoal_ports::{Call, CallFailure, CallOutcome, Worker};
+use shoal_ports::{Attach, Call, CallFailure, CallOutcome, Worker};
 use shoal_protocol::{Method, Revision, code};
 use tokio::time::Instant;
 
@@ -202,11 +202,11 @@ async fn running_call_can_be_attached_to() {
     let job = client.tool("long_job", json!({ "steps": 3, "interval_ms": 5 }));
     let id = job.id;
     drop(client.start(job).await);
-    let mut running = client.worker.attach(id, 0, None).await.unwrap();
+    let mut running = client.worker.attach(Attach::new(id, 0)).await.unwrap();
     assert!(matches!(said(&mut running).await, Said::Told(..)));
     drop(running);
     until(|| client.worker.load().running == 0).await;
-    let mut running = client.worker.attach(id, 3, None).await.unwrap();
+    let mut running = client.worker.attach(Attach::new(id, 3)).await.unwrap();
     assert!(matches!(
         said(&mut running).await,
         Said::Ended(CallOutcome::Result(_))

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_ports::{Call, CallEventKind, CallFailure, CallId, CallOutcome, SessionId, Worker};
+use shoal_ports::{
+    Attach, Call, CallEventKind, CallFailure, CallId, CallOutcome, Caller, Epoch, SessionId, Worker,
+};
 use shoal_protocol::{Method, Outcome, RawJson};
 use tokio::sync::Semaphore;
 
@@ -39,7 +41,7 @@ async fn call_can_be_attached_to_while_it_runs_and_after() {
     permits.add_permits(1);
     assert_eq!(event(&mut first).await.sequence, 1);
 
-    let mut second = worker.attach(id, 1, None).await.unwrap();
+    let mut second = worker.attach(Attach::new(id, 1)).await.unwrap();
     assert!(
         first.events.next().await.is_none(),
         "the later reader takes over"
@@ -50,7 +52,7 @@ async fn call_can_be_attached_to_while_it_runs_and_after() {
     }
     assert!(second.events.next().await.is_none());
 
-    let mut third = worker.attach(id, 2, None).await.unwrap();
+    let mut third = worker.attach(Attach::new(id, 2)).await.unwrap();
     assert_eq!(event(&mut third).await.sequence, 3);
     assert!(is_done(&outcome(&mut third).await));
     assert_eq!(script.runs(), 1);
@@ -81,7 +83,7 @@ async fn call_runs_on_when_nobody_listens() {
     let id = call.id;
     drop(worker.start(call).await.unwrap());
     until(|| script.runs() == 1 && worker.load().running == 0).await;
-    let mut running = worker.attach(id, 0, None).await.unwrap();
+    let mut running = worker.attach(Attach::new(id, 0)).await.unwrap();
     let oldest = event(&mut running).await.sequence;
     assert!(
         oldest > 500,
@@ -105,7 +107,7 @@ async fn slow_reader_is_let_go_and_may_come_back() {
     until(|| script.runs() == 1 && worker.load().running == 0).await;
     // What it had not read is still there for whoever attaches.
     assert!(running.events.next().await.is_none());
-    let mut again = worker.attach(id, 0, None).await.unwrap();
+    let mut again = worker.attach(Attach::new(id, 0)).await.unwrap();
     for sequence in 1..=201 {
         assert_eq!(event(&mut again).await.sequence, sequence);
     }
@@ -135,7 +137,7 @@ async fn repeatable_call_is_forgotten_once_delivered_and_kept_until_then() {
     let id = delivered.id;
     let mut running = worker.start(delivered).await.unwrap();
     outcome(&mut running).await;
-    assert!(worker.attach(id, 0, None).await.is_err());
+    assert!(worker.attach(Attach::new(id, 0)).await.is_err());
 
     until(|| worker.load().running == 0 && worker.load().queued == 0).await;
     let unread = repeatable();
@@ -143,14 +145,17 @@ async fn repeatable_call_is_forgotten_once_delivered_and_kept_until_then() {
     let running = worker.start(unread).await.unwrap();
     until(|| script.runs() == 2 && worker.load().running == 0).await;
     drop(running);
-    let mut running = worker.attach(id, 0, None).await.unwrap();
+    let mut running = worker.attach(Attach::new(id, 0)).await.unwrap();
     assert!(is_done(&outcome(&mut running).await));
 }
 
 #[tokio::test]
 async fn unknown_call_has_an_unknown_outcome() {
     let worker = Script::quick().worker(small()).await;
-    let failure = worker.attach(CallId::generate(), 0, None).await.err();
+    let failure = worker
+        .attach(Attach::new(CallId::generate(), 0))
+        .await
+        .err();
     assert!(matches!(failure, Some(CallFailure::OutcomeUnknown { .. })));
 }
 
@@ -165,9 +170,9 @@ async fn finished_call_is_forgotten_after_the_retention() {
     let id = call.id;
     outcome(&mut worker.start(call).await.unwrap()).await;
     tokio::time::sleep(Duration::from_secs(9)).await;
-    assert!(worker.attach(id, 0, None).await.is_ok());
+    assert!(worker.attach(Attach::new(id, 0)).await.is_ok());
     tokio::time::sleep(Duration::from_secs(3)).await;
-    assert!(worker.attach(id, 0, None).await.is_err());
+    assert!(worker.attach(Attach::new(id, 0)).await.is_err());
 }
 
 #[tokio::test]
@@ -189,9 +194,9 @@ async fn oldest_finished_calls_make_room() {
             ids.push(call.id);
             outcome(&mut worker.start(call).await.unwrap()).await;
         }
-        assert!(worker.attach(ids[0], 0, None).await.is_err());
-        assert!(worker.attach(ids[1], 0, None).await.is_ok());
-        let mut newest = worker.attach(ids[2], 0, None).await.unwrap();
+        assert!(worker.attach(Attach::new(ids[0], 0)).await.is_err());
+        assert!(worker.attach(Attach::new(ids[1], 0)).await.is_ok());
+        let mut newest = worker.attach(Attach::new(ids[2], 0)).await.unwrap();
         assert!(matches!(
             event(&mut newest).await.kind,
             CallEventKind::Finished(_)
@@ -209,7 +214,7 @@ async fn journaled_call_does_not_run_again_when_its_result_is_gone() {
     outcome(&mut worker.start(call.clone()).await.unwrap()).await;
     tokio::time::sleep(retention + Duration::from_secs(2)).await;
     for refused in [
-        worker.attach(call.id, 0, None).await,
+        worker.attach(Attach::new(call.id, 0)).await,
         worker.start(call.clone()).await,
     ] {
         let refused = refused.err();
@@ -344,7 +349,7 @@ async fn control_of_a_reader_that_was_replaced_has_no_effect() {
         panic!("expected a question");
     };
     assert!(!first.control.is_replaced());
-    let mut second = worker.attach(id, 0, None).await.unwrap();
+    let mut second = worker.attach(Attach::new(id, 0)).await.unwrap();
     let roots = || Outcome::Result(RawJson::from_static(r#"{"roots":[]}"#));
     assert!(first.control.is_replaced() && !second.control.is_replaced());
     assert!(!first.control.answer(ask, roots()).await);
@@ -354,7 +359,7 @@ async fn control_of_a_reader_that_was_replaced_has_no_effect() {
     let control = second.control.clone();
     drop(second);
     assert!(control.answer(ask, roots()).await);
-    let mut third = worker.attach(id, 1, None).await.unwrap();
+    let mut third = worker.attach(Attach::new(id, 1)).await.unwrap();
     control.cancel("too late");
     third.control.cancel("enough");
     let ended = outcome(&mut third).await;
@@ -370,20 +375,29 @@ async fn a_reader_comes_back_under_its_name_unless_another_has_come() {
     let first = worker.start(call).await.unwrap();
     let name = first.control.reader().unwrap();
     drop(first.events);
-    let mut again = worker.reattach(id, name, 0, None).await.unwrap();
+    let mut again = worker
+        .attach(Attach::new(id, 0).back_as(name))
+        .await
+        .unwrap();
     assert_eq!(again.control.reader(), Some(name));
     assert!(first.control.is_replaced(), "what is late has no effect");
     permits.add_permits(1);
     assert_eq!(event(&mut again).await.sequence, 1);
-    let mut other = worker.attach(id, 1, None).await.unwrap();
-    let mut late = worker.reattach(id, name, 1, None).await.unwrap();
+    let mut other = worker.attach(Attach::new(id, 1)).await.unwrap();
+    let mut late = worker
+        .attach(Attach::new(id, 1).back_as(name))
+        .await
+        .unwrap();
     assert!(late.events.next().await.is_none());
     assert!(late.control.is_replaced() && !other.control.is_replaced());
     late.control.cancel("too late");
     drop(late);
     permits.add_permits(2);
     assert!(is_done(&outcome(&mut other).await));
-    let unknown = worker.reattach(CallId::generate(), 1, 0, None).await.err();
+    let unknown = worker
+        .attach(Attach::new(CallId::generate(), 0).back_as(1))
+        .await
+        .err();
     assert!(matches!(unknown, Some(CallFailure::OutcomeUnknown { .. })));
 }
 
@@ -404,7 +418,10 @@ async fn what_is_said_while_a_reader_is_away_waits_for_it() {
     until(|| script.runs() == 1).await;
     // As long as a slow reader is waited for.
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let mut again = worker.reattach(id, name, 0, None).await.unwrap();
+    let mut again = worker
+        .attach(Attach::new(id, 0).back_as(name))
+        .await
+        .unwrap();
     for sequence in 1..=1001 {
         assert_eq!(event(&mut again).await.sequence, sequence);
     }
@@ -424,14 +441,14 @@ async fn a_call_without_a_session_ends_when_its_reader_does_not_come_back() {
     // Its link breaks, and is there again in time.
     drop(running);
     tokio::time::sleep(DESERTED / 2).await;
-    let again = worker.attach(id, 0, None).await.unwrap();
+    let again = worker.attach(Attach::new(id, 0)).await.unwrap();
     tokio::time::sleep(2 * DESERTED).await;
     assert_eq!(worker.load().running, 1, "somebody reads it");
     // And now it does not come back.
     drop(again);
     tokio::time::sleep(2 * DESERTED).await;
     assert_eq!(worker.load().running, 0);
-    let mut told = worker.attach(id, 0, None).await.unwrap();
+    let mut told = worker.attach(Attach::new(id, 0)).await.unwrap();
     let told = outcome(&mut told).await;
     assert!(
         matches!(told, CallOutcome::Failed(CallFailure::Cancelled)),
@@ -472,8 +489,66 @@ async fn a_call_is_open_until_somebody_has_read_its_end_or_a_while_has_passed() 
             open,
             "its session's next owner may come, or its reader come back"
         );
-        let mut next = worker.attach(id, 1, None).await.unwrap();
+        let mut next = worker.attach(Attach::new(id, 1)).await.unwrap();
         assert!(is_done(&outcome(&mut next).await));
         assert_eq!(worker.open_calls(), 0);
     }
+}
+
+/// What an owner of this epoch says of a call of a session.
+fn in_epoch(call: &Call, epoch: u64) -> Call {
+    Call {
+        epoch: Some(Epoch(epoch)),
+        ..call.clone()
+    }
+}
+
+#[tokio::test]
+async fn a_former_owner_neither_starts_nor_takes_back_a_call() {
+    let script = Script::obedient();
+    let config = PoolConfig {
+        queue: 1,
+        ..small()
+    };
+    let worker = script.worker(config).await;
+    let call = Call {
+        ledger: worker.ledger(),
+        ..call()
+    };
+    let session = Some(SessionId::new("s"));
+    let caller = Caller {
+        session,
+        ..(*call.caller).clone()
+    };
+    let call = Call {
+        caller: Arc::new(caller),
+        ..call
+    };
+    let _first = worker.start(in_epoch(&call, 1)).await.unwrap();
+    // The next owner goes on with it, and then the former one comes back.
+    let next = Attach {
+        epoch: Some(Epoch(2)),
+        ..Attach::new(call.id, 0)
+    };
+    let mut next = worker.attach(next).await.unwrap();
+    let superseded = Some(CallFailure::Superseded { epoch: Epoch(2) });
+    let back = Attach {
+        epoch: Some(Epoch(1)),
+        ..Attach::new(call.id, 0)
+    };
+    assert_eq!(worker.attach(back).await.err(), superseded);
+    let again = worker.start(in_epoch(&call, 1)).await.err();
+    assert_eq!(again, superseded);
+    assert!(!next.control.is_replaced());
+    // What it starts late is no outcome of that call: the next owner may start it.
+    let other = Call {
+        id: CallId::generate(),
+        ..call.clone()
+    };
+    let late = worker.start(in_epoch(&other, 1)).await.err();
+    assert_eq!(late, superseded);
+    assert!(worker.start(in_epoch(&other, 2)).await.is_ok());
+    next.control.cancel("enough");
+    let ended = outcome(&mut next).await;
+    assert!(matches!(ended, CallOutcome::Failed(CallFailure::Cancelled)));
 }

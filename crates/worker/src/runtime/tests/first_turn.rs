@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_ports::{
-    BusEvent, Call, CallEventKind, CallFailure, CallOutcome, RunningCall, Worker, WorkerHere,
-    WorkerId,
+    Attach, BusEvent, Call, CallEventKind, CallFailure, CallOutcome, RunningCall, Worker,
+    WorkerHere, WorkerId,
 };
 use shoal_protocol::{RawJson, RpcError};
 use tokio::sync::{Semaphore, broadcast, watch};
@@ -59,7 +59,7 @@ async fn repeatable_call_that_does_not_wait_ends_at_once_and_is_not_kept() {
         assert!(is_done_already(&running));
         assert_eq!(running.worker, Some(WorkerId::new("worker")));
         assert_eq!((load(&worker), script.runs()), ((0, 0), runs));
-        let unknown = worker.attach(id, 0, None).await.err();
+        let unknown = worker.attach(Attach::new(id, 0)).await.err();
         assert!(matches!(unknown, Some(CallFailure::OutcomeUnknown { .. })));
         assert!(is_done(&outcome(&mut running).await));
         assert!(running.events.next().await.is_none());
@@ -77,7 +77,7 @@ async fn journaled_call_that_does_not_wait_ends_at_once_and_is_kept() {
     assert!(is_done_already(&running));
     assert_eq!(load(&worker), (0, 0));
     for _ in 0..2 {
-        let mut attached = worker.attach(call.id, 0, None).await.unwrap();
+        let mut attached = worker.attach(Attach::new(call.id, 0)).await.unwrap();
         assert!(is_done(&outcome(&mut attached).await));
         let mut again = worker.start_now(call.clone()).unwrap();
         assert!(is_done(&outcome(&mut again).await));
@@ -114,7 +114,7 @@ async fn repeatable_call_that_waits_can_be_attached_to_until_it_is_delivered() {
     let worker = script.worker(small()).await;
     let call = repeatable();
     let mut first = worker.start_now(call.clone()).unwrap();
-    let mut second = worker.attach(call.id, 0, None).await.unwrap();
+    let mut second = worker.attach(Attach::new(call.id, 0)).await.unwrap();
     assert!(
         first.events.next().await.is_none(),
         "the later reader takes over"
@@ -123,7 +123,7 @@ async fn repeatable_call_that_waits_can_be_attached_to_until_it_is_delivered() {
     assert!(second.events.next().await.is_none() && !has_ended(&third));
     permits.add_permits(1);
     assert!(is_done(&outcome(&mut third).await));
-    assert!(worker.attach(call.id, 0, None).await.is_err());
+    assert!(worker.attach(Attach::new(call.id, 0)).await.is_err());
     assert_eq!(script.runs(), 1);
 }
 
@@ -146,10 +146,10 @@ async fn call_that_says_something_and_ends_is_read_and_kept() {
     assert!(matches!(ended.kind, CallEventKind::Finished(_)) && ended.sequence == 2);
     assert!(running.events.next().await.is_none());
 
-    let mut attached = worker.attach(call.id, 1, None).await.unwrap();
+    let mut attached = worker.attach(Attach::new(call.id, 1)).await.unwrap();
     assert_eq!(event(&mut attached).await.sequence, 2);
     tokio::time::sleep(retention + Duration::from_secs(2)).await;
-    assert!(worker.attach(call.id, 0, None).await.is_err());
+    assert!(worker.attach(Attach::new(call.id, 0)).await.is_err());
     assert_eq!(script.runs(), 1);
 }
 

@@ -141,6 +141,7 @@ pub(in crate::runtime) fn call() -> Call {
         worker: None,
         ledger: None,
         attach_only: false,
+        epoch: None,
     }
 }
 

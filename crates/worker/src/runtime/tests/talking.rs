@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_ports::{Call, CallEventKind, CallOutcome, Caller, LogFilter, Worker};
+use shoal_ports::{Attach, Call, CallEventKind, CallOutcome, Caller, LogFilter, Worker};
 use shoal_protocol::{Method, Outcome, RawJson, RpcError, code};
 
 use super::script::{Script, call, done, event, outcome, small, until};
@@ -109,7 +109,7 @@ async fn answered_question_is_not_put_again() {
         .await;
     event(&mut running).await;
 
-    let mut again = worker.attach(id, 0, None).await.unwrap();
+    let mut again = worker.attach(Attach::new(id, 0)).await.unwrap();
     let open = event(&mut again).await;
     let CallEventKind::Ask { ask: second, .. } = open.kind else {
         panic!("expected the open question");
@@ -215,7 +215,7 @@ async fn context_that_outlives_its_call_reaches_nobody() {
         context.ask(Method::RootsList, None).await,
         Outcome::Error(_)
     ));
-    let mut running = worker.attach(id, 0, None).await.unwrap();
+    let mut running = worker.attach(Attach::new(id, 0)).await.unwrap();
     assert!(matches!(
         event(&mut running).await.kind,
         CallEventKind::Finished(_)

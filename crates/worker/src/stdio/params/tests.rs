@@ -24,6 +24,7 @@ fn call(params: Option<&'static str>) -> Call {
         worker: None,
         ledger: None,
         attach_only: false,
+        epoch: None,
         durability: Durability::Journaled,
     }
 }

@@ -302,6 +302,7 @@ impl Client {
             worker: None,
             ledger: None,
             attach_only: false,
+            epoch: None,
             durability: Durability::Journaled,
         }
     }
