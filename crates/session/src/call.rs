@@ -89,6 +89,10 @@ impl OpenCall {
         self.call.id
     }
 
+    pub(crate) fn request(&self) -> &RequestId {
+        &self.request
+    }
+
     /// More of what it has sent is in the log.
     pub(crate) fn note(&mut self, seen: u64) {
         self.seen = seen;

@@ -1,5 +1,6 @@
 //! The gateway: finds, opens, wakes, bounds and ends the sessions of this node.
 
+mod answered;
 mod deliver;
 mod gauges;
 mod inspect;

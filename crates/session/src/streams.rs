@@ -22,7 +22,7 @@ use shoal_ports::{
     Append, Appended, Backoff, Binding, CallId, CallProgress, DeliveryId, Epoch, EventStream,
     LogError, NodeId, Page, SessionId, Store, StoreError, StreamItem, lazy_channel,
 };
-use shoal_protocol::{EventId, StreamId};
+use shoal_protocol::{EventId, RequestId, StreamId};
 use shoal_telemetry::metrics::{self, ResumeOutcome, metrics};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -204,6 +204,13 @@ impl Streams {
     pub(crate) fn delivered(&self, delivery: DeliveryId) -> Option<EventId> {
         let tails = self.tails.lock();
         tails.values().find_map(|tail| tail.opened_for(delivery))
+    }
+
+    /// Whether one of these requests is a call that has ended, or not, and whose answer is not on the standalone stream yet.
+    pub(crate) fn owes(&self, requests: &[RequestId]) -> bool {
+        let tails = self.tails.lock();
+        let standalone = tails.get(&StreamId::STANDALONE);
+        standalone.is_some_and(|tail| tail.owes(requests))
     }
 
     /// A call of one of the streams is about to be started on another worker.

@@ -3,15 +3,19 @@
 
 mod support;
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 
+use async_trait::async_trait;
+use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
-    Delivered, Epoch, GatewayError, OpenSession, SessionGateway as _, SessionRef, SessionTransport,
-    WorkerId,
+    Append, Appended, Delivered, Epoch, EventLog, EventStream, GatewayError, LogError, OpenSession,
+    Page, Post, SessionGateway as _, SessionId, SessionRef, SessionTransport, WorkerId,
 };
 use shoal_protocol::{EventId, StreamId};
 use shoal_session::SessionConfig;
 use support::{Bench, call, post, read, read_all, within};
+use tokio::sync::watch;
 use tokio::task::yield_now;
 
 /// The workers that the journal names for the calls of a session.
@@ -215,37 +219,151 @@ async fn a_worker_that_left_and_has_no_other_leaves_the_call_not_executed() {
     assert_eq!(journaled(&bench, &alice).await, []);
 }
 
-/// Over HTTP+SSE nobody can tell what an earlier delivery did: only a first one may be started.
-#[tokio::test]
-async fn a_repetition_over_one_stream_is_never_started_blindly() {
-    let bench = Bench::new(SessionConfig::default());
+/// A session whose answers all go on one stream, and who reads that.
+async fn single_stream(bench: &Bench) -> (SessionRef, EventStream) {
     let open = OpenSession {
         transport: SessionTransport::SingleStream,
         ..support::initialize("alice", "2024-11-05")
     };
     let principal = open.principal.clone();
     let session = bench.sessions.open(open).await.unwrap().session;
-    let to = SessionRef {
-        session,
-        principal,
-        trace: None,
-        hinted: false,
+    let to = SessionRef::new(session, principal);
+    let stream = bench.sessions.listen(&to, None).await.unwrap();
+    (to, stream)
+}
+
+/// Over HTTP+SSE, a call is journaled before it is started: what is neither open nor answered was never begun.
+#[tokio::test]
+async fn a_repetition_over_one_stream_is_begun_and_answered_once() {
+    let bench = Bench::new(SessionConfig::default());
+    let (to, mut stream) = single_stream(&bench).await;
+    let again = |json: &str| Post {
+        repeated: true,
+        ..post(json)
     };
-    let mut stream = bench.sessions.listen(&to, None).await.unwrap();
-    for (id, tool, code) in [
-        (1, "stream-once", "50002"),
+    for (id, tool, answer) in [
+        (1, "stream-once", "result"),
         (2, "stream-unknown", "-32602"),
         (3, "echo", "result"),
     ] {
-        let mut repeated = post(&call(id, tool));
-        repeated.repeated = true;
-        let delivered = bench.sessions.deliver(&to, repeated).await;
-        assert!(
-            matches!(delivered, Ok(Delivered::Accepted)),
-            "{delivered:?}"
-        );
+        let repeated = again(&call(id, tool));
+        for _ in 0..2 {
+            let delivered = bench.sessions.deliver(&to, repeated.clone()).await;
+            let accepted = matches!(delivered, Ok(Delivered::Accepted));
+            assert!(accepted, "{delivered:?}");
+        }
+        if tool == "stream-once" {
+            bench.script.call(tool).await.finish("{}").await;
+        }
         let told = within(read(&mut stream, 1)).await;
-        assert!(told.texts[0].contains(code), "{tool}: {told:?}");
+        assert!(told.texts[0].contains(answer), "{tool}: {told:?}");
+        // The answer is there, and it stays the only one.
+        let delivered = bench.sessions.deliver(&to, repeated).await;
+        let accepted = matches!(delivered, Ok(Delivered::Accepted));
+        assert!(accepted, "{delivered:?}");
     }
+    let ping = r#"{"jsonrpc":"2.0","id":4,"method":"ping"}"#;
+    bench.post(&to, ping).await;
+    let told = within(read(&mut stream, 1)).await;
+    assert!(told.texts[0].contains(r#""id":4"#), "{told:?}");
+    assert_eq!(bench.script.started.load(SeqCst), 1);
+}
+
+#[tokio::test]
+async fn what_one_stream_does_not_know_any_more_is_not_begun_again() {
+    let limits = MemoryLimits {
+        events_per_stream: 4,
+        ..MemoryLimits::default()
+    };
+    let bench = Bench::on(
+        MemoryStore::new(limits).into_store(),
+        SessionConfig::default(),
+    );
+    let (to, mut stream) = single_stream(&bench).await;
+    for id in 10..18 {
+        let ping = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+        bench.post(&to, &ping).await;
+        within(read(&mut stream, 1)).await;
+    }
+    let mut repeated = post(&call(1, "stream-once"));
+    repeated.repeated = true;
+    let delivered = bench.sessions.deliver(&to, repeated).await;
+    assert!(
+        matches!(delivered, Ok(Delivered::Accepted)),
+        "{delivered:?}"
+    );
+    let told = within(read(&mut stream, 1)).await;
+    assert!(told.texts[0].contains("50002"), "{told:?}");
     assert_eq!(bench.script.started.load(SeqCst), 0);
+}
+
+/// A log whose appends wait for the test.
+struct SlowLog {
+    inner: Arc<dyn EventLog>,
+    holds: watch::Sender<bool>,
+    waiting: watch::Sender<usize>,
+}
+
+#[async_trait]
+impl EventLog for SlowLog {
+    async fn append(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        append: Append,
+    ) -> Result<Appended, LogError> {
+        self.waiting.send_modify(|waiting| *waiting += 1);
+        let mut holds = self.holds.subscribe();
+        holds.wait_for(|holds| !*holds).await.unwrap();
+        self.inner.append(session, epoch, append).await
+    }
+
+    async fn last(&self, session: &SessionId, stream: StreamId) -> Result<EventId, LogError> {
+        self.inner.last(session, stream).await
+    }
+
+    async fn read(
+        &self,
+        session: &SessionId,
+        cursor: EventId,
+        limit: usize,
+    ) -> Result<Page, LogError> {
+        self.inner.read(session, cursor, limit).await
+    }
+}
+
+#[tokio::test]
+async fn a_call_whose_answer_is_on_its_way_to_the_one_stream_is_not_begun_again() {
+    let mut store = MemoryStore::new(MemoryLimits::default()).into_store();
+    let log = Arc::new(SlowLog {
+        inner: store.log.clone(),
+        holds: watch::Sender::new(false),
+        waiting: watch::Sender::new(0),
+    });
+    store.log = log.clone();
+    let bench = Bench::on(store, SessionConfig::default());
+    let (to, mut stream) = single_stream(&bench).await;
+    let first = post(&call(1, "stream-once"));
+    let again = support::again(&first);
+    bench.sessions.deliver(&to, first).await.unwrap();
+    let tool = bench.script.call("stream-once").await;
+    let mut waiting = log.waiting.subscribe();
+    waiting.mark_unchanged();
+    log.holds.send_replace(true);
+    tool.finish("{}").await;
+    // Its request's id is free, and its answer is nowhere yet.
+    within(waiting.changed()).await.unwrap();
+    let delivered = bench.sessions.deliver(&to, again).await;
+    assert!(
+        matches!(delivered, Ok(Delivered::Accepted)),
+        "{delivered:?}"
+    );
+    log.holds.send_replace(false);
+    let told = within(read(&mut stream, 1)).await;
+    assert!(told.texts[0].contains("result"), "{told:?}");
+    let ping = r#"{"jsonrpc":"2.0","id":2,"method":"ping"}"#;
+    bench.post(&to, ping).await;
+    let told = within(read(&mut stream, 1)).await;
+    assert!(told.texts[0].contains(r#""id":2"#), "{told:?}");
+    assert_eq!(bench.script.started.load(SeqCst), 1);
 }

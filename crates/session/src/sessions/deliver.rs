@@ -37,7 +37,7 @@ impl Node {
         if post.repeated {
             return Box::pin(self.deliver_again(to, post)).await;
         }
-        let delivered = self.deliver_body(to, post).await?;
+        let delivered = self.deliver_body(to, post, Before::Never).await?;
         // Only what is repeated can meet itself.
         delivered.ok_or_else(|| self.being_moved())
     }
@@ -48,9 +48,10 @@ impl Node {
         self: &Arc<Self>,
         to: &SessionRef,
         post: Post,
+        before: Before,
     ) -> Result<Option<Delivered>, GatewayError> {
         let bound = post.is_bound();
-        let (body, posting) = Posting::of(post);
+        let (body, posting) = Posting::of(post, before);
         let (delivery, repeated) = (posting.delivery, posting.repeated);
         match body {
             Body::Single(message) if changes(&message) => {
@@ -68,7 +69,8 @@ impl Node {
                     Message::Notification(said) => said.method == Method::Cancelled,
                     Message::Request(_) => false,
                 };
-                let id = request_id(&message).filter(|_| bound && repeated).cloned();
+                let again = bound && posting.may_have_begun();
+                let id = request_id(&message).filter(|_| again).cloned();
                 let (live, effect) = self.apply(to, message, &posting, bound).await?;
                 if steers {
                     return Box::pin(self.steer(&live, effect)).await.map(Some);
@@ -80,7 +82,8 @@ impl Node {
                 self.carry_out(&live, effect, posting, trace).await
             }
             Body::Batch(members) => {
-                Box::pin(self.deliver_batch(to, members, (delivery, repeated))).await
+                let again = (repeated, posting.may_have_begun());
+                Box::pin(self.deliver_batch(to, members, delivery, again)).await
             }
         }
     }
@@ -145,12 +148,8 @@ impl Node {
         let delivered = match effect {
             Effect::Run(admitted) => {
                 let mut in_flight = self.driver.prepare(live, *admitted, trace);
-                let Posting {
-                    delivery,
-                    repeated,
-                    plan,
-                } = posting;
-                match self.driver.plan(&mut in_flight, plan, repeated).await? {
+                let (delivery, again) = (posting.delivery, posting.may_have_begun());
+                match (self.driver.plan(&mut in_flight, posting.plan, again)).await? {
                     None => self.driver.carry(in_flight, delivery).await,
                     Some(answer) => {
                         let answer = in_flight.refuse(answer)?;
@@ -263,15 +262,25 @@ impl Node {
     }
 }
 
+/// What is known of an earlier delivery of the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Before {
+    /// None has begun anything.
+    Never,
+    /// One may have, of which nothing is left here.
+    Perhaps,
+}
+
 /// How a body came to its session.
 struct Posting {
     delivery: DeliveryId,
     repeated: bool,
+    before: Before,
     plan: Option<Arc<EdgePlan>>,
 }
 
 impl Posting {
-    fn of(post: Post) -> (Body, Self) {
+    fn of(post: Post, before: Before) -> (Body, Self) {
         let Post {
             body,
             delivery,
@@ -281,9 +290,15 @@ impl Posting {
         let posting = Self {
             delivery,
             repeated,
+            before,
             plan,
         };
         (body, posting)
+    }
+
+    /// Whether an earlier owner may have begun it.
+    fn may_have_begun(&self) -> bool {
+        self.repeated && self.before == Before::Perhaps
     }
 
     /// The id that the call of a request has which its edge has planned. One that is safe to repeat gets another when it

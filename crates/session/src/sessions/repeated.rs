@@ -9,11 +9,23 @@ use shoal_protocol::{Body, Message, RequestId, batch, error_response};
 use tokio::time::{Instant, sleep};
 
 use super::Node;
+use super::answered::Answered;
+use super::deliver::Before;
 use crate::live::LiveSession;
 use crate::state::{CallSlot, Effect, Input};
 
 /// How often the earlier delivery is looked for while its request still runs.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// What is left of an earlier delivery.
+enum Found {
+    /// It has begun, and this is what its client is to have.
+    Delivered(Delivered),
+    /// Nothing has begun.
+    Never,
+    /// Nothing is left.
+    Nothing,
+}
 
 impl Node {
     /// Delivers once more: what the earlier delivery began is found, and what it has not begun is delivered now. The
@@ -24,30 +36,33 @@ impl Node {
         post: Post,
     ) -> Result<Delivered, GatewayError> {
         loop {
-            if let Some(found) = self.find_delivered(to, &post).await? {
-                return Ok(found);
-            }
-            if let Some(delivered) = self.deliver_body(to, post.clone()).await? {
+            let before = match self.find_delivered(to, &post).await? {
+                Found::Delivered(found) => return Ok(found),
+                Found::Never => Before::Never,
+                Found::Nothing => Before::Perhaps,
+            };
+            if let Some(delivered) = self.deliver_body(to, post.clone(), before).await? {
                 return Ok(delivered);
             }
         }
     }
 
-    /// What the earlier delivery began; `None` when it began nothing that is left, and the body is to be
-    /// delivered as if for the first time.
+    /// What the earlier delivery began. Where it began nothing that is left, the body is to be delivered as if for the first
+    /// time.
     ///
     /// Journaled calls are found in the store by their delivery, or where their edge has bound them, in memory as long as they
     /// run, and by their worker afterwards. A request whose call is not, but which
     /// still runs, is one that is held, or safe to repeat, and whose answer has nowhere to go: it is let go here, or its end is
-    /// waited for. What is held and begun again is found by its worker.
+    /// waited for. What is held and begun again is found by its worker. Where all answers go on one stream, that has those of
+    /// requests that do not run any more.
     async fn find_delivered(
         self: &Arc<Self>,
         to: &SessionRef,
         post: &Post,
-    ) -> Result<Option<Delivered>, GatewayError> {
+    ) -> Result<Found, GatewayError> {
         let requests = requests_of(&post.body);
         if requests.is_empty() {
-            return Ok(None);
+            return Ok(Found::Nothing);
         }
         let live = self.find(to).await?;
         let single = Self::is_single_stream(&live);
@@ -59,24 +74,46 @@ impl Node {
                 false => self.driver.find_in_log(&live, post.delivery).await?,
             };
             if let Some(beginning) = found {
-                return self.driver.read_again(&live, beginning).await.map(Some);
+                let found = self.driver.read_again(&live, beginning).await;
+                return found.map(Found::Delivered);
             }
             let running = running(&live, &requests);
             // Another request may have the id by now.
             let held = |slot: &Arc<CallSlot>| slot.call() == CallId::from(post.delivery);
             if running.is_empty() || post.is_bound() && !running.iter().any(held) {
-                return Ok(None);
+                return match single {
+                    true => self.find_answered(&live, &requests).await,
+                    false => Ok(Found::Nothing),
+                };
             }
             if single {
-                return Ok(Some(Delivered::Accepted));
+                return Ok(Found::Delivered(Delivered::Accepted));
             }
             running.iter().for_each(|slot| slot.want());
             if Instant::now() >= until {
                 let once = running.iter().any(|slot| slot.runs_once());
-                return Ok(Some(Delivered::Json(self.took_too_long(&post.body, once))));
+                let answer = self.took_too_long(&post.body, once);
+                return Ok(Found::Delivered(Delivered::Json(answer)));
             }
             sleep(LOOK_EVERY).await;
         }
+    }
+
+    /// What became of requests that do not run any more where all answers go on one stream. A call is journaled there before
+    /// it is started, so one that is neither in the journal nor answered was never begun.
+    async fn find_answered(
+        &self,
+        live: &LiveSession,
+        requests: &[RequestId],
+    ) -> Result<Found, GatewayError> {
+        if live.streams.owes(requests) {
+            return Ok(Found::Delivered(Delivered::Accepted));
+        }
+        Ok(match self.answered(live, requests).await? {
+            Answered::All => Found::Delivered(Delivered::Accepted),
+            Answered::Nothing => Found::Never,
+            Answered::Unknown => Found::Nothing,
+        })
     }
 
     /// The answer to requests whose first delivery still goes on when no call may take longer: whoever asks again is told

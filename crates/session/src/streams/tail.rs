@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use shoal_ports::{Appended, Binding, CallId, CallProgress, DeliveryId, LoggedEvent, OpenStream};
-use shoal_protocol::{EventId, StreamId};
+use shoal_protocol::{EventId, RequestId, StreamId};
 use tokio::sync::futures::Notified;
 use tokio::sync::{MutexGuard, Notify};
 
@@ -106,6 +106,13 @@ impl Tail {
     /// Calls are answered here, and in the journal.
     pub(crate) fn enter(&self, calls: impl IntoIterator<Item = OpenCall>) {
         self.state.lock().calls.extend(calls);
+    }
+
+    /// Whether one of these requests is a call whose answer it does not have yet.
+    pub(super) fn owes(&self, requests: &[RequestId]) -> bool {
+        let state = self.state.lock();
+        let mut calls = state.calls.iter();
+        calls.any(|open| requests.contains(open.request()))
     }
 
     /// A call is about to be started on another worker.

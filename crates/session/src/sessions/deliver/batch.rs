@@ -24,12 +24,13 @@ pub(crate) struct Begun {
 }
 
 impl Node {
-    /// The answers of its calls share one stream; without calls, one JSON array.
+    /// The answers of its calls share one stream; without calls, one JSON array. It may be `repeated`, and have begun then.
     pub(super) async fn deliver_batch(
         self: &Arc<Self>,
         to: &SessionRef,
         members: Vec<Result<Message, InvalidMessage>>,
-        (delivery, repeated): (DeliveryId, bool),
+        delivery: DeliveryId,
+        (repeated, again): (bool, bool),
     ) -> Result<Option<Delivered>, GatewayError> {
         let begin = |reply| SessionMsg::Batch {
             members: members.clone(),
@@ -48,7 +49,7 @@ impl Node {
         let calls = calls.into_iter().map(|call| {
             let mut in_flight = driver.prepare(&live, call, to.trace.as_ref());
             async move {
-                let answer = driver.plan(&mut in_flight, None, repeated).await?;
+                let answer = driver.plan(&mut in_flight, None, again).await?;
                 Ok::<_, GatewayError>((in_flight, answer))
             }
         });
