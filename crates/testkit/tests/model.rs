@@ -254,6 +254,9 @@ explorations! {
 /// Each planted fault, with where it shows and what it breaks.
 macro_rules! planted {
     ($($name:ident: $fault:ident in $setup:expr => $($property:ident),+;)*) => {
+        /// Each planted fault, with what it breaks.
+        const PLANTED: &[(Fault, &[&str])] = &[$((Fault::$fault, &[$(must::$property),+])),*];
+
         mod planted {
             $(
                 #[test]
@@ -306,6 +309,7 @@ planted! {
     an_entry_left_open: EntryLeftOpen in super::store_away() => CLOSED;
     accepted_before_the_log: AcceptedBeforeLog in super::single_stream() => ID_IN_LOG, ANSWERED;
     no_look_into_the_log: NoLookUp in super::short_call() => KNOWN;
+    no_look_at_the_one_stream: OneStreamUnread in super::single_stream() => KNOWN;
     a_freed_result_believed_lost: WorkerBelieved in super::short_call() => KNOWN;
     a_late_refusal_believed: WorkerBelieved in super::refusing_workers() => NOT_EXECUTED;
     a_dropped_delivery_forgotten: DroppedIsForgotten in super::cancelled() => CANCELS;
@@ -324,4 +328,43 @@ fn moved() -> Setup {
         also: Also::Cancel,
         ..Setup::hold("a move", 2, &[Age, Cut])
     }
+}
+
+/// The table of the rules: each with its planted faults, and what these break.
+fn table() -> String {
+    let mut rows: Vec<(&str, Vec<String>, Vec<&str>)> = Vec::new();
+    for (fault, broken) in PLANTED {
+        let rule = fault.rule();
+        let at = rows.iter().position(|(known, ..)| *known == rule);
+        let at = at.unwrap_or_else(|| {
+            rows.push((rule, Vec::new(), Vec::new()));
+            rows.len() - 1
+        });
+        let (_, faults, breaks) = &mut rows[at];
+        let fault = format!("`{fault:?}`");
+        if !faults.contains(&fault) {
+            faults.push(fault);
+        }
+        for property in *broken {
+            if !breaks.contains(property) {
+                breaks.push(property);
+            }
+        }
+    }
+    let row = |(rule, faults, breaks): (&str, Vec<String>, Vec<&str>)| {
+        format!(
+            "| {rule} | {} | {} |\n",
+            faults.join(", "),
+            breaks.join("; ")
+        )
+    };
+    rows.into_iter().map(row).collect()
+}
+
+#[test]
+fn the_guarantees_list_the_rules_and_their_faults() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guarantees.md");
+    let page = std::fs::read_to_string(page).expect("the page is there");
+    let table = table();
+    assert!(page.contains(&table), "docs/guarantees.md lacks:\n{table}");
 }

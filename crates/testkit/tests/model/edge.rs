@@ -100,6 +100,8 @@ impl State {
         if looks && let Some(entry) = &self.store.entry {
             if !entry.ended {
                 self.take_up(setup, node);
+            } else if waits.is_some() && setup.plants(Fault::OneStreamUnread) {
+                return self.answer_json(Event::Unknown);
             }
             if waits.is_some() {
                 self.give_id(node);

@@ -82,6 +82,8 @@ pub(crate) enum Fault {
     EntryLeftOpen,
     /// 202 before anything is in the log.
     AcceptedBeforeLog,
+    /// Over HTTP+SSE, a repetition whose call has ended is not looked for on the standalone stream.
+    OneStreamUnread,
     /// Nothing is looked up in the log: no repetition, and no call that its worker cannot tell of any more.
     NoLookUp,
     /// A worker's refusal, or that it cannot tell any more, is believed without a look into the log.
@@ -149,6 +151,7 @@ impl Fault {
             Self::TwoExits => "one exit of the hold",
             Self::EntryLeftOpen => "an entry that may be there is closed later",
             Self::AcceptedBeforeLog => "202 only once something is in the log",
+            Self::OneStreamUnread => "the one stream of HTTP+SSE is looked at for a repetition",
             Self::WorkerBelieved => "what a worker has freed or refused may be in the log",
             Self::NoLookUp => "a repetition is looked up in memory, log, worker",
             Self::DroppedIsForgotten | Self::DroppedIsCancelled => {
