@@ -49,6 +49,8 @@ fn kept(settings: &Settings, admin: usize) -> usize {
     let links = if alone { 0 } else { LINKS };
     let children = settings.pools.values().map(|pool| match &pool.backend {
         Backend::Stdio(stdio) => stdio.most_processes() * CHILD,
+        // A stream for each session that listens, and one for each call.
+        Backend::Http(http) => http.sessions.saturating_add(2 * pool.concurrency),
         Backend::Demo | Backend::Conformance => 0,
     });
     children.fold(BASE + links + admin, usize::saturating_add)

@@ -71,7 +71,7 @@ impl Node {
         // What workers report of resources reaches each node over its own links to them.
         let news: Arc<dyn Bus> = Arc::new(MemoryBus::default());
         let dispatch = roles::dispatch(&settings, news.clone())?;
-        let workers = roles::workers(&settings, &id).await;
+        let workers = roles::workers(&settings, &id).await?;
         for worker in &workers {
             dispatch.add_worker(worker.clone());
         }

@@ -9,7 +9,7 @@ use shoal_dispatch::{Config as DispatchConfig, Dispatch};
 use shoal_edge::{EdgeConfig, HttpSsePaths, NoAuthentication, StaticTokens, Timing};
 use shoal_ports::{Authenticator, Bus, NodeId, Principal, Store, WorkerId};
 use shoal_session::{SessionConfig, Sessions};
-use shoal_worker::{Backend, RmcpBackend, StdioBackend, WorkerRuntime};
+use shoal_worker::{Backend, HttpBackend, HttpConfig, RmcpBackend, StdioBackend, WorkerRuntime};
 
 use crate::config::{self, AuthMode, Pool, Role, Settings, Token};
 
@@ -72,27 +72,52 @@ fn others_join(settings: &Settings) -> bool {
     settings.cluster.listen.is_some() || !settings.node.store.is_memory()
 }
 
-/// One worker for each pool; none without the role.
-pub(crate) async fn workers(settings: &Settings, node: &NodeId) -> Vec<Arc<WorkerRuntime>> {
+/// One worker for each pool, and for each URL of one; none without the role.
+///
+/// # Errors
+/// When a backend cannot be made of its settings.
+pub(crate) async fn workers(
+    settings: &Settings,
+    node: &NodeId,
+) -> anyhow::Result<Vec<Arc<WorkerRuntime>>> {
     let mut workers = Vec::with_capacity(settings.pools.len());
     if !settings.node.is(Role::Worker) {
-        return workers;
+        return Ok(workers);
     }
     for (name, pool) in &settings.pools {
-        let id = WorkerId::new(format!("{name}@{node}"));
-        let backend = backend(pool).await;
-        let config = pool.to_worker(name, settings.cluster.rejoin.get());
-        workers.push(WorkerRuntime::start(id, config, backend).await);
+        let backends = backends(pool)
+            .await
+            .map_err(anyhow::Error::msg)
+            .with_context(|| format!("cannot make the backend of the pool {name}"))?;
+        for (at, backend) in backends.into_iter().enumerate() {
+            let id = match at {
+                0 => WorkerId::new(format!("{name}@{node}")),
+                at => WorkerId::new(format!("{name}.{at}@{node}")),
+            };
+            let config = pool.to_worker(name, settings.cluster.rejoin.get());
+            workers.push(WorkerRuntime::start(id, config, backend).await);
+        }
     }
-    workers
+    Ok(workers)
 }
 
-async fn backend(pool: &Pool) -> Arc<dyn Backend> {
-    match &pool.backend {
+async fn backends(pool: &Pool) -> Result<Vec<Arc<dyn Backend>>, String> {
+    let backend: Arc<dyn Backend> = match &pool.backend {
         config::Backend::Demo => RmcpBackend::start(DemoServer::new()).await,
         config::Backend::Conformance => RmcpBackend::start(ConformanceServer::new()).await,
         config::Backend::Stdio(stdio) => Arc::new(StdioBackend::start((**stdio).clone())),
-    }
+        config::Backend::Http(http) => return remote(http),
+    };
+    Ok(vec![backend])
+}
+
+/// Each server that is named is a worker: when one is away, the calls go to the others.
+fn remote(config: &HttpConfig) -> Result<Vec<Arc<dyn Backend>>, String> {
+    let urls = config.endpoints()?.into_iter();
+    let started = urls.map(|url| HttpBackend::start(config.clone(), url));
+    started
+        .map(|backend| backend.map(|backend| Arc::new(backend) as Arc<dyn Backend>))
+        .collect()
 }
 
 /// The legacy sessions.

@@ -27,3 +27,5 @@ mod stdio;
 mod telemetry;
 #[path = "e2e/terminal.rs"]
 mod terminal;
+#[path = "e2e/upstream.rs"]
+mod upstream;

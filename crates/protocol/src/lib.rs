@@ -23,6 +23,7 @@ mod request_id;
 mod request_state;
 mod revision;
 mod shown;
+mod sse;
 mod trace_context;
 
 pub use capabilities::{ClientCapability, declares};
@@ -57,4 +58,5 @@ pub use request_state::{
 };
 pub use revision::{Era, Revision, UnsupportedRevision};
 pub use shown::shown;
+pub use sse::{EventTooLarge, SseEvent, SseParser};
 pub use trace_context::TraceContext;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::headers::{EXCERPT, HeaderMismatch, decode_value};
+use crate::headers::{EXCERPT, HeaderMismatch, MCP_PARAM_PREFIX, decode_value, encode_value};
 use crate::shown;
 
 const ANNOTATION: &str = "x-mcp-header";
@@ -58,6 +58,23 @@ impl ParamHeaders {
     /// The mirrored parameters.
     pub fn iter(&self) -> impl Iterator<Item = &ParamHeader> {
         self.0.iter()
+    }
+
+    /// The headers that a call with these arguments has, with their values as they are sent.
+    pub fn of_call<'a>(
+        &'a self,
+        arguments: &'a Value,
+    ) -> impl Iterator<Item = (String, String)> + 'a {
+        self.0.iter().filter_map(move |param| {
+            let mut path = param.path.iter();
+            let value = path.try_fold(arguments, |value, key| value.get(key))?;
+            let text = match value {
+                Value::String(text) => encode_value(text),
+                Value::Null => return None,
+                other => other.to_string(),
+            };
+            Some((format!("{MCP_PARAM_PREFIX}{}", param.name), text))
+        })
     }
 
     /// Checks the headers of a call against its arguments.

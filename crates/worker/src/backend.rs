@@ -10,6 +10,7 @@ use shoal_ports::{
     StateRequest,
 };
 use shoal_protocol::{Method, Outcome, RawJson, RpcError};
+use shoal_telemetry::metrics::Transport;
 use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -40,6 +41,11 @@ pub trait Backend: Send + Sync + 'static {
     /// How often what runs the tools was started anew, after it had ended or could not be started.
     fn restarts(&self) -> u64 {
         0
+    }
+
+    /// What carries its messages, for metrics.
+    fn transport(&self) -> Transport {
+        Transport::Pipe
     }
 
     /// A legacy session is over.

@@ -1,12 +1,16 @@
 //! The worker runtime and its backends: bounded actor pools that run tools, resources and prompts.
 
 mod backend;
+mod http;
 mod rmcp_backend;
 mod runtime;
 mod stdio;
+mod upstream;
 
+pub use self::http::{HttpBackend, HttpConfig, HttpIsolation, HttpTls};
 pub use backend::{Backend, BackendState, CallContext};
 pub use rmcp_backend::RmcpBackend;
 pub use runtime::{PoolConfig, WorkerRuntime};
 pub use shoal_ports::SessionState;
-pub use stdio::{EraChoice, Isolation, Line, Lines, StdioBackend, StdioConfig};
+pub use stdio::{Isolation, StdioBackend, StdioConfig};
+pub use upstream::{EraChoice, Line, Lines};

@@ -1,63 +1,39 @@
 //! The backend that runs any stdio MCP server: as few processes as the calls allow, kept running.
 //!
+//! What it has in common with the backends of other transports is in `upstream`.
+//!
 //! | file | its part |
 //! |---|---|
 //! | `config` | what an operator can say |
 //! | `child`, `family`, `process` | the operating system's side; all descendants; the tasks around a process and its end |
-//! | `lines`, `outgoing` | bytes in, bytes out, bounded |
-//! | `link`, `flights`, `router` | requests in flight; whom a message from the process concerns |
-//! | `binding`, `era`, `params` | for whom a process runs; the opening; a call's parameters |
-//! | `carry` | one call, from its queue to its outcome |
-//! | `placement`, `pool`, `sessions` | which process a call runs on |
-//! | `modern_side` | tools that ask in the modern way, of a server that speaks both eras |
-//! | `launcher`, `supervisor`, `restart_delay` | bringing processes up, again and again |
-//! | `lists`, `subscriptions` | what the server offers; what changes there |
+//! | `writer` | messages to a process |
+//! | `placement`, `pool` | which shared process a call runs on |
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
-use parking_lot::Mutex;
 use shoal_ports::{BusEvent, Call, CallFailure, CallOutcome, SessionId};
-use shoal_protocol::{ClientCapability, Era, Method, RpcError, declares};
+use shoal_protocol::{ClientCapability, Era, RpcError, declares};
 use tokio::sync::{broadcast, watch};
-use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
-use self::launcher::Launcher;
-use self::modern_side::ModernSide;
 use self::placement::Want;
 use self::pool::Pool;
-use self::sessions::Sessions;
-use self::supervisor::Supervisor;
+use crate::upstream::{
+    Binding, Connection, Launcher, Owner, Server, Sessions, StartError, Subscriptions, Transport,
+    carry,
+};
 use crate::{Backend, BackendState, CallContext};
 
-mod binding;
-mod carry;
 mod child;
 mod config;
-mod era;
-mod error;
 mod family;
-mod flights;
-mod launcher;
-mod lines;
-mod link;
-mod lists;
-mod modern_side;
-mod outgoing;
-mod params;
 mod placement;
 mod pool;
 mod process;
-mod restart_delay;
-mod router;
-mod sessions;
-mod subscriptions;
-mod supervisor;
-mod throttle;
+mod writer;
 
-pub use self::config::{EraChoice, Isolation, StdioConfig};
-pub use self::lines::{Line, Lines};
+pub use self::config::{Isolation, StdioConfig};
 
 /// An existing stdio MCP server of either era, as a backend.
 ///
@@ -83,12 +59,10 @@ pub use self::lines::{Line, Lines};
 /// When a process ends, calls that had been written to it end as `OutcomeUnknown`, others as
 /// `NotExecuted`. A cancelled call's process is told by `notifications/cancelled`.
 pub struct StdioBackend {
-    launcher: Arc<Launcher>,
+    server: Server,
+    config: Arc<StdioConfig>,
     pool: Arc<Pool>,
     sessions: Option<Arc<Sessions>>,
-    modern_side: ModernSide,
-    state: watch::Receiver<BackendState>,
-    supervisor: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl StdioBackend {
@@ -98,22 +72,16 @@ impl StdioBackend {
     /// # Panics
     /// Outside a tokio runtime.
     pub fn start(config: StdioConfig) -> Self {
-        let (sender, state) = watch::channel(BackendState {
-            catalog: None,
-            detail: Some("starting".to_owned()),
-        });
-        let launcher = Arc::new(Launcher::new(config));
-        let pool = Arc::new(Pool::new(launcher.clone()));
-        let own = launcher.config.isolation == Isolation::Session;
-        let sessions = own.then(|| Arc::new(Sessions::new(launcher.clone())));
-        let supervisor = Supervisor::new(launcher.clone(), pool.clone(), sender);
+        let config = Arc::new(config);
+        let settings = config.settings();
+        let launcher = Arc::new(Launcher::new(settings, Command(config.clone())));
+        let pool = Arc::new(Pool::new(launcher.clone(), config.shared_processes()));
+        let own = config.isolation == Isolation::Session;
         Self {
-            modern_side: ModernSide::new(launcher.clone()),
-            launcher,
+            sessions: own.then(|| Arc::new(Sessions::new(launcher.clone()))),
+            server: Server::start(launcher, pool.clone()),
+            config,
             pool,
-            sessions,
-            state,
-            supervisor: Mutex::new(Some(tokio::spawn(supervisor.run()))),
         }
     }
 
@@ -121,12 +89,12 @@ impl StdioBackend {
     fn own_process(&self, call: &Call) -> Option<(&Arc<Sessions>, SessionId)> {
         let sessions = self.sessions.as_ref()?;
         let session = call.caller.session.clone()?;
-        (self.launcher.era() == Some(Era::Legacy)).then_some((sessions, session))
+        (self.server.launcher.era() == Some(Era::Legacy)).then_some((sessions, session))
     }
 
     /// Whether the client of a call can be asked something during it by a shared process.
     fn is_askable(&self, call: &Call) -> bool {
-        let config = &self.launcher.config;
+        let config = &self.config;
         let can = |question| declares(&call.caller.capabilities, question);
         let can_answer = can(ClientCapability::Sampling)
             || can(ClientCapability::ElicitationForm)
@@ -135,48 +103,15 @@ impl StdioBackend {
             && (config.may_ask && can_answer || config.share_roots && can(ClientCapability::Roots))
     }
 
-    async fn try_run(
-        &self,
-        call: &Call,
-        context: &CallContext,
-    ) -> Result<CallOutcome, CallFailure> {
-        if self.launcher.closing.is_cancelled() {
-            return Err(CallFailure::not_executed("the server is shutting down"));
-        }
-        if self.modern_side.takes(call) {
-            let answered = self.run_modern(call, context).await;
-            // It takes nothing more if the server has just turned out to be legacy only.
-            if answered.is_ok() || self.modern_side.takes(call) {
-                return answered;
-            }
-        }
-        let outcome = self.run_here(call, context).await?;
-        if self.modern_side.is_wanted_by(call, &outcome)
-            && let Ok(answered) = self.run_modern(call, context).await
-        {
-            self.modern_side.remember(call);
-            return Ok(answered);
-        }
-        Ok(outcome)
-    }
-
-    async fn run_modern(
-        &self,
-        call: &Call,
-        context: &CallContext,
-    ) -> Result<CallOutcome, CallFailure> {
-        let process = self.modern_side.process(context.cancelled()).await?;
-        Ok(carry::carry(&process.link, call, context, None).await)
-    }
-
     async fn run_here(
         &self,
         call: &Call,
         context: &CallContext,
     ) -> Result<CallOutcome, CallFailure> {
         if let Some((sessions, session)) = self.own_process(call) {
-            let hold = sessions.hold(&session, &call.caller, context).await?;
-            return Ok(carry::carry(&hold.process.link, call, context, None).await);
+            let owner = Owner::Session(session);
+            let hold = sessions.hold(&owner, &call.caller, context).await?;
+            return Ok(carry(&hold.connection.link, call, context, None).await);
         }
         let want = Want {
             alone: self.is_askable(call),
@@ -184,78 +119,76 @@ impl StdioBackend {
             session: call.caller.session.clone(),
         };
         let lease = self.pool.lease(want, context).await?;
-        Ok(carry::carry(&lease.process.link, call, context, Some(&lease)).await)
+        Ok(carry(&lease.process.link, call, context, Some(&lease)).await)
     }
 }
 
 #[async_trait]
 impl Backend for StdioBackend {
     fn state(&self) -> watch::Receiver<BackendState> {
-        self.state.clone()
+        self.server.state()
     }
 
     fn news(&self) -> broadcast::Receiver<BusEvent> {
-        self.launcher.subscriptions.news()
+        self.server.news()
     }
 
     async fn run(&self, call: &Call, context: &CallContext) -> CallOutcome {
-        let outcome = self.try_run(call, context).await;
-        outcome.unwrap_or_else(CallOutcome::Failed)
+        let here = self.run_here(call, context);
+        self.server.run(call, context, here).await
     }
 
     async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
-        if self.launcher.subscriptions.contains(uri) {
-            return Ok(());
-        }
-        if let Some(process) = self.pool.any() {
-            let link = &process.link;
-            if !link.greeting().offers("resources", "subscribe") {
-                let method = Method::ResourcesSubscribe;
-                return Err(RpcError::method_not_found(method.as_str()));
-            }
-            if link.greeting().era == Era::Legacy {
-                // One process is asked first, because it may know that there is no such resource.
-                let subscribed = subscriptions::subscribe(link, uri).await;
-                subscribed.map_err(error::RequestError::into_rpc)?;
-            }
-        }
-        self.launcher.subscriptions.add(uri);
-        Ok(())
+        self.server.subscribe(uri, self.pool.any()).await
     }
 
     async fn unsubscribe(&self, uri: &str) {
-        self.launcher.subscriptions.remove(uri);
+        self.server.unsubscribe(uri);
     }
 
     async fn end_session(&self, session: &SessionId) {
         if let Some(sessions) = &self.sessions {
-            sessions.end(session).await;
+            sessions.end(&Owner::Session(session.clone())).await;
         }
     }
 
     fn restarts(&self) -> u64 {
-        self.launcher.restarts.load(Ordering::Relaxed)
+        self.server.restarts()
     }
 
     async fn shutdown(&self) {
-        self.launcher.closing.cancel();
         let sessions = async {
             if let Some(sessions) = &self.sessions {
                 sessions.end_all().await;
             }
         };
-        tokio::join!(self.pool.close(), sessions, self.modern_side.close());
-        let supervisor = self.supervisor.lock().take();
-        if let Some(supervisor) = supervisor {
-            // It fails only if the supervisor panicked, which tokio has reported.
-            let _ = supervisor.await;
-        }
+        let processes = async {
+            tokio::join!(self.pool.close(), sessions);
+        };
+        self.server.shutdown(processes).await;
     }
 }
 
-impl Drop for StdioBackend {
-    fn drop(&mut self) {
-        self.launcher.closing.cancel();
+/// Each connection is a process of this command.
+struct Command(Arc<StdioConfig>);
+
+impl Transport for Command {
+    fn open(
+        &self,
+        binding: Binding,
+        subscriptions: Arc<Subscriptions>,
+        closing: &CancellationToken,
+    ) -> Result<Connection, StartError> {
+        let spawned = child::spawn(&self.0).map_err(|source| StartError::Spawn {
+            command: self.0.command.clone(),
+            source: source.into(),
+        })?;
+        let attended = process::attend(spawned, &self.0, binding, subscriptions, closing);
+        Ok(attended)
+    }
+
+    fn has_servers_of_their_own(&self) -> bool {
+        true
     }
 }
 

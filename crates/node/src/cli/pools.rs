@@ -23,6 +23,9 @@ pub struct Pools {
     /// always does.
     #[arg(long, requires = "server")]
     pub inherit: bool,
+    /// URLs of an MCP server to serve, or of several that are equal.
+    #[arg(value_name = "URL")]
+    pub urls: Vec<String>,
     /// An MCP server that speaks over its standard input and output, with its arguments.
     #[arg(last = true, value_name = "COMMAND")]
     pub server: Vec<String>,
@@ -43,6 +46,8 @@ impl Stdio {
 impl Pools {
     /// The pool of the server after `--`.
     pub const SERVER: &str = "stdio";
+    /// The pool of the servers that are given by URL.
+    pub const REMOTE: &str = "http";
 
     /// The pools that the flags make.
     pub fn flags(&self) -> Vec<Flag> {
@@ -59,6 +64,13 @@ impl Pools {
         }
         if self.conformance {
             add("--conformance", "conformance", "conformance".into());
+        }
+        if !self.urls.is_empty() {
+            let urls = self.urls.iter().map(|url| url.as_str().into());
+            let urls: Vec<Value> = urls.collect();
+            let server = Table::from_iter([("urls".to_owned(), Value::Array(urls))]);
+            let backend = Table::from_iter([("http".to_owned(), Value::Table(server))]);
+            add("URL", Self::REMOTE, backend.into());
         }
         if let Some((command, arguments)) = self.server.split_first() {
             let arguments: Vec<Value> = arguments.iter().map(|word| word.as_str().into()).collect();

@@ -9,7 +9,7 @@ use shoal_dispatch::{
     ToolRules,
 };
 use shoal_ports::settings;
-use shoal_worker::{PoolConfig as Run, StdioConfig};
+use shoal_worker::{HttpConfig, PoolConfig as Run, StdioConfig};
 
 use super::Period;
 
@@ -19,7 +19,7 @@ settings! {
     #[serde(default, deny_unknown_fields, expecting = "a table with backend")]
     #[schemars(extend("required" = ["backend"]))]
     pub struct Pool {
-        /// What runs the calls: `"demo"`, `"conformance"`, or `{ stdio = { command = "…" } }`.
+        /// What runs the calls: `{ http = { url = "…" } }`, `{ stdio = { command = "…" } }`, `"demo"` or `"conformance"`.
         #[serde(skip_serializing_if = "Backend::is_unset")]
         pub backend: Backend = Backend::default(),
         /// Calls that run at once.
@@ -89,6 +89,8 @@ pub enum Backend {
     Conformance,
     /// An MCP server that speaks over its standard input and output.
     Stdio(Box<StdioConfig>),
+    /// An MCP server that is reached by a URL.
+    Http(Box<HttpConfig>),
 }
 
 impl Default for Backend {

@@ -2,7 +2,7 @@
 
 use super::error::Error;
 use super::layers::Layers;
-use super::{AuthMode, Role, Settings};
+use super::{AuthMode, Backend, Role, Settings};
 
 mod server;
 
@@ -335,6 +335,12 @@ fn pools(settings: &Settings) -> Result<(), Broken> {
                 setting("backend.stdio.command"),
                 "`command` must name a program, or the `backend` be \"demo\" or \"conformance\"",
             ));
+        }
+        if let Backend::Http(http) = &pool.backend {
+            let checked = http.check();
+            checked.map_err(|(member, reason)| {
+                Broken::new(setting(&format!("backend.http.{member}")), reason)
+            })?;
         }
     }
     Ok(())

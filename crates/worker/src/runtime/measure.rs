@@ -9,15 +9,17 @@ use tokio::time::Instant;
 pub(super) struct Measure<'a> {
     pool: &'a str,
     call: &'a Call,
+    transport: Transport,
     /// `None` when nobody measures.
     began: Option<Instant>,
 }
 
 impl<'a> Measure<'a> {
-    pub(super) fn begin(pool: &'a str, call: &'a Call) -> Self {
+    pub(super) fn begin(pool: &'a str, call: &'a Call, transport: Transport) -> Self {
         Self {
             pool,
             call,
+            transport,
             began: metrics::enabled().then(Instant::now),
         }
     }
@@ -40,8 +42,7 @@ impl<'a> Measure<'a> {
             tool: of(Method::ToolsCall),
             prompt: of(Method::PromptsGet),
             failure,
-            // A process of the backend, or a pipe in this one.
-            transport: Transport::Pipe,
+            transport: self.transport,
             http: None,
             ..Operation::new(method.as_str())
         };

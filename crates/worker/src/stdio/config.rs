@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use shoal_ports::{Period, Secret, settings};
 
 use super::child::INHERITED;
+use crate::upstream::{Binding, EraChoice, Settings};
 
 /// How the names of Shoal's own variables begin: its secrets are among them.
 const OWN_VARIABLES: &str = "SHOAL_";
@@ -74,22 +75,6 @@ settings! {
     }
 }
 
-/// In which era a server is spoken to.
-// Requests of servers to clients exist only in the legacy era. Tools that ask by `InputRequiredResult`, which exists only in
-// the modern one, are called in a modern process of the same server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(rename = "Era")]
-pub enum EraChoice {
-    /// Legacy if it can be, modern for what exists only there.
-    #[default]
-    Auto,
-    /// Up to 2025-11-25: `initialize`.
-    Legacy,
-    /// From 2026-07-28 on: `server/discover`.
-    Modern,
-}
-
 /// Who shares a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -124,6 +109,28 @@ impl StdioConfig {
         match self.isolation {
             Isolation::Shared => self.most_processes().max(1),
             Isolation::Session => SHARED_PROCESSES,
+        }
+    }
+
+    /// What there is to say of the server whatever carries its messages.
+    pub(super) fn settings(&self) -> Settings {
+        // Where sessions have processes of their own, the lists of the shared one are theirs too, and servers offer tools
+        // only to clients with the capabilities that these need.
+        let per_session = self.isolation == Isolation::Session;
+        Settings {
+            era: self.era,
+            shared: Binding::shared(
+                self.may_ask || per_session,
+                self.share_roots || per_session,
+                self.share_roots,
+            ),
+            sessions: self.most_processes(),
+            session_idle: self.session_idle.get(),
+            start_timeout: self.start_timeout.get(),
+            probe_timeout: self.probe_timeout.get(),
+            restart_delay: self.restart_delay.get(),
+            max_restart_delay: self.max_restart_delay.get(),
+            waits_to_reopen: false,
         }
     }
 

@@ -14,7 +14,7 @@ use std::collections::{HashMap, VecDeque};
 
 use shoal_ports::{Principal, SessionId};
 
-use super::flights::Quarantine;
+use crate::upstream::Quarantine;
 
 /// Names a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

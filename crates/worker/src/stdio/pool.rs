@@ -10,12 +10,9 @@ use shoal_protocol::{Era, RpcError, code};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::flights::Quarantine;
-use super::launcher::Launcher;
 use super::placement::{Placement, Plan, SeatId, TooManyAsk, WaiterId, Want};
-use super::process::Process;
-use super::restart_delay::RestartDelay;
 use crate::CallContext;
+use crate::upstream::{Asking, Connection, Launcher, Lead, Place, Quarantine, RestartDelay};
 
 /// What a call is told that has waited for a process too long.
 const BUSY: &str = "all processes of the server are busy";
@@ -30,7 +27,7 @@ pub(super) struct Pool {
 
 struct State {
     placement: Placement,
-    processes: HashMap<SeatId, Arc<Process>>,
+    processes: HashMap<SeatId, Arc<Connection>>,
     waiters: HashMap<WaiterId, oneshot::Sender<Lease>>,
     last_id: u64,
     down: Option<String>,
@@ -40,22 +37,21 @@ struct State {
 /// A plan with what it takes to carry it out, which happens outside the lock.
 struct Steps {
     granted: Vec<(oneshot::Sender<Lease>, Lease)>,
-    retired: Vec<Arc<Process>>,
+    retired: Vec<Arc<Connection>>,
     start: usize,
 }
 
 /// A place on a process. Dropping it gives the place back.
 pub(super) struct Lease {
     /// The process.
-    pub(super) process: Arc<Process>,
-    /// Whether nothing else runs there.
-    pub(super) alone: bool,
+    pub(super) process: Arc<Connection>,
+    alone: bool,
     seat: SeatId,
     pool: Arc<Pool>,
 }
 
 /// A question to a client, of a call that is alone. Until it is dropped, its process does not count.
-pub(super) struct Asking<'a>(&'a Lease);
+struct Question<'a>(&'a Lease);
 
 /// Takes a waiter out of the queue when its call gives up.
 struct Waiting<'a> {
@@ -65,15 +61,14 @@ struct Waiting<'a> {
 
 impl Pool {
     /// No process yet.
-    pub(super) fn new(launcher: Arc<Launcher>) -> Self {
-        let config = &launcher.config;
+    pub(super) fn new(launcher: Arc<Launcher>, processes: usize) -> Self {
         let state = State {
-            placement: Placement::new(config.shared_processes()),
+            placement: Placement::new(processes),
             processes: HashMap::new(),
             waiters: HashMap::new(),
             last_id: 0,
             down: Some("the server is starting".to_owned()),
-            restart_delay: RestartDelay::of(config),
+            restart_delay: RestartDelay::of(&launcher.settings),
         };
         Self {
             state: Mutex::new(state),
@@ -121,27 +116,8 @@ impl Pool {
         context.wait(BUSY, granted).await
     }
 
-    /// The process that is always kept running is ready.
-    pub(super) fn lead_joins(self: &Arc<Self>, process: &Arc<Process>) {
-        self.state.lock().down = None;
-        self.join(process, true);
-    }
-
-    /// The process that is always kept running could not be started. Calls fail at once if there
-    /// is no other. Returns whether that is so.
-    pub(super) fn lead_fails(&self, reason: &str) -> bool {
-        let mut state = self.state.lock();
-        state.down = Some(reason.to_owned());
-        state.sweep();
-        let deserted = state.placement.is_deserted();
-        if deserted {
-            state.dismiss();
-        }
-        deserted
-    }
-
     /// A running process, to ask it for something that is nobody's call.
-    pub(super) fn any(&self) -> Option<Arc<Process>> {
+    pub(super) fn any(&self) -> Option<Arc<Connection>> {
         let state = self.state.lock();
         let first = state.processes.iter().min_by_key(|(id, _)| **id);
         first.map(|(_, process)| process.clone())
@@ -160,7 +136,7 @@ impl Pool {
         futures::future::join_all(ended).await;
     }
 
-    fn join(self: &Arc<Self>, process: &Arc<Process>, lead: bool) {
+    fn join(self: &Arc<Self>, process: &Arc<Connection>, lead: bool) {
         let id = {
             let mut state = self.state.lock();
             let id = SeatId(state.next_id());
@@ -209,7 +185,7 @@ impl Pool {
 
     async fn grow(self: Arc<Self>) {
         let began = Instant::now();
-        match self.launcher.launch_shared().await {
+        match self.launcher.launch(&self.launcher.settings.shared).await {
             Ok(process) => {
                 self.state.lock().placement.started();
                 self.join(&process, false);
@@ -222,6 +198,25 @@ impl Pool {
                 self.proceed();
             }
         }
+    }
+}
+
+impl Lead for Arc<Pool> {
+    fn joins(&self, process: &Arc<Connection>) {
+        self.state.lock().down = None;
+        self.join(process, true);
+    }
+
+    /// Calls fail at once where there is no other process.
+    fn fails(&self, reason: &str) -> bool {
+        let mut state = self.state.lock();
+        state.down = Some(reason.to_owned());
+        state.sweep();
+        let deserted = state.placement.is_deserted();
+        if deserted {
+            state.dismiss();
+        }
+        deserted
     }
 }
 
@@ -298,35 +293,38 @@ impl State {
     }
 }
 
-impl Lease {
-    /// The call is about to ask its client.
-    ///
-    /// # Errors
-    /// What the server is told when too many calls do.
-    pub(super) fn ask(&self) -> Result<Asking<'_>, RpcError> {
+impl Place for Lease {
+    fn is_alone(&self) -> bool {
+        self.alone
+    }
+
+    fn ask(&self) -> Result<Box<dyn Asking + '_>, RpcError> {
         let asked = self.pool.state.lock().placement.ask(self.seat);
-        asked.map(|()| Asking(self)).map_err(|too_many| {
-            let whose = match too_many {
-                TooManyAsk::OfPrincipal(own) => format!("{own} calls of this principal"),
-                TooManyAsk::Of(all) => format!("{all} calls"),
-            };
-            let seconds = ASK_AGAIN.as_secs();
-            RpcError::new(
-                code::OVERLOADED,
-                format!("the client was not asked: {whose} wait for answers in processes of this server; try again in {seconds} s"),
-            )
-        })
+        let Err(too_many) = asked else {
+            return Ok(Box::new(Question(self)));
+        };
+        let whose = match too_many {
+            TooManyAsk::OfPrincipal(own) => format!("{own} calls of this principal"),
+            TooManyAsk::Of(all) => format!("{all} calls"),
+        };
+        let seconds = ASK_AGAIN.as_secs();
+        Err(RpcError::new(
+            code::OVERLOADED,
+            format!(
+                "the client was not asked: {whose} wait for answers in processes of this server; try again in {seconds} s"
+            ),
+        ))
     }
 }
 
-impl Asking<'_> {
-    /// It takes a while: whoever waits may have another process.
-    pub(super) fn takes_long(&self) {
+impl Asking for Question<'_> {
+    /// Whoever waits may have another process.
+    fn takes_long(&self) {
         self.0.pool.proceed();
     }
 }
 
-impl Drop for Asking<'_> {
+impl Drop for Question<'_> {
     fn drop(&mut self) {
         let lease = self.0;
         lease.pool.state.lock().placement.answered(lease.seat);

@@ -1,8 +1,7 @@
-//! One running process: the tasks around it, and its end.
+//! The tasks around a running process, and its end.
 
 use std::process::ExitStatus;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -12,14 +11,12 @@ use tokio::task::JoinHandle;
 use tokio_util::codec::FramedRead;
 use tokio_util::sync::CancellationToken;
 
-use super::binding::Binding;
 use super::child::{Family, Spawned};
 use super::config::StdioConfig;
-use super::lines::{Line, Lines};
-use super::link::Link;
-use super::outgoing;
-use super::router::quote;
-use super::subscriptions::Subscriptions;
+use super::writer;
+use crate::upstream::{
+    Binding, Connection, Line, Lines, Link, Origin, QUEUE, Subscriptions, quote,
+};
 
 /// How long after a process's end its last output is waited for. Normally it is there already; a
 /// descendant that has left the process group can hold the pipe open.
@@ -29,97 +26,46 @@ const EXIT_FOLLOWS: Duration = Duration::from_millis(250);
 /// The longest line of stderr that is read as one.
 const STDERR_LINE: usize = 4096;
 
-/// A handle on a running process. Dropping it shuts the process down in the background.
-pub(super) struct Process {
-    /// Where requests go.
-    pub(super) link: Arc<Link>,
-    stopping: CancellationToken,
-    ended: CancellationToken,
-    retired: AtomicBool,
-}
-
-impl Process {
-    /// Surrounds a started process with its tasks. It is shut down when `closing` fires.
-    pub(super) fn attend(
-        spawned: Spawned,
-        config: &StdioConfig,
-        binding: Binding,
-        subscriptions: Arc<Subscriptions>,
-        closing: &CancellationToken,
-    ) -> Self {
-        let Spawned {
-            family,
-            stdin,
-            stdout,
-            stderr,
-        } = spawned;
-        let (sender, queue) = mpsc::channel(outgoing::QUEUE);
-        let pid = family.pid();
-        let link = Link::new(
-            pid,
-            sender,
-            binding,
-            subscriptions,
-            config.request_timeout.get(),
-        );
-        let link = Arc::new(link);
-        let stopping = closing.child_token();
-        let ended = CancellationToken::new();
-        let attendant = Attendant {
-            link: link.clone(),
-            writer: tokio::spawn(outgoing::write(stdin, queue, stopping.clone())),
-            reader: tokio::spawn(read(stdout, config.line_bytes, link.clone())),
-            stderr: tokio::spawn(report(stderr, pid, config.command.clone())),
-            stopping: stopping.clone(),
-            ended: ended.clone(),
-            grace: config.shutdown_grace.get(),
-        };
-        tokio::spawn(attendant.attend(family));
-        tracing::info!(target: "shoal::stdio", pid, command = config.command, "server process started");
-        Self {
-            link,
-            stopping,
-            ended,
-            retired: AtomicBool::new(false),
-        }
-    }
-
-    /// Fires when the process has ended.
-    pub(super) fn over(&self) -> CancellationToken {
-        self.ended.clone()
-    }
-
-    /// Whether requests can still be sent.
-    pub(super) fn is_alive(&self) -> bool {
-        self.link.flights.ended().is_none() && !self.stopping.is_cancelled()
-    }
-
-    /// Shuts the process down in the background, because it is of no use any more.
-    pub(super) fn retire(&self) {
-        self.retired.store(true, Ordering::Release);
-        self.stopping.cancel();
-    }
-
-    /// Whether its end was wanted.
-    pub(super) fn is_retired(&self) -> bool {
-        self.retired.load(Ordering::Acquire)
-    }
-
-    /// Closes the process's input and waits for its end, which is forced after two graces.
-    pub(super) async fn shutdown(&self) {
-        self.stopping.cancel();
-        self.ended.cancelled().await;
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        self.stopping.cancel();
-    }
+/// Surrounds a started process with its tasks. It is shut down when `closing` fires.
+pub(super) fn attend(
+    spawned: Spawned,
+    config: &StdioConfig,
+    binding: Binding,
+    subscriptions: Arc<Subscriptions>,
+    closing: &CancellationToken,
+) -> Connection {
+    let Spawned {
+        family,
+        stdin,
+        stdout,
+        stderr,
+    } = spawned;
+    let (sender, queue) = mpsc::channel(QUEUE);
+    let pid = family.pid();
+    let name = format!("{} ({pid})", config.command);
+    let timeout = config.request_timeout.get();
+    let link = Link::new(name.into(), sender, binding, subscriptions, timeout);
+    let link = Arc::new(link);
+    let stopping = closing.child_token();
+    let ended = CancellationToken::new();
+    let attendant = Attendant {
+        link: link.clone(),
+        pid,
+        writer: tokio::spawn(writer::write(stdin, queue, stopping.clone())),
+        reader: tokio::spawn(read(stdout, config.line_bytes, link.clone())),
+        stderr: tokio::spawn(report(stderr, pid, config.command.clone())),
+        stopping: stopping.clone(),
+        ended: ended.clone(),
+        grace: config.shutdown_grace.get(),
+    };
+    tokio::spawn(attendant.attend(family));
+    tracing::info!(target: "shoal::stdio", pid, command = config.command, "server process started");
+    Connection::new(link, stopping, ended)
 }
 
 struct Attendant {
     link: Arc<Link>,
+    pid: u32,
     writer: JoinHandle<std::io::Result<()>>,
     reader: JoinHandle<()>,
     stderr: JoinHandle<()>,
@@ -182,7 +128,7 @@ impl Attendant {
         let flights = &self.link.flights;
         flights.end("the server process was shut down".into());
         let reason = flights.ended().unwrap_or_default();
-        tracing::info!(target: "shoal::stdio", pid = self.link.pid(), %reason, "server process over");
+        tracing::info!(target: "shoal::stdio", pid = self.pid, %reason, "server process over");
         self.ended.cancel();
     }
 }
@@ -197,7 +143,7 @@ enum Sign {
 async fn read(stdout: impl AsyncRead + Unpin, limit: usize, link: Arc<Link>) {
     let mut lines = FramedRead::new(stdout, Lines::of_at_most(limit));
     while let Some(Ok(line)) = lines.next().await {
-        link.receive(line);
+        link.receive(line, Origin::Common);
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! They need `python3` on `PATH`: the servers are `tests/fixtures/*.py`, which use no packages.
 
+use crate::upstream::harness;
+
 mod asking;
 mod eras;
-mod harness;
 mod lifecycle;
 mod messages;
 mod packages;

@@ -19,7 +19,7 @@ Shoal needs no configuration. What it is told comes from four places, later ones
    parts: `SHOAL_SERVER__LISTEN=0.0.0.0:8080`, `SHOAL_POOLS__FILES__CONCURRENCY=8`. A value that is TOML (a
    number, `true`, `[\"a\", \"b\"]`, `{ file = \"/run/key\" }`) is read as such, anything else is text. Names
    without two underscores are left alone: Kubernetes makes some for a service called `shoal`;
-4. flags: `--listen`, `--admin`, `--roles`, `--store`, `--demo`, `--conformance`, and a command after `--`.
+4. flags: `--listen`, `--admin`, `--roles`, `--store`, `--demo`, `--conformance`, URLs, and a command after `--`.
 
 Between the defaults and the file stand the variables that OpenTelemetry knows, where `[telemetry]` names them;
 those for single signals, such as `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, are left alone.

@@ -117,6 +117,7 @@ fn flags_add_pools_to_the_configured_ones() {
         conformance: false,
         inherit: false,
         env: Vec::new(),
+        urls: vec!["http://a/mcp".to_owned(), "http://b/mcp".to_owned()],
         server: ["uvx", "tool", "--fast"].map(str::to_owned).to_vec(),
     };
     let settings = operator()
@@ -124,7 +125,11 @@ fn flags_add_pools_to_the_configured_ones() {
         .flags(pools.flags())
         .settings();
     let names: Vec<&str> = settings.pools.keys().map(String::as_str).collect();
-    assert_eq!(names, ["demo", "mine", "stdio"]);
+    assert_eq!(names, ["demo", "http", "mine", "stdio"]);
+    let Backend::Http(http) = &settings.pools["http"].backend else {
+        panic!("{settings:?}");
+    };
+    assert_eq!(http.endpoints().unwrap(), ["http://a/mcp", "http://b/mcp"]);
     let Backend::Stdio(stdio) = &settings.pools["stdio"].backend else {
         panic!("{settings:?}");
     };

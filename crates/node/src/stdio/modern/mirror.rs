@@ -5,9 +5,7 @@ use std::collections::HashMap;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use parking_lot::Mutex;
 use serde_json::Value;
-use shoal_protocol::{
-    MCP_PARAM_PREFIX, PROGRESS_TOKEN, ParamHeaders, RawJson, RawObject, Request, encode_value,
-};
+use shoal_protocol::{PROGRESS_TOKEN, ParamHeaders, RawJson, RawObject, Request};
 
 /// Pages of a tool list that are read for one call; a server with more has a fault.
 const MOST_PAGES: usize = 100;
@@ -49,18 +47,10 @@ impl Mirror {
         let arguments: Value = arguments
             .and_then(|arguments| arguments.read().ok())
             .unwrap_or_default();
-        for param in mirrored.iter() {
-            let value = param
-                .path
-                .iter()
-                .try_fold(&arguments, |value, key| value.get(key));
-            let text = match value {
-                Some(Value::String(text)) => encode_value(text),
-                Some(Value::Null) | None => continue,
-                Some(other) => other.to_string(),
-            };
-            let name = HeaderName::try_from(format!("{MCP_PARAM_PREFIX}{}", param.name));
-            if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(&text)) {
+        for (name, value) in mirrored.of_call(&arguments) {
+            if let (Ok(name), Ok(value)) =
+                (HeaderName::try_from(name), HeaderValue::from_str(&value))
+            {
                 headers.insert(name, value);
             }
         }

@@ -99,8 +99,8 @@ impl Work {
         } else if self.record.begin() {
             self.waited(pool, QueueOutcome::Dispatched);
             let _seated = self.record.sit(shared);
-            let measure = Measure::begin(pool, &self.call);
             let (backend, grace) = (&*shared.backend, shared.grace);
+            let measure = Measure::begin(pool, &self.call, backend.transport());
             let running = execute(&self.call, &self.record, backend, grace, &measure);
             running.in_span(&self.span).await;
         } else {

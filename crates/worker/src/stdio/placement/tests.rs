@@ -1,7 +1,7 @@
 use shoal_ports::{Principal, SessionId};
 
 use super::{Placement, Plan, SeatId, TooManyAsk, WaiterId, Want};
-use crate::stdio::flights::Quarantine;
+use crate::upstream::Quarantine;
 
 const A: SeatId = SeatId(1);
 const B: SeatId = SeatId(2);

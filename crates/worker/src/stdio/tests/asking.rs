@@ -7,7 +7,7 @@ use serde_json::json;
 use shoal_ports::{CallFailure, CallOutcome, SessionId};
 
 use super::harness::{Client, Running, eventually, failure, fixture, scratch, text};
-use crate::{Backend, Isolation, StdioConfig};
+use crate::{Isolation, StdioConfig};
 
 fn shared(processes: usize) -> StdioConfig {
     let mut config = fixture("legacy.py", &[]);

@@ -7,7 +7,7 @@ use shoal_ports::{BusEvent, Call, CallOutcome, Durability};
 use shoal_protocol::{Method, RawJson};
 
 use super::harness::{Client, Running, Scratch, fixture, scratch, text};
-use crate::{Backend, EraChoice, Isolation, StdioConfig};
+use crate::{EraChoice, Isolation, StdioConfig};
 
 #[tokio::test]
 async fn a_modern_server_gets_the_callers_own_metadata() {
@@ -119,8 +119,10 @@ async fn a_modern_server_that_starts_slowly_is_still_modern() {
 
 #[tokio::test]
 async fn a_server_of_unknown_versions_is_reported_and_not_taken_for_legacy() {
-    let running =
-        Running(crate::StdioBackend::start(fixture("modern.py", &["--only", "2099-01-01"])).into());
+    let running = Running(std::sync::Arc::new(crate::StdioBackend::start(fixture(
+        "modern.py",
+        &["--only", "2099-01-01"],
+    ))));
     let told = |detail: &String| detail.contains("2099-01-01");
     let state = running
         .state_where(|state| state.detail.as_ref().is_some_and(told))
@@ -261,7 +263,7 @@ async fn an_era_can_be_chosen() {
 async fn a_legacy_server_that_was_to_be_modern_is_reported() {
     let mut config = fixture("legacy.py", &[]);
     config.era = EraChoice::Modern;
-    let running = Running(crate::StdioBackend::start(config).into());
+    let running = Running(std::sync::Arc::new(crate::StdioBackend::start(config)));
     let told = |detail: &String| detail.contains("it does not speak 2026-07-28");
     let state = running.state_where(|state| state.detail.as_ref().is_some_and(told));
     assert!(state.await.catalog.is_none());

@@ -7,7 +7,7 @@ use serde_json::json;
 use shoal_ports::{CallFailure, Secret};
 
 use super::harness::{Client, Running, eventually, failure, fixture, scratch, text};
-use crate::{Backend, StdioBackend, StdioConfig};
+use crate::{StdioBackend, StdioConfig};
 
 fn is_running(pid: &str) -> bool {
     // A zombie that nobody has reaped yet is over.
@@ -69,7 +69,10 @@ async fn failed_starts_are_repeated_until_one_succeeds() {
     let counter = scratch("starts");
     // Each of the first three attempts fails twice: with either opening, and with the modern one.
     let flags = ["--fail-starts", counter.to_str().unwrap(), "5"];
-    let running = Running(StdioBackend::start(fixture("legacy.py", &flags)).into());
+    let running = Running(std::sync::Arc::new(StdioBackend::start(fixture(
+        "legacy.py",
+        &flags,
+    ))));
     let told =
         |detail: &String| detail.starts_with("cannot start: ") && detail.contains("status: 7");
     running
@@ -82,7 +85,7 @@ async fn failed_starts_are_repeated_until_one_succeeds() {
 #[tokio::test]
 async fn a_command_that_does_not_exist_is_reported() {
     let config = StdioConfig::new("/nonexistent/server");
-    let running = Running(StdioBackend::start(config).into());
+    let running = Running(std::sync::Arc::new(StdioBackend::start(config)));
     let told = |detail: &String| detail.contains("could not start \"/nonexistent/server\"");
     running
         .state_where(|state| state.detail.as_ref().is_some_and(told))
@@ -151,7 +154,7 @@ async fn a_server_sees_only_the_environment_that_is_meant_for_it() {
     config.env.insert("TOKEN".to_owned(), Secret::new("given"));
     config.inherit = vec!["CARGO_PKG_NAME".to_owned()];
     assert!(!format!("{config:?}").contains("given"));
-    let running = Running(StdioBackend::start(config).into());
+    let running = Running(std::sync::Arc::new(StdioBackend::start(config)));
     let failed =
         |state: &crate::BackendState| state.detail.as_ref().is_some_and(|d| d != "starting");
     running.state_where(failed).await;

@@ -7,7 +7,6 @@ use shoal_ports::{BusEvent, CallFailure, LogFilter};
 use shoal_protocol::{Method, RawJson};
 
 use super::harness::{Client, Running, error, eventually, failure, fixture, scratch, text};
-use crate::Backend;
 
 #[tokio::test]
 async fn a_call_is_answered_and_the_catalog_has_every_page() {
@@ -122,7 +121,7 @@ async fn an_answer_that_is_too_large_ends_its_call_only() {
         .call(&a, "huge", json!({ "bytes": 1_000_000 }))
         .await;
     let error = error(huge);
-    assert!(error.message.contains("larger than a line"), "{error:?}");
+    assert!(error.message.contains("larger than a message"), "{error:?}");
     let fits = running.call(&a, "huge", json!({ "bytes": 60_000 })).await;
     assert_eq!(text(&fits).as_str().unwrap().len(), 60_000);
     assert!(!other.is_finished());

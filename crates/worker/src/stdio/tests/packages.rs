@@ -8,7 +8,7 @@ use shoal_ports::CallOutcome;
 use shoal_protocol::{Method, RawJson};
 
 use super::harness::{Client, Running, scratch, text};
-use crate::{Backend, Isolation, StdioConfig};
+use crate::{Isolation, StdioConfig};
 
 fn npx(package: &str, argument: &str, isolation: Isolation) -> StdioConfig {
     let mut config = StdioConfig::new("npx");

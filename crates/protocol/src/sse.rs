@@ -1,0 +1,203 @@
+//! Reading server-sent events as their bytes arrive (WHATWG HTML, Server-sent events).
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+
+/// One event, or one that only sets the id or the time to come back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SseEvent {
+    /// Where to resume after it.
+    pub id: Option<String>,
+    /// When to come back after a break.
+    pub retry: Option<Duration>,
+    /// The message; `None` if there is none.
+    pub data: Option<Bytes>,
+}
+
+/// An event that has more bytes than it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an event is larger than {0} bytes")]
+pub struct EventTooLarge(pub usize);
+
+/// Bytes in, events out.
+pub struct SseParser {
+    /// Bytes of one event at most.
+    limit: usize,
+    buffer: BytesMut,
+    /// How much of the buffer is known to hold no line end.
+    searched: usize,
+    /// The line before ended with a carriage return; a line feed that follows belongs to it.
+    after_return: bool,
+    event: SseEvent,
+    data: BytesMut,
+    has_data: bool,
+    begun: bool,
+}
+
+impl SseParser {
+    /// A stream whose events have at most `limit` bytes.
+    pub fn of_at_most(limit: usize) -> Self {
+        Self {
+            limit,
+            buffer: BytesMut::new(),
+            searched: 0,
+            after_return: false,
+            event: SseEvent::default(),
+            data: BytesMut::new(),
+            has_data: false,
+            begun: false,
+        }
+    }
+
+    /// Takes what has arrived. Take all events out before there is more.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The next event that is complete.
+    ///
+    /// # Errors
+    /// When the one that arrives is too large.
+    pub fn next_event(&mut self) -> Result<Option<SseEvent>, EventTooLarge> {
+        match self.next() {
+            Some(event) => Ok(Some(event)),
+            None if self.buffer.len() + self.data.len() > self.limit => {
+                Err(EventTooLarge(self.limit))
+            }
+            None => Ok(None),
+        }
+    }
+
+    fn next(&mut self) -> Option<SseEvent> {
+        while let Some(line) = self.line() {
+            let line = if std::mem::replace(&mut self.begun, true) {
+                &line[..]
+            } else {
+                line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&line)
+            };
+            if !line.is_empty() {
+                self.field(line);
+            } else if let Some(event) = self.dispatch() {
+                return Some(event);
+            }
+        }
+        None
+    }
+
+    fn line(&mut self) -> Option<BytesMut> {
+        if self.after_return && !self.buffer.is_empty() {
+            self.after_return = false;
+            if self.buffer[0] == b'\n' {
+                let _ = self.buffer.split_to(1);
+            }
+        }
+        let Some(end) = memchr::memchr2(b'\n', b'\r', &self.buffer[self.searched..]) else {
+            self.searched = self.buffer.len();
+            return None;
+        };
+        let mut line = self.buffer.split_to(self.searched + end + 1);
+        self.searched = 0;
+        self.after_return = line.last() == Some(&b'\r');
+        line.truncate(line.len() - 1);
+        Some(line)
+    }
+
+    fn field(&mut self, line: &[u8]) {
+        let colon = memchr::memchr(b':', line).unwrap_or(line.len());
+        let (name, value) = (&line[..colon], line.get(colon + 1..).unwrap_or_default());
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match name {
+            b"data" => {
+                if std::mem::replace(&mut self.has_data, true) {
+                    self.data.extend_from_slice(b"\n");
+                }
+                self.data.extend_from_slice(value);
+            }
+            b"id" if !value.contains(&0) => {
+                self.event.id = String::from_utf8(value.to_vec()).ok();
+            }
+            b"retry" => {
+                let text = std::str::from_utf8(value).ok();
+                let millis = text.and_then(|text| text.parse().ok());
+                self.event.retry = millis.map(Duration::from_millis).or(self.event.retry);
+            }
+            // Comments, event types (MCP uses none over Streamable HTTP), unknown fields.
+            _ => {}
+        }
+    }
+
+    /// The event that an empty line ends, if there is anything in it.
+    fn dispatch(&mut self) -> Option<SseEvent> {
+        let mut event = std::mem::take(&mut self.event);
+        let data = self.data.split().freeze();
+        self.has_data = false;
+        event.data = (!data.is_empty()).then_some(data);
+        (event != SseEvent::default()).then_some(event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use bytes::Bytes;
+
+    use super::{EventTooLarge, SseEvent, SseParser};
+
+    fn parse(text: &str, chunk: usize) -> Vec<SseEvent> {
+        let mut parser = SseParser::of_at_most(1000);
+        let mut events = Vec::new();
+        for bytes in text.as_bytes().chunks(chunk) {
+            parser.feed(bytes);
+            events.extend(std::iter::from_fn(|| parser.next()));
+        }
+        events
+    }
+
+    fn data(text: &'static str) -> SseEvent {
+        SseEvent {
+            data: Some(Bytes::from_static(text.as_bytes())),
+            ..SseEvent::default()
+        }
+    }
+
+    #[test]
+    fn events_do_not_depend_on_chunks_or_line_ends() {
+        let text = "\u{feff}: hi\nid: a-1\nretry: 1500\ndata: \n\ndata:{}\ndata: x\nevent: message\n\n:\n\nretry: 7\n\n";
+        let expected = [
+            SseEvent {
+                id: Some("a-1".into()),
+                retry: Some(Duration::from_millis(1500)),
+                data: None,
+            },
+            data("{}\nx"),
+            SseEvent {
+                retry: Some(Duration::from_millis(7)),
+                ..SseEvent::default()
+            },
+        ];
+        for ends in ["\n", "\r\n", "\r"] {
+            let text = text.replace('\n', ends);
+            for chunk in [1, 2, 3, 7, 1000] {
+                let events = parse(&(text.clone() + "data"), chunk);
+                assert_eq!(events, expected, "{ends:?} {chunk}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_event_that_is_not_finished_does_not_count() {
+        assert_eq!(parse("data: {}\n", 100), []);
+        assert_eq!(parse("data: {}\nid: \0\n\n", 100), [data("{}")]);
+    }
+
+    #[test]
+    fn an_event_is_refused_once_it_is_too_large() {
+        let mut parser = SseParser::of_at_most(100);
+        for _ in 0..3 {
+            parser.feed(b"data: 0123456789012345678901234567890123456789\n");
+        }
+        assert_eq!(parser.next_event(), Err(EventTooLarge(100)));
+    }
+}

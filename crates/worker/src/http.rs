@@ -1,0 +1,284 @@
+//! The backend that calls an MCP server over Streamable HTTP.
+//!
+//! What it has in common with the backends of other transports is in `upstream`.
+//!
+//! | file | its part |
+//! |---|---|
+//! | `config` | what an operator can say |
+//! | `endpoint`, `headers` | the HTTP client; certificates; headers that the operator adds |
+//! | `channel` | what carries one connection |
+//! | `exchange`, `listen`, `stream` | one request and its answer; what the server says by itself; events |
+//! | `refusal` | what an answer means that is no success |
+//! | `tools` | arguments that travel in headers |
+//! | `presence` | whether the server is there |
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use shoal_ports::{BusEvent, Call, CallFailure, CallOutcome, SessionId};
+use shoal_protocol::{Era, RawJson, RpcError};
+use shoal_telemetry::metrics::Transport as Network;
+use tokio::sync::{broadcast, mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use self::channel::{Channel, Common};
+use self::endpoint::Endpoint;
+use self::presence::Presence;
+use self::tools::Tools;
+use crate::upstream::{
+    Binding, Connection, Launcher, Link, Owner, QUEUE, Server, Sessions, StartError, Subscriptions,
+    Transport, carry,
+};
+use crate::{Backend, BackendState, CallContext};
+
+mod channel;
+mod config;
+mod endpoint;
+mod exchange;
+mod headers;
+mod listen;
+mod presence;
+mod refusal;
+mod stream;
+mod tools;
+
+pub use self::config::{HttpConfig, HttpIsolation, HttpTls};
+
+/// What a call is told that has waited too long for a server that is away.
+const AWAY: &str = "the server cannot be reached";
+/// How often a call is begun for a server that forgets its sessions.
+const BEGUN: usize = 4;
+
+/// An existing MCP server of either era that is reached by a URL, as a backend.
+///
+/// # Sessions
+/// A legacy server gets a session for each Shoal session, or one for each principal. A session that the server has
+/// forgotten is opened again, and the call that met this is sent again: the server has refused it.
+///
+/// # Questions to clients
+/// A question that comes on the stream of a call belongs to that call. One that comes on the stream of no call is put only
+/// where the session belongs to one Shoal session, to its newest call.
+///
+/// # Outcomes
+/// A call whose answer broke off, and cannot be resumed, ends as `OutcomeUnknown`. One that was not sent ends as
+/// `NotExecuted`; where there is no other server to go to, it waits for this one first.
+pub struct HttpBackend {
+    server: Server,
+    presence: Arc<Presence>,
+    sessions: Arc<Sessions>,
+    isolation: HttpIsolation,
+    /// Whether no other server takes its calls.
+    alone: bool,
+}
+
+impl HttpBackend {
+    /// Calls the server at `url`, which is one of those that are configured. [`Backend::state`] tells when it is ready, or
+    /// why not. Dropping the backend ends its sessions, without waiting for it.
+    ///
+    /// # Errors
+    /// When the URL or the headers cannot be used.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn start(config: HttpConfig, url: &str) -> Result<Self, String> {
+        let alone = config.endpoints()?.len() == 1;
+        let (settings, isolation) = (config.settings(alone), config.isolation);
+        let presence = Arc::new(Presence::new(config.health_interval.get(), alone));
+        let common = Common {
+            endpoint: Arc::new(Endpoint::new(url, Arc::new(config))?),
+            tools: Arc::new(Tools::default()),
+            presence: presence.clone(),
+        };
+        let launcher = Arc::new(Launcher::new(settings, StreamableHttp(common)));
+        Ok(Self {
+            sessions: Arc::new(Sessions::new(launcher.clone())),
+            server: Server::start(launcher, presence.clone()),
+            presence,
+            isolation,
+            alone,
+        })
+    }
+
+    async fn run_here(
+        &self,
+        call: &Call,
+        context: &CallContext,
+    ) -> Result<CallOutcome, CallFailure> {
+        let mut begun = 0;
+        loop {
+            begun += 1;
+            let (ended, was_forgotten) = self.run_once(call, context).await;
+            let Err(CallFailure::NotExecuted { .. }) = &ended else {
+                return ended;
+            };
+            if context.cancelled().is_cancelled() || self.server.launcher.closing.is_cancelled() {
+                return ended;
+            }
+            if self.alone && !self.presence.is_there() {
+                let back = async {
+                    tokio::select! {
+                        () = self.presence.back() => Ok(()),
+                        () = self.server.launcher.closing.cancelled() => {
+                            Err(CallFailure::not_executed("the server is shutting down"))
+                        }
+                    }
+                };
+                context.wait(AWAY, back).await?;
+            } else if !was_forgotten || begun >= BEGUN {
+                return ended;
+            }
+        }
+    }
+
+    /// Runs a call once. Also whether the server had forgotten the session.
+    async fn run_once(
+        &self,
+        call: &Call,
+        context: &CallContext,
+    ) -> (Result<CallOutcome, CallFailure>, bool) {
+        let lead = match self.presence.lead() {
+            Ok(lead) => lead,
+            Err(failure) => return (Err(failure), false),
+        };
+        let greeting = lead.link.greeting();
+        if greeting.era == Era::Modern || lead.link.is_stateless() {
+            return over(&lead, call, context).await;
+        }
+        drop(lead);
+        let owner = self.owner(call);
+        let _ending = matches!(owner, Owner::Call(_)).then(|| Ending {
+            sessions: self.sessions.clone(),
+            owner: owner.clone(),
+        });
+        match self.sessions.hold(&owner, &call.caller, context).await {
+            Ok(hold) => over(&hold.connection, call, context).await,
+            Err(failure) => (Err(failure), false),
+        }
+    }
+
+    /// Whose session a call runs in.
+    fn owner(&self, call: &Call) -> Owner {
+        let principal = Owner::Principal(call.caller.principal.clone());
+        match (&self.isolation, &call.caller.session) {
+            (HttpIsolation::Principal, _) => principal,
+            (HttpIsolation::Session, Some(session)) => Owner::Session(session.clone()),
+            // What the server asks outside of the call's own stream could be anybody's in a session that others use.
+            (HttpIsolation::Session, None) if can_be_asked(call) => Owner::Call(call.id),
+            (HttpIsolation::Session, None) => principal,
+        }
+    }
+}
+
+/// Whether the server may ask the client of a call.
+fn can_be_asked(call: &Call) -> bool {
+    let declared = &call.caller.capabilities;
+    let asks = ["sampling", "elicitation", "roots"];
+    call.method.may_require_input() && asks.iter().any(|name| declared.member(name).is_some())
+}
+
+/// Ends a session that was opened for one call.
+struct Ending {
+    sessions: Arc<Sessions>,
+    owner: Owner,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let (sessions, owner) = (self.sessions.clone(), self.owner.clone());
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { sessions.end(&owner).await });
+        }
+    }
+}
+
+async fn over(
+    connection: &Arc<Connection>,
+    call: &Call,
+    context: &CallContext,
+) -> (Result<CallOutcome, CallFailure>, bool) {
+    let ended = match carry(&connection.link, call, context, None).await {
+        CallOutcome::Failed(failure) => Err(failure),
+        outcome => Ok(outcome),
+    };
+    (ended, connection.link.lost().is_some())
+}
+
+#[async_trait]
+impl Backend for HttpBackend {
+    fn state(&self) -> watch::Receiver<BackendState> {
+        self.server.state()
+    }
+
+    fn news(&self) -> broadcast::Receiver<BusEvent> {
+        self.server.news()
+    }
+
+    async fn run(&self, call: &Call, context: &CallContext) -> CallOutcome {
+        let here = self.run_here(call, context);
+        self.server.run(call, context, here).await
+    }
+
+    async fn subscribe(&self, uri: &str) -> Result<(), RpcError> {
+        self.server.subscribe(uri, self.presence.lead().ok()).await
+    }
+
+    async fn unsubscribe(&self, uri: &str) {
+        self.server.unsubscribe(uri);
+    }
+
+    async fn end_session(&self, session: &SessionId) {
+        self.sessions.end(&Owner::Session(session.clone())).await;
+    }
+
+    fn restarts(&self) -> u64 {
+        self.server.restarts()
+    }
+
+    fn transport(&self) -> Network {
+        Network::Tcp
+    }
+
+    async fn shutdown(&self) {
+        let sessions = self.sessions.end_all();
+        let lead = async {
+            if let Ok(lead) = self.presence.lead() {
+                lead.shutdown().await;
+            }
+        };
+        let all = async {
+            tokio::join!(sessions, lead);
+        };
+        self.server.shutdown(all).await;
+    }
+}
+
+/// Each connection is a session at this server.
+struct StreamableHttp(Common);
+
+impl Transport for StreamableHttp {
+    fn open(
+        &self,
+        binding: Binding,
+        subscriptions: Arc<Subscriptions>,
+        closing: &CancellationToken,
+    ) -> Result<Connection, StartError> {
+        let endpoint = &self.0.endpoint;
+        let client = endpoint.prepare().map_err(StartError::NoWay)?;
+        let (sender, queue) = mpsc::channel(QUEUE);
+        let timeout = endpoint.config().request_timeout.get();
+        let name = endpoint.url().as_str().into();
+        let link = Arc::new(Link::new(name, sender, binding, subscriptions, timeout));
+        Ok(Channel::open(&self.0, client, link, queue, closing))
+    }
+
+    fn has_servers_of_their_own(&self) -> bool {
+        false
+    }
+
+    fn learn(&self, tools: &[RawJson]) {
+        self.0.tools.learn(tools);
+    }
+}
+
+#[cfg(test)]
+mod tests;

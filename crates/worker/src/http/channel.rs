@@ -1,0 +1,291 @@
+//! What carries one connection: each message is a request of its own, and streams come back.
+
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method as HttpMethod, header};
+use reqwest::{Client, Response};
+use shoal_protocol::{
+    Era, LAST_EVENT_ID, MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, MCP_SESSION_ID, Method,
+    RawJson, Revision, encode_value,
+};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::endpoint::{Endpoint, Unanswered};
+use super::presence::Presence;
+use super::refusal::{self, Refusal};
+use super::tools::Tools;
+use crate::upstream::{Connection, Landing, Link, Outgoing};
+
+/// The longest session id that is sent back.
+const LONGEST_SESSION: usize = 1024;
+/// What is said of a session that the server does not know any more.
+pub(super) const FORGOTTEN: &str = "the server has forgotten the session";
+
+/// One connection.
+pub(super) struct Channel {
+    pub(super) endpoint: Arc<Endpoint>,
+    pub(super) link: Arc<Link>,
+    pub(super) stopping: CancellationToken,
+    client: Client,
+    tools: Arc<Tools>,
+    presence: Arc<Presence>,
+    ended: CancellationToken,
+    /// What `initialize` has settled.
+    session: OnceLock<HeaderValue>,
+    version: OnceLock<HeaderValue>,
+}
+
+/// What all connections to one server have in common.
+pub(super) struct Common {
+    pub(super) endpoint: Arc<Endpoint>,
+    pub(super) tools: Arc<Tools>,
+    pub(super) presence: Arc<Presence>,
+}
+
+impl Channel {
+    /// Carries the messages that come from `queue` until `closing` fires.
+    pub(super) fn open(
+        common: &Common,
+        client: Client,
+        link: Arc<Link>,
+        queue: mpsc::Receiver<Outgoing>,
+        closing: &CancellationToken,
+    ) -> Connection {
+        let stopping = closing.child_token();
+        let ended = CancellationToken::new();
+        let channel = Arc::new(Self {
+            endpoint: common.endpoint.clone(),
+            link: link.clone(),
+            stopping: stopping.clone(),
+            client,
+            tools: common.tools.clone(),
+            presence: common.presence.clone(),
+            ended: ended.clone(),
+            session: OnceLock::new(),
+            version: OnceLock::new(),
+        });
+        tokio::spawn(channel.run(queue));
+        Connection::new(link, stopping, ended)
+    }
+
+    async fn run(self: Arc<Self>, mut queue: mpsc::Receiver<Outgoing>) {
+        let carrying = async {
+            while let Some(message) = queue.recv().await {
+                self.take(message).await;
+            }
+        };
+        tokio::select! {
+            () = carrying => {}
+            () = self.stopping.cancelled() => {}
+        }
+        self.link.flights.end("the connection was closed".into());
+        self.end_session().await;
+        self.ended.cancel();
+    }
+
+    async fn take(self: &Arc<Self>, message: Outgoing) {
+        let Outgoing {
+            text,
+            method,
+            request,
+        } = message;
+        match (method, request) {
+            (Some(method), Some(request)) => {
+                tokio::spawn(self.clone().exchange(text, method, request));
+            }
+            // A server may refuse whatever comes before it.
+            (Some(Method::Initialized), None) => {
+                self.tell(text, Some(Method::Initialized)).await;
+                self.listen_soon().await;
+            }
+            // The end of the request's stream says it.
+            (Some(Method::Cancelled), None) if self.era() == Era::Modern => {}
+            (method, None) => {
+                let channel = self.clone();
+                tokio::spawn(async move { channel.tell(text, method).await });
+            }
+            (None, Some(_)) => {}
+        }
+    }
+
+    /// Sends what has no answer.
+    async fn tell(&self, text: Bytes, method: Option<Method>) {
+        let headers = self.post_headers(method.as_ref(), None);
+        let telling = async {
+            match self.send(HttpMethod::POST, headers, text).await {
+                Ok(answer) if answer.status().is_success() => {}
+                Ok(answer) => match self.refused(answer, None).await {
+                    Landing::Lost { reason, .. } => self.untold(&reason),
+                    other => self.untold(&format!("{other:?}")),
+                },
+                Err(Unanswered::NotSent(why) | Unanswered::Lost(why)) => self.untold(&why),
+            }
+        };
+        let timeout = self.endpoint.config().request_timeout.get();
+        tokio::select! {
+            told = tokio::time::timeout(timeout, telling) => {
+                if told.is_err() {
+                    self.untold("it did not answer in time");
+                }
+            }
+            () = self.stopping.cancelled() => {}
+        }
+    }
+
+    fn untold(&self, why: &str) {
+        tracing::debug!(target: "shoal::http", server = self.link.name(), why, "a message did not reach the server");
+    }
+
+    /// In which era the connection is spoken over; until the handshake is over, as a legacy one.
+    pub(super) fn era(&self) -> Era {
+        self.link.greeting().era
+    }
+
+    /// Whether the server has given a session.
+    pub(super) fn in_session(&self) -> bool {
+        self.session.get().is_some()
+    }
+
+    /// Remembers the session that an answer to `initialize` gives.
+    ///
+    /// # Errors
+    /// When it cannot be sent back.
+    pub(super) fn take_session(&self, answer: &Response) -> Result<(), String> {
+        match answer.headers().get(MCP_SESSION_ID) {
+            Some(session) if session.len() > LONGEST_SESSION => Err(format!(
+                "its session id has more than {LONGEST_SESSION} bytes"
+            )),
+            Some(session) => {
+                let mut session = session.clone();
+                session.set_sensitive(true);
+                let _ = self.session.set(session);
+                Ok(())
+            }
+            None => {
+                self.link.set_stateless();
+                Ok(())
+            }
+        }
+    }
+
+    /// Remembers the revision that the server has chosen.
+    pub(super) fn take_version(&self, result: &RawJson) {
+        let version = result.member("protocolVersion").and_then(|v| v.string());
+        if let Some(version) = version.and_then(|version| HeaderValue::try_from(version).ok()) {
+            let _ = self.version.set(version);
+        }
+    }
+
+    /// The headers of a message that is posted.
+    pub(super) fn post_headers(
+        &self,
+        method: Option<&Method>,
+        params: Option<&RawJson>,
+    ) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        let json = HeaderValue::from_static("application/json");
+        headers.insert(header::CONTENT_TYPE, json);
+        let both = HeaderValue::from_static("application/json, text/event-stream");
+        headers.insert(header::ACCEPT, both);
+        match method {
+            Some(method) if self.era() == Era::Modern || *method == Method::Discover => {
+                self.add_modern(method, params, &mut headers);
+            }
+            _ => self.add_session(&mut headers),
+        }
+        headers
+    }
+
+    /// The headers of a request for a stream, after the event that was seen last.
+    pub(super) fn get_headers(&self, after: Option<&str>) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        let events = HeaderValue::from_static("text/event-stream");
+        headers.insert(header::ACCEPT, events);
+        self.add_session(&mut headers);
+        if let Some(after) = after.and_then(|after| HeaderValue::from_str(after).ok()) {
+            headers.insert(LAST_EVENT_ID, after);
+        }
+        headers
+    }
+
+    fn add_session(&self, headers: &mut HeaderMap) {
+        if let Some(session) = self.session.get() {
+            headers.insert(MCP_SESSION_ID, session.clone());
+        }
+        if let Some(version) = self.version.get() {
+            headers.insert(MCP_PROTOCOL_VERSION, version.clone());
+        }
+    }
+
+    fn add_modern(&self, method: &Method, params: Option<&RawJson>, headers: &mut HeaderMap) {
+        let mut add = |name: &str, value: &str| {
+            if let (Ok(name), Ok(value)) =
+                (HeaderName::try_from(name), HeaderValue::from_str(value))
+            {
+                headers.insert(name, value);
+            }
+        };
+        add(MCP_PROTOCOL_VERSION, Revision::LATEST.as_str());
+        add(MCP_METHOD, method.as_str());
+        let named = method.named().map(|named| named.as_str());
+        let name = named.and_then(|named| params?.member(named)?.string());
+        if let Some(name) = name {
+            add(MCP_NAME, &encode_value(&name));
+            if *method == Method::ToolsCall {
+                for (param, value) in self.tools.mirrored(&name, params) {
+                    add(&param, &value);
+                }
+            }
+        }
+    }
+
+    /// Sends a request, and takes note of whether the server is there.
+    pub(super) async fn send(
+        &self,
+        method: HttpMethod,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Response, Unanswered> {
+        let sent = self.endpoint.send(&self.client, method, headers, body);
+        let sent = sent.await;
+        if let Err(Unanswered::NotSent(_)) = &sent {
+            self.presence.doubt();
+        }
+        sent
+    }
+
+    /// How the request `id` ends that was refused so.
+    pub(super) async fn refused(&self, answer: Response, id: Option<u64>) -> Landing {
+        match refusal::read(answer, id, self.in_session()).await {
+            Refusal::Landing(landing) => landing,
+            Refusal::Forgotten => {
+                self.is_of_no_use(FORGOTTEN);
+                Landing::Lost {
+                    written: false,
+                    reason: FORGOTTEN.into(),
+                }
+            }
+        }
+    }
+
+    /// Nothing more is sent over this connection; what is in flight may still be answered.
+    pub(super) fn is_of_no_use(&self, why: &str) {
+        self.link.lose(why);
+        self.ended.cancel();
+    }
+
+    /// Tells the server that the session is over, where it may still know it.
+    async fn end_session(&self) {
+        if !self.in_session() || self.link.lost().is_some() {
+            return;
+        }
+        let mut headers = HeaderMap::new();
+        self.add_session(&mut headers);
+        let ending = self.send(HttpMethod::DELETE, headers, Bytes::new());
+        let grace = self.endpoint.config().shutdown_grace.get();
+        // A server need not let its clients end sessions (405), and one that is away has ended them.
+        let _ = tokio::time::timeout(grace, ending).await;
+    }
+}

@@ -1,0 +1,167 @@
+//! What an operator can say about a server that is reached over HTTP.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use shoal_ports::{Period, Secret, settings};
+
+use crate::upstream::{Binding, EraChoice, Settings};
+
+settings! {
+    /// An MCP server that speaks Streamable HTTP, of either era.
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table with url, or with urls")]
+    #[schemars(rename = "Http")]
+    pub struct HttpConfig {
+        /// The URL of its MCP endpoint. Shoal calls it whatever address it has, private ones too. Secrets belong in
+        /// `headers`: this is printed and logged.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        pub url: String = String::new(),
+        /// The URLs of several servers that are equal, instead of `url`. Each is a worker of its own: when one is away, the
+        /// calls go to the others.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub urls: Vec<String> = Vec::new(),
+        /// Who shares a session of a legacy server.
+        pub isolation: HttpIsolation = HttpIsolation::Session,
+        /// Sessions at the server at most. When there are as many, one that has nothing to do is given up for another
+        /// principal's.
+        pub sessions: usize = 1024,
+        /// After how long without a call a session at the server is ended.
+        pub session_idle: Period = Period::seconds(300),
+        /// In which era the server is spoken to: `"auto"`, `"legacy"` (2025-11-25 and before) or `"modern"`
+        /// (2026-07-28). `"auto"` is legacy where the server keeps sessions, since a server's requests to clients exist
+        /// only there, and modern for tools that ask by `InputRequiredResult`
+        /// ([backends](backends.md#servers-of-both-eras)).
+        pub era: EraChoice = EraChoice::Auto,
+        /// Headers of every request. `config show` does not print the values.
+        pub headers: BTreeMap<String, Secret> = BTreeMap::new(),
+        /// A file with more headers, one `Name: value` a line. A changed file is read again.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub headers_file: Option<PathBuf> = None,
+        /// Certificates for `https`, besides those of the system.
+        pub tls: HttpTls = HttpTls::default(),
+        /// How long a connection may take to be made.
+        pub connect_timeout: Period = Period::seconds(10),
+        /// How long the handshake may take.
+        pub start_timeout: Period = Period::seconds(30),
+        /// How long the server may say nothing to `initialize` before it is sent `server/discover` too.
+        pub probe_timeout: Period = Period::seconds(5),
+        /// How long a list, a subscription or a ping may take.
+        pub request_timeout: Period = Period::seconds(30),
+        /// How long the stream of a call may be silent before it counts as broken; 0 for as long as the call may take.
+        pub stream_idle: Period = Period::ZERO,
+        /// How long a broken stream is tried to be resumed.
+        pub resume_for: Period = Period::seconds(60),
+        /// How long a connection that nobody uses is kept. It must be shorter than the server keeps it.
+        pub connection_idle: Period = Period::seconds(4),
+        /// How often the server is asked whether it is there.
+        pub health_interval: Period = Period::seconds(10),
+        /// How long the server may take to end a session.
+        pub shutdown_grace: Period = Period::seconds(2),
+        /// Bytes of one message from it.
+        pub message_bytes: usize = 16 * 1024 * 1024,
+        /// The pause before the first new attempt to reach it; it doubles with each failure in a row.
+        pub restart_delay: Period = Period::millis(100),
+        /// The longest of these pauses.
+        pub max_restart_delay: Period = Period::seconds(5),
+    }
+}
+
+settings! {
+    /// Certificates for an `https` server. The files are read again, when they have changed, for new sessions.
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
+    pub struct HttpTls {
+        /// File with certificates in PEM of authorities that are trusted besides the system's.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub authority: Option<PathBuf> = None,
+        /// File with Shoal's own certificate in PEM, for a server that asks for one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub certificate: Option<PathBuf> = None,
+        /// File with its private key in PEM.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub key: Option<PathBuf> = None,
+    }
+}
+
+/// Who shares a session of a legacy server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HttpIsolation {
+    /// Nobody: each legacy session has one of its own. Of callers without a session, calls of those that can be asked have one
+    /// each, and the others share one for each principal.
+    #[default]
+    Session,
+    /// All callers of one principal.
+    Principal,
+}
+
+impl HttpConfig {
+    /// One server, with the defaults for the rest.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            ..Self::default()
+        }
+    }
+
+    /// The URLs of the servers.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn endpoints(&self) -> Result<Vec<&str>, String> {
+        let one = (!self.url.is_empty()).then_some(self.url.as_str());
+        let urls: Vec<&str> = one
+            .into_iter()
+            .chain(self.urls.iter().map(String::as_str))
+            .collect();
+        if urls.is_empty() {
+            return Err("name the server's MCP endpoint by url, or several by urls".to_owned());
+        }
+        if !self.url.is_empty() && !self.urls.is_empty() {
+            return Err("give url or urls, not both".to_owned());
+        }
+        for (at, url) in urls.iter().enumerate() {
+            super::endpoint::check_url(url)?;
+            if urls[..at].contains(url) {
+                return Err(format!("{url} is there twice"));
+            }
+        }
+        Ok(urls)
+    }
+
+    /// Checks what can be checked without the server.
+    ///
+    /// # Errors
+    /// The setting, and what is wrong with it.
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
+        let setting = if self.urls.is_empty() { "url" } else { "urls" };
+        self.endpoints().map_err(|wrong| (setting, wrong))?;
+        super::headers::check(&self.headers).map_err(|wrong| ("headers", wrong))?;
+        if self.tls.certificate.is_some() != self.tls.key.is_some() {
+            return Err(("tls", "certificate and key go together".to_owned()));
+        }
+        if self.sessions == 0 {
+            return Err(("sessions", "must be at least 1".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// What there is to say of the server whatever carries its messages.
+    pub(super) fn settings(&self, alone: bool) -> Settings {
+        Settings {
+            era: self.era,
+            // A question comes by its call's own stream. Roots do not: servers keep those of one client for everybody.
+            shared: Binding::shared(true, false, false),
+            sessions: self.sessions,
+            session_idle: self.session_idle.get(),
+            start_timeout: self.start_timeout.get(),
+            probe_timeout: self.probe_timeout.get(),
+            restart_delay: self.restart_delay.get(),
+            max_restart_delay: self.max_restart_delay.get(),
+            waits_to_reopen: alone,
+        }
+    }
+}

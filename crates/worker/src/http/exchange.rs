@@ -1,0 +1,181 @@
+//! One request: it is posted, and its answer is followed across broken streams.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Method as HttpMethod;
+use shoal_ports::Backoff;
+use shoal_protocol::{Era, Message, Method, Outcome};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::channel::Channel;
+use super::endpoint::Unanswered;
+use super::stream::{Broken, Cursor, Events, collect, is_event_stream};
+use crate::upstream::{Landing, Line, Origin, Sending};
+
+/// How long a stream is read on whose request is answered: once it has ended, its connection can be used again.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// The longest pause between two tries to resume a stream.
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+
+impl Channel {
+    /// Sends a request, and ends it however that goes, unless nobody waits any more.
+    pub(super) async fn exchange(self: Arc<Self>, text: Bytes, method: Method, request: Sending) {
+        let Sending {
+            id,
+            params,
+            stage,
+            given_up,
+        } = request;
+        if !stage.begin_writing() {
+            return;
+        }
+        let headers = self.post_headers(Some(&method), params.as_ref());
+        let answered = async {
+            match self.send(HttpMethod::POST, headers, text).await {
+                Ok(answer) if !answer.status().is_success() => {
+                    Err(self.refused(answer, Some(id)).await)
+                }
+                Ok(answer) => {
+                    let is_opening = method == Method::Initialize;
+                    if is_opening && let Err(why) = self.take_session(&answer) {
+                        return Err(Landing::Unreadable(why));
+                    }
+                    self.follow(answer, id, is_opening).await
+                }
+                Err(Unanswered::NotSent(reason)) => Err(Landing::Lost {
+                    written: false,
+                    reason: reason.into(),
+                }),
+                Err(Unanswered::Lost(reason)) => Err(lost(&reason)),
+            }
+        };
+        let rest = tokio::select! {
+            biased;
+            answered = answered => answered,
+            _ = given_up => return,
+            () = self.stopping.cancelled() => return,
+        };
+        match rest {
+            Err(landing) => drop(self.link.flights.land(id, landing)),
+            Ok(Some(mut events)) => {
+                let reading = async { while let Some(Ok(_)) = events.next().await {} };
+                let _ = timeout(LAST_WORDS, reading).await;
+            }
+            Ok(None) => {}
+        }
+    }
+
+    /// Passes on what comes until the request is answered. Returns what is left of the stream, if it is one.
+    ///
+    /// # Errors
+    /// How the request ends otherwise.
+    async fn follow(
+        &self,
+        answer: reqwest::Response,
+        id: u64,
+        is_opening: bool,
+    ) -> Result<Option<Events>, Landing> {
+        let config = self.endpoint.config();
+        let limit = config.message_bytes;
+        if !is_event_stream(&answer) {
+            let whole = collect(answer, limit)
+                .await
+                .map_err(|broken| match broken {
+                    Broken::TooLarge => Landing::TooLarge,
+                    Broken::Connection(why) => lost(&why),
+                })?;
+            self.pass(whole, id, is_opening);
+            if self.link.flights.is_open(id) {
+                let nothing = "what the server sent is not its answer";
+                return Err(Landing::Unreadable(nothing.to_owned()));
+            }
+            return Ok(None);
+        }
+        let idle = config.stream_idle.get();
+        let mut events = Events::of(answer, limit, idle);
+        let mut cursor = Cursor::default();
+        loop {
+            let mut why = "the server ended the stream before its answer".to_owned();
+            while let Some(event) = events.next().await {
+                match event {
+                    Ok(mut event) => {
+                        cursor.pass(&mut event);
+                        if let Some(text) = event.data {
+                            self.pass(text, id, is_opening);
+                        }
+                        if !self.link.flights.is_open(id) {
+                            return Ok(Some(events));
+                        }
+                    }
+                    Err(Broken::TooLarge) => return Err(Landing::TooLarge),
+                    Err(Broken::Connection(broken)) => {
+                        why = format!("the stream of its answer: {broken}");
+                        break;
+                    }
+                }
+            }
+            let answer = self.resume(&cursor, &why).await?;
+            events = Events::of(answer, limit, idle);
+        }
+    }
+
+    fn pass(&self, text: Bytes, id: u64, is_opening: bool) {
+        if is_opening
+            && let Ok(Message::Response(response)) = Message::parse(&text)
+            && let Outcome::Result(result) = &response.outcome
+        {
+            self.take_version(result);
+        }
+        self.link.receive(Line::Whole(text), Origin::Request(id));
+    }
+
+    /// Opens a stream again after its last event (up to 2025-11-25).
+    ///
+    /// # Errors
+    /// How its request ends when that cannot be.
+    async fn resume(&self, cursor: &Cursor, why: &str) -> Result<reqwest::Response, Landing> {
+        let Some(after) = cursor.id.as_deref().filter(|_| self.era() == Era::Legacy) else {
+            return Err(lost(why));
+        };
+        let mut pause = cursor.retry;
+        let mut backoff = Backoff::new(pause.max(Duration::from_millis(100)), LONGEST_PAUSE);
+        let give_up = Instant::now() + pause + self.endpoint.config().resume_for.get();
+        loop {
+            sleep(pause).await;
+            let headers = self.get_headers(Some(after));
+            match self.send(HttpMethod::GET, headers, Bytes::new()).await {
+                Ok(answer) if answer.status().is_success() && is_event_stream(&answer) => {
+                    return Ok(answer);
+                }
+                Ok(answer) if may_pass(answer.status()) => {}
+                Ok(answer) => {
+                    let status = answer.status();
+                    // It may end the session; what the call has done, it does not tell.
+                    drop(self.refused(answer, None).await);
+                    return Err(lost(&format!("{why}, and it is not resumed ({status})")));
+                }
+                Err(_) => {}
+            }
+            if Instant::now() >= give_up {
+                return Err(lost(&format!("{why}, and it could not be resumed in time")));
+            }
+            pause = backoff.pause();
+        }
+    }
+}
+
+/// Whether a refusal may be gone on the next try.
+pub(super) fn may_pass(status: http::StatusCode) -> bool {
+    status.is_server_error() && status != http::StatusCode::NOT_IMPLEMENTED
+        || status == http::StatusCode::TOO_MANY_REQUESTS
+        || status == http::StatusCode::REQUEST_TIMEOUT
+}
+
+fn lost(why: &str) -> Landing {
+    Landing::Lost {
+        written: true,
+        reason: why.into(),
+    }
+}

@@ -1,0 +1,159 @@
+//! The headers that an operator adds to every request: from the configuration, and from a file that may change.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use parking_lot::Mutex;
+use shoal_ports::Secret;
+use tokio::time::Instant;
+
+use super::config::HttpConfig;
+use super::endpoint::modified;
+
+/// How often a file is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+/// Bytes of the file at most.
+const FILE_BYTES: u64 = 64 * 1024;
+/// Headers that say how a message travels, which is not the operator's to say.
+const OWN: [&str; 10] = [
+    "accept",
+    "connection",
+    "content-length",
+    "content-type",
+    "host",
+    "last-event-id",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// The headers.
+pub(super) struct Headers {
+    fixed: HeaderMap,
+    file: Option<PathBuf>,
+    read: Mutex<Read>,
+}
+
+#[derive(Default)]
+struct Read {
+    looked: Option<Instant>,
+    changed: Option<SystemTime>,
+    headers: HeaderMap,
+}
+
+/// Checks the headers of a configuration.
+pub(super) fn check(headers: &BTreeMap<String, Secret>) -> Result<(), String> {
+    let lines = headers.iter();
+    parse(lines.map(|(name, value)| (name.as_str(), value.expose()))).map(drop)
+}
+
+impl Headers {
+    /// Reads no file yet.
+    pub(super) fn new(config: &HttpConfig) -> Result<Self, String> {
+        let lines = config.headers.iter();
+        Ok(Self {
+            fixed: parse(lines.map(|(name, value)| (name.as_str(), value.expose())))?,
+            file: config.headers_file.clone(),
+            read: Mutex::default(),
+        })
+    }
+
+    /// Those of the moment. A file that cannot be used leaves what it said before.
+    pub(super) fn current(&self) -> HeaderMap {
+        let mut headers = self.fixed.clone();
+        let Some(file) = &self.file else {
+            return headers;
+        };
+        let mut read = self.read.lock();
+        let now = Instant::now();
+        if read.looked.is_none_or(|looked| now >= looked + LOOK) {
+            read.looked = Some(now);
+            let changed = modified(file);
+            if changed != read.changed || changed.is_none() {
+                match load(file) {
+                    Ok(headers) => {
+                        read.headers = headers;
+                        read.changed = changed;
+                    }
+                    Err(reason) => {
+                        tracing::warn!(target: "shoal::http", file = %file.display(), reason, "the headers cannot be read");
+                    }
+                }
+            }
+        }
+        headers.extend(read.headers.clone());
+        headers
+    }
+}
+
+fn load(file: &PathBuf) -> Result<HeaderMap, String> {
+    let about = std::fs::metadata(file).map_err(|error| error.to_string())?;
+    if about.len() > FILE_BYTES {
+        return Err(format!("it is larger than {FILE_BYTES} bytes"));
+    }
+    let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
+    let lines = text.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let lines: Option<Vec<_>> = lines.map(|line| line.split_once(':')).collect();
+    let lines = lines.ok_or("a line is not of the form `Name: value`")?;
+    parse(lines.into_iter())
+}
+
+/// The errors name no value: it may be a secret.
+fn parse<'a>(lines: impl Iterator<Item = (&'a str, &'a str)>) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in lines {
+        let name = name.trim();
+        let parsed = HeaderName::try_from(name).map_err(|_| format!("{name:?} names no header"))?;
+        if OWN.contains(&parsed.as_str()) || parsed.as_str().starts_with("mcp-") {
+            return Err(format!("{name} is set by Shoal itself"));
+        }
+        let mut value = HeaderValue::from_str(value.trim())
+            .map_err(|_| format!("the value of {name} has characters that no header can carry"))?;
+        value.set_sensitive(true);
+        headers.insert(parsed, value);
+    }
+    Ok(headers)
+}
+
+#[cfg(test)]
+mod tests {
+    use shoal_ports::Secret;
+
+    use super::{Headers, check};
+    use crate::http::HttpConfig;
+
+    #[test]
+    fn what_shoal_says_itself_is_refused_and_values_are_not_quoted() {
+        let wrong = |name: &str, value: &str| {
+            check(&[(name.to_owned(), Secret::new(value))].into()).unwrap_err()
+        };
+        assert!(wrong("Mcp-Session-Id", "x").contains("by Shoal"));
+        assert!(wrong("Content-Type", "x").contains("by Shoal"));
+        assert!(wrong("a b", "x").contains("no header"));
+        let told = wrong("authorization", "secret\nsecret");
+        assert!(!told.contains("secret"), "{told}");
+    }
+
+    #[test]
+    fn a_file_adds_headers() {
+        let unique = uuid::Uuid::new_v4().simple().to_string();
+        let file = std::env::temp_dir().join(format!("shoal-headers-{unique}"));
+        std::fs::write(&file, "# ours\nAuthorization: Bearer a\n\nX-Team:  b\n").unwrap();
+        let mut config = HttpConfig::new("http://localhost/mcp");
+        config.headers.insert("X-Fixed".into(), Secret::new("c"));
+        config.headers_file = Some(file.clone());
+        let headers = Headers::new(&config).unwrap();
+        let now = headers.current();
+        assert_eq!(now["authorization"], "Bearer a");
+        assert_eq!(
+            (&now["x-team"], &now["x-fixed"]),
+            (&"b".parse().unwrap(), &"c".parse().unwrap())
+        );
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(headers.current()["authorization"], "Bearer a");
+    }
+}

@@ -1,0 +1,84 @@
+//! The stream that belongs to no request (up to 2025-11-25): what the server says by itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Method as HttpMethod;
+use shoal_ports::Backoff;
+use tokio::sync::oneshot;
+use tokio::time::{sleep, timeout};
+
+use super::channel::Channel;
+use super::exchange::may_pass;
+use super::stream::{Cursor, Events, is_event_stream};
+use crate::upstream::{Line, Origin};
+
+/// How long the handshake waits for the stream: what is read after it is then not read too early.
+const SOON: Duration = Duration::from_millis(200);
+
+impl Channel {
+    /// Opens the stream in the background where there is a session, and waits a moment for it.
+    pub(super) async fn listen_soon(self: &Arc<Self>) {
+        if !self.in_session() {
+            return;
+        }
+        let (opened, is_open) = oneshot::channel();
+        let channel = self.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = channel.listen(opened) => {}
+                () = channel.stopping.cancelled() => {}
+            }
+        });
+        // It ends without a word where the server has no such stream.
+        let _ = timeout(SOON, is_open).await;
+    }
+
+    async fn listen(&self, opened: oneshot::Sender<()>) {
+        let config = self.endpoint.config();
+        let mut opened = Some(opened);
+        let mut cursor = Cursor::default();
+        let (first, longest) = (config.restart_delay.get(), config.max_restart_delay.get());
+        let mut backoff = Backoff::new(first, longest.max(first));
+        loop {
+            let headers = self.get_headers(cursor.id.as_deref());
+            match self.send(HttpMethod::GET, headers, Bytes::new()).await {
+                Ok(answer) if answer.status().is_success() && is_event_stream(&answer) => {
+                    match opened.take() {
+                        Some(opened) => drop(opened.send(())),
+                        // What was said meanwhile did not arrive.
+                        None if cursor.id.is_none() => self.link.lists_may_have_changed(),
+                        None => {}
+                    }
+                    backoff.reset();
+                    let events = Events::of(answer, config.message_bytes, Duration::ZERO);
+                    self.hear(events, &mut cursor).await;
+                    sleep(cursor.retry).await;
+                    continue;
+                }
+                Ok(answer) if may_pass(answer.status()) => {}
+                Ok(answer) => {
+                    // The session may be over; or there is no such stream (405), or none after this event.
+                    let resumes = cursor.id.take().is_some();
+                    drop(self.refused(answer, None).await);
+                    if !resumes || self.link.lost().is_some() {
+                        return;
+                    }
+                    self.link.lists_may_have_changed();
+                }
+                Err(_) => {}
+            }
+            sleep(backoff.pause()).await;
+        }
+    }
+
+    async fn hear(&self, mut events: Events, cursor: &mut Cursor) {
+        while let Some(Ok(mut event)) = events.next().await {
+            cursor.pass(&mut event);
+            if let Some(text) = event.data {
+                self.link.receive(Line::Whole(text), Origin::Common);
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! What an answer means that is no success.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode, header};
+use reqwest::Response;
+use shoal_ports::CallFailure;
+use shoal_protocol::{Outcome, RawJson, RawObject, RequestId, RpcError, code};
+
+use super::stream::collect;
+use crate::upstream::Landing;
+
+/// Bytes of a refusal that are read.
+const BODY: usize = 64 * 1024;
+/// When to come back if the server did not say.
+const LATER: Duration = Duration::from_secs(1);
+/// The longest time after which a caller is told to come back.
+const LATEST: Duration = Duration::from_secs(3600);
+
+/// What a refusal means for the request that it answers.
+pub(super) enum Refusal {
+    /// The server has forgotten the session, and has not executed anything.
+    Forgotten,
+    /// The request has ended.
+    Landing(Landing),
+}
+
+/// Reads a refusal of the request `id`, which was sent within a session where `in_session`.
+pub(super) async fn read(answer: Response, id: Option<u64>, in_session: bool) -> Refusal {
+    let (status, headers) = (answer.status(), answer.headers().clone());
+    let body = collect(answer, BODY).await.unwrap_or_default();
+    judge(status, &headers, body, id, in_session)
+}
+
+fn judge(
+    status: StatusCode,
+    headers: &HeaderMap,
+    body: Bytes,
+    id: Option<u64>,
+    in_session: bool,
+) -> Refusal {
+    let body = RawJson::parse_text(body).ok();
+    let body = body.as_ref().and_then(RawObject::of);
+    let own = body.as_ref().and_then(|body| body.get("error"));
+    let own = own.filter(RawJson::is_object);
+    let own = own.map(|error| RpcError::from_json(&error));
+    let answers = body.and_then(|body| RequestId::from_json(&body.get("id")?).ok());
+    let is_answer = answers.is_some_and(|answers| id.is_some() && answers.number() == id);
+    if in_session && is_forgotten(status, own.as_ref(), is_answer) {
+        return Refusal::Forgotten;
+    }
+    if let Some(error) = own.clone().filter(|_| is_answer) {
+        return Refusal::Landing(Landing::Answered(Outcome::Error(error)));
+    }
+    let retry_after = retry_after(headers);
+    let told = |what: &str| error(RpcError::internal(format!("{what} ({status})")));
+    Refusal::Landing(match status {
+        StatusCode::TOO_MANY_REQUESTS => busy("takes no more requests", retry_after),
+        StatusCode::SERVICE_UNAVAILABLE if retry_after.is_some() => {
+            busy("is not available", retry_after)
+        }
+        StatusCode::UNAUTHORIZED => told(
+            "the server does not accept Shoal's credentials; its operator may set headers of the backend",
+        ),
+        StatusCode::FORBIDDEN => told("the server does not let Shoal do this"),
+        StatusCode::NOT_FOUND if own.is_none() => {
+            told("the server has nothing there; is the URL that of an MCP endpoint?")
+        }
+        _ if status.is_redirection() => {
+            told("the server redirects elsewhere, which is not followed; set the final URL")
+        }
+        // Whether a server that fails has executed anything, nobody knows.
+        _ if status.is_server_error() => Landing::Lost {
+            written: true,
+            reason: format!("the server answered {status}").into(),
+        },
+        _ => own.map_or_else(|| told("the server refused the request"), error),
+    })
+}
+
+/// Whether the server does not know the session any more.
+fn is_forgotten(status: StatusCode, error: Option<&RpcError>, is_answer: bool) -> bool {
+    match status {
+        // It says so whatever else it says; but servers of both eras answer unknown methods with it, too.
+        StatusCode::NOT_FOUND => {
+            !is_answer || error.is_some_and(|error| error.code != code::METHOD_NOT_FOUND)
+        }
+        // As some servers answer instead, the reference server among them.
+        StatusCode::BAD_REQUEST if !is_answer => {
+            error.is_some_and(|error| error.message.to_lowercase().contains("session"))
+        }
+        _ => false,
+    }
+}
+
+fn error(error: RpcError) -> Landing {
+    Landing::Answered(Outcome::Error(error))
+}
+
+fn busy(what: &str, retry_after: Option<Duration>) -> Landing {
+    Landing::Refused(CallFailure::Overloaded {
+        reason: format!("the server {what}"),
+        retry_after: retry_after.unwrap_or(LATER),
+    })
+}
+
+/// A date instead of seconds says as little as no header: it is by another machine's clock.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(header::RETRY_AFTER)?.to_str().ok()?;
+    let seconds = seconds.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds).clamp(LATER, LATEST))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, StatusCode};
+    use shoal_ports::CallFailure;
+    use shoal_protocol::Outcome;
+
+    use super::{Refusal, judge};
+    use crate::upstream::Landing;
+
+    fn of(status: u16, body: &'static str, in_session: bool) -> Refusal {
+        let status = StatusCode::from_u16(status).unwrap();
+        let headers: HeaderMap = [(http::header::RETRY_AFTER, "7".parse().unwrap())]
+            .into_iter()
+            .collect();
+        judge(status, &headers, body.into(), Some(3), in_session)
+    }
+
+    fn message(refusal: Refusal) -> String {
+        match refusal {
+            Refusal::Landing(Landing::Answered(Outcome::Error(error))) => error.message,
+            Refusal::Landing(landing) => panic!("{landing:?}"),
+            Refusal::Forgotten => panic!("forgotten"),
+        }
+    }
+
+    #[test]
+    fn a_session_is_forgotten_by_404_and_by_words() {
+        let unknown = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#;
+        assert!(matches!(of(404, "", true), Refusal::Forgotten));
+        assert!(matches!(of(400, unknown, true), Refusal::Forgotten));
+        assert!(message(of(400, unknown, false)).contains("No valid session"));
+        let ours =
+            r#"{"jsonrpc":"2.0","id":3,"error":{"code":50410,"message":"session not found"}}"#;
+        assert!(matches!(of(404, ours, true), Refusal::Forgotten));
+        assert!(message(of(404, "<html>", false)).contains("MCP endpoint"));
+        let answered =
+            r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32601,"message":"no such session tool"}}"#;
+        assert_eq!(message(of(404, answered, true)), "no such session tool");
+    }
+
+    #[test]
+    fn what_may_have_run_is_told_from_what_has_not() {
+        for status in [500, 502, 504] {
+            let refusal = of(status, "", true);
+            assert!(matches!(
+                refusal,
+                Refusal::Landing(Landing::Lost { written: true, .. })
+            ));
+        }
+        for status in [429, 503] {
+            let Refusal::Landing(Landing::Refused(CallFailure::Overloaded { retry_after, .. })) =
+                of(status, "", true)
+            else {
+                panic!("{status}");
+            };
+            assert_eq!(retry_after.as_secs(), 7);
+        }
+        assert!(message(of(401, "", true)).contains("credentials"));
+        assert!(message(of(302, "", true)).contains("redirects"));
+    }
+}

@@ -1,0 +1,114 @@
+//! Reading the body of an answer: whole, or as server-sent events; bounded in bytes and in time.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::header::CONTENT_TYPE;
+use reqwest::Response;
+use shoal_protocol::{SseEvent, SseParser};
+
+/// Why a body cannot be read on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Broken {
+    /// It ended too early.
+    Connection(String),
+    /// A message in it is larger than one may be.
+    TooLarge,
+}
+
+/// Whether the answer is an event stream.
+pub(super) fn is_event_stream(answer: &Response) -> bool {
+    let kind = answer.headers().get(CONTENT_TYPE);
+    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
+}
+
+/// Reads a body that is not a stream.
+pub(super) async fn collect(mut answer: Response, limit: usize) -> Result<Bytes, Broken> {
+    let mut whole = BytesMut::new();
+    loop {
+        match answer.chunk().await {
+            Ok(Some(bytes)) if whole.len() + bytes.len() > limit => return Err(Broken::TooLarge),
+            Ok(Some(bytes)) => whole.extend_from_slice(&bytes),
+            Ok(None) => return Ok(whole.freeze()),
+            Err(_) => return Err(Broken::Connection("its answer broke off".to_owned())),
+        }
+    }
+}
+
+/// The events of an answer.
+pub(super) struct Events {
+    answer: Response,
+    parser: SseParser,
+    /// How long it may be silent.
+    idle: Option<Duration>,
+}
+
+impl Events {
+    /// Events of at most `limit` bytes.
+    pub(super) fn of(answer: Response, limit: usize, idle: Duration) -> Self {
+        Self {
+            answer,
+            parser: SseParser::of_at_most(limit),
+            idle: (!idle.is_zero()).then_some(idle),
+        }
+    }
+
+    /// The next event; `None` at the end of the stream. Cancellation safe.
+    pub(super) async fn next(&mut self) -> Option<Result<SseEvent, Broken>> {
+        loop {
+            match self.parser.next_event() {
+                Ok(Some(event)) => return Some(Ok(event)),
+                Ok(None) => {}
+                Err(_) => return Some(Err(Broken::TooLarge)),
+            }
+            let chunk = self.answer.chunk();
+            let chunk = match self.idle {
+                Some(idle) => match tokio::time::timeout(idle, chunk).await {
+                    Ok(chunk) => chunk,
+                    Err(_) => {
+                        let silent = format!("it was silent for {} s", idle.as_secs());
+                        return Some(Err(Broken::Connection(silent)));
+                    }
+                },
+                None => chunk.await,
+            };
+            match chunk {
+                Ok(Some(bytes)) => self.parser.feed(&bytes),
+                Ok(None) => return None,
+                Err(_) => return Some(Err(Broken::Connection("it broke off".to_owned()))),
+            }
+        }
+    }
+}
+
+/// Where a stream stands.
+pub(super) struct Cursor {
+    /// The last event's id.
+    pub(super) id: Option<String>,
+    /// When to come back.
+    pub(super) retry: Duration,
+}
+
+/// When to come back if the server did not say.
+const RETRY: Duration = Duration::from_secs(1);
+/// Bytes of an event id that are sent back.
+const LONGEST_ID: usize = 4096;
+
+impl Default for Cursor {
+    fn default() -> Self {
+        Self {
+            id: None,
+            retry: RETRY,
+        }
+    }
+}
+
+impl Cursor {
+    /// An event was read.
+    pub(super) fn pass(&mut self, event: &mut SseEvent) {
+        if let Some(id) = event.id.take() {
+            self.id = Some(id).filter(|id| !id.is_empty() && id.len() <= LONGEST_ID);
+        }
+        self.retry = event.retry.unwrap_or(self.retry);
+    }
+}

@@ -1,0 +1,9 @@
+//! The backend against a real server, `tests/fixtures/streamable.py`, which needs `python3` and no packages.
+
+use crate::upstream::harness;
+
+mod calls;
+mod server;
+mod sessions;
+mod streams;
+mod trust;

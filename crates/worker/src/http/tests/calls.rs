@@ -1,0 +1,216 @@
+//! Calls, of both eras and with both kinds of answers; what is said of refusals.
+
+use std::time::Duration;
+
+use serde_json::json;
+use shoal_ports::{CallFailure, CallOutcome, Secret};
+use shoal_protocol::Method;
+
+use super::harness::{Client, Running, error, failure, text};
+use super::server::Server;
+use crate::{EraChoice, HttpBackend};
+
+#[tokio::test]
+async fn every_kind_of_server_is_called() {
+    for flags in [
+        &["--era", "legacy"][..],
+        &["--era", "legacy", "--json"],
+        &["--era", "legacy", "--stateless"],
+        &["--era", "legacy", "--no-get"],
+        &["--era", "modern"],
+    ] {
+        let server = Server::start(flags).await;
+        let running = server.backend().await;
+        let catalog = running.catalog_where(|_| true).await;
+        assert!(
+            catalog
+                .tools
+                .iter()
+                .any(|tool| tool.as_str().contains("echo")),
+            "{flags:?}"
+        );
+        for client in [Client::named("legacy"), Client::modern("modern", "{}")] {
+            let outcome = running
+                .call(&client, "echo", json!({ "text": "hello" }))
+                .await;
+            assert_eq!(text(&outcome), "hello", "{flags:?}");
+            let outcome = running
+                .call(&client, "progress", json!({ "steps": 3 }))
+                .await;
+            assert_eq!(text(&outcome), "done", "{flags:?}");
+        }
+        let unknown = running
+            .call(&Client::named("other"), "echo", json!({ "text": "é\n" }))
+            .await;
+        assert_eq!(text(&unknown), "é\n");
+        running.0.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn the_era_can_be_chosen() {
+    let server = Server::start(&["--era", "modern"]).await;
+    let mut config = server.config();
+    config.era = EraChoice::Legacy;
+    let backend = HttpBackend::start(config, &server.url).unwrap();
+    let running = Running(std::sync::Arc::new(backend));
+    let state = running.state_where(|state| {
+        state
+            .detail
+            .as_ref()
+            .is_some_and(|detail| detail.contains("handshake"))
+    });
+    assert!(state.await.catalog.is_none());
+}
+
+#[tokio::test]
+async fn what_a_call_says_reaches_its_client_only() {
+    let server = Server::start(&[]).await;
+    let running = server.backend().await;
+    let clients: Vec<Client> = (0..5)
+        .map(|at| {
+            let mut client = Client::named(&format!("user{at}"));
+            client.progress_token = Some(shoal_protocol::RawJson::from_static("\"mine\""));
+            client
+        })
+        .collect();
+    let calls = clients
+        .iter()
+        .enumerate()
+        .map(|(at, client)| running.call(client, "progress", json!({ "steps": at + 1 })));
+    for outcome in futures::future::join_all(calls).await {
+        assert_eq!(text(&outcome), "done");
+    }
+    for (at, client) in clients.iter().enumerate() {
+        let notes = client.notes(&Method::Progress);
+        assert_eq!(notes.len(), at + 1);
+        assert!(notes.iter().all(|note| note["progressToken"] == "mine"));
+        assert_eq!(client.notes(&Method::LogMessage).len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn refusals_are_told_apart() {
+    let server = Server::start(&[]).await;
+    let running = server.backend().await;
+    let client = Client::named("a");
+    let status = async |status: u16, later: bool| {
+        running
+            .call(
+                &client,
+                "status",
+                json!({ "status": status, "later": later }),
+            )
+            .await
+    };
+    assert!(
+        error(status(401, false).await)
+            .message
+            .contains("credentials")
+    );
+    assert!(error(status(403, false).await).message.contains("403"));
+    assert!(
+        error(status(302, false).await)
+            .message
+            .contains("redirects")
+    );
+    for answered in [429, 503] {
+        let failed = failure(status(answered, true).await);
+        let CallFailure::Overloaded { retry_after, .. } = failed else {
+            panic!("{failed:?}");
+        };
+        assert_eq!(retry_after, Duration::from_secs(7));
+    }
+    for answered in [500, 502, 503] {
+        let failed = failure(status(answered, false).await);
+        assert!(
+            matches!(failed, CallFailure::OutcomeUnknown { .. }),
+            "{failed:?}"
+        );
+    }
+    let failed = failure(running.call(&client, "dies", json!({})).await);
+    assert!(
+        matches!(failed, CallFailure::OutcomeUnknown { .. }),
+        "{failed:?}"
+    );
+    assert_eq!(server.seen().await["runs"]["dies"], 1);
+}
+
+#[tokio::test]
+async fn arguments_and_the_operators_headers_travel_as_headers() {
+    let server = Server::start(&["--era", "modern"]).await;
+    let mut config = server.config();
+    config
+        .headers
+        .insert("Authorization".into(), Secret::new("Bearer x"));
+    let running = server.backend_of(config).await;
+    let client = Client::named("a");
+    let outcome = running
+        .call(&client, "mirrored", json!({ "region": "eu" }))
+        .await;
+    assert_eq!(text(&outcome), "eu");
+    let headers = &server.seen().await["headers"]["tools/call"];
+    assert_eq!(headers["authorization"], "Bearer x");
+    assert_eq!(headers["mcp-protocol-version"], "2026-07-28");
+}
+
+#[tokio::test]
+async fn a_cancelled_call_is_cancelled_at_the_server() {
+    let server = Server::start(&[]).await;
+    let running = server.backend().await;
+    let client = Client::named("a");
+    let call = running.spawn(&client, "grow", json!({}));
+    server
+        .seen_where("it runs", |seen| seen["runs"]["grow"] == 1)
+        .await;
+    client.cancel();
+    let outcome = call.await.unwrap();
+    assert!(
+        matches!(outcome, CallOutcome::Failed(CallFailure::Cancelled)),
+        "{outcome:?}"
+    );
+    let told = |seen: &serde_json::Value| {
+        seen["cancelled"].as_array().unwrap().len() == 1 && seen["dropped"] == 1
+    };
+    server.seen_where("the server was told", told).await;
+}
+
+#[tokio::test]
+async fn a_modern_call_is_cancelled_by_the_end_of_its_stream() {
+    let server = Server::start(&["--era", "modern"]).await;
+    let running = server.backend().await;
+    let client = Client::named("a");
+    let call = running.spawn(&client, "grow", json!({}));
+    server
+        .seen_where("it runs", |seen| seen["runs"]["grow"] == 1)
+        .await;
+    client.cancel();
+    call.await.unwrap();
+    let seen = server
+        .seen_where("its stream has ended", |seen| seen["dropped"] == 1)
+        .await;
+    assert_eq!(seen["cancelled"], json!([]));
+}
+
+#[tokio::test]
+async fn an_answer_has_a_limit_in_bytes() {
+    for flags in [&[][..], &["--json"]] {
+        let server = Server::start(flags).await;
+        let mut config = server.config();
+        config.message_bytes = 10_000;
+        let running = server.backend_of(config).await;
+        let client = Client::named("a");
+        let fits = running
+            .call(&client, "large", json!({ "bytes": 5000 }))
+            .await;
+        assert_eq!(text(&fits).as_str().unwrap().len(), 5000);
+        let large = running
+            .call(&client, "large", json!({ "bytes": 50_000 }))
+            .await;
+        assert!(error(large).message.contains("larger"));
+        let next = running
+            .call(&client, "echo", json!({ "text": "well" }))
+            .await;
+        assert_eq!(text(&next), "well");
+    }
+}

@@ -1,0 +1,122 @@
+//! The server of these tests, as a process of its own.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+use super::harness::Running;
+use crate::{HttpBackend, HttpConfig};
+
+/// A running server, which is killed when dropped.
+pub(super) struct Server {
+    /// Its MCP endpoint.
+    pub(super) url: String,
+    child: Child,
+    flags: Vec<String>,
+}
+
+impl Server {
+    /// Starts one.
+    pub(super) async fn start(flags: &[&str]) -> Self {
+        Self::start_of(flags.iter().map(|&flag| flag.to_owned()).collect()).await
+    }
+
+    /// The same.
+    pub(super) async fn start_of(flags: Vec<String>) -> Self {
+        let (child, url) = run(&flags).await;
+        Self { url, child, flags }
+    }
+
+    /// Ends it; it knows nothing of what it was told when it comes again.
+    pub(super) async fn stop(&mut self) {
+        self.child.kill().await.unwrap();
+    }
+
+    /// Starts it again at the same address.
+    pub(super) async fn come_again(&mut self) {
+        let port = self.port().to_owned();
+        let mut flags = self.flags.clone();
+        flags.extend(["--port".to_owned(), port]);
+        (self.child, self.url) = run(&flags).await;
+    }
+
+    fn port(&self) -> &str {
+        let port = self.url.trim_end_matches("/mcp").rsplit(':').next();
+        port.unwrap()
+    }
+
+    /// A configuration with times that suit tests.
+    pub(super) fn config(&self) -> HttpConfig {
+        HttpConfig {
+            restart_delay: Duration::from_millis(20).into(),
+            max_restart_delay: Duration::from_millis(200).into(),
+            health_interval: Duration::from_millis(200).into(),
+            shutdown_grace: Duration::from_millis(500).into(),
+            ..HttpConfig::new(&self.url)
+        }
+    }
+
+    /// A backend that calls it.
+    pub(super) async fn backend(&self) -> Running {
+        self.backend_of(self.config()).await
+    }
+
+    /// One with these settings.
+    pub(super) async fn backend_of(&self, config: HttpConfig) -> Running {
+        Running::of(HttpBackend::start(config, &self.url).unwrap()).await
+    }
+
+    /// What it has seen.
+    pub(super) async fn seen(&self) -> Value {
+        let url = self.url.replace("/mcp", "/seen");
+        reqwest::get(url).await.unwrap().json().await.unwrap()
+    }
+
+    /// Waits until it has seen something.
+    pub(super) async fn seen_where(&self, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
+        let wait = async {
+            loop {
+                let seen = self.seen().await;
+                if holds(&seen) {
+                    return seen;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let waited = tokio::time::timeout(Duration::from_secs(20), wait).await;
+        match waited {
+            Ok(seen) => seen,
+            Err(_) => panic!("not in time: {what}: {}", self.seen().await),
+        }
+    }
+
+    /// Tells it what to do.
+    pub(super) async fn order(&self, order: Value) {
+        let url = self.url.replace("/mcp", "/order");
+        let ordered = reqwest::Client::new().post(url).body(order.to_string());
+        assert!(ordered.send().await.unwrap().status().is_success());
+    }
+
+    /// Lets it forget its sessions.
+    pub(super) async fn forget(&self) {
+        self.order(json!({ "forget": true })).await;
+    }
+}
+
+async fn run(flags: &[String]) -> (Child, String) {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/streamable.py");
+    let mut child = Command::new("python3")
+        .arg("-u")
+        .arg(script)
+        .args(flags)
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let url = lines.next_line().await.unwrap().expect("it starts");
+    (child, url)
+}

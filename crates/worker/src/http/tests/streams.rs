@@ -1,0 +1,120 @@
+//! Streams: questions on them, what breaks, what is resumed, what the server says by itself.
+
+use serde_json::json;
+use shoal_ports::CallFailure;
+
+use super::harness::{Client, failure, text};
+use super::server::Server;
+use crate::HttpIsolation;
+
+#[tokio::test]
+async fn everybody_gets_their_own_question_also_in_one_session() {
+    let server = Server::start(&[]).await;
+    for isolation in [HttpIsolation::Session, HttpIsolation::Principal] {
+        let mut config = server.config();
+        config.isolation = isolation;
+        let running = server.backend_of(config).await;
+        let clients: Vec<_> = (0..6)
+            .map(|at| Client::askable(&format!("user{at}")).of("one"))
+            .collect();
+        let calls = clients.iter().map(|client| {
+            let question = client.caller.session.as_ref().unwrap().to_string();
+            running.call(client, "ask", json!({ "question": question }))
+        });
+        let outcomes = futures::future::join_all(calls).await;
+        for (at, (client, outcome)) in clients.iter().zip(outcomes).enumerate() {
+            assert_eq!(
+                text(&outcome)["content"]["answered_by"],
+                format!("user{at}")
+            );
+            let asked = client.asked();
+            assert_eq!(asked.len(), 1);
+            assert!(asked[0].contains(&format!("user{at}\"")), "{asked:?}");
+        }
+        running.0.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_question_of_no_call_is_put_only_where_the_session_is_one_clients() {
+    let server = Server::start(&[]).await;
+    let running = server.backend().await;
+    let client = Client::askable("a");
+    let outcome = running.call(&client, "background", json!({})).await;
+    assert_eq!(text(&outcome)["content"]["answered_by"], "a");
+    // Callers without a session have one for the call.
+    let modern: Vec<_> = (0..4)
+        .map(|at| Client::modern(&format!("m{at}"), r#"{"elicitation":{}}"#).of("one"))
+        .collect();
+    let calls = modern
+        .iter()
+        .map(|client| running.call(client, "background", json!({})));
+    for (at, outcome) in futures::future::join_all(calls).await.iter().enumerate() {
+        assert_eq!(text(outcome)["content"]["answered_by"], format!("m{at}"));
+    }
+    server
+        .seen_where("those are over", |seen| seen["deleted"] == 4)
+        .await;
+    let mut config = server.config();
+    config.isolation = HttpIsolation::Principal;
+    let running = server.backend_of(config).await;
+    let client = Client::askable("b");
+    let outcome = running.call(&client, "background", json!({})).await;
+    assert!(
+        text(&outcome)["message"]
+            .as_str()
+            .unwrap()
+            .contains("only during a call")
+    );
+    assert!(client.asked().is_empty());
+}
+
+#[tokio::test]
+async fn a_broken_stream_is_resumed() {
+    let server = Server::start(&[]).await;
+    let running = server.backend().await;
+    let client = Client::named("a");
+    let outcome = running.call(&client, "breaks", json!({})).await;
+    assert_eq!(text(&outcome), "whole");
+    let seen = server.seen().await;
+    assert_eq!(
+        (&seen["resumed"], &seen["runs"]["breaks"]),
+        (&json!(1), &json!(1))
+    );
+}
+
+#[tokio::test]
+async fn a_stream_that_cannot_be_resumed_leaves_the_outcome_unknown() {
+    for (era, resumable) in [("legacy", false), ("modern", true)] {
+        let server = Server::start(&["--era", era]).await;
+        let running = server.backend().await;
+        let client = Client::named("a");
+        let arguments = json!({ "resumable": resumable });
+        let failed = failure(running.call(&client, "breaks", arguments).await);
+        assert!(
+            matches!(failed, CallFailure::OutcomeUnknown { .. }),
+            "{failed:?}"
+        );
+        let next = running
+            .call(&client, "echo", json!({ "text": "well" }))
+            .await;
+        assert_eq!(text(&next), "well");
+    }
+}
+
+#[tokio::test]
+async fn a_changed_list_is_read_again() {
+    for era in ["legacy", "modern"] {
+        let server = Server::start(&["--era", era]).await;
+        let running = server.backend().await;
+        let grown = |catalog: &shoal_ports::PoolCatalog| {
+            catalog
+                .tools
+                .iter()
+                .any(|tool| tool.as_str().contains("\"grown\""))
+        };
+        assert!(!grown(&*running.catalog_where(|_| true).await));
+        server.order(json!({ "grown": true })).await;
+        running.catalog_where(grown).await;
+    }
+}

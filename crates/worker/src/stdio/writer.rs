@@ -1,0 +1,93 @@
+//! Writing to a process's stdin, one line a message.
+
+use std::io;
+
+use tokio::io::{AsyncWrite, AsyncWriteExt, BufWriter};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::upstream::Outgoing;
+
+/// Writes what is queued until the process stops reading, or `closing` fires; then stdin is closed.
+pub(crate) async fn write(
+    stdin: impl AsyncWrite + Unpin,
+    mut queue: mpsc::Receiver<Outgoing>,
+    closing: CancellationToken,
+) -> io::Result<()> {
+    let writing = async {
+        let mut stdin = BufWriter::new(stdin);
+        while let Some(message) = queue.recv().await {
+            write_one(&mut stdin, message).await?;
+            while let Ok(message) = queue.try_recv() {
+                write_one(&mut stdin, message).await?;
+            }
+            stdin.flush().await?;
+        }
+        Ok(())
+    };
+    tokio::select! {
+        result = writing => result,
+        () = closing.cancelled() => Ok(()),
+    }
+}
+
+async fn write_one(
+    stdin: &mut BufWriter<impl AsyncWrite + Unpin>,
+    message: Outgoing,
+) -> io::Result<()> {
+    if message
+        .request
+        .is_some_and(|request| !request.stage.begin_writing())
+    {
+        return Ok(());
+    }
+    // A line end inside a message can only be white space between tokens; to the process it would
+    // end the message.
+    for part in message.text.split(|byte| matches!(byte, b'\n' | b'\r')) {
+        stdin.write_all(part).await?;
+    }
+    stdin.write_all(b"\n").await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::io::AsyncReadExt;
+    use tokio::sync::{mpsc, oneshot};
+    use tokio_util::sync::CancellationToken;
+
+    use super::write;
+    use crate::upstream::{Outgoing, Sending, Stage};
+
+    #[tokio::test]
+    async fn a_message_is_one_line_and_a_withdrawn_one_is_not_written() {
+        let (queue, receiver) = mpsc::channel(4);
+        let stages: [Arc<Stage>; 2] = Default::default();
+        assert!(stages[1].withdraw());
+        for (text, stage) in [("{\"a\":\r\n1}", &stages[0]), ("{\"b\":2}", &stages[1])] {
+            let request = Some(Sending {
+                id: 1,
+                params: None,
+                stage: stage.clone(),
+                given_up: oneshot::channel().1,
+            });
+            let message = Outgoing {
+                text: text.as_bytes().into(),
+                method: None,
+                request,
+            };
+            assert!(queue.try_send(message).is_ok());
+        }
+        drop(queue);
+        let (mut stdout, stdin) = tokio::io::duplex(100);
+        write(stdin, receiver, CancellationToken::new())
+            .await
+            .unwrap();
+        let mut written = String::new();
+        stdout.read_to_string(&mut written).await.unwrap();
+        assert_eq!(written, "{\"a\":1}\n");
+        assert!(stages[0].is_written() && !stages[0].withdraw());
+        assert!(!stages[1].is_written());
+    }
+}

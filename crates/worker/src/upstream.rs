@@ -1,0 +1,59 @@
+//! The client's side of MCP towards a server of either era, whatever carries the messages.
+//!
+//! | file | its part |
+//! |---|---|
+//! | `server` | what a backend is for every server |
+//! | `settings` | what there is to say of a server |
+//! | `launcher`, `supervisor`, `restart_delay` | opening connections, again and again; the transport's seam |
+//! | `connection` | whether a connection lives, and its end |
+//! | `binding`, `era`, `params` | for whom a connection is; the opening; a call's parameters |
+//! | `link`, `flights`, `router` | requests in flight; whom a message from the server concerns |
+//! | `outgoing`, `lines` | messages to and from the server, bounded |
+//! | `carry` | one call, from its queue to its outcome |
+//! | `sessions` | connections that belong to a session or a principal |
+//! | `modern_side` | tools that ask in the modern way, of a server that speaks both eras |
+//! | `lists`, `subscriptions` | what the server offers; what changes there |
+
+mod binding;
+mod carry;
+mod connection;
+mod era;
+mod error;
+mod flights;
+#[cfg(test)]
+pub(crate) mod harness;
+mod launcher;
+mod lines;
+mod link;
+mod lists;
+mod modern_side;
+mod outgoing;
+mod params;
+mod restart_delay;
+mod router;
+mod server;
+mod sessions;
+mod settings;
+mod subscriptions;
+mod supervisor;
+mod throttle;
+
+pub(crate) use self::binding::Binding;
+pub(crate) use self::carry::{Asking, Place, carry};
+pub(crate) use self::connection::Connection;
+pub(crate) use self::error::{RequestError, StartError};
+pub(crate) use self::flights::{Landing, Origin, Quarantine};
+pub(crate) use self::launcher::{Launcher, Transport};
+pub use self::lines::{Line, Lines};
+pub(crate) use self::link::Link;
+#[cfg(test)]
+pub(crate) use self::outgoing::Stage;
+pub(crate) use self::outgoing::{Outgoing, QUEUE, Sending};
+pub(crate) use self::restart_delay::RestartDelay;
+pub(crate) use self::router::quote;
+pub(crate) use self::server::Server;
+pub(crate) use self::sessions::{Owner, Sessions};
+pub use self::settings::EraChoice;
+pub(crate) use self::settings::Settings;
+pub(crate) use self::subscriptions::Subscriptions;
+pub(crate) use self::supervisor::Lead;

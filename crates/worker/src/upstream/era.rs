@@ -1,0 +1,235 @@
+//! The opening of a connection, and finding out whether its server is modern or legacy.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shoal_ports::CallFailure;
+use shoal_protocol::{
+    Era, Method, Outcome, RawJson, RawObject, Revision, RpcError, SERVER_INFO, code,
+};
+
+use super::error::StartError;
+use super::flights::Landing;
+use super::link::{Link, Ticket};
+
+/// What a server said of itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Greeting {
+    /// How it is to be spoken to.
+    pub(crate) era: Era,
+    /// `Implementation`
+    pub(crate) server_info: Option<RawJson>,
+    /// `ServerCapabilities`
+    pub(crate) capabilities: RawJson,
+    /// Instructions for models.
+    pub(crate) instructions: Option<String>,
+}
+
+impl Greeting {
+    /// Of a server that has not said anything yet.
+    pub(crate) const NONE: Self = Self {
+        era: Era::Legacy,
+        server_info: None,
+        capabilities: RawJson::from_static("{}"),
+        instructions: None,
+    };
+
+    /// Whether a capability is declared.
+    pub(crate) fn declares(&self, capability: &str) -> bool {
+        RawObject::of(&self.capabilities).is_some_and(|declared| declared.has(capability))
+    }
+
+    /// Whether a capability is declared with this flag on.
+    pub(crate) fn offers(&self, capability: &str, flag: &str) -> bool {
+        let declared = RawObject::of(&self.capabilities);
+        let capability = declared.and_then(|declared| RawObject::of(&declared.get(capability)?));
+        capability
+            .and_then(|capability| capability.get(flag))
+            .is_some_and(|flag| flag.as_str() == "true")
+    }
+
+    fn of(era: Era, result: &RawObject, server_info: Option<RawJson>) -> Self {
+        Self {
+            era,
+            server_info,
+            capabilities: result
+                .get("capabilities")
+                .filter(RawJson::is_object)
+                .unwrap_or(RawJson::from_static("{}")),
+            instructions: result.get("instructions").and_then(|text| text.string()),
+        }
+    }
+}
+
+/// How to open a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// With `initialize`, and with `server/discover` if that is refused or nothing comes for this
+    /// long. A server that speaks both eras is legacy then: its requests to clients exist only there.
+    Either(Duration),
+    /// With `initialize`.
+    Legacy,
+    /// With `server/discover`.
+    Modern,
+}
+
+/// Opens the connection. The caller bounds the time.
+pub(crate) async fn greet(link: &Arc<Link>, opening: Opening) -> Result<Greeting, StartError> {
+    match opening {
+        Opening::Legacy => {
+            let answer = initialize(link).await?.landing().await;
+            settle_legacy(link, answer).await
+        }
+        Opening::Modern => {
+            let answer = discover(link).await?.landing().await;
+            judge(answer)
+        }
+        Opening::Either(patience) => either(link, patience).await,
+    }
+}
+
+async fn either(link: &Arc<Link>, patience: Duration) -> Result<Greeting, StartError> {
+    let mut initialize = initialize(link).await?;
+    let early = tokio::time::timeout(patience, initialize.landing()).await;
+    let waits = early.is_err();
+    let refused = match early {
+        Ok(Landing::Answered(Outcome::Error(error))) => Some(error),
+        Ok(answer) => return settle_legacy(link, answer).await,
+        Err(_) => None,
+    };
+    let mut discover = discover(link).await?;
+    let answer = tokio::select! {
+        biased;
+        // A slow starter (`npx` that downloads first) finds both openings waiting; if it is legacy
+        // it answers `initialize` before it refuses the other.
+        late = initialize.landing(), if waits => match late {
+            Landing::Answered(Outcome::Error(_)) => discover.landing().await,
+            late => return settle_legacy(link, late).await,
+        },
+        answer = discover.landing() => answer,
+    };
+    match (judge(answer), refused) {
+        // Both are refused: what it says to the older one is about the server, not about the method.
+        (Err(StartError::NotModern), Some(refused)) => Err(StartError::Refused(refused)),
+        // The answer to `initialize` may still come.
+        (Err(StartError::NotModern), None) if waits => {
+            let late = initialize.landing().await;
+            settle_legacy(link, late).await
+        }
+        (judged, _) => judged,
+    }
+}
+
+async fn open(link: &Arc<Link>, method: Method, params: RawJson) -> Result<Ticket, StartError> {
+    let opened = link.open(method, Some(params)).await;
+    opened
+        .map(Ticket::never_cancelled)
+        .map_err(|reason| StartError::Ended { reason })
+}
+
+async fn discover(link: &Arc<Link>) -> Result<Ticket, StartError> {
+    let params = link.with_own_meta(RawObject::default());
+    open(link, Method::Discover, params).await
+}
+
+async fn initialize(link: &Arc<Link>) -> Result<Ticket, StartError> {
+    let mut params = RawObject::default();
+    let version = RawJson::of(Revision::LATEST_LEGACY.as_str());
+    params.set("protocolVersion", version);
+    params.set("capabilities", link.binding().capabilities());
+    params.set("clientInfo", link.binding().client_info());
+    open(link, Method::Initialize, params.to_json()).await
+}
+
+/// Finishes the handshake with a legacy server.
+async fn settle_legacy(link: &Arc<Link>, answer: Landing) -> Result<Greeting, StartError> {
+    let result = match answer {
+        Landing::Answered(Outcome::Result(result)) => result,
+        Landing::Answered(Outcome::Error(error)) => return Err(StartError::Refused(error)),
+        Landing::TooLarge | Landing::Unreadable(_) => return Err(StartError::Malformed),
+        Landing::Refused(failure) => return Err(busy(&failure)),
+        Landing::Lost { reason, .. } => return Err(StartError::Ended { reason }),
+    };
+    let result = RawObject::of(&result).ok_or(StartError::Malformed)?;
+    let version = result.get("protocolVersion").and_then(|v| v.string());
+    if version.as_deref().and_then(legacy).is_none() {
+        // What it speaks may still be close enough; refusing would help nobody.
+        tracing::warn!(target: "shoal::upstream", ?version, "the server negotiated an unknown protocol version");
+    }
+    link.notify(Method::Initialized, None).await;
+    let greeting = Greeting::of(Era::Legacy, &result, result.get("serverInfo"));
+    if greeting.declares("logging") {
+        // Everything, once: each caller's own level is applied on the way back to it.
+        let level = RawJson::from_static(r#"{"level":"debug"}"#);
+        let link = link.clone();
+        tokio::spawn(async move { link.request(Method::SetLevel, Some(level)).await });
+    }
+    Ok(greeting)
+}
+
+/// It takes nothing at the moment, not even this.
+fn busy(failure: &CallFailure) -> StartError {
+    StartError::Refused(RpcError::new(code::OVERLOADED, failure.to_string()))
+}
+
+/// What the answer to `server/discover` tells.
+fn judge(answer: Landing) -> Result<Greeting, StartError> {
+    let result = match answer {
+        Landing::Answered(Outcome::Result(result)) => result,
+        Landing::Answered(Outcome::Error(error)) => return Err(judge_error(error)),
+        Landing::Lost { reason, .. } => return Err(StartError::Ended { reason }),
+        Landing::Refused(failure) => return Err(busy(&failure)),
+        Landing::TooLarge | Landing::Unreadable(_) => return Err(StartError::Malformed),
+    };
+    let result = RawObject::of(&result).ok_or(StartError::NotModern)?;
+    let versions = result
+        .get("supportedVersions")
+        .ok_or(StartError::NotModern)?;
+    judge_versions(&versions)?;
+    let info = result
+        .get("_meta")
+        .and_then(|meta| RawObject::of(&meta)?.get(SERVER_INFO));
+    Ok(Greeting::of(Era::Modern, &result, info))
+}
+
+/// An error that only a modern server sends says what is wrong with it; any other, that it is legacy.
+fn judge_error(error: RpcError) -> StartError {
+    let supported = error.data.as_ref().and_then(RawObject::of);
+    let supported = supported.and_then(|data| data.get("supported"));
+    match (error.code, supported) {
+        (code::UNSUPPORTED_VERSION, Some(versions)) => {
+            judge_versions(&versions).err().unwrap_or_else(|| {
+                // It has just refused the newest, so none that it lists is of any use.
+                unsupported(&versions)
+            })
+        }
+        (code::MISSING_CLIENT_CAPABILITY, _) => StartError::Refused(error),
+        _ => StartError::NotModern,
+    }
+}
+
+fn judge_versions(versions: &RawJson) -> Result<(), StartError> {
+    let offered: Vec<String> = versions.read().unwrap_or_default();
+    let speaks = |era: Era| {
+        let mut known = offered.iter().filter_map(|v| v.parse::<Revision>().ok());
+        known.any(|revision| revision.era() == era)
+    };
+    if speaks(Era::Modern) {
+        Ok(())
+    } else if speaks(Era::Legacy) {
+        Err(StartError::NotModern)
+    } else {
+        Err(unsupported(versions))
+    }
+}
+
+fn unsupported(versions: &RawJson) -> StartError {
+    let offered: Vec<String> = versions.read().unwrap_or_default();
+    let versions = offered.join(", ");
+    StartError::Unsupported { versions }
+}
+
+fn legacy(version: &str) -> Option<Revision> {
+    let revision: Revision = version.parse().ok()?;
+    (revision.era() == Era::Legacy).then_some(revision)
+}

@@ -1,0 +1,314 @@
+//! The requests that one server has not answered, and which of them a message belongs to.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use shoal_ports::{CallFailure, SessionId};
+use shoal_protocol::{Method, Outcome, RawJson, RequestId};
+use tokio::sync::{mpsc, oneshot};
+
+use super::outgoing::Stage;
+
+/// Cancelled calls that a server is remembered to owe, before it counts as unfit for questions.
+const MAX_OWED: usize = 64;
+/// Questions that may wait for a session's next call.
+const MAX_HELD: usize = 8;
+
+/// Requests in flight to one server, by id, oldest first.
+#[derive(Default)]
+pub(crate) struct Flights {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    last_id: u64,
+    open: BTreeMap<u64, Flight>,
+    /// Calls that could ask, were cancelled, and whose end the server has not confirmed.
+    owed: BTreeMap<u64, Option<SessionId>>,
+    held: Vec<Question>,
+    had_calls: bool,
+    ended: Option<Arc<str>>,
+}
+
+struct Flight {
+    landing: oneshot::Sender<Landing>,
+    stage: Arc<Stage>,
+    call: Option<Passenger>,
+}
+
+/// A caller's request, as opposed to one of Shoal's own.
+pub(crate) struct Passenger {
+    /// Where its messages go.
+    pub(crate) inbox: mpsc::Sender<Message>,
+    /// The caller's progress token.
+    pub(crate) progress_token: Option<RawJson>,
+    /// Whether it runs alone because its caller can be asked.
+    pub(crate) askable: bool,
+    /// Whether its caller wants log messages.
+    pub(crate) wants_log: bool,
+    /// The caller's session.
+    pub(crate) session: Option<SessionId>,
+}
+
+/// Something that a server sent during a call.
+pub(crate) enum Message {
+    /// Progress or a log message.
+    Notify(Method, Option<RawJson>),
+    /// A question to the caller.
+    Ask(Question),
+    /// The server has lost interest in a question.
+    Withdraw(RequestId),
+}
+
+/// A request of the server to a client.
+#[derive(Clone, Debug)]
+pub(crate) struct Question {
+    /// The server's id for it.
+    pub(crate) id: RequestId,
+    /// What it asks.
+    pub(crate) method: Method,
+    /// With what.
+    pub(crate) params: Option<RawJson>,
+}
+
+/// How a request in flight ended.
+#[derive(Debug)]
+pub(crate) enum Landing {
+    /// The server answered.
+    Answered(Outcome),
+    /// The server answered with a message that is too long.
+    TooLarge,
+    /// The server answered with something that is no message: why not.
+    Unreadable(String),
+    /// The server took nothing of it, for this reason.
+    Refused(CallFailure),
+    /// The server ended.
+    Lost {
+        /// Whether the request had reached it.
+        written: bool,
+        /// How it ended.
+        reason: Arc<str>,
+    },
+}
+
+/// Which way a message came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// The one that all messages of the server share.
+    Common,
+    /// One that belongs to this request alone.
+    Request(u64),
+}
+
+/// A request that has an id.
+pub(crate) struct Boarded {
+    /// Its id, which is also its progress token.
+    pub(crate) id: u64,
+    /// Where it stands.
+    pub(crate) stage: Arc<Stage>,
+    /// How it ends.
+    pub(crate) landing: oneshot::Receiver<Landing>,
+}
+
+/// Who may be asked something by a server that has just been shared with a cancelled call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Quarantine {
+    /// Anybody.
+    None,
+    /// Only the session whose call was cancelled.
+    AllBut(SessionId),
+    /// Nobody.
+    Everybody,
+}
+
+/// Which call a message without a sign of its own is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Association {
+    /// The one in flight; nobody's, if there are several.
+    OnlyCall,
+    /// The one in flight that wants log messages (modern: the one whose request said so).
+    OnlyListener,
+    /// The newest one: all are of one session.
+    NewestCall,
+    /// This one: its message came by a way of its own.
+    Call(u64),
+}
+
+impl Flights {
+    /// Registers a request.
+    ///
+    /// # Errors
+    /// How the server ended, if it has.
+    pub(crate) fn board(&self, call: Option<Passenger>) -> Result<Boarded, Arc<str>> {
+        let mut state = self.state.lock();
+        if let Some(reason) = &state.ended {
+            return Err(reason.clone());
+        }
+        if let Some(call) = &call {
+            state.had_calls = true;
+            for question in state.held.drain(..) {
+                // The inbox is new and has room for more than can be held back.
+                let _ = call.inbox.try_send(Message::Ask(question));
+            }
+        }
+        let (sender, landing) = oneshot::channel();
+        let stage = Arc::<Stage>::default();
+        state.last_id += 1;
+        let id = state.last_id;
+        let flight = Flight {
+            landing: sender,
+            stage: stage.clone(),
+            call,
+        };
+        state.open.insert(id, flight);
+        Ok(Boarded { id, stage, landing })
+    }
+
+    /// Ends a request. Returns whether it was in flight.
+    pub(crate) fn land(&self, id: u64, landing: Landing) -> bool {
+        let mut state = self.state.lock();
+        state.owed.remove(&id);
+        // Nobody waits any more if sending fails, which is as good as landed.
+        let flight = state.open.remove(&id);
+        flight.map(|flight| flight.landing.send(landing)).is_some()
+    }
+
+    /// Ends a request of Shoal's own, but no caller's.
+    pub(crate) fn end_own(&self, id: u64, landing: Landing) {
+        let is_own = |flight: &Flight| flight.call.is_none();
+        if self.state.lock().open.get(&id).is_some_and(is_own) {
+            self.land(id, landing);
+        }
+    }
+
+    /// Stops waiting for a request. Returns whether the server must be told, because the request
+    /// has reached it and is not answered.
+    pub(crate) fn abandon(&self, id: u64) -> bool {
+        let mut state = self.state.lock();
+        let Some(flight) = state.open.remove(&id) else {
+            return false;
+        };
+        if flight.stage.withdraw() || state.ended.is_some() {
+            return false;
+        }
+        if let Some(call) = flight.call.filter(|call| call.askable) {
+            let session = call.session.filter(|_| state.owed.len() < MAX_OWED);
+            state.owed.insert(id, session);
+        }
+        true
+    }
+
+    /// Ends everything in flight and refuses what comes after.
+    pub(crate) fn end(&self, reason: Arc<str>) {
+        let mut state = self.state.lock();
+        if state.ended.is_none() {
+            state.ended = Some(reason);
+        }
+        let reason = state.ended.clone().unwrap_or_default();
+        for (_, flight) in std::mem::take(&mut state.open) {
+            let landing = Landing::Lost {
+                written: flight.stage.is_written(),
+                reason: reason.clone(),
+            };
+            let _ = flight.landing.send(landing);
+        }
+    }
+
+    /// Whether a request is in flight.
+    pub(crate) fn is_open(&self, id: u64) -> bool {
+        self.state.lock().open.contains_key(&id)
+    }
+
+    /// How the server ended, if it has.
+    pub(crate) fn ended(&self) -> Option<Arc<str>> {
+        self.state.lock().ended.clone()
+    }
+
+    /// Who may not be asked by this server because of calls it has not confirmed to have stopped.
+    pub(crate) fn quarantine(&self) -> Quarantine {
+        let state = self.state.lock();
+        let mut sessions = state.owed.values();
+        match sessions.next() {
+            None => Quarantine::None,
+            Some(Some(first)) if sessions.all(|other| other.as_ref() == Some(first)) => {
+                Quarantine::AllBut(first.clone())
+            }
+            Some(_) => Quarantine::Everybody,
+        }
+    }
+
+    /// Hands progress to the call with this token, its token restored. Dropped when the call wants
+    /// none, or does not keep up: progress is superseded by what follows.
+    pub(crate) fn progress(&self, id: u64, restore: impl FnOnce(RawJson) -> RawJson) {
+        let state = self.state.lock();
+        let call = state.open.get(&id).and_then(|flight| flight.call.as_ref());
+        if let Some((call, token)) =
+            call.and_then(|call| Some((call, call.progress_token.clone()?)))
+        {
+            let params = Some(restore(token));
+            let _ = call
+                .inbox
+                .try_send(Message::Notify(Method::Progress, params));
+        }
+    }
+
+    /// Hands a log message to the call that it must be about. Returns whether there is one.
+    pub(crate) fn log(&self, params: Option<RawJson>, association: Association) -> bool {
+        let state = self.state.lock();
+        let message = Message::Notify(Method::LogMessage, params);
+        let call = state.associated(association);
+        call.is_some_and(|call| call.inbox.try_send(message).is_ok())
+    }
+
+    /// Hands a question to the call that it must be about, or gives it back.
+    pub(crate) fn ask(&self, question: Question, association: Association) -> Result<(), Question> {
+        let mut state = self.state.lock();
+        let is_session = association == Association::NewestCall;
+        let is_certain = is_session || matches!(association, Association::Call(_));
+        let call = state.associated(association);
+        if let Some(call) = call.filter(|call| is_certain || call.askable)
+            && call.inbox.try_send(Message::Ask(question.clone())).is_ok()
+        {
+            return Ok(());
+        }
+        // A session's server is started for a call, and may ask before that call reaches it. Roots
+        // are not about a call at all.
+        let may_wait = !state.had_calls || question.method == Method::RootsList;
+        if is_session && may_wait && state.held.len() < MAX_HELD {
+            state.held.push(question);
+            return Ok(());
+        }
+        Err(question)
+    }
+
+    /// Takes a question back, wherever it is.
+    pub(crate) fn withdraw_ask(&self, ask: &RequestId) {
+        let mut state = self.state.lock();
+        state.held.retain(|held| held.id != *ask);
+        for call in state.open.values().filter_map(|f| f.call.as_ref()) {
+            let _ = call.inbox.try_send(Message::Withdraw(ask.clone()));
+        }
+    }
+}
+
+impl State {
+    fn associated(&self, association: Association) -> Option<&Passenger> {
+        if let Association::Call(id) = association {
+            return self.open.get(&id)?.call.as_ref();
+        }
+        let mut calls = self.open.values().rev().filter_map(|f| f.call.as_ref());
+        match association {
+            Association::NewestCall | Association::Call(_) => calls.next(),
+            Association::OnlyCall => calls.next().filter(|_| calls.next().is_none()),
+            Association::OnlyListener => {
+                let mut calls = calls.filter(|call| call.wants_log);
+                calls.next().filter(|_| calls.next().is_none())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,379 @@
+//! A backend on a fixture, and callers whose clients are scripted.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::future::BoxFuture;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use shoal_ports::{
+    Call, CallFailure, CallId, CallOutcome, Caller, Durability, LogFilter, PoolCatalog, Principal,
+    SessionId, StateRequest, no_session,
+};
+use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision, RpcError};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::backend::CallLine;
+use crate::{Backend, BackendState, CallContext, StdioBackend, StdioConfig};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a call may wait for a process.
+const WAIT: Duration = Duration::from_secs(5);
+
+/// A configuration for a fixture, with times that suit tests.
+pub(crate) fn fixture(script: &str, flags: &[&str]) -> StdioConfig {
+    let mut config = StdioConfig::new("python3");
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/");
+    config.args = vec!["-u".to_owned(), format!("{directory}{script}")];
+    config
+        .args
+        .extend(flags.iter().map(|&flag| flag.to_owned()));
+    config.probe_timeout = Duration::from_millis(1500).into();
+    config.shutdown_grace = Duration::from_millis(500).into();
+    config.restart_delay = Duration::from_millis(20).into();
+    config
+}
+
+/// A path for a file that does not exist yet, which is removed in the end.
+pub(crate) struct Scratch(PathBuf);
+
+/// A new one.
+pub(crate) fn scratch(name: &str) -> Scratch {
+    let unique = uuid::Uuid::new_v4().simple().to_string();
+    Scratch(std::env::temp_dir().join(format!("shoal-stdio-{name}-{unique}")))
+}
+
+impl std::ops::Deref for Scratch {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // One of them is there, or none.
+        let _ = std::fs::remove_file(&self.0);
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A running backend.
+pub(crate) struct Running(pub(crate) Arc<dyn Backend>);
+
+impl Running {
+    /// Starts it and waits until it is ready.
+    pub(crate) async fn start(config: StdioConfig) -> Self {
+        Self::of(StdioBackend::start(config)).await
+    }
+
+    /// Waits until a backend is ready.
+    pub(crate) async fn of(backend: impl Backend) -> Self {
+        let running = Self(Arc::new(backend));
+        running.catalog_where(|_| true).await;
+        running
+    }
+
+    /// Starts one that may have to be downloaded first.
+    pub(crate) async fn start_slowly(config: StdioConfig) -> Self {
+        let running = Self(Arc::new(StdioBackend::start(config)));
+        let mut state = running.0.state();
+        let ready = state.wait_for(|state| state.catalog.is_some());
+        let ready = tokio::time::timeout(6 * PATIENCE, ready).await;
+        drop(ready.expect("ready in time").unwrap());
+        running
+    }
+
+    /// Waits for a state.
+    pub(crate) async fn state_where(
+        &self,
+        mut wanted: impl FnMut(&BackendState) -> bool,
+    ) -> BackendState {
+        let mut state = self.0.state();
+        let found = tokio::time::timeout(PATIENCE, state.wait_for(|state| wanted(state))).await;
+        match found {
+            Ok(state) => state.unwrap().clone(),
+            Err(_) => panic!("still {:?}", self.0.state().borrow()),
+        }
+    }
+
+    /// Waits for a catalog.
+    pub(crate) async fn catalog_where(
+        &self,
+        mut wanted: impl FnMut(&PoolCatalog) -> bool,
+    ) -> Arc<PoolCatalog> {
+        let state = self.state_where(|state| state.catalog.as_ref().is_some_and(|c| wanted(c)));
+        state.await.catalog.unwrap()
+    }
+
+    /// Calls a tool as a client.
+    pub(crate) async fn call(&self, client: &Client, tool: &str, arguments: Value) -> CallOutcome {
+        let call = client.call(json!({ "name": tool, "arguments": arguments }));
+        self.run(client, &call).await
+    }
+
+    /// Runs a call, which must end.
+    pub(crate) async fn run(&self, client: &Client, call: &Call) -> CallOutcome {
+        let context = client.context();
+        let run = self.0.run(call, &context);
+        tokio::time::timeout(PATIENCE, run)
+            .await
+            .expect("the call hangs")
+    }
+
+    /// Calls a tool in the background.
+    pub(crate) fn spawn(
+        &self,
+        client: &Client,
+        tool: &str,
+        arguments: Value,
+    ) -> tokio::task::JoinHandle<CallOutcome> {
+        let (running, client, tool) = (Self(self.0.clone()), client.clone(), tool.to_owned());
+        tokio::spawn(async move { running.call(&client, &tool, arguments).await })
+    }
+}
+
+/// The text of a result's first content, read as JSON where it is.
+pub(crate) fn text(outcome: &CallOutcome) -> Value {
+    let CallOutcome::Result(result) = outcome else {
+        panic!("{outcome:?}")
+    };
+    let result: Value = result.read().unwrap();
+    let text = result["content"][0]["text"].as_str().expect("text");
+    serde_json::from_str(text).unwrap_or_else(|_| json!(text))
+}
+
+/// The failure of a call.
+pub(crate) fn failure(outcome: CallOutcome) -> CallFailure {
+    match outcome {
+        CallOutcome::Failed(failure) => failure,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The error that a call was answered with.
+pub(crate) fn error(outcome: CallOutcome) -> RpcError {
+    match outcome {
+        CallOutcome::Error(error) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Waits until something holds.
+pub(crate) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(
+            tokio::time::Instant::now() < deadline,
+            "not in time: {what}"
+        );
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// A client that answers questions with its own name.
+#[derive(Clone)]
+pub(crate) struct Client {
+    pub(crate) caller: Arc<Caller>,
+    pub(crate) log: LogFilter,
+    pub(crate) progress_token: Option<RawJson>,
+    line: Arc<Line>,
+}
+
+pub(crate) struct Line {
+    name: String,
+    asked: Mutex<Vec<(Method, Option<RawJson>)>>,
+    notes: Mutex<Vec<(Method, Value)>>,
+    /// A permit for each answer that may be given.
+    answers: Semaphore,
+    cancelled: CancellationToken,
+}
+
+impl Client {
+    /// A legacy client of a session that bears its name, without capabilities.
+    pub(crate) fn named(name: &str) -> Self {
+        Self::with(
+            name,
+            Revision::V2025_11_25,
+            Some(SessionId::new(name)),
+            "{}",
+        )
+    }
+
+    /// A legacy client that can be asked for input.
+    pub(crate) fn askable(name: &str) -> Self {
+        let capabilities = r#"{"elicitation":{},"sampling":{},"roots":{"listChanged":true}}"#;
+        Self::with(
+            name,
+            Revision::V2025_11_25,
+            Some(SessionId::new(name)),
+            capabilities,
+        )
+    }
+
+    /// The same client of another principal.
+    pub(crate) fn of(mut self, principal: &str) -> Self {
+        Arc::make_mut(&mut self.caller).principal = Principal::new(principal);
+        self
+    }
+
+    /// A modern client.
+    pub(crate) fn modern(name: &str, capabilities: &'static str) -> Self {
+        Self::with(name, Revision::V2026_07_28, None, capabilities)
+    }
+
+    fn with(
+        name: &str,
+        revision: Revision,
+        session: Option<SessionId>,
+        capabilities: &'static str,
+    ) -> Self {
+        let caller = Caller {
+            principal: Principal::new(name),
+            session,
+            revision,
+            client_info: Some(RawJson::of(&json!({ "name": name, "version": "1" }))),
+            capabilities: RawJson::from_static(capabilities),
+        };
+        Self {
+            caller: Arc::new(caller),
+            log: LogFilter::AtLeast(LogLevel::Debug),
+            progress_token: None,
+            line: Arc::new(Line {
+                name: name.to_owned(),
+                asked: Mutex::default(),
+                notes: Mutex::default(),
+                answers: Semaphore::new(Semaphore::MAX_PERMITS),
+                cancelled: CancellationToken::new(),
+            }),
+        }
+    }
+
+    /// Lets the user think: answers wait for [`Client::answer_one`].
+    pub(crate) fn hesitant(self) -> Self {
+        self.line.answers.forget_permits(Semaphore::MAX_PERMITS);
+        self
+    }
+
+    /// Gives one answer.
+    pub(crate) fn answer_one(&self) {
+        self.line.answers.add_permits(1);
+    }
+
+    /// Cancels the client's calls.
+    pub(crate) fn cancel(&self) {
+        self.line.cancelled.cancel();
+    }
+
+    /// How many questions have arrived.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        let asked = self.line.asked.lock();
+        asked
+            .iter()
+            .map(|(method, params)| match params {
+                Some(params) => format!("{method} {}", params.as_str()),
+                None => method.to_string(),
+            })
+            .collect()
+    }
+
+    /// The notifications of one method.
+    pub(crate) fn notes(&self, method: &Method) -> Vec<Value> {
+        let notes = self.line.notes.lock();
+        let notes = notes.iter().filter(|(name, _)| name == method);
+        notes.map(|(_, params)| params.clone()).collect()
+    }
+
+    /// A call of a tool.
+    pub(crate) fn call(&self, params: Value) -> Call {
+        self.raw_call(RawJson::of(&params))
+    }
+
+    /// A call with exactly these parameters.
+    pub(crate) fn raw_call(&self, params: RawJson) -> Call {
+        Call {
+            id: CallId::generate(),
+            method: Method::ToolsCall,
+            params: Some(params),
+            caller: self.caller.clone(),
+            progress_token: self.progress_token.clone(),
+            log: self.log,
+            deadline: tokio::time::Instant::now() + PATIENCE,
+            trace: None,
+            worker: None,
+            ledger: None,
+            attach_only: false,
+            epoch: None,
+            durability: Durability::Journaled,
+        }
+    }
+
+    fn context(&self) -> CallContext {
+        CallContext::new(self.line.clone())
+    }
+}
+
+#[async_trait]
+impl CallLine for Line {
+    fn notify_now(
+        &self,
+        method: Method,
+        params: Option<RawJson>,
+    ) -> Result<(), (Method, Option<RawJson>)> {
+        // As if there were never room: whoever has a notification has to wait.
+        Err((method, params))
+    }
+
+    async fn notify(&self, method: Method, params: Option<RawJson>) {
+        let params = params.map(|params| params.read().unwrap());
+        self.notes.lock().push((method, params.unwrap_or_default()));
+    }
+
+    async fn wait(
+        &self,
+        busy: &str,
+        ready: BoxFuture<'_, Result<(), CallFailure>>,
+    ) -> Result<(), CallFailure> {
+        let waited = tokio::time::timeout(WAIT, ready).await;
+        waited.unwrap_or_else(|_| {
+            Err(CallFailure::Overloaded {
+                reason: busy.to_owned(),
+                retry_after: WAIT,
+            })
+        })
+    }
+
+    async fn ask(&self, method: Method, params: Option<RawJson>) -> Outcome {
+        self.asked.lock().push((method.clone(), params));
+        match self.answers.acquire().await {
+            Ok(permit) => permit.forget(),
+            Err(_) => return Outcome::Error(RpcError::internal("closed")),
+        }
+        Outcome::Result(RawJson::of(&json!({
+            "action": "accept",
+            // An elicited form and a sampled message at once.
+            "content": {
+                "answered_by": self.name,
+                "type": "text",
+                "text": format!("sampled for {}", self.name),
+            },
+            "role": "assistant",
+            "model": self.name,
+            "roots": [{ "uri": format!("file:///{}", self.name) }],
+        })))
+    }
+
+    async fn state(&self, _request: StateRequest) -> Outcome {
+        Outcome::Error(no_session())
+    }
+
+    async fn close_stream(&self, _retry: Duration) {}
+
+    fn cancelled(&self) -> &CancellationToken {
+        &self.cancelled
+    }
+}

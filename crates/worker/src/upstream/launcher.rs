@@ -1,0 +1,181 @@
+//! Opening connections to one server: transport, handshake, subscriptions.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use parking_lot::Mutex;
+use shoal_protocol::{Era, RawJson};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::binding::Binding;
+use super::connection::Connection;
+use super::era::{self, Opening};
+use super::error::StartError;
+use super::settings::{EraChoice, Settings};
+use super::subscriptions::{self, Subscriptions};
+
+/// What carries the messages of connections to one server.
+pub(crate) trait Transport: Send + Sync + 'static {
+    /// Opens the way to the server, for a handshake. It is closed when `closing` fires.
+    ///
+    /// # Errors
+    /// When there is no way.
+    fn open(
+        &self,
+        binding: Binding,
+        subscriptions: Arc<Subscriptions>,
+        closing: &CancellationToken,
+    ) -> Result<Connection, StartError>;
+
+    /// Whether each connection has a server of its own, which must be told what is watched.
+    fn has_servers_of_their_own(&self) -> bool;
+
+    /// The server's tools, whenever they have been read.
+    fn learn(&self, _tools: &[RawJson]) {}
+}
+
+/// Opens connections to one server.
+pub(crate) struct Launcher {
+    /// How.
+    pub(crate) settings: Settings,
+    /// What carries them.
+    pub(crate) transport: Box<dyn Transport>,
+    /// What the server is to watch.
+    pub(crate) subscriptions: Arc<Subscriptions>,
+    /// Fires when the backend shuts down.
+    pub(crate) closing: CancellationToken,
+    /// What the server turned out to be: its era is a property of the program, so that it has to
+    /// be found out only for the first connection, and the one after a failure: programs are updated.
+    known: Mutex<Known>,
+    /// How often the connection whose lists are the catalog was opened anew.
+    pub(crate) restarts: AtomicU64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Known {
+    era: Option<Era>,
+    failed_since: bool,
+    /// Whether the last opening that failed was a legacy one alone.
+    was_legacy: bool,
+}
+
+impl Launcher {
+    /// Nothing is opened yet.
+    pub(crate) fn new(settings: Settings, transport: impl Transport) -> Self {
+        Self {
+            settings,
+            transport: Box::new(transport),
+            subscriptions: Arc::new(Subscriptions::new()),
+            closing: CancellationToken::new(),
+            known: Mutex::default(),
+            restarts: AtomicU64::new(0),
+        }
+    }
+
+    /// The server's era, once it has told.
+    pub(crate) fn era(&self) -> Option<Era> {
+        self.known.lock().era
+    }
+
+    /// Opens the connection whose lists are the catalog, and by which the server tells what changes.
+    pub(crate) async fn launch_lead(&self) -> Result<Arc<Connection>, StartError> {
+        let opened = self.probe_and_launch(&self.settings.shared, true);
+        self.unless_closing(opened).await
+    }
+
+    /// Opens a connection and waits until it is ready for requests.
+    pub(crate) async fn launch(&self, binding: &Binding) -> Result<Arc<Connection>, StartError> {
+        let watches = self.transport.has_servers_of_their_own();
+        self.unless_closing(self.probe_and_launch(binding, watches))
+            .await
+    }
+
+    /// Opens a connection that is spoken over in the modern era, whatever the others are.
+    pub(crate) async fn launch_modern(&self) -> Result<Arc<Connection>, StartError> {
+        let watches = self.transport.has_servers_of_their_own();
+        self.unless_closing(self.attempt(&self.settings.shared, Opening::Modern, watches))
+            .await
+    }
+
+    async fn unless_closing(
+        &self,
+        opened: impl Future<Output = Result<Arc<Connection>, StartError>>,
+    ) -> Result<Arc<Connection>, StartError> {
+        tokio::select! {
+            biased;
+            () = self.closing.cancelled() => Err(StartError::Closed),
+            opened = opened => opened,
+        }
+    }
+
+    async fn probe_and_launch(
+        &self,
+        binding: &Binding,
+        watches: bool,
+    ) -> Result<Arc<Connection>, StartError> {
+        let known = *self.known.lock();
+        let patience = self.settings.probe_timeout;
+        let opening = match (self.settings.era, known.era.filter(|_| !known.failed_since)) {
+            (EraChoice::Legacy, _) | (EraChoice::Auto, Some(Era::Legacy)) => Opening::Legacy,
+            (EraChoice::Modern, _) | (EraChoice::Auto, Some(Era::Modern)) => Opening::Modern,
+            (EraChoice::Auto, None) => Opening::Either(patience),
+        };
+        let began = Instant::now();
+        let mut attempt = self.attempt(binding, opening, watches).await;
+        if let Err(error) = &attempt
+            && opening == Opening::Either(patience)
+            && error.may_come_of_opening()
+        {
+            // What it was sent last is what may have upset it; or else, the next time, the other one.
+            let other = if began.elapsed() < patience || known.was_legacy {
+                Opening::Modern
+            } else {
+                Opening::Legacy
+            };
+            tracing::debug!(target: "shoal::upstream", %error, ?other, "the opening failed; starting again with one only");
+            // If that fails too, the first failure says more: it came of what both eras begin with.
+            attempt = self.attempt(binding, other, watches).await.or(attempt);
+            self.known.lock().was_legacy = attempt.is_err() && other == Opening::Legacy;
+        }
+        if opening == Opening::Either(patience)
+            && let Ok(legacy) = &attempt
+            && legacy.link.is_stateless()
+        {
+            // It could never get an answer to a request of its own, so the legacy era has nothing that the other lacks.
+            let modern = self.attempt(binding, Opening::Modern, watches).await;
+            attempt = modern.or(attempt);
+        }
+        let mut known = self.known.lock();
+        known.failed_since = attempt.is_err();
+        if let Ok(connection) = &attempt {
+            known.era = Some(connection.link.greeting().era);
+        }
+        drop(known);
+        attempt
+    }
+
+    async fn attempt(
+        &self,
+        binding: &Binding,
+        opening: Opening,
+        watches: bool,
+    ) -> Result<Arc<Connection>, StartError> {
+        let watched = self.subscriptions.clone();
+        let connection = (self.transport).open(binding.clone(), watched, &self.closing)?;
+        let greeting = tokio::time::timeout(
+            self.settings.start_timeout,
+            era::greet(&connection.link, opening),
+        );
+        let greeting = greeting.await.unwrap_or(Err(StartError::TimedOut))?;
+        connection.link.set_greeting(greeting);
+        if watches {
+            tokio::spawn(subscriptions::keep(
+                connection.link.clone(),
+                self.subscriptions.clone(),
+                connection.over(),
+            ));
+        }
+        Ok(Arc::new(connection))
+    }
+}

@@ -1,0 +1,328 @@
+//! One connection as seen by those who send it requests.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use shoal_protocol::{Method, Outcome, RawJson, RawObject, RequestId, RpcError, code};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::binding::Binding;
+use super::era::Greeting;
+use super::error::RequestError;
+use super::flights::{Boarded, Flights, Landing, Passenger};
+use super::outgoing::{Outgoing, Sending, Stage};
+use super::params;
+use super::subscriptions::Subscriptions;
+use super::throttle::Throttle;
+
+/// The way to one server, alive or not: requests after its end are refused at once.
+pub(crate) struct Link {
+    /// What is in flight.
+    pub(crate) flights: Flights,
+    /// Where changes of resources are told.
+    pub(crate) subscriptions: Arc<Subscriptions>,
+    /// Bounds complaints about what the server writes.
+    pub(crate) complaints: Throttle,
+    queue: mpsc::Sender<Outgoing>,
+    binding: Binding,
+    greeting: OnceLock<Greeting>,
+    changes: watch::Sender<[u64; 3]>,
+    subscribed: Mutex<BTreeSet<String>>,
+    stateless: AtomicBool,
+    lost: OnceLock<Arc<str>>,
+    request_timeout: Duration,
+    name: Arc<str>,
+}
+
+impl Link {
+    /// The way to a server that reads from the other end of `queue`.
+    pub(crate) fn new(
+        name: Arc<str>,
+        queue: mpsc::Sender<Outgoing>,
+        binding: Binding,
+        subscriptions: Arc<Subscriptions>,
+        request_timeout: Duration,
+    ) -> Self {
+        Self {
+            flights: Flights::default(),
+            subscriptions,
+            complaints: Throttle::default(),
+            queue,
+            binding,
+            greeting: OnceLock::new(),
+            changes: watch::Sender::new([0; 3]),
+            subscribed: Mutex::default(),
+            stateless: AtomicBool::new(false),
+            lost: OnceLock::new(),
+            request_timeout,
+            name,
+        }
+    }
+
+    /// What the server is called in logs.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// For whom the connection is.
+    pub(crate) fn binding(&self) -> &Binding {
+        &self.binding
+    }
+
+    /// What the server said of itself; before the handshake, that it is legacy and offers nothing.
+    pub(crate) fn greeting(&self) -> &Greeting {
+        static NONE: Greeting = Greeting::NONE;
+        self.greeting.get().unwrap_or(&NONE)
+    }
+
+    /// Remembers what the server said of itself, once.
+    pub(crate) fn set_greeting(&self, greeting: Greeting) {
+        let _ = self.greeting.set(greeting);
+    }
+
+    /// The server remembers nothing from one request to the next (legacy): it has no use for answers to its own requests.
+    pub(crate) fn set_stateless(&self) {
+        self.stateless.store(true, Ordering::Release);
+    }
+
+    /// Whether it is so.
+    pub(crate) fn is_stateless(&self) -> bool {
+        self.stateless.load(Ordering::Acquire)
+    }
+
+    /// Why the connection is of no use any more, although what is in flight may still be answered.
+    pub(crate) fn lose(&self, reason: &str) {
+        let _ = self.lost.set(reason.into());
+    }
+
+    /// Why that is so, if it is.
+    pub(crate) fn lost(&self) -> Option<Arc<str>> {
+        self.lost.get().cloned()
+    }
+
+    /// How often the server has announced changes of tools, resources and prompts.
+    pub(crate) fn changes(&self) -> watch::Receiver<[u64; 3]> {
+        self.changes.subscribe()
+    }
+
+    /// The server announced a change.
+    pub(crate) fn list_changed(&self, list: usize) {
+        self.changes.send_modify(|changes| changes[list] += 1);
+    }
+
+    /// The server may have announced changes that did not arrive.
+    pub(crate) fn lists_may_have_changed(&self) {
+        self.changes.send_modify(|changes| {
+            for change in changes {
+                *change += 1;
+            }
+        });
+    }
+
+    /// The resources that this server has been told to watch (legacy).
+    pub(crate) fn subscribed(&self) -> BTreeSet<String> {
+        self.subscribed.lock().clone()
+    }
+
+    /// Remembers whether this server watches a resource.
+    pub(crate) fn set_subscribed(&self, uri: &str, watched: bool) {
+        let mut subscribed = self.subscribed.lock();
+        if watched {
+            subscribed.insert(uri.to_owned());
+        } else {
+            subscribed.remove(uri);
+        }
+    }
+
+    /// Adds what a modern server must be told with a request of Shoal's own.
+    pub(crate) fn with_own_meta(&self, params: RawObject) -> RawJson {
+        let (info, capabilities) = (self.binding.client_info(), self.binding.capabilities());
+        params::with_own_meta(params, info, capabilities)
+    }
+
+    /// Registers a request; it is not sent yet.
+    ///
+    /// # Errors
+    /// How the server ended, if it has.
+    pub(crate) fn board(self: &Arc<Self>, call: Option<Passenger>) -> Result<Ticket, Arc<str>> {
+        let Boarded { id, stage, landing } = self.flights.board(call)?;
+        Ok(Ticket {
+            id,
+            stage,
+            landing,
+            link: self.clone(),
+            waits: None,
+            told_when_dropped: true,
+        })
+    }
+
+    /// Sends a request of Shoal's own.
+    ///
+    /// # Errors
+    /// How the server ended, if it has.
+    pub(crate) async fn open(
+        self: &Arc<Self>,
+        method: Method,
+        params: Option<RawJson>,
+    ) -> Result<Ticket, Arc<str>> {
+        let mut ticket = self.board(None)?;
+        ticket.send(&method, params.as_ref()).await;
+        Ok(ticket)
+    }
+
+    /// Sends a request of Shoal's own and waits for the result.
+    pub(crate) async fn request(
+        self: &Arc<Self>,
+        method: Method,
+        params: Option<RawJson>,
+    ) -> Result<RawJson, RequestError> {
+        let answered = async {
+            let opened = self.open(method, params).await;
+            opened.map_err(RequestError::Ended)?.landed().await
+        };
+        tokio::time::timeout(self.request_timeout, answered)
+            .await
+            .unwrap_or(Err(RequestError::TimedOut))
+    }
+
+    /// Sends a notification, waiting while the server does not read.
+    pub(crate) async fn notify(&self, method: Method, params: Option<&RawJson>) {
+        let text = shoal_protocol::notification(method.as_str(), params);
+        // Sending fails only when the server has ended, and with it whoever wanted this.
+        let _ = self.queue.send(aside(text, Some(method))).await;
+    }
+
+    /// Sends an answer, waiting while the server does not read.
+    pub(crate) async fn answer(&self, text: Bytes) {
+        let _ = self.queue.send(aside(text, None)).await;
+    }
+
+    /// Sends a notification without waiting, even when the server does not read at the moment.
+    fn notify_later(self: Arc<Self>, method: Method, params: &RawJson) {
+        let text = shoal_protocol::notification(method.as_str(), Some(params));
+        let message = aside(text, Some(method));
+        if let Err(TrySendError::Full(message)) = self.queue.try_send(message)
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            // It waits no longer than the server lives.
+            runtime.spawn(async move { self.queue.send(message).await.is_ok() });
+        }
+    }
+
+    /// Sends an answer unless the server does not read. For those that must not
+    /// wait: the reader of the server's output would wait for a server that waits for its reader.
+    pub(crate) fn try_answer(&self, text: Bytes) {
+        if self.queue.try_send(aside(text, None)).is_err() {
+            tracing::debug!(target: "shoal::upstream", server = self.name(), "the server does not read its input; a message was dropped");
+        }
+    }
+}
+
+/// A message that nobody waits for an answer to.
+fn aside(text: Bytes, method: Option<Method>) -> Outgoing {
+    Outgoing {
+        text,
+        method,
+        request: None,
+    }
+}
+
+/// A registered request. Dropping it stops waiting and tells the server.
+pub(crate) struct Ticket {
+    id: u64,
+    stage: Arc<Stage>,
+    landing: oneshot::Receiver<Landing>,
+    link: Arc<Link>,
+    /// Tells the transport, by its end, that nobody waits any more.
+    waits: Option<oneshot::Sender<()>>,
+    told_when_dropped: bool,
+}
+
+impl Ticket {
+    /// The request's id, which is also its progress token.
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Puts the request into the queue; waits while the server does not read. Cancellation safe.
+    pub(crate) async fn send(&mut self, method: &Method, params: Option<&RawJson>) {
+        let (waits, given_up) = oneshot::channel();
+        self.waits = Some(waits);
+        let message = Outgoing {
+            text: shoal_protocol::request(
+                &RequestId::from_number(self.id),
+                method.as_str(),
+                params,
+            ),
+            method: Some(method.clone()),
+            request: Some(Sending {
+                id: self.id,
+                params: params.cloned(),
+                stage: self.stage.clone(),
+                given_up,
+            }),
+        };
+        if self.link.queue.send(message).await.is_err() {
+            // Nobody writes any more; the end of the server may not have been noticed yet.
+            let lost = Landing::Lost {
+                written: false,
+                reason: "the server has closed its input".into(),
+            };
+            self.link.flights.land(self.id, lost);
+        }
+    }
+
+    /// How the request ended. Cancellation safe; afterwards it waits forever.
+    pub(crate) async fn landing(&mut self) -> Landing {
+        match (&mut self.landing).await {
+            Ok(landing) => landing,
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    /// The result of a request of Shoal's own.
+    pub(crate) async fn landed(mut self) -> Result<RawJson, RequestError> {
+        match self.landing().await {
+            Landing::Answered(Outcome::Result(result)) => Ok(result),
+            Landing::Answered(Outcome::Error(error)) => Err(RequestError::Rpc(error)),
+            Landing::TooLarge => Err(RequestError::TooLarge),
+            Landing::Unreadable(why) => Err(RequestError::Unreadable(why)),
+            Landing::Refused(failure) => {
+                let busy = RpcError::new(code::OVERLOADED, failure.to_string());
+                Err(RequestError::Rpc(busy))
+            }
+            Landing::Lost { reason, .. } => Err(RequestError::Ended(reason)),
+        }
+    }
+
+    /// Stops waiting. Returns whether the request had reached the server, which has been told.
+    pub(crate) fn abandon(&mut self) -> bool {
+        let reached = self.link.flights.abandon(self.id);
+        if reached && self.told_when_dropped {
+            let params = format!(
+                r#"{{"requestId":{},"reason":"the caller no longer waits"}}"#,
+                self.id
+            );
+            let params = RawJson::from_valid(params.into());
+            self.link.clone().notify_later(Method::Cancelled, &params);
+        }
+        reached
+    }
+
+    /// For the handshake, which must not be cancelled.
+    pub(crate) fn never_cancelled(mut self) -> Self {
+        self.told_when_dropped = false;
+        self
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.abandon();
+    }
+}

@@ -1,0 +1,207 @@
+//! The modern connection to a server that speaks both eras and was opened as a legacy one.
+//!
+//! A server's requests to clients exist only in the legacy era, `InputRequiredResult` only in the
+//! modern one, and a server may have tools of both kinds. No list tells which is which. So a call runs
+//! over a legacy connection first. If its tool answers by `InputRequiredResult`, the server's SDK refuses to
+//! send that on a legacy connection, and the call is run again over a modern connection. That is what such
+//! a tool is made for: its client calls it from the beginning for each round. The other way round,
+//! a tool that asks by a request would have done its first half twice.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use shoal_ports::{Call, CallFailure, CallOutcome, Durability};
+use shoal_protocol::{ClientCapability, Era, Method, RawObject, code, declares};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::connection::Connection;
+use super::launcher::Launcher;
+use super::restart_delay::RestartDelay;
+use super::settings::EraChoice;
+
+/// Tools and prompts that are remembered to ask by their results; others are found out at each call.
+const REMEMBERED: usize = 1024;
+/// What the official Python SDK says of any result that it cannot send.
+const INVALID_RESULT: &str = "Handler returned an invalid result";
+/// What other SDKs say of this result in particular, in lower case.
+const NAMED: [&str; 2] = ["inputrequiredresult", "input-required result"];
+
+/// The modern connection, opened when a call needs it.
+pub(crate) struct ModernSide {
+    launcher: Arc<Launcher>,
+    connection: tokio::sync::Mutex<Running>,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// What asks by its result, by method and name.
+    asking: HashSet<(Method, String)>,
+    /// Whether a connection of it has ever run.
+    seen: bool,
+    /// Whether the server turned out not to be modern at all.
+    absent: bool,
+}
+
+struct Running {
+    connection: Option<Arc<Connection>>,
+    restart_delay: RestartDelay,
+    /// Before this, a connection that failed is not started again.
+    not_before: Instant,
+}
+
+impl ModernSide {
+    /// No connection yet.
+    pub(crate) fn new(launcher: Arc<Launcher>) -> Self {
+        let running = Running {
+            connection: None,
+            restart_delay: RestartDelay::of(&launcher.settings),
+            not_before: Instant::now(),
+        };
+        Self {
+            connection: tokio::sync::Mutex::new(running),
+            known: Mutex::default(),
+            launcher,
+        }
+    }
+
+    /// Whether a call belongs here from the beginning: a later round of what began here, perhaps on
+    /// another worker, or a call of what is known to ask by its result.
+    pub(crate) fn takes(&self, call: &Call) -> bool {
+        if !self.is_there() || !call.method.may_require_input() {
+            return false;
+        }
+        let Some(params) = call.params.as_ref().and_then(RawObject::of) else {
+            return false;
+        };
+        if params.has("inputResponses") || params.has("requestState") {
+            return true;
+        }
+        let known = self.known.lock();
+        !known.asking.is_empty()
+            && subject(call).is_some_and(|subject| known.asking.contains(&subject))
+    }
+
+    /// Whether a call that ended so over a legacy connection is to run here instead.
+    ///
+    /// An answer that names the result shows that the tool has only asked. One that may as well come of a handler's fault
+    /// does not: a call that must not be repeated ends with it, and what it is about runs here from the next call on.
+    pub(crate) fn is_wanted_by(&self, call: &Call, outcome: &CallOutcome) -> bool {
+        let CallOutcome::Error(error) = outcome else {
+            return false;
+        };
+        let message = error.message.to_lowercase();
+        let names_it = NAMED.iter().any(|name| message.contains(name));
+        let generic = error.code == code::INTERNAL_ERROR && error.message == INVALID_RESULT;
+        let asked = call.method.may_require_input()
+            && (generic || names_it)
+            && self.is_there()
+            && can_answer(call);
+        let again = asked && (names_it || call.durability == Durability::Repeatable);
+        if asked && !again {
+            tracing::warn!(
+                target: "shoal::upstream",
+                "a tool seems to ask by InputRequiredResult; this call of it must not be repeated and fails, later ones \
+                 go over a modern connection (era = \"modern\" avoids that)"
+            );
+            self.remember(call);
+        }
+        again
+    }
+
+    /// Remembers that what a call is about asks by its result.
+    pub(crate) fn remember(&self, call: &Call) {
+        // Resources have no end of names.
+        if call.method == Method::ResourcesRead {
+            return;
+        }
+        let mut known = self.known.lock();
+        if known.asking.len() < REMEMBERED
+            && let Some(subject) = subject(call)
+        {
+            known.asking.insert(subject);
+        }
+    }
+
+    /// The connection, opened if there is none.
+    ///
+    /// # Errors
+    /// It could not be opened, and nothing was executed over it.
+    pub(crate) async fn connection(
+        &self,
+        cancelled: &CancellationToken,
+    ) -> Result<Arc<Connection>, CallFailure> {
+        tokio::select! {
+            biased;
+            connection = self.start() => connection,
+            () = cancelled.cancelled() => Err(CallFailure::not_executed("the server was not ready in time")),
+        }
+    }
+
+    /// Waits for the end of the connection, which the launcher's token has begun.
+    pub(crate) async fn close(&self) {
+        let connection = self.connection.lock().await.connection.take();
+        if let Some(connection) = connection {
+            connection.shutdown().await;
+        }
+    }
+
+    fn is_there(&self) -> bool {
+        let launcher = &self.launcher;
+        launcher.settings.era == EraChoice::Auto
+            && launcher.era() == Some(Era::Legacy)
+            && !self.known.lock().absent
+    }
+
+    async fn start(&self) -> Result<Arc<Connection>, CallFailure> {
+        let mut running = self.connection.lock().await;
+        running
+            .connection
+            .take_if(|connection| !connection.is_alive());
+        if let Some(connection) = &running.connection {
+            return Ok(connection.clone());
+        }
+        let began = Instant::now();
+        if began < running.not_before {
+            return Err(CallFailure::not_executed(
+                "the server's modern connection failed and is opened again soon",
+            ));
+        }
+        match self.launcher.launch_modern().await {
+            Ok(connection) => {
+                self.known.lock().seen = true;
+                running.connection = Some(connection.clone());
+                Ok(connection)
+            }
+            Err(error) => {
+                let mut known = self.known.lock();
+                known.absent = !known.seen && error.may_come_of_opening();
+                drop(known);
+                tracing::warn!(target: "shoal::upstream", %error, "a modern connection to the server could not be opened");
+                running.not_before = Instant::now() + running.restart_delay.after_failure(began);
+                Err(CallFailure::not_executed(error.to_string()))
+            }
+        }
+    }
+}
+
+/// Whether the caller can answer anything: a tool's question to others leads nowhere.
+fn can_answer(call: &Call) -> bool {
+    [
+        ClientCapability::ElicitationForm,
+        ClientCapability::ElicitationUrl,
+        ClientCapability::Sampling,
+        ClientCapability::Roots,
+    ]
+    .into_iter()
+    .any(|answer| declares(&call.caller.capabilities, answer))
+}
+
+/// What a call is about.
+fn subject(call: &Call) -> Option<(Method, String)> {
+    let params = call.params.as_ref().and_then(RawObject::of)?;
+    let name = params.get("name")?.string()?;
+    Some((call.method.clone(), name))
+}

@@ -1,0 +1,126 @@
+//! Rewriting a call's parameters for the server that runs it.
+
+use shoal_ports::{Call, LogFilter};
+use shoal_protocol::{
+    CLIENT_CAPABILITIES, CLIENT_INFO, Era, LOG_LEVEL, PROGRESS_TOKEN, PROTOCOL_VERSION, RawJson,
+    RawObject, Revision,
+};
+
+const META: &str = "_meta";
+const TRACEPARENT: &str = "traceparent";
+const TRACESTATE: &str = "tracestate";
+/// What only a modern server understands of a request's `_meta`.
+const MODERN_META: [&str; 4] = [
+    PROTOCOL_VERSION,
+    CLIENT_INFO,
+    CLIENT_CAPABILITIES,
+    LOG_LEVEL,
+];
+/// What only a modern server understands of a request's parameters.
+const MODERN_PARAMS: [&str; 2] = ["inputResponses", "requestState"];
+
+/// The parameters of a call as a server of this era gets them: everything that is not the
+/// server's business keeps its bytes. `token` replaces the caller's progress token, which may
+/// equal that of another caller.
+pub(crate) fn for_server(call: &Call, era: Era, token: u64) -> Option<RawJson> {
+    let mut params = call.params.as_ref().and_then(RawObject::of);
+    let had_meta = params.as_ref().is_some_and(|params| params.has(META));
+    let meta = params.as_ref().and_then(|params| last(params, META));
+    let mut meta = meta.as_ref().and_then(RawObject::of).unwrap_or_default();
+
+    if call.progress_token.is_some() {
+        put(&mut meta, PROGRESS_TOKEN, RawJson::of(&token));
+    } else {
+        drop_all(&mut meta, PROGRESS_TOKEN);
+    }
+    if let Some(parent) = &call.trace {
+        put(
+            &mut meta,
+            TRACEPARENT,
+            RawJson::of(&parent.to_traceparent()),
+        );
+        match parent.tracestate() {
+            Some(state) => put(&mut meta, TRACESTATE, RawJson::of(&state)),
+            None => drop_all(&mut meta, TRACESTATE),
+        }
+    }
+    match era {
+        Era::Legacy => {
+            for name in MODERN_META {
+                drop_all(&mut meta, name);
+            }
+            if let Some(params) = &mut params {
+                for name in MODERN_PARAMS {
+                    drop_all(params, name);
+                }
+            }
+        }
+        Era::Modern => describe_caller(&mut meta, call),
+    }
+
+    if meta.is_empty() {
+        if let Some(params) = params.as_mut().filter(|_| had_meta) {
+            drop_all(params, META);
+        }
+    } else {
+        put(params.get_or_insert_default(), META, meta.to_json());
+    }
+    params.map(|params| params.to_json())
+}
+
+fn describe_caller(meta: &mut RawObject, call: &Call) {
+    let version = RawJson::of(Revision::LATEST.as_str());
+    put(meta, PROTOCOL_VERSION, version);
+    match &call.caller.client_info {
+        Some(info) => put(meta, CLIENT_INFO, info.clone()),
+        None => drop_all(meta, CLIENT_INFO),
+    }
+    put(meta, CLIENT_CAPABILITIES, call.caller.capabilities.clone());
+    match call.log {
+        LogFilter::AtLeast(level) => put(meta, LOG_LEVEL, RawJson::of(&level)),
+        LogFilter::Off => drop_all(meta, LOG_LEVEL),
+    }
+}
+
+/// Parameters of a request of Shoal's own to a modern server.
+pub(crate) fn with_own_meta(
+    mut params: RawObject,
+    client_info: RawJson,
+    capabilities: RawJson,
+) -> RawJson {
+    let mut meta = RawObject::default();
+    meta.set(PROTOCOL_VERSION, RawJson::of(Revision::LATEST.as_str()));
+    meta.set(CLIENT_INFO, client_info);
+    meta.set(CLIENT_CAPABILITIES, capabilities);
+    params.set(META, meta.to_json());
+    params.to_json()
+}
+
+/// `notifications/progress` with the caller's token instead of the server's.
+pub(crate) fn restore_token(params: &RawJson, token: RawJson) -> RawJson {
+    let mut params = RawObject::of(params).unwrap_or_default();
+    put(&mut params, PROGRESS_TOKEN, token);
+    params.to_json()
+}
+
+/// The value that counts where a name occurs twice: most parsers take the last.
+fn last(object: &RawObject, name: &str) -> Option<RawJson> {
+    let found = object.iter().filter(|(key, _)| key == name).last();
+    found.map(|(_, value)| value)
+}
+
+/// Sets a member in place, once. A second one of the same name would reach the server beside
+/// Shoal's and might be the one that it believes.
+fn put(object: &mut RawObject, name: &str, value: RawJson) {
+    if object.iter().filter(|(key, _)| key == name).count() > 1 {
+        drop_all(object, name);
+    }
+    object.set(name, value);
+}
+
+fn drop_all(object: &mut RawObject, name: &str) {
+    while object.remove(name).is_some() {}
+}
+
+#[cfg(test)]
+mod tests;

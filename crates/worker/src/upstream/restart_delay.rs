@@ -1,0 +1,57 @@
+//! How long to wait before a failed connection is started again.
+
+use std::time::Duration;
+
+use shoal_ports::Backoff;
+use tokio::time::Instant;
+
+use super::settings::Settings;
+
+/// A connection that lived this long had not failed to start.
+const STABLE: Duration = Duration::from_secs(10);
+
+/// Pauses that grow with each failure in a row.
+#[derive(Clone, Debug)]
+pub(crate) struct RestartDelay(Backoff);
+
+impl RestartDelay {
+    /// As long as the configuration has it.
+    pub(crate) fn of(settings: &Settings) -> Self {
+        Self::between(settings.restart_delay, settings.max_restart_delay)
+    }
+
+    fn between(first: Duration, longest: Duration) -> Self {
+        Self(Backoff::new(first, longest.max(first)))
+    }
+
+    /// The pause after a failure of a connection that was begun at `began`.
+    pub(crate) fn after_failure(&mut self, began: Instant) -> Duration {
+        if began.elapsed() >= STABLE {
+            self.0.reset();
+        }
+        self.0.pause()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::Instant;
+
+    use super::{RestartDelay, STABLE};
+
+    #[tokio::test]
+    async fn pauses_double_up_to_the_longest_and_start_over_after_a_stable_run() {
+        tokio::time::pause();
+        let mut delay = RestartDelay::between(Duration::from_millis(100), Duration::from_secs(1));
+        for full in [100, 200, 400, 800, 1000, 1000] {
+            let pause = delay.after_failure(Instant::now());
+            let full = Duration::from_millis(full);
+            assert!(pause >= full / 2 && pause <= full, "{pause:?} of {full:?}");
+        }
+        let began = Instant::now();
+        tokio::time::advance(STABLE).await;
+        assert!(delay.after_failure(began) <= Duration::from_millis(100));
+    }
+}

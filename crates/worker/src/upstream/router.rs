@@ -1,0 +1,216 @@
+//! Reading what a server writes, and handing each message to whom it concerns.
+
+use bytes::Bytes;
+use shoal_protocol::{
+    Body, Ends, Era, Message, Method, Notification, Outcome, PROGRESS_TOKEN, RawJson, RawObject,
+    Request, RequestId, Response, RpcError, Spotted,
+};
+
+use super::binding::Binding;
+use super::flights::{Association, Landing, Origin, Question};
+use super::lines::Line;
+use super::link::Link;
+use super::params;
+
+/// Deeper messages are no messages; as deep as the JSON readers behind it go.
+const MAX_DEPTH: usize = 128;
+/// How much of a strange line is quoted in the log.
+const QUOTED: usize = 200;
+
+/// Positions in [`shoal_ports::PoolCatalog::generations`].
+const TOOLS: usize = 0;
+const RESOURCES: usize = 1;
+const PROMPTS: usize = 2;
+
+impl Link {
+    /// Takes one message of the server, which came this way. Never waits.
+    pub(crate) fn receive(&self, line: Line, origin: Origin) {
+        match line {
+            Line::Whole(text) if text.iter().all(u8::is_ascii_whitespace) => {}
+            Line::Whole(text) => match Body::parse(&text, MAX_DEPTH) {
+                Ok(Body::Single(message)) => self.take(message, origin),
+                Ok(Body::Batch(messages)) => {
+                    for message in messages {
+                        match message {
+                            Ok(message) => self.take(message, origin),
+                            Err(error) => self.complain(&error.to_string(), &text),
+                        }
+                    }
+                }
+                Err(error) => {
+                    self.complain(&error.to_string(), &text);
+                    self.end_unreadable(&Ends::of(&text), || {
+                        Landing::Unreadable(error.to_string())
+                    });
+                }
+            },
+            Line::TooLong(ends) => {
+                if !self.end_unreadable(&ends, || Landing::TooLarge) {
+                    self.complain("a message is too long", ends.head());
+                }
+            }
+        }
+    }
+
+    /// Ends the request that a line answers which nobody can read. Returns whether that was possible.
+    fn end_unreadable(&self, ends: &Ends, landing: impl FnOnce() -> Landing) -> bool {
+        match ends.spot() {
+            Some(Spotted::Response(id)) => id
+                .number()
+                .is_some_and(|id| self.flights.land(id, landing())),
+            _ => false,
+        }
+    }
+
+    fn take(&self, message: Message, origin: Origin) {
+        match message {
+            Message::Response(response) => self.take_response(response),
+            Message::Notification(notification) => self.take_notification(notification, origin),
+            Message::Request(request) => self.take_request(request, origin),
+        }
+    }
+
+    fn take_response(&self, Response { id, outcome }: Response) {
+        let landing = Landing::Answered(outcome);
+        if !id.number().is_some_and(|id| self.flights.land(id, landing)) {
+            // Also the answer to a request that was cancelled, which may cross the cancellation.
+            tracing::debug!(target: "shoal::upstream", server = self.name(), %id, "nobody waits for this answer");
+        }
+    }
+
+    fn take_notification(&self, Notification { method, params }: Notification, origin: Origin) {
+        match method {
+            Method::Progress => self.take_progress(params),
+            Method::LogMessage => {
+                let association = match (origin, self.binding(), self.greeting().era) {
+                    (Origin::Request(id), _, _) => Association::Call(id),
+                    (_, Binding::Session { .. }, _) => Association::NewestCall,
+                    (_, Binding::Shared { .. }, Era::Legacy) => Association::OnlyCall,
+                    (_, Binding::Shared { .. }, Era::Modern) => Association::OnlyListener,
+                };
+                if !self.flights.log(params, association) {
+                    tracing::debug!(target: "shoal::upstream", server = self.name(), "a log message belongs to no call");
+                }
+            }
+            Method::ToolsListChanged => self.list_changed(TOOLS),
+            Method::ResourcesListChanged => self.list_changed(RESOURCES),
+            Method::PromptsListChanged => self.list_changed(PROMPTS),
+            Method::ResourceUpdated => self.subscriptions.report(params.as_ref()),
+            Method::Cancelled => self.take_cancellation(params),
+            other => {
+                tracing::debug!(target: "shoal::upstream", server = self.name(), method = %other, "notification ignored");
+            }
+        }
+    }
+
+    fn take_progress(&self, params: Option<RawJson>) {
+        let Some(params) = params else { return };
+        let token = RawObject::of(&params).and_then(|params| params.get(PROGRESS_TOKEN));
+        if let Some(id) = token.and_then(|token| token.read().ok()) {
+            self.flights
+                .progress(id, |token| params::restore_token(&params, token));
+        }
+    }
+
+    /// A legacy server takes back its question; a modern one ends a subscription.
+    fn take_cancellation(&self, params: Option<RawJson>) {
+        let params = params.as_ref().and_then(RawObject::of);
+        let id = params.and_then(|params| params.get("requestId"));
+        let Some(id) = id.and_then(|id| RequestId::from_json(&id).ok()) else {
+            return;
+        };
+        match (self.greeting().era, id.number()) {
+            (Era::Legacy, _) => self.flights.withdraw_ask(&id),
+            (Era::Modern, Some(id)) => {
+                let ended = RpcError::internal("the server ended the subscription");
+                self.flights
+                    .end_own(id, Landing::Answered(Outcome::Error(ended)));
+            }
+            (Era::Modern, None) => {}
+        }
+    }
+
+    fn take_request(&self, Request { id, method, params }: Request, origin: Origin) {
+        if self.greeting().era == Era::Modern {
+            // It must not ask, and Shoal must not answer (2026-07-28).
+            self.complain("a modern server sent a request", method.as_str().as_bytes());
+            return;
+        }
+        match method {
+            Method::Ping => {
+                let empty = RawJson::from_static("{}");
+                self.try_answer(shoal_protocol::response(&id, &empty));
+            }
+            Method::CreateMessage | Method::Elicit | Method::RootsList => {
+                self.take_question(Question { id, method, params }, origin);
+            }
+            other => {
+                let error = RpcError::method_not_found(other.as_str());
+                self.try_answer(shoal_protocol::error_response(&id, &error));
+            }
+        }
+    }
+
+    /// The protocol does not say which call a question belongs to. It is put only where that is
+    /// certain, by the way it came or since there is no other: one user's answer must never reach another.
+    fn take_question(&self, question: Question, origin: Origin) {
+        let association = match (self.binding(), origin) {
+            (Binding::Shared { shares_roots, .. }, _)
+                if question.method == Method::RootsList && !shares_roots =>
+            {
+                return self.refuse(&question);
+            }
+            (_, Origin::Request(id)) => Association::Call(id),
+            (Binding::Shared { .. }, Origin::Common) => Association::OnlyCall,
+            (Binding::Session { .. }, Origin::Common) => Association::NewestCall,
+        };
+        if let Err(question) = self.flights.ask(question, association) {
+            self.refuse(&question);
+        }
+    }
+
+    /// The call that a question was put to has ended without an answer. A session's roots are not
+    /// about that call: the next one is asked.
+    pub(crate) fn return_question(&self, question: Question) {
+        match self.binding() {
+            Binding::Session { .. } if question.method == Method::RootsList => {
+                self.take_question(question, Origin::Common);
+            }
+            _ => self.refuse(&question),
+        }
+    }
+
+    fn refuse(&self, question: &Question) {
+        let Question { id, method, .. } = question;
+        tracing::debug!(target: "shoal::upstream", server = self.name(), %method, "a question belongs to no call");
+        let error = RpcError::internal(format!(
+            "{method} can be asked only during a call whose client can be asked"
+        ));
+        self.try_answer(shoal_protocol::error_response(id, &error));
+    }
+
+    fn complain(&self, what: &str, line: &[u8]) {
+        if let Some(kept_back) = self.complaints.admit() {
+            let line = quote(line);
+            tracing::warn!(target: "shoal::upstream", server = self.name(), line, kept_back, "the server wrote no valid message: {what}");
+        }
+    }
+}
+
+/// The beginning of a line, for the log.
+pub(crate) fn quote(line: &[u8]) -> String {
+    let begin = String::from_utf8_lossy(&line[..line.len().min(QUOTED)]);
+    if line.len() > QUOTED {
+        format!("{begin}…")
+    } else {
+        begin.into_owned()
+    }
+}
+
+/// An answer to a question, as a message.
+pub(crate) fn answer(id: &RequestId, outcome: &Outcome) -> Bytes {
+    match outcome {
+        Outcome::Result(result) => shoal_protocol::response(id, result),
+        Outcome::Error(error) => shoal_protocol::error_response(id, error),
+    }
+}

@@ -1,0 +1,155 @@
+//! What a backend is for every server, whatever carries its messages.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use parking_lot::Mutex;
+use shoal_ports::{BusEvent, Call, CallFailure, CallOutcome};
+use shoal_protocol::{Era, Method, RpcError};
+use tokio::sync::{broadcast, watch};
+use tokio::task::JoinHandle;
+
+use super::carry::carry;
+use super::connection::Connection;
+use super::error::RequestError;
+use super::launcher::Launcher;
+use super::modern_side::ModernSide;
+use super::subscriptions;
+use super::supervisor::{Lead, Supervisor};
+use crate::{BackendState, CallContext};
+
+/// A server whose connections are kept open. Dropping it closes them, without waiting for it.
+pub(crate) struct Server {
+    /// Opens its connections.
+    pub(crate) launcher: Arc<Launcher>,
+    modern_side: ModernSide,
+    state: watch::Receiver<BackendState>,
+    supervisor: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Server {
+    /// Opens the lead connection in the background; [`Server::state`] tells when it is ready, or why not.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub(crate) fn start(launcher: Arc<Launcher>, lead: impl Lead) -> Self {
+        let (sender, state) = watch::channel(BackendState {
+            catalog: None,
+            detail: Some("starting".to_owned()),
+        });
+        let supervisor = Supervisor::new(launcher.clone(), lead, sender);
+        Self {
+            modern_side: ModernSide::new(launcher.clone()),
+            launcher,
+            state,
+            supervisor: Mutex::new(Some(tokio::spawn(supervisor.run()))),
+        }
+    }
+
+    /// Whether it is ready and what it offers.
+    pub(crate) fn state(&self) -> watch::Receiver<BackendState> {
+        self.state.clone()
+    }
+
+    /// Changes of the resources that it watches.
+    pub(crate) fn news(&self) -> broadcast::Receiver<BusEvent> {
+        self.launcher.subscriptions.news()
+    }
+
+    /// How often the lead connection was opened anew.
+    pub(crate) fn restarts(&self) -> u64 {
+        self.launcher.restarts.load(Ordering::Relaxed)
+    }
+
+    /// Runs a call as `here` does, or over the modern connection where it belongs there.
+    pub(crate) async fn run(
+        &self,
+        call: &Call,
+        context: &CallContext,
+        here: impl Future<Output = Result<CallOutcome, CallFailure>> + Send,
+    ) -> CallOutcome {
+        let outcome = self.try_run(call, context, here).await;
+        outcome.unwrap_or_else(CallOutcome::Failed)
+    }
+
+    async fn try_run(
+        &self,
+        call: &Call,
+        context: &CallContext,
+        here: impl Future<Output = Result<CallOutcome, CallFailure>> + Send,
+    ) -> Result<CallOutcome, CallFailure> {
+        if self.launcher.closing.is_cancelled() {
+            return Err(CallFailure::not_executed("the server is shutting down"));
+        }
+        if self.modern_side.takes(call) {
+            let answered = self.run_modern(call, context).await;
+            // It takes nothing more if the server has just turned out to be legacy only.
+            if answered.is_ok() || self.modern_side.takes(call) {
+                return answered;
+            }
+        }
+        let outcome = here.await?;
+        if self.modern_side.is_wanted_by(call, &outcome)
+            && let Ok(answered) = self.run_modern(call, context).await
+        {
+            self.modern_side.remember(call);
+            return Ok(answered);
+        }
+        Ok(outcome)
+    }
+
+    async fn run_modern(
+        &self,
+        call: &Call,
+        context: &CallContext,
+    ) -> Result<CallOutcome, CallFailure> {
+        let connection = self.modern_side.connection(context.cancelled()).await?;
+        Ok(carry(&connection.link, call, context, None).await)
+    }
+
+    /// Watches a resource. `connection` is asked first, because its server may know that there is no such resource.
+    pub(crate) async fn subscribe(
+        &self,
+        uri: &str,
+        connection: Option<Arc<Connection>>,
+    ) -> Result<(), RpcError> {
+        if self.launcher.subscriptions.contains(uri) {
+            return Ok(());
+        }
+        if let Some(connection) = connection {
+            let link = &connection.link;
+            if !link.greeting().offers("resources", "subscribe") {
+                let method = Method::ResourcesSubscribe;
+                return Err(RpcError::method_not_found(method.as_str()));
+            }
+            if link.greeting().era == Era::Legacy {
+                let subscribed = subscriptions::subscribe(link, uri).await;
+                subscribed.map_err(RequestError::into_rpc)?;
+            }
+        }
+        self.launcher.subscriptions.add(uri);
+        Ok(())
+    }
+
+    /// Watches a resource no more.
+    pub(crate) fn unsubscribe(&self, uri: &str) {
+        self.launcher.subscriptions.remove(uri);
+    }
+
+    /// Closes everything, and waits for it as for `others`.
+    pub(crate) async fn shutdown(&self, others: impl Future<Output = ()>) {
+        self.launcher.closing.cancel();
+        tokio::join!(others, self.modern_side.close());
+        let supervisor = self.supervisor.lock().take();
+        if let Some(supervisor) = supervisor {
+            // It fails only if the supervisor panicked, which tokio has reported.
+            let _ = supervisor.await;
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.launcher.closing.cancel();
+    }
+}

@@ -1,0 +1,363 @@
+//! A connection for each legacy session, or for each principal, or for a single call.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use shoal_ports::{CallFailure, CallId, Caller, Principal, SessionId};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::binding::Binding;
+use super::connection::Connection;
+use super::launcher::Launcher;
+use super::restart_delay::RestartDelay;
+use crate::CallContext;
+
+/// What a call is told that has waited for a session's connection too long.
+const BUSY: &str = "every session that this server has room for is in use, or another principal's and no larger share, or half of them are being opened for this principal";
+
+/// Whose a connection is, and nobody else's.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Owner {
+    /// A legacy session's.
+    Session(SessionId),
+    /// A principal's: all its callers share it.
+    Principal(Principal),
+    /// A call's, whose caller has no session.
+    Call(CallId),
+}
+
+/// The connections of those that have called lately.
+pub(crate) struct Sessions {
+    launcher: Arc<Launcher>,
+    limit: usize,
+    idle: Duration,
+    seats: Mutex<HashMap<Owner, Arc<Seat>>>,
+    /// Tells that a seat has become idle, or free.
+    freed: Arc<Notify>,
+}
+
+/// A session's place.
+struct Seat {
+    /// Whose session it is.
+    principal: Principal,
+    use_: Mutex<Use>,
+    /// Held while the connection is opened, so that it is opened once.
+    connection: tokio::sync::Mutex<Running>,
+    over: CancellationToken,
+}
+
+struct Use {
+    calls: usize,
+    last: Instant,
+    /// Whether the first connection has neither opened nor failed. Without calls nobody is starting it.
+    starts: bool,
+}
+
+struct Running {
+    connection: Option<Arc<Connection>>,
+    began: Instant,
+    restart_delay: RestartDelay,
+    /// Before this, a connection that failed is not opened again.
+    not_before: Instant,
+}
+
+/// A call's hold on its owner's connection. Idleness begins when it is dropped.
+pub(crate) struct Hold {
+    /// The connection.
+    pub(crate) connection: Arc<Connection>,
+    _guest: Guest,
+}
+
+struct Guest {
+    seat: Arc<Seat>,
+    freed: Arc<Notify>,
+}
+
+impl Sessions {
+    /// Room for as many sessions as may have a connection.
+    pub(crate) fn new(launcher: Arc<Launcher>) -> Self {
+        Self {
+            limit: launcher.settings.sessions,
+            idle: launcher.settings.session_idle,
+            launcher,
+            seats: Mutex::default(),
+            freed: Arc::default(),
+        }
+    }
+
+    /// The connection of a session or principal, opened if there is none. If there is no room for it, the call waits as long as it may.
+    ///
+    /// # Errors
+    /// Nothing was executed: there was no room, the connection could not be opened, or the call was
+    /// cancelled first.
+    pub(crate) async fn hold(
+        self: &Arc<Self>,
+        owner: &Owner,
+        caller: &Caller,
+        context: &CallContext,
+    ) -> Result<Hold, CallFailure> {
+        let cancelled = context.cancelled();
+        let guest = match self.enter(owner, &caller.principal) {
+            Some(guest) => guest,
+            None => {
+                let entered = self.entered(owner, &caller.principal, cancelled);
+                context.wait(BUSY, entered).await?
+            }
+        };
+        let seat = guest.seat.clone();
+        let connection = tokio::select! {
+            biased;
+            connection = self.connection_of(&seat, owner, caller) => connection?,
+            () = cancelled.cancelled() => {
+                return Err(CallFailure::not_executed("the session's connection was not ready in time"));
+            }
+            () = seat.over.cancelled() => return Err(CallFailure::not_executed("the session has ended")),
+        };
+        Ok(Hold {
+            connection,
+            _guest: guest,
+        })
+    }
+
+    /// Ends a session's connection.
+    pub(crate) async fn end(&self, owner: &Owner) {
+        let seat = self.seats.lock().remove(owner);
+        self.freed.notify_waiters();
+        if let Some(seat) = seat {
+            seat.end().await;
+        }
+    }
+
+    /// Ends them all.
+    pub(crate) async fn end_all(&self) {
+        let seats: Vec<_> = self.seats.lock().drain().collect();
+        futures::future::join_all(seats.iter().map(|(_, seat)| seat.end())).await;
+    }
+
+    /// Returns once there is room.
+    async fn entered(
+        self: &Arc<Self>,
+        owner: &Owner,
+        principal: &Principal,
+        cancelled: &CancellationToken,
+    ) -> Result<Guest, CallFailure> {
+        loop {
+            let freed = self.freed.notified();
+            tokio::pin!(freed);
+            freed.as_mut().enable();
+            if let Some(guest) = self.enter(owner, principal) {
+                return Ok(guest);
+            }
+            tokio::select! {
+                biased;
+                () = freed => {}
+                () = cancelled.cancelled() => {
+                    return Err(CallFailure::not_executed("no room became free for the session in time"));
+                }
+            }
+        }
+    }
+
+    /// A hold on the session's seat, unless it has none and there is no room for it.
+    fn enter(self: &Arc<Self>, owner: &Owner, principal: &Principal) -> Option<Guest> {
+        let mut seats = self.seats.lock();
+        let guest = |seat: &Arc<Seat>| Guest::new(seat, &self.freed);
+        if let Some(seat) = seats.get(owner) {
+            return Some(guest(seat));
+        }
+        // A start takes processor time of everybody's, so one principal never has all of them start.
+        if starting(&seats, principal) >= (self.limit / 2).max(1) {
+            return None;
+        }
+        if seats.len() >= self.limit {
+            let spare = spare(&seats, principal)?;
+            let given_up = seats.remove(&spare);
+            tracing::debug!(target: "shoal::upstream", "an idle session's connection makes room for another's");
+            tokio::spawn(async move {
+                if let Some(seat) = given_up {
+                    seat.end().await;
+                }
+            });
+        }
+        let seat = Arc::new(Seat::new(&self.launcher, principal));
+        let guest = guest(&seat);
+        tokio::spawn(self.clone().watch(owner.clone(), seat.clone()));
+        seats.insert(owner.clone(), seat);
+        Some(guest)
+    }
+
+    async fn connection_of(
+        &self,
+        seat: &Seat,
+        owner: &Owner,
+        caller: &Caller,
+    ) -> Result<Arc<Connection>, CallFailure> {
+        let mut running = seat.connection.lock().await;
+        if let Some(connection) = running
+            .connection
+            .take_if(|connection| !connection.is_alive())
+        {
+            // One that its server has merely forgotten is opened again at once.
+            if let Some(reason) = connection.link.flights.ended() {
+                tracing::warn!(target: "shoal::upstream", %reason, "a session's connection is gone, and with it what its server remembered");
+                running.failed();
+            }
+        }
+        if let Some(connection) = &running.connection {
+            return Ok(connection.clone());
+        }
+        if self.launcher.settings.waits_to_reopen {
+            tokio::time::sleep_until(running.not_before).await;
+        }
+        let now = Instant::now();
+        if now < running.not_before {
+            return Err(CallFailure::not_executed(
+                "the session's connection failed and is opened again soon",
+            ));
+        }
+        running.began = now;
+        let binding = match owner {
+            Owner::Session(_) | Owner::Call(_) => Binding::session_of(caller),
+            Owner::Principal(_) => self.launcher.settings.shared.clone(),
+        };
+        let launched = self.launcher.launch(&binding).await;
+        seat.use_.lock().starts = false;
+        self.freed.notify_waiters();
+        match launched {
+            Ok(connection) => {
+                running.connection = Some(connection.clone());
+                Ok(connection)
+            }
+            Err(error) => {
+                running.failed();
+                Err(CallFailure::not_executed(error.to_string()))
+            }
+        }
+    }
+
+    /// Ends a seat that nobody has used for long.
+    async fn watch(self: Arc<Self>, owner: Owner, seat: Arc<Seat>) {
+        loop {
+            let wake = seat.use_.lock().last + self.idle;
+            tokio::select! {
+                () = tokio::time::sleep_until(wake) => {}
+                () = seat.over.cancelled() => return,
+            }
+            let is_idle = {
+                let mut seats = self.seats.lock();
+                let is_idle = seat.use_.lock().is_idle(self.idle);
+                if is_idle {
+                    seats.remove(&owner);
+                }
+                is_idle
+            };
+            if is_idle {
+                self.freed.notify_waiters();
+                seat.end().await;
+                return;
+            }
+        }
+    }
+}
+
+/// The idle session that makes room for one of `principal`: of whoever has most, the one that was used last the longest ago.
+/// A principal takes from its own and from those who have more than it will have; one that has none takes from any.
+fn spare(seats: &HashMap<Owner, Arc<Seat>>, principal: &Principal) -> Option<Owner> {
+    let mut counts = HashMap::<&Principal, usize>::new();
+    for seat in seats.values() {
+        *counts.entry(&seat.principal).or_default() += 1;
+    }
+    let own = counts.get(principal).copied().unwrap_or(0);
+    let idle = seats.iter().filter_map(|(owner, seat)| {
+        let has = counts.get(&seat.principal).copied().unwrap_or(0);
+        let may_take = seat.principal == *principal || own == 0 || has > own + 1;
+        let use_ = seat.use_.lock();
+        (may_take && use_.calls == 0).then_some((has, Reverse(use_.last), owner))
+    });
+    let spare = idle.max_by_key(|(has, last, _)| (*has, *last));
+    spare.map(|(_, _, owner)| owner.clone())
+}
+
+/// How many sessions of a principal have a connection that is being opened.
+fn starting(seats: &HashMap<Owner, Arc<Seat>>, principal: &Principal) -> usize {
+    let own = seats.values().filter(|seat| seat.principal == *principal);
+    let starting = own.filter(|seat| {
+        let use_ = seat.use_.lock();
+        use_.starts && use_.calls > 0
+    });
+    starting.count()
+}
+
+impl Seat {
+    fn new(launcher: &Launcher, principal: &Principal) -> Self {
+        let now = Instant::now();
+        Self {
+            principal: principal.clone(),
+            use_: Mutex::new(Use {
+                calls: 0,
+                last: now,
+                starts: true,
+            }),
+            connection: tokio::sync::Mutex::new(Running {
+                connection: None,
+                began: now,
+                restart_delay: RestartDelay::of(&launcher.settings),
+                not_before: now,
+            }),
+            over: CancellationToken::new(),
+        }
+    }
+
+    async fn end(&self) {
+        // Whoever is opening the connection gives up and lets go of it.
+        self.over.cancel();
+        let connection = self.connection.lock().await.connection.take();
+        if let Some(connection) = connection {
+            connection.shutdown().await;
+        }
+    }
+}
+
+impl Use {
+    fn is_idle(&mut self, idle: Duration) -> bool {
+        let now = Instant::now();
+        if self.calls > 0 {
+            self.last = now;
+        }
+        self.calls == 0 && now >= self.last + idle
+    }
+}
+
+impl Running {
+    fn failed(&mut self) {
+        self.not_before = Instant::now() + self.restart_delay.after_failure(self.began);
+    }
+}
+
+impl Guest {
+    fn new(seat: &Arc<Seat>, freed: &Arc<Notify>) -> Self {
+        seat.use_.lock().calls += 1;
+        Self {
+            seat: seat.clone(),
+            freed: freed.clone(),
+        }
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        let mut use_ = self.seat.use_.lock();
+        use_.calls -= 1;
+        use_.last = Instant::now();
+        let is_idle = use_.calls == 0;
+        drop(use_);
+        if is_idle {
+            self.freed.notify_waiters();
+        }
+    }
+}

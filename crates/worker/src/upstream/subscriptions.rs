@@ -1,0 +1,174 @@
+//! Which resources are watched, and keeping a server informed of it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use shoal_ports::BusEvent;
+use shoal_protocol::{Era, Method, Outcome, RawJson, RawObject, SUBSCRIPTION_ID, code};
+use tokio::sync::{broadcast, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::error::RequestError;
+use super::flights::Landing;
+use super::link::{Link, Ticket};
+
+/// News that a slow reader may be behind before it is told to look for itself.
+const NEWS: usize = 1024;
+/// The pause before a subscription that the server ended is opened again.
+const REOPEN: Duration = Duration::from_secs(1);
+
+/// The watched resources of a backend, and where their changes are told.
+pub(crate) struct Subscriptions {
+    uris: watch::Sender<BTreeSet<String>>,
+    news: broadcast::Sender<BusEvent>,
+}
+
+impl Subscriptions {
+    /// Nothing is watched.
+    pub(crate) fn new() -> Self {
+        Self {
+            uris: watch::Sender::new(BTreeSet::new()),
+            news: broadcast::Sender::new(NEWS),
+        }
+    }
+
+    /// News from now on.
+    pub(crate) fn news(&self) -> broadcast::Receiver<BusEvent> {
+        self.news.subscribe()
+    }
+
+    /// Whether a resource is watched.
+    pub(crate) fn contains(&self, uri: &str) -> bool {
+        self.uris.borrow().contains(uri)
+    }
+
+    /// Watches a resource in every server, present and future.
+    pub(crate) fn add(&self, uri: &str) {
+        self.uris
+            .send_if_modified(|uris| uris.insert(uri.to_owned()));
+    }
+
+    /// Stops watching a resource.
+    pub(crate) fn remove(&self, uri: &str) {
+        self.uris.send_if_modified(|uris| uris.remove(uri));
+    }
+
+    /// A server said that a resource changed. What nobody watches is dropped.
+    pub(crate) fn report(&self, params: Option<&RawJson>) {
+        let Some(params) = params else { return };
+        let uri = RawObject::of(params).and_then(|params| params.get("uri")?.string());
+        if let Some(uri) = uri.filter(|uri| self.contains(uri)) {
+            let params = params.clone().without_meta(SUBSCRIPTION_ID);
+            // Nobody listens if sending fails.
+            let _ = self.news.send(BusEvent::ResourceUpdated { uri, params });
+        }
+    }
+}
+
+/// Keeps a server subscribed to what is watched, until it ends.
+pub(crate) async fn keep(
+    link: Arc<Link>,
+    subscriptions: Arc<Subscriptions>,
+    ended: CancellationToken,
+) {
+    let wanted = subscriptions.uris.subscribe();
+    let keeping = async {
+        match link.greeting().era {
+            Era::Legacy if link.greeting().offers("resources", "subscribe") => {
+                keep_legacy(&link, wanted).await;
+            }
+            Era::Legacy => {}
+            Era::Modern => keep_modern(&link, wanted).await,
+        }
+    };
+    tokio::select! {
+        () = keeping => {}
+        () = ended.cancelled() => {}
+    }
+}
+
+async fn keep_legacy(link: &Arc<Link>, mut wanted: watch::Receiver<BTreeSet<String>>) {
+    loop {
+        let target = wanted.borrow_and_update().clone();
+        let applied = link.subscribed();
+        for uri in target.difference(&applied) {
+            if let Err(error) = subscribe(link, uri).await {
+                tracing::debug!(target: "shoal::upstream", server = link.name(), %uri, %error, "could not subscribe");
+            }
+        }
+        for uri in applied.difference(&target) {
+            link.set_subscribed(uri, false);
+            let params = Some(uri_params(uri));
+            let _ = link.request(Method::ResourcesUnsubscribe, params).await;
+        }
+        if wanted.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Subscribes one server (legacy).
+pub(crate) async fn subscribe(link: &Arc<Link>, uri: &str) -> Result<(), RequestError> {
+    let params = Some(uri_params(uri));
+    link.request(Method::ResourcesSubscribe, params).await?;
+    link.set_subscribed(uri, true);
+    Ok(())
+}
+
+fn uri_params(uri: &str) -> RawJson {
+    let mut params = RawObject::default();
+    params.set("uri", RawJson::of(uri));
+    params.to_json()
+}
+
+async fn keep_modern(link: &Arc<Link>, mut wanted: watch::Receiver<BTreeSet<String>>) {
+    let mut outdated: Option<Ticket> = None;
+    loop {
+        let uris = wanted.borrow_and_update().clone();
+        let opened = link.open(Method::Listen, Some(listen_params(link, &uris)));
+        let Ok(mut stream) = opened.await else { return };
+        // Dropping the former stream cancels it. The server reads that after it has opened the new
+        // one, so a change in between is told twice rather than not at all.
+        drop(outdated.take());
+        let ended = tokio::select! {
+            landing = stream.landing() => landing,
+            changed = wanted.changed() => match changed {
+                Ok(()) => {
+                    outdated = Some(stream);
+                    continue;
+                }
+                Err(_) => return,
+            },
+        };
+        match ended {
+            Landing::Lost { .. } if link.flights.ended().is_some() => return,
+            Landing::Answered(Outcome::Error(error)) if error.code == code::METHOD_NOT_FOUND => {
+                return;
+            }
+            _ => {
+                tokio::time::sleep(REOPEN).await;
+                // What changed meanwhile was not told.
+                link.lists_may_have_changed();
+            }
+        }
+    }
+}
+
+fn listen_params(link: &Link, uris: &BTreeSet<String>) -> RawJson {
+    let yes = RawJson::from_static("true");
+    let mut filter = RawObject::default();
+    for kind in [
+        "toolsListChanged",
+        "promptsListChanged",
+        "resourcesListChanged",
+    ] {
+        filter.set(kind, yes.clone());
+    }
+    if !uris.is_empty() {
+        filter.set("resourceSubscriptions", RawJson::of(uris));
+    }
+    let mut params = RawObject::default();
+    params.set("notifications", filter.to_json());
+    link.with_own_meta(params)
+}

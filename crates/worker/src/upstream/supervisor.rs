@@ -1,0 +1,210 @@
+//! Keeping the lead connection running, and the backend's state true.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use shoal_ports::PoolCatalog;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::connection::Connection;
+use super::error::StartError;
+use super::launcher::Launcher;
+use super::lists;
+use super::restart_delay::RestartDelay;
+use crate::BackendState;
+
+/// Announcements that come within this time are answered with one reading of the lists: servers
+/// that register tools one by one announce each.
+const SETTLE: Duration = Duration::from_millis(50);
+
+/// Who is told of the lead connection.
+pub(crate) trait Lead: Send + Sync + 'static {
+    /// It is ready.
+    fn joins(&self, connection: &Arc<Connection>);
+
+    /// It is gone, or could not be opened. Returns whether nobody can take calls meanwhile.
+    fn fails(&self, reason: &str) -> bool;
+}
+
+/// Runs the lead connection: the one whose lists are the catalog.
+pub(crate) struct Supervisor {
+    launcher: Arc<Launcher>,
+    lead: Box<dyn Lead>,
+    state: watch::Sender<BackendState>,
+    /// What was read last; the generations survive restarts.
+    catalog: Option<PoolCatalog>,
+}
+
+/// How a lead's time ended.
+enum End {
+    /// It has to be waited with. Where it has never been ready, waiting may be in vain.
+    Failed(String, Prospect),
+    /// It was retired by the pool.
+    Retired,
+}
+
+/// What a start that failed says of the next one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Prospect {
+    /// It may succeed.
+    Open,
+    /// It will fail too, unless something is changed.
+    Poor,
+}
+
+impl Supervisor {
+    /// Publishes to `state`.
+    pub(crate) fn new(
+        launcher: Arc<Launcher>,
+        lead: impl Lead,
+        state: watch::Sender<BackendState>,
+    ) -> Self {
+        Self {
+            launcher,
+            lead: Box::new(lead),
+            state,
+            catalog: None,
+        }
+    }
+
+    /// Runs until the backend shuts down.
+    pub(crate) async fn run(mut self) {
+        let mut restart_delay = RestartDelay::of(&self.launcher.settings);
+        let closing = self.launcher.closing.clone();
+        while !closing.is_cancelled() {
+            let began = Instant::now();
+            let End::Failed(reason, prospect) = self.stay_with_lead().await else {
+                continue;
+            };
+            if closing.is_cancelled() {
+                break;
+            }
+            let pause = restart_delay.after_failure(began);
+            self.publish_failure(&reason, prospect);
+            tracing::warn!(target: "shoal::upstream", reason, ?pause, "the server is tried again");
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {
+                    self.launcher.restarts.fetch_add(1, Ordering::Relaxed);
+                }
+                () = closing.cancelled() => {}
+            }
+        }
+        self.state.send_replace(BackendState {
+            catalog: None,
+            detail: Some("shut down".to_owned()),
+        });
+    }
+
+    /// Starts the lead and stays with it to its end.
+    async fn stay_with_lead(&mut self) -> End {
+        let connection = match self.launcher.launch_lead().await {
+            Ok(connection) => connection,
+            Err(StartError::Closed) => return End::Retired,
+            Err(error) => {
+                // What runs without Shoal may come up without it.
+                let runs_alone = !self.launcher.transport.has_servers_of_their_own();
+                let prospect = match runs_alone || error.may_pass() {
+                    true => Prospect::Open,
+                    false => Prospect::Poor,
+                };
+                return End::Failed(error.to_string(), prospect);
+            }
+        };
+        // Before the lists are read, so that a change during the reading is not missed.
+        let mut changes = connection.link.changes();
+        let mut seen = *changes.borrow_and_update();
+        match lists::read(&connection.link).await {
+            Ok(catalog) => self.publish(catalog, [0; 3]),
+            Err(error) => {
+                connection.shutdown().await;
+                let reason = format!("its lists could not be read: {error}");
+                return End::Failed(reason, Prospect::Open);
+            }
+        }
+        self.lead.joins(&connection);
+        let over = connection.over();
+        loop {
+            tokio::select! {
+                () = over.cancelled() => return self.ended(&connection),
+                _ = changes.changed() => {
+                    tokio::time::sleep(SETTLE).await;
+                    let now = *changes.borrow_and_update();
+                    self.read_again(&connection, std::array::from_fn(|at| now[at] - seen[at])).await;
+                    seen = now;
+                }
+            }
+        }
+    }
+
+    fn ended(&self, connection: &Connection) -> End {
+        if connection.is_retired() {
+            return End::Retired;
+        }
+        let link = &connection.link;
+        let reason = link.flights.ended().or_else(|| link.lost());
+        End::Failed(reason.unwrap_or_default().to_string(), Prospect::Open)
+    }
+
+    async fn read_again(&mut self, connection: &Connection, announced: [u64; 3]) {
+        match lists::read(&connection.link).await {
+            Ok(catalog) => self.publish(catalog, announced),
+            Err(error) => {
+                // Whoever reads the old lists can at least know that they are old.
+                let mut catalog = self.catalog.clone().unwrap_or_default();
+                add(&mut catalog.generations, announced);
+                self.catalog = Some(catalog.clone());
+                self.state.send_replace(BackendState {
+                    catalog: Some(Arc::new(catalog)),
+                    detail: Some(format!("its lists could not be read again: {error}")),
+                });
+            }
+        }
+    }
+
+    fn publish(&mut self, mut catalog: PoolCatalog, mut announced: [u64; 3]) {
+        self.launcher.transport.learn(&catalog.tools);
+        if let Some(old) = &self.catalog {
+            // After a restart nothing is announced, and yet things may have changed.
+            let resources = old.resources != catalog.resources
+                || old.resource_templates != catalog.resource_templates;
+            let differs = [
+                old.tools != catalog.tools,
+                resources,
+                old.prompts != catalog.prompts,
+            ];
+            for (announced, differs) in announced.iter_mut().zip(differs) {
+                *announced = (*announced).max(u64::from(differs));
+            }
+            catalog.generations = old.generations;
+        }
+        add(&mut catalog.generations, announced);
+        self.catalog = Some(catalog.clone());
+        self.state.send_replace(BackendState {
+            catalog: Some(Arc::new(catalog)),
+            detail: None,
+        });
+    }
+
+    fn publish_failure(&self, reason: &str, prospect: Prospect) {
+        let was_ready = self.catalog.is_some();
+        let detail = match prospect {
+            Prospect::Poor if !was_ready => format!("{}{reason}", BackendState::CANNOT_START),
+            _ => format!("restarting: {reason}"),
+        };
+        let deserted = self.lead.fails(&detail);
+        self.state.send_modify(|state| {
+            state.detail = Some(detail);
+            if deserted {
+                state.catalog = None;
+            }
+        });
+    }
+}
+
+fn add(generations: &mut [u64; 3], announced: [u64; 3]) {
+    for (generation, announced) in generations.iter_mut().zip(announced) {
+        *generation += announced;
+    }
+}
