@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 import mcp_types as types
@@ -57,4 +58,7 @@ async def greet_required(ctx: Context) -> str | types.InputRequiredResult:
 
 
 if __name__ == "__main__":
-    server.run(show_banner=False, log_level="WARNING")
+    if sys.argv[1:2] == ["--http"]:
+        server.run("http", host="127.0.0.1", port=int(sys.argv[2]), show_banner=False, log_level="WARNING")
+    else:
+        server.run(show_banner=False, log_level="WARNING")

@@ -1,6 +1,9 @@
 // A server on the TypeScript server packages 2.x whose tools ask mid-call, in every way that they have.
 
-import { acceptedContent, inputRequired, McpServer } from '@modelcontextprotocol/server';
+import { createServer } from 'node:http';
+import { Readable } from 'node:stream';
+
+import { acceptedContent, createMcpHandler, inputRequired, McpServer } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
 
@@ -12,7 +15,7 @@ const form = {
 const text = (text) => ({ content: [{ type: 'text', text }] });
 const greeting = (answer) => text(answer.action === 'accept' ? `hello ${answer.content.name}` : `nobody: ${answer.action}`);
 
-serveStdio(() => {
+const asking = () => {
     const server = new McpServer({ name: 'asking-typescript', version: '1.0.0' });
     const tool = (name, description, inputSchema, run) => server.registerTool(name, { description, inputSchema }, run);
     const nothing = z.object({});
@@ -39,4 +42,23 @@ serveStdio(() => {
         return inputRequired({ inputRequests: { name: inputRequired.elicit(form) }, requestState: 'asked' });
     });
     return server;
-});
+};
+
+const [flag, port] = process.argv.slice(2);
+if (flag === '--http') {
+    const handler = createMcpHandler(asking);
+    createServer(async (request, response) => {
+        const gone = new AbortController();
+        response.on('close', () => gone.abort());
+        const body = ['GET', 'HEAD'].includes(request.method) ? undefined : Readable.toWeb(request);
+        const { method, headers } = request;
+        const asked = new Request(`http://127.0.0.1:${port}${request.url}`, { method, headers, body, duplex: 'half', signal: gone.signal });
+        const answer = await handler.fetch(asked);
+        response.writeHead(answer.status, Object.fromEntries(answer.headers));
+        response.flushHeaders();
+        for await (const bytes of answer.body ?? []) response.write(bytes);
+        response.end();
+    }).listen(Number(port), '127.0.0.1');
+} else {
+    serveStdio(asking);
+}

@@ -9,6 +9,8 @@ SERVERS=()
 URL=
 ADMIN=
 SERVER_LOG=
+# The server that is put behind by its URL.
+UPSTREAM=
 
 # build_shoal: sets SHOAL; false if there is none
 build_shoal() {
@@ -71,6 +73,41 @@ start_server() {
     return 1
 }
 
+# start_upstream NAME WORD…: a server that listens on the port which replaces @PORT@ in the words; sets UPSTREAM
+start_upstream() {
+    local name=$1 pid port deadline log
+    shift
+    port=$(free_port)
+    log=$(log_of "upstream-$name")
+    setsid "${@//@PORT@/$port}" >"$log" 2>&1 </dev/null &
+    pid=$!
+    SERVERS+=("$pid:$name")
+    UPSTREAM=http://127.0.0.1:$port/mcp
+    deadline=$((SECONDS + START_SECONDS))
+    while [[ $SECONDS -lt $deadline ]]; do
+        if [[ -n $(http_status "$UPSTREAM") ]]; then
+            pass "$name: starts"
+            return 0
+        fi
+        kill -0 "$pid" 2>/dev/null || break
+        sleep 0.1
+    done
+    fail "$name: starts" "not ready within $START_SECONDS s"
+    tail -n "$TAIL_LINES" "$log" | sed 's/^/      | /'
+    stop_servers quietly
+    return 1
+}
+
+# free_port: one that nobody listens on at the moment
+free_port() {
+    local port
+    while :; do
+        port=$((20000 + RANDOM % 10000))
+        (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break
+    done
+    echo "$port"
+}
+
 # build_cluster: sets CLUSTER, which starts clusters of SHOAL; false if there is none
 build_cluster() {
     # It only starts processes and passes bytes on, and what it is made of is built for the unit tests already.
@@ -122,8 +159,10 @@ show_server_log() {
 
 # stop_servers [quietly]: all of them; that each stops when asked is a check, unless quietly
 stop_servers() {
-    local server pid name deadline
-    for server in ${SERVERS[@]+"${SERVERS[@]}"}; do
+    local server pid name deadline at
+    # What was started last first: it may hold connections to the others.
+    for ((at = ${#SERVERS[@]} - 1; at >= 0; at--)); do
+        server=${SERVERS[at]}
         pid=${server%%:*}
         name=${server#*:}
         kill -TERM "$pid" 2>/dev/null || true

@@ -124,6 +124,7 @@ suite_interop() {
     against_everything
     against_filesystem
     against_asking
+    against_remote
 }
 
 against_demo() {
@@ -207,6 +208,41 @@ against_asking() {
         done
         stop_servers
     done
+}
+
+# The same servers over Streamable HTTP, behind their URLs.
+against_remote() {
+    local sdk name program=$INTEROP/servers/node_modules/@modelcontextprotocol/server-everything/dist/index.js
+    for sdk in python fastmcp servers go; do
+        name="interop: remote asking server, ${sdk/servers/typescript}"
+        ready "$name" "$sdk" || continue
+        asking_server_of "$sdk"
+        start_upstream "remote-$sdk" "${COMMAND[@]}" --http @PORT@ || continue
+        if start_server "behind-${sdk/servers/typescript}" "$UPSTREAM"; then
+            for client in python typescript; do
+                # The TypeScript package keeps no sessions over HTTP, so its tools ask by their results only.
+                if [[ $sdk == servers ]]; then
+                    for era in legacy modern; do
+                        client "$name, $client, $era" "$client" --url "$URL" --era "$era" --expect asking --only elicit_by_result
+                    done
+                else
+                    for era in legacy modern; do
+                        client "$name, $client, $era" "$client" --url "$URL" --era "$era" --expect asking
+                    done
+                fi
+            done
+        fi
+        stop_servers
+    done
+    name="interop: remote server-everything"
+    ready "$name" servers || return 0
+    start_upstream remote-everything env PORT=@PORT@ node "$program" streamableHttp || return 0
+    if start_server behind-everything "$UPSTREAM"; then
+        for client in python typescript typescript-v1; do
+            client "$name, $client, legacy" "$client" --url "$URL" --era legacy --expect everything --own-process
+        done
+    fi
+    stop_servers
 }
 
 # each_era NAME ARGUMENT…: the clients that know other servers than the demo

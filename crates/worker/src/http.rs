@@ -27,7 +27,7 @@ use self::presence::Presence;
 use self::tools::Tools;
 use crate::upstream::{
     Binding, Connection, Launcher, Link, Owner, QUEUE, Server, Sessions, StartError, Subscriptions,
-    Transport, carry,
+    Transport, carry, catch_up,
 };
 use crate::{Backend, BackendState, CallContext};
 
@@ -151,7 +151,13 @@ impl HttpBackend {
             owner: owner.clone(),
         });
         match self.sessions.hold(&owner, &call.caller, context).await {
-            Ok(hold) => over(&hold.connection, call, context).await,
+            Ok(hold) => {
+                if matches!(owner, Owner::Session(_)) {
+                    let watched = &self.server.launcher.subscriptions;
+                    catch_up(&hold.connection.link, watched).await;
+                }
+                over(&hold.connection, call, context).await
+            }
             Err(failure) => (Err(failure), false),
         }
     }

@@ -55,5 +55,5 @@ pub(crate) use self::server::Server;
 pub(crate) use self::sessions::{Owner, Sessions};
 pub use self::settings::EraChoice;
 pub(crate) use self::settings::Settings;
-pub(crate) use self::subscriptions::Subscriptions;
+pub(crate) use self::subscriptions::{Subscriptions, catch_up};
 pub(crate) use self::supervisor::Lead;

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"net/http"
+	"os"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -97,6 +99,10 @@ func main() {
 		Name: "list_roots", Description: "Lists the client's roots by a request of the server.",
 	}, listRoots)
 	mcp.AddTool(server, &mcp.Tool{Name: "greet_required", Description: "Asks for a name by its result."}, greetRequired)
+	if len(os.Args) == 3 && os.Args[1] == "--http" {
+		handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+		log.Fatal(http.ListenAndServe("127.0.0.1:"+os.Args[2], handler))
+	}
 	if err := server.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		log.Fatal(err)
 	}

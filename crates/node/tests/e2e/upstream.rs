@@ -1,9 +1,13 @@
 //! Servers behind a URL: one Shoal in front of others.
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::client::{Session, call, modern_call, post_modern, request, response, text};
-use crate::process::{Server, shoal};
+use crate::process::{SOON, Server, shoal};
 
 /// The address of a server, for one that takes its place.
 fn address(server: &Server) -> String {
@@ -33,25 +37,52 @@ async fn a_server_is_put_behind_by_its_url() {
 }
 
 #[tokio::test]
-async fn no_client_notices_that_the_server_is_restarted() {
-    let upstream = Server::start(&["--demo"]).await;
+async fn no_client_notices_that_the_server_is_restarted_under_load() {
+    let mut upstream = Server::start(&["--demo"]).await;
     let listen = address(&upstream);
     let server = Server::start(&[&upstream.mcp]).await;
-    let session = Session::open(&server.mcp).await;
-    assert_eq!(text(&echo(&session, 1, "before").await), "before");
-    drop(upstream);
-    let arguments = ["--demo", "--listen", &listen];
-    let (calls, again) = tokio::join!(
-        futures::future::join_all((2..20).map(|id| {
-            let session = &session;
-            async move { text(&echo(session, id, &id.to_string()).await).to_owned() }
-        })),
-        Server::start(&arguments),
-    );
-    let expected: Vec<String> = (2..20).map(|id: u64| id.to_string()).collect();
-    assert_eq!(calls, expected);
-    assert_eq!(text(&echo(&session, 20, "after").await), "after");
-    drop(again);
+    let sessions = [
+        Session::open(&server.mcp).await,
+        Session::open(&server.mcp).await,
+    ];
+    let (over, answered) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let load = sessions.iter().enumerate().flat_map(|(at, session)| {
+        let (over, answered) = (&over, &answered);
+        (0..3).map(move |of| async move {
+            for call in 1.. {
+                let id = (at * 3 + of) * 1_000_000 + call;
+                let answer = echo(session, id as u64, &id.to_string()).await;
+                assert_eq!(text(&answer), id.to_string());
+                answered.fetch_add(1, Ordering::Relaxed);
+                if over.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+        })
+    });
+    let goes_on = async || {
+        let enough = answered.load(Ordering::Relaxed) + 20;
+        let wait = async {
+            while answered.load(Ordering::Relaxed) < enough {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(SOON, wait)
+            .await
+            .expect("calls are answered");
+    };
+    let restarts = async {
+        goes_on().await;
+        for _ in 0..3 {
+            upstream.signal(Signal::SIGKILL);
+            upstream.exit_code().await;
+            upstream = Server::start(&["--demo", "--listen", &listen]).await;
+            goes_on().await;
+        }
+        over.store(true, Ordering::Relaxed);
+        upstream
+    };
+    tokio::join!(futures::future::join_all(load), restarts);
 }
 
 #[tokio::test]

@@ -153,8 +153,9 @@ impl HttpConfig {
     pub(super) fn settings(&self, alone: bool) -> Settings {
         Settings {
             era: self.era,
-            // A question comes by its call's own stream. Roots do not: servers keep those of one client for everybody.
-            shared: Binding::shared(true, false, false),
+            // A question comes by its call's own stream. Roots are not about a call: servers keep those of one client. Where
+            // sessions are not shared, what is listed for this connection is theirs too, so it declares what they do.
+            shared: Binding::shared(true, self.isolation == HttpIsolation::Session, false),
             sessions: self.sessions,
             session_idle: self.session_idle.get(),
             start_timeout: self.start_timeout.get(),

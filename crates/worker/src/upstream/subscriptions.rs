@@ -1,12 +1,14 @@
 //! Which resources are watched, and keeping a server informed of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use shoal_ports::BusEvent;
 use shoal_protocol::{Era, Method, Outcome, RawJson, RawObject, SUBSCRIPTION_ID, code};
 use tokio::sync::{broadcast, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::error::RequestError;
@@ -15,13 +17,27 @@ use super::link::{Link, Ticket};
 
 /// News that a slow reader may be behind before it is told to look for itself.
 const NEWS: usize = 1024;
+/// Subscriptions that one call catches up with.
+const CAUGHT_UP: usize = 16;
 /// The pause before a subscription that the server ended is opened again.
 const REOPEN: Duration = Duration::from_secs(1);
+
+/// Changes of one resource that come within this time are told as one: of servers that tell each session, each session's
+/// connection hears of it.
+const AS_ONE: Duration = Duration::from_millis(50);
 
 /// The watched resources of a backend, and where their changes are told.
 pub(crate) struct Subscriptions {
     uris: watch::Sender<BTreeSet<String>>,
     news: broadcast::Sender<BusEvent>,
+    told: Mutex<HashMap<String, Told>>,
+}
+
+/// What was told last of a resource.
+struct Told {
+    at: Instant,
+    /// What is to be told next, when it is time.
+    next: Option<RawJson>,
 }
 
 impl Subscriptions {
@@ -30,6 +46,7 @@ impl Subscriptions {
         Self {
             uris: watch::Sender::new(BTreeSet::new()),
             news: broadcast::Sender::new(NEWS),
+            told: Mutex::default(),
         }
     }
 
@@ -52,17 +69,52 @@ impl Subscriptions {
     /// Stops watching a resource.
     pub(crate) fn remove(&self, uri: &str) {
         self.uris.send_if_modified(|uris| uris.remove(uri));
+        self.told.lock().remove(uri);
     }
 
     /// A server said that a resource changed. What nobody watches is dropped.
-    pub(crate) fn report(&self, params: Option<&RawJson>) {
+    pub(crate) fn report(self: &Arc<Self>, params: Option<&RawJson>) {
         let Some(params) = params else { return };
         let uri = RawObject::of(params).and_then(|params| params.get("uri")?.string());
         if let Some(uri) = uri.filter(|uri| self.contains(uri)) {
-            let params = params.clone().without_meta(SUBSCRIPTION_ID);
-            // Nobody listens if sending fails.
-            let _ = self.news.send(BusEvent::ResourceUpdated { uri, params });
+            self.tell(uri, params.clone().without_meta(SUBSCRIPTION_ID));
         }
+    }
+
+    fn tell(self: &Arc<Self>, uri: String, params: RawJson) {
+        let now = Instant::now();
+        let mut told = self.told.lock();
+        match told.get_mut(&uri) {
+            Some(last) if now < last.at + AS_ONE => {
+                if last.next.replace(params).is_none() {
+                    tokio::spawn(self.clone().tell_later(uri, last.at + AS_ONE));
+                }
+            }
+            _ => {
+                let last = Told {
+                    at: now,
+                    next: None,
+                };
+                told.insert(uri.clone(), last);
+                self.send(uri, params);
+            }
+        }
+    }
+
+    async fn tell_later(self: Arc<Self>, uri: String, at: Instant) {
+        tokio::time::sleep_until(at).await;
+        let next = self.told.lock().get_mut(&uri).and_then(|last| {
+            last.at = Instant::now();
+            last.next.take()
+        });
+        if let Some(params) = next {
+            self.send(uri, params);
+        }
+    }
+
+    fn send(&self, uri: String, params: RawJson) {
+        // Nobody listens if sending fails.
+        let _ = self.news.send(BusEvent::ResourceUpdated { uri, params });
     }
 }
 
@@ -106,6 +158,19 @@ async fn keep_legacy(link: &Arc<Link>, mut wanted: watch::Receiver<BTreeSet<Stri
             return;
         }
     }
+}
+
+/// Subscribes over a connection to what is watched by now: some servers tell a change only in the session that caused it.
+pub(crate) async fn catch_up(link: &Arc<Link>, subscriptions: &Subscriptions) {
+    if subscriptions.uris.borrow().is_empty() || !link.greeting().offers("resources", "subscribe") {
+        return;
+    }
+    let wanted = subscriptions.uris.borrow().clone();
+    let applied = link.subscribed();
+    let missing = wanted.difference(&applied).take(CAUGHT_UP);
+    let subscribing = missing.map(|uri| subscribe(link, uri));
+    // One that fails is missing the next time.
+    futures::future::join_all(subscribing).await;
 }
 
 /// Subscribes one server (legacy).

@@ -1,9 +1,11 @@
 //! Streams: questions on them, what breaks, what is resumed, what the server says by itself.
 
-use serde_json::json;
-use shoal_ports::CallFailure;
+use std::time::Duration;
 
-use super::harness::{Client, failure, text};
+use serde_json::json;
+use shoal_ports::{BusEvent, CallFailure};
+
+use super::harness::{Client, error, failure, text};
 use super::server::Server;
 use crate::HttpIsolation;
 
@@ -100,6 +102,55 @@ async fn a_stream_that_cannot_be_resumed_leaves_the_outcome_unknown() {
             .await;
         assert_eq!(text(&next), "well");
     }
+}
+
+#[tokio::test]
+async fn a_server_that_says_too_much_or_nothing_ends_only_its_call() {
+    let server = Server::start(&[]).await;
+    let mut config = server.config();
+    config.message_bytes = 100_000;
+    config.stream_idle = Duration::from_millis(300).into();
+    let running = server.backend_of(config).await;
+    let client = Client::named("a");
+    let endless = running.call(&client, "endless", json!({})).await;
+    assert!(error(endless).message.contains("larger"));
+    let silent = failure(running.call(&client, "silent", json!({})).await);
+    let CallFailure::OutcomeUnknown { reason } = silent else {
+        panic!("{silent:?}");
+    };
+    assert!(reason.contains("silent"), "{reason}");
+    // 20,000 messages: those that the client does not keep up with are dropped.
+    let flood = running.call(&client, "flood", json!({})).await;
+    assert_eq!(text(&flood), "done");
+    let next = running
+        .call(&client, "echo", json!({ "text": "well" }))
+        .await;
+    assert_eq!(text(&next), "well");
+    server
+        .seen_where("its streams are closed", |seen| {
+            seen["dropped"].as_u64() >= Some(1)
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn a_change_that_is_told_in_one_session_only_is_told_once() {
+    let server = Server::start(&[]).await;
+    let running = server.backend().await;
+    let mut news = running.0.news();
+    running.0.subscribe("test://a").await.unwrap();
+    let client = Client::named("a");
+    let arguments = json!({ "uri": "test://a" });
+    let outcome = running.call(&client, "touch", arguments).await;
+    assert_eq!(text(&outcome), "touched");
+    let next = tokio::time::timeout(Duration::from_secs(20), news.recv());
+    let BusEvent::ResourceUpdated { uri, .. } = next.await.unwrap().unwrap() else {
+        panic!("other news");
+    };
+    assert_eq!(uri, "test://a");
+    running.0.shutdown().await;
+    let more = std::iter::from_fn(|| news.try_recv().ok()).count();
+    assert!(more < 10, "{more}");
 }
 
 #[tokio::test]
