@@ -31,7 +31,7 @@ build_shoal() {
 
 # http_status URL: of a GET, or nothing if nobody answers
 http_status() {
-    local rest=${1#http://} host port line
+    local rest=${1#http://} host port line=
     host=${rest%%[:/]*}
     port=${rest#*:}
     port=${port%%/*}
