@@ -3,6 +3,7 @@
 mod calls;
 mod client_config;
 mod pools;
+mod worker_check;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use crate::exit::Code;
 pub use calls::{Call, Era, Remote, Tools};
 pub use client_config::{ClientConfig, Header, McpClient};
 pub use pools::Pools;
+pub use worker_check::WorkerCheck;
 
 /// One logical MCP server on many nodes.
 ///
@@ -42,6 +44,8 @@ pub enum Command {
     Call(Call),
     /// Print nodes, pools, sessions and leases as a node sees them.
     Status(Status),
+    /// Check whether a worker in any language keeps its contract with nodes.
+    WorkerCheck(WorkerCheck),
     /// Print what to paste into a client's configuration.
     ClientConfig(ClientConfig),
     /// Check, show or document the configuration.
@@ -173,6 +177,7 @@ impl Cli {
             Some(Command::Tools(tools)) => tools.output,
             Some(Command::Call(call)) => call.output,
             Some(Command::Status(status)) => status.output,
+            Some(Command::WorkerCheck(check)) => check.output,
             Some(Command::Config(ConfigCommand::Check(file) | ConfigCommand::Show(file))) => {
                 file.output
             }

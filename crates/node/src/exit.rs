@@ -63,7 +63,7 @@ impl Code {
             }
             Self::Usage => "what was asked cannot be done: the words typed, or the configuration",
             Self::Tool => {
-                "`call`: the tool reports an error (`isError`), or asks for what cannot be answered"
+                "`call`: the tool reports an error (`isError`), or asks for what cannot be answered; `worker-check`: the worker does not keep the contract"
             }
             Self::Unreachable => "the server, or the admin port, cannot be reached",
             Self::Refused => "the server answered with an error",

@@ -3,7 +3,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `main.rs` | the way through a command |
-//! | [`cli`], [`call_command`], [`client_config`], [`config_command`], [`install`], [`shell`], [`status_command`] | what can be typed |
+//! | [`cli`], [`call_command`], [`client_config`], [`config_command`], [`install`], [`shell`], [`status_command`], [`worker_check`] | what can be typed |
 //! | `given.rs`, `print.rs`, `terminal.rs` | the server that is typed after `--`; standard output; whoever sits at the terminal |
 //! | [`config`] | every setting, and where it came from |
 //! | [`serve`] | settings to a serving node, and to its end |
@@ -40,3 +40,4 @@ pub mod status_command;
 pub mod stdio;
 mod storage;
 mod terminal;
+pub mod worker_check;

@@ -11,6 +11,7 @@ use shoal_node::exit::Failure;
 use shoal_node::node::node_id;
 use shoal_node::{
     call_command, client_config, config_command, install, serve, shell, status_command, stdio,
+    worker_check,
 };
 use shoal_ports::NodeId;
 use tokio::runtime::{Builder, Runtime};
@@ -55,6 +56,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
             Environment::of_process().token,
         )),
         Command::Status(command) => in_runtime(status_command::run(&command)),
+        Command::WorkerCheck(command) => in_runtime(worker_check::run(&command)),
         Command::ClientConfig(command) => client_config::run(&command),
         Command::Config(command) => config_command::run(&command),
         Command::Completions { shell } => shell::completions(shell),

@@ -29,3 +29,5 @@ mod telemetry;
 mod terminal;
 #[path = "e2e/upstream.rs"]
 mod upstream;
+#[path = "e2e/worker_check.rs"]
+mod worker_check;

@@ -50,7 +50,7 @@ pub struct Remote {
     pub timeout: Duration,
 }
 
-fn some_time(text: &str) -> Result<Duration, String> {
+pub(super) fn some_time(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
         Ok(Duration::ZERO) => Err("nothing is done in no time; try 30s".to_owned()),
         Ok(time) => Ok(time),

@@ -1,0 +1,73 @@
+//! `shoal worker-check`: drives a worker, in whatever language it is written, through the contract as a node would.
+//!
+//! | | |
+//! |---|---|
+//! | `listener` | where the worker joins, and the command that starts it |
+//! | `link` | one link, as the node speaks on it: batches, fragments, pings |
+//! | `flight` | one reader of one call |
+//! | `calls` | the calls that are made |
+//! | `verdict` | why a check did not pass |
+//! | `checks` | what is checked |
+//! | `report` | what is printed |
+
+mod calls;
+mod checks;
+mod flight;
+mod link;
+mod listener;
+mod report;
+mod verdict;
+
+use crate::cli::{Output, WorkerCheck};
+use crate::exit::{Code, Failure};
+use crate::print::{json, print};
+use checks::CHECKS;
+use listener::Listener;
+use report::Report;
+use verdict::Verdict;
+
+/// Waits for a worker, checks it and prints what came of each check.
+///
+/// # Errors
+/// When no worker joins in time, an unknown check is named, or the worker does not keep the contract.
+pub async fn run(command: &WorkerCheck) -> Result<(), Failure> {
+    if let Some(unknown) =
+        (command.only.iter()).find(|name| CHECKS.iter().all(|c| c.name != **name))
+    {
+        let names: Vec<&str> = CHECKS.iter().map(|check| check.name).collect();
+        return Err(Failure::usage(format!(
+            "no check is called {unknown:?}; there are {}",
+            names.join(", ")
+        )));
+    }
+    let mut listener = Listener::start(command).await?;
+    let mut report = Report::new(listener.meet().await?);
+    for check in CHECKS {
+        if !command.only.is_empty() && !command.only.iter().any(|name| name == check.name) {
+            continue;
+        }
+        let missing = check.tools.iter().find(|tool| !report.offers(tool));
+        let result = match missing {
+            Some(tool) => Err(Verdict::Skipped(format!(
+                "the worker offers no tool {tool}"
+            ))),
+            None => (check.run)(&mut listener).await,
+        };
+        report.add(check, result);
+        if command.output == Output::Text {
+            print(&report.last_line())?;
+        }
+    }
+    listener.stop().await;
+    match command.output {
+        Output::Text => print(&report.summary())?,
+        Output::Json => print(&json(&report)?)?,
+    }
+    match report.failed() {
+        0 => Ok(()),
+        failed => Err(Failure::new(
+            Code::Tool,
+            format!("the worker does not keep the contract: {failed} checks failed"),
+        )),
+    }
+}

@@ -1,0 +1,71 @@
+//! The calls that are made.
+
+use serde_json::{Value, json};
+use shoal_rpc::proto::types::v1::{Call, Caller, Durability, Ledger, LogLevel};
+use uuid::Uuid;
+
+use super::link::Link;
+
+/// What every progress notification carries.
+pub(super) const TOKEN: &str = "\"check\"";
+/// How long a call may take that is not to be cut.
+const TIMEOUT_MS: u64 = 60_000;
+
+impl Link {
+    /// A call of a tool that must not run twice, by a client with a session that declares everything.
+    pub(super) fn call(&self, tool: &str, arguments: Value) -> Call {
+        let params = json!({
+            "name": tool,
+            "arguments": arguments,
+            "_meta": { "progressToken": "check" },
+        });
+        let capabilities = json!({ "elicitation": {}, "sampling": {}, "roots": {} });
+        Call {
+            id: Uuid::now_v7().as_bytes().to_vec().into(),
+            method: "tools/call".to_owned(),
+            params: Some(params.to_string().into()),
+            caller: Some(Caller {
+                principal: "worker-check".to_owned(),
+                session: Some(Uuid::now_v7().to_string()),
+                revision: "2025-11-25".to_owned(),
+                client_info: None,
+                capabilities: capabilities.to_string().into(),
+            }),
+            progress_token: Some(TOKEN.into()),
+            log_level: LogLevel::Unspecified.into(),
+            timeout_ms: TIMEOUT_MS,
+            durability: Durability::Journaled.into(),
+            worker: Some(self.hello.worker.clone()),
+            ledger: self.ledger(),
+            ..Call::default()
+        }
+    }
+
+    /// The same, as a call that is safe to repeat, by a client without a session.
+    pub(super) fn repeatable(&self, tool: &str, arguments: Value) -> Call {
+        let mut call = self.call(tool, arguments);
+        call.durability = Durability::Repeatable.into();
+        call.worker = None;
+        call.ledger = None;
+        if let Some(caller) = &mut call.caller {
+            caller.session = None;
+            caller.revision = "2026-07-28".to_owned();
+        }
+        call
+    }
+
+    /// A call that takes so many steps, each of which it reports.
+    pub(super) fn job(&self, steps: u32, interval_ms: u32) -> Call {
+        let arguments = json!({ "steps": steps, "interval_ms": interval_ms });
+        self.call("long_job", arguments)
+    }
+
+    /// What is known of the worker's ledger, if it keeps one.
+    pub(super) fn ledger(&self) -> Option<Ledger> {
+        let known = self.load.as_ref().and_then(|load| load.ledger);
+        Some(Ledger {
+            incarnation: self.hello.incarnation,
+            number: known.or(self.hello.ledger)?,
+        })
+    }
+}

@@ -1,0 +1,207 @@
+//! Where the worker under check joins, and the command that starts it.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde_json::Value;
+use shoal_rpc::proto::types::v1::Limits;
+use shoal_rpc::proto::worker::v1::worker_link_server::{WorkerLink, WorkerLinkServer};
+use shoal_rpc::proto::worker::v1::{Catalog, NodeFrame, WorkerFrame};
+use tokio::net::TcpListener;
+use tokio::process::{Child, Command};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
+use tonic::{Request, Response, Status, Streaming};
+
+use super::link::{Incoming, LONGEST_MESSAGE, Link, Setting};
+use super::verdict::{Checked, Verdict};
+use crate::cli::{Output, WorkerCheck};
+use crate::exit::{Code, Failure};
+
+/// Frames to the worker that may wait.
+const WAITING: usize = 64;
+/// How much longer than anything else the worker may take to start, and to leave.
+const LONG: u32 = 6;
+
+/// Where links of the worker arrive.
+pub(super) struct Listener {
+    /// Where that is.
+    pub(super) address: String,
+    /// How long a thing may take that is waited for.
+    pub(super) patience: Duration,
+    links: mpsc::Receiver<Incoming>,
+    /// The worker, if it was started here.
+    pub(super) process: Option<Child>,
+}
+
+/// What is known of the worker from its first words.
+pub(super) struct Met {
+    pub(super) worker: String,
+    pub(super) pool: String,
+    pub(super) tools: Vec<String>,
+}
+
+struct Service(mpsc::Sender<Incoming>);
+
+#[tonic::async_trait]
+impl WorkerLink for Service {
+    type LinkStream = ReceiverStream<Result<NodeFrame, Status>>;
+
+    async fn link(
+        &self,
+        request: Request<Streaming<WorkerFrame>>,
+    ) -> Result<Response<Self::LinkStream>, Status> {
+        let (say, frames) = mpsc::channel(WAITING);
+        let heard = request.into_inner();
+        let incoming = Incoming { say, heard };
+        let gone = |_| Status::unavailable("the checks are over");
+        self.0.send(incoming).await.map_err(gone)?;
+        Ok(Response::new(ReceiverStream::new(frames)))
+    }
+}
+
+impl Listener {
+    /// Listens, and starts the worker if its command is known.
+    ///
+    /// # Errors
+    /// An address that cannot be listened on, or a command that cannot be run.
+    pub(super) async fn start(command: &WorkerCheck) -> Result<Self, Failure> {
+        let listening = Self::listen(&command.listen.to_string(), command.timeout).await;
+        let mut listener = listening.context("cannot listen for the worker (--listen)")?;
+        if command.output == Output::Text {
+            let line = format!("shoal: waiting for a worker at {}\n", listener.address);
+            crate::print::print(&line)?;
+        }
+        let Some((program, arguments)) = command.command.split_first() else {
+            return Ok(listener);
+        };
+        let filled = arguments
+            .iter()
+            .map(|word| word.replace("{address}", &listener.address));
+        let child = Command::new(program)
+            .args(filled)
+            .env("SHOAL_JOIN", &listener.address)
+            .stdin(Stdio::null())
+            // Standard output is the report's.
+            .stdout(Stdio::null())
+            .kill_on_drop(true)
+            .spawn();
+        let no_program = |error| Failure::usage(format!("cannot run {program:?}: {error}"));
+        listener.process = Some(child.map_err(no_program)?);
+        Ok(listener)
+    }
+
+    /// Listens at an address.
+    pub(super) async fn listen(address: &str, patience: Duration) -> anyhow::Result<Self> {
+        let socket = TcpListener::bind(address).await?;
+        let address = socket.local_addr()?.to_string();
+        let (found, links) = mpsc::channel(WAITING);
+        let service = WorkerLinkServer::new(Service(found));
+        let serving = Server::builder()
+            .add_service(service.max_decoding_message_size(LONGEST_MESSAGE))
+            .serve_with_incoming(TcpIncoming::from(socket));
+        // Ends with the process.
+        tokio::spawn(serving);
+        Ok(Self {
+            address,
+            patience,
+            links,
+            process: None,
+        })
+    }
+
+    /// Waits for the worker's first link and learns what it offers.
+    ///
+    /// # Errors
+    /// When none joins, or it ends before.
+    pub(super) async fn meet(&mut self) -> Result<Met, Failure> {
+        let meeting = timeout(self.patience * LONG, async {
+            let mut link = self.link().await?;
+            let announced = link.announced(|said| said.catalog.is_some()).await?;
+            let catalog: Catalog = announced.catalog.unwrap_or_default();
+            Ok(Met {
+                worker: link.hello.worker.clone(),
+                pool: announced.pool,
+                tools: names(&catalog),
+            })
+        });
+        match meeting.await {
+            Ok(Ok(met)) => Ok(met),
+            Ok(Err(Verdict::Skipped(reason))) => Err(Failure::new(Code::Failed, reason)),
+            Ok(Err(Verdict::Failed { expected, seen })) => {
+                let reason = format!("no worker joined: expected {expected}; seen: {seen}");
+                Err(Failure::new(Code::Unreachable, reason))
+            }
+            Err(_) => Err(Failure::new(
+                Code::Unreachable,
+                format!("no worker joined at {} in time", self.address),
+            )),
+        }
+    }
+
+    /// A new link, with the newest version that the worker speaks.
+    pub(super) async fn link(&mut self) -> Checked<Link> {
+        self.link_with(Setting::default()).await
+    }
+
+    /// A new link. The one before must have been dropped.
+    pub(super) async fn link_with(&mut self, setting: Setting) -> Checked<Link> {
+        let patience = self.patience * LONG;
+        let incoming = tokio::select! {
+            incoming = timeout(patience, self.links.recv()) => incoming.ok().flatten(),
+            ended = ended(&mut self.process) => {
+                return super::verdict::failed("a worker that runs", ended);
+            }
+        };
+        let Some(incoming) = incoming else {
+            return super::verdict::failed(
+                "a link from the worker, which dials again when a link ends",
+                format!("none came in {patience:?}"),
+            );
+        };
+        Link::welcome(incoming, setting, &self.address, self.patience).await
+    }
+
+    /// A link with these limits of this side.
+    pub(super) async fn limited(&mut self, limits: Limits) -> Checked<Link> {
+        let setting = Setting {
+            limits,
+            ..Setting::default()
+        };
+        self.link_with(setting).await
+    }
+
+    /// How long the worker may take to leave.
+    pub(super) fn long(&self) -> Duration {
+        self.patience * LONG
+    }
+
+    /// Ends the worker, if it was started here.
+    pub(super) async fn stop(&mut self) {
+        if let Some(child) = &mut self.process {
+            // It may have ended.
+            let _ = child.kill().await;
+        }
+    }
+}
+
+async fn ended(process: &mut Option<Child>) -> String {
+    let Some(child) = process else {
+        return std::future::pending().await;
+    };
+    match child.wait().await {
+        Ok(status) => format!("it ended: {status}"),
+        Err(error) => format!("it cannot be waited for: {error}"),
+    }
+}
+
+fn names(catalog: &Catalog) -> Vec<String> {
+    let tools = catalog.tools.iter();
+    let tools = tools.filter_map(|tool| serde_json::from_slice::<Value>(tool).ok());
+    let names = tools.filter_map(|tool| Some(tool["name"].as_str()?.to_owned()));
+    names.collect()
+}
