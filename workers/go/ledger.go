@@ -1,0 +1,97 @@
+package shoal
+
+import (
+	"bytes"
+	"math/rand/v2"
+
+	typesv1 "github.com/shoal-mcp/shoal/workers/go/shoalpb/types/v1"
+)
+
+// The ids of one number are this part of all that are remembered.
+const ledgerPart = 64
+
+type callID [16]byte
+
+// ledger remembers calls that must not run again, by its numbers.
+//
+// It counts on with what it remembers, and forgets whole numbers, the oldest first. A call that was bound under a number that is
+// still remembered, and is not known, was neither taken nor refused under any binding that is not newer. No clock is asked.
+type ledger struct {
+	incarnation uint64
+	part        int
+	oldest      uint64
+	numbers     [][]callID
+	fates       map[callID]fate
+	// The greatest id that was forgotten: all that calls without a number can be compared with.
+	horizon callID
+}
+
+// fate is what became of a call: why it was refused, or nil where it was taken.
+type fate struct {
+	number  uint64
+	refused *typesv1.CallFailure
+}
+
+func newLedger(most int) *ledger {
+	return &ledger{
+		incarnation: rand.Uint64() | 1,
+		part:        max(1, most/ledgerPart),
+		numbers:     [][]callID{nil},
+		fates:       map[callID]fate{},
+	}
+}
+
+// number is how far it is, for whoever binds a call to this worker.
+func (l *ledger) number() uint64 { return l.oldest + uint64(len(l.numbers)) - 1 }
+
+// check says why a journaled call that is not known otherwise must not be run; nil if it may be run, or refused.
+func (l *ledger) check(id callID, bound *typesv1.Ledger) *typesv1.CallFailure {
+	known, ok := l.fates[id]
+	switch {
+	case ok && known.refused == nil:
+		return outcomeUnknown("its worker may have run it before, and its result is gone")
+	case ok && known.refused.GetCancelled() != nil:
+		// Whoever binds it anew does not know that it is to be cancelled.
+		return known.refused
+	case bound == nil && bytes.Compare(id[:], l.horizon[:]) <= 0:
+		return outcomeUnknown("its worker may have forgotten that it has run it")
+	case bound == nil:
+		return nil
+	case bound.GetIncarnation() != l.incarnation:
+		return outcomeUnknown("its worker has started anew since the call was bound to it")
+	case ok && bound.GetNumber() <= known.number:
+		return known.refused
+	case bound.GetNumber() < l.oldest || bound.GetNumber() > l.number():
+		return outcomeUnknown("it was bound so long ago that its worker may have forgotten it")
+	}
+	return nil
+}
+
+// remember notes a call that was refused, or that was taken and is forgotten otherwise.
+func (l *ledger) remember(id callID, refused *typesv1.CallFailure) {
+	l.fates[id] = fate{l.number(), refused}
+	last := len(l.numbers) - 1
+	l.numbers[last] = append(l.numbers[last], id)
+	if len(l.numbers[last]) < l.part {
+		return
+	}
+	l.numbers = append(l.numbers, nil)
+	if len(l.numbers) > ledgerPart {
+		l.forgetOldest()
+	}
+}
+
+func (l *ledger) forgetOldest() {
+	number, ids := l.oldest, l.numbers[0]
+	l.oldest++
+	l.numbers = l.numbers[1:]
+	for _, id := range ids {
+		if bytes.Compare(id[:], l.horizon[:]) > 0 {
+			l.horizon = id
+		}
+		// It may have been remembered again since.
+		if l.fates[id].number == number {
+			delete(l.fates, id)
+		}
+	}
+}

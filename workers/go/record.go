@@ -1,0 +1,251 @@
+package shoal
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	typesv1 "github.com/shoal-mcp/shoal/workers/go/shoalpb/types/v1"
+	workerv1 "github.com/shoal-mcp/shoal/workers/go/shoalpb/worker/v1"
+)
+
+const (
+	keptEvents = 256
+	keptBytes  = 1 << 20
+	// Events that a reader may be behind before the tool waits for it.
+	unreadEvents = 64
+	// What an event costs beside its payload.
+	eventWeight = 256
+	// Answered questions that are remembered.
+	answeredAsks = 128
+)
+
+// event is one event, numbered within its call.
+type event struct {
+	sequence uint64
+	kind     *workerv1.Event
+	cost     int64
+	ask      uint64
+	state    bool
+	ends     bool
+}
+
+// record is what a worker knows of one call, from its admission until nobody can attach to it any more. The runtime's lock guards it.
+type record struct {
+	id      callID
+	call    *typesv1.Call
+	once    bool
+	session string
+	ctx     context.Context
+	cancel  context.CancelFunc
+
+	begun bool
+	// Whether the call has a place, and whether its tool may still get one.
+	placed, closed bool
+	stopped        bool
+	delivered      bool
+	endedAt        time.Time
+	outcome        *typesv1.CallOutcome
+	kept           int64
+
+	reader  *flight
+	readers uint64
+	// The name of the latest reader: its number when it first came.
+	name uint64
+
+	events   []event
+	last     uint64
+	bytes    int64
+	asks     map[uint64]chan *typesv1.Outcome
+	asked    uint64
+	answered []uint64
+	// Closed and renewed when a reader has taken something.
+	room chan struct{}
+}
+
+func newRecord(call *typesv1.Call) *record {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &record{
+		id:      callID(call.GetId()),
+		call:    call,
+		once:    call.GetDurability() != typesv1.Durability_DURABILITY_REPEATABLE,
+		session: call.GetCaller().GetSession(),
+		ctx:     ctx,
+		cancel:  cancel,
+		asks:    map[uint64]chan *typesv1.Outcome{},
+		room:    make(chan struct{}),
+	}
+}
+
+// push adds an event.
+func (r *record) push(kind *workerv1.Event, payload int, ask uint64) {
+	r.last++
+	added := event{
+		sequence: r.last,
+		kind:     kind,
+		cost:     int64(payload) + eventWeight,
+		ask:      ask,
+		state:    kind.GetState() != nil,
+		ends:     kind.GetFinished() != nil,
+	}
+	r.events = append(r.events, added)
+	r.bytes += added.cost
+	r.trim()
+	r.reader.ring()
+}
+
+func (r *record) nextAfter(sequence uint64) (event, bool) {
+	at := slices.IndexFunc(r.events, func(e event) bool { return e.sequence > sequence })
+	if at < 0 {
+		return event{}, false
+	}
+	return r.events[at], true
+}
+
+// isFull says whether the reader is too far behind.
+func (r *record) isFull() bool {
+	if r.reader == nil {
+		return false
+	}
+	unread, cost := 0, int64(0)
+	for _, e := range r.events {
+		if e.sequence > r.reader.read {
+			unread++
+			cost += e.cost
+		}
+	}
+	return unread >= unreadEvents || cost >= keptBytes
+}
+
+// wasRead tells whoever waits for room.
+func (r *record) wasRead() {
+	close(r.room)
+	r.room = make(chan struct{})
+}
+
+// trim drops the oldest that the reader has; open questions and the end never.
+func (r *record) trim() {
+	read := r.last
+	if r.reader != nil {
+		read = r.reader.read
+	}
+	for len(r.events) > keptEvents || r.bytes > keptBytes {
+		at := slices.IndexFunc(r.events, func(e event) bool { return e.sequence <= read && e.ask == 0 && !e.ends })
+		if at < 0 {
+			return
+		}
+		r.drop(at)
+	}
+}
+
+func (r *record) drop(at int) event {
+	dropped := r.events[at]
+	r.bytes -= dropped.cost
+	r.events = slices.Delete(r.events, at, at+1)
+	return dropped
+}
+
+// finish ends the call, unless it has ended already.
+func (r *record) finish(outcome *typesv1.CallOutcome) {
+	if r.outcome != nil {
+		return
+	}
+	r.outcome, r.endedAt = outcome, time.Now()
+	failure := outcome.GetError()
+	payload := len(outcome.GetResult()) + len(failure.GetMessage()) + len(failure.GetData())
+	r.push(&workerv1.Event{Kind: &workerv1.Event_Finished{Finished: outcome}}, payload, 0)
+	for ask, answer := range r.asks {
+		r.forgetAsk(ask)
+		close(answer)
+	}
+	clear(r.asks)
+	r.wasRead()
+}
+
+// stop ends the call because of a failure, and tells the tool to stop.
+func (r *record) stop(failure *typesv1.CallFailure) {
+	r.finish(failed(failure))
+	r.stopped = true
+	r.cancel()
+}
+
+// ask puts a question; the channel yields its answer, or is closed when the call ends before.
+func (r *record) ask(kind func(ask uint64) *workerv1.Event, payload int) (uint64, <-chan *typesv1.Outcome) {
+	r.asked++
+	answer := make(chan *typesv1.Outcome, 1)
+	if r.outcome != nil {
+		close(answer)
+		return r.asked, answer
+	}
+	r.asks[r.asked] = answer
+	r.push(kind(r.asked), payload, r.asked)
+	return r.asked, answer
+}
+
+// answer says whether the question has its answer: this one, or one before whose acknowledgement was lost.
+func (r *record) answer(reader, ask uint64, outcome *typesv1.Outcome) bool {
+	if reader != r.readers {
+		return false
+	}
+	waiting, ok := r.asks[ask]
+	if !ok {
+		return slices.Contains(r.answered, ask)
+	}
+	r.closeAsk(ask)
+	if len(r.answered) == answeredAsks {
+		r.answered = r.answered[1:]
+	}
+	r.answered = append(r.answered, ask)
+	waiting <- outcome
+	return true
+}
+
+// closeAsk takes a question back that nobody waits for any more.
+func (r *record) closeAsk(ask uint64) {
+	if _, ok := r.asks[ask]; ok {
+		delete(r.asks, ask)
+		r.forgetAsk(ask)
+	}
+}
+
+func (r *record) forgetAsk(ask uint64) {
+	if at := slices.IndexFunc(r.events, func(e event) bool { return e.ask == ask }); at >= 0 {
+		r.drop(at)
+	}
+}
+
+// attach has a reader take the call over; false for one that comes back by its name and was replaced.
+func (r *record) attach(f *flight, after, name uint64) bool {
+	if name != 0 && name != r.name {
+		return false
+	}
+	r.readers++
+	if name == 0 {
+		r.name = r.readers
+	}
+	before := r.reader
+	r.reader = f
+	f.number, f.name, f.read = r.readers, r.name, after
+	// Who has seen a request to the session may be lost with the answer, which nobody else can give.
+	for {
+		at := slices.IndexFunc(r.events, func(e event) bool { return e.state && e.sequence <= after })
+		if at < 0 {
+			break
+		}
+		renewed := r.drop(at)
+		r.push(renewed.kind, int(renewed.cost-eventWeight), renewed.ask)
+	}
+	before.ring()
+	r.wasRead()
+	return true
+}
+
+// leave has a reader go; whether nobody reads the call now.
+func (r *record) leave(f *flight) bool {
+	if r.reader != f {
+		return false
+	}
+	r.reader = nil
+	r.wasRead()
+	return true
+}

@@ -1,0 +1,346 @@
+package shoal
+
+import (
+	"container/list"
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	typesv1 "github.com/shoal-mcp/shoal/workers/go/shoalpb/types/v1"
+	workerv1 "github.com/shoal-mcp/shoal/workers/go/shoalpb/worker/v1"
+)
+
+// Sessions that are over and whose late calls are refused.
+const endedSessions = 10_000
+
+// runtime runs the calls of a worker within limits, whichever link they came by, and remembers which have been run.
+type runtime struct {
+	name, pool string
+	limits     Limits
+	log        *slog.Logger
+	catalog    func() *workerv1.Catalog
+	tool       func(context.Context, *Call) *typesv1.CallOutcome
+	// One token for each call that may run.
+	free chan struct{}
+	// Rings when what is known of nodes has changed.
+	linksChanged chan struct{}
+
+	mu                      sync.Mutex
+	ledger                  *ledger
+	calls                   map[callID]*record
+	ended                   *list.List
+	keptBytes               int64
+	over                    map[string]struct{}
+	overOrder               []string
+	running, queued, asking int
+	draining                bool
+}
+
+func newRuntime(w *Worker, name string) *runtime {
+	r := &runtime{
+		name: name, pool: w.pool, limits: w.limits, log: w.log, catalog: w.catalog, tool: w.run,
+		free:         make(chan struct{}, w.limits.Concurrency),
+		linksChanged: make(chan struct{}, 1),
+		ledger:       newLedger(w.limits.Remembered),
+		calls:        map[callID]*record{},
+		ended:        list.New(),
+		over:         map[string]struct{}{},
+	}
+	for range w.limits.Concurrency {
+		r.free <- struct{}{}
+	}
+	return r
+}
+
+func (r *runtime) load() *workerv1.Load {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	number := r.ledger.number()
+	load := &workerv1.Load{Running: uint64(r.running), Queued: uint64(r.queued), Ledger: &number}
+	if !r.draining {
+		load.Capacity = uint64(r.limits.Concurrency)
+	}
+	return load
+}
+
+// start has a call run, or finds it. The lock is held.
+func (r *runtime) start(call *typesv1.Call, parted bool) (*record, *typesv1.CallFailure) {
+	id := callID(call.GetId())
+	if known, ok := r.calls[id]; ok {
+		return known, nil
+	}
+	once := call.GetDurability() != typesv1.Durability_DURABILITY_REPEATABLE
+	if once {
+		if failure := r.ledger.check(id, call.GetLedger()); failure != nil {
+			return nil, failure
+		}
+	}
+	if failure := r.refusal(call, parted); failure != nil {
+		if once {
+			// Final for this binding, so that whoever hears it may bind the call elsewhere.
+			r.ledger.remember(id, failure)
+		}
+		return nil, failure
+	}
+	added := newRecord(call)
+	r.calls[id] = added
+	r.queued++
+	go r.carry(added)
+	return added, nil
+}
+
+func (r *runtime) refusal(call *typesv1.Call, parted bool) *typesv1.CallFailure {
+	_, over := r.over[call.GetCaller().GetSession()]
+	switch {
+	case call.GetAttachOnly():
+		return cancelled()
+	case over:
+		return notExecuted("its session has ended")
+	case parted:
+		return notExecuted("the worker has left")
+	case r.queued >= r.limits.Queue:
+		return overloaded(fmt.Sprintf("the queue of pool %s is full", r.pool))
+	}
+	return nil
+}
+
+// carry carries a call to its end: its place, its deadline, its tool.
+func (r *runtime) carry(rec *record) {
+	ctx, cancel := context.WithTimeout(rec.ctx, time.Duration(rec.call.GetTimeoutMs())*time.Millisecond)
+	defer cancel()
+	// The tool's own, so that it is told to stop before its call's record is.
+	defer rec.cancel()
+	age := time.NewTimer(r.limits.QueueAge)
+	defer age.Stop()
+	var failure *typesv1.CallFailure
+	select {
+	case <-r.free:
+	case <-age.C:
+		failure = overloaded(fmt.Sprintf("it waited too long for a place in pool %s", r.pool))
+	case <-ctx.Done():
+		failure = overloaded(fmt.Sprintf("its time was over before it had a place in pool %s", r.pool))
+	}
+	r.mu.Lock()
+	r.queued--
+	if failure != nil {
+		rec.finish(failed(failure))
+		r.retire(rec)
+		r.mu.Unlock()
+		return
+	}
+	r.running++
+	rec.placed = true
+	rec.begun = rec.outcome == nil
+	r.mu.Unlock()
+	if rec.begun {
+		r.runTo(ctx, rec)
+	}
+	r.mu.Lock()
+	rec.closed = true
+	r.leavePlace(rec)
+	r.retire(rec)
+	r.mu.Unlock()
+}
+
+func (r *runtime) runTo(ctx context.Context, rec *record) {
+	done := make(chan *typesv1.CallOutcome, 1)
+	go func() {
+		defer func() {
+			if panicked := recover(); panicked != nil {
+				r.log.Error("a tool panicked", "panic", panicked)
+				done <- erred(rpcError(codeInternal, "the tool panicked"))
+			}
+		}()
+		done <- r.tool(ctx, newCall(ctx, r, rec))
+	}()
+	select {
+	case outcome := <-done:
+		// Both may be ready: then the tool was told to stop, and answers that.
+		if ctx.Err() == nil || rec.ctx.Err() != nil {
+			r.finish(rec, outcome)
+			return
+		}
+		r.finish(rec, failed(deadlineExceeded(rec.call.GetTimeoutMs())))
+	case <-ctx.Done():
+		r.finish(rec, failed(deadlineExceeded(rec.call.GetTimeoutMs())))
+		// It keeps its place while it stops.
+		select {
+		case <-done:
+		case <-time.After(r.limits.CancelGrace):
+			r.log.Warn("a tool goes on after it was told to stop", "call", fmt.Sprintf("%x", rec.id))
+		}
+	}
+}
+
+func (r *runtime) finish(rec *record, outcome *typesv1.CallOutcome) {
+	r.mu.Lock()
+	rec.finish(outcome)
+	r.mu.Unlock()
+}
+
+// leavePlace gives a call's place back, if it has one. The lock is held.
+func (r *runtime) leavePlace(rec *record) {
+	if rec.placed {
+		rec.placed = false
+		r.running--
+		r.free <- struct{}{}
+	}
+}
+
+// enterPlace waits for a place for a call whose tool goes on.
+func (r *runtime) enterPlace(ctx context.Context, rec *record) {
+	select {
+	case <-r.free:
+	case <-ctx.Done():
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rec.placed = true
+	r.running++
+	if rec.closed {
+		r.leavePlace(rec)
+	}
+}
+
+// retire keeps a call that has ended, at the cost of the oldest. The lock is held.
+func (r *runtime) retire(rec *record) {
+	if r.calls[rec.id] != rec {
+		return
+	}
+	rec.kept = rec.bytes
+	r.keptBytes += rec.kept
+	r.ended.PushBack(rec)
+	if rec.delivered && rec.isPassing() {
+		r.forget(rec)
+	}
+	for r.ended.Len() > r.limits.KeptCalls || r.keptBytes > int64(r.limits.KeptBytes) {
+		r.forget(r.ended.Front().Value.(*record))
+	}
+}
+
+// isPassing says whether a call is not kept once its end was read: it is safe to repeat and said nothing but that.
+func (r *record) isPassing() bool { return !r.once && r.last == 1 }
+
+// wasDelivered notes that a reader has been given the call's end. The lock is held.
+func (r *runtime) wasDelivered(rec *record) {
+	rec.delivered = true
+	if rec.isPassing() && rec.closed {
+		r.forget(rec)
+	}
+}
+
+// forget forgets a call, but for its id where that says whether it may run again. The lock is held.
+func (r *runtime) forget(rec *record) {
+	if r.calls[rec.id] != rec {
+		return
+	}
+	delete(r.calls, rec.id)
+	for at := r.ended.Front(); at != nil; at = at.Next() {
+		if at.Value == rec {
+			r.ended.Remove(at)
+			r.keptBytes -= rec.kept
+			break
+		}
+	}
+	if rec.once {
+		var refused *typesv1.CallFailure
+		if !rec.begun {
+			// It was given back without having run.
+			refused = rec.outcome.GetFailure()
+		}
+		r.ledger.remember(rec.id, refused)
+	}
+}
+
+// acknowledge lets a result go that is safe elsewhere.
+func (r *runtime) acknowledge(id callID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if rec, ok := r.calls[id]; ok && rec.outcome != nil {
+		r.forget(rec)
+	}
+}
+
+// sweep forgets what was kept for long enough.
+func (r *runtime) sweep(ctx context.Context) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+			r.mu.Lock()
+			for oldest := r.ended.Front(); oldest != nil; oldest = r.ended.Front() {
+				rec := oldest.Value.(*record)
+				if time.Since(rec.endedAt) < r.limits.Kept {
+					break
+				}
+				r.forget(rec)
+			}
+			r.mu.Unlock()
+		}
+	}
+}
+
+// endSession stops a session's calls and refuses later ones.
+func (r *runtime) endSession(session string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.over[session]; !ok {
+		r.over[session] = struct{}{}
+		r.overOrder = append(r.overOrder, session)
+	}
+	if len(r.overOrder) > endedSessions {
+		delete(r.over, r.overOrder[0])
+		r.overOrder = r.overOrder[1:]
+	}
+	for _, rec := range r.calls {
+		if rec.session == session {
+			rec.stop(cancelled())
+		}
+	}
+}
+
+// deserted cancels a call without a session that nobody reads, unless somebody attaches in time. The lock is held.
+func (r *runtime) deserted(rec *record, reader uint64) {
+	if rec.session != "" || rec.outcome != nil {
+		return
+	}
+	time.AfterFunc(r.limits.Deserted, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if rec.readers == reader {
+			rec.stop(cancelled())
+		}
+	})
+}
+
+// openCalls counts the calls that somebody may yet come for.
+func (r *runtime) openCalls() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	open := r.running + r.queued + r.asking
+	for _, rec := range r.calls {
+		recent := rec.outcome != nil && !rec.delivered && time.Since(rec.endedAt) < r.limits.Deserted
+		if recent && (rec.session != "" || !rec.stopped) {
+			open++
+		}
+	}
+	return open
+}
+
+func (r *runtime) stopAll() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	reason := "its worker was shut down before it ended"
+	for _, rec := range r.calls {
+		if rec.begun {
+			rec.stop(outcomeUnknown(reason))
+		} else {
+			rec.stop(notExecuted(reason))
+		}
+	}
+}

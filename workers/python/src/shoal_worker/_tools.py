@@ -1,0 +1,109 @@
+"""Functions as tools: their schemas, their arguments, their results."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import logging
+import typing
+from collections.abc import Callable
+from typing import Any
+
+from . import errors
+from ._proto.shoal.types.v1 import call_pb2
+from .context import Context
+from .schema import decode, encode, object_of, schema_of
+
+log = logging.getLogger("shoal_worker")
+
+
+class Tool:
+    """One tool."""
+
+    def __init__(self, function: Callable[..., Any], **described: Any) -> None:
+        self.function = function
+        self.name: str = described.pop("name") or function.__name__
+        hints = typing.get_type_hints(function, include_extras=True)
+        parameters = inspect.signature(function).parameters
+        self._context = [name for name in parameters if hints.get(name) is Context]
+        self._hints = {name: hints.get(name, Any) for name in parameters if name not in self._context}
+        required = [name for name in self._hints if parameters[name].default is inspect.Parameter.empty]
+        self._required = required
+        schema = described.pop("input_schema") or self._with_defaults(object_of(self._hints, required), parameters)
+        self.definition: dict[str, Any] = {"name": self.name, "inputSchema": schema}
+        description = described.pop("description") or inspect.getdoc(function)
+        returned = self._returned(hints.get("return"))
+        self.is_structured = returned is not None
+        others = {"title": described.pop("title"), "description": description, "outputSchema": returned}
+        self.definition |= {name: value for name, value in others.items() if value is not None}
+        hinted = {f"{name}Hint": value for name, value in described.items() if value is not None}
+        if hinted:
+            self.definition["annotations"] = hinted
+
+    @staticmethod
+    def _with_defaults(schema: dict[str, Any], parameters: Any) -> dict[str, Any]:
+        for name, member in schema["properties"].items():
+            default = parameters[name].default
+            if default is not inspect.Parameter.empty and default is not None:
+                schema["properties"][name] = member | {"default": encode(default)}
+        return schema
+
+    @staticmethod
+    def _returned(hint: Any) -> dict[str, Any] | None:
+        """The schema of structured results: those whose type says which members they have."""
+        if hint is None or not (hasattr(hint, "__dataclass_fields__") or hasattr(hint, "model_json_schema")):
+            return schema_of(hint) if hint is not None and typing.is_typeddict(hint) else None
+        return schema_of(hint)
+
+    async def call(self, arguments: dict[str, Any], context: Context) -> dict[str, Any]:
+        """Runs the tool; its result as MCP has it."""
+        given = {name: decode(self._hints[name], value) for name, value in arguments.items() if name in self._hints}
+        missing = [name for name in self._required if name not in given]
+        if missing:
+            raise errors.ToolError(f"missing arguments: {', '.join(missing)}")
+        given |= dict.fromkeys(self._context, context)
+        if inspect.iscoroutinefunction(self.function):
+            returned = await self.function(**given)
+        else:
+            # It may block; it cannot be stopped, and keeps its place until it ends.
+            returned = await asyncio.to_thread(self.function, **given)
+        return self._result(returned)
+
+    def _result(self, returned: Any) -> dict[str, Any]:
+        if isinstance(returned, dict) and isinstance(returned.get("content"), list):
+            return returned
+        value = encode(returned)
+        if value is None:
+            return {"content": []}
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        result: dict[str, Any] = {"content": [{"type": "text", "text": text}]}
+        if self.is_structured or isinstance(value, dict):
+            result["structuredContent"] = value
+        return result
+
+
+async def run(tools: dict[str, Tool], call: call_pb2.Call, context: Context) -> call_pb2.CallOutcome:
+    """Runs a call; whatever goes wrong becomes an outcome."""
+    try:
+        result = await _run(tools, call, context)
+    except errors.RpcError as error:
+        return call_pb2.CallOutcome(error=error.to_proto())
+    return call_pb2.CallOutcome(result=json.dumps(result, ensure_ascii=False).encode())
+
+
+async def _run(tools: dict[str, Tool], call: call_pb2.Call, context: Context) -> dict[str, Any]:
+    if call.method != "tools/call":
+        raise errors.RpcError(errors.METHOD_NOT_FOUND, f"method not found: {call.method}")
+    params = json.loads(call.params or b"{}")
+    tool = tools.get(params.get("name"))
+    if tool is None:
+        raise errors.RpcError(errors.INVALID_PARAMS, "unknown tool")
+    try:
+        return await tool.call(params.get("arguments") or {}, context)
+    except errors.RpcError:
+        raise
+    except Exception as error:
+        if not isinstance(error, errors.ToolError):
+            log.exception("tool %s failed", tool.name)
+        return {"content": [{"type": "text", "text": str(error) or type(error).__name__}], "isError": True}

@@ -1,0 +1,61 @@
+"""What a worker takes on, and how it proves who it is."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much a worker takes on and how long it keeps what it has done."""
+
+    concurrency: int = 128
+    """Calls that run at once."""
+    queue: int = 1024
+    """Calls that may wait for a place; more are refused."""
+    queue_seconds: float = 5.0
+    """How long a call may wait before it is shed."""
+    asking: int = 1024
+    """Calls that may wait for answers of their clients. They have no place meanwhile."""
+    kept_seconds: float = 60.0
+    """How long the events of a call that has ended can be attached to."""
+    kept_calls: int = 10_000
+    """How many calls that have ended are kept."""
+    kept_bytes: int = 64 * 1024 * 1024
+    """How many bytes of them."""
+    remembered_calls: int = 100_000
+    """Ids of calls that must not run again, after their results are gone."""
+    cancel_seconds: float = 5.0
+    """How long a tool that was told to stop keeps its place, at most."""
+    deserted_seconds: float = 10.0
+    """How long a call without a session goes on while nobody reads it."""
+    frame_bytes: int = 16 * 1024 * 1024
+    """The longest frame that is accepted."""
+
+
+@dataclass(frozen=True)
+class Tls:
+    """The files of a worker's certificate. They are read again for each link."""
+
+    certificate: str
+    key: str
+    authority: str
+    name: str = "shoal"
+    """The name that nodes' certificates have (`cluster.tls.name`)."""
+
+    @classmethod
+    def from_environment(cls) -> Tls | None:
+        """As the chart says it: SHOAL_TLS_CERTIFICATE, _KEY, _AUTHORITY and _NAME."""
+        files = [os.environ.get(f"SHOAL_TLS_{name}") for name in ("CERTIFICATE", "KEY", "AUTHORITY")]
+        if not all(files):
+            return None
+        certificate, key, authority = (file or "" for file in files)
+        return cls(certificate, key, authority, os.environ.get("SHOAL_TLS_NAME") or "shoal")
+
+    def credentials(self) -> grpc.ChannelCredentials:
+        read = [Path(file).read_bytes() for file in (self.authority, self.key, self.certificate)]
+        return grpc.ssl_channel_credentials(*read)
