@@ -9,7 +9,7 @@ mod upstream;
 
 pub use self::http::{HttpBackend, HttpConfig, HttpIsolation, HttpTls};
 pub use backend::{Backend, BackendState, CallContext};
-pub use rmcp_backend::RmcpBackend;
+pub use rmcp_backend::{CallerSession, RequestContextExt, RmcpBackend};
 pub use runtime::{PoolConfig, WorkerRuntime};
 pub use shoal_ports::SessionState;
 pub use stdio::{Isolation, StdioBackend, StdioConfig};

@@ -3,6 +3,7 @@
 //! | | |
 //! |---|---|
 //! | `invoke` | raw parameters → the handler's method → raw result |
+//! | `context` | what a handler may ask of the call that it runs |
 //! | `peers` | the rmcp peer that each call borrows from its caller's |
 //! | `client_end`, `wire` | what goes through a peer, and to whom |
 //! | `host` | Shoal as a client of the handler |
@@ -25,6 +26,7 @@ use crate::backend::{Backend, BackendState, CallContext};
 
 mod catalog;
 mod client_end;
+mod context;
 mod host;
 mod hub;
 mod invoke;
@@ -34,6 +36,7 @@ mod tests;
 mod wire;
 
 use catalog::Lister;
+pub use context::{CallerSession, RequestContextExt};
 use host::Host;
 use hub::Hub;
 use peers::PeerCache;
@@ -46,8 +49,8 @@ use peers::PeerCache;
 ///   updated resources) are taken from any peer at any time, as long as it is kept: the latest thousand or so are.
 /// * A peer describes its client in the revision 2025-11-25, where servers may ask their client; the
 ///   request's own `_meta` is in the context's `meta`. So one tool can ask clients of every revision.
-/// * The context's extensions hold the `Arc<`[`Caller`](shoal_ports::Caller)`>` and the
-///   [`SessionState`](shoal_ports::SessionState) of the caller's session.
+/// * [`RequestContextExt`] says what Shoal knows of the call: its principal, deadline, trace and session. The context's
+///   extensions hold the [`SessionState`](shoal_ports::SessionState) of the caller's session too.
 /// * The handler meets one client that stays: Shoal itself, to which `on_initialized` is told, for which
 ///   the lists are read, and in whose name resources are subscribed to.
 ///

@@ -1,7 +1,5 @@
 //! One call of a handler: raw parameters in, the handler's own method, raw result out.
 
-use std::sync::Arc;
-
 use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, GetPromptRequestParams,
@@ -14,6 +12,7 @@ use serde::de::DeserializeOwned;
 use shoal_ports::{Call, CallOutcome};
 use shoal_protocol::{Era, Method, RawJson, RpcError};
 
+use super::context::CallInfo;
 use super::wire;
 use crate::CallContext;
 
@@ -107,7 +106,7 @@ fn prepare<P: DeserializeOwned + RequestParamsMeta>(
     ctx.meta = params.meta_mut().take().unwrap_or_default();
     ctx.ct = context.cancelled().clone();
     // For tools that want to know for whom they work, and keep something for them.
-    ctx.extensions.insert(Arc::clone(&call.caller));
+    ctx.extensions.insert(CallInfo::of(call));
     ctx.extensions.insert(context.session_state());
     Ok((params, ctx))
 }

@@ -3,6 +3,7 @@
 mod asking;
 mod catalog;
 mod client;
+mod context;
 mod keeping;
 mod peers;
 mod probe;

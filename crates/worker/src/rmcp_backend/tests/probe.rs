@@ -15,7 +15,10 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, Peer, PeerRequestOptions, RequestContext, RoleServer};
 use rmcp::{ErrorData, ServerHandler};
 use serde_json::json;
-use shoal_ports::Caller;
+use shoal_protocol::TraceContext;
+use tokio::time::Instant;
+
+use crate::RequestContextExt as _;
 
 /// Tools a page.
 const PAGE: usize = 2;
@@ -104,6 +107,7 @@ impl ServerHandler for Probe {
                 "sent".to_owned()
             }
             "whoami" => whoami(&ctx),
+            "known" => known(&ctx).await?,
             other => return Err(ErrorData::invalid_params(format!("no tool {other}"), None)),
         };
         Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
@@ -129,8 +133,19 @@ async fn impatient(peer: &Peer<RoleServer>) -> String {
 }
 
 fn whoami(ctx: &RequestContext<RoleServer>) -> String {
-    let caller = ctx.extensions.get::<Arc<Caller>>().expect("who calls");
+    let principal = ctx.principal().expect("who calls");
     let info = ctx.client_info().expect("the client named itself");
     let version = ctx.protocol_version().expect("there is a version");
-    format!("{} with {} on {version}", caller.principal, info.name)
+    format!("{principal} with {} on {version}", info.name)
+}
+
+/// Whatever the context says of the call.
+async fn known(ctx: &RequestContext<RoleServer>) -> Result<String, ErrorData> {
+    ctx.report_progress(1.0, Some(2.0), Some("half")).await;
+    let left = ctx.deadline().expect("there is one") - Instant::now();
+    let trace = ctx.trace_context().map(TraceContext::to_traceparent);
+    let session = ctx.session();
+    let count = session.get::<u64>("count").await?.unwrap_or(0);
+    session.set("count", &(count + 1)).await?;
+    Ok(format!("{} s left, {trace:?}, {count}", left.as_secs()))
 }
