@@ -2,7 +2,8 @@
 
 use std::error::Error;
 
-const INCLUDE: &str = "../../proto";
+/// A link to the top of the repository, and in the published package the files themselves.
+const INCLUDE: &str = "proto";
 const CONTRACTS: [&str; 3] = [
     "shoal/worker/v1/worker.proto",
     "shoal/node/v1/node.proto",
