@@ -30,7 +30,7 @@ pub use calls::Calls;
 pub use catalog::{Catalog, ServerInfo};
 pub use cluster::Cluster;
 pub use cluster_tls::ClusterTls;
-pub use environment::{CONFIG_FILE, Environment, TOKEN, Variable};
+pub use environment::{CONFIG_FILE, Environment, TOKEN, Variable, value};
 pub use error::Error;
 use layers::Layers;
 pub use layers::Source;
@@ -104,6 +104,9 @@ impl Settings {
     }
 }
 
+/// A setting that a program makes, below all others: its path and its value.
+pub type Preset = (Vec<String>, Value);
+
 /// A setting made on the command line.
 #[derive(Clone, Debug)]
 pub struct Flag {
@@ -126,16 +129,21 @@ pub struct Loaded {
     pub from_file: bool,
 }
 
-/// Reads and checks the settings; `file` goes before the file that the environment names.
+/// Reads and checks the settings: those of the program lie below all others, and `file` goes before the file that the
+/// environment names.
 ///
 /// # Errors
 /// The first thing that is wrong, with who set it and what is allowed.
 pub fn load(
+    program: &[Preset],
     file: Option<&Path>,
     environment: &Environment,
     flags: &[Flag],
 ) -> Result<Loaded, Error> {
     let mut layers = Layers::default();
+    for (path, value) in program {
+        layers.set(path, value.clone(), &Source::Program);
+    }
     for variable in &environment.standard {
         let source = Source::Variable(variable.name.clone());
         layers.set(&variable.path, variable.value.clone(), &source);

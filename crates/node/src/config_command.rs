@@ -7,18 +7,18 @@ use anyhow::Context as _;
 use serde_json::json;
 
 use crate::cli::{ConfigCommand, ConfigFile, Output};
-use crate::config::{self, Environment, Loaded, TokenHash, reference};
+use crate::config::{self, Environment, Loaded, Preset, TokenHash, reference};
 use crate::exit::Failure;
 use crate::print::{json, print};
 
-/// Runs `shoal config …`.
+/// Runs `shoal config …` in a program with these settings.
 ///
 /// # Errors
 /// A configuration that cannot be used; a standard stream that cannot be read or written.
-pub fn run(command: &ConfigCommand) -> Result<(), Failure> {
+pub fn run(command: &ConfigCommand, program: &[Preset]) -> Result<(), Failure> {
     let text = match command {
-        ConfigCommand::Check(file) => check(&load(file)?, file.output)?,
-        ConfigCommand::Show(file) => show(&load(file)?, file.output)?,
+        ConfigCommand::Check(file) => check(&load(file, program)?, file.output)?,
+        ConfigCommand::Show(file) => show(&load(file, program)?, file.output)?,
         ConfigCommand::Doc => reference::markdown(),
         ConfigCommand::Schema => json(&reference::schema())?,
         ConfigCommand::HashToken => hash_token()?,
@@ -26,9 +26,14 @@ pub fn run(command: &ConfigCommand) -> Result<(), Failure> {
     Ok(print(&text)?)
 }
 
-fn load(file: &ConfigFile) -> Result<Loaded, Failure> {
+fn load(file: &ConfigFile, program: &[Preset]) -> Result<Loaded, Failure> {
     let file = file.config.as_deref().map(Path::new);
-    Ok(config::load(file, &Environment::of_process(), &[])?)
+    Ok(config::load(
+        program,
+        file,
+        &Environment::of_process(),
+        &[],
+    )?)
 }
 
 fn check(loaded: &Loaded, output: Output) -> Result<String, Failure> {

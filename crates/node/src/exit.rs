@@ -124,6 +124,9 @@ impl Failure {
     }
 }
 
+// What it displays has every cause already.
+impl std::error::Error for Failure {}
+
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:#}", self.error)

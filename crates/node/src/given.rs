@@ -100,7 +100,7 @@ pub(crate) fn tell_withheld(settings: &Settings) {
 fn server(backend: &Backend) -> Option<&StdioConfig> {
     match backend {
         Backend::Stdio(stdio) => Some(stdio.as_ref()),
-        Backend::Http(_) | Backend::Demo | Backend::Conformance => None,
+        Backend::Http(_) | Backend::Demo | Backend::Conformance | Backend::Handler => None,
     }
 }
 

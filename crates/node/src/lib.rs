@@ -2,7 +2,8 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `main.rs` | the way through a command |
+//! | [`program`], `main.rs` | the way through a command, in the `shoal` binary or around a server of its author |
+//! | [`worker`] | a worker in a program that does more |
 //! | [`cli`], [`call_command`], [`client_config`], [`config_command`], [`install`], [`shell`], [`status_command`], [`worker_check`] | what can be typed |
 //! | `given.rs`, `print.rs`, `terminal.rs` | the server that is typed after `--`; standard output; whoever sits at the terminal |
 //! | [`config`] | every setting, and where it came from |
@@ -30,6 +31,7 @@ mod inspect;
 pub mod install;
 pub mod node;
 mod print;
+pub mod program;
 mod roles;
 pub mod serve;
 pub mod shell;
@@ -40,4 +42,5 @@ pub mod status_command;
 pub mod stdio;
 mod storage;
 mod terminal;
+pub mod worker;
 pub mod worker_check;

@@ -23,6 +23,7 @@ pub(crate) use watch::Watch;
 use crate::cluster::{self, Listener};
 use crate::config::{Role, Settings};
 use crate::inspect::{self, LocalInspector};
+use crate::program::PoolHandler;
 use crate::roles;
 use crate::starting::Starting;
 use crate::storage::{self, Storage};
@@ -54,7 +55,7 @@ pub(crate) struct Membership {
 
 impl Node {
     /// Builds the parts of the node `id`: store, dispatcher, workers, sessions, the links to other processes.
-    /// `cluster` is where those are listened for, and `tls` what is shown to them. Waits for a store that is away or takes
+    /// `cluster` is where those are listened for, `tls` what is shown to them, and `handler` the server that the program brings. Waits for a store that is away or takes
     /// no writes, and says so in `starting`.
     ///
     /// # Errors
@@ -65,13 +66,14 @@ impl Node {
         cluster: Option<cluster::Bound>,
         tls: Option<Tls>,
         starting: &Starting,
+        handler: Option<PoolHandler>,
     ) -> anyhow::Result<Self> {
         let links = cluster::link_config(&settings, tls);
         let storage = Storage::open(&settings, starting).await?;
         // What workers report of resources reaches each node over its own links to them.
         let news: Arc<dyn Bus> = Arc::new(MemoryBus::default());
         let dispatch = roles::dispatch(&settings, news.clone())?;
-        let workers = roles::workers(&settings, &id).await?;
+        let workers = roles::workers(&settings, &id, handler).await?;
         for worker in &workers {
             dispatch.add_worker(worker.clone());
         }

@@ -12,6 +12,7 @@ use shoal_session::{SessionConfig, Sessions};
 use shoal_worker::{Backend, HttpBackend, HttpConfig, RmcpBackend, StdioBackend, WorkerRuntime};
 
 use crate::config::{self, AuthMode, Pool, Role, Settings, Token};
+use crate::program::PoolHandler;
 
 /// How long a request that needs the store may wait for it; a longer wait is better spent by its client.
 const BEGIN_PATIENCE: Duration = Duration::from_secs(1);
@@ -72,22 +73,24 @@ fn others_join(settings: &Settings) -> bool {
     settings.cluster.listen.is_some() || !settings.node.store.is_memory()
 }
 
-/// One worker for each pool, and for each URL of one; none without the role.
+/// One worker for each pool, and for each URL of one; none without the role. `handler` is the server that the program
+/// brings.
 ///
 /// # Errors
 /// When a backend cannot be made of its settings.
 pub(crate) async fn workers(
     settings: &Settings,
     node: &NodeId,
+    mut handler: Option<PoolHandler>,
 ) -> anyhow::Result<Vec<Arc<WorkerRuntime>>> {
     let mut workers = Vec::with_capacity(settings.pools.len());
     if !settings.node.is(Role::Worker) {
         return Ok(workers);
     }
     for (name, pool) in &settings.pools {
-        let backends = backends(pool)
+        let handler = handler.take_if(|handler| handler.pool == *name);
+        let backends = backends(pool, handler)
             .await
-            .map_err(anyhow::Error::msg)
             .with_context(|| format!("cannot make the backend of the pool {name}"))?;
         for (at, backend) in backends.into_iter().enumerate() {
             let id = match at {
@@ -101,12 +104,19 @@ pub(crate) async fn workers(
     Ok(workers)
 }
 
-async fn backends(pool: &Pool) -> Result<Vec<Arc<dyn Backend>>, String> {
+async fn backends(
+    pool: &Pool,
+    handler: Option<PoolHandler>,
+) -> anyhow::Result<Vec<Arc<dyn Backend>>> {
     let backend: Arc<dyn Backend> = match &pool.backend {
         config::Backend::Demo => RmcpBackend::start(DemoServer::new()).await,
         config::Backend::Conformance => RmcpBackend::start(ConformanceServer::new()).await,
+        config::Backend::Handler => {
+            let handler = handler.context("the server of this pool is not in this program")?;
+            (handler.start)().await.context("cannot start the server")?
+        }
         config::Backend::Stdio(stdio) => Arc::new(StdioBackend::start((**stdio).clone())),
-        config::Backend::Http(http) => return remote(http),
+        config::Backend::Http(http) => return remote(http).map_err(anyhow::Error::msg),
     };
     Ok(vec![backend])
 }

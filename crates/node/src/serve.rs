@@ -15,6 +15,7 @@ use crate::config::{
 use crate::exit::Failure;
 use crate::http::{Bound, HttpLimits};
 use crate::node::Node;
+use crate::program::{PoolHandler, Program};
 use crate::roles;
 use crate::shutdown::{Sockets, shut_down};
 use crate::signals::Signals;
@@ -30,8 +31,14 @@ const DEMO_POOL: &str = "demo";
 ///
 /// # Errors
 /// A configuration that cannot be used, or one that serves nothing.
-pub fn settings(serve: &Serve, environment: &Environment) -> Result<Loaded, Failure> {
-    let mut loaded = config::load(serve.config.as_deref(), environment, &serve.flags())?;
+pub fn settings(
+    serve: &Serve,
+    program: &Program,
+    environment: &Environment,
+) -> Result<Loaded, Failure> {
+    let file = serve.config.as_deref();
+    let mut loaded = config::load(&program.settings, file, environment, &serve.flags())?;
+    program.check(&loaded.settings)?;
     if !loaded.settings.node.is(Role::Worker) {
         return Ok(loaded);
     }
@@ -55,11 +62,16 @@ pub fn is_demo(settings: &Settings) -> bool {
     !settings.pools.is_empty() && pools.all(|pool| matches!(pool.backend, Backend::Demo))
 }
 
-/// Serves as the node `id` until a signal asks for the end.
+/// Serves as the node `id`, with the server that the program brings, until a signal asks for the end.
 ///
 /// # Errors
 /// What keeps the node from serving: a part that cannot be built, an address that is taken.
-pub async fn run(serve: Serve, loaded: Loaded, id: NodeId) -> Result<(), Failure> {
+pub async fn run(
+    serve: Serve,
+    loaded: Loaded,
+    id: NodeId,
+    handler: Option<PoolHandler>,
+) -> Result<(), Failure> {
     let mut signals = Signals::take().context("cannot listen to signals")?;
     let settings = loaded.settings;
     tracing::info!(
@@ -100,7 +112,7 @@ pub async fn run(serve: Serve, loaded: Loaded, id: NodeId) -> Result<(), Failure
             ..limits.clone()
         },
     );
-    let building = Node::build(settings, id, others, tls, &starting);
+    let building = Node::build(settings, id, others, tls, &starting, handler);
     let node = tokio::select! {
         node = building => node?,
         signal = signals.next() => {

@@ -3,20 +3,19 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use clap::CommandFactory as _;
 use clap_complete::Shell;
 
-use crate::cli::Cli;
 use crate::exit::Failure;
 use crate::print::print;
+use crate::program::Program;
 
 /// Prints a script that completes commands and flags.
 ///
 /// # Errors
 /// When standard output cannot be written.
-pub fn completions(shell: Shell) -> Result<(), Failure> {
+pub fn completions(shell: Shell, program: &Program) -> Result<(), Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "shoal", &mut script);
+    clap_complete::generate(shell, &mut program.command(), &program.name, &mut script);
     Ok(print(&String::from_utf8_lossy(&script))?)
 }
 
@@ -24,8 +23,8 @@ pub fn completions(shell: Shell) -> Result<(), Failure> {
 ///
 /// # Errors
 /// When the directory is not there or cannot be written.
-pub fn man(to: &Path) -> Result<(), Failure> {
-    let written = clap_mangen::generate_to(Cli::command(), to);
+pub fn man(to: &Path, program: &Program) -> Result<(), Failure> {
+    let written = clap_mangen::generate_to(program.command(), to);
     let reason = || format!("cannot write man pages to {}", to.display());
     Ok(written.with_context(reason)?)
 }

@@ -41,6 +41,7 @@ use crate::cli::Stdio;
 use crate::config::{self, Environment, Loaded, Settings};
 use crate::exit::Failure;
 use crate::node::Node;
+use crate::program::{PoolHandler, Program};
 use crate::signals::Signals;
 use crate::starting::Starting;
 use crate::{given, shutdown};
@@ -57,8 +58,16 @@ const LOOK: Duration = Duration::from_millis(10);
 ///
 /// # Errors
 /// A configuration that cannot be used, or one that serves nothing.
-pub fn settings(stdio: &Stdio, environment: &Environment) -> Result<Loaded, Failure> {
-    let loaded = config::load(stdio.config.as_deref(), environment, &stdio.flags())?;
+pub fn settings(
+    stdio: &Stdio,
+    program: &Program,
+    environment: &Environment,
+) -> Result<Loaded, Failure> {
+    let file = stdio.config.as_deref();
+    let loaded = config::load(&program.settings, file, environment, &stdio.flags())?;
+    if stdio.url.is_none() {
+        program.check(&loaded.settings)?;
+    }
     given::check(&stdio.pools, &loaded.settings)?;
     if stdio.url.is_none() && loaded.settings.pools.is_empty() {
         return Err(Failure::usage(
@@ -78,6 +87,7 @@ pub async fn run(
     token: Option<String>,
     loaded: Loaded,
     id: NodeId,
+    handler: Option<PoolHandler>,
 ) -> Result<(), Failure> {
     let mut signals = Signals::take().context("cannot listen to signals")?;
     let settings = loaded.settings;
@@ -86,7 +96,7 @@ pub async fn run(
     }
     let (limit, nesting) = (settings.limits.body_bytes, settings.limits.nesting);
     let patience = settings.shutdown.calls.get();
-    let (exchange, node) = server(&stdio, token, settings, id).await?;
+    let (exchange, node) = server(&stdio, token, settings, id, handler).await?;
 
     let (outbox, written) = Outbox::new();
     let writer = write_lines(io::stdout(), written);
@@ -131,6 +141,7 @@ async fn server(
     token: Option<String>,
     settings: Settings,
     id: NodeId,
+    handler: Option<PoolHandler>,
 ) -> Result<(Arc<dyn Exchange>, Option<Node>), Failure> {
     if let Some(url) = &stdio.url {
         let token = stdio.token.clone().or(token);
@@ -139,7 +150,7 @@ async fn server(
         return Ok((Arc::new(remote), None));
     }
     let path = settings.server.path.clone();
-    let node = Node::build(settings, id, None, None, &Starting::default()).await?;
+    let node = Node::build(settings, id, None, None, &Starting::default(), handler).await?;
     // Whoever has this process's standard streams owns it.
     let router = node.router(Arc::new(NoAuthentication));
     let router = router.ok_or_else(|| {

@@ -28,6 +28,15 @@ pub fn chaos_tools() -> anyhow::Result<PathBuf> {
     beside("chaos_tools").context("build it: cargo build -p shoal-testkit --bins")
 }
 
+/// An example of the crate for authors of servers.
+///
+/// # Errors
+/// When it was not built.
+pub fn example(name: &str) -> anyhow::Result<PathBuf> {
+    let name = Path::new("examples").join(name);
+    beside(&name.to_string_lossy()).context("build it: cargo build -p shoal-mcp --examples")
+}
+
 /// A program in the build directory of this one (tests lie one level deeper).
 fn beside(name: &str) -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe().context("cannot find the running program")?;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::process::Command;
 
 /// Ring of every crate of the workspace.
-const RINGS: [(&str, u8); 14] = [
+const RINGS: [(&str, u8); 15] = [
     ("shoal-protocol", 1),
     ("shoal-ports", 1),
     ("shoal-telemetry", 2),
@@ -18,6 +18,7 @@ const RINGS: [(&str, u8); 14] = [
     ("shoal-worker", 3),
     ("shoal-demo", 3),
     ("shoal-node", 4),
+    ("shoal-mcp", 5),
     ("shoal-testkit", 5),
     ("loadtest", 5),
 ];

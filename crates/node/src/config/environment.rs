@@ -101,7 +101,8 @@ fn names_variables(path: &[String]) -> bool {
     matches!(path, [pools, _, .., env] if pools == "pools" && env == "env" && path.len() == 5)
 }
 
-fn value(text: &str) -> Value {
+/// The value of a setting that is written as text: read as TOML where it is some, else the text itself.
+pub fn value(text: &str) -> Value {
     let parsed = format!("value = {text}").parse::<toml::Table>();
     let parsed = parsed.ok().filter(|table| table.len() == 1);
     match parsed.and_then(|mut table| table.remove("value")) {

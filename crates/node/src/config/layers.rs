@@ -11,6 +11,8 @@ use toml::{Table, Value};
 pub enum Source {
     /// Nobody set it.
     Default,
+    /// The program itself, by its author.
+    Program,
     /// The configuration file.
     File(PathBuf),
     /// An environment variable.
@@ -23,6 +25,7 @@ impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("the defaults"),
+            Self::Program => f.write_str("the program"),
             Self::File(path) => write!(f, "the file {}", path.display()),
             Self::Variable(name) => write!(f, "the environment variable {name}"),
             Self::Flag(flag) => write!(f, "the command line ({flag})"),

@@ -19,7 +19,8 @@ settings! {
     #[serde(default, deny_unknown_fields, expecting = "a table with backend")]
     #[schemars(extend("required" = ["backend"]))]
     pub struct Pool {
-        /// What runs the calls: `{ http = { url = "…" } }`, `{ stdio = { command = "…" } }`, `"demo"` or `"conformance"`.
+        /// What runs the calls: `{ http = { url = "…" } }`, `{ stdio = { command = "…" } }`, `"handler"`, `"demo"` or
+        /// `"conformance"`.
         #[serde(skip_serializing_if = "Backend::is_unset")]
         pub backend: Backend = Backend::default(),
         /// Calls that run at once.
@@ -87,6 +88,8 @@ pub enum Backend {
     Demo,
     /// The fixtures that the official conformance suite expects, built in.
     Conformance,
+    /// The server that its program brings, written [in Rust](rust.md). Edges and session nodes need no such program.
+    Handler,
     /// An MCP server that speaks over its standard input and output.
     Stdio(Box<StdioConfig>),
     /// An MCP server that is reached by a URL.

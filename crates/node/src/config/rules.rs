@@ -333,7 +333,7 @@ fn pools(settings: &Settings) -> Result<(), Broken> {
         if pool.backend.is_unset() {
             return Err(Broken::new(
                 setting("backend.stdio.command"),
-                "`command` must name a program, or the `backend` be \"demo\" or \"conformance\"",
+                "`command` must name a program, or the `backend` be \"demo\", \"conformance\" or \"handler\"",
             ));
         }
         if let Backend::Http(http) = &pool.backend {

@@ -9,11 +9,12 @@ mod warnings;
 
 use std::path::PathBuf;
 
-use super::{Environment, Flag, Loaded, Settings, load};
+use super::{Environment, Flag, Loaded, Preset, Settings, load, value};
 
 /// An operator's input, under construction.
 #[derive(Default)]
 struct Operator {
+    program: Vec<Preset>,
     file: Option<PathBuf>,
     variables: Vec<(String, String)>,
     flags: Vec<Flag>,
@@ -34,6 +35,12 @@ fn operator() -> Operator {
 }
 
 impl Operator {
+    fn program(mut self, path: &str, text: &str) -> Self {
+        let path = path.split('.').map(str::to_owned);
+        self.program.push((path.collect(), value(text)));
+        self
+    }
+
     fn file(mut self, text: &str) -> Self {
         let directory = std::env::temp_dir().join(format!("shoal-{}", uuid::Uuid::new_v4()));
         std::fs::create_dir(&directory).unwrap();
@@ -56,7 +63,12 @@ impl Operator {
 
     fn load(&self) -> Result<Loaded, super::Error> {
         let environment = Environment::of(self.variables.clone());
-        load(self.file.as_deref(), &environment, &self.flags)
+        load(
+            &self.program,
+            self.file.as_deref(),
+            &environment,
+            &self.flags,
+        )
     }
 
     fn settings(&self) -> Settings {

@@ -1,10 +1,37 @@
 //! Which source wins.
 
+use std::time::Duration;
+
 use shoal_worker::Isolation;
 
 use super::super::{Backend, Environment, Period, Role};
 use super::operator;
 use crate::cli::{Pools, Serve};
+
+#[test]
+fn what_a_program_sets_lies_below_all_that_is_said_of_it() {
+    let program = || {
+        operator()
+            .program("pools.weather.backend", "handler")
+            .program("pools.weather.concurrency", "8")
+            .program("pools.weather.queue", "9")
+            .program("shutdown.calls", "1m")
+    };
+    let settings = program()
+        .file("[pools.weather]\nconcurrency = 16\n[pools.other]\nbackend = 'demo'")
+        .variable("SHOAL_SHUTDOWN__CALLS", "2m")
+        .settings();
+    let pool = &settings.pools["weather"];
+    assert!(matches!(pool.backend, Backend::Handler));
+    assert_eq!((pool.concurrency, pool.queue), (16, 9));
+    assert_eq!(settings.shutdown.calls.get(), Duration::from_secs(120));
+    assert_eq!(settings.pools.len(), 2);
+    let refusal = program().program("pools.weather.queue", "many").refusal();
+    assert!(
+        refusal.starts_with("pools.weather.queue, set by the program: "),
+        "{refusal}"
+    );
+}
 
 #[test]
 fn nothing_is_needed() {

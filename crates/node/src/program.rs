@@ -1,0 +1,181 @@
+//! A program around Shoal's command line: the `shoal` binary, or one that brings a server of its author along.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::{CommandFactory as _, FromArgMatches as _};
+use futures::future::BoxFuture;
+use shoal_ports::NodeId;
+use shoal_worker::Backend;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::cli::{Cli, Command, Serve};
+use crate::config::{self, Environment, Loaded, Preset, Role, Settings};
+use crate::exit::Failure;
+use crate::node::node_id;
+use crate::{
+    call_command, client_config, config_command, install, serve, shell, status_command, stdio, worker_check,
+};
+
+/// How long what is left of the process may take once its work is done.
+const LAST_MOMENTS: Duration = Duration::from_secs(1);
+
+/// What a program is called, and what it brings along. The `shoal` binary brings nothing: [`Program::default`].
+pub struct Program {
+    /// What users type to start it.
+    pub name: String,
+    /// Its own version, beside Shoal's.
+    pub version: Option<String>,
+    /// Settings below all others: file, environment and flags override them.
+    pub settings: Vec<Preset>,
+    /// The server that it brings.
+    pub handler: Option<PoolHandler>,
+}
+
+/// A server that a program brings, and its pool.
+pub struct PoolHandler {
+    /// The pool, whose backend is [`config::Backend::Handler`].
+    pub pool: String,
+    /// Starts the server, once there is a runtime and the pool is to run in this process.
+    pub start: StartHandler,
+}
+
+/// Starts a server.
+pub type StartHandler =
+    Box<dyn FnOnce() -> BoxFuture<'static, anyhow::Result<Arc<dyn Backend>>> + Send>;
+
+impl Default for Program {
+    fn default() -> Self {
+        Self {
+            name: "shoal".to_owned(),
+            version: None,
+            settings: Vec::new(),
+            handler: None,
+        }
+    }
+}
+
+impl Program {
+    /// Does what the process's arguments say. It ends with the process: signals, logging and telemetry are taken over.
+    pub fn run(self) -> ExitCode {
+        let matches = self.command().get_matches();
+        let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+        let output = cli.output();
+        match self.execute(cli) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => failure.report(output),
+        }
+    }
+
+    /// The command line under the program's name.
+    pub(crate) fn command(&self) -> clap::Command {
+        let command = Cli::command();
+        if self.handler.is_none() {
+            return command;
+        }
+        // It lives as long as the process, which has one.
+        let name: &'static str = self.name.clone().leak();
+        let shoal = env!("CARGO_PKG_VERSION");
+        let version = match &self.version {
+            Some(own) => format!("{own} (shoal {shoal})"),
+            None => format!("(shoal {shoal})"),
+        };
+        let version: &'static str = version.leak();
+        command
+            .name(name)
+            .version(version)
+            .about("An MCP server on one node or many, run by Shoal")
+            .long_about(
+                "An MCP server on one node or many, run by Shoal.\n\nWithout a command: `serve`.",
+            )
+    }
+
+    fn execute(self, cli: Cli) -> Result<(), Failure> {
+        let command = cli.command.unwrap_or(Command::Serve(Serve::default()));
+        match command {
+            Command::Serve(command) => {
+                let loaded = serve::settings(&command, &self, &Environment::of_process())?;
+                told(loaded, |loaded, id| {
+                    serve::run(command, loaded, id, self.handler)
+                })
+            }
+            Command::Stdio(command) => {
+                let environment = Environment::of_process();
+                let loaded = stdio::settings(&command, &self, &environment)?;
+                told(loaded, |loaded, id| {
+                    stdio::run(command, environment.token, loaded, id, self.handler)
+                })
+            }
+            Command::Tools(command) => in_runtime(call_command::tools(
+                &command,
+                Environment::of_process().token,
+            )),
+            Command::Call(command) => in_runtime(call_command::call(
+                &command,
+                Environment::of_process().token,
+            )),
+            Command::Status(command) => in_runtime(status_command::run(&command)),
+            Command::WorkerCheck(command) => in_runtime(worker_check::run(&command)),
+            Command::ClientConfig(command) => client_config::run(&command),
+            Command::Config(command) => config_command::run(&command, &self.settings),
+            Command::Completions { shell } => shell::completions(shell, &self),
+            Command::Man { to } => shell::man(&to, &self),
+            Command::Install { to } => install::run(&to),
+        }
+    }
+
+    /// Whether the pools that are to run here and say that the program brings their server are right.
+    ///
+    /// # Errors
+    /// The pool whose server is not in this program.
+    pub(crate) fn check(&self, settings: &Settings) -> Result<(), Failure> {
+        if !settings.node.is(Role::Worker) {
+            return Ok(());
+        }
+        let own = self.handler.as_ref().map(|handler| handler.pool.as_str());
+        let mut pools = settings.pools.iter();
+        let missing = pools.find(|(name, pool)| {
+            matches!(pool.backend, config::Backend::Handler) && own != Some(name.as_str())
+        });
+        let Some((name, _)) = missing else {
+            return Ok(());
+        };
+        let brings = match own {
+            None => "this program brings none: start the one that was built with it".to_owned(),
+            Some(own) => format!("this program brings that of the pool {own:?}"),
+        };
+        Err(Failure::usage(format!(
+            "pools.{name}.backend = \"handler\" stands for a server that is built in, and {brings}; or leave the role \
+             worker out (node.roles)"
+        )))
+    }
+}
+
+/// Does the work of a process that logs, counts and traces, and sends the last of that when it is done.
+fn told<W: Future<Output = Result<(), Failure>>>(
+    loaded: Loaded,
+    work: impl FnOnce(Loaded, NodeId) -> W,
+) -> Result<(), Failure> {
+    let settings = &loaded.settings;
+    let id = node_id(settings);
+    let telemetry = settings.telemetry_of(id.as_str());
+    let guard = shoal_telemetry::init(&telemetry, &settings.logging)
+        .context("cannot set up telemetry and logging")?;
+    let last_words = settings.shutdown.telemetry.get();
+    let done = in_runtime(work(loaded, id));
+    guard.shutdown(last_words);
+    done
+}
+
+fn in_runtime(work: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let runtime: Runtime = Builder::new_multi_thread()
+        .thread_name("shoal")
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_timeout(LAST_MOMENTS);
+    done
+}
