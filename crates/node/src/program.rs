@@ -16,7 +16,8 @@ use crate::config::{self, Environment, Loaded, Preset, Role, Settings};
 use crate::exit::Failure;
 use crate::node::node_id;
 use crate::{
-    call_command, client_config, config_command, install, serve, shell, status_command, stdio, worker_check,
+    call_command, client_config, config_command, install, serve, shell, status_command, stdio,
+    worker_check,
 };
 
 /// How long what is left of the process may take once its work is done.

@@ -46,6 +46,7 @@ impl Link {
             after,
             reader,
             trace: None,
+            epoch: None,
         };
         self.say(Said::Attach(attach)).await?;
         Ok(flight)
