@@ -97,7 +97,7 @@ func (r *runtime) refusal(call *typesv1.Call, parted bool) *typesv1.CallFailure 
 	case call.GetAttachOnly():
 		return cancelled()
 	case over:
-		return notExecuted("its session has ended")
+		return cancelled()
 	case parted:
 		return notExecuted("the worker has left")
 	case r.queued >= r.limits.Queue:

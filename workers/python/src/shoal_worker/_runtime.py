@@ -103,7 +103,7 @@ class Runtime:
         if call.attach_only:
             return errors.cancelled()
         if call.caller.session and call.caller.session in self._over:
-            return errors.not_executed("its session has ended")
+            return errors.cancelled()
         if parted:
             return errors.not_executed("the worker has left")
         if self.places.queued >= self.limits.queue:

@@ -50,9 +50,9 @@ pub(super) async fn end_session(listener: &mut Listener) -> Checked {
     let mut late = link.job(1, 0);
     late.caller = call.caller.clone();
     let mut flight = link.start(&late).await?;
-    let expected = "not_executed for a call of a session that is over";
+    let expected = "cancelled for a call of a session that is over";
     match link.refusal(&mut flight, expected).await? {
-        Failure::NotExecuted(_) => Ok(()),
+        Failure::Cancelled(_) => Ok(()),
         other => failed(expected, format!("{other:?}")),
     }
 }

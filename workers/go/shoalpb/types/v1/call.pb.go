@@ -187,7 +187,11 @@ type Call struct {
 	// Whether it is attached to and never run: it was cancelled before it came to its worker. One that does not know it
 	// refuses it with `cancelled`, now and whoever starts it later under any number. Earlier releases run it, and are told to
 	// stop it at once.
-	AttachOnly    bool `protobuf:"varint,13,opt,name=attach_only,json=attachOnly,proto3" json:"attach_only,omitempty"`
+	AttachOnly bool `protobuf:"varint,13,opt,name=attach_only,json=attachOnly,proto3" json:"attach_only,omitempty"`
+	// The epoch of the node that owns the caller's session, which grows with each owner. A worker refuses a call with an epoch
+	// that is lower than the highest that it has heard of for that session (`superseded`), known or not. Absent: the caller
+	// has no session, or the node does not say.
+	Epoch         *uint64 `protobuf:"varint,14,opt,name=epoch,proto3,oneof" json:"epoch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -311,6 +315,13 @@ func (x *Call) GetAttachOnly() bool {
 		return x.AttachOnly
 	}
 	return false
+}
+
+func (x *Call) GetEpoch() uint64 {
+	if x != nil && x.Epoch != nil {
+		return *x.Epoch
+	}
+	return 0
 }
 
 // The number of a worker's ledger. A worker counts it up by itself, and remembers the ids of the journaled calls that it
@@ -622,6 +633,7 @@ type CallFailure struct {
 	//	*CallFailure_OutcomeUnknown_
 	//	*CallFailure_DeadlineExceeded_
 	//	*CallFailure_Cancelled_
+	//	*CallFailure_Superseded_
 	Failure       isCallFailure_Failure `protobuf_oneof:"failure"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -709,6 +721,15 @@ func (x *CallFailure) GetCancelled() *CallFailure_Cancelled {
 	return nil
 }
 
+func (x *CallFailure) GetSuperseded() *CallFailure_Superseded {
+	if x != nil {
+		if x, ok := x.Failure.(*CallFailure_Superseded_); ok {
+			return x.Superseded
+		}
+	}
+	return nil
+}
+
 type isCallFailure_Failure interface {
 	isCallFailure_Failure()
 }
@@ -738,6 +759,12 @@ type CallFailure_Cancelled_ struct {
 	Cancelled *CallFailure_Cancelled `protobuf:"bytes,5,opt,name=cancelled,proto3,oneof"`
 }
 
+type CallFailure_Superseded_ struct {
+	// The worker has heard of a later owner of the caller's session, and has done nothing. Only said to a node that has said
+	// an epoch, which then asks whose the session is. A worker that remembers no epochs never says it.
+	Superseded *CallFailure_Superseded `protobuf:"bytes,6,opt,name=superseded,proto3,oneof"`
+}
+
 func (*CallFailure_NotExecuted_) isCallFailure_Failure() {}
 
 func (*CallFailure_Overloaded_) isCallFailure_Failure() {}
@@ -747,6 +774,8 @@ func (*CallFailure_OutcomeUnknown_) isCallFailure_Failure() {}
 func (*CallFailure_DeadlineExceeded_) isCallFailure_Failure() {}
 
 func (*CallFailure_Cancelled_) isCallFailure_Failure() {}
+
+func (*CallFailure_Superseded_) isCallFailure_Failure() {}
 
 // Nothing was executed.
 type CallFailure_NotExecuted struct {
@@ -978,11 +1007,57 @@ func (*CallFailure_Cancelled) Descriptor() ([]byte, []int) {
 	return file_shoal_types_v1_call_proto_rawDescGZIP(), []int{5, 4}
 }
 
+// The session has a later owner.
+type CallFailure_Superseded struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The highest epoch that the worker has heard of.
+	Epoch         uint64 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CallFailure_Superseded) Reset() {
+	*x = CallFailure_Superseded{}
+	mi := &file_shoal_types_v1_call_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CallFailure_Superseded) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CallFailure_Superseded) ProtoMessage() {}
+
+func (x *CallFailure_Superseded) ProtoReflect() protoreflect.Message {
+	mi := &file_shoal_types_v1_call_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CallFailure_Superseded.ProtoReflect.Descriptor instead.
+func (*CallFailure_Superseded) Descriptor() ([]byte, []int) {
+	return file_shoal_types_v1_call_proto_rawDescGZIP(), []int{5, 5}
+}
+
+func (x *CallFailure_Superseded) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
 var File_shoal_types_v1_call_proto protoreflect.FileDescriptor
 
 const file_shoal_types_v1_call_proto_rawDesc = "" +
 	"\n" +
-	"\x19shoal/types/v1/call.proto\x12\x0eshoal.types.v1\x1a\x18shoal/types/v1/rpc.proto\"\xcb\x04\n" +
+	"\x19shoal/types/v1/call.proto\x12\x0eshoal.types.v1\x1a\x18shoal/types/v1/rpc.proto\"\xf0\x04\n" +
 	"\x04Call\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
 	"\x06method\x18\x02 \x01(\tR\x06method\x12\x1b\n" +
@@ -1003,13 +1078,15 @@ const file_shoal_types_v1_call_proto_rawDesc = "" +
 	" \x01(\tH\x04R\x06worker\x88\x01\x01\x123\n" +
 	"\x06ledger\x18\f \x01(\v2\x16.shoal.types.v1.LedgerH\x05R\x06ledger\x88\x01\x01\x12\x1f\n" +
 	"\vattach_only\x18\r \x01(\bR\n" +
-	"attachOnlyB\t\n" +
+	"attachOnly\x12\x19\n" +
+	"\x05epoch\x18\x0e \x01(\x04H\x06R\x05epoch\x88\x01\x01B\t\n" +
 	"\a_paramsB\x11\n" +
 	"\x0f_progress_tokenB\x0e\n" +
 	"\f_traceparentB\r\n" +
 	"\v_tracestateB\t\n" +
 	"\a_workerB\t\n" +
-	"\a_ledger\"B\n" +
+	"\a_ledgerB\b\n" +
+	"\x06_epoch\"B\n" +
 	"\x06Ledger\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x06R\vincarnation\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\"\xc7\x01\n" +
@@ -1031,7 +1108,7 @@ const file_shoal_types_v1_call_proto_rawDesc = "" +
 	"\x06result\x18\x01 \x01(\fH\x00R\x06result\x120\n" +
 	"\x05error\x18\x02 \x01(\v2\x18.shoal.types.v1.RpcErrorH\x00R\x05error\x127\n" +
 	"\afailure\x18\x03 \x01(\v2\x1b.shoal.types.v1.CallFailureH\x00R\afailureB\t\n" +
-	"\aoutcome\"\x84\x05\n" +
+	"\aoutcome\"\xf2\x05\n" +
 	"\vCallFailure\x12L\n" +
 	"\fnot_executed\x18\x01 \x01(\v2'.shoal.types.v1.CallFailure.NotExecutedH\x00R\vnotExecuted\x12H\n" +
 	"\n" +
@@ -1039,7 +1116,10 @@ const file_shoal_types_v1_call_proto_rawDesc = "" +
 	"overloaded\x12U\n" +
 	"\x0foutcome_unknown\x18\x03 \x01(\v2*.shoal.types.v1.CallFailure.OutcomeUnknownH\x00R\x0eoutcomeUnknown\x12[\n" +
 	"\x11deadline_exceeded\x18\x04 \x01(\v2,.shoal.types.v1.CallFailure.DeadlineExceededH\x00R\x10deadlineExceeded\x12E\n" +
-	"\tcancelled\x18\x05 \x01(\v2%.shoal.types.v1.CallFailure.CancelledH\x00R\tcancelled\x1a%\n" +
+	"\tcancelled\x18\x05 \x01(\v2%.shoal.types.v1.CallFailure.CancelledH\x00R\tcancelled\x12H\n" +
+	"\n" +
+	"superseded\x18\x06 \x01(\v2&.shoal.types.v1.CallFailure.SupersededH\x00R\n" +
+	"superseded\x1a%\n" +
 	"\vNotExecuted\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x1aJ\n" +
 	"\n" +
@@ -1050,7 +1130,10 @@ const file_shoal_types_v1_call_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x1a-\n" +
 	"\x10DeadlineExceeded\x12\x19\n" +
 	"\blimit_ms\x18\x01 \x01(\x04R\alimitMs\x1a\v\n" +
-	"\tCancelledB\t\n" +
+	"\tCancelled\x1a\"\n" +
+	"\n" +
+	"Superseded\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x04R\x05epochB\t\n" +
 	"\afailure*]\n" +
 	"\n" +
 	"Durability\x12\x1a\n" +
@@ -1081,7 +1164,7 @@ func file_shoal_types_v1_call_proto_rawDescGZIP() []byte {
 }
 
 var file_shoal_types_v1_call_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_shoal_types_v1_call_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_shoal_types_v1_call_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_shoal_types_v1_call_proto_goTypes = []any{
 	(Durability)(0),                      // 0: shoal.types.v1.Durability
 	(LogLevel)(0),                        // 1: shoal.types.v1.LogLevel
@@ -1096,25 +1179,27 @@ var file_shoal_types_v1_call_proto_goTypes = []any{
 	(*CallFailure_OutcomeUnknown)(nil),   // 10: shoal.types.v1.CallFailure.OutcomeUnknown
 	(*CallFailure_DeadlineExceeded)(nil), // 11: shoal.types.v1.CallFailure.DeadlineExceeded
 	(*CallFailure_Cancelled)(nil),        // 12: shoal.types.v1.CallFailure.Cancelled
-	(*RpcError)(nil),                     // 13: shoal.types.v1.RpcError
+	(*CallFailure_Superseded)(nil),       // 13: shoal.types.v1.CallFailure.Superseded
+	(*RpcError)(nil),                     // 14: shoal.types.v1.RpcError
 }
 var file_shoal_types_v1_call_proto_depIdxs = []int32{
 	4,  // 0: shoal.types.v1.Call.caller:type_name -> shoal.types.v1.Caller
 	1,  // 1: shoal.types.v1.Call.log_level:type_name -> shoal.types.v1.LogLevel
 	0,  // 2: shoal.types.v1.Call.durability:type_name -> shoal.types.v1.Durability
 	3,  // 3: shoal.types.v1.Call.ledger:type_name -> shoal.types.v1.Ledger
-	13, // 4: shoal.types.v1.CallOutcome.error:type_name -> shoal.types.v1.RpcError
+	14, // 4: shoal.types.v1.CallOutcome.error:type_name -> shoal.types.v1.RpcError
 	7,  // 5: shoal.types.v1.CallOutcome.failure:type_name -> shoal.types.v1.CallFailure
 	8,  // 6: shoal.types.v1.CallFailure.not_executed:type_name -> shoal.types.v1.CallFailure.NotExecuted
 	9,  // 7: shoal.types.v1.CallFailure.overloaded:type_name -> shoal.types.v1.CallFailure.Overloaded
 	10, // 8: shoal.types.v1.CallFailure.outcome_unknown:type_name -> shoal.types.v1.CallFailure.OutcomeUnknown
 	11, // 9: shoal.types.v1.CallFailure.deadline_exceeded:type_name -> shoal.types.v1.CallFailure.DeadlineExceeded
 	12, // 10: shoal.types.v1.CallFailure.cancelled:type_name -> shoal.types.v1.CallFailure.Cancelled
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	13, // 11: shoal.types.v1.CallFailure.superseded:type_name -> shoal.types.v1.CallFailure.Superseded
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_shoal_types_v1_call_proto_init() }
@@ -1137,6 +1222,7 @@ func file_shoal_types_v1_call_proto_init() {
 		(*CallFailure_OutcomeUnknown_)(nil),
 		(*CallFailure_DeadlineExceeded_)(nil),
 		(*CallFailure_Cancelled_)(nil),
+		(*CallFailure_Superseded_)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1144,7 +1230,7 @@ func file_shoal_types_v1_call_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_shoal_types_v1_call_proto_rawDesc), len(file_shoal_types_v1_call_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -829,7 +829,8 @@ type Refused struct {
 	// The flight.
 	Flight uint64 `protobuf:"varint,1,opt,name=flight,proto3" json:"flight,omitempty"`
 	// Why. For a start: `not_executed` or `overloaded` when nothing was executed, `outcome_unknown` when the
-	// call may have run before. The former two are final for the `Call.ledger` that the call came with, and those before. For an attach: `outcome_unknown`, the worker does not know the call.
+	// call may have run before. The former two are final for the `Call.ledger` that the call came with, and those before. For an attach: `outcome_unknown`,
+	// the worker does not know the call. For both `superseded`, which says nothing of the call.
 	Failure       *v1.CallFailure `protobuf:"bytes,2,opt,name=failure,proto3" json:"failure,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1854,7 +1855,9 @@ type Attach struct {
 	Trace *v1.Trace `protobuf:"bytes,4,opt,name=trace,proto3" json:"trace,omitempty"`
 	// The name of the reader that comes back. If another one has attached since, the answer is `lost`. 0 for a new
 	// reader, who takes the call over.
-	Reader        uint64 `protobuf:"varint,5,opt,name=reader,proto3" json:"reader,omitempty"`
+	Reader uint64 `protobuf:"varint,5,opt,name=reader,proto3" json:"reader,omitempty"`
+	// As `Call.epoch`.
+	Epoch         *uint64 `protobuf:"varint,6,opt,name=epoch,proto3,oneof" json:"epoch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1920,6 +1923,13 @@ func (x *Attach) GetTrace() *v1.Trace {
 func (x *Attach) GetReader() uint64 {
 	if x != nil {
 		return x.Reader
+	}
+	return 0
+}
+
+func (x *Attach) GetEpoch() uint64 {
+	if x != nil && x.Epoch != nil {
+		return *x.Epoch
 	}
 	return 0
 }
@@ -2251,7 +2261,8 @@ func (x *Acknowledge) GetCalls() [][]byte {
 	return nil
 }
 
-// A session is over: the backend can let go of what it holds for it.
+// A session is over: the backend can let go of what it holds for it. Its calls are cancelled, and those that come later are
+// refused with `cancelled`, since they are for no other worker either.
 type EndSession struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The session.
@@ -2977,13 +2988,15 @@ const file_shoal_worker_v1_worker_proto_rawDesc = "" +
 	"\x05nodes\x18\x01 \x03(\v2\x14.shoal.types.v1.NodeR\x05nodes\"I\n" +
 	"\x05Start\x12\x16\n" +
 	"\x06flight\x18\x01 \x01(\x04R\x06flight\x12(\n" +
-	"\x04call\x18\x02 \x01(\v2\x14.shoal.types.v1.CallR\x04call\"\x8f\x01\n" +
+	"\x04call\x18\x02 \x01(\v2\x14.shoal.types.v1.CallR\x04call\"\xb4\x01\n" +
 	"\x06Attach\x12\x16\n" +
 	"\x06flight\x18\x01 \x01(\x04R\x06flight\x12\x12\n" +
 	"\x04call\x18\x02 \x01(\fR\x04call\x12\x14\n" +
 	"\x05after\x18\x03 \x01(\x04R\x05after\x12+\n" +
 	"\x05trace\x18\x04 \x01(\v2\x15.shoal.types.v1.TraceR\x05trace\x12\x16\n" +
-	"\x06reader\x18\x05 \x01(\x04R\x06reader\"e\n" +
+	"\x06reader\x18\x05 \x01(\x04R\x06reader\x12\x19\n" +
+	"\x05epoch\x18\x06 \x01(\x04H\x00R\x05epoch\x88\x01\x01B\b\n" +
+	"\x06_epoch\"e\n" +
 	"\x06Answer\x12\x16\n" +
 	"\x06flight\x18\x01 \x01(\x04R\x06flight\x12\x10\n" +
 	"\x03ask\x18\x02 \x01(\x04R\x03ask\x121\n" +
@@ -3188,6 +3201,7 @@ func file_shoal_worker_v1_worker_proto_init() {
 		(*NodeFrame_Close)(nil),
 		(*NodeFrame_Acknowledge)(nil),
 	}
+	file_shoal_worker_v1_worker_proto_msgTypes[17].OneofWrappers = []any{}
 	file_shoal_worker_v1_worker_proto_msgTypes[26].OneofWrappers = []any{}
 	file_shoal_worker_v1_worker_proto_msgTypes[27].OneofWrappers = []any{}
 	file_shoal_worker_v1_worker_proto_msgTypes[28].OneofWrappers = []any{

@@ -38,7 +38,7 @@ LOG_LEVEL_ALERT: LogLevel
 LOG_LEVEL_EMERGENCY: LogLevel
 
 class Call(_message.Message):
-    __slots__ = ("id", "method", "params", "caller", "progress_token", "log_level", "timeout_ms", "durability", "traceparent", "tracestate", "worker", "ledger", "attach_only")
+    __slots__ = ("id", "method", "params", "caller", "progress_token", "log_level", "timeout_ms", "durability", "traceparent", "tracestate", "worker", "ledger", "attach_only", "epoch")
     ID_FIELD_NUMBER: _ClassVar[int]
     METHOD_FIELD_NUMBER: _ClassVar[int]
     PARAMS_FIELD_NUMBER: _ClassVar[int]
@@ -52,6 +52,7 @@ class Call(_message.Message):
     WORKER_FIELD_NUMBER: _ClassVar[int]
     LEDGER_FIELD_NUMBER: _ClassVar[int]
     ATTACH_ONLY_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
     id: bytes
     method: str
     params: bytes
@@ -65,7 +66,8 @@ class Call(_message.Message):
     worker: str
     ledger: Ledger
     attach_only: bool
-    def __init__(self, id: _Optional[bytes] = ..., method: _Optional[str] = ..., params: _Optional[bytes] = ..., caller: _Optional[_Union[Caller, _Mapping]] = ..., progress_token: _Optional[bytes] = ..., log_level: _Optional[_Union[LogLevel, str]] = ..., timeout_ms: _Optional[int] = ..., durability: _Optional[_Union[Durability, str]] = ..., traceparent: _Optional[str] = ..., tracestate: _Optional[str] = ..., worker: _Optional[str] = ..., ledger: _Optional[_Union[Ledger, _Mapping]] = ..., attach_only: bool = ...) -> None: ...
+    epoch: int
+    def __init__(self, id: _Optional[bytes] = ..., method: _Optional[str] = ..., params: _Optional[bytes] = ..., caller: _Optional[_Union[Caller, _Mapping]] = ..., progress_token: _Optional[bytes] = ..., log_level: _Optional[_Union[LogLevel, str]] = ..., timeout_ms: _Optional[int] = ..., durability: _Optional[_Union[Durability, str]] = ..., traceparent: _Optional[str] = ..., tracestate: _Optional[str] = ..., worker: _Optional[str] = ..., ledger: _Optional[_Union[Ledger, _Mapping]] = ..., attach_only: bool = ..., epoch: _Optional[int] = ...) -> None: ...
 
 class Ledger(_message.Message):
     __slots__ = ("incarnation", "number")
@@ -108,7 +110,7 @@ class CallOutcome(_message.Message):
     def __init__(self, result: _Optional[bytes] = ..., error: _Optional[_Union[_rpc_pb2.RpcError, _Mapping]] = ..., failure: _Optional[_Union[CallFailure, _Mapping]] = ...) -> None: ...
 
 class CallFailure(_message.Message):
-    __slots__ = ("not_executed", "overloaded", "outcome_unknown", "deadline_exceeded", "cancelled")
+    __slots__ = ("not_executed", "overloaded", "outcome_unknown", "deadline_exceeded", "cancelled", "superseded")
     class NotExecuted(_message.Message):
         __slots__ = ("reason",)
         REASON_FIELD_NUMBER: _ClassVar[int]
@@ -134,14 +136,21 @@ class CallFailure(_message.Message):
     class Cancelled(_message.Message):
         __slots__ = ()
         def __init__(self) -> None: ...
+    class Superseded(_message.Message):
+        __slots__ = ("epoch",)
+        EPOCH_FIELD_NUMBER: _ClassVar[int]
+        epoch: int
+        def __init__(self, epoch: _Optional[int] = ...) -> None: ...
     NOT_EXECUTED_FIELD_NUMBER: _ClassVar[int]
     OVERLOADED_FIELD_NUMBER: _ClassVar[int]
     OUTCOME_UNKNOWN_FIELD_NUMBER: _ClassVar[int]
     DEADLINE_EXCEEDED_FIELD_NUMBER: _ClassVar[int]
     CANCELLED_FIELD_NUMBER: _ClassVar[int]
+    SUPERSEDED_FIELD_NUMBER: _ClassVar[int]
     not_executed: CallFailure.NotExecuted
     overloaded: CallFailure.Overloaded
     outcome_unknown: CallFailure.OutcomeUnknown
     deadline_exceeded: CallFailure.DeadlineExceeded
     cancelled: CallFailure.Cancelled
-    def __init__(self, not_executed: _Optional[_Union[CallFailure.NotExecuted, _Mapping]] = ..., overloaded: _Optional[_Union[CallFailure.Overloaded, _Mapping]] = ..., outcome_unknown: _Optional[_Union[CallFailure.OutcomeUnknown, _Mapping]] = ..., deadline_exceeded: _Optional[_Union[CallFailure.DeadlineExceeded, _Mapping]] = ..., cancelled: _Optional[_Union[CallFailure.Cancelled, _Mapping]] = ...) -> None: ...
+    superseded: CallFailure.Superseded
+    def __init__(self, not_executed: _Optional[_Union[CallFailure.NotExecuted, _Mapping]] = ..., overloaded: _Optional[_Union[CallFailure.Overloaded, _Mapping]] = ..., outcome_unknown: _Optional[_Union[CallFailure.OutcomeUnknown, _Mapping]] = ..., deadline_exceeded: _Optional[_Union[CallFailure.DeadlineExceeded, _Mapping]] = ..., cancelled: _Optional[_Union[CallFailure.Cancelled, _Mapping]] = ..., superseded: _Optional[_Union[CallFailure.Superseded, _Mapping]] = ...) -> None: ...

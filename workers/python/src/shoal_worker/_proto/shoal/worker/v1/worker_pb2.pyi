@@ -315,18 +315,20 @@ class Start(_message.Message):
     def __init__(self, flight: _Optional[int] = ..., call: _Optional[_Union[_call_pb2.Call, _Mapping]] = ...) -> None: ...
 
 class Attach(_message.Message):
-    __slots__ = ("flight", "call", "after", "trace", "reader")
+    __slots__ = ("flight", "call", "after", "trace", "reader", "epoch")
     FLIGHT_FIELD_NUMBER: _ClassVar[int]
     CALL_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]
     TRACE_FIELD_NUMBER: _ClassVar[int]
     READER_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
     flight: int
     call: bytes
     after: int
     trace: _call_pb2.Trace
     reader: int
-    def __init__(self, flight: _Optional[int] = ..., call: _Optional[bytes] = ..., after: _Optional[int] = ..., trace: _Optional[_Union[_call_pb2.Trace, _Mapping]] = ..., reader: _Optional[int] = ...) -> None: ...
+    epoch: int
+    def __init__(self, flight: _Optional[int] = ..., call: _Optional[bytes] = ..., after: _Optional[int] = ..., trace: _Optional[_Union[_call_pb2.Trace, _Mapping]] = ..., reader: _Optional[int] = ..., epoch: _Optional[int] = ...) -> None: ...
 
 class Answer(_message.Message):
     __slots__ = ("flight", "ask", "outcome")
