@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_ports::{CallFailure, LedgerNumber, Worker, WorkerId};
+use shoal_ports::{CallFailure, Caller, LedgerNumber, Worker, WorkerId};
 use shoal_telemetry::metrics::ShedReason;
 use tokio::time::Instant;
 
@@ -52,6 +52,8 @@ pub(crate) struct Member {
     pub(crate) circuit: Arc<Circuit>,
     /// The names of its tools, where they are not those that the pool lists.
     tools: Option<Arc<HashSet<String>>>,
+    /// The headers that it asks for.
+    headers: Arc<[Arc<str>]>,
     seed: u64,
 }
 
@@ -72,6 +74,17 @@ impl Member {
     /// Whether it has said that it takes no more calls.
     pub(crate) fn is_leaving(&self) -> bool {
         self.worker.announcement().borrow().is_leaving()
+    }
+
+    /// A caller as the worker is told of it: with the headers that it asks for.
+    pub(crate) fn told(&self, caller: &Arc<Caller>) -> Arc<Caller> {
+        if caller.headers.is_empty() {
+            return Arc::clone(caller);
+        }
+        Arc::new(Caller {
+            headers: caller.headers.only(&self.headers),
+            ..(**caller).clone()
+        })
     }
 
     fn has(&self, tool: Option<&str>) -> bool {

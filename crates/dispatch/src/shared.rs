@@ -52,6 +52,7 @@ impl Shared {
             capabilities: RawJson::from_static("{}"),
             instructions: catalog.instructions.clone(),
             versions: NOTHING,
+            headers: Arc::default(),
         };
         let facts = Arc::new(facts);
         let picture = Picture::new(&config);

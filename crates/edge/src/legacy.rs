@@ -95,7 +95,10 @@ async fn deliver(
     permit: RequestPermit,
 ) -> Result<Response, Refused> {
     let edge = visit.edge;
-    let to = to(visit, session);
+    let to = SessionRef {
+        headers: visit.forwarded(),
+        ..to(visit, session)
+    };
     let mut post = Post::new(body);
     post.plan = plan::plan(visit, &to.session, post.delivery, &post.body);
     let (once, id) = (post.is_bound(), request_id(&post.body));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::Body as HttpBody;
 use bytes::Bytes;
 use http::request::Parts;
-use shoal_ports::Principal;
+use shoal_ports::{ForwardedHeaders, Principal};
 use shoal_protocol::{Body, Message, RequestId, TraceContext};
 use shoal_telemetry::metrics::{self, Direction, metrics};
 
@@ -52,6 +52,16 @@ impl Visit<'_> {
             .http
             .bytes(Direction::In, metrics::Body::Plain, bytes);
         Ok(text)
+    }
+
+    /// What the request says in headers that pools ask for.
+    pub(crate) fn forwarded(&self) -> ForwardedHeaders {
+        let wanted = self.edge.dispatcher.facts().borrow().headers.clone();
+        let given = &self.head.headers;
+        ForwardedHeaders::new(wanted.iter().flat_map(|name| {
+            let values = given.get_all(&**name).iter();
+            values.map(move |value| (name.clone(), Bytes::copy_from_slice(value.as_bytes())))
+        }))
     }
 
     /// Parses the body within the limits.

@@ -8,8 +8,7 @@ use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision, RpcError, Tra
 use tokio::time::Instant;
 
 use crate::{
-    CallEvents, CallId, Durability, Epoch, Kind, LedgerNumber, Principal, Retry, SessionId,
-    StateRequest, WorkerId,
+    CallEvents, CallId, Durability, Epoch, ForwardedHeaders, Kind, LedgerNumber, Principal, Retry, SessionId, StateRequest, WorkerId,
 };
 
 /// A request for a worker (`tools/call`, `resources/read`, `prompts/get`, `completion/complete`), or
@@ -62,6 +61,8 @@ pub struct Caller {
     pub client_info: Option<RawJson>,
     /// `ClientCapabilities`; `{}` if it declared none.
     pub capabilities: RawJson,
+    /// What its request says in headers that the call's pool asks for.
+    pub headers: ForwardedHeaders,
 }
 
 /// Which log messages of a call reach its client.

@@ -1,5 +1,7 @@
 //! What a pool offers, and what the whole server says of itself.
 
+use std::sync::Arc;
+
 use shoal_protocol::{RawJson, RawObject};
 
 /// Everything that one pool offers, as its backend described it.
@@ -23,6 +25,8 @@ pub struct PoolCatalog {
     pub ttl_ms: [Option<u64>; 4],
     /// How often the backend has announced a change of its tools, resources (with templates) and prompts.
     pub generations: [u64; 3],
+    /// The headers of clients' requests that the backend's calls are to bring along, in lower case.
+    pub headers: Vec<Arc<str>>,
 }
 
 /// A JSON object that is `{}` where nothing was said.
@@ -56,6 +60,8 @@ pub struct ServerFacts {
     /// the same on every node that offers the same. So whoever serves a client can tell whether the client
     /// has been told of the newest.
     pub versions: [u64; 3],
+    /// The headers of clients' requests that some pool asks for, in lower case.
+    pub headers: Arc<[Arc<str>]>,
 }
 
 /// How a call must be carried.

@@ -8,7 +8,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use shoal_protocol::{Body, EventId, Message, Method, Request, Revision, RpcError, TraceContext};
 
-use crate::{DeliveryId, Durability, EdgePlan, Kind, NodeId, Principal, SessionId, StreamItems};
+use crate::{
+    DeliveryId, Durability, EdgePlan, ForwardedHeaders, Kind, NodeId, Principal, SessionId,
+    StreamItems,
+};
 
 /// The legacy sessions, wherever they live.
 ///
@@ -108,6 +111,8 @@ pub struct SessionRef {
     /// Whether nothing but the [hint](SessionId::hint) in its id says that the session is there. Who does not hold it then
     /// answers [`GatewayError::Moved`], without asking the store and without claiming it.
     pub hinted: bool,
+    /// What the request says in headers that pools ask for.
+    pub headers: ForwardedHeaders,
 }
 
 impl SessionRef {
@@ -118,6 +123,7 @@ impl SessionRef {
             principal,
             trace: None,
             hinted: false,
+            headers: ForwardedHeaders::default(),
         }
     }
 

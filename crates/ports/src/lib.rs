@@ -30,6 +30,7 @@ mod directory;
 mod dispatcher;
 mod ending;
 mod event_log;
+mod forwarded;
 mod gateway;
 mod hint;
 mod identity;
@@ -64,6 +65,7 @@ pub use catalog::{Durability, PoolCatalog, RawObjectOrEmpty, ServerFacts};
 pub use directory::{Claim, Directory, NewSession, Placement, Renewal};
 pub use dispatcher::Dispatcher;
 pub use event_log::{Append, Appended, CallProgress, EventLog, LogError, LoggedEvent, Page};
+pub use forwarded::ForwardedHeaders;
 pub use gateway::{
     Delivered, EventStream, GatewayError, OpenSession, Opened, Post, SessionGateway, SessionRef,
     SessionTransport, StreamItem,

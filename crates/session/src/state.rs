@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use shoal_ports::{
-    AskId, CallId, Caller, LogFilter, Principal, ServerFacts, SessionId, SessionTransport,
-    StateRequest,
+    AskId, CallId, Caller, ForwardedHeaders, LogFilter, Principal, ServerFacts, SessionId,
+    SessionTransport, StateRequest,
 };
 use shoal_protocol::{
     Method, Notification, Outcome, RawJson, Request, RequestId, Response, Revision,
@@ -309,6 +309,7 @@ fn caller_of(session: &SessionId, record: &Record) -> Caller {
         capabilities: handshake.map_or(RawJson::from_static("{}"), |handshake| {
             handshake.capabilities.clone()
         }),
+        headers: ForwardedHeaders::default(),
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_ports::{
-    BusEvent, Call, CallFailure, CallId, CallOutcome, Caller, Durability, LogFilter, PoolCatalog,
-    Principal, RunningCall, Worker as _, WorkerId,
+    BusEvent, Call, CallFailure, CallId, CallOutcome, Caller, Durability, ForwardedHeaders,
+    LogFilter, PoolCatalog, Principal, RunningCall, Worker as _, WorkerId,
 };
 use shoal_protocol::{Method, RawJson, Revision, RpcError};
 use shoal_telemetry::config::Telemetry;
@@ -80,6 +80,7 @@ fn call() -> Call {
             revision: Revision::V2025_11_25,
             client_info: None,
             capabilities: RawJson::from_static("{}"),
+            headers: ForwardedHeaders::default(),
         }),
         progress_token: None,
         log: LogFilter::Off,

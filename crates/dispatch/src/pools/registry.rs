@@ -182,6 +182,7 @@ impl Registry {
                 detail: said.detail.clone(),
                 circuit: registered.circuit.clone(),
                 tools,
+                headers: asked(said),
                 seed: affinity::seed(id),
             });
             match &said.catalog {
@@ -199,6 +200,7 @@ impl Registry {
             capabilities: catalog.capabilities.clone(),
             instructions: catalog.instructions.clone(),
             versions: self.versions(),
+            headers: self.headers(),
         };
         let picture = self.picture.clone();
         (View::new(catalog, pools, picture), facts)
@@ -274,6 +276,14 @@ impl Registry {
         hashers.map(|hasher| hasher.finish())
     }
 
+    /// The headers of clients' requests that some worker asks for.
+    fn headers(&self) -> Arc<[Arc<str>]> {
+        let workers = self.workers.values();
+        let catalogs = workers.filter_map(|worker| worker.announcement.catalog.as_deref());
+        let names: BTreeSet<&Arc<str>> = catalogs.flat_map(|catalog| &catalog.headers).collect();
+        names.into_iter().cloned().collect()
+    }
+
     fn merge(&self, config: &Config, before: &Catalog) -> Arc<Catalog> {
         let compiled = |(name, listed): (&Arc<str>, &Listed)| {
             Some(Pool {
@@ -306,6 +316,12 @@ impl Listed {
         self.compiled = Some(Arc::new(compiled));
         true
     }
+}
+
+/// The headers that a worker asks for.
+fn asked(said: &Announcement) -> Arc<[Arc<str>]> {
+    let catalog = said.catalog.as_deref();
+    catalog.map_or_else(Arc::default, |catalog| catalog.headers.as_slice().into())
 }
 
 /// Adds what a pool lists, if that is anything.

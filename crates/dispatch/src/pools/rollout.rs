@@ -96,6 +96,8 @@ pub(super) fn same(one: &PoolCatalog, other: &PoolCatalog) -> bool {
         prompts,
         ttl_ms,
         generations: _,
+        // Of each worker, its own count.
+        headers: _,
     } = one;
     *tools == other.tools
         && *resources == other.resources

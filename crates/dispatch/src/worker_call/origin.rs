@@ -169,6 +169,7 @@ impl Origin {
         self.tries(member);
         let mut call = self.call.clone();
         call.ledger = self.ledger;
+        call.caller = member.told(&call.caller);
         call.trace = self.attempt(&member.id);
         match again {
             true => member.worker.start_again(call).await,
@@ -186,6 +187,7 @@ impl Origin {
         if call.worker.is_none() {
             call.ledger = member.worker.ledger();
         }
+        call.caller = member.told(&call.caller);
         call.trace = self.attempt(&member.id);
         here.start_now(call).ok()
     }

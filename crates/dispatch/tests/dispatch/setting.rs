@@ -9,8 +9,8 @@ use shoal_dispatch::{Config, Dispatch};
 use shoal_ports::memory::MemoryBus;
 use shoal_ports::{
     Call, CallEventKind, CallFailure, CallId, CallOutcome, CallPlan, Caller, Dispatcher as _,
-    Durability, LogFilter, Planned, PoolCatalog, Principal, RawObjectOrEmpty, RunningCall,
-    SessionId, Started, WorkerId,
+    Durability, ForwardedHeaders, LogFilter, Planned, PoolCatalog, Principal, RawObjectOrEmpty,
+    RunningCall, SessionId, Started, WorkerId,
 };
 use shoal_protocol::{
     KeyRing, LogLevel, Method, RawJson, RequestMeta, Revision, RpcError, SealKey,
@@ -184,6 +184,7 @@ pub(crate) fn call(revision: Revision, method: Method, params: Value) -> Call {
         revision,
         client_info: None,
         capabilities: RawJson::from_static(ALL_CAPABILITIES),
+        headers: ForwardedHeaders::default(),
     };
     Call {
         id: CallId::generate(),

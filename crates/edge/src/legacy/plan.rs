@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::future::Either;
 use shoal_ports::{
     Call, CallOutcome, CallPlan, Caller, Delivered, DeliveryId, Durability, EdgePlan, Expected,
-    GatewayError, LogFilter, Post, RequestPlan, SessionId, SessionRef, WorkerId,
+    ForwardedHeaders, GatewayError, LogFilter, Post, RequestPlan, SessionId, SessionRef, WorkerId,
 };
 use shoal_protocol::{Body, Message, RawJson, Request, Revision};
 use tokio::time::Instant;
@@ -54,6 +54,7 @@ fn call_of(
         revision: Revision::LATEST_LEGACY,
         client_info: None,
         capabilities: RawJson::from_static("{}"),
+        headers: ForwardedHeaders::default(),
     };
     Call {
         id: delivery.into(),

@@ -82,6 +82,7 @@ fn call(
         revision: checked.revision,
         client_info: meta.client_info,
         capabilities: checked.capabilities,
+        headers: visit.forwarded(),
     };
     let call = Call {
         id: CallId::generate(),

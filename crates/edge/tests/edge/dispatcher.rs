@@ -86,6 +86,7 @@ impl FakeDispatcher {
             capabilities: RawJson::from_static(capabilities),
             instructions: Some("be kind".into()),
             versions: [1, 1, 1],
+            headers: Arc::default(),
         };
         let (running, started) = mpsc::unbounded_channel();
         Arc::new(Self {

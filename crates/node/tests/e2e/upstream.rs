@@ -1,10 +1,13 @@
 //! Servers behind a URL: one Shoal in front of others.
 
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
 
 use crate::client::{Session, call, modern_call, post_modern, request, response, text};
 use crate::process::{SOON, Server, shoal};
@@ -120,4 +123,55 @@ async fn what_cannot_be_a_server_is_refused_at_once() {
         assert_eq!(output.status.code(), Some(2), "{error}");
         assert!(error.contains(told), "{error}");
     }
+}
+
+/// A Streamable HTTP server that tells what it has seen; its URL.
+async fn observed() -> (Child, String) {
+    let script = "/../worker/tests/fixtures/streamable.py";
+    let mut child = Command::new("python3")
+        .arg("-u")
+        .arg([env!("CARGO_MANIFEST_DIR"), script].concat())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let url = lines.next_line().await.unwrap().expect("it starts");
+    (child, url)
+}
+
+#[tokio::test]
+async fn headers_of_clients_reach_the_server_where_its_pool_names_them() {
+    let (_upstream, url) = observed().await;
+    let pool = format!("{{ http = {{ url = '{url}', forward = ['X-Team'] }} }}");
+    let environment = [("SHOAL_POOLS__REMOTE__BACKEND", &*pool)];
+    let server = Server::start_with(&[], &environment).await;
+    let seen = async || {
+        let seen = reqwest::get(url.replace("/mcp", "/seen")).await.unwrap();
+        let seen: Value = seen.json().await.unwrap();
+        let call = &seen["headers"]["tools/call"];
+        (call["x-team"].clone(), call["x-other"].clone())
+    };
+    let session = Session::open(&server.mcp).await;
+    let legacy = session.post(&call(1, "echo", json!({ "text": "x" })));
+    let modern = post_modern(&server.mcp, &modern_call(2, "echo", json!({ "text": "x" })));
+    for (request, team) in [(legacy, "blue"), (modern, "red")] {
+        let request = request.header("x-team", team).header("x-other", "no");
+        let answer = response(request.send().await.unwrap()).await;
+        assert_eq!(text(&answer), "x");
+        assert_eq!(seen().await, (json!(team), Value::Null));
+    }
+    assert_eq!(text(&echo(&session, 3, "x").await), "x");
+    assert_eq!(seen().await, (Value::Null, Value::Null));
+}
+
+#[tokio::test]
+async fn headers_that_cannot_be_passed_on_are_refused_by_the_check() {
+    let pool = "{ http = { url = 'http://localhost/mcp', forward = ['Mcp-Session-Id'] } }";
+    let mut check = shoal(&["config", "check"]);
+    let output = check.env("SHOAL_POOLS__REMOTE__BACKEND", pool).output();
+    let output = output.await.unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains("backend.http.forward"), "{error}");
 }

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_ports::{
-    Announcement, Attach, BusEvent, Call, CallEvents, CallFailure, CallId, CallOutcome, Caller,
-    Durability, LogFilter, NodeId, PoolCatalog, Principal, RunningCall, SessionId, Worker,
+    Announcement, Attach, BusEvent, Call, CallEvents, CallFailure, CallId, CallOutcome, Caller, Durability, ForwardedHeaders, LogFilter, NodeId, PoolCatalog, Principal, RunningCall, SessionId, Worker,
     WorkerId, WorkerLoad, WorkerSet,
 };
 use shoal_protocol::{Method, RawJson, Revision, RpcError};
@@ -142,6 +141,7 @@ pub(crate) fn call() -> Call {
             revision: Revision::LATEST,
             client_info: None,
             capabilities: RawJson::from_static("{}"),
+            headers: ForwardedHeaders::default(),
         }),
         progress_token: None,
         log: LogFilter::Off,

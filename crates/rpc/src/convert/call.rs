@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use shoal_ports::{
-    Attach, Call, CallId, Caller, Durability, Epoch, LedgerNumber, LogFilter, Principal, SessionId,
-    WorkerId,
+    Attach, Call, CallId, Caller, Durability, Epoch, ForwardedHeaders, LedgerNumber, LogFilter, Principal, SessionId, WorkerId,
 };
 use shoal_protocol::{LogLevel, Method, RawJson, Revision, TraceContext};
 use tokio::time::Instant;
@@ -104,6 +103,7 @@ fn caller_out(caller: &Caller) -> wire::Caller {
         revision: caller.revision.as_str().to_owned(),
         client_info: caller.client_info.as_ref().map(RawJson::to_bytes),
         capabilities: caller.capabilities.to_bytes(),
+        headers: headers_out(&caller.headers),
     }
 }
 
@@ -114,7 +114,23 @@ fn caller_in(caller: wire::Caller) -> Result<Caller, Malformed> {
         revision: revision_in(&caller.revision)?,
         client_info: caller.client_info.map(trusted),
         capabilities: trusted(caller.capabilities),
+        headers: headers_in(caller.headers),
     })
+}
+
+/// Headers of a client's request.
+pub(crate) fn headers_out(headers: &ForwardedHeaders) -> Vec<wire::Header> {
+    let headers = headers.iter().map(|(name, value)| wire::Header {
+        name: name.to_string(),
+        value: value.clone(),
+    });
+    headers.collect()
+}
+
+/// Headers of a client's request.
+pub(crate) fn headers_in(headers: Vec<wire::Header>) -> ForwardedHeaders {
+    let headers = headers.into_iter();
+    ForwardedHeaders::new(headers.map(|header| (header.name.into(), header.value)))
 }
 
 /// An MCP revision that this release knows.

@@ -56,6 +56,7 @@ fn catalog_out(catalog: &PoolCatalog) -> wire::Catalog {
         resources_ttl_ms: resources_ttl,
         resource_templates_ttl_ms: templates_ttl,
         prompts_ttl_ms: prompts_ttl,
+        headers: catalog.headers.iter().map(ToString::to_string).collect(),
     }
 }
 
@@ -84,6 +85,7 @@ fn catalog_in(catalog: wire::Catalog) -> Result<PoolCatalog, Malformed> {
             catalog.resources_generation,
             catalog.prompts_generation,
         ],
+        headers: catalog.headers.into_iter().map(Arc::from).collect(),
     })
 }
 

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use shoal_ports::{
-    Binding, DeliveryId, EdgePlan, Post, Principal, RequestPlan, Route, SessionId, SessionRef,
-    WorkerId,
+    Binding, DeliveryId, EdgePlan, ForwardedHeaders, Post, Principal, RequestPlan, Route,
+    SessionId, SessionRef, WorkerId,
 };
 use shoal_protocol::{
     Body, InvalidMessage, Message, Method, Notification, RawJson, Request, RequestId, Response,
     RpcError,
 };
 
-use super::call::{durability_in, durability_out, ledger_in, ledger_out};
+use super::call::{durability_in, durability_out, headers_in, headers_out, ledger_in, ledger_out};
 use super::outcome::{answer_in, answer_out, error_in, error_out, outcome_in, outcome_out};
 use super::trace::{trace_in, trace_out};
 use super::{duration, millis, sixteen, trusted};
@@ -43,6 +43,7 @@ pub(crate) fn deliver_out(to: &SessionRef, post: Post, relayed: bool) -> wire::D
         trace: trace_out(to.trace.as_ref()),
         hinted: to.hinted,
         plan,
+        headers: headers_out(&to.headers),
     }
 }
 
@@ -64,7 +65,8 @@ pub(crate) fn deliver_in(said: wire::Deliver) -> Result<(SessionRef, Post), Malf
         delivery: DeliveryId::from_bytes(sixteen(&said.delivery, "delivery id")?),
         repeated: said.repeated,
     };
-    let to = session_in(said.session, said.principal, said.trace, said.hinted);
+    let mut to = session_in(said.session, said.principal, said.trace, said.hinted);
+    to.headers = headers_in(said.headers);
     Ok((to, post))
 }
 
@@ -140,6 +142,7 @@ pub(crate) fn session_in(
         principal: Principal::new(principal),
         trace: trace_in(trace),
         hinted,
+        headers: ForwardedHeaders::default(),
     }
 }
 

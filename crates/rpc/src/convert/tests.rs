@@ -18,8 +18,8 @@ use shoal_ports::{
 use tokio::time::Instant;
 
 use self::strategies::{
-    body, call, catalog, event, event_id, failure, item, outcome, plan, plan_for, refusal, request,
-    revision, text, trace,
+    body, call, catalog, event, event_id, failure, headers, item, outcome, plan, plan_for, refusal,
+    request, revision, text, trace,
 };
 use super::call::{call_in, call_out};
 use super::catalog::{announcement_in, announcement_out, load_in, load_out};
@@ -119,8 +119,10 @@ proptest! {
         principal in text(),
         trace in trace(),
         plan in option::of(plan()),
+        headers in headers(),
     ) {
-        let to = session_in(session, principal, trace_out(trace.as_ref()), flags.2);
+        let mut to = session_in(session, principal, trace_out(trace.as_ref()), flags.2);
+        to.headers = headers;
         let post = Post {
             plan: plan_for(&body, plan),
             body,

@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_ports::{
-    AskId, Attach, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Caller,
-    Durability, LogFilter, Principal, RunningCall, Worker,
+    AskId, Attach, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Caller, Durability, ForwardedHeaders, LogFilter, Principal, RunningCall, Worker,
 };
 use shoal_protocol::{Method, Outcome, RawJson, Revision};
 use shoal_rpc::proto::types::v1 as wire;
@@ -34,6 +33,7 @@ fn call(durability: Durability) -> Call {
             revision: Revision::V2025_11_25,
             client_info: None,
             capabilities: RawJson::from_static("{}"),
+            headers: ForwardedHeaders::default(),
         }),
         progress_token: None,
         log: LogFilter::Off,
@@ -91,6 +91,7 @@ pub(crate) fn wire_call(call: &Call) -> wire::Call {
             principal: call.caller.principal.as_str().to_owned(),
             revision: call.caller.revision.as_str().to_owned(),
             capabilities: call.caller.capabilities.to_bytes(),
+            headers: Vec::new(),
             ..wire::Caller::default()
         }),
         timeout_ms: 60_000,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use futures::future::Either;
 use shoal_ports::{
-    Call, CallFailure, CallOutcome, CallPlan, Durability, EdgePlan, GatewayError, Planned,
-    RequestPlan, Retry, SessionTransport,
+    Call, CallFailure, CallOutcome, CallPlan, Caller, Durability, EdgePlan, ForwardedHeaders,
+    GatewayError, Planned, RequestPlan, Retry, SessionRef, SessionTransport,
 };
 use shoal_protocol::{RequestMeta, TraceContext};
 use shoal_telemetry::trace::names;
@@ -17,12 +17,12 @@ use crate::live::LiveSession;
 use crate::state::AdmittedCall;
 
 impl CallDriver {
-    /// Gives an admitted request its call. `trace` is the span of whoever brought it.
+    /// Gives an admitted request its call. `to` is what was said of whoever brought it.
     pub(crate) fn prepare(
         &self,
         live: &Arc<LiveSession>,
         admitted: AdmittedCall,
-        trace: Option<&TraceContext>,
+        to: &SessionRef,
     ) -> InFlight {
         let AdmittedCall {
             admission,
@@ -37,12 +37,12 @@ impl CallDriver {
             id: slot.call(),
             method,
             params,
-            caller,
+            caller: with(caller, &to.headers),
             log,
             deadline: Instant::now() + self.config.call_timeout,
             // Until its plan knows better.
             durability: Durability::Journaled,
-            trace: trace.cloned().or_else(|| trace_of(&meta)),
+            trace: to.trace.clone().or_else(|| trace_of(&meta)),
             progress_token: meta.progress_token,
             worker: None,
             ledger: None,
@@ -123,6 +123,17 @@ impl CallDriver {
         in_flight.plan.worker = None;
         Ok(())
     }
+}
+
+/// A client with what its request says in headers.
+fn with(caller: Arc<Caller>, headers: &ForwardedHeaders) -> Arc<Caller> {
+    if headers.is_empty() {
+        return caller;
+    }
+    Arc::new(Caller {
+        headers: headers.clone(),
+        ..(*caller).clone()
+    })
 }
 
 /// A plan that is waited for, unless its request is cancelled or its session is over before.

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use shoal_ports::{
     CallFailure, CallId, Delivered, DeliveryId, EdgePlan, GatewayError, Post, SessionRef,
 };
-use shoal_protocol::{Body, Message, Method, RequestId, TraceContext, error_response};
+use shoal_protocol::{Body, Message, Method, RequestId, error_response};
 use shoal_telemetry::metrics::{ActorKind, metrics};
 use shoal_telemetry::trace::{self, attributes as key, names};
 
@@ -78,8 +78,7 @@ impl Node {
                 if let (Some(id), Effect::Respond(_)) = (id, &effect) {
                     return self.respond(&live, refused_later(&id)).await.map(Some);
                 }
-                let trace = to.trace.as_ref();
-                self.carry_out(&live, effect, posting, trace).await
+                self.carry_out(&live, effect, posting, to).await
             }
             Body::Batch(members) => {
                 let again = (repeated, posting.may_have_begun());
@@ -143,11 +142,11 @@ impl Node {
         live: &Arc<LiveSession>,
         effect: Effect,
         posting: Posting,
-        trace: Option<&TraceContext>,
+        to: &SessionRef,
     ) -> Result<Option<Delivered>, GatewayError> {
         let delivered = match effect {
             Effect::Run(admitted) => {
-                let mut in_flight = self.driver.prepare(live, *admitted, trace);
+                let mut in_flight = self.driver.prepare(live, *admitted, to);
                 let (delivery, again) = (posting.delivery, posting.may_have_begun());
                 match (self.driver.plan(&mut in_flight, posting.plan, again)).await? {
                     None => self.driver.carry(in_flight, delivery).await,

@@ -34,6 +34,7 @@ fn facts_at(versions: [u64; 3]) -> ServerFacts {
         capabilities: RawJson::from_static(r#"{"tools":{},"resources":{},"logging":{}}"#),
         instructions: None,
         versions,
+        headers: std::sync::Arc::default(),
     }
 }
 

@@ -215,6 +215,7 @@ impl Script {
             capabilities: RawJson::from_static(r#"{"tools":{},"resources":{},"logging":{}}"#),
             instructions: None,
             versions: [1; 3],
+            headers: Arc::default(),
         };
         Arc::new(Self {
             facts: watch::Sender::new(Arc::new(facts)),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sse_stream::{Sse, SseStream};
 
 /// How long a test waits for anything.
-const SOON: Duration = Duration::from_secs(40);
+pub(crate) const SOON: Duration = Duration::from_secs(40);
 
 /// A session of 2025-11-25.
 pub(crate) struct Client {
@@ -69,6 +69,20 @@ impl Client {
         Self {
             http: self.http.clone(),
             url: url.to_owned(),
+            session: self.session.clone(),
+        }
+    }
+
+    /// The same session, with these headers in each request.
+    pub(crate) fn bringing(&self, headers: &[(&'static str, &'static str)]) -> Self {
+        let headers = headers.iter().map(|&(name, value)| {
+            let value = reqwest::header::HeaderValue::from_static(value);
+            (reqwest::header::HeaderName::from_static(name), value)
+        });
+        let http = reqwest::Client::builder().default_headers(headers.collect());
+        Self {
+            http: http.build().unwrap(),
+            url: self.url.clone(),
             session: self.session.clone(),
         }
     }

@@ -26,6 +26,7 @@ mod slow_redis;
 mod start;
 mod tls;
 mod trace;
+mod upstream;
 mod versions;
 mod worker;
 

@@ -4,7 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method as HttpMethod, header};
+use parking_lot::Mutex;
 use reqwest::{Client, Response};
+use shoal_ports::Caller;
 use shoal_protocol::{
     Era, LAST_EVENT_ID, MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, MCP_SESSION_ID, Method,
     RawJson, Revision, encode_value,
@@ -16,7 +18,7 @@ use super::endpoint::{Endpoint, Unanswered};
 use super::presence::Presence;
 use super::refusal::{self, Refusal};
 use super::tools::Tools;
-use crate::upstream::{Connection, Landing, Link, Outgoing};
+use crate::upstream::{Connection, Landing, Link, Outgoing, Sending};
 
 /// The longest session id that is sent back.
 const LONGEST_SESSION: usize = 1024;
@@ -35,6 +37,8 @@ pub(super) struct Channel {
     /// What `initialize` has settled.
     session: OnceLock<HeaderValue>,
     version: OnceLock<HeaderValue>,
+    /// Whose last call was, where the connection is one's own: what is sent between calls is sent in that one's name.
+    caller: Mutex<Option<Arc<Caller>>>,
 }
 
 /// What all connections to one server have in common.
@@ -65,6 +69,7 @@ impl Channel {
             ended: ended.clone(),
             session: OnceLock::new(),
             version: OnceLock::new(),
+            caller: Mutex::new(link.binding().caller().cloned()),
         });
         tokio::spawn(channel.run(queue));
         Connection::new(link, stopping, ended)
@@ -114,7 +119,7 @@ impl Channel {
     async fn tell(&self, text: Bytes, method: Option<Method>) {
         let headers = self.post_headers(method.as_ref(), None);
         let telling = async {
-            match self.send(HttpMethod::POST, headers, text).await {
+            match self.send_own(HttpMethod::POST, headers, text).await {
                 Ok(answer) if answer.status().is_success() => {}
                 Ok(answer) => match self.refused(answer, None).await {
                     Landing::Lost { reason, .. } => self.untold(&reason),
@@ -241,14 +246,36 @@ impl Channel {
         }
     }
 
-    /// Sends a request, and takes note of whether the server is there.
-    pub(super) async fn send(
+    /// In whose name a request is sent.
+    pub(super) fn caller_of(&self, request: &Sending) -> Option<Arc<Caller>> {
+        let mut own = self.caller.lock();
+        match &request.caller {
+            Some(caller) if own.is_some() => Some(own.insert(caller.clone()).clone()),
+            Some(caller) => Some(caller.clone()),
+            None => own.clone(),
+        }
+    }
+
+    /// Sends what belongs to no request, and takes note of whether the server is there.
+    pub(super) async fn send_own(
         &self,
         method: HttpMethod,
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Response, Unanswered> {
-        let sent = self.endpoint.send(&self.client, method, headers, body);
+        let caller = self.caller.lock().clone();
+        self.send(method, headers, body, caller.as_deref()).await
+    }
+
+    /// Sends a request, of this caller where it is one's, and takes note of whether the server is there.
+    pub(super) async fn send(
+        &self,
+        method: HttpMethod,
+        headers: HeaderMap,
+        body: Bytes,
+        caller: Option<&Caller>,
+    ) -> Result<Response, Unanswered> {
+        let sent = (self.endpoint).send(&self.client, method, headers, body, caller);
         let sent = sent.await;
         if let Err(Unanswered::NotSent(_)) = &sent {
             self.presence.doubt();
@@ -283,7 +310,7 @@ impl Channel {
         }
         let mut headers = HeaderMap::new();
         self.add_session(&mut headers);
-        let ending = self.send(HttpMethod::DELETE, headers, Bytes::new());
+        let ending = self.send_own(HttpMethod::DELETE, headers, Bytes::new());
         let grace = self.endpoint.config().shutdown_grace.get();
         // A server need not let its clients end sessions (405), and one that is away has ended them.
         let _ = tokio::time::timeout(grace, ending).await;

@@ -40,6 +40,10 @@ settings! {
         /// A file with more headers, one `Name: value` a line. A changed file is read again.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub headers_file: Option<PathBuf> = None,
+        /// Headers of clients' requests that are passed on with their calls, by name. None is by default. Such a header takes
+        /// the place of one of the same name in `headers`, which then goes with Shoal's own requests only.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub forward: Vec<String> = Vec::new(),
         /// Certificates for `https`, besides those of the system.
         pub tls: HttpTls = HttpTls::default(),
         /// How long a connection may take to be made.
@@ -140,6 +144,7 @@ impl HttpConfig {
         let setting = if self.urls.is_empty() { "url" } else { "urls" };
         self.endpoints().map_err(|wrong| (setting, wrong))?;
         super::headers::check(&self.headers).map_err(|wrong| ("headers", wrong))?;
+        super::headers::forwarded(&self.forward).map_err(|wrong| ("forward", wrong))?;
         if self.tls.certificate.is_some() != self.tls.key.is_some() {
             return Err(("tls", "certificate and key go together".to_owned()));
         }
@@ -162,6 +167,8 @@ impl HttpConfig {
             probe_timeout: self.probe_timeout.get(),
             restart_delay: self.restart_delay.get(),
             max_restart_delay: self.max_restart_delay.get(),
+            // They have been checked.
+            headers: super::headers::forwarded(&self.forward).unwrap_or_default(),
             waits_to_reopen: alone,
         }
     }

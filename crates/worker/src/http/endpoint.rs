@@ -10,9 +10,10 @@ use http::{HeaderMap, Method, StatusCode};
 use parking_lot::Mutex;
 use reqwest::redirect::{Attempt, Policy};
 use reqwest::{Certificate, Client, Identity, Response, Url};
+use shoal_ports::Caller;
 
 use super::config::{HttpConfig, HttpTls};
-use super::headers::Headers;
+use super::headers::{Headers, forwarded, of_caller};
 
 /// Finds out that the other end of a silent stream is gone.
 const TCP_KEEP_ALIVE: Duration = Duration::from_secs(30);
@@ -24,6 +25,7 @@ pub(super) struct Endpoint {
     url: Url,
     config: Arc<HttpConfig>,
     headers: Headers,
+    forward: Vec<Arc<str>>,
     client: Mutex<Option<Built>>,
 }
 
@@ -67,6 +69,7 @@ impl Endpoint {
         Ok(Self {
             url,
             headers: Headers::new(&config)?,
+            forward: forwarded(&config.forward)?,
             config,
             client: Mutex::default(),
         })
@@ -100,15 +103,19 @@ impl Endpoint {
         Ok(client)
     }
 
-    /// Sends a request and waits for the head of its answer. Dropping the future, and later the answer, gives the request up.
+    /// Sends a request, of this caller where it is one's, and waits for the head of its answer. Dropping the future, and later the answer, gives the request up.
     pub(super) async fn send(
         &self,
         client: &Client,
         method: Method,
         headers: HeaderMap,
         body: Bytes,
+        caller: Option<&Caller>,
     ) -> Result<Response, Unanswered> {
         let mut all = self.headers.current();
+        if let Some(caller) = caller {
+            all.extend(of_caller(caller, &self.forward));
+        }
         // What the protocol says is not the operator's to change.
         for (name, value) in headers {
             if let Some(name) = name {

@@ -22,18 +22,23 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 impl Channel {
     /// Sends a request, and ends it however that goes, unless nobody waits any more.
     pub(super) async fn exchange(self: Arc<Self>, text: Bytes, method: Method, request: Sending) {
+        let caller = self.caller_of(&request);
         let Sending {
             id,
             params,
             stage,
             given_up,
+            ..
         } = request;
         if !stage.begin_writing() {
             return;
         }
         let headers = self.post_headers(Some(&method), params.as_ref());
         let answered = async {
-            match self.send(HttpMethod::POST, headers, text).await {
+            match self
+                .send(HttpMethod::POST, headers, text, caller.as_deref())
+                .await
+            {
                 Ok(answer) if !answer.status().is_success() => {
                     Err(self.refused(answer, Some(id)).await)
                 }
@@ -145,7 +150,7 @@ impl Channel {
         loop {
             sleep(pause).await;
             let headers = self.get_headers(Some(after));
-            match self.send(HttpMethod::GET, headers, Bytes::new()).await {
+            match self.send_own(HttpMethod::GET, headers, Bytes::new()).await {
                 Ok(answer) if answer.status().is_success() && is_event_stream(&answer) => {
                     return Ok(answer);
                 }

@@ -1,12 +1,14 @@
-//! The headers that an operator adds to every request: from the configuration, and from a file that may change.
+//! The headers that an operator adds to every request, from the configuration and from a file that may change; those of
+//! clients that are passed on.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use parking_lot::Mutex;
-use shoal_ports::Secret;
+use shoal_ports::{Caller, Secret};
 use tokio::time::Instant;
 
 use super::config::HttpConfig;
@@ -16,14 +18,23 @@ use super::endpoint::modified;
 const LOOK: Duration = Duration::from_secs(1);
 /// Bytes of the file at most.
 const FILE_BYTES: u64 = 64 * 1024;
+/// Headers of clients that are passed on at most.
+const FORWARDED: usize = 16;
 /// Headers that say how a message travels, which is not the operator's to say.
-const OWN: [&str; 10] = [
+const OWN: [&str; 17] = [
     "accept",
+    "accept-encoding",
     "connection",
+    "content-encoding",
     "content-length",
     "content-type",
+    "expect",
     "host",
+    "keep-alive",
     "last-event-id",
+    "origin",
+    "proxy-authorization",
+    "proxy-connection",
     "te",
     "trailer",
     "transfer-encoding",
@@ -48,6 +59,31 @@ struct Read {
 pub(super) fn check(headers: &BTreeMap<String, Secret>) -> Result<(), String> {
     let lines = headers.iter();
     parse(lines.map(|(name, value)| (name.as_str(), value.expose()))).map(drop)
+}
+
+/// The names of headers that are passed on, in lower case.
+pub(super) fn forwarded(names: &[String]) -> Result<Vec<Arc<str>>, String> {
+    if names.len() > FORWARDED {
+        return Err(format!("at most {FORWARDED} headers are passed on"));
+    }
+    let names = names.iter().map(|name| Ok(known(name)?.as_str().into()));
+    names.collect()
+}
+
+/// The headers of a client's request that are passed on.
+pub(super) fn of_caller(caller: &Caller, names: &[Arc<str>]) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for (name, value) in caller.headers.only(names).iter() {
+        let parsed = (
+            HeaderName::try_from(&**name),
+            HeaderValue::from_maybe_shared(value.clone()),
+        );
+        if let (Ok(name), Ok(mut value)) = parsed {
+            value.set_sensitive(true);
+            headers.append(name, value);
+        }
+    }
+    headers
 }
 
 impl Headers {
@@ -107,10 +143,7 @@ fn parse<'a>(lines: impl Iterator<Item = (&'a str, &'a str)>) -> Result<HeaderMa
     let mut headers = HeaderMap::new();
     for (name, value) in lines {
         let name = name.trim();
-        let parsed = HeaderName::try_from(name).map_err(|_| format!("{name:?} names no header"))?;
-        if OWN.contains(&parsed.as_str()) || parsed.as_str().starts_with("mcp-") {
-            return Err(format!("{name} is set by Shoal itself"));
-        }
+        let parsed = known(name)?;
         let mut value = HeaderValue::from_str(value.trim())
             .map_err(|_| format!("the value of {name} has characters that no header can carry"))?;
         value.set_sensitive(true);
@@ -119,11 +152,22 @@ fn parse<'a>(lines: impl Iterator<Item = (&'a str, &'a str)>) -> Result<HeaderMa
     Ok(headers)
 }
 
+/// A header that is not Shoal's own to set.
+fn known(name: &str) -> Result<HeaderName, String> {
+    let parsed = HeaderName::try_from(name).map_err(|_| format!("{name:?} names no header"))?;
+    if OWN.contains(&parsed.as_str()) || parsed.as_str().starts_with("mcp-") {
+        return Err(format!("{name} is set by Shoal itself"));
+    }
+    Ok(parsed)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use shoal_ports::Secret;
 
-    use super::{Headers, check};
+    use super::{Headers, check, forwarded};
     use crate::http::HttpConfig;
 
     #[test]
@@ -136,6 +180,25 @@ mod tests {
         assert!(wrong("a b", "x").contains("no header"));
         let told = wrong("authorization", "secret\nsecret");
         assert!(!told.contains("secret"), "{told}");
+    }
+
+    #[test]
+    fn only_headers_that_clients_may_set_are_passed_on() {
+        let of = |name: &str| forwarded(&[name.to_owned()]);
+        assert_eq!(of("X-Team").unwrap(), [Arc::<str>::from("x-team")]);
+        assert_eq!(
+            of("Authorization").unwrap(),
+            [Arc::<str>::from("authorization")]
+        );
+        for (name, why) in [
+            ("Mcp-Session-Id", "by Shoal"),
+            ("Host", "by Shoal"),
+            ("a b", "no header"),
+        ] {
+            let told = of(name).unwrap_err();
+            assert!(told.contains(why), "{told}");
+        }
+        assert!(forwarded(&vec!["x-a".to_owned(); 17]).is_err());
     }
 
     #[test]

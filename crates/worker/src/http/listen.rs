@@ -43,7 +43,7 @@ impl Channel {
         let mut backoff = Backoff::new(first, longest.max(first));
         loop {
             let headers = self.get_headers(cursor.id.as_deref());
-            match self.send(HttpMethod::GET, headers, Bytes::new()).await {
+            match self.send_own(HttpMethod::GET, headers, Bytes::new()).await {
                 Ok(answer) if answer.status().is_success() && is_event_stream(&answer) => {
                     match opened.take() {
                         Some(opened) => drop(opened.send(())),

@@ -2,6 +2,7 @@
 
 use crate::upstream::harness;
 
+mod callers;
 mod calls;
 mod server;
 mod sessions;

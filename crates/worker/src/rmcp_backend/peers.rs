@@ -231,7 +231,7 @@ impl Owner {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use shoal_ports::{Caller, Principal};
+    use shoal_ports::{Caller, ForwardedHeaders, Principal};
     use shoal_protocol::{RawJson, Revision};
 
     use super::Owner;
@@ -246,6 +246,7 @@ mod tests {
             revision: Revision::V2026_07_28,
             client_info: Some(part(0..12)),
             capabilities: part(12..14),
+            headers: ForwardedHeaders::default(),
         };
         let owner = Owner::of(&caller);
         assert!(owner.is(&caller));

@@ -130,6 +130,7 @@ impl StdioConfig {
             probe_timeout: self.probe_timeout.get(),
             restart_delay: self.restart_delay.get(),
             max_restart_delay: self.max_restart_delay.get(),
+            headers: Vec::new(),
             waits_to_reopen: false,
         }
     }

@@ -67,6 +67,7 @@ mod tests {
         assert!(stages[1].withdraw());
         for (text, stage) in [("{\"a\":\r\n1}", &stages[0]), ("{\"b\":2}", &stages[1])] {
             let request = Some(Sending {
+                caller: None,
                 id: 1,
                 params: None,
                 stage: stage.clone(),

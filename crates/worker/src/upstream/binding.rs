@@ -1,5 +1,7 @@
 //! For whom a connection is, and what it is told of its client.
 
+use std::sync::Arc;
+
 use shoal_ports::Caller;
 use shoal_protocol::{RawJson, RawObject};
 
@@ -18,6 +20,8 @@ pub(crate) enum Binding {
         capabilities: RawJson,
         /// Whether it is given roots.
         shares_roots: bool,
+        /// One of the principal whose callers alone share it.
+        caller: Option<Arc<Caller>>,
     },
     /// For one legacy session.
     Session {
@@ -25,6 +29,8 @@ pub(crate) enum Binding {
         capabilities: RawJson,
         /// How the client named itself.
         client_info: Option<RawJson>,
+        /// Who opened it.
+        caller: Arc<Caller>,
     },
 }
 
@@ -43,11 +49,21 @@ impl Binding {
         Self::Shared {
             capabilities: capabilities.to_json(),
             shares_roots,
+            caller: None,
         }
     }
 
+    /// The same for the callers of one principal, of whom this is one.
+    pub(crate) fn for_principal_of(&self, opener: &Arc<Caller>) -> Self {
+        let mut own = self.clone();
+        if let Self::Shared { caller, .. } = &mut own {
+            *caller = Some(opener.clone());
+        }
+        own
+    }
+
     /// A connection for this caller's session.
-    pub(crate) fn session_of(caller: &Caller) -> Self {
+    pub(crate) fn session_of(caller: &Arc<Caller>) -> Self {
         let declared = RawObject::of(&caller.capabilities).unwrap_or_default();
         let mut capabilities = RawObject::default();
         for name in ["sampling", "elicitation", "experimental"] {
@@ -62,6 +78,15 @@ impl Binding {
         Self::Session {
             capabilities: capabilities.to_json(),
             client_info: caller.client_info.clone(),
+            caller: caller.clone(),
+        }
+    }
+
+    /// Who opened it; `None` where it is for everybody.
+    pub(crate) fn caller(&self) -> Option<&Arc<Caller>> {
+        match self {
+            Self::Shared { caller, .. } => caller.as_ref(),
+            Self::Session { caller, .. } => Some(caller),
         }
     }
 

@@ -60,7 +60,8 @@ pub(crate) async fn carry(
     };
     let params = params::for_server(call, link.greeting().era, ticket.id());
     let ride = async {
-        ticket.send(&call.method, params.as_ref()).await;
+        let caller = Some(&call.caller);
+        ticket.send(&call.method, params.as_ref(), caller).await;
         until_landed(&mut ticket, link, context, place, inbox).await
     };
     tokio::select! {

@@ -9,8 +9,8 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use shoal_ports::{
-    Call, CallFailure, CallId, CallOutcome, Caller, Durability, LogFilter, PoolCatalog, Principal,
-    SessionId, StateRequest, no_session,
+    Call, CallFailure, CallId, CallOutcome, Caller, Durability, ForwardedHeaders, LogFilter,
+    PoolCatalog, Principal, SessionId, StateRequest, no_session,
 };
 use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision, RpcError};
 use tokio::sync::Semaphore;
@@ -221,6 +221,15 @@ impl Client {
         self
     }
 
+    /// The same client, whose requests say this in headers.
+    pub(crate) fn bringing(mut self, headers: &[(&str, &str)]) -> Self {
+        let headers = headers
+            .iter()
+            .map(|&(name, value)| (name.into(), value.to_owned().into()));
+        Arc::make_mut(&mut self.caller).headers = ForwardedHeaders::new(headers);
+        self
+    }
+
     /// A modern client.
     pub(crate) fn modern(name: &str, capabilities: &'static str) -> Self {
         Self::with(name, Revision::V2026_07_28, None, capabilities)
@@ -238,6 +247,7 @@ impl Client {
             revision,
             client_info: Some(RawJson::of(&json!({ "name": name, "version": "1" }))),
             capabilities: RawJson::from_static(capabilities),
+            headers: ForwardedHeaders::default(),
         };
         Self {
             caller: Arc::new(caller),

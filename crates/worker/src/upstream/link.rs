@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use shoal_ports::Caller;
 use shoal_protocol::{Method, Outcome, RawJson, RawObject, RequestId, RpcError, code};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -171,7 +172,7 @@ impl Link {
         params: Option<RawJson>,
     ) -> Result<Ticket, Arc<str>> {
         let mut ticket = self.board(None)?;
-        ticket.send(&method, params.as_ref()).await;
+        ticket.send(&method, params.as_ref(), None).await;
         Ok(ticket)
     }
 
@@ -250,7 +251,12 @@ impl Ticket {
     }
 
     /// Puts the request into the queue; waits while the server does not read. Cancellation safe.
-    pub(crate) async fn send(&mut self, method: &Method, params: Option<&RawJson>) {
+    pub(crate) async fn send(
+        &mut self,
+        method: &Method,
+        params: Option<&RawJson>,
+        caller: Option<&Arc<Caller>>,
+    ) {
         let (waits, given_up) = oneshot::channel();
         self.waits = Some(waits);
         let message = Outgoing {
@@ -262,6 +268,7 @@ impl Ticket {
             method: Some(method.clone()),
             request: Some(Sending {
                 id: self.id,
+                caller: caller.cloned(),
                 params: params.cloned(),
                 stage: self.stage.clone(),
                 given_up,

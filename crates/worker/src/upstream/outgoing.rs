@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use bytes::Bytes;
+use shoal_ports::Caller;
 use shoal_protocol::{Method, RawJson};
 use tokio::sync::oneshot;
 
@@ -24,6 +25,8 @@ pub(crate) struct Outgoing {
 pub(crate) struct Sending {
     /// Its id.
     pub(crate) id: u64,
+    /// For whom it is; nobody in particular where it is Shoal's own.
+    pub(crate) caller: Option<Arc<Caller>>,
     /// Its parameters, which some transports repeat beside the message.
     pub(crate) params: Option<RawJson>,
     /// Where it stands.

@@ -98,7 +98,7 @@ impl Sessions {
     pub(crate) async fn hold(
         self: &Arc<Self>,
         owner: &Owner,
-        caller: &Caller,
+        caller: &Arc<Caller>,
         context: &CallContext,
     ) -> Result<Hold, CallFailure> {
         let cancelled = context.cancelled();
@@ -195,7 +195,7 @@ impl Sessions {
         &self,
         seat: &Seat,
         owner: &Owner,
-        caller: &Caller,
+        caller: &Arc<Caller>,
     ) -> Result<Arc<Connection>, CallFailure> {
         let mut running = seat.connection.lock().await;
         if let Some(connection) = running
@@ -223,7 +223,7 @@ impl Sessions {
         running.began = now;
         let binding = match owner {
             Owner::Session(_) | Owner::Call(_) => Binding::session_of(caller),
-            Owner::Principal(_) => self.launcher.settings.shared.clone(),
+            Owner::Principal(_) => self.launcher.settings.shared.for_principal_of(caller),
         };
         let launched = self.launcher.launch(&binding).await;
         seat.use_.lock().starts = false;

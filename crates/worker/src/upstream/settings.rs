@@ -1,5 +1,6 @@
 //! What there is to say of a server, whatever carries its messages.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -42,6 +43,8 @@ pub(crate) struct Settings {
     pub(crate) restart_delay: Duration,
     /// The longest of these pauses.
     pub(crate) max_restart_delay: Duration,
+    /// The headers of clients' requests that its calls bring along, in lower case.
+    pub(crate) headers: Vec<Arc<str>>,
     /// Whether a call waits for that attempt; else it is refused at once, since it may go elsewhere.
     pub(crate) waits_to_reopen: bool,
 }

@@ -165,6 +165,7 @@ impl Supervisor {
 
     fn publish(&mut self, mut catalog: PoolCatalog, mut announced: [u64; 3]) {
         self.launcher.transport.learn(&catalog.tools);
+        catalog.headers.clone_from(&self.launcher.settings.headers);
         if let Some(old) = &self.catalog {
             // After a restart nothing is announced, and yet things may have changed.
             let resources = old.resources != catalog.resources

@@ -7,8 +7,7 @@ use proptest::prelude::{Just, Strategy, any};
 use proptest::{collection, option, prop_oneof};
 use shoal_ports::{
     AskId, Binding, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Caller,
-    Durability, EdgePlan, Epoch, GatewayError, LedgerNumber, LogFilter, NodeId, PoolCatalog,
-    Principal, RawObjectOrEmpty, RequestPlan, Route, SessionId, StateRequest, StreamItem, WorkerId,
+    Durability, EdgePlan, Epoch, ForwardedHeaders, GatewayError, LedgerNumber, LogFilter, NodeId, PoolCatalog, Principal, RawObjectOrEmpty, RequestPlan, Route, SessionId, StateRequest, StreamItem, WorkerId,
 };
 use shoal_protocol::{
     Body, EventId, InvalidMessage, LogLevel, Message, Method, Notification, Outcome, RawJson,
@@ -126,16 +125,24 @@ pub(super) fn caller() -> impl Strategy<Value = Caller> {
         revision(),
         option::of(json()),
         json(),
+        headers(),
     )
         .prop_map(
-            |(principal, session, revision, client_info, capabilities)| Caller {
+            |(principal, session, revision, client_info, capabilities, headers)| Caller {
                 principal: Principal::new(principal),
                 session: session.map(SessionId::new),
                 revision,
                 client_info,
                 capabilities,
+                headers,
             },
         )
+}
+
+pub(super) fn headers() -> impl Strategy<Value = ForwardedHeaders> {
+    let header = (text(), any::<Vec<u8>>());
+    let header = header.prop_map(|(name, value)| (name.into(), value.into()));
+    collection::vec(header, 0..3).prop_map(ForwardedHeaders::new)
 }
 
 pub(super) fn log() -> impl Strategy<Value = LogFilter> {
@@ -342,7 +349,8 @@ pub(super) fn catalog() -> impl Strategy<Value = PoolCatalog> {
     let list = || collection::vec(json(), 0..4);
     let said = (option::of(json()), option::of(text()), json());
     let numbers = (any::<[u64; 3]>(), any::<[Option<u64>; 4]>());
-    (said, list(), list(), list(), list(), numbers).prop_map(
+    let headers = collection::vec(text().prop_map(Arc::from), 0..3);
+    (said, list(), list(), list(), list(), numbers, headers).prop_map(
         |(
             (server_info, instructions, capabilities),
             tools,
@@ -350,6 +358,7 @@ pub(super) fn catalog() -> impl Strategy<Value = PoolCatalog> {
             templates,
             prompts,
             (ages, ttl_ms),
+            headers,
         )| {
             PoolCatalog {
                 server_info,
@@ -361,6 +370,7 @@ pub(super) fn catalog() -> impl Strategy<Value = PoolCatalog> {
                 prompts,
                 ttl_ms,
                 generations: ages,
+                headers,
             }
         },
     )

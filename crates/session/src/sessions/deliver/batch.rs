@@ -47,7 +47,7 @@ impl Node {
         } = begun;
         let driver = &self.driver;
         let calls = calls.into_iter().map(|call| {
-            let mut in_flight = driver.prepare(&live, call, to.trace.as_ref());
+            let mut in_flight = driver.prepare(&live, call, to);
             async move {
                 let answer = driver.plan(&mut in_flight, None, again).await?;
                 Ok::<_, GatewayError>((in_flight, answer))

@@ -7,8 +7,8 @@ use futures::FutureExt as _;
 use rmcp::ServerHandler;
 use serde_json::{Value, json};
 use shoal_ports::{
-    AskId, Call, CallEventKind, CallId, CallOutcome, Caller, Durability, LogFilter, PoolCatalog,
-    Principal, RunningCall, StateRequest, Worker, WorkerId,
+    AskId, Call, CallEventKind, CallId, CallOutcome, Caller, Durability, ForwardedHeaders,
+    LogFilter, PoolCatalog, Principal, RunningCall, StateRequest, Worker, WorkerId,
 };
 use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision};
 use tokio::time::Instant;
@@ -75,6 +75,7 @@ impl<H: ServerHandler> Client<H> {
                 revision: Revision::V2025_11_25,
                 client_info: Some(RawJson::from_static(r#"{"name":"tester","version":"7"}"#)),
                 capabilities: self.capabilities.clone(),
+                headers: ForwardedHeaders::default(),
             }),
             progress_token: None,
             log: LogFilter::AtLeast(LogLevel::Debug),

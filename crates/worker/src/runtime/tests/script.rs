@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use shoal_ports::{
-    BusEvent, Call, CallEvent, CallEventKind, CallId, CallOutcome, Caller, Durability, LogFilter,
-    PoolCatalog, Principal, RunningCall, WorkerId,
+    BusEvent, Call, CallEvent, CallEventKind, CallId, CallOutcome, Caller, Durability,
+    ForwardedHeaders, LogFilter, PoolCatalog, Principal, RunningCall, WorkerId,
 };
 use shoal_protocol::{LogLevel, Method, RawJson, Revision, RpcError};
 use tokio::sync::{broadcast, watch};
@@ -132,6 +132,7 @@ pub(in crate::runtime) fn call() -> Call {
             revision: Revision::V2025_11_25,
             client_info: None,
             capabilities: RawJson::from_static(r#"{"sampling":{},"elicitation":{},"roots":{}}"#),
+            headers: ForwardedHeaders::default(),
         }),
         progress_token: None,
         log: LogFilter::AtLeast(LogLevel::Warning),

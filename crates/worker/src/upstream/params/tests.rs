@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use shoal_ports::{Call, CallId, Caller, Durability, LogFilter, Principal};
+use shoal_ports::{Call, CallId, Caller, Durability, ForwardedHeaders, LogFilter, Principal};
 use shoal_protocol::{Era, LogLevel, Method, RawJson, Revision, TraceContext};
 
 use super::{for_server, restore_token};
@@ -16,6 +16,7 @@ fn call(params: Option<&'static str>) -> Call {
             revision: Revision::LATEST,
             client_info: None,
             capabilities: RawJson::from_static(r#"{"roots":{}}"#),
+            headers: ForwardedHeaders::default(),
         }),
         progress_token: None,
         log: LogFilter::Off,

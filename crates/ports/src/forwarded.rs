@@ -1,0 +1,72 @@
+//! Headers of a client's request that go with its calls.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+/// Headers of a client's request that pools have [asked for](crate::PoolCatalog::headers), with their names in lower case.
+///
+/// They may be credentials: nothing stores them, and logs show their names only. A call that goes on at another node after its
+/// session's owner was lost goes on without them.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct ForwardedHeaders(Option<Arc<[(Arc<str>, Bytes)]>>);
+
+impl ForwardedHeaders {
+    /// These headers; of one that is there several times, each.
+    pub fn new(headers: impl IntoIterator<Item = (Arc<str>, Bytes)>) -> Self {
+        let headers: Vec<_> = headers.into_iter().collect();
+        Self((!headers.is_empty()).then(|| headers.into()))
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Bytes)> {
+        let headers = self.0.as_deref().unwrap_or_default();
+        headers.iter().map(|(name, value)| (name, value))
+    }
+
+    /// The first value of a header.
+    pub fn get(&self, name: &str) -> Option<&Bytes> {
+        let mut headers = self.iter();
+        headers
+            .find(|(given, _)| &***given == name)
+            .map(|(_, value)| value)
+    }
+
+    /// Those of these names.
+    #[must_use]
+    pub fn only(&self, names: &[Arc<str>]) -> Self {
+        let named = self.iter().filter(|(name, _)| names.contains(name));
+        Self::new(named.map(|(name, value)| (name.clone(), value.clone())))
+    }
+}
+
+impl fmt::Debug for ForwardedHeaders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list()
+            .entries(self.iter().map(|(name, _)| name))
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ForwardedHeaders;
+
+    #[test]
+    fn values_are_not_shown_and_pools_get_what_they_name() {
+        let headers = [("authorization", "Bearer secret"), ("x-team", "blue")];
+        let headers = headers.map(|(name, value)| (name.into(), value.into()));
+        let headers = ForwardedHeaders::new(headers);
+        assert_eq!(format!("{headers:?}"), r#"["authorization", "x-team"]"#);
+        let team = headers.only(&["x-team".into(), "x-other".into()]);
+        assert_eq!(team.get("x-team").unwrap(), "blue");
+        assert_eq!(team.get("authorization"), None);
+        assert!(headers.only(&[]).is_empty());
+    }
+}
