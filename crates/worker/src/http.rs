@@ -10,6 +10,7 @@
 //! | `exchange`, `listen`, `stream` | one request and its answer; what the server says by itself; events |
 //! | `refusal` | what an answer means that is no success |
 //! | `tools` | arguments that travel in headers |
+//! | `token_exchange`, `tokens` | tokens of callers, traded for such that the server takes |
 //! | `presence` | whether the server is there |
 
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 use self::channel::{Channel, Common};
 use self::endpoint::Endpoint;
 use self::presence::Presence;
+use self::token_exchange::NoToken;
 use self::tools::Tools;
 use crate::upstream::{
     Binding, Connection, Launcher, Link, Owner, QUEUE, Server, Sessions, StartError, Subscriptions,
@@ -40,9 +42,11 @@ mod listen;
 mod presence;
 mod refusal;
 mod stream;
+mod token_exchange;
+mod tokens;
 mod tools;
 
-pub use self::config::{HttpConfig, HttpIsolation, HttpTls};
+pub use self::config::{HttpConfig, HttpIsolation, HttpTls, TokenExchangeConfig};
 
 /// What a call is told that has waited too long for a server that is away.
 const AWAY: &str = "the server cannot be reached";
@@ -64,6 +68,7 @@ const BEGUN: usize = 4;
 /// `NotExecuted`; where there is no other server to go to, it waits for this one first.
 pub struct HttpBackend {
     server: Server,
+    endpoint: Arc<Endpoint>,
     presence: Arc<Presence>,
     sessions: Arc<Sessions>,
     isolation: HttpIsolation,
@@ -84,8 +89,9 @@ impl HttpBackend {
         let alone = config.endpoints()?.len() == 1;
         let (settings, isolation) = (config.settings(alone), config.isolation);
         let presence = Arc::new(Presence::new(config.health_interval.get(), alone));
+        let endpoint = Arc::new(Endpoint::new(url, Arc::new(config))?);
         let common = Common {
-            endpoint: Arc::new(Endpoint::new(url, Arc::new(config))?),
+            endpoint: endpoint.clone(),
             tools: Arc::new(Tools::default()),
             presence: presence.clone(),
         };
@@ -93,10 +99,24 @@ impl HttpBackend {
         Ok(Self {
             sessions: Arc::new(Sessions::new(launcher.clone())),
             server: Server::start(launcher, presence.clone()),
+            endpoint,
             presence,
             isolation,
             alone,
         })
+    }
+
+    /// Gets ready what a call's requests must carry.
+    ///
+    /// # Errors
+    /// The call's end, if that cannot be.
+    async fn admit(&self, call: &Call, context: &CallContext) -> Result<(), CallOutcome> {
+        let admitted = tokio::select! {
+            biased;
+            admitted = self.endpoint.admit(&call.caller) => admitted,
+            () = context.cancelled().cancelled() => Err(NoToken::Away("no token came in time".to_owned())),
+        };
+        admitted.map_err(CallOutcome::from)
     }
 
     async fn run_here(
@@ -220,6 +240,9 @@ impl Backend for HttpBackend {
     }
 
     async fn run(&self, call: &Call, context: &CallContext) -> CallOutcome {
+        if let Err(ended) = self.admit(call, context).await {
+            return ended;
+        }
         let here = self.run_here(call, context);
         self.server.run(call, context, here).await
     }

@@ -7,7 +7,7 @@ mod runtime;
 mod stdio;
 mod upstream;
 
-pub use self::http::{HttpBackend, HttpConfig, HttpIsolation, HttpTls};
+pub use self::http::{HttpBackend, HttpConfig, HttpIsolation, HttpTls, TokenExchangeConfig};
 pub use backend::{Backend, BackendState, CallContext};
 pub use rmcp_backend::{CallerSession, RequestContextExt, RmcpBackend};
 pub use runtime::{PoolConfig, WorkerRuntime};

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method as HttpMethod, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method as HttpMethod, StatusCode, header};
 use parking_lot::Mutex;
 use reqwest::{Client, Response};
 use shoal_ports::Caller;
@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::endpoint::{Endpoint, Unanswered};
 use super::presence::Presence;
 use super::refusal::{self, Refusal};
+use super::token_exchange::NoToken;
 use super::tools::Tools;
 use crate::upstream::{Connection, Landing, Link, Outgoing, Sending};
 
@@ -125,7 +126,11 @@ impl Channel {
                     Landing::Lost { reason, .. } => self.untold(&reason),
                     other => self.untold(&format!("{other:?}")),
                 },
-                Err(Unanswered::NotSent(why) | Unanswered::Lost(why)) => self.untold(&why),
+                Err(
+                    Unanswered::NotSent(why)
+                    | Unanswered::Lost(why)
+                    | Unanswered::NoToken(NoToken::Refused(why) | NoToken::Away(why)),
+                ) => self.untold(&why),
             }
         };
         let timeout = self.endpoint.config().request_timeout.get();
@@ -277,8 +282,12 @@ impl Channel {
     ) -> Result<Response, Unanswered> {
         let sent = (self.endpoint).send(&self.client, method, headers, body, caller);
         let sent = sent.await;
-        if let Err(Unanswered::NotSent(_)) = &sent {
-            self.presence.doubt();
+        match &sent {
+            Err(Unanswered::NotSent(_)) => self.presence.doubt(),
+            Ok(answer) if answer.status() == StatusCode::UNAUTHORIZED => {
+                self.endpoint.not_accepted(caller);
+            }
+            _ => {}
         }
         sent
     }

@@ -2,12 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_ports::{Period, Secret, settings};
 
 use crate::upstream::{Binding, EraChoice, Settings};
+
+const AUTHORIZATION: &str = "authorization";
+const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
 
 settings! {
     /// An MCP server that speaks Streamable HTTP, of either era.
@@ -44,6 +48,9 @@ settings! {
         /// the place of one of the same name in `headers`, which then goes with Shoal's own requests only.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub forward: Vec<String> = Vec::new(),
+        /// Trades the bearer token of each call's client for one that the server takes (RFC 8693). Not with `authorization` in
+        /// `forward`.
+        pub token_exchange: TokenExchangeConfig = TokenExchangeConfig::default(),
         /// Certificates for `https`, besides those of the system.
         pub tls: HttpTls = HttpTls::default(),
         /// How long a connection may take to be made.
@@ -74,6 +81,38 @@ settings! {
 }
 
 settings! {
+    /// Where tokens are traded. Requests go there with the same certificates and proxies as to the server.
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table with endpoint")]
+    #[schemars(rename = "TokenExchange")]
+    pub struct TokenExchangeConfig {
+        /// The URL of the token endpoint. Without one, nothing is traded.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        pub endpoint: String = String::new(),
+        /// Shoal's name there, as a client.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        pub client_id: String = String::new(),
+        /// A file with its secret, which is sent by `Authorization: Basic`. It is read for each exchange.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub client_secret_file: Option<PathBuf> = None,
+        /// The name of the server that the token is for.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        pub audience: String = String::new(),
+        /// Its URL, where the endpoint asks for that.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        pub resource: String = String::new(),
+        /// What the token is to allow, separated by spaces.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        pub scope: String = String::new(),
+        /// What clients' tokens are.
+        pub subject_token_type: String = ACCESS_TOKEN.to_owned(),
+        /// What is asked for; the endpoint decides unless said.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        pub requested_token_type: String = String::new(),
+    }
+}
+
+settings! {
     /// Certificates for an `https` server. The files are read again, when they have changed, for new sessions.
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
@@ -87,6 +126,13 @@ settings! {
         /// File with its private key in PEM.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub key: Option<PathBuf> = None,
+    }
+}
+
+impl TokenExchangeConfig {
+    fn names_something(&self) -> bool {
+        let named = [&self.client_id, &self.audience, &self.resource, &self.scope];
+        self.client_secret_file.is_some() || named.iter().any(|named| !named.is_empty())
     }
 }
 
@@ -144,7 +190,18 @@ impl HttpConfig {
         let setting = if self.urls.is_empty() { "url" } else { "urls" };
         self.endpoints().map_err(|wrong| (setting, wrong))?;
         super::headers::check(&self.headers).map_err(|wrong| ("headers", wrong))?;
-        super::headers::forwarded(&self.forward).map_err(|wrong| ("forward", wrong))?;
+        let forwarded = super::headers::forwarded(&self.forward);
+        let forwarded = forwarded.map_err(|wrong| ("forward", wrong))?;
+        if self.exchange().is_none() && self.token_exchange.names_something() {
+            return Err(("token_exchange", "endpoint is missing".to_owned()));
+        }
+        if let Some(exchange) = self.exchange() {
+            super::token_exchange::check(exchange).map_err(|wrong| ("token_exchange", wrong))?;
+            if forwarded.iter().any(|name| **name == *AUTHORIZATION) {
+                let both = "authorization cannot be passed on and its token be traded";
+                return Err(("forward", both.to_owned()));
+            }
+        }
         if self.tls.certificate.is_some() != self.tls.key.is_some() {
             return Err(("tls", "certificate and key go together".to_owned()));
         }
@@ -152,6 +209,21 @@ impl HttpConfig {
             return Err(("sessions", "must be at least 1".to_owned()));
         }
         Ok(())
+    }
+
+    /// Where tokens are traded, if they are.
+    pub(super) fn exchange(&self) -> Option<&TokenExchangeConfig> {
+        Some(&self.token_exchange).filter(|exchange| !exchange.endpoint.is_empty())
+    }
+
+    /// The headers of clients' requests that calls are to bring along.
+    fn wanted(&self) -> Vec<Arc<str>> {
+        // They have been checked.
+        let mut headers = super::headers::forwarded(&self.forward).unwrap_or_default();
+        if self.exchange().is_some() {
+            headers.push(AUTHORIZATION.into());
+        }
+        headers
     }
 
     /// What there is to say of the server whatever carries its messages.
@@ -167,8 +239,7 @@ impl HttpConfig {
             probe_timeout: self.probe_timeout.get(),
             restart_delay: self.restart_delay.get(),
             max_restart_delay: self.max_restart_delay.get(),
-            // They have been checked.
-            headers: super::headers::forwarded(&self.forward).unwrap_or_default(),
+            headers: self.wanted(),
             waits_to_reopen: alone,
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, Method, StatusCode, header};
 use parking_lot::Mutex;
 use reqwest::redirect::{Attempt, Policy};
 use reqwest::{Certificate, Client, Identity, Response, Url};
@@ -14,6 +14,7 @@ use shoal_ports::Caller;
 
 use super::config::{HttpConfig, HttpTls};
 use super::headers::{Headers, forwarded, of_caller};
+use super::token_exchange::{NoToken, TokenExchange};
 
 /// Finds out that the other end of a silent stream is gone.
 const TCP_KEEP_ALIVE: Duration = Duration::from_secs(30);
@@ -26,6 +27,7 @@ pub(super) struct Endpoint {
     config: Arc<HttpConfig>,
     headers: Headers,
     forward: Vec<Arc<str>>,
+    exchange: Option<TokenExchange>,
     client: Mutex<Option<Built>>,
 }
 
@@ -42,6 +44,8 @@ pub(super) enum Unanswered {
     NotSent(String),
     /// Something may have reached it.
     Lost(String),
+    /// Nothing was sent, since there is no token for the caller.
+    NoToken(NoToken),
 }
 
 /// Checks that a URL can be an MCP endpoint.
@@ -70,6 +74,9 @@ impl Endpoint {
             url,
             headers: Headers::new(&config)?,
             forward: forwarded(&config.forward)?,
+            exchange: (config.exchange().cloned())
+                .map(|exchange| TokenExchange::new(exchange, config.request_timeout.get()))
+                .transpose()?,
             config,
             client: Mutex::default(),
         })
@@ -103,6 +110,25 @@ impl Endpoint {
         Ok(client)
     }
 
+    /// Makes sure that requests of a caller can be sent.
+    ///
+    /// # Errors
+    /// When there is no token for it.
+    pub(super) async fn admit(&self, caller: &Caller) -> Result<(), NoToken> {
+        let Some(exchange) = &self.exchange else {
+            return Ok(());
+        };
+        let client = self.prepare().map_err(NoToken::Away)?;
+        exchange.authorization(&client, caller).await.map(drop)
+    }
+
+    /// The server did not take what a caller's request carried.
+    pub(super) fn not_accepted(&self, caller: Option<&Caller>) {
+        if let (Some(exchange), Some(caller)) = (&self.exchange, caller) {
+            exchange.forget(caller);
+        }
+    }
+
     /// Sends a request, of this caller where it is one's, and waits for the head of its answer. Dropping the future, and later the answer, gives the request up.
     pub(super) async fn send(
         &self,
@@ -115,6 +141,10 @@ impl Endpoint {
         let mut all = self.headers.current();
         if let Some(caller) = caller {
             all.extend(of_caller(caller, &self.forward));
+            if let Some(exchange) = &self.exchange {
+                let traded = exchange.authorization(client, caller).await;
+                all.insert(header::AUTHORIZATION, traded.map_err(Unanswered::NoToken)?);
+            }
         }
         // What the protocol says is not the operator's to change.
         for (name, value) in headers {

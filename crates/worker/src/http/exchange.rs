@@ -54,6 +54,7 @@ impl Channel {
                     reason: reason.into(),
                 }),
                 Err(Unanswered::Lost(reason)) => Err(lost(&reason)),
+                Err(Unanswered::NoToken(none)) => Err(none.into()),
             }
         };
         let rest = tokio::select! {

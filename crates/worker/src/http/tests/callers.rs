@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use shoal_ports::Secret;
+use shoal_ports::{CallFailure, Secret};
 
-use super::harness::{Client, text};
+use super::harness::{Client, error, failure, scratch, text};
 use super::server::Server;
+use crate::{HttpConfig, TokenExchangeConfig};
 
 /// What the server saw in the headers of the last request of a method.
 async fn seen(server: &Server, method: &str) -> Value {
@@ -23,7 +24,10 @@ async fn headers_of_callers_are_passed_on_where_they_are_named() {
         config.forward = ["Authorization", "X-Team"].map(str::to_owned).to_vec();
         let running = server.backend_of(config).await;
         let catalog = running.catalog_where(|_| true).await;
-        assert_eq!(catalog.headers, ["authorization", "x-team"].map(Arc::<str>::from));
+        assert_eq!(
+            catalog.headers,
+            ["authorization", "x-team"].map(Arc::<str>::from)
+        );
         let brings = [
             ("authorization", "Bearer a"),
             ("x-team", "blue"),
@@ -51,4 +55,139 @@ async fn headers_of_callers_are_passed_on_where_they_are_named() {
         assert_eq!(call["authorization"], "Bearer shoal");
         assert_eq!(call["x-team"], Value::Null);
     }
+}
+
+/// A client that brings a token, or none.
+fn client(name: &str, token: Option<&str>) -> Client {
+    let header = token.map(|token| format!("Bearer {token}"));
+    let headers: Vec<_> = header
+        .iter()
+        .map(|header| ("authorization", &**header))
+        .collect();
+    Client::named(name).bringing(&headers)
+}
+
+/// A configuration that has tokens traded at the server itself.
+fn trading(server: &Server) -> HttpConfig {
+    let exchange = TokenExchangeConfig {
+        endpoint: server.url.replace("/mcp", "/token"),
+        client_id: "shoal".to_owned(),
+        audience: "the server".to_owned(),
+        ..TokenExchangeConfig::default()
+    };
+    HttpConfig {
+        token_exchange: exchange,
+        ..server.config()
+    }
+}
+
+#[tokio::test]
+async fn a_callers_token_is_traded_for_one_that_the_server_takes() {
+    for era in ["legacy", "modern"] {
+        let server = Server::start(&["--era", era]).await;
+        let secret = scratch("secret");
+        std::fs::write(&*secret, "p&ss\n").unwrap();
+        let mut config = trading(&server);
+        let exchange = &mut config.token_exchange;
+        exchange.client_secret_file = Some(secret.to_path_buf());
+        let running = server.backend_of(config).await;
+        let called = async |client: &Client| {
+            let outcome = running.call(client, "echo", json!({ "text": "x" })).await;
+            assert_eq!(text(&outcome), "x");
+            seen(&server, "tools/call").await["authorization"].clone()
+        };
+        let (first, other) = (client("a", Some("one")), client("b", Some("two")));
+        assert_eq!(called(&first).await, "Bearer 1 for one");
+        let asked = server.seen().await["exchange"].clone();
+        assert_eq!(
+            asked,
+            json!({
+                "grant_type": "urn:ietf:params:oauth:grant-type:token-exchange",
+                "subject_token": "one",
+                "subject_token_type": "urn:ietf:params:oauth:token-type:access_token",
+                "audience": "the server",
+                // shoal:p%26ss
+                "authorization": "Basic c2hvYWw6cCUyNnNz",
+            })
+        );
+        assert_eq!(called(&other).await, "Bearer 2 for two");
+        // It is kept, and the own token of the principal is not mixed up with another one of it.
+        assert_eq!(called(&first).await, "Bearer 1 for one");
+        assert_eq!(
+            called(&client("a", Some("three"))).await,
+            "Bearer 3 for three"
+        );
+        // The lists are read with none.
+        let list = seen(&server, "tools/list").await;
+        assert_eq!(list["authorization"], Value::Null);
+    }
+}
+
+#[tokio::test]
+async fn a_call_without_a_token_for_the_server_is_told_why() {
+    let server = Server::start(&[]).await;
+    let running = server.backend_of(trading(&server)).await;
+    let echo = async |client: Client| running.call(&client, "echo", json!({ "text": "x" })).await;
+    let told = error(echo(client("a", None)).await).message;
+    assert!(told.contains("Authorization: Bearer"), "{told}");
+    let body = json!({ "error": "invalid_grant", "error_description": "one has expired" });
+    let refusal = json!({ "status": 400, "body": body });
+    server.order(json!({ "refusal": refusal })).await;
+    let told = error(echo(client("a", Some("one"))).await).message;
+    assert!(
+        told.contains("invalid_grant: (the token) has expired"),
+        "{told}"
+    );
+    let refusal = json!({ "status": 503, "body": {} });
+    server.order(json!({ "refusal": refusal })).await;
+    let CallFailure::Overloaded { reason, .. } = failure(echo(client("a", Some("two"))).await)
+    else {
+        panic!("it may have run");
+    };
+    assert!(reason.contains("503"), "{reason}");
+    // Nothing has reached the server itself.
+    assert_eq!(server.seen().await["runs"], json!({}));
+    server.order(json!({ "refusal": null })).await;
+    assert_eq!(text(&echo(client("a", Some("three"))).await), "x");
+}
+
+#[tokio::test]
+async fn a_traded_token_that_the_server_does_not_take_is_traded_anew() {
+    let server = Server::start(&[]).await;
+    let running = server.backend_of(trading(&server)).await;
+    let client = client("a", Some("one"));
+    let echo = async || running.call(&client, "echo", json!({ "text": "x" })).await;
+    assert_eq!(text(&echo().await), "x");
+    server.order(json!({ "status": 401 })).await;
+    assert!(error(echo().await).message.contains("credentials"));
+    server.order(json!({ "status": null })).await;
+    assert_eq!(text(&echo().await), "x");
+    let call = seen(&server, "tools/call").await;
+    assert_ne!(call["authorization"], "Bearer 1 for one");
+}
+
+#[test]
+fn what_cannot_be_is_told_before_anything_starts() {
+    let refused = |change: &dyn Fn(&mut HttpConfig)| {
+        let mut config = HttpConfig::new("http://localhost/mcp");
+        config.token_exchange.endpoint = "https://localhost/token".to_owned();
+        config.check().unwrap();
+        change(&mut config);
+        config.check().unwrap_err().0
+    };
+    let endpoint = |config: &mut HttpConfig| {
+        config.token_exchange.endpoint = "token".to_owned();
+    };
+    assert_eq!(refused(&endpoint), "token_exchange");
+    let nowhere = |config: &mut HttpConfig| {
+        config.token_exchange = TokenExchangeConfig {
+            audience: "the server".to_owned(),
+            ..TokenExchangeConfig::default()
+        };
+    };
+    assert_eq!(refused(&nowhere), "token_exchange");
+    let both = |config: &mut HttpConfig| config.forward = vec!["Authorization".to_owned()];
+    assert_eq!(refused(&both), "forward");
+    let unnamed = |config: &mut HttpConfig| config.forward = vec!["a b".to_owned()];
+    assert_eq!(refused(&unnamed), "forward");
 }

@@ -1,0 +1,184 @@
+//! Tokens that were traded for callers', until they expire.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderValue;
+use parking_lot::Mutex;
+use sha2::{Digest as _, Sha256};
+use shoal_ports::Principal;
+use tokio::time::Instant;
+
+use super::token_exchange::NoToken;
+
+/// Tokens that are kept at most.
+const ALL: usize = 1024;
+/// Those of one principal.
+const OF_PRINCIPAL: usize = 8;
+
+/// A token for the server.
+#[derive(Clone, Debug)]
+pub(super) struct Token {
+    /// As requests carry it.
+    pub(super) header: HeaderValue,
+    /// How long it is good.
+    pub(super) life: Duration,
+}
+
+/// Tokens by whose and by what they were traded for. Callers' own tokens are not kept, but what tells one from another.
+#[derive(Default)]
+pub(super) struct Tokens(Mutex<HashMap<Key, Arc<Entry>>>);
+
+type Key = (Principal, [u8; 32]);
+
+struct Entry {
+    used: Mutex<Instant>,
+    /// Held by whoever trades it; the others wait.
+    traded: tokio::sync::Mutex<Option<Traded>>,
+}
+
+struct Traded {
+    result: Result<HeaderValue, NoToken>,
+    until: Instant,
+}
+
+impl Tokens {
+    /// The token for a principal's token; `trade` gets it where it is not known, or not any more. Dropping the future
+    /// gives up; whoever else waits for the same then trades.
+    ///
+    /// # Errors
+    /// What `trade` says, which is believed for a moment.
+    pub(super) async fn of(
+        &self,
+        principal: &Principal,
+        subject: &str,
+        trade: impl AsyncFnOnce() -> Result<Token, NoToken>,
+    ) -> Result<HeaderValue, NoToken> {
+        let entry = self.entry(key(principal, subject));
+        let mut traded = entry.traded.lock().await;
+        if let Some(known) = &*traded
+            && Instant::now() < known.until
+        {
+            return known.result.clone();
+        }
+        let (result, life) = match trade().await {
+            Ok(Token { header, life }) => (Ok(header), life),
+            Err(none) => {
+                let life = none.life();
+                (Err(none), life)
+            }
+        };
+        *traded = Some(Traded {
+            result: result.clone(),
+            until: Instant::now() + life,
+        });
+        result
+    }
+
+    /// Trades anew the next time.
+    pub(super) fn forget(&self, principal: &Principal, subject: &str) {
+        self.0.lock().remove(&key(principal, subject));
+    }
+
+    fn entry(&self, key: Key) -> Arc<Entry> {
+        let mut entries = self.0.lock();
+        let now = Instant::now();
+        if let Some(entry) = entries.get(&key) {
+            *entry.used.lock() = now;
+            return entry.clone();
+        }
+        let own = |other: &Key| other.0 == key.0;
+        let spare = match entries.keys().filter(|other| own(other)).count() >= OF_PRINCIPAL {
+            true => oldest(&entries, own),
+            false if entries.len() >= ALL => oldest(&entries, |_| true),
+            false => None,
+        };
+        if let Some(spare) = spare {
+            entries.remove(&spare);
+        }
+        let entry = Arc::new(Entry {
+            used: Mutex::new(now),
+            traded: tokio::sync::Mutex::new(None),
+        });
+        entries.insert(key, entry.clone());
+        entry
+    }
+}
+
+fn oldest(entries: &HashMap<Key, Arc<Entry>>, among: impl Fn(&Key) -> bool) -> Option<Key> {
+    let among = entries.iter().filter(|(key, _)| among(key));
+    let oldest = among.min_by_key(|(_, entry)| *entry.used.lock());
+    oldest.map(|(key, _)| key.clone())
+}
+
+fn key(principal: &Principal, subject: &str) -> Key {
+    (principal.clone(), Sha256::digest(subject).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use http::HeaderValue;
+    use shoal_ports::Principal;
+
+    use super::{ALL, NoToken, OF_PRINCIPAL, Token, Tokens};
+
+    async fn traded(tokens: &Tokens, principal: &str, subject: &str, life: u64) -> bool {
+        let mut trades = false;
+        let trade = async || {
+            trades = true;
+            Ok(Token {
+                header: HeaderValue::from_static("Bearer x"),
+                life: Duration::from_secs(life),
+            })
+        };
+        let principal = Principal::new(principal);
+        tokens.of(&principal, subject, trade).await.unwrap();
+        trades
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_token_is_traded_once_until_it_expires() {
+        let tokens = Tokens::default();
+        assert!(traded(&tokens, "a", "1", 60).await);
+        assert!(!traded(&tokens, "a", "1", 60).await);
+        assert!(traded(&tokens, "a", "2", 60).await);
+        assert!(traded(&tokens, "b", "1", 60).await);
+        tokio::time::advance(Duration::from_secs(61)).await;
+        assert!(traded(&tokens, "a", "1", 60).await);
+        tokens.forget(&Principal::new("a"), "1");
+        assert!(traded(&tokens, "a", "1", 60).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_refusal_is_believed_for_a_moment() {
+        let tokens = Tokens::default();
+        let a = Principal::new("a");
+        let refused = NoToken::Refused("no".to_owned());
+        for _ in 0..2 {
+            let told = tokens.of(&a, "1", async || Err(refused.clone())).await;
+            assert_eq!(told.unwrap_err(), refused);
+        }
+        let told = tokens.of(&a, "1", async || panic!("it is not asked again"));
+        assert_eq!(told.await.unwrap_err(), refused);
+        tokio::time::advance(refused.life()).await;
+        assert!(traded(&tokens, "a", "1", 60).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn there_are_so_many_at_most_and_one_principal_pushes_out_its_own() {
+        let tokens = Tokens::default();
+        assert!(traded(&tokens, "b", "1", 60).await);
+        for subject in 0..100 {
+            traded(&tokens, "a", &subject.to_string(), 60).await;
+        }
+        assert_eq!(tokens.0.lock().len(), OF_PRINCIPAL + 1);
+        assert!(!traded(&tokens, "b", "1", 60).await);
+        for principal in 0..2 * ALL {
+            traded(&tokens, &format!("p{principal}"), "1", 60).await;
+        }
+        assert_eq!(tokens.0.lock().len(), ALL);
+    }
+}
