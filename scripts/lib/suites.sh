@@ -121,10 +121,13 @@ suite_interop() {
     heading "interop"
     once build_shoal || return 0
     against_demo
-    against_everything
     against_filesystem
     against_asking
-    against_remote
+    against_remote_asking
+    print_matrix
+    against_everything
+    against_remote_everything
+    print_matrix
 }
 
 against_demo() {
@@ -168,6 +171,7 @@ against_everything() {
         for client in python typescript typescript-v1; do
             client "$name per session, $client, legacy" "$client" \
                 --url "$URL" --era legacy --expect everything --own-process
+            in_matrix "$name per session, $client, legacy" everything stdio "$client" legacy
         done
         stop_servers
     fi
@@ -187,7 +191,7 @@ against_filesystem() {
 
 # Servers that speak both eras, and whose tools ask in the way of either, on every SDK.
 against_asking() {
-    local sdk name client era arguments
+    local sdk name arguments
     for sdk in python fastmcp servers go rmcp; do
         name="interop: asking server, ${sdk/servers/typescript}"
         ready "$name" "$sdk" || continue
@@ -201,45 +205,57 @@ against_asking() {
 			share_roots = true
 		END
         start_server "asking-${sdk/servers/typescript}" --config "$WORK/asking-$sdk.toml" || continue
-        for client in python typescript; do
-            for era in legacy modern; do
-                client "$name, $client, $era" "$client" --url "$URL" --era "$era" --expect asking
-            done
-        done
+        asked_by_clients "$name" "${sdk/servers/typescript}" stdio
         stop_servers
     done
 }
 
+# asked_by_clients NAME SERVER TRANSPORT [WHY ARGUMENT…]: the clients of each era; with arguments, what WHY leaves
+asked_by_clients() {
+    local name=$1 server=$2 transport=$3 why=${4:-} client era
+    shift $(($# > 3 ? 4 : 3))
+    for client in python typescript; do
+        for era in legacy modern; do
+            client "$name, $client, $era" "$client" --url "$URL" --era "$era" --expect asking "$@"
+            in_matrix "$name, $client, $era" "$server" "$transport" "$client" "$era" "$why"
+        done
+    done
+}
+
 # The same servers over Streamable HTTP, behind their URLs.
-against_remote() {
-    local sdk name program=$INTEROP/servers/node_modules/@modelcontextprotocol/server-everything/dist/index.js
-    for sdk in python fastmcp servers go; do
+against_remote_asking() {
+    local sdk name
+    for sdk in python fastmcp servers go rmcp; do
         name="interop: remote asking server, ${sdk/servers/typescript}"
         ready "$name" "$sdk" || continue
         asking_server_of "$sdk"
         start_upstream "remote-$sdk" "${COMMAND[@]}" --http @PORT@ || continue
         if start_server "behind-${sdk/servers/typescript}" "$UPSTREAM"; then
-            for client in python typescript; do
-                # The TypeScript package keeps no sessions over HTTP, so its tools ask by their results only.
-                if [[ $sdk == servers ]]; then
-                    for era in legacy modern; do
-                        client "$name, $client, $era" "$client" --url "$URL" --era "$era" --expect asking --only elicit_by_result
-                    done
-                else
-                    for era in legacy modern; do
-                        client "$name, $client, $era" "$client" --url "$URL" --era "$era" --expect asking
-                    done
-                fi
-            done
+            if [[ $sdk == servers ]]; then
+                asked_by_clients "$name" typescript http \
+                    "the package keeps no sessions over HTTP, so its tools ask by their results only" --only elicit_by_result
+            else
+                asked_by_clients "$name" "$sdk" http
+            fi
         fi
         stop_servers
     done
-    name="interop: remote server-everything"
+}
+
+# The reference server over Streamable HTTP, behind its URL.
+against_remote_everything() {
+    local name="interop: remote server-everything" client
+    local program=$INTEROP/servers/node_modules/@modelcontextprotocol/server-everything/dist/index.js
     ready "$name" servers || return 0
     start_upstream remote-everything env PORT=@PORT@ node "$program" streamableHttp || return 0
     if start_server behind-everything "$UPSTREAM"; then
         for client in python typescript typescript-v1; do
             client "$name, $client, legacy" "$client" --url "$URL" --era legacy --expect everything --own-process
+            in_matrix "$name, $client, legacy" everything http "$client" legacy
+        done
+        for client in python typescript; do
+            client "$name, $client, modern" "$client" --url "$URL" --era modern --expect everything
+            in_matrix "$name, $client, modern" everything http "$client" modern
         done
     fi
     stop_servers

@@ -4,7 +4,11 @@
     reason = "sampling and roots remain part of every revision"
 )]
 
+use std::sync::Arc;
+
 use anyhow::Result;
+use hyper::server::conn::http1;
+use hyper_util::{rt::TokioIo, service::TowerToHyperService};
 use rmcp::{
     ErrorData, RoleServer, ServerHandler, ServiceError, ServiceExt,
     handler::server::{router::tool::ToolRouter, tool::InputResponses, wrapper::Parameters},
@@ -16,10 +20,16 @@ use rmcp::{
     schemars::{self, JsonSchema},
     service::RequestContext,
     tool, tool_handler, tool_router,
-    transport::stdio,
+    transport::{
+        stdio,
+        streamable_http_server::{
+            StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
+        },
+    },
 };
 use serde::Deserialize;
 use serde_json::json;
+use tokio::net::TcpListener;
 
 #[derive(Deserialize, JsonSchema)]
 struct Given {
@@ -126,9 +136,29 @@ impl ServerHandler for Asking {
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let asking = Asking {
+    let asking = || Asking {
         tools: Asking::tools(),
     };
-    asking.serve(stdio()).await?.waiting().await?;
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [flag, port] = &arguments[..]
+        && flag == "--http"
+    {
+        return over_http(port.parse()?, asking).await;
+    }
+    asking().serve(stdio()).await?.waiting().await?;
     Ok(())
+}
+
+async fn over_http(port: u16, asking: fn() -> Asking) -> Result<()> {
+    let sessions = Arc::new(LocalSessionManager::default());
+    let config = StreamableHttpServerConfig::default();
+    let service = StreamableHttpService::new(move || Ok(asking()), sessions, config);
+    let listener = TcpListener::bind(("127.0.0.1", port)).await?;
+    loop {
+        let (stream, _) = listener.accept().await?;
+        let service = TowerToHyperService::new(service.clone());
+        let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+        // A client that hangs up is no error.
+        tokio::spawn(async move { drop(connection.await) });
+    }
 }
