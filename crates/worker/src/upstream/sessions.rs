@@ -13,12 +13,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::binding::Binding;
 use super::connection::Connection;
+use super::error::StartError;
 use super::launcher::Launcher;
 use super::restart_delay::RestartDelay;
 use crate::CallContext;
 
 /// What a call is told that has waited for a session's connection too long.
 const BUSY: &str = "every session that this server has room for is in use, or another principal's and no larger share, or half of them are being opened for this principal";
+
+/// When to come back to a server that refuses the caller.
+const REFUSED: Duration = Duration::from_secs(1);
 
 /// Whose a connection is, and nobody else's.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -235,8 +239,20 @@ impl Sessions {
             }
             Err(error) => {
                 running.failed();
-                Err(CallFailure::not_executed(error.to_string()))
+                Err(self.not_opened(&error))
             }
+        }
+    }
+
+    /// What a call is told whose connection could not be opened.
+    fn not_opened(&self, error: &StartError) -> CallFailure {
+        let reason = error.to_string();
+        match error {
+            // It lives, and may let other callers do what it refuses one: whoever is told of a failure counts it against it.
+            StartError::Refused(_) if !self.launcher.transport.has_servers_of_their_own() => {
+                CallFailure::overloaded(reason, REFUSED)
+            }
+            _ => CallFailure::not_executed(reason),
         }
     }
 

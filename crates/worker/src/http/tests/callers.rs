@@ -166,6 +166,18 @@ async fn a_traded_token_that_the_server_does_not_take_is_traded_anew() {
     assert_ne!(call["authorization"], "Bearer 1 for one");
 }
 
+#[tokio::test]
+async fn a_server_is_not_blamed_for_what_it_refuses_one_caller() {
+    let server = Server::start(&[]).await;
+    let running = server.backend().await;
+    server.order(json!({ "status": 401 })).await;
+    let refused = running.call(&Client::named("a"), "echo", json!({ "text": "x" }));
+    let CallFailure::Overloaded { reason, .. } = failure(refused.await) else {
+        panic!("other callers would be refused too");
+    };
+    assert!(reason.contains("credentials"), "{reason}");
+}
+
 #[test]
 fn what_cannot_be_is_told_before_anything_starts() {
     let refused = |change: &dyn Fn(&mut HttpConfig)| {
