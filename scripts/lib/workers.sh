@@ -11,11 +11,17 @@ suite_workers() {
     if python_worker; then
         languages+=(python)
         arguments+=(--python "$TOOLS/python-worker/bin/python")
+        check "workers: python, by itself" "$CHECK_SECONDS" \
+            "$TOOLS/python-worker/bin/python" -B -m unittest discover -s "$WORKERS/python/tests" || true
         checked_worker python "$TOOLS/python-worker/bin/python" -B "$WORKERS/python/tests/checked.py"
+        # What the checks are worth: each of these faults must be found.
+        check "workers: planted faults are found" "$CHECK_SECONDS" \
+            "$TOOLS/python-worker/bin/python" -B "$WORKERS/python/tests/planted.py" "$SHOAL" || true
     fi
     if go_worker; then
         languages+=(go)
         arguments+=(--go "$TOOLS/go-worker")
+        check "workers: go, by itself" "$INSTALL_SECONDS" go -C "$WORKERS/go" test ./... || true
         checked_worker go "$TOOLS/go-worker/checked"
     fi
     [[ ${#languages[@]} -gt 0 ]] || return 0

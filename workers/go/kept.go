@@ -1,0 +1,88 @@
+package shoal
+
+import (
+	"context"
+	"time"
+
+	typesv1 "github.com/shoal-mcp/shoal/workers/go/shoalpb/types/v1"
+)
+
+// retire keeps a call that has ended, at the cost of the oldest. The lock is held.
+func (r *runtime) retire(rec *record) {
+	if r.calls[rec.id] != rec {
+		return
+	}
+	rec.kept = rec.bytes
+	r.keptBytes += rec.kept
+	r.ended.PushBack(rec)
+	if rec.delivered && rec.isPassing() {
+		r.forget(rec)
+	}
+	for r.ended.Len() > r.limits.KeptCalls || r.keptBytes > int64(r.limits.KeptBytes) {
+		r.forget(r.ended.Front().Value.(*record))
+	}
+}
+
+// isPassing says whether a call is not kept once its end was read: it is safe to repeat and said nothing but that.
+func (r *record) isPassing() bool { return !r.once && r.last == 1 }
+
+// wasDelivered notes that a reader has been given the call's end. The lock is held.
+func (r *runtime) wasDelivered(rec *record) {
+	rec.delivered = true
+	if rec.isPassing() && rec.closed {
+		r.forget(rec)
+	}
+}
+
+// forget forgets a call, but for its id where that says whether it may run again. The lock is held.
+func (r *runtime) forget(rec *record) {
+	if r.calls[rec.id] != rec {
+		return
+	}
+	delete(r.calls, rec.id)
+	for at := r.ended.Front(); at != nil; at = at.Next() {
+		if at.Value == rec {
+			r.ended.Remove(at)
+			r.keptBytes -= rec.kept
+			break
+		}
+	}
+	if rec.once {
+		var refused *typesv1.CallFailure
+		if !rec.begun {
+			// It was given back without having run.
+			refused = rec.outcome.GetFailure()
+		}
+		r.ledger.remember(rec.id, refused)
+	}
+}
+
+// acknowledge lets a result go that is safe elsewhere.
+func (r *runtime) acknowledge(id callID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if rec, ok := r.calls[id]; ok && rec.outcome != nil {
+		r.forget(rec)
+	}
+}
+
+// sweep forgets what was kept for long enough.
+func (r *runtime) sweep(ctx context.Context) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+			r.mu.Lock()
+			for oldest := r.ended.Front(); oldest != nil; oldest = r.ended.Front() {
+				rec := oldest.Value.(*record)
+				if time.Since(rec.endedAt) < r.limits.Kept {
+					break
+				}
+				r.forget(rec)
+			}
+			r.mu.Unlock()
+		}
+	}
+}
