@@ -192,9 +192,7 @@ func (d *dialer) leave(ctx context.Context) {
 	r.mu.Lock()
 	r.draining = true
 	r.mu.Unlock()
-	for _, at := range d.up() {
-		_ = at.link.announce(ctx)
-	}
+	d.tell(ctx, (*link).announce)
 	deadline := time.Now().Add(r.limits.Drain)
 	for d.isBusy() {
 		if time.Now().After(deadline) {
@@ -206,9 +204,7 @@ func (d *dialer) leave(ctx context.Context) {
 	}
 	over := time.After(lastWords)
 	up := d.up()
-	for _, at := range up {
-		_ = at.link.part(ctx)
-	}
+	d.tell(ctx, (*link).part)
 	for _, at := range up {
 		select {
 		case <-at.done:
@@ -216,6 +212,18 @@ func (d *dialer) leave(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// tell tells every node something, without waiting for one that does not read.
+func (d *dialer) tell(ctx context.Context, what func(*link, context.Context) error) {
+	ctx, cancel := context.WithTimeout(ctx, lastWords)
+	defer cancel()
+	var told sync.WaitGroup
+	for _, at := range d.up() {
+		// A link that has ended meanwhile hears nothing, and need not.
+		told.Go(func() { _ = what(at.link, ctx) })
+	}
+	told.Wait()
 }
 
 func (d *dialer) isBusy() bool {

@@ -14,7 +14,7 @@ func (r *runtime) retire(rec *record) {
 	}
 	rec.kept = rec.bytes
 	r.keptBytes += rec.kept
-	r.ended.PushBack(rec)
+	rec.place = r.ended.PushBack(rec)
 	if rec.delivered && rec.isPassing() {
 		r.forget(rec)
 	}
@@ -40,12 +40,9 @@ func (r *runtime) forget(rec *record) {
 		return
 	}
 	delete(r.calls, rec.id)
-	for at := r.ended.Front(); at != nil; at = at.Next() {
-		if at.Value == rec {
-			r.ended.Remove(at)
-			r.keptBytes -= rec.kept
-			break
-		}
+	if rec.place != nil {
+		r.ended.Remove(rec.place)
+		r.keptBytes -= rec.kept
 	}
 	if rec.once {
 		var refused *typesv1.CallFailure

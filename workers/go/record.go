@@ -1,6 +1,7 @@
 package shoal
 
 import (
+	"container/list"
 	"context"
 	"slices"
 	"time"
@@ -47,6 +48,8 @@ type record struct {
 	endedAt        time.Time
 	outcome        *typesv1.CallOutcome
 	kept           int64
+	// Where it is among those that have ended.
+	place *list.Element
 
 	reader  *flight
 	readers uint64

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from ._link import Link
@@ -82,14 +83,20 @@ class Dialer:
         _, task = self._links.pop(address)
         task.cancel()
 
+    async def _tell(self, what: Callable[[Link], Awaitable[None]]) -> None:
+        """Tells every node something, without waiting for one that does not read."""
+        told = [asyncio.create_task(what(link)) for link, _ in self._links.values() if link.connected]
+        if told:
+            _, late = await asyncio.wait(told, timeout=LAST_WORDS_SECONDS)
+            for task in late:
+                task.cancel()
+
     async def leave(self, seconds: float) -> None:
         """Lets calls end for so long, says goodbye to every node and waits until each has heard it."""
         runtime = self._runtime
         runtime.draining = True
         deadline = asyncio.get_running_loop().time() + seconds
-        for link, _ in list(self._links.values()):
-            if link.connected:
-                await link.announce()
+        await self._tell(Link.announce)
         while runtime.open_calls() > 0 or any(link.is_read() for link, _ in self._links.values()):
             if asyncio.get_running_loop().time() >= deadline:
                 log.warning("stopping %d calls that did not end in time", runtime.open_calls())
@@ -97,7 +104,6 @@ class Dialer:
                 break
             await asyncio.sleep(LEAVE_LOOK_SECONDS)
         links = [(link, task) for link, task in self._links.values() if link.connected]
-        for link, _ in links:
-            await link.part()
+        await self._tell(Link.part)
         if links:
             await asyncio.wait([task for _, task in links], timeout=LAST_WORDS_SECONDS)

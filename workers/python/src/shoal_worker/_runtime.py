@@ -113,9 +113,7 @@ class Runtime:
     async def _carry(self, record: Record) -> None:
         """Carries a call to its end: its place, its deadline, its tool."""
         deadline = asyncio.get_running_loop().time() + record.call.timeout_ms / 1000
-        try:
-            await asyncio.wait_for(self.places.enter(), min(self.limits.queue_seconds, record.call.timeout_ms / 1000))
-        except asyncio.TimeoutError:
+        if not await self._place(record, deadline):
             late = errors.overloaded(f"it waited too long for a place in pool {self.pool}")
             self._finish(record, call_pb2.CallOutcome(failure=late))
             return
@@ -125,6 +123,20 @@ class Runtime:
         finally:
             self.places.leave()
             self._retire(record)
+
+    async def _place(self, record: Record, deadline: float) -> bool:
+        """Waits for a place, for as long as the call may wait and has not been cancelled."""
+        entering, ended = asyncio.create_task(self.places.enter()), asyncio.create_task(record.done.wait())
+        patience = min(self.limits.queue_seconds, deadline - asyncio.get_running_loop().time())
+        await asyncio.wait([entering, ended], timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+        ended.cancel()
+        if not entering.done():
+            entering.cancel()
+        try:
+            await entering
+        except asyncio.CancelledError:
+            return False
+        return True
 
     async def _run_to(self, record: Record, deadline: float) -> None:
         record.begun, record.waiting = True, False

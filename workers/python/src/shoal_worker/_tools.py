@@ -66,8 +66,7 @@ class Tool:
         if inspect.iscoroutinefunction(self.function):
             returned = await self.function(**given)
         else:
-            # It may block; it cannot be stopped, and keeps its place until it ends.
-            returned = await asyncio.to_thread(self.function, **given)
+            returned = await _in_thread(self.function, given)
         return self._result(returned)
 
     def _result(self, returned: Any) -> dict[str, Any]:
@@ -81,6 +80,16 @@ class Tool:
         if self.is_structured or isinstance(value, dict):
             result["structuredContent"] = value
         return result
+
+
+async def _in_thread(function: Callable[..., Any], given: dict[str, Any]) -> Any:
+    """Runs what may block. It cannot be stopped, so a call that is told to stop keeps its place while it goes on."""
+    running = asyncio.ensure_future(asyncio.to_thread(function, **given))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait([running])
+        raise
 
 
 async def run(tools: dict[str, Tool], call: call_pb2.Call, context: Context) -> call_pb2.CallOutcome:

@@ -10,6 +10,7 @@ import secrets
 import signal
 import socket
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from . import _tools
@@ -108,6 +109,9 @@ class Worker:
         if not seeds:
             raise ValueError("no node to join: name one (host:port), or set SHOAL_JOIN")
         self._stop = asyncio.Event()
+        # As many plain functions run at once as calls may.
+        executor = ThreadPoolExecutor(self.limits.concurrency, thread_name_prefix="shoal-tool")
+        asyncio.get_running_loop().set_default_executor(executor)
         runtime = Runtime(self._name(), self.pool, self.limits, self._catalog, lambda record: self._call(runtime, record))
         dialer = Dialer(runtime, seeds, tls or Tls.from_environment())
         tasks = [asyncio.create_task(dialer.run()), asyncio.create_task(runtime.sweep())]
