@@ -154,16 +154,20 @@ func (c *Call) ask(ctx context.Context, method string, params any, capability st
 	}
 	r := c.runtime
 	r.mu.Lock()
-	if r.asking >= r.limits.Asking {
+	if r.asking >= r.limits.Asking || r.askingOf[c.Principal] >= r.limits.AskingPerPrincipal {
 		r.mu.Unlock()
 		return errors.New("too many calls wait for answers of their clients; try again later")
 	}
 	r.asking++
+	r.askingOf[c.Principal]++
 	r.leavePlace(c.record)
 	r.mu.Unlock()
 	defer func() {
 		r.mu.Lock()
 		r.asking--
+		if r.askingOf[c.Principal]--; r.askingOf[c.Principal] == 0 {
+			delete(r.askingOf, c.Principal)
+		}
 		r.mu.Unlock()
 		r.enterPlace(ctx, c.record)
 	}()

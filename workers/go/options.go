@@ -19,6 +19,8 @@ type Limits struct {
 	QueueAge time.Duration
 	// Asking is how many calls may wait for answers of their clients. They have no place meanwhile.
 	Asking int
+	// AskingPerPrincipal is how many of one principal may.
+	AskingPerPrincipal int
 	// Kept is how long the events of a call that has ended can be attached to.
 	Kept time.Duration
 	// KeptCalls and KeptBytes bound the calls that have ended and are kept.
@@ -38,18 +40,19 @@ type Limits struct {
 // DefaultLimits are the limits of a worker that is given no others.
 func DefaultLimits() Limits {
 	return Limits{
-		Concurrency: 128,
-		Queue:       1024,
-		QueueAge:    5 * time.Second,
-		Asking:      1024,
-		Kept:        time.Minute,
-		KeptCalls:   10_000,
-		KeptBytes:   64 << 20,
-		Remembered:  100_000,
-		CancelGrace: 5 * time.Second,
-		Deserted:    10 * time.Second,
-		FrameBytes:  16 << 20,
-		Drain:       30 * time.Second,
+		Concurrency:        128,
+		Queue:              1024,
+		QueueAge:           5 * time.Second,
+		Asking:             1024,
+		AskingPerPrincipal: 256,
+		Kept:               time.Minute,
+		KeptCalls:          10_000,
+		KeptBytes:          64 << 20,
+		Remembered:         100_000,
+		CancelGrace:        5 * time.Second,
+		Deserted:           10 * time.Second,
+		FrameBytes:         16 << 20,
+		Drain:              30 * time.Second,
 	}
 }
 

@@ -35,6 +35,7 @@ type runtime struct {
 	over                    map[string]struct{}
 	overOrder               []string
 	running, queued, asking int
+	askingOf                map[string]int
 	draining                bool
 }
 
@@ -47,6 +48,7 @@ func newRuntime(w *Worker, name string) *runtime {
 		calls:        map[callID]*record{},
 		ended:        list.New(),
 		over:         map[string]struct{}{},
+		askingOf:     map[string]int{},
 	}
 	for range w.limits.Concurrency {
 		r.free <- struct{}{}

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use prost::Message as _;
+use shoal_rpc::LinkConfig;
 use shoal_rpc::proto::types::v1::{Close, Fragment, Limits, Node, Ping, Pong};
 use shoal_rpc::proto::worker::v1::node_frame::{self, Frame as Said};
 use shoal_rpc::proto::worker::v1::worker_frame::Frame;
@@ -20,8 +21,6 @@ pub(super) const LONGEST_MESSAGE: usize = 128 * 1024;
 const LONGEST_WHOLE: usize = 64 * 1024;
 /// Frames that may be under way in fragments at a time.
 const LANES: usize = 8;
-/// The newest version of the frame protocol.
-const NEWEST: u32 = 4;
 
 /// A link that has arrived.
 pub(super) struct Incoming {
@@ -84,15 +83,17 @@ impl Link {
             other => return failed("a hello, the first frame of a worker", kind(&other)),
         };
         let versions = link.hello.versions.unwrap_or_default();
-        let speaks = (versions.lowest..=versions.highest).contains(&versions.lowest);
+        // The newest of this release.
+        let newest = LinkConfig::default().max_version;
+        let (lowest, highest) = (versions.lowest, versions.highest);
         expect(
-            versions.lowest >= 1 && speaks && versions.lowest <= NEWEST,
-            "versions of the frame protocol that this release speaks, 1 to 4",
-            format!("{} to {}", versions.lowest, versions.highest),
+            (1..=newest).contains(&lowest) && lowest <= highest,
+            format!("versions of the frame protocol that this release speaks, 1 to {newest}"),
+            format!("{lowest} to {highest}"),
         )?;
         let version = match setting.oldest {
-            true => versions.lowest,
-            false => versions.highest.min(NEWEST),
+            true => lowest,
+            false => highest.min(newest),
         };
         let node = Node {
             id: "worker-check".to_owned(),

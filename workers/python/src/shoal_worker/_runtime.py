@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +33,22 @@ class Places:
         self.limits = limits
         self.running = 0
         self.queued = 0
-        self.asking = 0
+        self.asking: Counter[str] = Counter()
+        """Calls that wait for their clients, by principal."""
         self._free = asyncio.Semaphore(limits.concurrency)
+
+    def begin_asking(self, principal: str) -> bool:
+        """A call is about to wait for its client; `False` when it may not."""
+        limits, asking = self.limits, self.asking
+        if asking.total() >= limits.asking or asking[principal] >= limits.asking_per_principal:
+            return False
+        asking[principal] += 1
+        return True
+
+    def end_asking(self, principal: str) -> None:
+        self.asking[principal] -= 1
+        if not self.asking[principal]:
+            del self.asking[principal]
 
     async def enter(self) -> None:
         self.queued += 1
@@ -247,7 +261,7 @@ class Runtime:
             if record.outcome is not None and not record.delivered and record.ended_at > soon
             if record.session is not None or not record.stopped
         ]
-        return self.places.running + self.places.queued + self.places.asking + len(waited_for)
+        return self.places.running + self.places.queued + self.places.asking.total() + len(waited_for)
 
     def stop_all(self) -> None:
         for record in list(self._calls.values()):

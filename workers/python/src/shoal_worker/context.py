@@ -88,16 +88,15 @@ class Context:
         if capability not in self.capabilities:
             needs = {"requiredCapabilities": {capability: {}}}
             raise errors.RpcError(errors.MISSING_CAPABILITY, f"the client does not declare {capability}", needs)
-        if self._places.asking >= self._places.limits.asking:
-            raise errors.ToolError("too many calls wait for answers of their clients; try again later")
         encoded = None if params is None else _json(params)
         message = worker_pb2.Event.Ask(method=method, params=encoded)
+        if not self._places.begin_asking(self.principal):
+            raise errors.ToolError("too many calls wait for answers of their clients; try again later")
         self._places.leave()
-        self._places.asking += 1
         try:
             return await _answered(self._record, "ask", message, len(encoded or b""))
         finally:
-            self._places.asking -= 1
+            self._places.end_asking(self.principal)
             # Also of a call that is told to stop: its place is given back where it was taken.
             await asyncio.shield(self._places.enter())
 

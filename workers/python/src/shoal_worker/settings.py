@@ -21,6 +21,8 @@ class Limits:
     """How long a call may wait before it is shed."""
     asking: int = 1024
     """Calls that may wait for answers of their clients. They have no place meanwhile."""
+    asking_per_principal: int = 256
+    """Calls of one principal that may."""
     kept_seconds: float = 60.0
     """How long the events of a call that has ended can be attached to."""
     kept_calls: int = 10_000
