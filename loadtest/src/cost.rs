@@ -206,6 +206,7 @@ fn plan(
         call: drive::Call::echo(tool, 32),
         least_calls: 0,
         pids: Vec::new(),
+        redis: None,
     }
 }
 

@@ -15,7 +15,8 @@ use tokio::task::JoinSet;
 
 use crate::mcp::Mode;
 use crate::process;
-use crate::report::{Latency, RunReport, ServerUsage};
+use crate::report::{Latency, RedisUsage, RunReport, ServerUsage};
+use crate::servers::cluster::redis::Redis;
 use crate::target::Target;
 pub(crate) use progress::Progress;
 use tally::{Phase, Tally};
@@ -48,6 +49,8 @@ pub(crate) struct Plan {
     pub(crate) call: Call,
     /// The server's processes; their descendants are found.
     pub(crate) pids: Vec<u32>,
+    /// The Redis that is one of them, to be told apart.
+    pub(crate) redis: Option<Redis>,
 }
 
 /// The call that is made over and over.
@@ -114,7 +117,7 @@ pub(crate) async fn run(plan: &Plan, progress: impl Fn(&str)) -> anyhow::Result<
 
     let readings = before.as_ref().zip(after.as_ref());
     Ok(RunReport {
-        redis_commands: std::collections::BTreeMap::new(),
+        redis: readings.and_then(|(before, after)| after.redis_since(before, calls)),
         url: plan.url.clone(),
         mode: plan.mode,
         sessions: plan.sessions,
@@ -139,6 +142,8 @@ struct Reading {
     server: process::Usage,
     /// CPU time of all that is neither server nor generator.
     others: Duration,
+    /// Of Redis: CPU time, and commands by name.
+    redis: Option<(Duration, Vec<(String, u64)>)>,
 }
 
 impl Reading {
@@ -155,7 +160,32 @@ impl Reading {
         Ok(Some(Self {
             server,
             others: process::machine_cpu()?.saturating_sub(ours.cpu),
+            redis: match plan.redis {
+                Some(redis) => Some((redis.cpu()?, redis.commands()?)),
+                None => None,
+            },
         }))
+    }
+
+    /// What Redis has spent on so many calls since another reading.
+    fn redis_since(&self, before: &Self, calls: u64) -> Option<RedisUsage> {
+        let ((earlier, before), (now, after)) = before.redis.as_ref().zip(self.redis.as_ref())?;
+        let earlier_count = |name: &str| {
+            let known = before.iter().find(|(known, _)| known == name);
+            known.map_or(0, |(_, count)| *count)
+        };
+        let since = |(name, count): &(String, u64)| {
+            (name.clone(), count.saturating_sub(earlier_count(name)))
+        };
+        let cpu = now.saturating_sub(*earlier).as_secs_f64();
+        Some(RedisUsage {
+            cpu_us_per_call: cpu * 1e6 / (calls.max(1) as f64),
+            commands: after
+                .iter()
+                .map(since)
+                .filter(|(_, count)| *count > 0)
+                .collect(),
+        })
     }
 }
 

@@ -135,6 +135,7 @@ fn run(arguments: cli::Run) -> anyhow::Result<bool> {
         },
         least_calls: 0,
         pids: arguments.pids,
+        redis: None,
     };
     let report = runtime(Some(arguments.threads))?.block_on(drive::run(&plan, progress))?;
     say(&report);

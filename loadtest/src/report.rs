@@ -31,10 +31,9 @@ pub(crate) struct RunReport {
     pub(crate) calls_per_s: f64,
     /// From sending a request to the end of its answer.
     pub(crate) latency: Latency,
-    /// Commands that the cluster's Redis carried out in the whole run with its warm-up; empty where there
-    /// is none.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) redis_commands: BTreeMap<String, u64>,
+    /// Of the Redis among them, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) redis: Option<RedisUsage>,
     /// Of the server's processes, where their ids were given.
     pub(crate) server: Option<ServerUsage>,
     /// Cores that neither the server nor the generator had, because other work was on them; known where
@@ -91,6 +90,15 @@ pub(crate) struct ServerUsage {
     pub(crate) rss_kib: u64,
     /// Processes at the end.
     pub(crate) processes: usize,
+}
+
+/// What Redis did in the measured time.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct RedisUsage {
+    /// CPU time, user and system, per verified answer, in microseconds.
+    pub(crate) cpu_us_per_call: f64,
+    /// Commands carried out, by name.
+    pub(crate) commands: BTreeMap<String, u64>,
 }
 
 impl ServerUsage {
@@ -205,7 +213,7 @@ impl RunReport {
     /// A made-up run that cost `cpu_us` a call and was 1 in all other respects.
     pub(crate) fn made_up(cpu_us: f64) -> Self {
         Self {
-            redis_commands: BTreeMap::new(),
+            redis: None,
             url: String::new(),
             mode: Mode::Legacy,
             sessions: 1,

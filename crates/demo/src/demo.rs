@@ -37,7 +37,7 @@ mod tests;
 /// How long the parts that never change may be cached, in milliseconds.
 const UNCHANGING_TTL_MS: u64 = 60_000;
 
-const INSTRUCTIONS: &str = "Tools for trying out a client: `echo` and `add` answer at once, `long_job` reports \
+const INSTRUCTIONS: &str = "Tools for trying out a client: `echo` and `add` answer at once, `echo_slowly` after a moment, `long_job` reports \
      progress, `book_table`, `connect_account`, `summarize` and `list_roots` ask the client \
      something on the way, `remember`, `recall` and `count_up` keep something for the session, and \
      `increment_counter` and `toggle_bonus_tool` change what others see.";

@@ -76,6 +76,7 @@ pub(super) async fn turn(
         call: Call::echo("echo", 32),
         least_calls: 0,
         pids: server.pids(),
+        redis: None,
     };
     let report = match &admin {
         None => drive::run(&plan, progress).await?,

@@ -113,5 +113,6 @@ fn plan(options: &Payload, size: usize, mode: Mode, server: &Server) -> Plan {
         call: Call::echo("echo", size),
         least_calls: 0,
         pids,
+        redis: None,
     }
 }

@@ -8,11 +8,13 @@ use crate::outcome::Verdict;
 enum Limit {
     /// At most so many times the floor of its work.
     TimesFloor(f64),
+    /// At most so many CPU-microseconds of Redis a call.
+    Redis(f64),
     /// So many times fewer CPU-microseconds a call than the cheapest of these rows, at least.
     TimesFewer(f64, &'static [&'static str]),
 }
 
-use Limit::{TimesFewer, TimesFloor};
+use Limit::{Redis, TimesFewer, TimesFloor};
 
 /// The rows of servers behind a gateway, by era.
 const GATEWAYS_LEGACY: &[&str] = &["FastMCP proxy, legacy"];
@@ -22,11 +24,13 @@ const GATEWAYS_MODERN: &[&str] = &["FastMCP proxy, modern"];
 const BARS: &[(&str, Limit)] = &[
     ("shoal legacy", TimesFloor(1.5)),
     ("shoal modern", TimesFloor(1.5)),
-    ("shoal legacy journaled", TimesFloor(1.8)),
-    ("cluster legacy", TimesFloor(3.0)),
-    ("cluster modern", TimesFloor(2.2)),
-    ("cluster journaled", TimesFloor(4.5)),
+    ("shoal legacy journaled", TimesFloor(2.3)),
+    ("cluster legacy", TimesFloor(4.2)),
+    ("cluster modern", TimesFloor(4.2)),
+    ("cluster journaled", TimesFloor(5.5)),
     ("combined legacy", TimesFloor(3.5)),
+    ("cluster, 20 ms tool", TimesFloor(9.0)),
+    ("cluster, 20 ms tool", Redis(20.0)),
     ("shoal, 10 events", TimesFloor(1.8)),
     ("shoal, 10 in 10 ms", TimesFloor(1.8)),
     ("shoal legacy", TimesFewer(2.0, &["rmcp stateful"])),
@@ -61,6 +65,13 @@ pub(super) fn verdicts(rows: &[Row]) -> Vec<Verdict> {
                     is_sound(shoal).then_some(times <= *most),
                 )
             }
+            Redis(most) => {
+                let cpu_us = shoal.redis.as_ref()?.cpu_us_per_call;
+                (
+                    format!("{case} {cpu_us:.2} µs of Redis: at most {most} µs"),
+                    is_sound(shoal).then_some(cpu_us <= *most),
+                )
+            }
             TimesFewer(least, others) => {
                 let others = others.iter().filter_map(|name| row(name));
                 let cheapest =
@@ -83,9 +94,11 @@ pub(super) fn verdicts(rows: &[Row]) -> Vec<Verdict> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::{BARS, Limit, verdicts};
     use crate::peers::PEERS;
-    use crate::report::RunReport;
+    use crate::report::{RedisUsage, RunReport};
     use crate::table::case::cases;
     use crate::table::row::rows;
 
@@ -115,7 +128,7 @@ mod tests {
         let cases = cases(&PEERS.iter().collect::<Vec<_>>());
         for (case, limit) in BARS {
             let others = match limit {
-                Limit::TimesFloor(_) => &[][..],
+                Limit::TimesFloor(_) | Limit::Redis(_) => &[][..],
                 Limit::TimesFewer(_, others) => others,
             };
             for name in others.iter().chain([case]) {
@@ -144,6 +157,32 @@ mod tests {
                 ),
             ]
         );
+    }
+
+    #[test]
+    fn what_redis_takes_is_asked_besides() {
+        let cases = cases(&[]);
+        let told = |redis_us: f64| {
+            let reports: Vec<_> = cases
+                .iter()
+                .map(|case| {
+                    let mut report = RunReport::made_up(10.0);
+                    report.redis = Some(RedisUsage {
+                        cpu_us_per_call: redis_us,
+                        commands: BTreeMap::new(),
+                    });
+                    match case.name {
+                        "floor" | "cluster, 20 ms tool" => vec![report],
+                        _ => Vec::new(),
+                    }
+                })
+                .collect();
+            let verdict = verdicts(&rows(&cases, &reports)).pop();
+            verdict.map(|verdict| (verdict.what, verdict.held))
+        };
+        let what = |figure| format!("cluster, 20 ms tool {figure} µs of Redis: at most 20 µs");
+        assert_eq!(told(20.0), Some((what("20.00"), Some(true))));
+        assert_eq!(told(20.1), Some((what("20.10"), Some(false))));
     }
 
     #[test]

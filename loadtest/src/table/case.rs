@@ -102,6 +102,19 @@ const CASES: &[Case] = &[
         Mode::Legacy,
         "echo_once",
     ),
+    // Longer than a call is held, as most real ones are: a stream, and in a cluster two steps in Redis.
+    echo(
+        "shoal, 20 ms tool",
+        Server::Shoal,
+        Mode::Legacy,
+        "echo_slowly",
+    ),
+    echo(
+        "cluster, 20 ms tool",
+        Server::Cluster,
+        Mode::Legacy,
+        "echo_slowly",
+    ),
     job("floor, 10 events", FLOOR, BURST),
     job("rmcp, 10 events", PEER_STATEFUL, BURST),
     job("shoal, 10 events", Server::Shoal, BURST),

@@ -36,6 +36,10 @@ pub(super) fn of(mut outcome: Outcome, rows: &[Row], options: &Options) -> Outco
                 outcome.figure(format!("{}: {what}", row.case), value, unit, better);
             }
         }
+        if let Some(redis) = &row.redis {
+            let figure = format!("{}: CPU of Redis a call", row.case);
+            outcome.figure(figure, redis.cpu_us_per_call, "µs", Better::Lower);
+        }
         if row.calls == 0 {
             outcome.violations.push(Violation {
                 what: format!("{}: no answers", row.case),

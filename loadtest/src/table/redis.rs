@@ -4,44 +4,36 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::row::Row;
-use crate::report::RunReport;
+use crate::report::{RedisUsage, RunReport, median};
 
-/// The commands carried out between two looks.
-pub(super) fn since(before: &[(String, u64)], after: &[(String, u64)]) -> BTreeMap<String, u64> {
-    let earlier = |name: &str| {
-        let known = before.iter().find(|(known, _)| known == name);
-        known.map_or(0, |(_, count)| *count)
-    };
-    after
-        .iter()
-        .map(|(name, count)| (name.clone(), count.saturating_sub(earlier(name))))
-        .filter(|(_, count)| *count > 0)
-        .collect()
-}
-
-/// The commands of all rounds.
-pub(super) fn sum(rounds: &[RunReport]) -> BTreeMap<String, u64> {
-    let mut sum = BTreeMap::new();
-    for (name, count) in rounds.iter().flat_map(|report| &report.redis_commands) {
-        *sum.entry(name.clone()).or_default() += count;
+/// The median of the CPU time a call, and the commands of all rounds; `None` where there is no Redis.
+pub(super) fn of(rounds: &[RunReport]) -> Option<RedisUsage> {
+    let usages = || rounds.iter().filter_map(|report| report.redis.as_ref());
+    usages().next()?;
+    let mut commands = BTreeMap::new();
+    for (name, count) in usages().flat_map(|usage| &usage.commands) {
+        *commands.entry(name.clone()).or_default() += count;
     }
-    sum
+    Some(RedisUsage {
+        cpu_us_per_call: median(usages().map(|usage| usage.cpu_us_per_call)),
+        commands,
+    })
 }
 
-/// Writes how many commands the cluster's rows took; opening and ending the sessions, leases and the list
-/// of nodes are among them.
+/// Writes what the cluster's rows took of Redis while they were measured; leases and the list of nodes are among it.
 pub(super) fn write(out: &mut fmt::Formatter<'_>, rows: &[Row]) -> fmt::Result {
-    for row in rows.iter().filter(|row| !row.redis_commands.is_empty()) {
-        let all: u64 = row.redis_commands.values().sum();
-        let by_name: Vec<String> = row
-            .redis_commands
-            .iter()
+    for row in rows {
+        let Some(redis) = &row.redis else { continue };
+        let all: u64 = redis.commands.values().sum();
+        let by_name = redis.commands.iter();
+        let by_name: Vec<String> = by_name
             .map(|(name, count)| format!("{name} {count}"))
             .collect();
         writeln!(
             out,
-            "Redis, {}: {all} commands for {} calls ({:.4} a call): {}",
+            "Redis, {}: {:.2} µs of CPU a call, {all} commands for {} calls ({:.4} a call): {}",
             row.case,
+            redis.cpu_us_per_call,
             row.calls,
             all as f64 / row.calls.max(1) as f64,
             by_name.join(", ")

@@ -1,13 +1,12 @@
 //! From the reports of all rounds to rows of medians.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
 
 use super::case::Case;
 use crate::mcp::Mode;
-use crate::report::{RunReport, median};
+use crate::report::{RedisUsage, RunReport, median};
 
 /// One row: the medians over all rounds.
 #[derive(Debug, Clone, Serialize)]
@@ -27,8 +26,9 @@ pub(super) struct Row {
     pub(super) wrong: u64,
     pub(super) failed: u64,
     pub(super) examples: Vec<String>,
-    /// Commands that Redis carried out in all rounds, from opening the sessions to ending them.
-    pub(super) redis_commands: BTreeMap<String, u64>,
+    /// What Redis took, where there is one; the commands are those of all rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) redis: Option<RedisUsage>,
     /// Calls answered in all rounds.
     pub(super) calls: u64,
     /// The longest time that a round was measured for.
@@ -76,7 +76,7 @@ pub(super) fn rows(cases: &[Case], reports: &[Vec<RunReport>]) -> Vec<Row> {
                     .iter()
                     .flat_map(|report| report.examples.clone())
                     .collect(),
-                redis_commands: super::redis::sum(rounds),
+                redis: super::redis::of(rounds),
                 calls: rounds.iter().map(|report| report.calls).sum(),
                 seconds: rounds
                     .iter()

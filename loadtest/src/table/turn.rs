@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use anyhow::Context;
 
+use super::Options;
 use super::case::{BEHIND_GATEWAYS, Case, Server, Work};
-use super::{Options, redis};
 use crate::connection::Goodbye;
 use crate::drive::{self, Call, Plan};
 use crate::mcp::client::Client;
 use crate::peers::{Peer, Variant};
 use crate::report::RunReport;
+use crate::servers::cluster::redis::Redis;
 use crate::servers::cluster::{Cluster, Shape};
 use crate::servers::spawned::{Environment, Spawned};
 use crate::target::Target;
@@ -90,10 +91,9 @@ async fn measure(case: &Case, options: &Options, progress: impl Fn(&str)) -> any
             ..Call::echo(case.tool, 32)
         },
         pids: server.pids(),
+        redis: server.redis(),
     };
-    let before = server.redis_commands()?;
-    let mut report = drive::run(&plan, progress).await?;
-    report.redis_commands = redis::since(&before, &server.redis_commands()?);
+    let report = drive::run(&plan, progress).await?;
     Ok(Turn::Measured(Box::new(report)))
 }
 
@@ -142,10 +142,10 @@ impl Running {
         }
     }
 
-    fn redis_commands(&self) -> anyhow::Result<Vec<(String, u64)>> {
+    fn redis(&self) -> Option<Redis> {
         match self {
-            Self::One(_) | Self::Both(..) => Ok(Vec::new()),
-            Self::Many(cluster) => cluster.redis_commands(),
+            Self::One(_) | Self::Both(..) => None,
+            Self::Many(cluster) => Some(cluster.redis),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Tools that answer from their arguments alone.
 
+use std::time::Duration;
+
 use rmcp::{
     Json,
     handler::server::wrapper::Parameters,
@@ -10,6 +12,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::DemoServer;
+
+/// How long `echo_slowly` takes: longer than a call is held by default.
+const SLOWLY: Duration = Duration::from_millis(20);
 
 #[derive(Deserialize, JsonSchema)]
 struct EchoArguments {
@@ -55,6 +60,17 @@ impl DemoServer {
         open_world_hint = false
     ))]
     fn echo_once(&self, Parameters(EchoArguments { text }): Parameters<EchoArguments>) -> String {
+        text
+    }
+
+    // Like most tools it says nothing of itself, so nobody may call it twice, and like most it waits for something.
+    /// Returns its argument after 20 milliseconds.
+    #[tool]
+    async fn echo_slowly(
+        &self,
+        Parameters(EchoArguments { text }): Parameters<EchoArguments>,
+    ) -> String {
+        tokio::time::sleep(SLOWLY).await;
         text
     }
 

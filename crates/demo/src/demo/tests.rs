@@ -41,6 +41,7 @@ async fn tools_declare_what_may_be_repeated() {
         "count_up",
         "echo",
         "echo_once",
+        "echo_slowly",
         "fail",
         "increment_counter",
         "list_roots",
@@ -68,6 +69,8 @@ async fn tools_declare_what_may_be_repeated() {
     assert_eq!(hints("echo"), (Some(true), Some(true), None));
     assert_eq!(hints("echo_once"), (Some(false), Some(false), Some(false)));
     assert_eq!(hints("long_job").0, Some(false));
+    let slow = tools.iter().find(|tool| tool.name == "echo_slowly");
+    assert_eq!(slow.expect("is listed").annotations, None);
     let job = tools
         .iter()
         .find(|tool| tool.name == "long_job")
@@ -87,6 +90,8 @@ async fn basic_tools_answer_from_their_arguments() {
         session.text("echo_once", json!({ "text": "hi" })).await,
         "hi"
     );
+    let arguments = json!({ "text": "hi" });
+    assert_eq!(session.text("echo_slowly", arguments).await, "hi");
     let sum = session.call("add", json!({ "a": 1, "b": 2.5 })).await;
     assert_eq!(sum.structured_content, Some(json!({ "sum": 3.5 })));
     assert_eq!(text(&sum), r#"{"sum":3.5}"#);

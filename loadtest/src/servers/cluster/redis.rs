@@ -32,6 +32,15 @@ impl Redis {
         Ok(text.lines().filter_map(command_count).collect())
     }
 
+    /// CPU time, user and system, that it has taken since it started.
+    ///
+    /// # Errors
+    ///
+    /// Where Redis does not answer.
+    pub(crate) fn cpu(self) -> anyhow::Result<Duration> {
+        cpu(&self.ask("INFO cpu")?).context("Redis did not say what it has taken")
+    }
+
     /// The names of all keys that match `pattern`.
     ///
     /// # Errors
@@ -75,6 +84,15 @@ fn command_count(line: &str) -> Option<(String, u64)> {
     (name != "info" && name != "quit").then(|| (name.to_owned(), calls))
 }
 
+/// Reads `used_cpu_sys:1.25` and `used_cpu_user:2.5`.
+fn cpu(info: &str) -> Option<Duration> {
+    let seconds = |name: &str| -> Option<f64> {
+        let line = info.lines().find_map(|line| line.strip_prefix(name));
+        line?.trim().parse().ok()
+    };
+    Duration::try_from_secs_f64(seconds("used_cpu_sys:")? + seconds("used_cpu_user:")?).ok()
+}
+
 /// The values of an array of texts without line ends, each of which follows a line with its length.
 fn values(answer: &str) -> Vec<String> {
     let mut lines = answer.lines();
@@ -89,7 +107,17 @@ fn values(answer: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{command_count, values};
+    use std::time::Duration;
+
+    use super::{command_count, cpu, values};
+
+    #[test]
+    fn cpu_time_is_read() {
+        let info =
+            "# CPU\r\nused_cpu_sys:1.25\r\nused_cpu_user:2.5\r\nused_cpu_sys_children:9.0\r\n";
+        assert_eq!(cpu(info), Some(Duration::from_millis(3750)));
+        assert_eq!(cpu("-LOADING\r\n"), None);
+    }
 
     #[test]
     fn command_statistics_are_read() {
