@@ -98,11 +98,11 @@ impl Connections {
     /// attempt may overcome: the step may have been done or not.
     pub(crate) async fn run(
         &self,
-        script: &'static Script,
+        script: &Arc<Script>,
         key: &str,
         command: Cmd,
     ) -> Result<Value, StoreError> {
-        self.shared.ask(key, command, Some(script)).await
+        self.shared.ask(key, command, Some(script.clone())).await
     }
 
     /// Runs a command that concerns `key`. Errors as for [`Connections::run`].
@@ -134,7 +134,7 @@ impl ConnectionsInner {
         &self,
         key: &str,
         command: Cmd,
-        script: Option<&'static Script>,
+        script: Option<Arc<Script>>,
     ) -> Result<Value, StoreError> {
         let Ok(_room) = self.room.try_acquire() else {
             return Err(StoreError::Away(

@@ -14,7 +14,6 @@ use shoal_ports::{
 use crate::keys::field;
 use crate::measure::measured;
 use crate::reply::{number, optional, parts, plain_step, unexpected};
-use crate::scripts::SCRIPTS;
 use crate::store::{Inner, RedisStore, millis};
 
 /// Sessions whose epoch is asked for at one time.
@@ -32,9 +31,11 @@ impl Directory for RedisStore {
         measured("directory.renew_lease", async {
             let key = self.inner.keys.lease(node);
             let life = millis(lease);
-            let renewed = self.inner.run(&SCRIPTS.renew_lease, &key, |command| {
-                command.arg(life);
-            });
+            let renewed = self
+                .inner
+                .run(&self.inner.scripts.renew_lease, &key, |command| {
+                    command.arg(life);
+                });
             let found = optional(renewed.await?)?.ok_or_else(unexpected)?;
             let before = self.inner.leases.lock().insert(node.clone(), found.clone());
             Ok(match before {
@@ -62,7 +63,7 @@ impl Directory for RedisStore {
     async fn create(&self, new: NewSession) -> Result<Epoch, StoreError> {
         measured("directory.create", async {
             let key = self.inner.keys.session(&new.session)?;
-            let created = self.inner.run(&SCRIPTS.create, &key, |command| {
+            let created = self.inner.run(&self.inner.scripts.create, &key, |command| {
                 command
                     .arg(new.owner.as_str())
                     .arg(new.principal.as_str())
@@ -128,13 +129,15 @@ impl Directory for RedisStore {
     ) -> Result<(), StoreError> {
         measured("directory.restore", async {
             let key = self.inner.keys.session(session)?;
-            let restored = self.inner.run(&SCRIPTS.restore_claim, &key, |command| {
-                command
-                    .arg(claim.epoch.0)
-                    .arg(owner.as_str())
-                    .arg(&*claim.record)
-                    .arg(millis(idle));
-            });
+            let restored = self
+                .inner
+                .run(&self.inner.scripts.restore_claim, &key, |command| {
+                    command
+                        .arg(claim.epoch.0)
+                        .arg(owner.as_str())
+                        .arg(&*claim.record)
+                        .arg(millis(idle));
+                });
             plain_step(restored.await?).map(drop)
         })
         .await
@@ -187,7 +190,7 @@ impl Directory for RedisStore {
     async fn remove(&self, session: &SessionId, epoch: Epoch) -> Result<(), StoreError> {
         measured("directory.remove", async {
             let key = self.inner.keys.session(session)?;
-            let removed = self.inner.run(&SCRIPTS.remove, &key, |command| {
+            let removed = self.inner.run(&self.inner.scripts.remove, &key, |command| {
                 command.arg(epoch.0);
             });
             plain_step(removed.await?).map(drop)
@@ -223,7 +226,7 @@ impl Inner {
             }
             former = Some(owner);
         }
-        let claimed = self.run(&SCRIPTS.claim, &key, |command| {
+        let claimed = self.run(&self.scripts.claim, &key, |command| {
             let chance = rand::random_range(1..=CHANCE);
             command
                 .arg(node.as_str())
@@ -251,7 +254,7 @@ impl Inner {
     /// session.
     async fn contest(&self, node: &NodeId) -> Result<bool, StoreError> {
         let key = self.keys.lease(node);
-        let contested = self.run(&SCRIPTS.contest_lease, &key, |_| {});
+        let contested = self.run(&self.scripts.contest_lease, &key, |_| {});
         Ok(contested.await? == Value::Int(1))
     }
 
@@ -283,7 +286,7 @@ impl Inner {
         release: bool,
     ) -> Result<(), StoreError> {
         let key = self.keys.session(session)?;
-        let saved = self.run(&SCRIPTS.save, &key, |command| {
+        let saved = self.run(&self.scripts.save, &key, |command| {
             command
                 .arg(epoch.0)
                 .arg(&*record)

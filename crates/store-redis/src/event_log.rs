@@ -1,16 +1,16 @@
 //! Streams in Redis.
 
 use async_trait::async_trait;
-use bytes::Bytes;
+use redis::Cmd;
 use shoal_ports::{
-    Append, Appended, Epoch, EventLog, LogError, LoggedEvent, Page, SessionId, StoreError,
+    Append, Appended, CallProgress, Epoch, EventLog, LogError, LoggedEvent, Page, SessionId,
+    StoreError,
 };
 use shoal_protocol::{EventId, StreamId};
 
 use crate::keys::field;
 use crate::measure::measured;
 use crate::reply::{NO_STREAM, number, parts, step, unexpected};
-use crate::scripts::SCRIPTS;
 use crate::store::RedisStore;
 
 #[async_trait]
@@ -25,29 +25,27 @@ impl EventLog for RedisStore {
     ) -> Result<Appended, LogError> {
         measured("event_log.append", async {
             let key = self.inner.keys.session(session)?;
-            let bytes = append.events.iter().map(Bytes::len).sum();
-            let settles = (epoch, bytes, settles(&append));
-            let appended = self
-                .inner
-                .run_with_room(&SCRIPTS.append, &key, settles, |command| {
-                    command
-                        .arg(append.stream.0)
-                        .arg(append.after)
-                        .arg(self.inner.limits.events_per_stream);
-                    match append.progress {
-                        Some(progress) => command
-                            .arg(progress.call.to_string())
-                            .arg(progress.seen)
-                            .arg(u8::from(progress.ended)),
-                        None => command.arg("").arg(0).arg(0),
-                    };
-                    for event in &append.events {
-                        command.arg(&**event);
+            let script = &self.inner.scripts.append;
+            let args = |command: &mut Cmd| {
+                command.arg(epoch.0).arg(append.stream.0).arg(append.after);
+                match append.progress {
+                    Some(CallProgress { call, ended, .. }) if ended => {
+                        command.arg(call.to_string()).arg("")
                     }
-                });
+                    Some(CallProgress { call, seen, .. }) => {
+                        command.arg(call.to_string()).arg(seen)
+                    }
+                    None => command.arg("").arg(""),
+                };
+                for event in &append.events {
+                    command.arg(&**event);
+                }
+            };
+            let settles = settles(&append);
+            let appended = self.inner.run_with_room(script, &key, settles, args);
             let mut appended = appended.await?;
             let nonces = Nonces::read(appended.number()?, appended.optional()?.as_deref())?;
-            let last = nonces.id(append.stream, appended.number()?);
+            let last = nonces.id(append.stream, append.after + append.events.len() as u64);
             let finished = appended.number::<u8>()? == 1;
             Ok(Appended {
                 last,
@@ -85,7 +83,7 @@ impl EventLog for RedisStore {
     ) -> Result<Page, LogError> {
         measured("event_log.read", async {
             let key = self.inner.keys.session(session)?;
-            let page = self.inner.run(&SCRIPTS.read, &key, |command| {
+            let page = self.inner.run(&self.inner.scripts.read, &key, |command| {
                 command
                     .arg(cursor.epoch)
                     .arg(cursor.stream.0)

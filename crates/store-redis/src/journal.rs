@@ -16,7 +16,6 @@ use crate::event_log::{Nonces, last_of};
 use crate::keys::field;
 use crate::measure::measured;
 use crate::reply::{fields, number, parts, plain_step, unexpected};
-use crate::scripts::SCRIPTS;
 use crate::store::{Inner, RedisStore};
 
 #[async_trait]
@@ -36,31 +35,27 @@ impl Journal for RedisStore {
             let mut stream = stream.unwrap_or(StreamId(1));
             let entries = begin.entries.iter().map(written);
             let entries = entries.collect::<Result<Vec<_>, _>>()?;
-            // What has no room for a byte could not be answered.
-            let needs = (epoch, 1, false);
             let script = match begin.running {
-                true => &SCRIPTS.begin_running,
-                false => &SCRIPTS.begin,
+                true => &self.inner.scripts.begin_running,
+                false => &self.inner.scripts.begin,
             };
             let mut begun = loop {
                 let args = |command: &mut Cmd| {
-                    let calls = entries.len();
-                    command.arg(stream.0).arg(u8::from(opens)).arg(calls);
+                    command.arg(epoch.0).arg(stream.0);
                     command.arg(field::stream(stream.0));
                     if opens {
                         command
-                            .arg(format!("0:0:0:{calls}:0:{}", begin.delivery))
-                            .arg(field::delivery(begin.delivery))
-                            .arg(stream.0);
+                            .arg(format!("0:0:0:{}:0:{}", entries.len(), begin.delivery))
+                            .arg(field::delivery(begin.delivery));
                     } else {
-                        command.arg("");
+                        command.arg("").arg("");
                     }
                     for (call, entry) in &entries {
                         let entry = [stream.0.to_string().as_bytes(), b":", entry].concat();
                         command.arg(field::entry(*call)).arg(entry);
                     }
                 };
-                let begun = self.inner.run_with_room(script, &key, needs, args);
+                let begun = self.inner.run_with_room(script, &key, false, args);
                 let begun = match (begun.await, first) {
                     // Redis has looked at its memory only: the step may have been done before it was full.
                     (Err(LogError::Store(StoreError::Full(why))), Some(first)) => {
@@ -75,8 +70,16 @@ impl Journal for RedisStore {
                 }
                 stream = StreamId(stream.0 % u32::MAX + 1);
             };
+            let epoch = begun.number()?;
+            if begun.is_empty() {
+                return Ok(Begun::Now(EventId {
+                    epoch,
+                    stream,
+                    sequence: 0,
+                }));
+            }
             let at = EventId {
-                epoch: begun.number()?,
+                epoch,
                 stream: StreamId(begun.number()?),
                 sequence: begun.number()?,
             };
@@ -99,7 +102,7 @@ impl Journal for RedisStore {
         measured("journal.rebind", async {
             let key = self.inner.keys.session(session)?;
             let ledger = serde_json::to_vec(&binding.ledger).map_err(|_| unexpected())?;
-            let rebound = self.inner.run(&SCRIPTS.rebind, &key, |command| {
+            let rebound = self.inner.run(&self.inner.scripts.rebind, &key, |command| {
                 command
                     .arg(epoch.0)
                     .arg(call.to_string())
@@ -124,22 +127,24 @@ impl Journal for RedisStore {
                 Ok((call, entry, seen))
             });
             let calls = calls.collect::<Result<Vec<_>, StoreError>>()?;
-            let restored = self.inner.run(&SCRIPTS.restore_stream, &key, |command| {
-                let delivery = stream.delivery.map(|delivery| delivery.to_string());
-                command
-                    .arg(epoch.0)
-                    .arg(stream.last.stream.0)
-                    .arg(stream.last.sequence)
-                    .arg(stream.last.epoch)
-                    .arg(delivery.unwrap_or_default())
-                    .arg(calls.len());
-                for (call, entry, seen) in &calls {
-                    command.arg(call.to_string()).arg(&**entry).arg(seen);
-                }
-                for event in &stream.newest {
-                    command.arg(&**event);
-                }
-            });
+            let restored = self
+                .inner
+                .run(&self.inner.scripts.restore_stream, &key, |command| {
+                    let delivery = stream.delivery.map(|delivery| delivery.to_string());
+                    command
+                        .arg(epoch.0)
+                        .arg(stream.last.stream.0)
+                        .arg(stream.last.sequence)
+                        .arg(stream.last.epoch)
+                        .arg(delivery.unwrap_or_default())
+                        .arg(calls.len());
+                    for (call, entry, seen) in &calls {
+                        command.arg(call.to_string()).arg(&**entry).arg(seen);
+                    }
+                    for event in &stream.newest {
+                        command.arg(&**event);
+                    }
+                });
             plain_step(restored.await?).map(drop)
         })
         .await

@@ -63,7 +63,7 @@ impl Link {
         &mut self,
         key: Option<&str>,
         command: Cmd,
-        script: Option<&'static Script>,
+        script: Option<Arc<Script>>,
     ) -> RedisResult<Value> {
         let reply = match &mut self.wire {
             Wire::Server(connection) => connection.ask(command, script).await,

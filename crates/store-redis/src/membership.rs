@@ -7,7 +7,6 @@ use shoal_ports::{Membership, NodeId, NodeInfo, StoreError};
 
 use crate::measure::measured;
 use crate::reply::{parts, unexpected};
-use crate::scripts::SCRIPTS;
 use crate::store::{RedisStore, millis};
 
 #[async_trait]
@@ -16,9 +15,11 @@ impl Membership for RedisStore {
         measured("membership.announce", async {
             let what = serde_json::to_vec(node).map_err(|_| unexpected())?;
             let key = self.inner.keys.nodes();
-            let announced = self.inner.run(&SCRIPTS.announce, &key, |command| {
-                command.arg(node.id.as_str()).arg(what).arg(millis(life));
-            });
+            let announced = self
+                .inner
+                .run(&self.inner.scripts.announce, &key, |command| {
+                    command.arg(node.id.as_str()).arg(what).arg(millis(life));
+                });
             announced.await.map(drop)
         })
         .await
@@ -37,7 +38,7 @@ impl Membership for RedisStore {
     async fn nodes(&self) -> Result<Vec<NodeInfo>, StoreError> {
         measured("membership.nodes", async {
             let key = self.inner.keys.nodes();
-            let said = self.inner.run(&SCRIPTS.nodes, &key, |_| {});
+            let said = self.inner.run(&self.inner.scripts.nodes, &key, |_| {});
             let mut nodes = Vec::new();
             for what in parts(said.await?)?.rest() {
                 match serde_json::from_slice(&what?) {

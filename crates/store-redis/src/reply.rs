@@ -17,6 +17,7 @@ pub(crate) fn step(reply: Value) -> Result<Parts, LogError> {
     let refusal = match reply {
         Value::Int(0) => return Ok(Parts(Vec::new().into_iter())),
         Value::Int(code) => code,
+        one @ Value::BulkString(_) => return Ok(Parts(vec![one].into_iter())),
         other => return parts(other).map_err(LogError::Store),
     };
     Err(match refusal {

@@ -1,8 +1,11 @@
 //! The atomic steps as scripts that Redis runs, and the commands that run them.
 
-use std::sync::LazyLock;
+use std::sync::Arc;
 
 use redis::{Arg, Cmd, Script as Sha};
+
+use crate::config::RedisConfig;
+use crate::store::millis;
 
 /// A script with the flags that say when Redis may run it.
 pub(crate) struct Script {
@@ -34,29 +37,29 @@ impl Script {
 /// A step that needs room in its session's log.
 pub(crate) struct RoomScript {
     /// Refused with `Full` where there is none.
-    pub(crate) plain: Script,
+    pub(crate) plain: Arc<Script>,
     /// Settles the session's accounts first, so that what is over makes room.
-    pub(crate) settled: Script,
+    pub(crate) settled: Arc<Script>,
 }
 
 /// Every script.
 pub(crate) struct Scripts {
-    pub(crate) create: Script,
-    pub(crate) claim: Script,
-    pub(crate) restore_claim: Script,
-    pub(crate) save: Script,
-    pub(crate) remove: Script,
+    pub(crate) create: Arc<Script>,
+    pub(crate) claim: Arc<Script>,
+    pub(crate) restore_claim: Arc<Script>,
+    pub(crate) save: Arc<Script>,
+    pub(crate) remove: Arc<Script>,
     pub(crate) append: RoomScript,
-    pub(crate) read: Script,
+    pub(crate) read: Arc<Script>,
     pub(crate) begin: RoomScript,
     /// The same, of calls that run already.
     pub(crate) begin_running: RoomScript,
-    pub(crate) rebind: Script,
-    pub(crate) restore_stream: Script,
-    pub(crate) renew_lease: Script,
-    pub(crate) contest_lease: Script,
-    pub(crate) announce: Script,
-    pub(crate) nodes: Script,
+    pub(crate) rebind: Arc<Script>,
+    pub(crate) restore_stream: Arc<Script>,
+    pub(crate) renew_lease: Arc<Script>,
+    pub(crate) contest_lease: Arc<Script>,
+    pub(crate) announce: Arc<Script>,
+    pub(crate) nodes: Arc<Script>,
 }
 
 /// Refused when Redis is full: what admits something new.
@@ -71,17 +74,14 @@ const STREAMS: &str = include_str!("lua/streams.lua");
 const IDLE: &str = include_str!("lua/idle.lua");
 const SETTLE: &str = include_str!("lua/settle.lua");
 
-fn script(flags: &str, parts: &[&str]) -> Script {
+/// What an `append` needs of its session's room, and what a `begin` does: without room for a byte, nothing could be answered.
+const MORE_OF_APPEND: &str = "local MORE = 0\nfor i = 6, #ARGV do\n  MORE = MORE + #ARGV[i]\nend";
+const MORE_OF_BEGIN: &str = "local MORE = 1";
+
+fn script(flags: &str, parts: &[&str]) -> Arc<Script> {
     let source = format!("{flags}\n{}", parts.join("\n"));
     let sha = Sha::new(&source).get_hash().to_owned();
-    Script { source, sha }
-}
-
-fn room_script(flags: &str, step: &str) -> RoomScript {
-    RoomScript {
-        plain: script(flags, &[COMMON, step]),
-        settled: script(flags, &[COMMON, STREAMS, SETTLE, step]),
-    }
+    Arc::new(Script { source, sha })
 }
 
 macro_rules! lua {
@@ -90,20 +90,35 @@ macro_rules! lua {
     };
 }
 
-pub(crate) static SCRIPTS: LazyLock<Scripts> = LazyLock::new(|| Scripts {
-    create: script(ADMITS, &[COMMON, STREAMS, lua!("create")]),
-    claim: script(SERVES, &[COMMON, STREAMS, lua!("claim")]),
-    restore_claim: script(SERVES, &[COMMON, STREAMS, IDLE, lua!("restore_claim")]),
-    save: script(SERVES, &[COMMON, STREAMS, IDLE, lua!("save")]),
-    remove: script(SERVES, &[COMMON, STREAMS, lua!("remove")]),
-    append: room_script(SERVES, lua!("append")),
-    read: script(READS, &[COMMON, STREAMS, lua!("read")]),
-    begin: room_script(ADMITS, lua!("begin")),
-    begin_running: room_script(SERVES, lua!("begin")),
-    rebind: script(SERVES, &[COMMON, lua!("rebind")]),
-    restore_stream: script(SERVES, &[COMMON, STREAMS, lua!("restore_stream")]),
-    renew_lease: script(SERVES, &[lua!("renew_lease")]),
-    contest_lease: script(SERVES, &[lua!("contest_lease")]),
-    announce: script(SERVES, &[lua!("announce")]),
-    nodes: script(SERVES, &[lua!("nodes")]),
-});
+impl Scripts {
+    /// Limits stand in the scripts' texts: an argument takes as long as a field that is read.
+    pub(crate) fn new(config: &RedisConfig) -> Self {
+        let limits = format!(
+            "local MOST_BYTES, MOST_EVENTS, RETENTION = {}, {}, {}",
+            config.bytes_per_session,
+            config.events_per_stream,
+            millis(config.retention),
+        );
+        let room = |flags, more, step| RoomScript {
+            plain: script(flags, &[&limits, COMMON, more, step]),
+            settled: script(flags, &[&limits, COMMON, STREAMS, more, SETTLE, step]),
+        };
+        Self {
+            create: script(ADMITS, &[COMMON, STREAMS, lua!("create")]),
+            claim: script(SERVES, &[COMMON, STREAMS, lua!("claim")]),
+            restore_claim: script(SERVES, &[COMMON, STREAMS, IDLE, lua!("restore_claim")]),
+            save: script(SERVES, &[COMMON, STREAMS, IDLE, lua!("save")]),
+            remove: script(SERVES, &[COMMON, STREAMS, lua!("remove")]),
+            append: room(SERVES, MORE_OF_APPEND, lua!("append")),
+            read: script(READS, &[COMMON, STREAMS, lua!("read")]),
+            begin: room(ADMITS, MORE_OF_BEGIN, lua!("begin")),
+            begin_running: room(SERVES, MORE_OF_BEGIN, lua!("begin")),
+            rebind: script(SERVES, &[COMMON, lua!("rebind")]),
+            restore_stream: script(SERVES, &[COMMON, STREAMS, lua!("restore_stream")]),
+            renew_lease: script(SERVES, &[lua!("renew_lease")]),
+            contest_lease: script(SERVES, &[lua!("contest_lease")]),
+            announce: script(SERVES, &[lua!("announce")]),
+            nodes: script(SERVES, &[lua!("nodes")]),
+        }
+    }
+}

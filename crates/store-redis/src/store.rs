@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use redis::{Cmd, Value};
-use shoal_ports::{Epoch, LogError, NodeId, Store, StoreError};
+use shoal_ports::{LogError, NodeId, Store, StoreError};
 use shoal_telemetry::metrics::{Registration, metrics};
 use tokio::time::timeout;
 
@@ -20,7 +20,7 @@ use crate::hello::warn_of_eviction;
 use crate::keys::{Keys, is_prefix};
 use crate::meter::Latency;
 use crate::reply::{Parts, step};
-use crate::scripts::{RoomScript, Script};
+use crate::scripts::{RoomScript, Script, Scripts};
 
 /// All storage ports, kept in one Redis. Clones share its connections.
 #[derive(Clone)]
@@ -32,17 +32,10 @@ pub(crate) struct Inner {
     pub(crate) connections: Connections,
     pub(crate) bus: RedisBus,
     pub(crate) keys: Keys,
-    pub(crate) limits: Limits,
+    pub(crate) scripts: Scripts,
     /// What Redis told of the leases that were renewed here: when they began, and how often they were contested.
     pub(crate) leases: Mutex<HashMap<NodeId, Bytes>>,
     place: String,
-}
-
-/// The limits as the scripts take them.
-pub(crate) struct Limits {
-    pub(crate) events_per_stream: usize,
-    pub(crate) bytes_per_session: usize,
-    pub(crate) retention: u64,
 }
 
 /// How the store is, for the status page.
@@ -97,11 +90,7 @@ impl RedisStore {
         let inner = Inner {
             connections: Connections::new(&config, dialler.clone(), link, suspicion.clone()),
             bus: RedisBus::new(&config, dialler, keys.news(), news, suspicion),
-            limits: Limits {
-                events_per_stream: config.events_per_stream,
-                bytes_per_session: config.bytes_per_session,
-                retention: millis(config.retention),
-            },
+            scripts: Scripts::new(&config),
             keys,
             leases: Mutex::default(),
             place,
@@ -162,7 +151,7 @@ impl Inner {
     /// Runs a script on a key, with what `args` adds to it.
     pub(crate) async fn run(
         &self,
-        script: &'static Script,
+        script: &Arc<Script>,
         key: &str,
         args: impl FnOnce(&mut Cmd),
     ) -> Result<Value, StoreError> {
@@ -171,31 +160,22 @@ impl Inner {
         self.connections.run(script, key, command).await
     }
 
-    /// Runs a step that needs room in its session's log for so many bytes. Where there is none, and where it is `due`, the
-    /// session's accounts are settled first. Both steps begin with the same arguments, of which `args` adds the rest.
+    /// Runs a step that needs room in its session's log. Where there is none, and where it is `due`, the session's accounts are
+    /// settled first.
     pub(crate) async fn run_with_room(
         &self,
-        script: &'static RoomScript,
+        script: &RoomScript,
         key: &str,
-        (epoch, bytes, due): (Epoch, usize, bool),
+        due: bool,
         args: impl Fn(&mut Cmd),
     ) -> Result<Parts, LogError> {
-        let args = |command: &mut Cmd| {
-            let limits = &self.limits;
-            command
-                .arg(epoch.0)
-                .arg(limits.bytes_per_session)
-                .arg(limits.retention)
-                .arg(bytes);
-            args(command);
-        };
         if !due {
-            match step(self.run(&script.plain, key, args).await?) {
+            match step(self.run(&script.plain, key, &args).await?) {
                 Err(LogError::Store(StoreError::Full(_))) => {}
                 done => return done,
             }
         }
-        step(self.run(&script.settled, key, args).await?)
+        step(self.run(&script.settled, key, &args).await?)
     }
 
     /// Some fields of a hash.

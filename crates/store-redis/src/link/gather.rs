@@ -4,6 +4,8 @@
 //! task that does so runs next after whoever has asked. So commands are gathered here first, until every
 //! task that is ready has had its turn: under load that saves a system call for nearly every command.
 
+use std::sync::Arc;
+
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use redis::aio::MultiplexedConnection;
 use redis::{Cmd, RedisError, RedisResult, ServerErrorKind, Value};
@@ -26,7 +28,7 @@ pub(crate) struct Gathering {
 struct Asked {
     command: Cmd,
     /// What the command runs, if that is a script.
-    script: Option<&'static Script>,
+    script: Option<Arc<Script>>,
     reply: oneshot::Sender<RedisResult<Value>>,
 }
 
@@ -45,7 +47,7 @@ impl Gathering {
     pub(super) async fn ask(
         &self,
         command: Cmd,
-        script: Option<&'static Script>,
+        script: Option<Arc<Script>>,
     ) -> RedisResult<Value> {
         let (reply, replied) = oneshot::channel();
         let asked = Asked {

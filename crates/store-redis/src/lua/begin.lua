@@ -1,44 +1,39 @@
 -- Journals calls with the stream that they are answered on. Refused by a Redis that is full, unless they run already.
--- ARGV: epoch, most bytes a session, retention ms, bytes needed, stream, '1' to open it, how many calls, then what becomes of the
---       hash: the stream's field, and how it stands if it is opened; then, if so, the delivery's field and the stream; then the
+-- ARGV: epoch, stream, its field, how it stands when it is opened ('' to join it), the delivery's field ('' if it is joined), then the
 --       field of each call, and its entry.
--- Returns {incarnation, stream, last, '1' if other calls were begun for the delivery before};
--- an empty array where another stream has the number; MISSING, STALE, FORGOTTEN, GONE, FULL. A repetition finds it done.
-local epoch, n, opens = ARGV[1], ARGV[5], ARGV[6] == '1'
-local known
-if opens then
-  known = redis.call('HMGET', S, 'e', 'l', 'b', ARGV[8], ARGV[12], ARGV[10])
-else
-  known = redis.call('HMGET', S, 'e', 'l', 'b', ARGV[8], ARGV[10])
-end
-local refused = refusal(known[1], epoch)
+-- Returns the incarnation of the log, of a stream that was opened; {incarnation, stream, last, '1' if other calls were begun for the
+-- delivery before}; an empty array where another stream has the number; MISSING, STALE, FORGOTTEN, GONE, FULL. A repetition finds it
+-- done.
+local stream, opened, delivery = ARGV[3], ARGV[4], ARGV[5]
+local known = redis.call('HMGET', S, 'e', 'l', 'b', stream, ARGV[6], delivery)
+local refused = refusal(known[1], ARGV[1])
 if refused then
   return refused
 end
-local log, stream = known[2], known[4]
+local log, stands = known[2], known[4]
 if known[5] then
   local begun = string.match(known[5], '^%d+')
   return { log, begun, string.match(redis.call('HGET', S, 's' .. begun) or '0', '^%d+'), 0 }
 end
-if opens and known[6] then
+if opened ~= '' and known[6] then
   return { log, known[6], 0, 1 }
 end
-if known[3] + ARGV[4] > tonumber(ARGV[2]) then
+if known[3] + MORE > MOST_BYTES then
   return FULL
 end
-if opens then
-  if stream then
+if opened ~= '' then
+  if stands then
     return {}
   end
-  redis.call('HSET', S, unpack(ARGV, 8))
-  return { log, n, 0, 0 }
+  redis.call('HSET', S, stream, opened, delivery, ARGV[2], unpack(ARGV, 6))
+  return log
 end
-if not stream and n ~= '0' then
+if not stands and stream ~= 's0' then
   return GONE
 end
-local last, before, open, till, after = string.match(stream or '0:0:0:0:0:', '^(%d+)(:%d+:%d+:)(%d+):(%d+)(.*)$')
+local last, before, open, till, after = string.match(stands or '0:0:0:0:0:', '^(%d+)(:%d+:%d+:)(%d+):(%d+)(.*)$')
 if till ~= '0' then
   return GONE
 end
-redis.call('HSET', S, ARGV[8], last .. before .. open + ARGV[7] .. ':0' .. after, unpack(ARGV, 10))
-return { log, n, last, 0 }
+redis.call('HSET', S, stream, last .. before .. open + (#ARGV - 5) / 2 .. ':0' .. after, unpack(ARGV, 6))
+return { log, ARGV[2], last, 0 }

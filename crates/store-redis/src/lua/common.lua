@@ -25,6 +25,11 @@ local OK, STALE, MISSING, HELD, FULL, GONE, TRIMMED, RESTARTED, FORGOTTEN = 0, 1
 -- every step.
 local LIFE_OF_EVENTS = 1.25
 
+-- A number as text. Lua would write large ones as 1e+15, and takes longer to write any.
+local function int(number)
+  return string.format('%d', number)
+end
+
 -- Refuses a writer that is not the owner; nil if it is. Epochs only grow, unless Redis has lost its newest writes: a
 -- writer with a higher one has a claim that was forgotten, and says it again (restore_claim.lua).
 local function refusal(known, epoch)

@@ -1,10 +1,5 @@
 -- What the scripts share that few calls need; stands after common.lua.
 
--- Lua would write large numbers as 1e+15.
-local function int(number)
-  return string.format('%d', number)
-end
-
 -- Milliseconds since 1970.
 local function now()
   local time = redis.call('TIME')
