@@ -10,6 +10,8 @@ mod merge;
 mod metered;
 mod pages;
 mod pattern_text;
+mod resource_filter;
+mod resource_uri;
 mod rules;
 mod schema;
 mod search_cost;
@@ -26,6 +28,7 @@ pub(crate) use checker::Verdict;
 pub(crate) use compiled::CompiledPool;
 pub use conflict::{Conflict, Degraded, ItemKind};
 pub(crate) use pages::Pages;
+use resource_filter::ResourceFilter;
 pub use rules::{PromptRules, ResourceRules, ToolHints, ToolRules};
 use template::UriTemplate;
 pub(crate) use tool::Tool;
@@ -50,7 +53,7 @@ pub(crate) struct Catalog {
     /// Pools that have resources at all.
     resource_pools: Vec<Arc<str>>,
     /// Which of a pool's resources are offered, where not all are.
-    resource_rules: HashMap<Arc<str>, ResourceRules>,
+    resource_filters: HashMap<Arc<str>, ResourceFilter>,
     completes: bool,
     lists: Lists,
     pub(crate) conflicts: Vec<Conflict>,
@@ -110,8 +113,8 @@ impl Catalog {
 
     /// Whether a resource of the pool may be had.
     fn offers(&self, pool: &Arc<str>, uri: &str) -> bool {
-        let rules = self.resource_rules.get(pool);
-        rules.is_none_or(|rules| rules.admits(uri))
+        let filter = self.resource_filters.get(pool);
+        filter.is_none_or(|filter| filter.admits(uri))
     }
 
     /// The pool to ask for completions of a resource reference, which is a template or a URI.

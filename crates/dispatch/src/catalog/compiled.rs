@@ -8,6 +8,7 @@ use shoal_protocol::RawJson;
 
 use super::conflict::ItemKind;
 use super::key;
+use super::resource_filter::ResourceFilter;
 use super::template::UriTemplate;
 use super::tool::Tool;
 use crate::config::PoolConfig;
@@ -76,8 +77,9 @@ impl CompiledPool {
             (name, raw)
         });
         let prompts = prompts.collect();
-        resources.retain(|(uri, _)| config.resources.admits(uri));
-        templates.retain(|(template, _)| config.resources.admits(template));
+        let filter = ResourceFilter::of(&config.resources);
+        resources.retain(|(uri, _)| filter.admits_listed(uri));
+        templates.retain(|(template, _)| filter.admits_template(template));
         let templates = templates.into_iter();
         let templates = templates.map(|(template, raw)| (UriTemplate::parse(&template), raw));
         let templates = templates.collect();

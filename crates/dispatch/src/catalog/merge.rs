@@ -7,7 +7,7 @@ use shoal_protocol::{RawJson, RawObject};
 
 use super::{
     Catalog, Conflict, Degraded, ItemKind, Lists, OfferedPrompt, OfferedTool, Pages, Pool,
-    ResourceRules, Tool, facts,
+    ResourceFilter, ResourceRules, Tool, facts,
 };
 use crate::config::{Config, PoolConfig};
 use crate::shape::Shaping;
@@ -33,11 +33,11 @@ impl Catalog {
                 .filter(|pool| pool.compiled.has_resources())
                 .map(|pool| pool.name.clone())
                 .collect(),
-            resource_rules: pools
+            resource_filters: pools
                 .iter()
                 .map(|pool| (&pool.name, &config.pool(&pool.name).resources))
                 .filter(|(_, rules)| **rules != ResourceRules::default())
-                .map(|(pool, rules)| (pool.clone(), rules.clone()))
+                .map(|(pool, rules)| (pool.clone(), ResourceFilter::of(rules)))
                 .collect(),
             completes: pools
                 .iter()

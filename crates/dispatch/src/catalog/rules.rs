@@ -49,9 +49,10 @@ settings! {
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct ResourceRules {
         /// URIs that are offered; all if it is empty. `*` stands for any characters. What is not offered is neither listed, read,
-        /// nor subscribed to. A resource template is named as it is written: `file:///{path}`.
+        /// nor subscribed to. A resource template is named as it is written, and stands for its resources too: `file:///{path}`.
         pub allow: Vec<String> = Vec::new(),
-        /// URIs that are not offered, whatever `allow` says.
+        /// URIs that are not offered, whatever `allow` says, however a client spells them
+        /// ([backends](backends.md#what-of-a-server-is-offered)).
         pub deny: Vec<String> = Vec::new(),
     }
 }
@@ -139,12 +140,6 @@ impl PromptRules {
     }
 }
 
-impl ResourceRules {
-    pub(super) fn admits(&self, uri: &str) -> bool {
-        admits(&self.allow, &self.deny, uri)
-    }
-}
-
 fn admits(allow: &[String], deny: &[String], name: &str) -> bool {
     let fits = |patterns: &[String]| patterns.iter().any(|it| matches_pattern(it, name));
     (allow.is_empty() || fits(allow)) && !fits(deny)
@@ -172,7 +167,7 @@ mod tests {
     use serde_json::{Value, json};
     use shoal_protocol::RawJson;
 
-    use super::{ResourceRules, ToolHints, ToolRules};
+    use super::{ToolHints, ToolRules};
 
     fn words(words: &[&str]) -> Vec<String> {
         words.iter().map(|&word| word.to_owned()).collect()
@@ -188,11 +183,6 @@ mod tests {
         assert!(rules.admits("read_file") && rules.admits("stat"));
         assert!(!rules.admits("read_secret") && !rules.admits("write_file"));
         assert!(ToolRules::default().admits("anything"));
-        let rules = ResourceRules {
-            deny: words(&["file:///etc/*"]),
-            ..ResourceRules::default()
-        };
-        assert!(rules.admits("file:///home/a") && !rules.admits("file:///etc/passwd"));
     }
 
     #[test]

@@ -11,6 +11,8 @@ pub(crate) struct UriTemplate {
 enum Part {
     Literal(Vec<u8>),
     Expression(Expression),
+    /// A star of a pattern: any characters.
+    Any,
 }
 
 /// `{var}`, `{+var}`, `{#var}`, `{.var}`, `{/var}`, `{;var}`, `{?var}` or `{&var}`.
@@ -46,6 +48,23 @@ impl UriTemplate {
         }
     }
 
+    /// Reads a template in which `*` stands for any characters.
+    pub(crate) fn pattern(text: &str) -> Self {
+        let mut pattern = Self::parse(text);
+        let parts = pattern.parts.into_iter().flat_map(|part| match part {
+            Part::Literal(literal) => at_stars(&literal),
+            other => vec![other],
+        });
+        pattern.parts = parts.collect();
+        pattern
+    }
+
+    /// Whether one of these bytes is there beside the expressions.
+    pub(crate) fn says(&self, bytes: &[u8]) -> bool {
+        let says = |literal: &[u8]| literal.iter().any(|byte| bytes.contains(byte));
+        (self.parts.iter()).any(|part| matches!(part, Part::Literal(literal) if says(literal)))
+    }
+
     /// The template as it was written.
     pub(crate) fn as_str(&self) -> &str {
         &self.text
@@ -61,10 +80,31 @@ impl UriTemplate {
             reached = match part {
                 Part::Literal(literal) => after_literal(literal, uri, &reached),
                 Part::Expression(expression) => expression.after(uri, &reached),
+                Part::Any => after_any(reached),
             };
         }
         reached[uri.len()]
     }
+}
+
+fn at_stars(literal: &[u8]) -> Vec<Part> {
+    let mut parts = Vec::new();
+    for (at, text) in literal.split(|&byte| byte == b'*').enumerate() {
+        if at > 0 {
+            parts.push(Part::Any);
+        }
+        if !text.is_empty() {
+            parts.push(Part::Literal(text.into()));
+        }
+    }
+    parts
+}
+
+fn after_any(mut reached: Vec<bool>) -> Vec<bool> {
+    if let Some(first) = reached.iter().position(|&is_reached| is_reached) {
+        reached[first..].fill(true);
+    }
+    reached
 }
 
 fn after_literal(literal: &[u8], uri: &[u8], reached: &[bool]) -> Vec<bool> {
@@ -143,6 +183,24 @@ mod tests {
                 "{template} {uri}"
             );
         }
+    }
+
+    #[test]
+    fn a_star_of_a_pattern_stands_for_any_characters() {
+        for (pattern, uri, expected) in [
+            ("*", "", true),
+            ("a://*/{id}", "a://b/c/d", true),
+            ("a://*/{id}", "a://b/c/", false),
+            ("a:*b*", "a:b", true),
+            ("a:*b*", "a:c", false),
+        ] {
+            assert_eq!(
+                UriTemplate::pattern(pattern).matches(uri),
+                expected,
+                "{pattern} {uri}"
+            );
+        }
+        assert!(!UriTemplate::parse("a*").matches("ab"));
     }
 
     #[test]

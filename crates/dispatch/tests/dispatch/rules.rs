@@ -1,12 +1,13 @@
 //! What an operator has changed of what a pool offers.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use shoal_dispatch::{
     Config, PoolConfig, PromptRules, ResourceRules, Status, ToolHints, ToolRules,
 };
-use shoal_ports::{Durability, PoolCatalog};
+use shoal_ports::{CallOutcome, Dispatcher as _, Durability, PoolCatalog};
 use shoal_protocol::{Method, Revision, code};
 
 use crate::fake_worker::FakeWorker;
@@ -154,6 +155,171 @@ async fn prompts_and_resources_are_left_out_too() {
         setting.error(get("internal")).await.code,
         code::INVALID_PARAMS
     );
+}
+
+/// A pool whose backend knows every URI, and what of it is offered.
+fn of_resources(allow: &[&str], deny: &[&str]) -> (Setting, Arc<FakeWorker>) {
+    let catalog = PoolCatalog {
+        resources: items(json!([
+            {"uri":"demo://host/public/1","name":"1"},
+            {"uri":"demo://host/private/1","name":"2"},
+            {"uri":"C:\\odd","name":"odd"},
+        ])),
+        resource_templates: items(json!([
+            {"uriTemplate":"demo://host/public/{id}","name":"public"},
+            {"uriTemplate":"demo://host/private/{id}","name":"private"},
+            {"uriTemplate":"{+any}","name":"any"},
+        ])),
+        ..tools(&[])
+    };
+    let setting = ruled(&[(
+        "a",
+        PoolConfig {
+            resources: ResourceRules {
+                allow: words(allow),
+                deny: words(deny),
+            },
+            ..PoolConfig::default()
+        },
+    )]);
+    let worker = setting.add(FakeWorker::new("w1", "a", catalog));
+    (setting, worker)
+}
+
+/// Whether the resource can be read; where it can, it can be subscribed to, and the other way round.
+async fn is_offered(setting: &Setting, uri: &str) -> bool {
+    let read = call(MODERN, Method::ResourcesRead, json!({ "uri": uri }));
+    let is_offered = matches!(setting.outcome(read).await, CallOutcome::Result(_));
+    let subscribed = setting.dispatch.subscribe(uri).await;
+    assert_eq!(subscribed.is_ok(), is_offered, "{uri:?}");
+    is_offered
+}
+
+#[tokio::test]
+async fn no_other_spelling_of_a_uri_passes_what_is_denied() {
+    let deny = [
+        "demo://host/private/*",
+        "file:///data/private/*",
+        "https://x.example/private*",
+    ];
+    let (setting, worker) = of_resources(&[], &deny);
+    let mut passed = Vec::new();
+    for uri in [
+        "demo://host/private/1",
+        "DEMO://host/private/1",
+        "demo://HOST/private/1",
+        "demo://host/Private/1",
+        "demo://somebody@host/private/1",
+        "demo://host:80/private/1",
+        "demo://host//private/1",
+        "demo://host/x/../private/1",
+        "demo://host/./private/1",
+        "demo://host/%2e/private/1",
+        "demo://host/x/%2E%2e/private/1",
+        "demo://host/public/?/../../private/1",
+        "demo://host/%70rivate/1",
+        "demo://host/%2570rivate/1",
+        "demo://host/private%2F1",
+        "demo://host/private%5c1",
+        "demo://host\\private\\1",
+        " demo://host/private/1",
+        "demo://host/private/1 ",
+        "demo:\t//host/private/1",
+        "demo://host/pri\nvate/1",
+        "demo://host/private/1%00",
+        "demo://host/private/1?x#y",
+        "file:///data/private/b",
+        "FILE:///data/private/b",
+        "file:/data/private/b",
+        "file://localhost/data/private/b",
+        "file://elsewhere/data/private/b",
+        "file:///data//private/b",
+        "file:////data/private/b",
+        "file:data/private/b",
+        "/data/private/b",
+        "//host/private/1",
+        "https://x.example:443/private",
+        "https://x.example/private?x",
+        "https://x.example/private#x",
+        "https:x.example/private",
+        "https:///x.example/private",
+        "https://X.example/private",
+        "https://\u{ff58}.example/private",
+    ] {
+        if is_offered(&setting, uri).await {
+            passed.push(uri);
+        }
+    }
+    assert!(passed.is_empty(), "{passed:#?}");
+    assert_eq!(worker.calls(), 0);
+    for uri in [
+        "demo://host/public/1",
+        "DEMO://host/public/1",
+        "demo://host/public/a%20b",
+        "demo://host/public/a b",
+        "demo://host/public/100%25",
+        "demo://host/public/caf\u{e9}?x=y#z",
+        "postgres://user@host:5432/users/schema",
+        "screen://shot/https://x.example/",
+        "file:///data/public/b",
+        // Its server lists it so.
+        "C:\\odd",
+        "memo:1",
+    ] {
+        assert!(is_offered(&setting, uri).await, "{uri:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_allowed_is_allowed_however_a_server_reads_it() {
+    let allow = [
+        "demo://host/public/*",
+        "file:///data/*.md",
+        "db://users?limit=*",
+    ];
+    let (setting, _) = of_resources(&allow, &[]);
+    for uri in [
+        "demo://host/public/1",
+        "Demo://host/public/%31?x",
+        "file:///data/a.md",
+        "file://localhost/data/a.md",
+        "db://users?limit=3",
+    ] {
+        assert!(is_offered(&setting, uri).await, "{uri:?}");
+    }
+    for uri in [
+        "demo://host/public/../private/1",
+        "demo://host/public/%2e%2E/private/1",
+        "demo://host/public/..%2fprivate/1",
+        "demo://HOST/public/1",
+        "demo://host/Public/1",
+        "demo://host/private/1",
+        "file:///data/passwd?.md",
+        "file:///data/passwd#.md",
+        "file:///data/passwd%00.md",
+        "db://users",
+        "db://users?all",
+        "C:\\odd",
+    ] {
+        assert!(!is_offered(&setting, uri).await, "{uri:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_template_stands_for_its_resources_too() {
+    let private = "demo://host/private/{id}";
+    let (setting, _) = of_resources(&[], &[private]);
+    assert!(is_offered(&setting, "demo://host/public/1").await);
+    assert!(!is_offered(&setting, "demo://host/private/7").await);
+    let templates = listed(&setting, Method::ResourceTemplatesList, "resourceTemplates").await;
+    assert_eq!(templates.len(), 2, "{templates:?}");
+    let (setting, _) = of_resources(&["demo://*/public/{id}", "demo://host/public/{id}"], &[]);
+    assert!(is_offered(&setting, "demo://host/public/7").await);
+    assert!(is_offered(&setting, "demo://other/public/7").await);
+    assert!(!is_offered(&setting, "demo://host/private/7").await);
+    assert!(!is_offered(&setting, "demo://host/public/7/8").await);
+    let templates = listed(&setting, Method::ResourceTemplatesList, "resourceTemplates").await;
+    assert_eq!(templates.len(), 1, "{templates:?}");
 }
 
 #[tokio::test]

@@ -1,0 +1,88 @@
+//! Which URIs of a pool are offered.
+
+use shoal_ports::matches_pattern;
+
+use super::resource_uri::{ResourceUri, folded, normal};
+use super::rules::ResourceRules;
+use super::template::UriTemplate;
+
+/// [`ResourceRules`], made ready to compare.
+///
+/// What is allowed is so however a server reads it; what is denied is so if some server may read it so.
+#[derive(Clone, Debug)]
+pub(super) struct ResourceFilter {
+    rules: ResourceRules,
+    allow: Vec<Allowed>,
+    deny: Vec<UriTemplate>,
+}
+
+#[derive(Clone, Debug)]
+struct Allowed {
+    pattern: UriTemplate,
+    /// Whether it speaks of a query or a fragment. If not, it stands for no other path that has one.
+    has_query: bool,
+}
+
+impl ResourceFilter {
+    pub(super) fn of(rules: &ResourceRules) -> Self {
+        let allowed = |said: &String| {
+            let pattern = UriTemplate::pattern(&normal(said));
+            Allowed {
+                has_query: pattern.says(b"?#"),
+                pattern,
+            }
+        };
+        let denied = |said: &String| UriTemplate::pattern(&folded(&normal(said)));
+        Self {
+            allow: rules.allow.iter().map(allowed).collect(),
+            deny: rules.deny.iter().map(denied).collect(),
+            rules: rules.clone(),
+        }
+    }
+
+    /// Whether a client may have what it names so. What servers may read in different ways it may not.
+    pub(super) fn admits(&self, uri: &str) -> bool {
+        self.is_open() || ResourceUri::read(uri).is_some_and(|read| self.admits_read(uri, &read))
+    }
+
+    /// Whether what the backend lists under this URI is offered. The name is its own, and no client's: one that cannot be
+    /// compared otherwise is compared as it is written.
+    pub(super) fn admits_listed(&self, uri: &str) -> bool {
+        match ResourceUri::read(uri) {
+            Some(read) => self.admits_read(uri, &read),
+            None => self.admits_text(uri),
+        }
+    }
+
+    /// Whether a template is offered. It is named as it is written.
+    pub(super) fn admits_template(&self, template: &str) -> bool {
+        self.admits_text(template)
+    }
+
+    fn is_open(&self) -> bool {
+        self.allow.is_empty() && self.deny.is_empty()
+    }
+
+    fn admits_read(&self, uri: &str, read: &ResourceUri) -> bool {
+        let denied = fits(&self.rules.deny, uri)
+            || (self.deny.iter()).any(|it| read.loose.iter().any(|text| it.matches(text)));
+        let is_allowed = self.allow.is_empty() || self.allow.iter().any(|it| it.fits(read));
+        is_allowed && !denied
+    }
+
+    fn admits_text(&self, text: &str) -> bool {
+        let ResourceRules { allow, deny } = &self.rules;
+        (allow.is_empty() || fits(allow, text)) && !fits(deny, text)
+    }
+}
+
+impl Allowed {
+    fn fits(&self, read: &ResourceUri) -> bool {
+        let all = |texts: &[String]| texts.iter().all(|text| self.pattern.matches(text));
+        all(&read.whole) && (self.has_query || all(&read.bare))
+    }
+}
+
+fn fits(patterns: &[String], text: &str) -> bool {
+    patterns.iter().any(|it| matches_pattern(it, text))
+}
