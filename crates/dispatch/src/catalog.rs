@@ -5,6 +5,7 @@ mod checker;
 mod compiled;
 mod conflict;
 mod facts;
+mod fitting;
 mod key;
 mod merge;
 mod metered;

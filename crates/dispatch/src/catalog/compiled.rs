@@ -7,6 +7,7 @@ use shoal_ports::PoolCatalog;
 use shoal_protocol::RawJson;
 
 use super::conflict::ItemKind;
+use super::fitting;
 use super::key;
 use super::resource_filter::ResourceFilter;
 use super::template::UriTemplate;
@@ -23,7 +24,7 @@ pub(crate) struct CompiledPool {
     /// By URI.
     pub(crate) resources: Vec<(String, RawJson)>,
     pub(crate) templates: Vec<(UriTemplate, RawJson)>,
-    /// What is not served, by what it calls itself, and why not.
+    /// What is not served, or not as it is, by what it calls itself, and why not.
     pub(crate) left_out: Vec<(String, String)>,
 }
 
@@ -44,7 +45,13 @@ impl CompiledPool {
         let mut left_out = Vec::new();
         let mut keyed = |kind, items: &[RawJson]| -> Vec<(String, RawJson)> {
             let named = items.iter().filter_map(|raw| match key::of(kind, raw) {
-                Ok(key) => Some((key, raw.clone())),
+                Ok(key) => {
+                    let (raw, lost) = fitting::item(kind, &key, raw.clone());
+                    if !lost.is_empty() {
+                        key::tell_lost(pool, kind, &key, &lost, &mut left_out);
+                    }
+                    Some((key, raw))
+                }
                 Err(unfit) => {
                     unfit.tell(pool, kind, &mut left_out);
                     None
@@ -134,7 +141,7 @@ fn read_tool(pool: &str, raw: &RawJson) -> Option<Arc<Tool>> {
         tracing::warn!(
             pool,
             tool = tool.name,
-            "a tool is listed as taking any object: its inputSchema is not of type object"
+            "a tool is listed as taking any object: its inputSchema is not of type object, or is malformed"
         );
     }
     Some(Arc::new(tool))

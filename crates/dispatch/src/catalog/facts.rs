@@ -2,7 +2,7 @@
 
 use shoal_protocol::{RawJson, RawObject};
 
-use super::Pool;
+use super::{Pool, fitting};
 use crate::config::{Config, ServerInfo};
 
 /// Tasks are Shoal's own business, not a backend's.
@@ -10,6 +10,9 @@ const TASKS: &str = "tasks";
 const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 /// Capabilities that depend on what is there, not on what was said.
 const OWN: [&str; 5] = ["tools", "resources", "prompts", "completions", "logging"];
+
+/// Capabilities that are objects of objects.
+const OF_OBJECTS: [&str; 2] = ["experimental", "extensions"];
 
 /// `Implementation` of the logical server.
 pub(super) fn server_info(pools: &[Pool], config: &Config) -> RawJson {
@@ -20,7 +23,7 @@ pub(super) fn server_info(pools: &[Pool], config: &Config) -> RawJson {
         [pool] => pool.compiled.source.server_info.clone(),
         _ => None,
     };
-    only.unwrap_or_else(|| {
+    only.and_then(fitting::server_info).unwrap_or_else(|| {
         RawJson::of(&ServerInfo {
             name: "shoal".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -54,7 +57,9 @@ pub(super) fn capabilities(pools: &[Pool]) -> RawJson {
     for pool in pools {
         let declared = RawObject::of(&pool.compiled.source.capabilities.0).unwrap_or_default();
         for (name, value) in declared.iter() {
-            if name != TASKS && !OWN.contains(&name.as_str()) {
+            // One that is malformed would keep clients of every pool from connecting.
+            let is_readable = !OF_OBJECTS.contains(&name.as_str()) || value.is_object();
+            if name != TASKS && !OWN.contains(&name.as_str()) && is_readable {
                 merge_member(&mut merged, &name, &value);
             }
         }
@@ -76,7 +81,8 @@ fn merge_member(merged: &mut RawObject, name: &str, value: &RawJson) {
         },
     };
     for (key, value) in added.iter() {
-        if key != TASKS_EXTENSION && !union.has(&key) {
+        let is_readable = !OF_OBJECTS.contains(&name) || value.is_object();
+        if key != TASKS_EXTENSION && !union.has(&key) && is_readable {
             union.set(&key, value);
         }
     }

@@ -73,6 +73,27 @@ impl Unfit {
     }
 }
 
+/// Logs that an item is served without a part of it, and notes it for the status.
+pub(super) fn tell_lost(
+    pool: &str,
+    kind: ItemKind,
+    name: &str,
+    lost: &[String],
+    told: &mut Vec<(String, String)>,
+) {
+    let lost = lost
+        .iter()
+        .take(TOLD)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
+    tracing::warn!(pool, %kind, name, lost, "an item is listed without members that no client could read");
+    if told.len() < TOLD {
+        let reason = format!("this {kind} is listed without what is malformed: {lost}");
+        told.push((name.to_owned(), reason));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -139,7 +139,8 @@ impl Merge {
         }
         if tool.listed.is_some() {
             degraded(
-                "listed as taking any object: its inputSchema is not of type object".to_owned(),
+                "listed as taking any object: its inputSchema is not of type object, or is malformed"
+                    .to_owned(),
             );
         }
         let listed = tool.listed.as_ref().unwrap_or(&tool.raw);

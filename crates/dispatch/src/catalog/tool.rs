@@ -3,6 +3,7 @@
 use shoal_protocol::{InvalidParamHeader, ParamHeaders, RawJson, RawObject};
 
 use super::checker::Checker;
+use super::fitting;
 use super::schema::{self, SchemaError};
 
 /// A tool as its backend described it, with what Shoal needs to know of it.
@@ -56,10 +57,7 @@ impl Tool {
         let object = RawObject::of(raw)?;
         let name = object.get("name")?.string()?;
         let given = object.get("inputSchema");
-        let takes_an_object = given.as_ref().is_some_and(|schema| {
-            let kind = RawObject::of(schema).and_then(|schema| schema.get("type")?.string());
-            kind.as_deref() == Some("object")
-        });
+        let takes_an_object = given.as_ref().is_some_and(fitting::is_schema_of_object);
         let listed = (!takes_an_object).then(|| {
             let mut listed = object.clone();
             let any = RawJson::from_static(r#"{"type":"object"}"#);

@@ -204,6 +204,70 @@ async fn nothing_that_a_pool_lists_breaks_a_list() {
     assert!(degraded.iter().any(|d| d.tool == r"\u{1b}[2Jbad"));
 }
 
+/// The parsers of the official SDKs refuse a list for one member of the wrong type in one of its items.
+#[tokio::test]
+async fn a_malformed_item_is_listed_without_what_is_malformed() {
+    let setting = setting();
+    let catalog = PoolCatalog {
+        server_info: Some(RawJson::from_static(r#"{"name":"a"}"#)),
+        capabilities: shoal_ports::RawObjectOrEmpty(RawJson::from_static(
+            r#"{"experimental":{"x":5,"y":{}},"extensions":5}"#,
+        )),
+        tools: items(json!([
+            {"name":"t","inputSchema":{"type":"object"},"description":5,"annotations":[],"outputSchema":{"type":"array"}},
+            {"name":"u","inputSchema":{"type":"object","properties":5}}
+        ])),
+        prompts: items(json!([{"name":"p","arguments":"none"}])),
+        resources: items(json!([{"uri":"a:b","size":"large"}])),
+        resource_templates: items(json!([{"uriTemplate":"a:{b}","name":5}])),
+        ..PoolCatalog::default()
+    };
+    setting.add(FakeWorker::new("w1", "a", catalog));
+    for (method, member, expected) in [
+        (
+            Method::ToolsList,
+            "tools",
+            json!([{"name":"t","inputSchema":{"type":"object"}}, {"name":"u","inputSchema":{"type":"object"}}]),
+        ),
+        (Method::PromptsList, "prompts", json!([{"name":"p"}])),
+        (
+            Method::ResourcesList,
+            "resources",
+            json!([{"uri":"a:b","name":"a:b"}]),
+        ),
+        (
+            Method::ResourceTemplatesList,
+            "resourceTemplates",
+            json!([{"uriTemplate":"a:{b}","name":"a:{b}"}]),
+        ),
+    ] {
+        let page = setting
+            .result(call(Revision::V2025_11_25, method, json!({})))
+            .await;
+        assert_eq!(page[member], expected);
+    }
+    let facts = setting.dispatch.facts().borrow().clone();
+    let capabilities: Value = facts.capabilities.read().unwrap();
+    assert_eq!(capabilities["experimental"], json!({ "y": {} }));
+    assert!(capabilities.get("extensions").is_none(), "{capabilities}");
+    let info: Value = facts.server_info.read().unwrap();
+    assert_eq!(info["name"], "shoal");
+    let degraded = setting.dispatch.status().degraded;
+    let told = degraded
+        .iter()
+        .map(|d| (d.tool.as_str(), d.reason.as_str()));
+    let malformed: Vec<_> = told
+        .filter(|(_, reason)| reason.contains("malformed: "))
+        .collect();
+    assert_eq!(malformed.len(), 4, "{degraded:?}");
+    assert!(
+        malformed[0]
+            .1
+            .ends_with("description, outputSchema, annotations"),
+        "{malformed:?}"
+    );
+}
+
 #[tokio::test]
 async fn durability_follows_hints_and_configuration() {
     let mut config = prefixed("a", "a_");
