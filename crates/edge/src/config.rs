@@ -60,9 +60,6 @@ settings! {
         pub reconnect_after: Duration = Duration::from_secs(1),
         /// Over how much time such clients are spread, so that they do not all arrive at once.
         pub reconnect_spread: Duration = Duration::from_secs(4),
-        /// How long a drained HTTP+SSE stream stays open for the answers of calls under way: its client
-        /// cannot resume it anywhere.
-        pub single_stream_drain: Duration = Duration::from_secs(5),
     }
 }
 

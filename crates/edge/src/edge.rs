@@ -31,7 +31,8 @@ pub struct Edge {
     pub config: EdgeConfig,
     /// Cancelled when the node drains: requests are still answered, but streams that their clients can
     /// resume elsewhere end with a hint when to come back, `subscriptions/listen` ends with its result,
-    /// and connections are not kept alive. Streams whose clients cannot resume run to their end.
+    /// and connections are not kept alive. Streams whose clients cannot resume run to their end; those of HTTP+SSE are ended by
+    /// [`Load::single_streams`].
     pub drain: CancellationToken,
     /// Counts what is under way; keep a clone to watch a drain.
     pub load: Load,

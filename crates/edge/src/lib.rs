@@ -14,6 +14,7 @@
 //! | `measure.rs`, `gauges.rs` | what metrics and traces say of HTTP, and of what the edge carries |
 //! | `sse.rs` | event streams that are written only as fast as they are read |
 //! | `load.rs`, `body_budget.rs`, `backlog.rs` | how many requests there may be, and what large ones, and answers that nobody reads, may hold |
+//! | `single_streams.rs` | the streams that a drain must not cut |
 //! | `refusal.rs`, `refused.rs` | every refusal with its text, status and code (`docs/errors.md`), and one on its way out |
 //!
 //! A file uses those below it: the router, what is in front of every endpoint, the endpoints, what they share.
@@ -46,6 +47,7 @@ mod post;
 mod recorder;
 mod refusal;
 mod refused;
+mod single_streams;
 mod sse;
 mod state;
 mod subscriptions;
@@ -59,5 +61,6 @@ pub use edge::Edge;
 pub use hosts::Hosts;
 pub use load::Load;
 pub use recorder::{Gauges, Recorder};
+pub use single_streams::SingleStreams;
 pub use token_hash::TokenHash;
 pub use writing::Writing;

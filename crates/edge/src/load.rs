@@ -8,6 +8,7 @@ use shoal_ports::{NodeLimits, Principal, PrincipalCounts};
 use shoal_telemetry::metrics::{QuotaOutcome, StreamKind, metrics};
 
 use crate::refusal::Refusal;
+use crate::single_streams::SingleStreams;
 
 /// The quota of streams that one principal may hold open, as metrics name it.
 pub(crate) const STREAMS_PER_PRINCIPAL: &str = "streams_per_principal";
@@ -33,6 +34,7 @@ struct Counts {
     streams: AtomicUsize,
     open: [AtomicU64; KINDS.len()],
     streams_of: Mutex<PrincipalCounts>,
+    single_streams: SingleStreams,
 }
 
 impl Load {
@@ -44,6 +46,12 @@ impl Load {
     /// Streams that clients hold open: GET, HTTP+SSE and `subscriptions/listen`.
     pub fn open_streams(&self) -> usize {
         self.0.streams.load(Ordering::Relaxed)
+    }
+
+    /// Those of [`open_streams`](Self::open_streams) that nobody can resume: of HTTP+SSE. Whoever drains the node ends them, each
+    /// when nothing is under way in its session.
+    pub fn single_streams(&self) -> &SingleStreams {
+        &self.0.single_streams
     }
 
     /// Bytes held for large requests, from before they are read until they are answered.

@@ -192,7 +192,6 @@ pub(crate) fn edge_config(settings: &Settings) -> EdgeConfig {
             discover_ttl: settings.catalog.discover_ttl.get(),
             reconnect_after: streams.retry.get(),
             reconnect_spread: streams.retry_spread.get(),
-            single_stream_drain: settings.shutdown.streams.get(),
         },
     }
 }

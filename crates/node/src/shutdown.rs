@@ -10,6 +10,8 @@
 //! A connection of HTTP/1.1 that idles is closed last, and only after its client had time to come with another
 //! request: closing it may break one that is on its way.
 
+mod single_streams;
+
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -18,6 +20,7 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::config::Shutdown;
 use crate::http::HttpServer;
 use crate::node::{Node, Watch};
+use single_streams::end_single_streams;
 
 /// How often a step looks whether it is done.
 const LOOK: Duration = Duration::from_millis(20);
@@ -62,7 +65,10 @@ pub(crate) async fn shut_down(node: Node, sockets: Sockets) {
         }
 
         step("let calls finish");
-        finish_calls(&node.watch, &deadlines).await;
+        tokio::join!(
+            finish_calls(&node.watch, &deadlines),
+            end_single_streams(&node, deadlines.calls.get()),
+        );
         stop_calls_of_no_session(&node.watch, deadlines.streams.get()).await;
     } else {
         step("let calls finish");
@@ -70,6 +76,7 @@ pub(crate) async fn shut_down(node: Node, sockets: Sockets) {
         stop_calls(&node, deadlines.streams.get()).await;
 
         step("tell streams when to come back");
+        end_single_streams(&node, deadlines.streams.get()).await;
         tell_streams(&node, deadlines.streams.get()).await;
     }
 
@@ -242,9 +249,15 @@ async fn tell_streams(node: &Node, limit: Duration) {
         sessions.drain_streams();
     }
     let deadline = Instant::now() + limit;
-    while node.watch.load.open_streams() > 0 {
+    let load = &node.watch.load;
+    // Those that cannot be resumed have a step of their own.
+    let told = || {
+        load.open_streams()
+            .saturating_sub(load.single_streams().count())
+    };
+    while told() > 0 {
         if Instant::now() >= deadline {
-            let streams = node.watch.load.open_streams();
+            let streams = told();
             tracing::warn!(streams, "some clients did not take the news in time");
             return;
         }

@@ -14,6 +14,7 @@ use shoal_ports::{
 };
 use shoal_telemetry::metrics::StreamKind;
 use shoal_telemetry::trace::InSpan as _;
+use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use super::{is_session_id, to};
 use crate::backlog::Reader;
@@ -21,6 +22,7 @@ use crate::permit::RequestPermit;
 use crate::recorder::Posted;
 use crate::refusal::Refusal;
 use crate::refused::Refused;
+use crate::single_streams::SingleStream;
 use crate::state::EdgeState;
 use crate::visit::{Visit, request_id};
 use crate::{media, sse};
@@ -46,11 +48,14 @@ pub(crate) async fn open(visit: &Visit<'_>) -> Result<Response, Refused> {
         session: to(visit, opened.session),
     };
     let events = edge.gateway.listen(&session.session, None).await?;
+    let id = &session.session.session;
+    let stream = edge.load.single_streams().begin(id, events.cursor);
     let frames = SingleStreamFrames {
         reader: visit.reader(),
-        endpoint: Some(endpoint(edge, &session.session.session)),
+        endpoint: Some(endpoint(edge, id)),
         events,
-        drained: Box::pin(drained(Arc::clone(edge))),
+        drained: Box::pin(stream.end().cancelled_owned()),
+        stream,
         reconnect_after: edge.reconnect_after(),
         ended: false,
     };
@@ -108,12 +113,6 @@ fn session_of(query: Option<&str>) -> Result<SessionId, Refusal> {
     }
 }
 
-/// Waits for the drain and then a little: the client cannot resume, so calls under way may finish.
-async fn drained(edge: Arc<EdgeState>) {
-    edge.drain.cancelled().await;
-    tokio::time::sleep(edge.config.timing.single_stream_drain).await;
-}
-
 /// The session's end is the stream's end.
 struct OpenedSession {
     gateway: Arc<dyn SessionGateway>,
@@ -140,9 +139,20 @@ struct SingleStreamFrames {
     reader: Reader,
     endpoint: Option<Bytes>,
     events: EventStream,
-    drained: Pin<Box<dyn Future<Output = ()> + Send>>,
+    stream: SingleStream,
+    /// Ready when the node drains, and nothing is under way that the client waits for.
+    drained: Pin<Box<WaitForCancellationFutureOwned>>,
     reconnect_after: Duration,
     ended: bool,
+}
+
+impl SingleStreamFrames {
+    /// What finds no room is lost with the connection: there is nothing to resume.
+    fn frame(&mut self, data: &[u8]) -> Option<Bytes> {
+        let frame = self.reader.keep(sse::typed("message", data));
+        self.ended = frame.is_err();
+        frame.ok()
+    }
 }
 
 impl Stream for SingleStreamFrames {
@@ -158,12 +168,12 @@ impl Stream for SingleStreamFrames {
         while let Poll::Ready(item) = self.events.items.poll_recv(cx) {
             match item {
                 // This transport knows no ids to resume from.
-                Some(StreamItem::Event { data, .. } | StreamItem::Passing { data }) => {
-                    // What finds no room is lost with the connection: there is nothing to resume.
-                    let frame = self.reader.keep(sse::typed("message", &data));
-                    self.ended = frame.is_err();
-                    return Poll::Ready(frame.ok());
+                Some(StreamItem::Event { id, data }) => {
+                    let frame = self.frame(&data);
+                    self.stream.passed(id);
+                    return Poll::Ready(frame);
                 }
+                Some(StreamItem::Passing { data }) => return Poll::Ready(self.frame(&data)),
                 Some(StreamItem::Prime { .. }) => {}
                 Some(StreamItem::Retry(after)) => {
                     self.ended = true;

@@ -90,21 +90,29 @@ async fn a_modern_call_finishes() {
 }
 
 #[tokio::test]
-async fn an_http_sse_stream_ends_after_a_grace() {
-    let grace = Duration::from_millis(50);
-    let server = Server::with(|config| config.timing.single_stream_drain = grace).await;
+async fn an_http_sse_stream_ends_when_it_is_told() {
+    let server = Server::start().await;
     let request = server
         .request(Method::GET, "/sse")
         .header("accept", "text/event-stream");
     let mut events = Events::of(request.send().await.unwrap());
     let stream = server.gateway.stream().await;
     events.block().await.unwrap();
+    let open = server.load.single_streams().open();
+    assert_eq!(open.len(), 1);
     server.drain.cancel();
-    stream.send(event(1, "{}")).await.unwrap();
-    assert_eq!(events.block().await.unwrap(), "event: message\ndata: {}");
+    for sequence in [1, 2] {
+        stream.send(event(sequence, "{}")).await.unwrap();
+        assert_eq!(events.block().await.unwrap(), "event: message\ndata: {}");
+    }
+    let open = server.load.single_streams().open();
+    let (session, passed) = &open[0];
+    assert_eq!(*passed, id(2));
+    server.load.single_streams().end(session);
     wait_of(&events.block().await.unwrap());
     assert_eq!(events.block().await, None);
     server.gateway.was_closed(LIVE).await;
+    assert_eq!(server.load.single_streams().count(), 0);
 }
 
 #[tokio::test]

@@ -170,7 +170,8 @@ impl<'a> Known<'a> {
     }
 
     fn report(&self, now: u64) -> SessionReport {
-        let in_flight = |live: &LiveSession| live.in_flight();
+        // An answer that is being written is awaited still.
+        let in_flight = |live: &LiveSession| live.held();
         SessionReport {
             id: self.id.to_string(),
             principal: mark_of(self.principal),

@@ -322,6 +322,27 @@ impl Events {
     }
 }
 
+/// Opens a session of HTTP+SSE at an edge: its stream, and where its messages are posted at any edge.
+pub(crate) async fn single_stream(mcp_url: &str) -> (Events, String) {
+    let get = reqwest::Client::new().get(beside(mcp_url, "/sse"));
+    let answer = within(get.headers(headers()).send()).await.unwrap();
+    assert_eq!(answer.status(), 200, "{:?}", answer.text().await);
+    let mut events = Events::of(answer);
+    let endpoint = within(events.stream.next()).await.flatten().unwrap();
+    (events, endpoint.data.unwrap())
+}
+
+/// Posts a message of HTTP+SSE by an edge.
+pub(crate) async fn post_beside(mcp_url: &str, messages: &str, message: &Value) {
+    let post = reqwest::Client::new().post(beside(mcp_url, messages));
+    let answer = within(post.json(message).send()).await.unwrap();
+    assert_eq!(answer.status(), 202, "{:?}", answer.text().await);
+}
+
+fn beside(mcp_url: &str, path: &str) -> String {
+    format!("{}{path}", mcp_url.strip_suffix("/mcp").unwrap())
+}
+
 /// The text of a tool's result.
 pub(crate) fn text_of(response: &Value) -> &str {
     response["result"]["content"][0]["text"]

@@ -8,7 +8,7 @@ use shoal_testkit::cluster::Member;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use crate::client::{Client, modern_call, progress_of, text_of};
+use crate::client::{Client, modern_call, post_beside, progress_of, single_stream, text_of};
 use crate::{small, start};
 
 const ORDERLY: Duration = Duration::from_secs(30);
@@ -107,6 +107,42 @@ async fn a_draining_worker_is_within_reach_of_nodes_that_come() {
     messages.extend(events.rest().await);
     assert_eq!(progress_of(&messages), (1..=80).collect::<Vec<_>>());
     assert_eq!(text_of(messages.last().unwrap()), "once");
+}
+
+#[tokio::test]
+async fn a_draining_edge_waits_for_what_streams_that_cannot_be_resumed_are_to_bring() {
+    let cluster = start(small()).await;
+    let edges = cluster.edges();
+    for posted_at in [0, 1] {
+        let (mut events, messages) = single_stream(edges[0].mcp_url().unwrap()).await;
+        let by = edges[posted_at].mcp_url().unwrap();
+        let params = json!({
+            "protocolVersion": "2024-11-05",
+            "capabilities": {},
+            "clientInfo": { "name": "old", "version": "1" }
+        });
+        let opening =
+            json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params });
+        post_beside(by, &messages, &opening).await;
+        assert_eq!(events.next().await.unwrap()["id"], 0);
+        let opened = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+        post_beside(by, &messages, &opened).await;
+        // Longer than streams that can be resumed have to be told.
+        let params = json!({
+            "name": "steps_once",
+            "arguments": { "nonce": format!("at-{posted_at}"), "count": 50, "ms": 100 },
+            "_meta": { "progressToken": 1 }
+        });
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
+        post_beside(by, &messages, &call).await;
+        events.next().await.unwrap();
+        let (ended, rest) = tokio::join!(edges[0].terminate(ORDERLY), events.rest());
+        assert!(ended.unwrap().success());
+        let answer = rest.last().unwrap();
+        assert_eq!(text_of(answer), format!("at-{posted_at}"), "{answer}");
+        edges[0].start_again().await.unwrap();
+    }
+    cluster.end().await;
 }
 
 #[tokio::test]

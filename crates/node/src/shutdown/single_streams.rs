@@ -1,0 +1,57 @@
+//! The end of streams that nobody can resume: of HTTP+SSE.
+
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::stream;
+use shoal_cluster::{Fleet, Located};
+use shoal_ports::SessionId;
+use shoal_protocol::EventId;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::node::Node;
+
+/// How often sessions are looked at on other nodes, and how many at the same time.
+const ASK_AGAIN: Duration = Duration::from_millis(100);
+const ASKED_AT_ONCE: usize = 16;
+
+/// Sends the clients of HTTP+SSE elsewhere, each once it was handed all that it waits for: what comes later it would never get, and
+/// the end of its stream is the end of its session. Its messages may come by any edge, so only the session's owner knows.
+pub(super) async fn end_single_streams(node: &Node, limit: Duration) {
+    let streams = node.watch.load.single_streams();
+    let deadline = Instant::now() + limit;
+    while streams.count() > 0 {
+        let looks = stream::iter(streams.open())
+            .map(|(session, passed)| async move {
+                if is_quiet(&node.fleet, &session, passed).await {
+                    streams.end(&session);
+                }
+            })
+            .buffer_unordered(ASKED_AT_ONCE)
+            .collect::<()>();
+        let looked = timeout_at(deadline, async {
+            looks.await;
+            sleep(ASK_AGAIN).await;
+        });
+        if looked.await.is_err() {
+            let left = streams.open();
+            tracing::warn!(
+                streams = left.len(),
+                "ending streams of HTTP+SSE whose calls did not finish"
+            );
+            left.iter().for_each(|(session, _)| streams.end(session));
+            return;
+        }
+    }
+}
+
+/// Whether nothing is under way in a session that its client has not been handed.
+async fn is_quiet(fleet: &Fleet, session: &SessionId, passed: EventId) -> bool {
+    let Some(Located { item: detail, .. }) = fleet.session(session).await else {
+        return false;
+    };
+    let mut streams = detail.streams.iter();
+    let last = streams.find(|stream| stream.standalone).map(|it| &it.last);
+    let has_all = last.is_none_or(|last| *last == passed.to_string());
+    detail.session.live && detail.session.in_flight == 0 && has_all
+}
