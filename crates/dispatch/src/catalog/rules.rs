@@ -17,7 +17,8 @@ settings! {
         pub allow: Vec<String> = Vec::new(),
         /// Tools that are not offered, whatever `allow` says.
         pub deny: Vec<String> = Vec::new(),
-        /// Names for clients: `{ read_file = "read" }`. The pool's `prefix` stands before these too.
+        /// Names for clients: `{ read_file = "read" }`. The pool's `prefix` stands before these too. `*` has no meaning here and
+        /// below: each tool is named by itself.
         pub rename: BTreeMap<String, String> = BTreeMap::new(),
         /// Descriptions in place of the backend's own: `{ read_file = "Reads a file." }`.
         pub describe: BTreeMap<String, String> = BTreeMap::new(),
@@ -36,7 +37,7 @@ settings! {
         pub allow: Vec<String> = Vec::new(),
         /// Prompts that are not offered, whatever `allow` says.
         pub deny: Vec<String> = Vec::new(),
-        /// Names for clients. The pool's `prefix` stands before these too.
+        /// Names for clients. The pool's `prefix` stands before these too. `*` has no meaning here and below.
         pub rename: BTreeMap<String, String> = BTreeMap::new(),
         /// Descriptions in place of the backend's own.
         pub describe: BTreeMap<String, String> = BTreeMap::new(),

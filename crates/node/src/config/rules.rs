@@ -6,6 +6,11 @@ use super::{AuthMode, Backend, Role, Settings};
 
 mod server;
 
+/// Characters of a name (2025-11-25 and later, Tools, Tool Names).
+const LONGEST_NAME: usize = 128;
+/// Leaves room for the backend's own names.
+const LONGEST_PREFIX: usize = 64;
+
 /// Checks settings that go together, and what they name outside of the configuration.
 pub(super) fn check(settings: &Settings, layers: &Layers) -> Result<(), Error> {
     for rule in [
@@ -308,10 +313,20 @@ fn pools(settings: &Settings) -> Result<(), Broken> {
         if pool.concurrency == 0 {
             return Err(Broken::new(setting("concurrency"), "must be at least 1"));
         }
+        if let Backend::Stdio(stdio) = &pool.backend
+            && stdio.processes == Some(0)
+        {
+            let setting = setting("backend.stdio.processes");
+            return Err(Broken::new(setting, "must be at least 1"));
+        }
         let is_fit = |part: &str| {
             let fits = |b: u8| b.is_ascii_alphanumeric() || b"-_./".contains(&b);
             part.bytes().all(fits)
         };
+        if pool.prefix.len() > LONGEST_PREFIX {
+            let reason = format!("a prefix has at most {LONGEST_PREFIX} characters");
+            return Err(Broken::new(setting("prefix"), reason));
+        }
         if !is_fit(&pool.prefix) {
             return Err(Broken::new(
                 setting("prefix"),
@@ -322,10 +337,33 @@ fn pools(settings: &Settings) -> Result<(), Broken> {
             ("tools.rename", &pool.tools.rename),
             ("prompts.rename", &pool.prompts.rename),
         ] {
+            let too_long = |to: &str| pool.prefix.len() + to.len() > LONGEST_NAME;
+            if let Some((own, _)) = renamed.iter().find(|(_, to)| too_long(to)) {
+                let reason = format!(
+                    "what {own:?} is called is longer than {LONGEST_NAME} characters, with the prefix"
+                );
+                return Err(Broken::new(setting(member), reason));
+            }
             let unfit = renamed.iter().find(|(_, to)| to.is_empty() || !is_fit(to));
             if let Some((own, to)) = unfit {
                 let reason = format!(
                     "{own:?} cannot be called {to:?}: a name is made of letters, digits, - _ . and /"
+                );
+                return Err(Broken::new(setting(member), reason));
+            }
+        }
+        let (tools, prompts) = (&pool.tools, &pool.prompts);
+        for (member, mut named) in [
+            ("tools.rename", tools.rename.keys().collect::<Vec<_>>()),
+            ("tools.describe", tools.describe.keys().collect()),
+            ("tools.hints", tools.hints.keys().collect()),
+            ("prompts.rename", prompts.rename.keys().collect()),
+            ("prompts.describe", prompts.describe.keys().collect()),
+        ] {
+            named.retain(|name| name.contains('*'));
+            if let Some(pattern) = named.first() {
+                let reason = format!(
+                    "{pattern:?} is no name: name each one by itself; * stands for any characters in `allow` and `deny` only"
                 );
                 return Err(Broken::new(setting(member), reason));
             }

@@ -239,6 +239,11 @@ fn tokens_and_their_mode_go_together() {
 
 #[test]
 fn pools_are_checked() {
+    let long_prefix = format!("{{ backend = 'demo', prefix = '{}' }}", "x".repeat(65));
+    let long_name = format!(
+        "{{ backend = 'demo', prefix = 'p_', tools = {{ rename = {{ echo = '{}' }} }} }}",
+        "x".repeat(127)
+    );
     for (name, value, parts) in [
         ("SHOAL_POOLS__A__CONCURRENCY", "3", ["pools.a", "`backend`"]),
         (
@@ -275,6 +280,36 @@ fn pools_are_checked() {
             "SHOAL_POOLS__A",
             "{ backend = 'demo', prompts = { rename = { greet = '' } } }",
             ["pools.a.prompts.rename", "letters, digits"],
+        ),
+        (
+            "SHOAL_POOLS__A",
+            "{ backend = 'demo', tools = { hints = { 't*' = { read_only = true } } } }",
+            ["pools.a.tools.hints", "\"t*\" is no name"],
+        ),
+        (
+            "SHOAL_POOLS__A",
+            "{ backend = 'demo', tools = { describe = { '*' = 'D' } } }",
+            ["pools.a.tools.describe", "by itself"],
+        ),
+        (
+            "SHOAL_POOLS__A",
+            "{ backend = 'demo', prompts = { rename = { 'p*' = 'q' } } }",
+            ["pools.a.prompts.rename", "by itself"],
+        ),
+        (
+            "SHOAL_POOLS__A",
+            "{ backend = { stdio = { command = 'a', processes = 0 } } }",
+            ["pools.a.backend.stdio.processes", "at least 1"],
+        ),
+        (
+            "SHOAL_POOLS__A",
+            &long_prefix,
+            ["pools.a.prefix", "64 characters"],
+        ),
+        (
+            "SHOAL_POOLS__A",
+            &long_name,
+            ["pools.a.tools.rename", "128 characters"],
         ),
         ("SHOAL_POOLS", "", ["pools.A b", "a-z"]),
     ] {
