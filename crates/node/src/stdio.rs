@@ -96,18 +96,35 @@ pub async fn run(
     }
     let (limit, nesting) = (settings.limits.body_bytes, settings.limits.nesting);
     let patience = settings.shutdown.calls.get();
-    let (exchange, node) = server(&stdio, token, settings, id, handler).await?;
+    let (exchange, node) = tokio::select! {
+        server = server(&stdio, token, settings, id, handler) => server?,
+        signal = signals.next() => {
+            tracing::info!(signal, "ended before it could serve");
+            return Ok(());
+        }
+    };
 
     let (outbox, written) = Outbox::new();
     let writer = write_lines(io::stdout(), written);
     let lines = read_lines(io::stdin(), limit);
     let bridge = Bridge::new(exchange, outbox.clone(), nesting);
 
-    tokio::select! {
-        () = pump(lines, &bridge, limit) => tracing::debug!("the client closed its end"),
-        () = outbox.closed() => {}
-        signal = signals.next() => tracing::info!(signal, "ending; a second signal exits at once"),
-    }
+    let serving = async {
+        if let Some(node) = &node {
+            begin(&stdio, node, &lines, patience).await?;
+        }
+        pump(lines, &bridge, limit).await;
+        tracing::debug!("the client closed its end");
+        Ok(())
+    };
+    let ended = tokio::select! {
+        ended = serving => ended,
+        () = outbox.closed() => Ok(()),
+        signal = signals.next() => {
+            tracing::info!(signal, "ending; a second signal exits at once");
+            Ok(())
+        }
+    };
     signals.next_one_exits();
     let patience = if outbox.is_closed() {
         Duration::ZERO
@@ -122,7 +139,7 @@ pub async fn run(
     // The last lines are on their way; a client that does not read them is not waited for.
     let written = tokio::task::spawn_blocking(move || writer.join());
     let _ = tokio::time::timeout(patience, written).await;
-    Ok(())
+    ended
 }
 
 /// Hands every line to the bridge, in order.
@@ -156,23 +173,37 @@ async fn server(
     let router = router.ok_or_else(|| {
         Failure::usage("a client on the standard streams needs the role edge: leave node.roles out")
     })?;
-    let failure = tokio::select! {
-        () = wait_until_ready(&node) => None,
-        failure = given::cannot_start(&stdio.pools, &node.workers) => Some(failure),
-    };
-    if let Some(failure) = failure {
-        shutdown::end_parts(node).await;
-        return Err(failure);
-    }
     Ok((Arc::new(InProcess::new(router, path)), Some(node)))
 }
 
-/// Clients of stdio list what there is once, at their start, so it had better be there.
-async fn wait_until_ready(node: &Node) {
-    let deadline = Instant::now() + READY_WITHIN;
+/// Waits until the client can be served.
+async fn begin(
+    stdio: &Stdio,
+    node: &Node,
+    lines: &mpsc::Receiver<Line>,
+    patience: Duration,
+) -> Result<(), Failure> {
+    tokio::select! {
+        () = wait_until_ready(node, lines, patience) => Ok(()),
+        failure = given::cannot_start(&stdio.pools, &node.workers) => Err(failure),
+    }
+}
+
+/// Clients of stdio list what there is once, at their start, so it had better be there. One that has closed its end waits for the
+/// answers to what it has written at most, as it does later.
+async fn wait_until_ready(node: &Node, lines: &mpsc::Receiver<Line>, patience: Duration) {
+    let mut deadline = Instant::now() + READY_WITHIN;
+    let mut is_closed = false;
     loop {
         let readiness = node.watch.readiness();
         if readiness.is_ready() {
+            return;
+        }
+        if lines.is_closed() && !is_closed {
+            is_closed = true;
+            deadline = deadline.min(Instant::now() + patience);
+        }
+        if is_closed && lines.is_empty() {
             return;
         }
         if Instant::now() >= deadline {

@@ -6,7 +6,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 
-use crate::process::{SOON, shoal};
+use crate::process::{Bridge, SOON, shoal};
 
 pub(crate) struct Output {
     pub(crate) code: i32,
@@ -188,25 +188,42 @@ async fn a_server_that_cannot_be_started_ends_the_start_with_exit_code_2() {
 
 #[tokio::test]
 async fn a_server_that_ends_before_it_is_ready_ends_the_start_too() {
-    for command in ["serve", "stdio"] {
-        let mut words = vec![command];
-        if command == "serve" {
-            words.extend(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
-        }
-        words.extend(["--", "python3", "-c", "import sys; sys.exit('no licence')"]);
+    let opened = "import json, sys
+opening = json.loads(sys.stdin.readline())
+result = {'protocolVersion': '2025-11-25', 'capabilities': {'tools': {}}, 'serverInfo': {'name': 's', 'version': '1'}}
+print(json.dumps({'jsonrpc': '2.0', 'id': opening['id'], 'result': result}), flush=True)
+";
+    let at_once = "import sys; sys.exit('no licence')";
+    let at_its_lists = format!("{opened}sys.exit('no licence')");
+    let refuses = format!(
+        "{opened}for line in sys.stdin:
+    message = json.loads(line)
+    if 'id' in message:
+        error = {{'code': -32603, 'message': 'no licence'}}
+        print(json.dumps({{'jsonrpc': '2.0', 'id': message['id'], 'error': error}}), flush=True)
+"
+    );
+    let servers = [
+        (at_once, "exit status: 1"),
+        (&at_its_lists, "exit status: 1"),
+        (&refuses, "its lists could not be read"),
+    ];
+    for (server, reason) in servers {
+        let given = ["--", "python3", "-c", server];
+        let parts = ["cannot start the server `python3", reason, "no licence"];
+        let mut words = vec!["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+        words.extend(given);
         let output = output(&words, "").await;
-        assert_eq!(output.code, 1, "{command}: {}", output.stderr);
-        for part in [
-            "cannot start the server `python3",
-            "exit status: 1",
-            "no licence",
-        ] {
-            assert!(
-                output.stderr.contains(part),
-                "{command}: {part}: {}",
-                output.stderr
-            );
+        assert_eq!(output.code, 1, "{}", output.stderr);
+        for part in parts {
+            assert!(output.stderr.contains(part), "{part}: {}", output.stderr);
         }
+        // Its client waits.
+        let bridge = Bridge::start(&given);
+        for part in parts {
+            bridge.said(part).await;
+        }
+        assert_eq!(bridge.end().await.0, 1);
     }
 }
 

@@ -184,6 +184,18 @@ impl Bridge {
         }
     }
 
+    /// Waits until this is on its standard error.
+    pub(crate) async fn said(&self, words: &str) {
+        let said = async {
+            while !self.log().contains(words) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        timeout(SOON, said)
+            .await
+            .unwrap_or_else(|_| panic!("not said: {words}: {}", self.log()));
+    }
+
     /// Writes a line.
     pub(crate) async fn write(&mut self, line: &str) {
         let input = self.input.as_mut().unwrap();

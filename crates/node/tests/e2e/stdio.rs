@@ -211,3 +211,34 @@ async fn a_signal_ends_it_although_the_input_is_open() {
     bridge.signal(Signal::SIGTERM);
     assert_eq!(bridge.end().await.0, 0);
 }
+
+/// A server that never answers, and a bridge that has started it.
+async fn waiting_for_a_silent_server() -> Bridge {
+    let server = "import sys, time; print('here', file=sys.stderr, flush=True); time.sleep(600)";
+    let environment = [("SHOAL_SHUTDOWN__CALLS", "1s")];
+    let bridge = Bridge::start_with(&["--", "python3", "-c", server], &environment);
+    bridge.said("here").await;
+    bridge
+}
+
+#[tokio::test]
+async fn a_signal_ends_it_although_its_server_is_not_ready() {
+    for signal in [Signal::SIGTERM, Signal::SIGINT] {
+        let mut bridge = waiting_for_a_silent_server().await;
+        bridge.send(initialize(0, "2025-11-25")).await;
+        bridge.signal(signal);
+        assert_eq!(bridge.end().await, (0, vec![]), "{signal}");
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_its_input_ends_it_although_its_server_is_not_ready() {
+    for asks in [false, true] {
+        let mut bridge = waiting_for_a_silent_server().await;
+        if asks {
+            bridge.send(initialize(0, "2025-11-25")).await;
+        }
+        bridge.close();
+        assert_eq!(bridge.end().await.0, 0, "{asks}");
+    }
+}

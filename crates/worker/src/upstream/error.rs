@@ -89,6 +89,11 @@ pub(crate) enum RequestError {
 }
 
 impl RequestError {
+    /// Whether the same request to another process may succeed.
+    pub(super) fn may_pass(&self) -> bool {
+        matches!(self, Self::TimedOut)
+    }
+
     /// The error for whoever caused the request.
     pub(crate) fn into_rpc(self) -> RpcError {
         match self {

@@ -54,6 +54,15 @@ enum Prospect {
     Poor,
 }
 
+impl Prospect {
+    fn of(may_pass: bool) -> Self {
+        match may_pass {
+            true => Self::Open,
+            false => Self::Poor,
+        }
+    }
+}
+
 impl Supervisor {
     /// Publishes to `state`.
     pub(crate) fn new(
@@ -99,17 +108,14 @@ impl Supervisor {
 
     /// Starts the lead and stays with it to its end.
     async fn stay_with_lead(&mut self) -> End {
+        // What runs without Shoal may come up without it.
+        let runs_alone = !self.launcher.transport.has_servers_of_their_own();
+        let prospect = |may_pass| Prospect::of(runs_alone || may_pass);
         let connection = match self.launcher.launch_lead().await {
             Ok(connection) => connection,
             Err(StartError::Closed) => return End::Retired,
             Err(error) => {
-                // What runs without Shoal may come up without it.
-                let runs_alone = !self.launcher.transport.has_servers_of_their_own();
-                let prospect = match runs_alone || error.may_pass() {
-                    true => Prospect::Open,
-                    false => Prospect::Poor,
-                };
-                return End::Failed(error.to_string(), prospect);
+                return End::Failed(error.to_string(), prospect(error.may_pass()));
             }
         };
         // Before the lists are read, so that a change during the reading is not missed.
@@ -120,7 +126,7 @@ impl Supervisor {
             Err(error) => {
                 connection.shutdown().await;
                 let reason = format!("its lists could not be read: {error}");
-                return End::Failed(reason, Prospect::Open);
+                return End::Failed(reason, prospect(error.may_pass()));
             }
         }
         self.lead.joins(&connection);
