@@ -98,8 +98,12 @@ async fn connect(server: &Remote, token: Option<String>) -> Result<Client, Failu
 
 /// The texts of a result as they are, anything else as JSON.
 fn content(result: &Value) -> String {
-    let Some(blocks) = result["content"].as_array() else {
-        return format!("{result}\n");
+    let blocks = match result["content"].as_array() {
+        Some(blocks) if blocks.is_empty() && result["structuredContent"].is_object() => {
+            return format!("{}\n", result["structuredContent"]);
+        }
+        Some(blocks) => blocks,
+        None => return format!("{result}\n"),
     };
     let block = |block: &Value| match (block["type"].as_str(), block["text"].as_str()) {
         (Some("text"), Some(text)) => format!("{text}\n"),
@@ -124,5 +128,7 @@ mod tests {
         assert!(text.starts_with("a\nb\n{"), "{text}");
         assert!(text.contains("image/png"), "{text}");
         assert_eq!(content(&json!({ "n": 1 })), "{\"n\":1}\n");
+        let structured = json!({ "content": [], "structuredContent": { "n": 1 } });
+        assert_eq!(content(&structured), "{\"n\":1}\n");
     }
 }

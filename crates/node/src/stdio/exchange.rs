@@ -124,13 +124,14 @@ pub(super) async fn send_patiently(
     }
 }
 
-/// When to send again what was refused for now, where that is soon. A refusal with this header says
-/// that nothing was executed.
+/// When to send again what was refused for now, where that is soon. A refusal of a server of MCP with this header says
+/// that nothing was executed; the page of a proxy says nothing.
 fn retry_after(reply: &Reply) -> Option<Duration> {
+    let kind = reply.headers().get(header::CONTENT_TYPE);
     let refused = matches!(
         reply.status(),
         StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS
-    );
+    ) && kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
     let seconds = reply.headers().get(header::RETRY_AFTER)?;
     let wait = Duration::from_secs(seconds.to_str().ok()?.parse().ok()?);
     (refused && wait <= LONGEST_PAUSE).then_some(wait)

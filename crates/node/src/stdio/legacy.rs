@@ -11,13 +11,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method as HttpMethod, StatusCode, header};
-use shoal_protocol::{Body, LAST_EVENT_ID, Message, Method, Notification, Outcome, Request};
+use shoal_protocol::{
+    Body, LAST_EVENT_ID, Message, Method, Notification, Outcome, Request, RequestId,
+};
 use tokio::time::timeout;
 
 use super::exchange::{Outgoing, Reply, collect, is_event_stream, send_patiently};
 use super::flights::Flights;
 use super::sse::Events;
-use super::wire::{Wire, post_headers, refusal, unanswered};
+use super::wire::{Wire, is_readable, no_response, post_headers, refusal, unanswered};
 use pending::Pending;
 use session::Session;
 
@@ -144,10 +146,10 @@ impl Legacy {
         // A server that lost its sessions is given a new one; the request was not executed.
         let lost = matches!(&sent, Ok(reply) if reply.status() == StatusCode::NOT_FOUND);
         if lost && key.is_some() && self.reopen(key).await {
-            sent = send_patiently(&*self.wire.exchange, self.posting(text)).await;
+            sent = send_patiently(&*self.wire.exchange, self.posting(text.clone())).await;
         }
         match sent {
-            Ok(reply) if reply.status().is_success() => self.receive(pending, reply).await,
+            Ok(reply) if reply.status().is_success() => self.receive(&text, pending, reply).await,
             Ok(reply) => {
                 let error = refusal(reply).await;
                 self.fail(&mut pending, &error).await;
@@ -156,28 +158,34 @@ impl Legacy {
         }
     }
 
-    async fn receive(&self, mut pending: Pending, reply: Reply) {
+    async fn receive(&self, posted: &Bytes, mut pending: Pending, reply: Reply) {
         self.session.note_headers(reply.headers());
         if is_event_stream(&reply) {
             return self.follow(Events::of(reply.into_body()), pending).await;
         }
-        match collect(reply.into_body()).await {
-            // `202`: the response comes on the standalone stream.
-            Ok(text) if text.is_empty() => {}
-            Ok(text) => self.deliver(text, &mut pending).await,
-            Err(broken) => {
-                let error = super::wire::outcome_unknown(&broken.to_string());
-                self.fail(&mut pending, &error).await;
+        let (head, body) = reply.into_parts();
+        let error = match collect(body).await {
+            Ok(text) => {
+                // What answers nothing that was asked here is not the client's.
+                if answers(&text).any(|id| pending.has(&id)) {
+                    self.deliver(text.clone(), &mut pending).await;
+                }
+                if pending.is_done() {
+                    return;
+                }
+                let kind = head.headers.get(header::CONTENT_TYPE);
+                no_response(kind, text, calls_a_tool(posted))
             }
-        }
+            Err(broken) => super::wire::outcome_unknown(&broken.to_string()),
+        };
+        self.fail(&mut pending, &error).await;
     }
 
-    /// Passes a message on, and notes what it answers.
+    /// Passes a message on, and notes what it answers. What is no message is nothing to the client.
     async fn deliver(&self, text: Bytes, pending: &mut Pending) {
-        let messages = match Body::parse(&text, usize::MAX) {
-            Ok(Body::Single(message)) => vec![message],
-            Ok(Body::Batch(messages)) => messages.into_iter().flatten().collect(),
-            Err(_) => Vec::new(),
+        let Some(messages) = messages(&text) else {
+            tracing::debug!("the server sent what is no message");
+            return;
         };
         let responses = messages.iter().filter_map(|message| match message {
             Message::Response(response) => Some(response),
@@ -230,4 +238,28 @@ impl Legacy {
             body: Bytes::new(),
         }
     }
+}
+
+/// The messages of a text, if it has nothing else in it.
+fn messages(text: &Bytes) -> Option<Vec<Message>> {
+    let messages = match Body::parse(text, usize::MAX).ok()? {
+        Body::Single(message) => vec![message],
+        Body::Batch(messages) => messages.into_iter().collect::<Result<_, _>>().ok()?,
+    };
+    messages.iter().all(is_readable).then_some(messages)
+}
+
+/// What a text answers.
+fn answers(text: &Bytes) -> impl Iterator<Item = RequestId> {
+    let messages = messages(text).unwrap_or_default();
+    messages.into_iter().filter_map(|message| match message {
+        Message::Response(response) => Some(response.id),
+        Message::Request(_) | Message::Notification(_) => None,
+    })
+}
+
+fn calls_a_tool(text: &Bytes) -> bool {
+    let messages = messages(text).unwrap_or_default();
+    let calls = |message: &Message| matches!(message, Message::Request(request) if request.method == Method::ToolsCall);
+    messages.iter().any(calls)
 }

@@ -5,7 +5,7 @@ mod mirror;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use shoal_protocol::{
     Body, MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, Message, Method, Outcome, RawObject, Request,
     RequestId, RequestMeta, Revision, RpcError, code, encode_value,
@@ -14,7 +14,9 @@ use shoal_protocol::{
 use super::exchange::{Outgoing, Reply, collect, is_event_stream, send_patiently};
 use super::flights::Flights;
 use super::sse::Events;
-use super::wire::{Wire, outcome_unknown, post_headers, refusal_of, unanswered};
+use super::wire::{
+    Wire, is_readable, no_response, outcome_unknown, post_headers, refusal_of, unanswered,
+};
 use mirror::Mirror;
 
 /// The bridge's modern half.
@@ -149,13 +151,15 @@ impl Modern {
 
     /// Passes on an answer that is one message.
     async fn pass(&self, request: &Request, reply: Reply) -> Result<(), RpcError> {
-        let text = collect(reply.into_body())
+        let (head, body) = reply.into_parts();
+        let text = collect(body)
             .await
             .map_err(|broken| outcome_unknown(&broken.to_string()))?;
-        if text.is_empty() {
-            return Err(RpcError::internal("the server answered without a response"));
+        if !message(&text).is_some_and(|message| self.look_at(request, &message)) {
+            let kind = head.headers.get(header::CONTENT_TYPE);
+            let may_have_run = request.method == Method::ToolsCall;
+            return Err(no_response(kind, text, may_have_run));
         }
-        self.look_at(request, &text);
         self.wire.deliver(text).await;
         Ok(())
     }
@@ -167,8 +171,11 @@ impl Modern {
         while let Some(event) = events.next().await {
             match event {
                 Ok(event) => {
-                    if let Some(text) = event.data {
-                        answered |= self.look_at(request, &text);
+                    // What is no message is nothing to the client.
+                    if let Some(text) = event.data
+                        && let Some(message) = message(&text)
+                    {
+                        answered |= self.look_at(request, &message);
                         self.wire.deliver(text).await;
                     }
                 }
@@ -187,8 +194,8 @@ impl Modern {
     }
 
     /// Whether a message is the response; a list of tools is remembered on the way.
-    fn look_at(&self, request: &Request, text: &Bytes) -> bool {
-        let Ok(Body::Single(Message::Response(response))) = Body::parse(text, usize::MAX) else {
+    fn look_at(&self, request: &Request, message: &Message) -> bool {
+        let Message::Response(response) = message else {
             return false;
         };
         if response.id != request.id {
@@ -245,6 +252,14 @@ impl Modern {
             },
             Message::Request(_) | Message::Notification(_) => None,
         }
+    }
+}
+
+/// The one message that a text is.
+fn message(text: &Bytes) -> Option<Message> {
+    match Body::parse(text, usize::MAX) {
+        Ok(Body::Single(message)) if is_readable(&message) => Some(message),
+        Ok(_) | Err(_) => None,
     }
 }
 

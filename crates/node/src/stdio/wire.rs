@@ -4,12 +4,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use shoal_protocol::{RawJson, RawObject, RequestId, RpcError, code, error_response};
+use shoal_protocol::{
+    Message, Outcome, RawJson, RawObject, RequestId, Response, RpcError, code, error_response,
+};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::console::Outbox;
 use super::exchange::{Exchange, Reply, Unanswered, collect};
+
+/// Characters that are shown of what a server calls its answer.
+const SHOWN: usize = 64;
 
 /// The two ends of the bridge; cheap to clone.
 #[derive(Clone)]
@@ -99,14 +104,53 @@ pub(super) async fn refusal(reply: Reply) -> RpcError {
     refusal_of(status, body)
 }
 
-/// The error in the body of an answer that is no success: the server's own, where there is one.
-pub(super) fn refusal_of(status: StatusCode, body: Bytes) -> RpcError {
-    let own = RawJson::parse_text(body)
+/// What a client is told whose request got an answer, but no response: of a proxy, or of a URL at which something else is served.
+/// Whoever answers so may have passed the request on.
+pub(super) fn no_response(kind: Option<&HeaderValue>, body: Bytes, may_have_run: bool) -> RpcError {
+    let what = match kind.and_then(|kind| kind.to_str().ok()) {
+        _ if body.is_empty() => "nothing".to_owned(),
+        Some(kind) => format!("{} that is no response to it", shown(kind)),
+        None => "what is no response to it".to_owned(),
+    };
+    let what =
+        format!("the server answered the request with {what}; is the URL that of an MCP endpoint?");
+    match own_error(body) {
+        Some(error) => error,
+        None if may_have_run => outcome_unknown(&what),
+        None => RpcError::internal(what),
+    }
+}
+
+/// Whether a client can read a message: every result of MCP is an object.
+pub(super) fn is_readable(message: &Message) -> bool {
+    match message {
+        Message::Response(Response { outcome, .. }) => match outcome {
+            Outcome::Result(result) => result.is_object(),
+            Outcome::Error(_) => true,
+        },
+        Message::Request(_) | Message::Notification(_) => true,
+    }
+}
+
+/// What a header says, as far as it is of use and cannot do anything to a terminal.
+fn shown(value: &str) -> String {
+    let plain = value.chars().filter(|letter| !letter.is_control());
+    plain.take(SHOWN).collect()
+}
+
+/// The error in a body that is a message of MCP but for its id.
+fn own_error(body: Bytes) -> Option<RpcError> {
+    RawJson::parse_text(body)
         .ok()
         .and_then(|body| RawObject::of(&body))
         .and_then(|body| body.get("error"))
         .filter(RawJson::is_object)
-        .map(|error| RpcError::from_json(&error));
+        .map(|error| RpcError::from_json(&error))
+}
+
+/// The error in the body of an answer that is no success: the server's own, where there is one.
+pub(super) fn refusal_of(status: StatusCode, body: Bytes) -> RpcError {
+    let own = own_error(body);
     let hint = match status {
         StatusCode::UNAUTHORIZED => "; give a valid token by SHOAL_TOKEN",
         StatusCode::FORBIDDEN => {
@@ -129,9 +173,10 @@ pub(super) fn refusal_of(status: StatusCode, body: Bytes) -> RpcError {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use http::StatusCode;
+    use http::{HeaderValue, StatusCode};
+    use shoal_protocol::code;
 
-    use super::refusal_of;
+    use super::{no_response, refusal_of};
 
     #[test]
     fn a_refusal_keeps_the_servers_words() {
@@ -139,6 +184,19 @@ mod tests {
         let error = refusal_of(StatusCode::BAD_REQUEST, Bytes::from_static(body));
         assert_eq!((error.code, error.message.as_str()), (-32600, "no"));
         assert!(error.data.is_some());
+    }
+
+    #[test]
+    fn an_answer_that_is_no_response_is_told_as_what_it_is() {
+        let html = HeaderValue::from_static("text/html");
+        let told = |body, ran| no_response(Some(&html), Bytes::from_static(body), ran);
+        let page = told(b"<html>", false);
+        assert_eq!(page.code, code::INTERNAL_ERROR);
+        assert!(page.message.contains("text/html") && page.message.contains("MCP endpoint"));
+        assert_eq!(told(b"<html>", true).code, code::OUTCOME_UNKNOWN);
+        assert!(told(b"", false).message.contains("with nothing"));
+        let own = br#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}"#;
+        assert_eq!(told(own, true).code, -32600);
     }
 
     #[test]

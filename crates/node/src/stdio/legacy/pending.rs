@@ -17,6 +17,11 @@ impl Pending {
         self.0.push((id.clone(), flight));
     }
 
+    /// Whether this one waits.
+    pub(super) fn has(&self, id: &RequestId) -> bool {
+        self.0.iter().any(|(pending, _)| pending == id)
+    }
+
     /// Takes note of a response.
     pub(super) fn answered(&mut self, id: &RequestId) {
         self.0.retain(|(pending, _)| pending != id);

@@ -63,6 +63,23 @@ fn opened() -> Act {
 }
 
 #[tokio::test(start_paused = true)]
+async fn where_no_server_of_mcp_is_is_told_at_once() {
+    let page = || Act::Json(200, &[("content-type", "text/html")], json!("<html>"));
+    for era in [None, Some(Era::Modern), Some(Era::Legacy)] {
+        let began = tokio::time::Instant::now();
+        let server = server([page(), page()]);
+        match connected(server.exchange(), era).await.err().unwrap() {
+            ClientError::Refused(error) => {
+                assert!(error.message.contains("text/html"), "{}", error.message);
+                assert!(error.message.contains("MCP endpoint"), "{}", error.message);
+            }
+            ClientError::TimedOut => panic!("it took too long"),
+        }
+        assert!(began.elapsed() < LIMIT);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_modern_server_is_spoken_to_without_a_session() {
     let server = server([answered(1, json!({})), answered(2, json!({ "tools": [] }))]);
     let mut client = connected(server.exchange(), None).await.unwrap();

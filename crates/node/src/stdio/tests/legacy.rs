@@ -165,7 +165,8 @@ async fn a_session_that_cannot_be_opened_again_is_told() {
 
 #[tokio::test(start_paused = true)]
 async fn initialize_is_tried_again_until_the_server_is_there() {
-    let later = Act::Json(503, &[("retry-after", "2")], json!({}));
+    let headers = &[("retry-after", "2"), ("content-type", "application/json")];
+    let later = Act::Json(503, headers, json!({}));
     let mut client = Client::with([Act::Refuse, Act::Refuse, later, welcome("first")]);
     client.send(initialize()).await;
     assert_eq!(
@@ -181,6 +182,62 @@ async fn a_request_that_may_have_arrived_is_not_sent_again() {
     let answer = client.next().await;
     assert_eq!(answer["error"]["code"], 50_002, "{answer}");
     assert_eq!(client.posted().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_proxy_refuses_is_not_sent_again() {
+    let headers = &[("retry-after", "1"), ("content-type", "text/html")];
+    let mut client = Client::opened([Act::Json(503, headers, json!("later"))]).await;
+    client.send(call(1)).await;
+    let answer = client.next().await;
+    assert!(
+        answer["error"]["message"].to_string().contains("503"),
+        "{answer}"
+    );
+    assert_eq!(client.posted().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_no_response_becomes_an_error_and_nothing_else() {
+    let foreign = json!({ "jsonrpc": "2.0", "id": "zzz", "result": {} });
+    let no_object = json!({ "jsonrpc": "2.0", "id": 1, "result": "x" });
+    for body in [
+        json!("<html>"),
+        json!({ "a": 1 }),
+        json!([]),
+        foreign,
+        no_object,
+    ] {
+        let html = &[("content-type", "text/html")];
+        let mut client = Client::opened([Act::Json(200, html, body.clone())]).await;
+        client.send(call(1)).await;
+        let answer = client.next().await;
+        assert_eq!(
+            (&answer["id"], &answer["error"]["code"]),
+            (&json!(1), &json!(50_002)),
+            "{body}: {answer}"
+        );
+        assert!(client.hears_nothing().await, "{body}");
+    }
+    let frames = vec![
+        "data: <html>",
+        r#"data: {"jsonrpc":"2.0","id":1,"result":{}}"#,
+    ];
+    let accepted = Act::Stream(Vec::new(), End::Clean);
+    let mut client = Client::opened([Act::Stream(frames, End::Clean), accepted]).await;
+    for (id, code) in [(1, json!(null)), (2, json!(50_002))] {
+        client.send(call(id)).await;
+        let answer = client.next().await;
+        assert_eq!(
+            (&answer["id"], &answer["error"]["code"]),
+            (&json!(id), &code)
+        );
+    }
+    // Nothing is said at all.
+    let mut client = Client::with([]);
+    client.send(initialize()).await;
+    let answer = client.next().await;
+    assert_eq!(answer["error"]["code"], -32_603, "{answer}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -48,6 +48,29 @@ async fn the_body_is_mirrored_into_headers() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_answer_that_is_no_response_becomes_an_error_and_nothing_else() {
+    let foreign = json!({ "jsonrpc": "2.0", "id": "zzz", "result": {} });
+    for body in [json!("<html>"), json!({ "a": 1 }), json!([]), foreign] {
+        let mut client = Client::with([Act::Json(200, &[], body.clone())]);
+        client.send(call(1)).await;
+        let answer = client.next().await;
+        assert_eq!(
+            (&answer["id"], &answer["error"]["code"]),
+            (&json!(1), &json!(50_002)),
+            "{body}: {answer}"
+        );
+        assert!(client.hears_nothing().await, "{body}");
+    }
+    let frames = vec![
+        "data: <html>",
+        r#"data: {"jsonrpc":"2.0","id":1,"result":{}}"#,
+    ];
+    let mut client = Client::with([Act::Stream(frames, End::Clean)]);
+    client.send(call(1)).await;
+    assert_eq!(client.next().await["result"], json!({}));
+}
+
+#[tokio::test(start_paused = true)]
 async fn mirrored_arguments_are_looked_up_when_the_server_misses_them() {
     let schema = json!({ "type": "object", "properties": {
         "region": { "type": "string", "x-mcp-header": "Region" } } });
