@@ -253,10 +253,7 @@ against_remote_everything() {
             client "$name, $client, legacy" "$client" --url "$URL" --era legacy --expect everything --own-process
             in_matrix "$name, $client, legacy" everything http "$client" legacy
         done
-        for client in python typescript; do
-            client "$name, $client, modern" "$client" --url "$URL" --era modern --expect everything
-            in_matrix "$name, $client, modern" everything http "$client" modern
-        done
+        # Not modern ones: it tells changes only in the session that asked for them, and their calls share none with their streams.
     fi
     stop_servers
 }

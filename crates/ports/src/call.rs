@@ -8,7 +8,8 @@ use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision, RpcError, Tra
 use tokio::time::Instant;
 
 use crate::{
-    CallEvents, CallId, Durability, Epoch, ForwardedHeaders, Kind, LedgerNumber, Principal, Retry, SessionId, StateRequest, WorkerId,
+    CallEvents, CallId, Durability, Epoch, ForwardedHeaders, Kind, LedgerNumber, Principal, Retry,
+    SessionId, StateRequest, WorkerId,
 };
 
 /// A request for a worker (`tools/call`, `resources/read`, `prompts/get`, `completion/complete`), or

@@ -30,6 +30,7 @@ impl Link {
                 revision: "2025-11-25".to_owned(),
                 client_info: None,
                 capabilities: capabilities.to_string().into(),
+                headers: Vec::new(),
             }),
             progress_token: Some(TOKEN.into()),
             log_level: LogLevel::Unspecified.into(),

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use shoal_ports::{
-    Announcement, Attach, BusEvent, Call, CallEvents, CallFailure, CallId, CallOutcome, Caller, Durability, ForwardedHeaders, LogFilter, NodeId, PoolCatalog, Principal, RunningCall, SessionId, Worker,
-    WorkerId, WorkerLoad, WorkerSet,
+    Announcement, Attach, BusEvent, Call, CallEvents, CallFailure, CallId, CallOutcome, Caller,
+    Durability, ForwardedHeaders, LogFilter, NodeId, PoolCatalog, Principal, RunningCall,
+    SessionId, Worker, WorkerId, WorkerLoad, WorkerSet,
 };
 use shoal_protocol::{Method, RawJson, Revision, RpcError};
 use shoal_rpc::{ClusterServer, JoiningWorker, LinkConfig, WorkerJoin, serve_workers};

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use shoal_ports::{
-    Attach, Call, CallId, Caller, Durability, Epoch, ForwardedHeaders, LedgerNumber, LogFilter, Principal, SessionId, WorkerId,
+    Attach, Call, CallId, Caller, Durability, Epoch, ForwardedHeaders, LedgerNumber, LogFilter,
+    Principal, SessionId, WorkerId,
 };
 use shoal_protocol::{LogLevel, Method, RawJson, Revision, TraceContext};
 use tokio::time::Instant;

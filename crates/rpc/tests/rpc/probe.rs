@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_ports::{
-    AskId, Attach, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Caller, Durability, ForwardedHeaders, LogFilter, Principal, RunningCall, Worker,
+    AskId, Attach, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Caller,
+    Durability, ForwardedHeaders, LogFilter, Principal, RunningCall, Worker,
 };
 use shoal_protocol::{Method, Outcome, RawJson, Revision};
 use shoal_rpc::proto::types::v1 as wire;

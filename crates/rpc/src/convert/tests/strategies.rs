@@ -7,7 +7,9 @@ use proptest::prelude::{Just, Strategy, any};
 use proptest::{collection, option, prop_oneof};
 use shoal_ports::{
     AskId, Binding, Call, CallEvent, CallEventKind, CallFailure, CallId, CallOutcome, Caller,
-    Durability, EdgePlan, Epoch, ForwardedHeaders, GatewayError, LedgerNumber, LogFilter, NodeId, PoolCatalog, Principal, RawObjectOrEmpty, RequestPlan, Route, SessionId, StateRequest, StreamItem, WorkerId,
+    Durability, EdgePlan, Epoch, ForwardedHeaders, GatewayError, LedgerNumber, LogFilter, NodeId,
+    PoolCatalog, Principal, RawObjectOrEmpty, RequestPlan, Route, SessionId, StateRequest,
+    StreamItem, WorkerId,
 };
 use shoal_protocol::{
     Body, EventId, InvalidMessage, LogLevel, Message, Method, Notification, Outcome, RawJson,

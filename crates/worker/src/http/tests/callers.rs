@@ -171,8 +171,9 @@ async fn a_server_is_not_blamed_for_what_it_refuses_one_caller() {
     let server = Server::start(&[]).await;
     let running = server.backend().await;
     server.order(json!({ "status": 401 })).await;
-    let refused = running.call(&Client::named("a"), "echo", json!({ "text": "x" }));
-    let CallFailure::Overloaded { reason, .. } = failure(refused.await) else {
+    let client = Client::named("a");
+    let refused = running.call(&client, "echo", json!({ "text": "x" })).await;
+    let CallFailure::Overloaded { reason, .. } = failure(refused) else {
         panic!("other callers would be refused too");
     };
     assert!(reason.contains("credentials"), "{reason}");

@@ -14,6 +14,7 @@ fn caller(principal: &str, session: usize) -> Caller {
         revision: Revision::V2025_11_25,
         client_info: None,
         capabilities: RawJson::from_static("{}"),
+        headers: shoal_ports::ForwardedHeaders::default(),
     }
 }
 

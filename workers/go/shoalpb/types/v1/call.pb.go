@@ -395,7 +395,9 @@ type Caller struct {
 	// `Implementation` of the client, JSON; absent when it did not name itself.
 	ClientInfo []byte `protobuf:"bytes,4,opt,name=client_info,json=clientInfo,proto3,oneof" json:"client_info,omitempty"`
 	// `ClientCapabilities`, JSON; `{}` when it declared none.
-	Capabilities  []byte `protobuf:"bytes,5,opt,name=capabilities,proto3" json:"capabilities,omitempty"`
+	Capabilities []byte `protobuf:"bytes,5,opt,name=capabilities,proto3" json:"capabilities,omitempty"`
+	// The headers of its request that the worker asks for (`Catalog.headers`). They may be credentials: do not log them.
+	Headers       []*Header `protobuf:"bytes,6,rep,name=headers,proto3" json:"headers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -465,6 +467,68 @@ func (x *Caller) GetCapabilities() []byte {
 	return nil
 }
 
+func (x *Caller) GetHeaders() []*Header {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
+}
+
+// A header of a client's HTTP request.
+type Header struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name, in lower case.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Its value.
+	Value         []byte `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Header) Reset() {
+	*x = Header{}
+	mi := &file_shoal_types_v1_call_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Header) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Header) ProtoMessage() {}
+
+func (x *Header) ProtoReflect() protoreflect.Message {
+	mi := &file_shoal_types_v1_call_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Header.ProtoReflect.Descriptor instead.
+func (*Header) Descriptor() ([]byte, []int) {
+	return file_shoal_types_v1_call_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Header) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Header) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
 // A span as the parent of others, in the words of W3C Trace Context.
 type Trace struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -478,7 +542,7 @@ type Trace struct {
 
 func (x *Trace) Reset() {
 	*x = Trace{}
-	mi := &file_shoal_types_v1_call_proto_msgTypes[3]
+	mi := &file_shoal_types_v1_call_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -490,7 +554,7 @@ func (x *Trace) String() string {
 func (*Trace) ProtoMessage() {}
 
 func (x *Trace) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_types_v1_call_proto_msgTypes[3]
+	mi := &file_shoal_types_v1_call_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -503,7 +567,7 @@ func (x *Trace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trace.ProtoReflect.Descriptor instead.
 func (*Trace) Descriptor() ([]byte, []int) {
-	return file_shoal_types_v1_call_proto_rawDescGZIP(), []int{3}
+	return file_shoal_types_v1_call_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Trace) GetParent() string {
@@ -535,7 +599,7 @@ type CallOutcome struct {
 
 func (x *CallOutcome) Reset() {
 	*x = CallOutcome{}
-	mi := &file_shoal_types_v1_call_proto_msgTypes[4]
+	mi := &file_shoal_types_v1_call_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -547,7 +611,7 @@ func (x *CallOutcome) String() string {
 func (*CallOutcome) ProtoMessage() {}
 
 func (x *CallOutcome) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_types_v1_call_proto_msgTypes[4]
+	mi := &file_shoal_types_v1_call_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -560,7 +624,7 @@ func (x *CallOutcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallOutcome.ProtoReflect.Descriptor instead.
 func (*CallOutcome) Descriptor() ([]byte, []int) {
-	return file_shoal_types_v1_call_proto_rawDescGZIP(), []int{4}
+	return file_shoal_types_v1_call_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CallOutcome) GetOutcome() isCallOutcome_Outcome {
@@ -641,7 +705,7 @@ type CallFailure struct {
 
 func (x *CallFailure) Reset() {
 	*x = CallFailure{}
-	mi := &file_shoal_types_v1_call_proto_msgTypes[5]
+	mi := &file_shoal_types_v1_call_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -653,7 +717,7 @@ func (x *CallFailure) String() string {
 func (*CallFailure) ProtoMessage() {}
 
 func (x *CallFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_types_v1_call_proto_msgTypes[5]
+	mi := &file_shoal_types_v1_call_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -666,7 +730,7 @@ func (x *CallFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallFailure.ProtoReflect.Descriptor instead.
 func (*CallFailure) Descriptor() ([]byte, []int) {
-	return file_shoal_types_v1_call_proto_rawDescGZIP(), []int{5}
+	return file_shoal_types_v1_call_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CallFailure) GetFailure() isCallFailure_Failure {
@@ -788,7 +852,7 @@ type CallFailure_NotExecuted struct {
 
 func (x *CallFailure_NotExecuted) Reset() {
 	*x = CallFailure_NotExecuted{}
-	mi := &file_shoal_types_v1_call_proto_msgTypes[6]
+	mi := &file_shoal_types_v1_call_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -800,7 +864,7 @@ func (x *CallFailure_NotExecuted) String() string {
 func (*CallFailure_NotExecuted) ProtoMessage() {}
 
 func (x *CallFailure_NotExecuted) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_types_v1_call_proto_msgTypes[6]
+	mi := &file_shoal_types_v1_call_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -813,7 +877,7 @@ func (x *CallFailure_NotExecuted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallFailure_NotExecuted.ProtoReflect.Descriptor instead.
 func (*CallFailure_NotExecuted) Descriptor() ([]byte, []int) {
-	return file_shoal_types_v1_call_proto_rawDescGZIP(), []int{5, 0}
+	return file_shoal_types_v1_call_proto_rawDescGZIP(), []int{6, 0}
 }
 
 func (x *CallFailure_NotExecuted) GetReason() string {
@@ -836,7 +900,7 @@ type CallFailure_Overloaded struct {
 
 func (x *CallFailure_Overloaded) Reset() {
 	*x = CallFailure_Overloaded{}
-	mi := &file_shoal_types_v1_call_proto_msgTypes[7]
+	mi := &file_shoal_types_v1_call_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -848,7 +912,7 @@ func (x *CallFailure_Overloaded) String() string {
 func (*CallFailure_Overloaded) ProtoMessage() {}
 
 func (x *CallFailure_Overloaded) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_types_v1_call_proto_msgTypes[7]
+	mi := &file_shoal_types_v1_call_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -861,7 +925,7 @@ func (x *CallFailure_Overloaded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallFailure_Overloaded.ProtoReflect.Descriptor instead.
 func (*CallFailure_Overloaded) Descriptor() ([]byte, []int) {
-	return file_shoal_types_v1_call_proto_rawDescGZIP(), []int{5, 1}
+	return file_shoal_types_v1_call_proto_rawDescGZIP(), []int{6, 1}
 }
 
 func (x *CallFailure_Overloaded) GetReason() string {
@@ -889,7 +953,7 @@ type CallFailure_OutcomeUnknown struct {
 
 func (x *CallFailure_OutcomeUnknown) Reset() {
 	*x = CallFailure_OutcomeUnknown{}
-	mi := &file_shoal_types_v1_call_proto_msgTypes[8]
+	mi := &file_shoal_types_v1_call_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -901,7 +965,7 @@ func (x *CallFailure_OutcomeUnknown) String() string {
 func (*CallFailure_OutcomeUnknown) ProtoMessage() {}
 
 func (x *CallFailure_OutcomeUnknown) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_types_v1_call_proto_msgTypes[8]
+	mi := &file_shoal_types_v1_call_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -914,7 +978,7 @@ func (x *CallFailure_OutcomeUnknown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallFailure_OutcomeUnknown.ProtoReflect.Descriptor instead.
 func (*CallFailure_OutcomeUnknown) Descriptor() ([]byte, []int) {
-	return file_shoal_types_v1_call_proto_rawDescGZIP(), []int{5, 2}
+	return file_shoal_types_v1_call_proto_rawDescGZIP(), []int{6, 2}
 }
 
 func (x *CallFailure_OutcomeUnknown) GetReason() string {
@@ -935,7 +999,7 @@ type CallFailure_DeadlineExceeded struct {
 
 func (x *CallFailure_DeadlineExceeded) Reset() {
 	*x = CallFailure_DeadlineExceeded{}
-	mi := &file_shoal_types_v1_call_proto_msgTypes[9]
+	mi := &file_shoal_types_v1_call_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -947,7 +1011,7 @@ func (x *CallFailure_DeadlineExceeded) String() string {
 func (*CallFailure_DeadlineExceeded) ProtoMessage() {}
 
 func (x *CallFailure_DeadlineExceeded) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_types_v1_call_proto_msgTypes[9]
+	mi := &file_shoal_types_v1_call_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -960,7 +1024,7 @@ func (x *CallFailure_DeadlineExceeded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallFailure_DeadlineExceeded.ProtoReflect.Descriptor instead.
 func (*CallFailure_DeadlineExceeded) Descriptor() ([]byte, []int) {
-	return file_shoal_types_v1_call_proto_rawDescGZIP(), []int{5, 3}
+	return file_shoal_types_v1_call_proto_rawDescGZIP(), []int{6, 3}
 }
 
 func (x *CallFailure_DeadlineExceeded) GetLimitMs() uint64 {
@@ -979,7 +1043,7 @@ type CallFailure_Cancelled struct {
 
 func (x *CallFailure_Cancelled) Reset() {
 	*x = CallFailure_Cancelled{}
-	mi := &file_shoal_types_v1_call_proto_msgTypes[10]
+	mi := &file_shoal_types_v1_call_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -991,7 +1055,7 @@ func (x *CallFailure_Cancelled) String() string {
 func (*CallFailure_Cancelled) ProtoMessage() {}
 
 func (x *CallFailure_Cancelled) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_types_v1_call_proto_msgTypes[10]
+	mi := &file_shoal_types_v1_call_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1004,7 +1068,7 @@ func (x *CallFailure_Cancelled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallFailure_Cancelled.ProtoReflect.Descriptor instead.
 func (*CallFailure_Cancelled) Descriptor() ([]byte, []int) {
-	return file_shoal_types_v1_call_proto_rawDescGZIP(), []int{5, 4}
+	return file_shoal_types_v1_call_proto_rawDescGZIP(), []int{6, 4}
 }
 
 // The session has a later owner.
@@ -1018,7 +1082,7 @@ type CallFailure_Superseded struct {
 
 func (x *CallFailure_Superseded) Reset() {
 	*x = CallFailure_Superseded{}
-	mi := &file_shoal_types_v1_call_proto_msgTypes[11]
+	mi := &file_shoal_types_v1_call_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1030,7 +1094,7 @@ func (x *CallFailure_Superseded) String() string {
 func (*CallFailure_Superseded) ProtoMessage() {}
 
 func (x *CallFailure_Superseded) ProtoReflect() protoreflect.Message {
-	mi := &file_shoal_types_v1_call_proto_msgTypes[11]
+	mi := &file_shoal_types_v1_call_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1043,7 +1107,7 @@ func (x *CallFailure_Superseded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallFailure_Superseded.ProtoReflect.Descriptor instead.
 func (*CallFailure_Superseded) Descriptor() ([]byte, []int) {
-	return file_shoal_types_v1_call_proto_rawDescGZIP(), []int{5, 5}
+	return file_shoal_types_v1_call_proto_rawDescGZIP(), []int{6, 5}
 }
 
 func (x *CallFailure_Superseded) GetEpoch() uint64 {
@@ -1089,17 +1153,21 @@ const file_shoal_types_v1_call_proto_rawDesc = "" +
 	"\x06_epoch\"B\n" +
 	"\x06Ledger\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x06R\vincarnation\x12\x16\n" +
-	"\x06number\x18\x02 \x01(\x04R\x06number\"\xc7\x01\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\"\xf9\x01\n" +
 	"\x06Caller\x12\x1c\n" +
 	"\tprincipal\x18\x01 \x01(\tR\tprincipal\x12\x1d\n" +
 	"\asession\x18\x02 \x01(\tH\x00R\asession\x88\x01\x01\x12\x1a\n" +
 	"\brevision\x18\x03 \x01(\tR\brevision\x12$\n" +
 	"\vclient_info\x18\x04 \x01(\fH\x01R\n" +
 	"clientInfo\x88\x01\x01\x12\"\n" +
-	"\fcapabilities\x18\x05 \x01(\fR\fcapabilitiesB\n" +
+	"\fcapabilities\x18\x05 \x01(\fR\fcapabilities\x120\n" +
+	"\aheaders\x18\x06 \x03(\v2\x16.shoal.types.v1.HeaderR\aheadersB\n" +
 	"\n" +
 	"\b_sessionB\x0e\n" +
-	"\f_client_info\"D\n" +
+	"\f_client_info\"2\n" +
+	"\x06Header\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value\"D\n" +
 	"\x05Trace\x12\x16\n" +
 	"\x06parent\x18\x01 \x01(\tR\x06parent\x12\x19\n" +
 	"\x05state\x18\x02 \x01(\tH\x00R\x05state\x88\x01\x01B\b\n" +
@@ -1164,42 +1232,44 @@ func file_shoal_types_v1_call_proto_rawDescGZIP() []byte {
 }
 
 var file_shoal_types_v1_call_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_shoal_types_v1_call_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_shoal_types_v1_call_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_shoal_types_v1_call_proto_goTypes = []any{
 	(Durability)(0),                      // 0: shoal.types.v1.Durability
 	(LogLevel)(0),                        // 1: shoal.types.v1.LogLevel
 	(*Call)(nil),                         // 2: shoal.types.v1.Call
 	(*Ledger)(nil),                       // 3: shoal.types.v1.Ledger
 	(*Caller)(nil),                       // 4: shoal.types.v1.Caller
-	(*Trace)(nil),                        // 5: shoal.types.v1.Trace
-	(*CallOutcome)(nil),                  // 6: shoal.types.v1.CallOutcome
-	(*CallFailure)(nil),                  // 7: shoal.types.v1.CallFailure
-	(*CallFailure_NotExecuted)(nil),      // 8: shoal.types.v1.CallFailure.NotExecuted
-	(*CallFailure_Overloaded)(nil),       // 9: shoal.types.v1.CallFailure.Overloaded
-	(*CallFailure_OutcomeUnknown)(nil),   // 10: shoal.types.v1.CallFailure.OutcomeUnknown
-	(*CallFailure_DeadlineExceeded)(nil), // 11: shoal.types.v1.CallFailure.DeadlineExceeded
-	(*CallFailure_Cancelled)(nil),        // 12: shoal.types.v1.CallFailure.Cancelled
-	(*CallFailure_Superseded)(nil),       // 13: shoal.types.v1.CallFailure.Superseded
-	(*RpcError)(nil),                     // 14: shoal.types.v1.RpcError
+	(*Header)(nil),                       // 5: shoal.types.v1.Header
+	(*Trace)(nil),                        // 6: shoal.types.v1.Trace
+	(*CallOutcome)(nil),                  // 7: shoal.types.v1.CallOutcome
+	(*CallFailure)(nil),                  // 8: shoal.types.v1.CallFailure
+	(*CallFailure_NotExecuted)(nil),      // 9: shoal.types.v1.CallFailure.NotExecuted
+	(*CallFailure_Overloaded)(nil),       // 10: shoal.types.v1.CallFailure.Overloaded
+	(*CallFailure_OutcomeUnknown)(nil),   // 11: shoal.types.v1.CallFailure.OutcomeUnknown
+	(*CallFailure_DeadlineExceeded)(nil), // 12: shoal.types.v1.CallFailure.DeadlineExceeded
+	(*CallFailure_Cancelled)(nil),        // 13: shoal.types.v1.CallFailure.Cancelled
+	(*CallFailure_Superseded)(nil),       // 14: shoal.types.v1.CallFailure.Superseded
+	(*RpcError)(nil),                     // 15: shoal.types.v1.RpcError
 }
 var file_shoal_types_v1_call_proto_depIdxs = []int32{
 	4,  // 0: shoal.types.v1.Call.caller:type_name -> shoal.types.v1.Caller
 	1,  // 1: shoal.types.v1.Call.log_level:type_name -> shoal.types.v1.LogLevel
 	0,  // 2: shoal.types.v1.Call.durability:type_name -> shoal.types.v1.Durability
 	3,  // 3: shoal.types.v1.Call.ledger:type_name -> shoal.types.v1.Ledger
-	14, // 4: shoal.types.v1.CallOutcome.error:type_name -> shoal.types.v1.RpcError
-	7,  // 5: shoal.types.v1.CallOutcome.failure:type_name -> shoal.types.v1.CallFailure
-	8,  // 6: shoal.types.v1.CallFailure.not_executed:type_name -> shoal.types.v1.CallFailure.NotExecuted
-	9,  // 7: shoal.types.v1.CallFailure.overloaded:type_name -> shoal.types.v1.CallFailure.Overloaded
-	10, // 8: shoal.types.v1.CallFailure.outcome_unknown:type_name -> shoal.types.v1.CallFailure.OutcomeUnknown
-	11, // 9: shoal.types.v1.CallFailure.deadline_exceeded:type_name -> shoal.types.v1.CallFailure.DeadlineExceeded
-	12, // 10: shoal.types.v1.CallFailure.cancelled:type_name -> shoal.types.v1.CallFailure.Cancelled
-	13, // 11: shoal.types.v1.CallFailure.superseded:type_name -> shoal.types.v1.CallFailure.Superseded
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	5,  // 4: shoal.types.v1.Caller.headers:type_name -> shoal.types.v1.Header
+	15, // 5: shoal.types.v1.CallOutcome.error:type_name -> shoal.types.v1.RpcError
+	8,  // 6: shoal.types.v1.CallOutcome.failure:type_name -> shoal.types.v1.CallFailure
+	9,  // 7: shoal.types.v1.CallFailure.not_executed:type_name -> shoal.types.v1.CallFailure.NotExecuted
+	10, // 8: shoal.types.v1.CallFailure.overloaded:type_name -> shoal.types.v1.CallFailure.Overloaded
+	11, // 9: shoal.types.v1.CallFailure.outcome_unknown:type_name -> shoal.types.v1.CallFailure.OutcomeUnknown
+	12, // 10: shoal.types.v1.CallFailure.deadline_exceeded:type_name -> shoal.types.v1.CallFailure.DeadlineExceeded
+	13, // 11: shoal.types.v1.CallFailure.cancelled:type_name -> shoal.types.v1.CallFailure.Cancelled
+	14, // 12: shoal.types.v1.CallFailure.superseded:type_name -> shoal.types.v1.CallFailure.Superseded
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_shoal_types_v1_call_proto_init() }
@@ -1210,13 +1280,13 @@ func file_shoal_types_v1_call_proto_init() {
 	file_shoal_types_v1_rpc_proto_init()
 	file_shoal_types_v1_call_proto_msgTypes[0].OneofWrappers = []any{}
 	file_shoal_types_v1_call_proto_msgTypes[2].OneofWrappers = []any{}
-	file_shoal_types_v1_call_proto_msgTypes[3].OneofWrappers = []any{}
-	file_shoal_types_v1_call_proto_msgTypes[4].OneofWrappers = []any{
+	file_shoal_types_v1_call_proto_msgTypes[4].OneofWrappers = []any{}
+	file_shoal_types_v1_call_proto_msgTypes[5].OneofWrappers = []any{
 		(*CallOutcome_Result)(nil),
 		(*CallOutcome_Error)(nil),
 		(*CallOutcome_Failure)(nil),
 	}
-	file_shoal_types_v1_call_proto_msgTypes[5].OneofWrappers = []any{
+	file_shoal_types_v1_call_proto_msgTypes[6].OneofWrappers = []any{
 		(*CallFailure_NotExecuted_)(nil),
 		(*CallFailure_Overloaded_)(nil),
 		(*CallFailure_OutcomeUnknown_)(nil),
@@ -1230,7 +1300,7 @@ func file_shoal_types_v1_call_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_shoal_types_v1_call_proto_rawDesc), len(file_shoal_types_v1_call_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -562,7 +562,10 @@ type Catalog struct {
 	// The same of resource templates.
 	ResourceTemplatesTtlMs *uint64 `protobuf:"varint,13,opt,name=resource_templates_ttl_ms,json=resourceTemplatesTtlMs,proto3,oneof" json:"resource_templates_ttl_ms,omitempty"`
 	// The same of prompts.
-	PromptsTtlMs  *uint64 `protobuf:"varint,14,opt,name=prompts_ttl_ms,json=promptsTtlMs,proto3,oneof" json:"prompts_ttl_ms,omitempty"`
+	PromptsTtlMs *uint64 `protobuf:"varint,14,opt,name=prompts_ttl_ms,json=promptsTtlMs,proto3,oneof" json:"prompts_ttl_ms,omitempty"`
+	// The headers of clients' requests that calls are to bring along (`Caller.headers`), in lower case. A call that its session's
+	// new owner starts, after the first was lost, brings none: they are stored nowhere.
+	Headers       []string `protobuf:"bytes,15,rep,name=headers,proto3" json:"headers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -693,6 +696,13 @@ func (x *Catalog) GetPromptsTtlMs() uint64 {
 		return *x.PromptsTtlMs
 	}
 	return 0
+}
+
+func (x *Catalog) GetHeaders() []string {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
 }
 
 // How busy a worker is, with the calls of all nodes, and how far its ledger is.
@@ -2868,7 +2878,7 @@ const file_shoal_worker_v1_worker_proto_rawDesc = "" +
 	"\acatalog\x18\x02 \x01(\v2\x18.shoal.worker.v1.CatalogR\acatalog\x12\x1b\n" +
 	"\x06detail\x18\x03 \x01(\tH\x00R\x06detail\x88\x01\x01\x12\x1a\n" +
 	"\bdraining\x18\x04 \x01(\bR\bdrainingB\t\n" +
-	"\a_detail\"\xbf\x05\n" +
+	"\a_detail\"\xd9\x05\n" +
 	"\aCatalog\x12$\n" +
 	"\vserver_info\x18\x01 \x01(\fH\x00R\n" +
 	"serverInfo\x88\x01\x01\x12'\n" +
@@ -2886,7 +2896,8 @@ const file_shoal_worker_v1_worker_proto_rawDesc = "" +
 	"toolsTtlMs\x88\x01\x01\x12-\n" +
 	"\x10resources_ttl_ms\x18\f \x01(\x04H\x03R\x0eresourcesTtlMs\x88\x01\x01\x12>\n" +
 	"\x19resource_templates_ttl_ms\x18\r \x01(\x04H\x04R\x16resourceTemplatesTtlMs\x88\x01\x01\x12)\n" +
-	"\x0eprompts_ttl_ms\x18\x0e \x01(\x04H\x05R\fpromptsTtlMs\x88\x01\x01B\x0e\n" +
+	"\x0eprompts_ttl_ms\x18\x0e \x01(\x04H\x05R\fpromptsTtlMs\x88\x01\x01\x12\x18\n" +
+	"\aheaders\x18\x0f \x03(\tR\aheadersB\x0e\n" +
 	"\f_server_infoB\x0f\n" +
 	"\r_instructionsB\x0f\n" +
 	"\r_tools_ttl_msB\x13\n" +

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from shoal_worker._proto.shoal.types.v1 import rpc_pb2 as shoal_dot_types_dot_v1_dot_rpc__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19shoal/types/v1/call.proto\x12\x0eshoal.types.v1\x1a\x18shoal/types/v1/rpc.proto\"\xe8\x03\n\x04\x43\x61ll\x12\n\n\x02id\x18\x01 \x01(\x0c\x12\x0e\n\x06method\x18\x02 \x01(\t\x12\x13\n\x06params\x18\x03 \x01(\x0cH\x00\x88\x01\x01\x12&\n\x06\x63\x61ller\x18\x04 \x01(\x0b\x32\x16.shoal.types.v1.Caller\x12\x1b\n\x0eprogress_token\x18\x05 \x01(\x0cH\x01\x88\x01\x01\x12+\n\tlog_level\x18\x06 \x01(\x0e\x32\x18.shoal.types.v1.LogLevel\x12\x12\n\ntimeout_ms\x18\x07 \x01(\x04\x12.\n\ndurability\x18\x08 \x01(\x0e\x32\x1a.shoal.types.v1.Durability\x12\x18\n\x0btraceparent\x18\t \x01(\tH\x02\x88\x01\x01\x12\x17\n\ntracestate\x18\x0b \x01(\tH\x03\x88\x01\x01\x12\x13\n\x06worker\x18\n \x01(\tH\x04\x88\x01\x01\x12+\n\x06ledger\x18\x0c \x01(\x0b\x32\x16.shoal.types.v1.LedgerH\x05\x88\x01\x01\x12\x13\n\x0b\x61ttach_only\x18\r \x01(\x08\x12\x12\n\x05\x65poch\x18\x0e \x01(\x04H\x06\x88\x01\x01\x42\t\n\x07_paramsB\x11\n\x0f_progress_tokenB\x0e\n\x0c_traceparentB\r\n\x0b_tracestateB\t\n\x07_workerB\t\n\x07_ledgerB\x08\n\x06_epoch\"-\n\x06Ledger\x12\x13\n\x0bincarnation\x18\x01 \x01(\x06\x12\x0e\n\x06number\x18\x02 \x01(\x04\"\x8f\x01\n\x06\x43\x61ller\x12\x11\n\tprincipal\x18\x01 \x01(\t\x12\x14\n\x07session\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\x10\n\x08revision\x18\x03 \x01(\t\x12\x18\n\x0b\x63lient_info\x18\x04 \x01(\x0cH\x01\x88\x01\x01\x12\x14\n\x0c\x63\x61pabilities\x18\x05 \x01(\x0c\x42\n\n\x08_sessionB\x0e\n\x0c_client_info\"5\n\x05Trace\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x12\n\x05state\x18\x02 \x01(\tH\x00\x88\x01\x01\x42\x08\n\x06_state\"\x85\x01\n\x0b\x43\x61llOutcome\x12\x10\n\x06result\x18\x01 \x01(\x0cH\x00\x12)\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x18.shoal.types.v1.RpcErrorH\x00\x12.\n\x07\x66\x61ilure\x18\x03 \x01(\x0b\x32\x1b.shoal.types.v1.CallFailureH\x00\x42\t\n\x07outcome\"\xea\x04\n\x0b\x43\x61llFailure\x12?\n\x0cnot_executed\x18\x01 \x01(\x0b\x32\'.shoal.types.v1.CallFailure.NotExecutedH\x00\x12<\n\noverloaded\x18\x02 \x01(\x0b\x32&.shoal.types.v1.CallFailure.OverloadedH\x00\x12\x45\n\x0foutcome_unknown\x18\x03 \x01(\x0b\x32*.shoal.types.v1.CallFailure.OutcomeUnknownH\x00\x12I\n\x11\x64\x65\x61\x64line_exceeded\x18\x04 \x01(\x0b\x32,.shoal.types.v1.CallFailure.DeadlineExceededH\x00\x12:\n\tcancelled\x18\x05 \x01(\x0b\x32%.shoal.types.v1.CallFailure.CancelledH\x00\x12<\n\nsuperseded\x18\x06 \x01(\x0b\x32&.shoal.types.v1.CallFailure.SupersededH\x00\x1a\x1d\n\x0bNotExecuted\x12\x0e\n\x06reason\x18\x01 \x01(\t\x1a\x34\n\nOverloaded\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x16\n\x0eretry_after_ms\x18\x02 \x01(\x04\x1a \n\x0eOutcomeUnknown\x12\x0e\n\x06reason\x18\x01 \x01(\t\x1a$\n\x10\x44\x65\x61\x64lineExceeded\x12\x10\n\x08limit_ms\x18\x01 \x01(\x04\x1a\x0b\n\tCancelled\x1a\x1b\n\nSuperseded\x12\r\n\x05\x65poch\x18\x01 \x01(\x04\x42\t\n\x07\x66\x61ilure*]\n\nDurability\x12\x1a\n\x16\x44URABILITY_UNSPECIFIED\x10\x00\x12\x19\n\x15\x44URABILITY_REPEATABLE\x10\x01\x12\x18\n\x14\x44URABILITY_JOURNALED\x10\x02*\xd6\x01\n\x08LogLevel\x12\x19\n\x15LOG_LEVEL_UNSPECIFIED\x10\x00\x12\x13\n\x0fLOG_LEVEL_DEBUG\x10\x01\x12\x12\n\x0eLOG_LEVEL_INFO\x10\x02\x12\x14\n\x10LOG_LEVEL_NOTICE\x10\x03\x12\x15\n\x11LOG_LEVEL_WARNING\x10\x04\x12\x13\n\x0fLOG_LEVEL_ERROR\x10\x05\x12\x16\n\x12LOG_LEVEL_CRITICAL\x10\x06\x12\x13\n\x0fLOG_LEVEL_ALERT\x10\x07\x12\x17\n\x13LOG_LEVEL_EMERGENCY\x10\x08\x42@Z>github.com/shoal-mcp/shoal/workers/go/shoalpb/types/v1;typesv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19shoal/types/v1/call.proto\x12\x0eshoal.types.v1\x1a\x18shoal/types/v1/rpc.proto\"\xe8\x03\n\x04\x43\x61ll\x12\n\n\x02id\x18\x01 \x01(\x0c\x12\x0e\n\x06method\x18\x02 \x01(\t\x12\x13\n\x06params\x18\x03 \x01(\x0cH\x00\x88\x01\x01\x12&\n\x06\x63\x61ller\x18\x04 \x01(\x0b\x32\x16.shoal.types.v1.Caller\x12\x1b\n\x0eprogress_token\x18\x05 \x01(\x0cH\x01\x88\x01\x01\x12+\n\tlog_level\x18\x06 \x01(\x0e\x32\x18.shoal.types.v1.LogLevel\x12\x12\n\ntimeout_ms\x18\x07 \x01(\x04\x12.\n\ndurability\x18\x08 \x01(\x0e\x32\x1a.shoal.types.v1.Durability\x12\x18\n\x0btraceparent\x18\t \x01(\tH\x02\x88\x01\x01\x12\x17\n\ntracestate\x18\x0b \x01(\tH\x03\x88\x01\x01\x12\x13\n\x06worker\x18\n \x01(\tH\x04\x88\x01\x01\x12+\n\x06ledger\x18\x0c \x01(\x0b\x32\x16.shoal.types.v1.LedgerH\x05\x88\x01\x01\x12\x13\n\x0b\x61ttach_only\x18\r \x01(\x08\x12\x12\n\x05\x65poch\x18\x0e \x01(\x04H\x06\x88\x01\x01\x42\t\n\x07_paramsB\x11\n\x0f_progress_tokenB\x0e\n\x0c_traceparentB\r\n\x0b_tracestateB\t\n\x07_workerB\t\n\x07_ledgerB\x08\n\x06_epoch\"-\n\x06Ledger\x12\x13\n\x0bincarnation\x18\x01 \x01(\x06\x12\x0e\n\x06number\x18\x02 \x01(\x04\"\xb8\x01\n\x06\x43\x61ller\x12\x11\n\tprincipal\x18\x01 \x01(\t\x12\x14\n\x07session\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\x10\n\x08revision\x18\x03 \x01(\t\x12\x18\n\x0b\x63lient_info\x18\x04 \x01(\x0cH\x01\x88\x01\x01\x12\x14\n\x0c\x63\x61pabilities\x18\x05 \x01(\x0c\x12\'\n\x07headers\x18\x06 \x03(\x0b\x32\x16.shoal.types.v1.HeaderB\n\n\x08_sessionB\x0e\n\x0c_client_info\"%\n\x06Header\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c\"5\n\x05Trace\x12\x0e\n\x06parent\x18\x01 \x01(\t\x12\x12\n\x05state\x18\x02 \x01(\tH\x00\x88\x01\x01\x42\x08\n\x06_state\"\x85\x01\n\x0b\x43\x61llOutcome\x12\x10\n\x06result\x18\x01 \x01(\x0cH\x00\x12)\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x18.shoal.types.v1.RpcErrorH\x00\x12.\n\x07\x66\x61ilure\x18\x03 \x01(\x0b\x32\x1b.shoal.types.v1.CallFailureH\x00\x42\t\n\x07outcome\"\xea\x04\n\x0b\x43\x61llFailure\x12?\n\x0cnot_executed\x18\x01 \x01(\x0b\x32\'.shoal.types.v1.CallFailure.NotExecutedH\x00\x12<\n\noverloaded\x18\x02 \x01(\x0b\x32&.shoal.types.v1.CallFailure.OverloadedH\x00\x12\x45\n\x0foutcome_unknown\x18\x03 \x01(\x0b\x32*.shoal.types.v1.CallFailure.OutcomeUnknownH\x00\x12I\n\x11\x64\x65\x61\x64line_exceeded\x18\x04 \x01(\x0b\x32,.shoal.types.v1.CallFailure.DeadlineExceededH\x00\x12:\n\tcancelled\x18\x05 \x01(\x0b\x32%.shoal.types.v1.CallFailure.CancelledH\x00\x12<\n\nsuperseded\x18\x06 \x01(\x0b\x32&.shoal.types.v1.CallFailure.SupersededH\x00\x1a\x1d\n\x0bNotExecuted\x12\x0e\n\x06reason\x18\x01 \x01(\t\x1a\x34\n\nOverloaded\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x16\n\x0eretry_after_ms\x18\x02 \x01(\x04\x1a \n\x0eOutcomeUnknown\x12\x0e\n\x06reason\x18\x01 \x01(\t\x1a$\n\x10\x44\x65\x61\x64lineExceeded\x12\x10\n\x08limit_ms\x18\x01 \x01(\x04\x1a\x0b\n\tCancelled\x1a\x1b\n\nSuperseded\x12\r\n\x05\x65poch\x18\x01 \x01(\x04\x42\t\n\x07\x66\x61ilure*]\n\nDurability\x12\x1a\n\x16\x44URABILITY_UNSPECIFIED\x10\x00\x12\x19\n\x15\x44URABILITY_REPEATABLE\x10\x01\x12\x18\n\x14\x44URABILITY_JOURNALED\x10\x02*\xd6\x01\n\x08LogLevel\x12\x19\n\x15LOG_LEVEL_UNSPECIFIED\x10\x00\x12\x13\n\x0fLOG_LEVEL_DEBUG\x10\x01\x12\x12\n\x0eLOG_LEVEL_INFO\x10\x02\x12\x14\n\x10LOG_LEVEL_NOTICE\x10\x03\x12\x15\n\x11LOG_LEVEL_WARNING\x10\x04\x12\x13\n\x0fLOG_LEVEL_ERROR\x10\x05\x12\x16\n\x12LOG_LEVEL_CRITICAL\x10\x06\x12\x13\n\x0fLOG_LEVEL_ALERT\x10\x07\x12\x17\n\x13LOG_LEVEL_EMERGENCY\x10\x08\x42@Z>github.com/shoal-mcp/shoal/workers/go/shoalpb/types/v1;typesv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,32 +33,34 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'shoal.types.v1.call_pb2', _
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'Z>github.com/shoal-mcp/shoal/workers/go/shoalpb/types/v1;typesv1'
-  _globals['_DURABILITY']._serialized_start=1567
-  _globals['_DURABILITY']._serialized_end=1660
-  _globals['_LOGLEVEL']._serialized_start=1663
-  _globals['_LOGLEVEL']._serialized_end=1877
+  _globals['_DURABILITY']._serialized_start=1647
+  _globals['_DURABILITY']._serialized_end=1740
+  _globals['_LOGLEVEL']._serialized_start=1743
+  _globals['_LOGLEVEL']._serialized_end=1957
   _globals['_CALL']._serialized_start=72
   _globals['_CALL']._serialized_end=560
   _globals['_LEDGER']._serialized_start=562
   _globals['_LEDGER']._serialized_end=607
   _globals['_CALLER']._serialized_start=610
-  _globals['_CALLER']._serialized_end=753
-  _globals['_TRACE']._serialized_start=755
-  _globals['_TRACE']._serialized_end=808
-  _globals['_CALLOUTCOME']._serialized_start=811
-  _globals['_CALLOUTCOME']._serialized_end=944
-  _globals['_CALLFAILURE']._serialized_start=947
-  _globals['_CALLFAILURE']._serialized_end=1565
-  _globals['_CALLFAILURE_NOTEXECUTED']._serialized_start=1357
-  _globals['_CALLFAILURE_NOTEXECUTED']._serialized_end=1386
-  _globals['_CALLFAILURE_OVERLOADED']._serialized_start=1388
-  _globals['_CALLFAILURE_OVERLOADED']._serialized_end=1440
-  _globals['_CALLFAILURE_OUTCOMEUNKNOWN']._serialized_start=1442
-  _globals['_CALLFAILURE_OUTCOMEUNKNOWN']._serialized_end=1474
-  _globals['_CALLFAILURE_DEADLINEEXCEEDED']._serialized_start=1476
-  _globals['_CALLFAILURE_DEADLINEEXCEEDED']._serialized_end=1512
-  _globals['_CALLFAILURE_CANCELLED']._serialized_start=1514
-  _globals['_CALLFAILURE_CANCELLED']._serialized_end=1525
-  _globals['_CALLFAILURE_SUPERSEDED']._serialized_start=1527
-  _globals['_CALLFAILURE_SUPERSEDED']._serialized_end=1554
+  _globals['_CALLER']._serialized_end=794
+  _globals['_HEADER']._serialized_start=796
+  _globals['_HEADER']._serialized_end=833
+  _globals['_TRACE']._serialized_start=835
+  _globals['_TRACE']._serialized_end=888
+  _globals['_CALLOUTCOME']._serialized_start=891
+  _globals['_CALLOUTCOME']._serialized_end=1024
+  _globals['_CALLFAILURE']._serialized_start=1027
+  _globals['_CALLFAILURE']._serialized_end=1645
+  _globals['_CALLFAILURE_NOTEXECUTED']._serialized_start=1437
+  _globals['_CALLFAILURE_NOTEXECUTED']._serialized_end=1466
+  _globals['_CALLFAILURE_OVERLOADED']._serialized_start=1468
+  _globals['_CALLFAILURE_OVERLOADED']._serialized_end=1520
+  _globals['_CALLFAILURE_OUTCOMEUNKNOWN']._serialized_start=1522
+  _globals['_CALLFAILURE_OUTCOMEUNKNOWN']._serialized_end=1554
+  _globals['_CALLFAILURE_DEADLINEEXCEEDED']._serialized_start=1556
+  _globals['_CALLFAILURE_DEADLINEEXCEEDED']._serialized_end=1592
+  _globals['_CALLFAILURE_CANCELLED']._serialized_start=1594
+  _globals['_CALLFAILURE_CANCELLED']._serialized_end=1605
+  _globals['_CALLFAILURE_SUPERSEDED']._serialized_start=1607
+  _globals['_CALLFAILURE_SUPERSEDED']._serialized_end=1634
 # @@protoc_insertion_point(module_scope)

@@ -1,8 +1,9 @@
 from shoal_worker._proto.shoal.types.v1 import rpc_pb2 as _rpc_pb2
+from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from collections.abc import Mapping as _Mapping
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
@@ -78,18 +79,28 @@ class Ledger(_message.Message):
     def __init__(self, incarnation: _Optional[int] = ..., number: _Optional[int] = ...) -> None: ...
 
 class Caller(_message.Message):
-    __slots__ = ("principal", "session", "revision", "client_info", "capabilities")
+    __slots__ = ("principal", "session", "revision", "client_info", "capabilities", "headers")
     PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     CLIENT_INFO_FIELD_NUMBER: _ClassVar[int]
     CAPABILITIES_FIELD_NUMBER: _ClassVar[int]
+    HEADERS_FIELD_NUMBER: _ClassVar[int]
     principal: str
     session: str
     revision: str
     client_info: bytes
     capabilities: bytes
-    def __init__(self, principal: _Optional[str] = ..., session: _Optional[str] = ..., revision: _Optional[str] = ..., client_info: _Optional[bytes] = ..., capabilities: _Optional[bytes] = ...) -> None: ...
+    headers: _containers.RepeatedCompositeFieldContainer[Header]
+    def __init__(self, principal: _Optional[str] = ..., session: _Optional[str] = ..., revision: _Optional[str] = ..., client_info: _Optional[bytes] = ..., capabilities: _Optional[bytes] = ..., headers: _Optional[_Iterable[_Union[Header, _Mapping]]] = ...) -> None: ...
+
+class Header(_message.Message):
+    __slots__ = ("name", "value")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    value: bytes
+    def __init__(self, name: _Optional[str] = ..., value: _Optional[bytes] = ...) -> None: ...
 
 class Trace(_message.Message):
     __slots__ = ("parent", "state")

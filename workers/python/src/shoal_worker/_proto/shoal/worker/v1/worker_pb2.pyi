@@ -77,7 +77,7 @@ class Announce(_message.Message):
     def __init__(self, pool: _Optional[str] = ..., catalog: _Optional[_Union[Catalog, _Mapping]] = ..., detail: _Optional[str] = ..., draining: bool = ...) -> None: ...
 
 class Catalog(_message.Message):
-    __slots__ = ("server_info", "instructions", "capabilities", "tools", "resources", "resource_templates", "prompts", "tools_generation", "resources_generation", "prompts_generation", "tools_ttl_ms", "resources_ttl_ms", "resource_templates_ttl_ms", "prompts_ttl_ms")
+    __slots__ = ("server_info", "instructions", "capabilities", "tools", "resources", "resource_templates", "prompts", "tools_generation", "resources_generation", "prompts_generation", "tools_ttl_ms", "resources_ttl_ms", "resource_templates_ttl_ms", "prompts_ttl_ms", "headers")
     SERVER_INFO_FIELD_NUMBER: _ClassVar[int]
     INSTRUCTIONS_FIELD_NUMBER: _ClassVar[int]
     CAPABILITIES_FIELD_NUMBER: _ClassVar[int]
@@ -92,6 +92,7 @@ class Catalog(_message.Message):
     RESOURCES_TTL_MS_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_TEMPLATES_TTL_MS_FIELD_NUMBER: _ClassVar[int]
     PROMPTS_TTL_MS_FIELD_NUMBER: _ClassVar[int]
+    HEADERS_FIELD_NUMBER: _ClassVar[int]
     server_info: bytes
     instructions: str
     capabilities: bytes
@@ -106,7 +107,8 @@ class Catalog(_message.Message):
     resources_ttl_ms: int
     resource_templates_ttl_ms: int
     prompts_ttl_ms: int
-    def __init__(self, server_info: _Optional[bytes] = ..., instructions: _Optional[str] = ..., capabilities: _Optional[bytes] = ..., tools: _Optional[_Iterable[bytes]] = ..., resources: _Optional[_Iterable[bytes]] = ..., resource_templates: _Optional[_Iterable[bytes]] = ..., prompts: _Optional[_Iterable[bytes]] = ..., tools_generation: _Optional[int] = ..., resources_generation: _Optional[int] = ..., prompts_generation: _Optional[int] = ..., tools_ttl_ms: _Optional[int] = ..., resources_ttl_ms: _Optional[int] = ..., resource_templates_ttl_ms: _Optional[int] = ..., prompts_ttl_ms: _Optional[int] = ...) -> None: ...
+    headers: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, server_info: _Optional[bytes] = ..., instructions: _Optional[str] = ..., capabilities: _Optional[bytes] = ..., tools: _Optional[_Iterable[bytes]] = ..., resources: _Optional[_Iterable[bytes]] = ..., resource_templates: _Optional[_Iterable[bytes]] = ..., prompts: _Optional[_Iterable[bytes]] = ..., tools_generation: _Optional[int] = ..., resources_generation: _Optional[int] = ..., prompts_generation: _Optional[int] = ..., tools_ttl_ms: _Optional[int] = ..., resources_ttl_ms: _Optional[int] = ..., resource_templates_ttl_ms: _Optional[int] = ..., prompts_ttl_ms: _Optional[int] = ..., headers: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Load(_message.Message):
     __slots__ = ("running", "queued", "capacity", "ledger")
