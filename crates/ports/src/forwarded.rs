@@ -10,11 +10,14 @@ use bytes::Bytes;
 /// They may be credentials: nothing stores them, and logs show their names only. A call that goes on at another node after its
 /// session's owner was lost goes on without them.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct ForwardedHeaders(Option<Arc<[(Arc<str>, Bytes)]>>);
+pub struct ForwardedHeaders(Option<Arc<[Header]>>);
+
+/// A name and a value.
+type Header = (Arc<str>, Bytes);
 
 impl ForwardedHeaders {
     /// These headers; of one that is there several times, each.
-    pub fn new(headers: impl IntoIterator<Item = (Arc<str>, Bytes)>) -> Self {
+    pub fn new(headers: impl IntoIterator<Item = Header>) -> Self {
         let headers: Vec<_> = headers.into_iter().collect();
         Self((!headers.is_empty()).then(|| headers.into()))
     }

@@ -37,7 +37,8 @@ impl Upstream {
     async fn restart(&mut self) {
         self.child.kill().await.unwrap();
         let port = self.url.trim_end_matches("/mcp").rsplit(':').next();
-        *self = Self::start(&port.unwrap().to_owned()).await;
+        let port = port.unwrap().to_owned();
+        *self = Self::start(&port).await;
     }
 
     async fn seen(&self, method: &str) -> Value {
