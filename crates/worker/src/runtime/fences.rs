@@ -74,6 +74,9 @@ impl Known {
         if self.sessions.len() >= MOST && !self.sessions.contains_key(session) {
             self.forget();
         }
+        if self.order.len() > 2 * MOST {
+            self.forget_former_places();
+        }
         let young = self.count.saturating_sub(FORGOTTEN as u64);
         let (order, counts, count) = (&mut self.order, &mut self.counts, &mut self.count);
         let mut number = || {
@@ -100,6 +103,15 @@ impl Known {
                 })
             }
         }
+    }
+
+    /// Sessions that are heard of in turn leave a place behind each time, however few they are.
+    fn forget_former_places(&mut self) {
+        let sessions = &self.sessions;
+        self.order.retain(|(number, session)| {
+            let entry = sessions.get(session);
+            entry.is_some_and(|entry| entry.number == *number)
+        });
     }
 
     /// Forgets the oldest of whoever has most.

@@ -85,3 +85,16 @@ fn what_is_used_is_not_forgotten() {
     assert!(hear(&sessions, &used, 8).is_err());
     assert!(sessions.0.lock().order.len() <= MOST * 2);
 }
+
+/// Fewer sessions than are remembered, each of which is old again by its next call.
+#[test]
+fn sessions_that_are_used_in_turn_leave_nothing_behind() {
+    let sessions = SessionFences::default();
+    for n in 0..MOST * 8 {
+        let one = caller("p", n % (FORGOTTEN * 2));
+        assert_eq!(hear(&sessions, &one, 9), Ok(()));
+    }
+    let known = sessions.0.lock();
+    assert_eq!(known.sessions.len(), FORGOTTEN * 2);
+    assert!(known.order.len() <= MOST * 2 + 1, "{}", known.order.len());
+}
