@@ -5,6 +5,7 @@
 //! pulls: from the tail while it keeps up, from the log when it has fallen behind. So nothing is ever
 //! buffered for a reader beyond its connection's small channel, and a slow one delays nobody.
 
+mod counters;
 mod forgotten;
 mod lifecycle;
 mod reader;
@@ -12,7 +13,7 @@ mod retry;
 mod tail;
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -27,6 +28,7 @@ use shoal_telemetry::metrics::{self, ResumeOutcome, metrics};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use counters::StreamCounters;
 pub(crate) use tail::Tail;
 
 use crate::config::SessionConfig;
@@ -43,19 +45,6 @@ const FIRST_PAUSE: Duration = Duration::from_millis(25);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// How often one append has its stream entered again.
 const MOST_RESTORED: u32 = 3;
-
-/// Counts over all streams of a node.
-#[derive(Debug, Default)]
-pub(crate) struct StreamCounters {
-    /// Connections that read a stream now.
-    pub(crate) open: AtomicUsize,
-    /// Streams resumed.
-    pub(crate) resumed: AtomicUsize,
-    /// Resumes refused because history was gone.
-    pub(crate) gone: AtomicUsize,
-    /// Connections cut because they did not read.
-    pub(crate) cut: AtomicUsize,
-}
 
 /// The streams of one session.
 pub(crate) struct Streams {
