@@ -3,21 +3,16 @@
 
 mod support;
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 
-use async_trait::async_trait;
-use parking_lot::Mutex;
-use shoal_ports::memory::{MemoryLimits, MemoryStore};
 use shoal_ports::{
-    AskId, Begin, Begun, Binding, CallEventKind, CallId, Delivered, DeliveryId, Epoch, EventStream,
-    GatewayError, Journal, JournaledCall, LogError, NodeId, NodeLimits, Post, RunningStream,
-    SessionGateway as _, SessionId, SessionRef, StateRequest, StoreError, WorkerId,
+    AskId, CallEventKind, CallId, Delivered, Epoch, EventStream, GatewayError, JournaledCall,
+    NodeId, NodeLimits, Post, SessionGateway as _, SessionRef, StateRequest, StoreError, WorkerId,
 };
-use shoal_protocol::{EventId, Outcome, RawJson};
+use shoal_protocol::{Outcome, RawJson};
 use shoal_session::{SessionConfig, Sessions};
+use support::flaky::{away, flaky};
 use support::{Bench, again, bound, call, post, read_all, within};
 use tokio::task::JoinHandle;
 
@@ -67,82 +62,6 @@ async fn until(condition: impl Fn() -> bool) {
         }
     })
     .await;
-}
-
-/// A journal that may be away, or full but for its reserve.
-struct Flaky {
-    inner: Arc<dyn Journal>,
-    away: AtomicBool,
-    full: AtomicBool,
-    /// What else it says instead.
-    says: Mutex<Option<StoreError>>,
-    /// How often a delivery was looked for.
-    looks: AtomicUsize,
-    /// How often a call was to be journaled.
-    begins: AtomicUsize,
-}
-
-#[async_trait]
-impl Journal for Flaky {
-    async fn begin(
-        &self,
-        session: &SessionId,
-        epoch: Epoch,
-        begin: Begin,
-    ) -> Result<Begun, LogError> {
-        self.begins.fetch_add(1, SeqCst);
-        if self.away.load(SeqCst) {
-            return Err(StoreError::Away("the test says so".to_owned()).into());
-        }
-        if let Some(error) = self.says.lock().clone() {
-            return Err(error.into());
-        }
-        if self.full.load(SeqCst) && !begin.running {
-            return Err(StoreError::Full("the test says so").into());
-        }
-        self.inner.begin(session, epoch, begin).await
-    }
-
-    async fn rebind(
-        &self,
-        session: &SessionId,
-        epoch: Epoch,
-        call: CallId,
-        binding: &Binding,
-    ) -> Result<(), StoreError> {
-        self.inner.rebind(session, epoch, call, binding).await
-    }
-
-    async fn running(
-        &self,
-        session: &SessionId,
-        epoch: Epoch,
-    ) -> Result<Vec<RunningStream>, LogError> {
-        self.inner.running(session, epoch).await
-    }
-
-    async fn delivered(
-        &self,
-        session: &SessionId,
-        delivery: DeliveryId,
-    ) -> Result<Option<EventId>, LogError> {
-        self.looks.fetch_add(1, SeqCst);
-        self.inner.delivered(session, delivery).await
-    }
-}
-
-fn flaky(config: SessionConfig) -> (Bench, Arc<Flaky>) {
-    let mut store = MemoryStore::new(MemoryLimits::default()).into_store();
-    let flaky = Arc::new(Flaky {
-        inner: store.journal.clone(),
-        away: AtomicBool::new(false),
-        full: AtomicBool::new(false),
-        says: Mutex::default(),
-        looks: AtomicUsize::new(0),
-        begins: AtomicUsize::new(0),
-    });
-    store.journal = flaky.clone();
-    (Bench::on(store, config), flaky)
 }
 
 #[tokio::test]
@@ -268,7 +187,7 @@ async fn what_a_call_writes_in_its_session_is_written_after_its_entry_and_what_i
 async fn a_store_that_is_away_keeps_no_result_from_its_client() {
     let (bench, journal) = flaky(held_for(Duration::from_millis(5)));
     let alice = bench.open("alice", "2025-11-25").await;
-    journal.away.store(true, SeqCst);
+    journal.says(Some(away()));
     let short = bench.sessions.deliver(&alice, bound(1, "echo")).await;
     assert!(text(short).contains("result"));
     let delivering = deliver(&bench.sessions, &alice, bound(2, "long"));
@@ -277,7 +196,7 @@ async fn a_store_that_is_away_keeps_no_result_from_its_client() {
     assert!(!delivering.is_finished());
     tool.finish("{}").await;
     assert!(text(within(delivering).await.unwrap()).contains(r#""id":2"#));
-    journal.away.store(false, SeqCst);
+    journal.says(None);
     until(|| bench.sessions.status().in_flight == 0).await;
     assert!(journaled(&bench, &alice, 1).await.is_empty());
 }
@@ -575,7 +494,7 @@ async fn a_call_that_spoke_while_the_store_was_away_is_answered_when_it_ends() {
         ..held_for(LONG)
     });
     let alice = bench.open("alice", "2025-11-25").await;
-    journal.away.store(true, SeqCst);
+    journal.says(Some(away()));
     let delivering = deliver(&bench.sessions, &alice, bound(1, "speaks"));
     let tool = bench.script.call("speaks").await;
     tool.progress(1).await;
@@ -709,7 +628,7 @@ async fn a_repetition_meets_no_limit_of_new_calls() {
 async fn a_call_whose_start_outlasts_the_hold_does_not_wait_for_the_store() {
     let (bench, journal) = flaky(held_for(Duration::from_millis(1)));
     let alice = bench.open("alice", "2025-11-25").await;
-    journal.away.store(true, SeqCst);
+    journal.says(Some(away()));
     bench.script.late.send_replace(true);
     let delivering = deliver(&bench.sessions, &alice, bound(1, "long"));
     let tool = bench.script.call("long").await;
@@ -774,14 +693,14 @@ async fn a_store_that_refuses_for_a_while_is_waited_for_with_all_that_was_said()
     let (bench, journal) = flaky(held_for(LONG));
     let alice = bench.open("alice", "2025-11-25").await;
     let reason = "READONLY You can't write against a read only replica.";
-    *journal.says.lock() = Some(StoreError::Unavailable(reason.to_owned()));
+    journal.says(Some(StoreError::Unavailable(reason.to_owned())));
     let delivering = deliver(&bench.sessions, &alice, bound(1, "speaks"));
     let tool = bench.script.call("speaks").await;
     tool.progress(1).await;
     tool.progress(2).await;
     tool.finish("{}").await;
     until(|| journal.begins.load(SeqCst) > 2).await;
-    *journal.says.lock() = None;
+    journal.says(None);
     let mut stream = match within(delivering).await.unwrap() {
         Ok(Delivered::Stream(stream)) => stream,
         instead => panic!("what it said is dropped: {instead:?}"),

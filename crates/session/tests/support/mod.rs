@@ -9,6 +9,7 @@
 
 pub mod counted;
 mod fate;
+pub mod flaky;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;

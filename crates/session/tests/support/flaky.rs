@@ -1,0 +1,101 @@
+//! A journal that fails as the test says.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use shoal_ports::memory::{MemoryLimits, MemoryStore};
+use shoal_ports::{
+    Begin, Begun, Binding, CallId, DeliveryId, Epoch, Journal, LogError, RunningStream, SessionId,
+    StoreError,
+};
+use shoal_protocol::EventId;
+use shoal_session::SessionConfig;
+
+use super::Bench;
+
+/// A journal that begins nothing while the test wants it so, or is full but for its reserve.
+pub struct Flaky {
+    inner: Arc<dyn Journal>,
+    pub full: AtomicBool,
+    /// What it says instead of beginning a call.
+    says: Mutex<Option<StoreError>>,
+    /// How often a delivery was looked for.
+    pub looks: AtomicUsize,
+    /// How often a call was to be journaled.
+    pub begins: AtomicUsize,
+}
+
+impl Flaky {
+    /// What it says from now on to whoever begins a call.
+    pub fn says(&self, says: Option<StoreError>) {
+        *self.says.lock() = says;
+    }
+}
+
+/// As a store that cannot be reached.
+pub fn away() -> StoreError {
+    StoreError::Away("the test says so".to_owned())
+}
+
+#[async_trait]
+impl Journal for Flaky {
+    async fn begin(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        begin: Begin,
+    ) -> Result<Begun, LogError> {
+        self.begins.fetch_add(1, SeqCst);
+        if let Some(error) = self.says.lock().clone() {
+            return Err(error.into());
+        }
+        if self.full.load(SeqCst) && !begin.running {
+            return Err(StoreError::Full("the test says so").into());
+        }
+        self.inner.begin(session, epoch, begin).await
+    }
+
+    async fn rebind(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+        call: CallId,
+        binding: &Binding,
+    ) -> Result<(), StoreError> {
+        self.inner.rebind(session, epoch, call, binding).await
+    }
+
+    async fn running(
+        &self,
+        session: &SessionId,
+        epoch: Epoch,
+    ) -> Result<Vec<RunningStream>, LogError> {
+        self.inner.running(session, epoch).await
+    }
+
+    async fn delivered(
+        &self,
+        session: &SessionId,
+        delivery: DeliveryId,
+    ) -> Result<Option<EventId>, LogError> {
+        self.looks.fetch_add(1, SeqCst);
+        self.inner.delivered(session, delivery).await
+    }
+}
+
+/// A node on such a journal.
+pub fn flaky(config: SessionConfig) -> (Bench, Arc<Flaky>) {
+    let mut store = MemoryStore::new(MemoryLimits::default()).into_store();
+    let flaky = Arc::new(Flaky {
+        inner: store.journal.clone(),
+        full: AtomicBool::new(false),
+        says: Mutex::default(),
+        looks: AtomicUsize::new(0),
+        begins: AtomicUsize::new(0),
+    });
+    store.journal = flaky.clone();
+    (Bench::on(store, config), flaky)
+}
