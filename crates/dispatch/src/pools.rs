@@ -17,6 +17,7 @@ use tokio::time::Instant;
 
 pub(crate) use affinity::AffinityKey;
 pub(crate) use circuit::Circuit;
+pub(crate) use circuit::CircuitMark;
 pub use circuit::CircuitState;
 pub(crate) use registry::Registry;
 

@@ -205,7 +205,7 @@ impl Dispatch {
             call.worker = None;
         }
         let mut origin = Origin::new(call, route, &self.shared);
-        origin.attempted(span);
+        origin.attempted(&member, span);
         let worker_call =
             WorkerCall::attached(self.shared.clone(), origin, running, member, position);
         Ok(self.running_legacy(purpose, worker_call))

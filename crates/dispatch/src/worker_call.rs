@@ -310,7 +310,7 @@ impl WorkerCall {
         self.backoff.reset();
         if let CallEventKind::Finished(outcome) = &kind {
             self.ended = true;
-            (self.origin).circuit(&self.member, self.member.circuit.ended(outcome));
+            self.origin.ended_at(&self.member, outcome);
         }
         kind
     }

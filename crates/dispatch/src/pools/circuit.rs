@@ -1,6 +1,6 @@
 //! A circuit for each worker: one that fails again and again is left alone for a while.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -13,14 +13,23 @@ use crate::config::Config;
 
 /// Counts a worker's failures in a row: a broken way, an outcome that is unknown, a call that it did not
 /// execute. A tool's own error is no failure, and neither is a full queue.
+///
+/// Failures are in a row when each call has begun after the failure before. A server that crashes takes all calls with
+/// it that run there: that is one failure, however many they are.
 pub(crate) struct Circuit {
     limit: u32,
     first: Duration,
     longest: Duration,
     /// Whether `state` says anything; nearly always it does not.
     troubled: AtomicBool,
+    /// How many failures have been counted.
+    counted: AtomicU32,
     state: Mutex<State>,
 }
+
+/// How many failures had been counted when a call began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CircuitMark(u32);
 
 #[derive(Clone, Copy, Default)]
 struct State {
@@ -51,8 +60,14 @@ impl Circuit {
             first: config.circuit_open,
             longest: config.circuit_open_max,
             troubled: AtomicBool::new(false),
+            counted: AtomicU32::new(0),
             state: Mutex::default(),
         }
+    }
+
+    /// What a call must remember that begins now.
+    pub(crate) fn mark(&self) -> CircuitMark {
+        CircuitMark(self.counted.load(Ordering::Acquire))
     }
 
     /// What it lets through now.
@@ -91,22 +106,26 @@ impl Circuit {
     }
 
     /// Takes note of how a call ended. What the circuit lets through now, if that has changed.
-    pub(crate) fn ended(&self, outcome: &CallOutcome) -> Option<CircuitState> {
+    pub(crate) fn ended(&self, outcome: &CallOutcome, begun: CircuitMark) -> Option<CircuitState> {
         match outcome {
             CallOutcome::Result(_) | CallOutcome::Error(_) | CallOutcome::Refused(_) => {
                 self.succeeded()
             }
-            CallOutcome::Failed(failure) => self.refused(failure),
+            CallOutcome::Failed(failure) => self.refused(failure, begun),
         }
     }
 
     /// Takes note of why a call was refused, or not finished. What the circuit lets through now, if that has
     /// changed.
-    pub(crate) fn refused(&self, failure: &CallFailure) -> Option<CircuitState> {
+    pub(crate) fn refused(
+        &self,
+        failure: &CallFailure,
+        begun: CircuitMark,
+    ) -> Option<CircuitState> {
         match failure {
             CallFailure::NotExecuted { .. }
             | CallFailure::WorkerAway { .. }
-            | CallFailure::OutcomeUnknown { .. } => self.failed(),
+            | CallFailure::OutcomeUnknown { .. } => self.failed(begun),
             // The worker lives and has said so; that it runs calls is another matter.
             CallFailure::Overloaded { .. }
             | CallFailure::NotReady { .. }
@@ -127,16 +146,21 @@ impl Circuit {
     }
 
     /// The worker failed a call. What the circuit lets through now, if that has changed.
-    pub(crate) fn failed(&self) -> Option<CircuitState> {
+    pub(crate) fn failed(&self, begun: CircuitMark) -> Option<CircuitState> {
         if self.limit == 0 {
             return None;
         }
         let mut state = self.state.lock();
+        // It was under way when another one failed: it tells nothing new.
+        if begun != self.mark() {
+            return None;
+        }
+        self.counted.fetch_add(1, Ordering::Release);
         self.troubled.store(true, Ordering::Release);
         state.failures += 1;
         let opens = match state.open_until {
             None => state.failures >= self.limit,
-            // Calls that were under way when it opened tell nothing new.
+            // Calls that are bound to the worker are not asked whether they may begin.
             Some(_) => std::mem::take(&mut state.trial),
         };
         if opens {
@@ -162,7 +186,7 @@ mod tests {
     use shoal_protocol::{RawJson, RpcError};
     use tokio::time::Instant;
 
-    use super::{Circuit, CircuitState};
+    use super::{Circuit, CircuitMark, CircuitState};
     use crate::config::Config;
 
     fn circuit() -> Circuit {
@@ -171,8 +195,28 @@ mod tests {
 
     fn fail(circuit: &Circuit, times: usize) {
         for _ in 0..times {
-            circuit.ended(&CallOutcome::Failed(CallFailure::outcome_unknown("?")));
+            fail_begun(circuit, circuit.mark());
         }
+    }
+
+    fn fail_begun(circuit: &Circuit, begun: CircuitMark) {
+        let failure = CallFailure::outcome_unknown("?");
+        circuit.ended(&CallOutcome::Failed(failure), begun);
+    }
+
+    #[test]
+    fn calls_that_fail_together_are_one_failure() {
+        let circuit = circuit();
+        for _ in 0..4 {
+            let begun = circuit.mark();
+            for _ in 0..100 {
+                fail_begun(&circuit, begun);
+            }
+        }
+        let now = Instant::now();
+        assert_eq!(circuit.state(now), CircuitState::Closed);
+        fail(&circuit, 1);
+        assert_eq!(circuit.state(now), CircuitState::Open);
     }
 
     #[test]
@@ -181,12 +225,14 @@ mod tests {
         let result = CallOutcome::Result(RawJson::from_static("{}"));
         for _ in 0..3 {
             fail(&circuit, 4);
-            circuit.ended(&result);
+            circuit.ended(&result, circuit.mark());
         }
         fail(&circuit, 4);
-        circuit.ended(&CallOutcome::Error(RpcError::internal("the tool's own")));
+        let error = CallOutcome::Error(RpcError::internal("the tool's own"));
+        circuit.ended(&error, circuit.mark());
         fail(&circuit, 4);
-        circuit.refused(&CallFailure::overloaded("full", Duration::from_secs(1)));
+        let full = CallFailure::overloaded("full", Duration::from_secs(1));
+        circuit.refused(&full, circuit.mark());
         let now = Instant::now();
         assert!(circuit.enter(now) && circuit.state(now) == CircuitState::Closed);
         fail(&circuit, 1);
@@ -217,7 +263,8 @@ mod tests {
         }
         now += open;
         assert!(circuit.enter(now));
-        circuit.ended(&CallOutcome::Result(RawJson::from_static("{}")));
+        let result = CallOutcome::Result(RawJson::from_static("{}"));
+        circuit.ended(&result, circuit.mark());
         assert_eq!(circuit.state(now), CircuitState::Closed);
     }
 

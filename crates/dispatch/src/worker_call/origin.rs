@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::reattach::reach;
 use super::tally::Tally;
-use crate::pools::{AffinityKey, Member, Wanted};
+use crate::pools::{AffinityKey, CircuitMark, Member, Wanted};
 use crate::shared::Shared;
 
 /// A call with everything that is needed to start it, again if must be.
@@ -31,6 +31,8 @@ pub(crate) struct Origin {
     /// The call at the worker that has it now.
     attempt: Span,
     attempts: i64,
+    /// What the circuit of that worker had seen when the attempt began.
+    pub(super) begun: CircuitMark,
     /// Whether an earlier owner of the call's session may have started it.
     repetition: bool,
     /// The number under which it is bound to the worker that has it. The same for each attempt there: by it the worker
@@ -62,6 +64,7 @@ impl Origin {
             tried: Vec::new(),
             attempt: Span::none(),
             attempts: 0,
+            begun: CircuitMark::default(),
             repetition: false,
             tally: Tally::default(),
         }
@@ -152,7 +155,7 @@ impl Origin {
         // What a worker says of a call that it may have run before is no failure of its own, unless nobody can
         // have started that before: one that says so of every call must not look idle.
         if !(self.repetition && matches!(failure, CallFailure::OutcomeUnknown { .. })) {
-            self.circuit(&member, member.circuit.refused(&failure));
+            self.circuit(&member, member.circuit.refused(&failure, self.begun));
         }
         Err(failure)
     }
@@ -170,7 +173,7 @@ impl Origin {
         let mut call = self.call.clone();
         call.ledger = self.ledger;
         call.caller = member.told(&call.caller);
-        call.trace = self.attempt(&member.id);
+        call.trace = self.attempt(member);
         match again {
             true => member.worker.start_again(call).await,
             false => member.worker.start(call).await,
@@ -188,22 +191,23 @@ impl Origin {
             call.ledger = member.worker.ledger();
         }
         call.caller = member.told(&call.caller);
-        call.trace = self.attempt(&member.id);
+        call.trace = self.attempt(member);
         here.start_now(call).ok()
     }
 
-    /// The call has ended in its first turn.
+    /// The call has ended there.
     pub(crate) fn ended_at(&mut self, member: &Member, outcome: &CallOutcome) {
-        self.circuit(member, member.circuit.ended(outcome));
+        self.circuit(member, member.circuit.ended(outcome, self.begun));
     }
 
     /// Begins the span of an attempt at a worker, which ends the one before.
-    pub(super) fn attempt(&mut self, worker: &WorkerId) -> Option<TraceContext> {
+    pub(super) fn attempt(&mut self, member: &Member) -> Option<TraceContext> {
         self.attempts += 1;
+        self.begun = member.circuit.mark();
         self.attempt = trace::client(names::ATTEMPT)
             .parent(self.span.context())
             .start_with(|set| {
-                set.set(key::WORKER, &worker.to_string())
+                set.set(key::WORKER, &member.id.to_string())
                     .set(key::POOL, &self.pool)
                     .set(key::ATTEMPT, self.attempts);
             });
@@ -211,8 +215,9 @@ impl Origin {
     }
 
     /// An attempt that has succeeded already: the call was found at its worker.
-    pub(crate) fn attempted(&mut self, attempt: Span) {
+    pub(crate) fn attempted(&mut self, member: &Member, attempt: Span) {
         self.attempts += 1;
+        self.begun = member.circuit.mark();
         self.attempt = attempt;
     }
 

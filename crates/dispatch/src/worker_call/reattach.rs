@@ -9,7 +9,7 @@ use shoal_telemetry::metrics::{AttachOutcome, metrics};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 use super::{LONGEST_PAUSE, Superseded, WorkerCall};
-use crate::pools::Member;
+use crate::pools::{CircuitMark, Member};
 use crate::shared::Shared;
 
 impl WorkerCall {
@@ -58,7 +58,7 @@ impl WorkerCall {
         let (shared, handle) = (self.shared.clone(), self.handle.clone());
         let until = Instant::now() + shared.config.reconnect_wait();
         let mut changes = shared.changes();
-        let mut broken = here.then(|| self.member.clone());
+        let mut broken = here.then(|| (self.member.clone(), self.origin.begun));
         let mut refused = None;
         self.origin.tried.push(self.member.id.clone());
         loop {
@@ -122,9 +122,9 @@ impl WorkerCall {
     }
 
     /// The call did not go on at the worker to which the way broke.
-    fn blame(&mut self, broken: Option<Arc<Member>>) {
-        if let Some(member) = broken {
-            self.origin.circuit(&member, member.circuit.failed());
+    fn blame(&mut self, broken: Option<(Arc<Member>, CircuitMark)>) {
+        if let Some((member, begun)) = broken {
+            (self.origin).circuit(&member, member.circuit.failed(begun));
         }
     }
 

@@ -120,3 +120,35 @@ async fn a_worker_that_says_of_every_call_that_it_may_have_run_is_left_alone() {
     }
     assert_eq!(circuit(&setting), CircuitState::Closed);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_that_takes_many_calls_with_it_is_one_failure() {
+    let (crash, crashed) = tokio::sync::watch::channel(());
+    let setting = setting();
+    let first = setting.add(worker("w1").on_call(move |call, mut script| {
+        let mut crashed = crashed.clone();
+        async move {
+            if call
+                .params
+                .is_some_and(|params| params.as_str().contains("crash"))
+            {
+                let _ = crashed.changed().await;
+                script.outcome(CallOutcome::Failed(unknown())).await;
+            } else {
+                script.result("{}").await;
+            }
+        }
+    }));
+    let calls = (0..20).map(|_| setting.failure(legacy("t", json!({ "crash": true }))));
+    let calls = futures::future::join_all(calls);
+    let crashing = async {
+        while first.calls() < 20 {
+            tokio::task::yield_now().await;
+        }
+        crash.send(()).expect("they run");
+    };
+    let (failures, ()) = tokio::join!(calls, crashing);
+    assert_eq!(failures, vec![unknown(); 20]);
+    assert_eq!(circuit(&setting), CircuitState::Closed);
+    setting.result(legacy("t", json!({}))).await;
+}
