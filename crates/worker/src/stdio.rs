@@ -56,8 +56,8 @@ pub use self::config::{Isolation, StdioConfig};
 /// [`EraChoice`] says in which era a server that speaks both is spoken to.
 ///
 /// # Outcomes
-/// When a process ends, calls that had been written to it end as `OutcomeUnknown`, others as
-/// `NotExecuted`. A cancelled call's process is told by `notifications/cancelled`.
+/// When a process ends, calls that had been written to it end as `OutcomeUnknown`, others wait for another one, or end as
+/// `NotExecuted` once the command has failed to start again. A cancelled call's process is told by `notifications/cancelled`.
 pub struct StdioBackend {
     server: Server,
     config: Arc<StdioConfig>,

@@ -18,6 +18,7 @@ VARIABLE = {**TOOL, "name": "variable", "description": "Returns an environment v
 
 
 GRUMBLE = {**TOOL, "name": "grumble", "description": "Writes a thousand lines to standard error."}
+PROCESS = {**TOOL, "name": "process", "description": "Returns the id of the server's process."}
 
 
 def result_of(method, params):
@@ -28,11 +29,13 @@ def result_of(method, params):
             "serverInfo": {"name": "fixture", "version": "1"},
         }
     if method == "tools/list":
-        return {"tools": [TOOL, VARIABLE, GRUMBLE]}
+        return {"tools": [TOOL, VARIABLE, GRUMBLE, PROCESS]}
     if method == "tools/call":
         text = params["arguments"]["text"]
         if params["name"] == "grumble":
             print("".join(f"{text} {line} {100 * '.'}\n" for line in range(1000)), file=sys.stderr)
+        if params["name"] == "process":
+            return {"content": [{"type": "text", "text": str(os.getpid())}]}
         text = str(os.environ.get(text)) if params["name"] == "variable" else text.upper()
         return {"content": [{"type": "text", "text": text}]}
     if method == "ping":

@@ -11,6 +11,7 @@ use tokio::process::{Child, Command};
 
 use crate::client::{Session, call, modern_call, post_modern, request, response, text};
 use crate::process::{SOON, Server, shoal};
+use crate::serve::FIXTURE;
 
 /// The address of a server, for one that takes its place.
 fn address(server: &Server) -> String {
@@ -39,11 +40,9 @@ async fn a_server_is_put_behind_by_its_url() {
     assert_eq!(text(&response(answer).await), "modern");
 }
 
-#[tokio::test]
-async fn no_client_notices_that_the_server_is_restarted_under_load() {
-    let mut upstream = Server::start(&["--demo"]).await;
-    let listen = address(&upstream);
-    let server = Server::start(&[&upstream.mcp]).await;
+/// Calls a tool that is safe to repeat from many places at once, and has `crashes` done to its server meanwhile. Each call
+/// has its answer, in the session that it began in.
+async fn under_load(server: &Server, tool: &str, mut crash: impl AsyncFnMut()) {
     let sessions = [
         Session::open(&server.mcp).await,
         Session::open(&server.mcp).await,
@@ -51,10 +50,11 @@ async fn no_client_notices_that_the_server_is_restarted_under_load() {
     let (over, answered) = (AtomicBool::new(false), AtomicUsize::new(0));
     let load = sessions.iter().enumerate().flat_map(|(at, session)| {
         let (over, answered) = (&over, &answered);
-        (0..3).map(move |of| async move {
-            for call in 1.. {
-                let id = (at * 3 + of) * 1_000_000 + call;
-                let answer = echo(session, id as u64, &id.to_string()).await;
+        (0..8).map(move |of| async move {
+            for count in 1.. {
+                let id = (at * 8 + of) * 1_000_000 + count;
+                let said = json!({ "text": id.to_string() });
+                let answer = session.ask(&call(id as u64, tool, said)).await;
                 assert_eq!(text(&answer), id.to_string());
                 answered.fetch_add(1, Ordering::Relaxed);
                 if over.load(Ordering::Relaxed) {
@@ -64,7 +64,7 @@ async fn no_client_notices_that_the_server_is_restarted_under_load() {
         })
     });
     let goes_on = async || {
-        let enough = answered.load(Ordering::Relaxed) + 20;
+        let enough = answered.load(Ordering::Relaxed) + 100;
         let wait = async {
             while answered.load(Ordering::Relaxed) < enough {
                 tokio::time::sleep(Duration::from_millis(10)).await;
@@ -74,18 +74,40 @@ async fn no_client_notices_that_the_server_is_restarted_under_load() {
             .await
             .expect("calls are answered");
     };
-    let restarts = async {
+    let crashes = async {
         goes_on().await;
         for _ in 0..3 {
-            upstream.signal(Signal::SIGKILL);
-            upstream.exit_code().await;
-            upstream = Server::start(&["--demo", "--listen", &listen]).await;
+            crash().await;
             goes_on().await;
         }
         over.store(true, Ordering::Relaxed);
-        upstream
     };
-    tokio::join!(futures::future::join_all(load), restarts);
+    tokio::join!(futures::future::join_all(load), crashes);
+}
+
+#[tokio::test]
+async fn no_client_notices_that_the_server_is_restarted_under_load() {
+    let mut upstream = Server::start(&["--demo"]).await;
+    let listen = address(&upstream);
+    let server = Server::start(&[&upstream.mcp]).await;
+    let restart = async || {
+        upstream.signal(Signal::SIGKILL);
+        upstream.exit_code().await;
+        upstream = Server::start(&["--demo", "--listen", &listen]).await;
+    };
+    under_load(&server, "echo", restart).await;
+}
+
+#[tokio::test]
+async fn no_client_notices_that_the_server_crashes_under_load() {
+    let server = Server::start(&["--", "python3", "-u", FIXTURE]).await;
+    let session = Session::open(&server.mcp).await;
+    let crash = async || {
+        let asked = call(1, "process", json!({ "text": "" }));
+        let pid = text(&session.ask(&asked).await).parse().unwrap();
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), Signal::SIGKILL).unwrap();
+    };
+    under_load(&server, "shout", crash).await;
 }
 
 #[tokio::test]

@@ -133,7 +133,7 @@ impl Lead for Arc<Presence> {
         tokio::spawn(self.clone().watch(weak, over));
     }
 
-    fn fails(&self, reason: &str) -> bool {
+    fn fails(&self, reason: &str, _: Duration) -> bool {
         self.there.send_replace(false);
         let (before, away_since) = {
             let mut lead = self.lead.lock();

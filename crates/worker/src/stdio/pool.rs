@@ -16,6 +16,8 @@ use crate::upstream::{Asking, Connection, Launcher, Lead, Place, Quarantine, Res
 
 /// What a call is told that has waited for a process too long.
 const BUSY: &str = "all processes of the server are busy";
+/// The longest pause before a start for which calls wait: a server that crashes again and again has longer ones.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// When a question that was refused may be put again, about.
 const ASK_AGAIN: Duration = Duration::from_secs(10);
 
@@ -30,8 +32,15 @@ struct State {
     processes: HashMap<SeatId, Arc<Connection>>,
     waiters: HashMap<WaiterId, oneshot::Sender<Lease>>,
     last_id: u64,
-    down: Option<String>,
+    down: Option<Down>,
     restart_delay: RestartDelay,
+}
+
+/// Why the lead process does not run.
+struct Down {
+    reason: String,
+    /// Whether calls are refused. Until the server has failed to start again they wait: mostly it is back in a moment.
+    stays: bool,
 }
 
 /// A plan with what it takes to carry it out, which happens outside the lock.
@@ -67,7 +76,7 @@ impl Pool {
             processes: HashMap::new(),
             waiters: HashMap::new(),
             last_id: 0,
-            down: Some("the server is starting".to_owned()),
+            down: Some(Down::stays("the server is starting")),
             restart_delay: RestartDelay::of(&launcher.settings),
         };
         Self {
@@ -105,7 +114,8 @@ impl Pool {
             tokio::select! {
                 biased;
                 granted = granted => granted.map_err(|_| {
-                    let down = self.state.lock().down.clone();
+                    let state = self.state.lock();
+                    let down = state.down.as_ref().map(|down| &*down.reason);
                     CallFailure::not_executed(down.unwrap_or_default())
                 }),
                 () = context.cancelled().cancelled() => {
@@ -128,7 +138,7 @@ impl Pool {
     pub(super) async fn close(&self) {
         let processes: Vec<_> = {
             let mut state = self.state.lock();
-            state.down = Some("the server is shutting down".to_owned());
+            state.down = Some(Down::stays("the server is shutting down"));
             state.dismiss();
             state.processes.values().cloned().collect()
         };
@@ -207,16 +217,28 @@ impl Lead for Arc<Pool> {
         self.join(process, true);
     }
 
-    /// Calls fail at once where there is no other process.
-    fn fails(&self, reason: &str) -> bool {
+    /// Calls fail at once where there is no other process, and the server has failed to start again, or does not try soon.
+    fn fails(&self, reason: &str, pause: Duration) -> bool {
         let mut state = self.state.lock();
-        state.down = Some(reason.to_owned());
+        state.down = Some(Down {
+            reason: reason.to_owned(),
+            stays: state.down.is_some() || pause > LONGEST_PAUSE,
+        });
         state.sweep();
-        let deserted = state.placement.is_deserted();
+        let deserted = state.unavailable().is_some();
         if deserted {
             state.dismiss();
         }
         deserted
+    }
+}
+
+impl Down {
+    fn stays(reason: &str) -> Self {
+        Self {
+            reason: reason.to_owned(),
+            stays: true,
+        }
     }
 }
 
@@ -228,7 +250,8 @@ impl State {
 
     /// Why no call can be taken.
     fn unavailable(&self) -> Option<String> {
-        self.down.clone().filter(|_| self.placement.is_deserted())
+        let down = self.down.as_ref().filter(|down| down.stays)?;
+        (self.placement.is_deserted()).then(|| down.reason.clone())
     }
 
     /// Fails everybody who waits.

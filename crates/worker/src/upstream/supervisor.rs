@@ -24,8 +24,9 @@ pub(crate) trait Lead: Send + Sync + 'static {
     /// It is ready.
     fn joins(&self, connection: &Arc<Connection>);
 
-    /// It is gone, or could not be opened. Returns whether nobody can take calls meanwhile.
-    fn fails(&self, reason: &str) -> bool;
+    /// It is gone, or could not be opened, and is opened again after `pause`. Returns whether nobody can take calls
+    /// meanwhile.
+    fn fails(&self, reason: &str, pause: Duration) -> bool;
 }
 
 /// Runs the lead connection: the one whose lists are the catalog.
@@ -91,7 +92,7 @@ impl Supervisor {
                 break;
             }
             let pause = restart_delay.after_failure(began);
-            self.publish_failure(&reason, prospect);
+            self.publish_failure(&reason, prospect, pause);
             tracing::warn!(target: "shoal::upstream", reason, ?pause, "the server is tried again");
             tokio::select! {
                 () = tokio::time::sleep(pause) => {
@@ -194,13 +195,13 @@ impl Supervisor {
         });
     }
 
-    fn publish_failure(&self, reason: &str, prospect: Prospect) {
+    fn publish_failure(&self, reason: &str, prospect: Prospect, pause: Duration) {
         let was_ready = self.catalog.is_some();
         let detail = match prospect {
             Prospect::Poor if !was_ready => format!("{}{reason}", BackendState::CANNOT_START),
             _ => format!("restarting: {reason}"),
         };
-        let deserted = self.lead.fails(&detail);
+        let deserted = self.lead.fails(&detail, pause);
         self.state.send_modify(|state| {
             state.detail = Some(detail);
             if deserted {
