@@ -20,7 +20,7 @@ settings! {
         /// How many workers a call is offered to before it fails.
         pub attempts: usize = Dispatch::default().start_attempts,
         /// Failures in a row of one worker (a broken connection, an unknown outcome) after which it is left alone
-        /// for a while; 0 means never.
+        /// for a while; 0 means never. Calls that run at the same time and fail together are one failure.
         pub circuit_failures: u32 = Dispatch::default().circuit_failures,
         /// How long a worker is left alone the first time; twice as long after each failed trial.
         pub circuit_open: Period = Dispatch::default().circuit_open.into(),
