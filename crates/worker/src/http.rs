@@ -50,13 +50,14 @@ pub use self::config::{HttpConfig, HttpIsolation, HttpTls, TokenExchangeConfig};
 
 /// What a call is told that has waited too long for a server that is away.
 const AWAY: &str = "the server cannot be reached";
-/// How often a call is begun for a server that forgets its sessions.
-const BEGUN: usize = 4;
+/// How often a server may forget the session of one call: a second new one would help no more than the first.
+const FORGOTTEN: usize = 2;
 
 /// An existing MCP server of either era that is reached by a URL, as a backend.
 ///
 /// # Sessions
-/// A legacy server gets a session for each Shoal session, or one for each principal. A session that the server has
+/// A legacy server gets a session for each Shoal session, or one for each principal, and for each set of headers that are
+/// passed on: they may be credentials, in whose name the server keeps the session. A session that the server has
 /// forgotten is opened again, and the call that met this is sent again: the server has refused it.
 ///
 /// # Questions to clients
@@ -124,10 +125,10 @@ impl HttpBackend {
         call: &Call,
         context: &CallContext,
     ) -> Result<CallOutcome, CallFailure> {
-        let mut begun = 0;
+        let mut forgotten = 0;
         loop {
-            begun += 1;
             let (ended, was_forgotten) = self.run_once(call, context).await;
+            forgotten += usize::from(was_forgotten);
             let Err(CallFailure::NotExecuted { .. }) = &ended else {
                 return ended;
             };
@@ -144,7 +145,7 @@ impl HttpBackend {
                     }
                 };
                 context.wait(AWAY, back).await?;
-            } else if !was_forgotten || begun >= BEGUN {
+            } else if !was_forgotten || forgotten == FORGOTTEN {
                 return ended;
             }
         }
@@ -184,7 +185,7 @@ impl HttpBackend {
 
     /// Whose session a call runs in.
     fn owner(&self, call: &Call) -> Owner {
-        let principal = Owner::Principal(call.caller.principal.clone());
+        let principal = Owner::principal_of(&call.caller);
         match (&self.isolation, &call.caller.session) {
             (HttpIsolation::Principal, _) => principal,
             (HttpIsolation::Session, Some(session)) => Owner::Session(session.clone()),

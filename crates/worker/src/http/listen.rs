@@ -77,7 +77,7 @@ impl Channel {
         while let Some(Ok(mut event)) = events.next().await {
             cursor.pass(&mut event);
             if let Some(text) = event.data {
-                self.link.receive(Line::Whole(text), Origin::Common);
+                self.link.receive(Line::Whole(text), Origin::Unrelated);
             }
         }
     }

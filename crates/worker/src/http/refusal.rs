@@ -82,10 +82,9 @@ fn judge(
 /// Whether the server does not know the session any more.
 fn is_forgotten(status: StatusCode, error: Option<&RpcError>, is_answer: bool) -> bool {
     match status {
-        // It says so whatever else it says; but servers of both eras answer unknown methods with it, too.
-        StatusCode::NOT_FOUND => {
-            !is_answer || error.is_some_and(|error| error.code != code::METHOD_NOT_FOUND)
-        }
+        // It says so whatever else it says; but an error of the request itself is an answer, which a server may send with
+        // any status. Only Shoal says both.
+        StatusCode::NOT_FOUND => !is_answer || error.is_some_and(|error| error.code == code::GONE),
         // As some servers answer instead, the reference server among them.
         StatusCode::BAD_REQUEST if !is_answer => {
             error.is_some_and(|error| error.message.to_lowercase().contains("session"))
@@ -147,9 +146,12 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":3,"error":{"code":50410,"message":"session not found"}}"#;
         assert!(matches!(of(404, ours, true), Refusal::Forgotten));
         assert!(message(of(404, "<html>", false)).contains("MCP endpoint"));
-        let answered =
-            r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32601,"message":"no such session tool"}}"#;
-        assert_eq!(message(of(404, answered, true)), "no such session tool");
+        for answered in [
+            r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32601,"message":"no such session tool"}}"#,
+            r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"no such session tool"}}"#,
+        ] {
+            assert_eq!(message(of(404, answered, true)), "no such session tool");
+        }
     }
 
     #[test]

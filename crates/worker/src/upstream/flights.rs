@@ -98,8 +98,29 @@ pub(crate) enum Landing {
 pub(crate) enum Origin {
     /// The one that all messages of the server share.
     Common,
+    /// One that belongs to no request, since each has its own.
+    Unrelated,
     /// One that belongs to this request alone.
     Request(u64),
+}
+
+impl Origin {
+    /// Whether the request `id` can be answered there. A server that puts an answer elsewhere has mixed up its callers.
+    pub(crate) fn may_answer(self, id: u64) -> bool {
+        match self {
+            Self::Common => true,
+            Self::Unrelated => false,
+            Self::Request(own) => own == id,
+        }
+    }
+
+    /// Whether the progress of the request `id` can be told there. Many servers tell it by the way that belongs to no request.
+    pub(crate) fn may_tell_progress(self, id: u64) -> bool {
+        match self {
+            Self::Common | Self::Unrelated => true,
+            Self::Request(own) => own == id,
+        }
+    }
 }
 
 /// A request that has an id.

@@ -39,13 +39,13 @@ impl Link {
                 }
                 Err(error) => {
                     self.complain(&error.to_string(), &text);
-                    self.end_unreadable(&Ends::of(&text), || {
+                    self.end_unreadable(&Ends::of(&text), origin, || {
                         Landing::Unreadable(error.to_string())
                     });
                 }
             },
             Line::TooLong(ends) => {
-                if !self.end_unreadable(&ends, || Landing::TooLarge) {
+                if !self.end_unreadable(&ends, origin, || Landing::TooLarge) {
                     self.complain("a message is too long", ends.head());
                 }
             }
@@ -53,26 +53,39 @@ impl Link {
     }
 
     /// Ends the request that a line answers which nobody can read. Returns whether that was possible.
-    fn end_unreadable(&self, ends: &Ends, landing: impl FnOnce() -> Landing) -> bool {
+    fn end_unreadable(
+        &self,
+        ends: &Ends,
+        origin: Origin,
+        landing: impl FnOnce() -> Landing,
+    ) -> bool {
         match ends.spot() {
             Some(Spotted::Response(id)) => id
                 .number()
-                .is_some_and(|id| self.flights.land(id, landing())),
+                .is_some_and(|id| origin.may_answer(id) && self.flights.land(id, landing())),
             _ => false,
         }
     }
 
     fn take(&self, message: Message, origin: Origin) {
         match message {
-            Message::Response(response) => self.take_response(response),
+            Message::Response(response) => self.take_response(response, origin),
             Message::Notification(notification) => self.take_notification(notification, origin),
             Message::Request(request) => self.take_request(request, origin),
         }
     }
 
-    fn take_response(&self, Response { id, outcome }: Response) {
+    fn take_response(&self, Response { id, outcome }: Response, origin: Origin) {
+        let number = id.number();
+        if let Some(elsewhere) = number.filter(|number| !origin.may_answer(*number)) {
+            self.complain(
+                &format!("request {elsewhere} is not answered here"),
+                id.to_string().as_bytes(),
+            );
+            return;
+        }
         let landing = Landing::Answered(outcome);
-        if !id.number().is_some_and(|id| self.flights.land(id, landing)) {
+        if !number.is_some_and(|number| self.flights.land(number, landing)) {
             // Also the answer to a request that was cancelled, which may cross the cancellation.
             tracing::debug!(target: "shoal::upstream", server = self.name(), %id, "nobody waits for this answer");
         }
@@ -80,7 +93,7 @@ impl Link {
 
     fn take_notification(&self, Notification { method, params }: Notification, origin: Origin) {
         match method {
-            Method::Progress => self.take_progress(params),
+            Method::Progress => self.take_progress(params, origin),
             Method::LogMessage => {
                 let association = match (origin, self.binding(), self.greeting().era) {
                     (Origin::Request(id), _, _) => Association::Call(id),
@@ -96,24 +109,25 @@ impl Link {
             Method::ResourcesListChanged => self.list_changed(RESOURCES),
             Method::PromptsListChanged => self.list_changed(PROMPTS),
             Method::ResourceUpdated => self.subscriptions.report(params.as_ref()),
-            Method::Cancelled => self.take_cancellation(params),
+            Method::Cancelled => self.take_cancellation(params, origin),
             other => {
                 tracing::debug!(target: "shoal::upstream", server = self.name(), method = %other, "notification ignored");
             }
         }
     }
 
-    fn take_progress(&self, params: Option<RawJson>) {
+    fn take_progress(&self, params: Option<RawJson>, origin: Origin) {
         let Some(params) = params else { return };
         let token = RawObject::of(&params).and_then(|params| params.get(PROGRESS_TOKEN));
-        if let Some(id) = token.and_then(|token| token.read().ok()) {
+        let id = token.and_then(|token| token.read().ok());
+        if let Some(id) = id.filter(|id| origin.may_tell_progress(*id)) {
             self.flights
                 .progress(id, |token| params::restore_token(&params, token));
         }
     }
 
     /// A legacy server takes back its question; a modern one ends a subscription.
-    fn take_cancellation(&self, params: Option<RawJson>) {
+    fn take_cancellation(&self, params: Option<RawJson>, origin: Origin) {
         let params = params.as_ref().and_then(RawObject::of);
         let id = params.and_then(|params| params.get("requestId"));
         let Some(id) = id.and_then(|id| RequestId::from_json(&id).ok()) else {
@@ -121,12 +135,12 @@ impl Link {
         };
         match (self.greeting().era, id.number()) {
             (Era::Legacy, _) => self.flights.withdraw_ask(&id),
-            (Era::Modern, Some(id)) => {
+            (Era::Modern, Some(id)) if origin.may_answer(id) => {
                 let ended = RpcError::internal("the server ended the subscription");
                 self.flights
                     .end_own(id, Landing::Answered(Outcome::Error(ended)));
             }
-            (Era::Modern, None) => {}
+            (Era::Modern, _) => {}
         }
     }
 
@@ -161,8 +175,8 @@ impl Link {
                 return self.refuse(&question);
             }
             (_, Origin::Request(id)) => Association::Call(id),
-            (Binding::Shared { .. }, Origin::Common) => Association::OnlyCall,
-            (Binding::Session { .. }, Origin::Common) => Association::NewestCall,
+            (Binding::Shared { .. }, _) => Association::OnlyCall,
+            (Binding::Session { .. }, _) => Association::NewestCall,
         };
         if let Err(question) = self.flights.ask(question, association) {
             self.refuse(&question);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use sha2::{Digest as _, Sha256};
 use shoal_ports::{CallFailure, CallId, Caller, Principal, SessionId};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -29,10 +30,25 @@ const REFUSED: Duration = Duration::from_secs(1);
 pub(crate) enum Owner {
     /// A legacy session's.
     Session(SessionId),
-    /// A principal's: all its callers share it.
-    Principal(Principal),
+    /// A principal's: all its callers share it that bring the same headers.
+    Principal(Principal, [u8; 32]),
     /// A call's, whose caller has no session.
     Call(CallId),
+}
+
+impl Owner {
+    /// The principal of this caller, with the headers that are passed on. They are not kept, but what tells them from
+    /// others.
+    pub(crate) fn principal_of(caller: &Caller) -> Self {
+        let mut headers = Sha256::new();
+        for (name, value) in caller.headers.iter() {
+            for part in [name.as_bytes(), &**value] {
+                headers.update(part.len().to_le_bytes());
+                headers.update(part);
+            }
+        }
+        Self::Principal(caller.principal.clone(), headers.finalize().into())
+    }
 }
 
 /// The connections of those that have called lately.
@@ -227,7 +243,7 @@ impl Sessions {
         running.began = now;
         let binding = match owner {
             Owner::Session(_) | Owner::Call(_) => Binding::session_of(caller),
-            Owner::Principal(_) => self.launcher.settings.shared.for_principal_of(caller),
+            Owner::Principal(..) => self.launcher.settings.shared.for_principal_of(caller),
         };
         let launched = self.launcher.launch(&binding).await;
         seat.use_.lock().starts = false;

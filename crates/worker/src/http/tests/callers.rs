@@ -7,7 +7,7 @@ use shoal_ports::{CallFailure, Secret};
 
 use super::harness::{Client, error, failure, scratch, text};
 use super::server::Server;
-use crate::{HttpConfig, TokenExchangeConfig};
+use crate::{HttpConfig, HttpIsolation, TokenExchangeConfig};
 
 /// What the server saw in the headers of the last request of a method.
 async fn seen(server: &Server, method: &str) -> Value {
@@ -55,6 +55,24 @@ async fn headers_of_callers_are_passed_on_where_they_are_named() {
         assert_eq!(call["authorization"], "Bearer shoal");
         assert_eq!(call["x-team"], Value::Null);
     }
+}
+
+/// The server may keep a session in the name of whoever opened it.
+#[tokio::test]
+async fn callers_that_bring_different_headers_share_no_session() {
+    let server = Server::start(&[]).await;
+    let mut config = server.config();
+    config.forward = vec!["Authorization".to_owned()];
+    config.isolation = HttpIsolation::Principal;
+    let running = server.backend_of(config).await;
+    let session = async |name: &str, token: &str| {
+        let client = Client::modern(name, "{}").of("one");
+        let client = client.bringing(&[("authorization", token)]);
+        text(&running.call(&client, "session", json!({})).await)
+    };
+    let first = session("a", "Bearer a").await;
+    assert_ne!(session("b", "Bearer b").await, first);
+    assert_eq!(session("c", "Bearer a").await, first);
 }
 
 /// A client that brings a token, or none.

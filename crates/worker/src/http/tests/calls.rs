@@ -8,7 +8,7 @@ use shoal_protocol::Method;
 
 use super::harness::{Client, Running, error, failure, text};
 use super::server::Server;
-use crate::{EraChoice, HttpBackend};
+use crate::{EraChoice, HttpBackend, HttpIsolation};
 
 #[tokio::test]
 async fn every_kind_of_server_is_called() {
@@ -87,6 +87,50 @@ async fn what_a_call_says_reaches_its_client_only() {
         assert!(notes.iter().all(|note| note["progressToken"] == "mine"));
         assert_eq!(client.notes(&Method::LogMessage).len(), 1);
     }
+}
+
+/// Where a server mixes up its callers, none of them gets what is another's.
+#[tokio::test]
+async fn an_answer_counts_only_where_it_belongs() {
+    let clients = |modern: bool| {
+        ["alice", "bob"].map(|name| {
+            let mut client = match modern {
+                true => Client::modern(name, "{}").of(name),
+                // They share a session.
+                false => Client::named(name).of("one"),
+            };
+            client.progress_token = Some(shoal_protocol::RawJson::of(&json!(name)));
+            client
+        })
+    };
+    for era in ["legacy", "modern"] {
+        let server = Server::start(&["--era", era]).await;
+        let mut config = server.config();
+        config.isolation = HttpIsolation::Principal;
+        let running = server.backend_of(config).await;
+        let [alice, bob] = clients(era == "modern");
+        let mixed = async |client: &Client| {
+            let outcome = running.call(client, "mixed", json!({})).await;
+            assert_eq!(text(&outcome), "own");
+            assert!(client.notes(&Method::Progress).is_empty());
+        };
+        tokio::join!(mixed(&alice), mixed(&bob));
+    }
+}
+
+/// A call is not sent again because its error came with a strange status.
+#[tokio::test]
+async fn an_error_of_the_request_itself_is_its_answer_whatever_the_status() {
+    let server = Server::start(&[]).await;
+    let running = server.backend().await;
+    let client = Client::named("a");
+    let outcome = running.call(&client, "missing", json!({})).await;
+    assert_eq!(error(outcome).message, "no such file");
+    let seen = server.seen().await;
+    assert_eq!(
+        (&seen["runs"]["missing"], &seen["opened"]),
+        (&json!(1), &json!(2))
+    );
 }
 
 #[tokio::test]
