@@ -11,7 +11,7 @@ use shoal_protocol::{
     Era, LAST_EVENT_ID, MCP_METHOD, MCP_NAME, MCP_PROTOCOL_VERSION, MCP_SESSION_ID, Method,
     RawJson, Revision, encode_value,
 };
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::endpoint::{Endpoint, Unanswered};
@@ -23,6 +23,8 @@ use crate::upstream::{Connection, Landing, Link, Outgoing, Sending};
 
 /// The longest session id that is sent back.
 const LONGEST_SESSION: usize = 1024;
+/// Notifications and answers that are on their way to the server at once.
+const TELLING: usize = 64;
 /// What is said of a session that the server does not know any more.
 pub(super) const FORGOTTEN: &str = "the server has forgotten the session";
 
@@ -40,6 +42,8 @@ pub(super) struct Channel {
     version: OnceLock<HeaderValue>,
     /// Whose last call was, where the connection is one's own: what is sent between calls is sent in that one's name.
     caller: Mutex<Option<Arc<Caller>>>,
+    /// Places for what has no answer.
+    telling: Arc<Semaphore>,
 }
 
 /// What all connections to one server have in common.
@@ -71,6 +75,7 @@ impl Channel {
             session: OnceLock::new(),
             version: OnceLock::new(),
             caller: Mutex::new(link.binding().caller().cloned()),
+            telling: Arc::new(Semaphore::new(TELLING)),
         });
         tokio::spawn(channel.run(queue));
         Connection::new(link, stopping, ended)
@@ -109,8 +114,15 @@ impl Channel {
             // The end of the request's stream says it.
             (Some(Method::Cancelled), None) if self.era() == Era::Modern => {}
             (method, None) => {
+                // A server that does not take what it has asked for gets nothing more, instead of more connections.
+                let Ok(place) = self.telling.clone().acquire_owned().await else {
+                    return;
+                };
                 let channel = self.clone();
-                tokio::spawn(async move { channel.tell(text, method).await });
+                tokio::spawn(async move {
+                    channel.tell(text, method).await;
+                    drop(place);
+                });
             }
             (None, Some(_)) => {}
         }

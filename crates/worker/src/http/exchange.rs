@@ -145,8 +145,8 @@ impl Channel {
         let Some(after) = cursor.id.as_deref().filter(|_| self.era() == Era::Legacy) else {
             return Err(lost(why));
         };
-        let mut pause = cursor.retry;
-        let mut backoff = Backoff::new(pause.max(Duration::from_millis(100)), LONGEST_PAUSE);
+        let mut pause = cursor.retry.max(self.endpoint.config().restart_delay.get());
+        let mut backoff = Backoff::new(pause, LONGEST_PAUSE);
         let give_up = Instant::now() + pause + self.endpoint.config().resume_for.get();
         loop {
             sleep(pause).await;

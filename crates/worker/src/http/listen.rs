@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::Method as HttpMethod;
+use http::{Method as HttpMethod, StatusCode};
 use shoal_ports::Backoff;
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
@@ -54,10 +54,14 @@ impl Channel {
                     backoff.reset();
                     let events = Events::of(answer, config.message_bytes, Duration::ZERO);
                     self.hear(events, &mut cursor).await;
-                    sleep(cursor.retry).await;
+                    sleep(cursor.retry.max(first)).await;
                     continue;
                 }
                 Ok(answer) if may_pass(answer.status()) => {}
+                // Some servers have nothing at all for this method, and the session has just been opened.
+                Ok(answer) if opened.is_some() && answer.status() == StatusCode::NOT_FOUND => {
+                    return;
+                }
                 Ok(answer) => {
                     // The session may be over; or there is no such stream (405), or none after this event.
                     let resumes = cursor.id.take().is_some();

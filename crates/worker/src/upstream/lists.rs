@@ -10,6 +10,8 @@ use super::link::Link;
 
 /// A list of more pages has gone wrong: a server that repeats its cursor for ever.
 const MAX_PAGES: usize = 1000;
+/// The pages of all lists, in bytes: they are kept for as long as the server runs.
+const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 /// Reads every list that the server declares; the generations are left at zero.
 pub(crate) async fn read(link: &Arc<Link>) -> Result<PoolCatalog, RequestError> {
@@ -20,28 +22,32 @@ pub(crate) async fn read(link: &Arc<Link>) -> Result<PoolCatalog, RequestError> 
         capabilities: RawObjectOrEmpty(greeting.capabilities.clone()),
         ..PoolCatalog::default()
     };
+    let mut room = MAX_BYTES;
+    let room = &mut room;
     let [tools_ttl, resources_ttl, templates_ttl, prompts_ttl] = &mut catalog.ttl_ms;
     if greeting.declares("tools") {
-        catalog.tools = list(link, Method::ToolsList, "tools", tools_ttl).await?;
+        catalog.tools = list(link, Method::ToolsList, "tools", tools_ttl, room).await?;
     }
     if greeting.declares("resources") {
-        catalog.resources = list(link, Method::ResourcesList, "resources", resources_ttl).await?;
+        let method = Method::ResourcesList;
+        catalog.resources = list(link, method, "resources", resources_ttl, room).await?;
         let method = Method::ResourceTemplatesList;
-        let templates = list(link, method, "resourceTemplates", templates_ttl);
+        let templates = list(link, method, "resourceTemplates", templates_ttl, room);
         catalog.resource_templates = templates.await?;
     }
     if greeting.declares("prompts") {
-        catalog.prompts = list(link, Method::PromptsList, "prompts", prompts_ttl).await?;
+        catalog.prompts = list(link, Method::PromptsList, "prompts", prompts_ttl, room).await?;
     }
     Ok(catalog)
 }
 
-/// All pages of a list; `ttl` becomes the shortest of theirs.
+/// All pages of a list; `ttl` becomes the shortest of theirs, and their bytes are taken from `room`.
 async fn list(
     link: &Arc<Link>,
     method: Method,
     member: &str,
     ttl: &mut Option<u64>,
+    room: &mut usize,
 ) -> Result<Vec<RawJson>, RequestError> {
     let mut items = Vec::new();
     let mut cursor: Option<RawJson> = None;
@@ -56,6 +62,9 @@ async fn list(
             Err(RequestError::Rpc(error)) if error.code == code::METHOD_NOT_FOUND => break,
             Err(error) => return Err(error),
         };
+        *room = room.checked_sub(page.as_bytes().len()).ok_or_else(|| {
+            RequestError::Unreadable(format!("its lists have more than {MAX_BYTES} bytes"))
+        })?;
         let page = RawObject::of(&page).unwrap_or_default();
         let own = page.get("ttlMs").and_then(|own| own.read::<u64>().ok());
         *ttl = [*ttl, own].into_iter().flatten().min();

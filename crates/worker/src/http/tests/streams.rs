@@ -7,7 +7,7 @@ use shoal_ports::{BusEvent, CallFailure};
 
 use super::harness::{Client, error, failure, text};
 use super::server::Server;
-use crate::HttpIsolation;
+use crate::{Backend as _, HttpBackend, HttpIsolation};
 
 #[tokio::test]
 async fn everybody_gets_their_own_question_also_in_one_session() {
@@ -168,4 +168,48 @@ async fn a_changed_list_is_read_again() {
         server.order(json!({ "grown": true })).await;
         running.catalog_where(grown).await;
     }
+}
+
+#[tokio::test]
+async fn a_server_without_a_stream_of_its_own_is_used_all_the_same() {
+    for refusal in ["405", "404"] {
+        let server = Server::start(&["--no-get", refusal]).await;
+        let running = server.backend().await;
+        let client = Client::named("a");
+        assert_eq!(text(&running.call(&client, "count", json!({})).await), 1);
+        assert_eq!(text(&running.call(&client, "count", json!({})).await), 2);
+    }
+}
+
+#[tokio::test]
+async fn lists_have_a_limit_in_bytes() {
+    let server = Server::start(&["--endless-lists"]).await;
+    let backend = HttpBackend::start(server.config(), &server.url).unwrap();
+    let mut state = backend.state();
+    let told = state.wait_for(|state| {
+        let detail = state.detail.as_ref();
+        detail.is_some_and(|detail| detail.contains("its lists have more than 16777216 bytes"))
+    });
+    assert!(told.await.unwrap().catalog.is_none());
+}
+
+/// A server that does not take what it has asked for must not cost a connection for each question.
+#[tokio::test]
+async fn answers_that_the_server_does_not_take_are_bounded() {
+    let server = Server::start(&["--pings", "200"]).await;
+    let running = server.backend().await;
+    server
+        .seen_where("as many as there may be", |seen| seen["answering"] == 64)
+        .await;
+    // What comes meanwhile waits for the answers before it.
+    server.order(json!({ "release": true })).await;
+    assert_eq!(
+        text(&running.call(&Client::named("a"), "count", json!({})).await),
+        1
+    );
+    server
+        .seen_where("the others, too", |seen| {
+            seen["answering"].as_u64() > Some(64)
+        })
+        .await;
 }
