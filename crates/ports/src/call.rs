@@ -249,7 +249,7 @@ pub enum CallFailure {
         reason: String,
     },
     /// Its deadline passed; the tool was told to stop.
-    #[error("the call did not finish within {} s and was cancelled", limit.as_secs_f32())]
+    #[error("the call did not finish within {} s and was cancelled", (limit.as_secs_f64() * 100.0).round() / 100.0)]
     DeadlineExceeded {
         /// The time it was given.
         limit: Duration,
