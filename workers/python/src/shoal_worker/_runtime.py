@@ -172,6 +172,10 @@ class Runtime:
         except asyncio.CancelledError:
             # Whoever cancelled it has said how it ends.
             outcome = call_pb2.CallOutcome(failure=errors.outcome_unknown("its tool was stopped"))
+        except Exception as error:
+            log.exception("what a tool returned or raised cannot be sent")
+            words = f"what the tool returned or raised cannot be sent: {type(error).__name__}"
+            outcome = call_pb2.CallOutcome(error=errors.RpcError(errors.INTERNAL, words).to_proto())
         record.finish(outcome)
 
     def _finish(self, record: Record, outcome: call_pb2.CallOutcome) -> None:

@@ -84,12 +84,34 @@ class Tool:
 
 async def _in_thread(function: Callable[..., Any], given: dict[str, Any]) -> Any:
     """Runs what may block. It cannot be stopped, so a call that is told to stop keeps its place while it goes on."""
-    running = asyncio.ensure_future(asyncio.to_thread(function, **given))
+    running = asyncio.ensure_future(asyncio.to_thread(_called, function, given))
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:
         await asyncio.wait([running])
         raise
+
+
+class Ended(Exception):
+    """What a tool raised that would end more than the tool."""
+
+
+def _called(function: Callable[..., Any], given: dict[str, Any]) -> Any:
+    try:
+        return function(**given)
+    except Exception as error:
+        if isinstance(error, StopIteration):
+            # No future can carry it.
+            raise Ended(_told(error)) from error
+        raise
+    except BaseException as error:
+        # As `sys.exit()` raises: it would end the event loop, and the worker with it.
+        raise Ended(_told(error)) from error
+
+
+def _told(error: BaseException) -> str:
+    words = str(error)
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__
 
 
 async def run(tools: dict[str, Tool], call: call_pb2.Call, context: Context) -> call_pb2.CallOutcome:
@@ -98,7 +120,9 @@ async def run(tools: dict[str, Tool], call: call_pb2.Call, context: Context) -> 
         result = await _run(tools, call, context)
     except errors.RpcError as error:
         return call_pb2.CallOutcome(error=error.to_proto())
-    return call_pb2.CallOutcome(result=json.dumps(result, ensure_ascii=False).encode())
+    text = json.dumps(result, ensure_ascii=False, allow_nan=False)
+    # A name of a file may hold bytes that are no UTF-8, which Python keeps as lone surrogates.
+    return call_pb2.CallOutcome(result=text.encode(errors="replace"))
 
 
 async def _run(tools: dict[str, Tool], call: call_pb2.Call, context: Context) -> dict[str, Any]:
@@ -110,9 +134,12 @@ async def _run(tools: dict[str, Tool], call: call_pb2.Call, context: Context) ->
         raise errors.RpcError(errors.INVALID_PARAMS, "unknown tool")
     try:
         return await tool.call(params.get("arguments") or {}, context)
-    except errors.RpcError:
+    except (errors.RpcError, asyncio.CancelledError):
         raise
-    except Exception as error:
+    except BaseException as error:
         if not isinstance(error, errors.ToolError):
             log.exception("tool %s failed", tool.name)
-        return {"content": [{"type": "text", "text": str(error) or type(error).__name__}], "isError": True}
+        words = str(error) or type(error).__name__
+        if not isinstance(error, Exception):
+            words = _told(error)
+        return {"content": [{"type": "text", "text": words}], "isError": True}
