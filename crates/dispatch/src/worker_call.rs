@@ -16,7 +16,7 @@ use shoal_ports::{
 };
 use shoal_protocol::RawJson;
 use tokio::runtime::Handle;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 pub(crate) use origin::Origin;
 use reattach::NotReattached;
@@ -192,7 +192,11 @@ impl WorkerCall {
     /// When somebody else goes on with the call: that is no outcome of it.
     pub(crate) async fn next(&mut self) -> Result<CallEventKind, Superseded> {
         loop {
-            let Some(event) = self.read().await else {
+            let overdue = self.origin.call.deadline + self.shared.config.reconnect_wait();
+            let Ok(event) = timeout_at(overdue, self.read()).await else {
+                return Ok(self.overdue());
+            };
+            let Some(event) = event else {
                 match self.recover().await {
                     Ok(()) => continue,
                     Err(NotReattached::Superseded) => return Err(Superseded),
@@ -303,6 +307,14 @@ impl WorkerCall {
             Some(event) => Some(event),
             None => self.events.next().await,
         }
+    }
+
+    /// The worker has not ended the call at its deadline, as it has to.
+    fn overdue(&mut self) -> CallEventKind {
+        self.ended = true;
+        self.origin.overdue(&self.member);
+        let limit = self.origin.call.deadline - self.attached_at;
+        finished(CallFailure::DeadlineExceeded { limit })
     }
 
     fn note(&mut self, CallEvent { sequence, kind }: CallEvent) -> CallEventKind {

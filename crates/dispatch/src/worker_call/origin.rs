@@ -195,6 +195,12 @@ impl Origin {
         here.start_now(call).ok()
     }
 
+    /// The call should have ended there.
+    pub(super) fn overdue(&mut self, member: &Member) {
+        tracing::warn!(worker = %member.id, call = %self.call.id, "a worker did not end a call at its deadline");
+        self.circuit(member, member.circuit.failed(self.begun));
+    }
+
     /// The call has ended there.
     pub(crate) fn ended_at(&mut self, member: &Member, outcome: &CallOutcome) {
         self.circuit(member, member.circuit.ended(outcome, self.begun));

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::fake_worker::FakeWorker;
-use crate::setting::{CallExt as _, finish, legacy, result, setting, start, tools};
+use crate::setting::{CallExt as _, finish, legacy, modern, result, setting, start, tools};
 
 fn worker(id: &str) -> FakeWorker {
     FakeWorker::new(id, "a", tools(&["t"]))
@@ -344,4 +344,26 @@ async fn a_call_that_is_safe_to_repeat_goes_to_whoever_comes_first() {
     assert_eq!((first.calls(), second.calls()), (1, 1));
     let waited = begun.elapsed();
     assert!(waited < Duration::from_secs(1), "it waited on: {waited:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_does_not_end_a_call_at_its_deadline_is_not_waited_for() {
+    let setting = setting();
+    setting.add(
+        FakeWorker::new("w1", "a", tools(&["t"])).on_call(|_, _script| {
+            // It keeps the way open.
+            async move {
+                let _script = _script;
+                std::future::pending().await
+            }
+        }),
+    );
+    // A modern request that may be parked has a deadline of its own.
+    for (call, after) in [(legacy as fn(_, _) -> _, 65), (modern, 60)] {
+        let began = Instant::now();
+        let failure = setting.failure(call("t", json!({}))).await;
+        let limit = Duration::from_secs(60);
+        assert_eq!(failure, CallFailure::DeadlineExceeded { limit });
+        assert_eq!(began.elapsed(), Duration::from_secs(after));
+    }
 }
