@@ -3,6 +3,7 @@ package shoal
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	typesv1 "github.com/shoal-mcp/shoal/workers/go/shoalpb/types/v1"
 )
@@ -24,8 +25,13 @@ type RPCError struct {
 
 func (e *RPCError) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }
 
+// proto makes what can be sent: one message that cannot be would end the link, and all that runs over it.
 func (e *RPCError) proto() *typesv1.RpcError {
-	return &typesv1.RpcError{Code: e.Code, Message: e.Message, Data: e.Data}
+	said := &typesv1.RpcError{Code: e.Code, Message: strings.ToValidUTF8(e.Message, "?")}
+	if json.Valid(e.Data) {
+		said.Data = e.Data
+	}
+	return said
 }
 
 func rpcError(code int64, format string, arguments ...any) *RPCError {
