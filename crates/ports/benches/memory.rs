@@ -46,8 +46,7 @@ async fn journaled_call(store: &Store, session: &SessionId, epoch: Epoch, answer
     let begun = store.journal.begin(session, epoch, begin).await;
     let begun = begun.expect("the session is owned and has room").id();
     let append = Append {
-        stream: begun.stream,
-        after: begun.sequence,
+        after: begun,
         events: vec![answer.clone()],
         progress: Some(CallProgress {
             call,

@@ -123,8 +123,7 @@ async fn begin(
 /// An append after `after` that says nothing of a call.
 fn append(after: EventId, texts: &[&str]) -> Append {
     Append {
-        stream: after.stream,
-        after: after.sequence,
+        after,
         events: events(texts),
         progress: None,
     }

@@ -51,10 +51,8 @@ pub trait EventLog: Send + Sync + 'static {
 /// What to append.
 #[derive(Clone, Debug)]
 pub struct Append {
-    /// The stream.
-    pub stream: StreamId,
-    /// The sequence of the stream's newest event, as the owner knows it.
-    pub after: u64,
+    /// The id of the stream's newest event, as the owner knows it.
+    pub after: EventId,
     /// The events.
     pub events: Vec<Bytes>,
     /// How far the call that they come from has got, if they come from a call.

@@ -87,8 +87,7 @@ impl Steps {
         ends: Option<CallId>,
     ) -> Result<EventId, LogError> {
         let append = Append {
-            stream: after.stream,
-            after: after.sequence,
+            after,
             events: vec![Bytes::copy_from_slice(event)],
             progress: ends.map(|call| CallProgress {
                 call,

@@ -227,8 +227,7 @@ impl Streams {
         let size = || events.iter().map(Bytes::len).sum();
         let size = (events.len(), if metrics::enabled() { size() } else { 0 });
         let append = Append {
-            stream: tail.stream(),
-            after: tail.last().sequence,
+            after: tail.last(),
             events: events.clone(),
             progress,
         };

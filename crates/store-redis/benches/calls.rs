@@ -139,8 +139,7 @@ impl Session {
 
     async fn append(&self, call: CallId, after: EventId, ended: bool) -> EventId {
         let append = Append {
-            stream: after.stream,
-            after: after.sequence,
+            after,
             events: vec![self.answer.clone()],
             progress: Some(CallProgress {
                 call,

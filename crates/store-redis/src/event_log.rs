@@ -27,7 +27,10 @@ impl EventLog for RedisStore {
             let key = self.inner.keys.session(session)?;
             let script = &self.inner.scripts.append;
             let args = |command: &mut Cmd| {
-                command.arg(epoch.0).arg(append.stream.0).arg(append.after);
+                let EventId {
+                    stream, sequence, ..
+                } = append.after;
+                command.arg(epoch.0).arg(stream.0).arg(sequence);
                 match append.progress {
                     Some(CallProgress { call, ended, .. }) if ended => {
                         command.arg(call.to_string()).arg("")
@@ -44,13 +47,23 @@ impl EventLog for RedisStore {
             let settles = settles(&append);
             let appended = self.inner.run_with_room(script, &key, settles, args);
             let mut appended = appended.await?;
-            let nonces = Nonces::read(appended.number()?, appended.optional()?.as_deref())?;
-            let last = nonces.id(append.stream, append.after + append.events.len() as u64);
-            let finished = appended.number::<u8>()? == 1;
+            let stands: u64 = appended.number()?;
+            let sequence = append.after.sequence + append.events.len() as u64;
+            let last = match appended.is_empty() {
+                // All have the same nonce.
+                true => EventId {
+                    sequence,
+                    ..append.after
+                },
+                false => {
+                    let nonces = Nonces::read(appended.number()?, appended.optional()?.as_deref())?;
+                    nonces.id(append.after.stream, sequence)
+                }
+            };
             Ok(Appended {
                 last,
-                finished,
-                kept: appended.number()?,
+                finished: stands % 2 == 1,
+                kept: stands / 2,
             })
         })
         .await
@@ -113,7 +126,7 @@ impl EventLog for RedisStore {
 /// a call, by chance, since there are about as many streams to be forgotten as there are ends.
 fn settles(append: &Append) -> bool {
     let ends = append.progress.filter(|progress| progress.ended);
-    append.stream == StreamId::STANDALONE
+    append.after.stream == StreamId::STANDALONE
         || ends.is_some_and(|progress| progress.call.as_bytes()[15].is_multiple_of(8))
 }
 

@@ -12,23 +12,22 @@ const TRIMMED: &str = "the stream has outgrown its limit and lost its oldest eve
 pub(crate) const RESTARTED: &str = "the log has been restarted since";
 const SESSION_FULL: &str = "the session's streams hold as many bytes as they may";
 
-/// What a script answered, unless it refused; the numbers are those of `lua/common.lua`.
+/// What a script answered, unless it refused; those numbers are those of `lua/common.lua`.
 pub(crate) fn step(reply: Value) -> Result<Parts, LogError> {
     let refusal = match reply {
-        Value::Int(0) => return Ok(Parts(Vec::new().into_iter())),
-        Value::Int(code) => code,
-        one @ Value::BulkString(_) => return Ok(Parts(vec![one].into_iter())),
+        Value::Int(code @ ..0) => code,
+        one @ (Value::Int(_) | Value::BulkString(_)) => return Ok(Parts(vec![one].into_iter())),
         other => return parts(other).map_err(LogError::Store),
     };
     Err(match refusal {
-        1 => StoreError::Stale.into(),
-        2 => StoreError::NotFound.into(),
-        3 => StoreError::Held.into(),
-        4 => StoreError::Full(SESSION_FULL).into(),
-        5 => LogError::Gone(NO_STREAM),
-        6 => LogError::Gone(TRIMMED),
-        7 => LogError::Gone(RESTARTED),
-        8 => StoreError::Forgotten.into(),
+        -1 => StoreError::Stale.into(),
+        -2 => StoreError::NotFound.into(),
+        -3 => StoreError::Held.into(),
+        -4 => StoreError::Full(SESSION_FULL).into(),
+        -5 => LogError::Gone(NO_STREAM),
+        -6 => LogError::Gone(TRIMMED),
+        -7 => LogError::Gone(RESTARTED),
+        -8 => StoreError::Forgotten.into(),
         _ => unexpected().into(),
     })
 }

@@ -91,10 +91,11 @@ macro_rules! lua {
 }
 
 impl Scripts {
-    /// Limits stand in the scripts' texts: an argument takes as long as a field that is read.
+    /// Limits stand in the scripts' texts: an argument takes as long as a field that is read. The retention is a text, since it is
+    /// mostly given to Redis, which takes longer for a number.
     pub(crate) fn new(config: &RedisConfig) -> Self {
         let limits = format!(
-            "local MOST_BYTES, MOST_EVENTS, RETENTION = {}, {}, {}",
+            "local MOST_BYTES, MOST_EVENTS, RETENTION = {}, {}, '{}'",
             config.bytes_per_session,
             config.events_per_stream,
             millis(config.retention),

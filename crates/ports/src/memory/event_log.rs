@@ -23,8 +23,12 @@ impl Data {
         append: Append,
     ) -> Result<Option<(u64, bool)>, StoreError> {
         let Append {
-            stream,
-            after,
+            after:
+                EventId {
+                    stream,
+                    sequence: after,
+                    ..
+                },
             events,
             progress,
         } = append;
@@ -84,7 +88,7 @@ impl EventLog for MemoryStore {
         epoch: Epoch,
         append: Append,
     ) -> Result<Appended, LogError> {
-        let stream = append.stream;
+        let stream = append.after.stream;
         let appended = self.data.with_owner(session, epoch, |data| {
             let appended = self.data.append(data, append)?;
             Ok(appended.map(|(last, finished)| Appended {

@@ -1,9 +1,14 @@
 -- Appends events and notes how far their call has come. Runs on a full Redis too, so that calls that were
 -- admitted can end.
 -- ARGV: epoch, stream, after, call ('' for none), its last event with these ('' if it ended), events...
--- Returns {incarnation of the log, nonces of the stream's ids, finished, bytes}; MISSING, STALE, FORGOTTEN, GONE, FULL.
+-- Returns twice the bytes, and one more if the stream is finished, where all its ids have the log's nonce, since a table takes long;
+-- {that, incarnation of the log, nonces of the stream's ids} where a claim has given others; MISSING, STALE, FORGOTTEN, GONE, FULL.
 local n, after, call, seen, FIRST = ARGV[2], ARGV[3], ARGV[4], ARGV[5], 6
 local field, ended = 's' .. n, call ~= '' and seen == ''
+local function reply(log, marks, finished, bytes)
+  local stands = bytes * 2 + finished
+  return marks and { stands, log, marks } or stands
+end
 local known = redis.call('HMGET', S, 'e', 'l', 'b', field, 'c' .. n, 't')
 local refused = refusal(known[1], ARGV[1])
 if refused then
@@ -25,7 +30,7 @@ if last ~= after then
     noted = not stands[1] or (not ended and tonumber(stands[2] or 0) >= tonumber(seen))
   end
   if last == after + count and noted then
-    return { log, marks, till == '0' and 0 or 1, bytes }
+    return reply(log, marks, till == '0' and 0 or 1, bytes)
   end
   return last < after and FORGOTTEN or STALE
 end
@@ -72,7 +77,7 @@ if ended and redis.call('HDEL', S, 'j' .. call, 'q' .. call, 'w' .. call, 'g' ..
     redis.call('PEXPIRE', events, RETENTION)
     redis.call('HSET', S, field, string.format('%d:%d:%d:0:%s:%s', last, trimmed, size, till, delivery), 'b', bytes,
       't', tail + 1, 'f' .. tail, n .. ':' .. till)
-    return { log, marks, 1, bytes }
+    return reply(log, marks, 1, bytes)
   end
   open = open - 1
 end
@@ -83,4 +88,4 @@ if call ~= '' and not ended and (count > 0 or redis.call('HEXISTS', S, 'j' .. ca
 else
   redis.call('HSET', S, field, stands, 'b', bytes)
 end
-return { log, marks, till == '0' and 0 or 1, bytes }
+return reply(log, marks, till == '0' and 0 or 1, bytes)

@@ -15,12 +15,12 @@
 -- The events of stream n are the list KEYS[1]:<l>:<n>: the first is the one after the last that was trimmed.
 -- A Redis Stream would take 4 KB for the first event, and most streams have no second one.
 --
--- A number instead of an array is a refusal (src/reply.rs spells them).
+-- A negative number is a refusal (src/reply.rs spells them).
 --
 -- What a script takes is its calls of Redis and as much again for the functions, tables and texts that it makes. So what nearly every
 -- call needs stands here, the rest in streams.lua, and what can come as an argument does.
 local S = KEYS[1]
-local OK, STALE, MISSING, HELD, FULL, GONE, TRIMMED, RESTARTED, FORGOTTEN = 0, 1, 2, 3, 4, 5, 6, 7, 8
+local OK, STALE, MISSING, HELD, FULL, GONE, TRIMMED, RESTARTED, FORGOTTEN = 0, -1, -2, -3, -4, -5, -6, -7, -8
 -- Events that nothing touches live longer than their session (and a second), so that their expiry need not be restarted with
 -- every step.
 local LIFE_OF_EVENTS = 1.25

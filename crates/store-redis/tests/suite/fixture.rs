@@ -116,8 +116,7 @@ pub(crate) async fn begin(store: &Store, id: &SessionId, epoch: Epoch) -> (Event
 
 pub(crate) fn append(after: EventId, events: &[&[u8]]) -> Append {
     Append {
-        stream: after.stream,
-        after: after.sequence,
+        after,
         events: events.iter().map(|e| Bytes::copy_from_slice(e)).collect(),
         progress: None,
     }

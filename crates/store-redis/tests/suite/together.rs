@@ -26,7 +26,7 @@ async fn each_command_gets_its_own_reply() {
     let appends = appends.map(|(at, (((id, epoch), stream), text))| {
         let mut event = append(*stream, &[text.as_bytes()]);
         // Every other one is out of date.
-        event.after += (at % 2) as u64;
+        event.after.sequence += (at % 2) as u64;
         store.log.append(id, *epoch, event)
     });
     for (at, appended) in join_all(appends).await.into_iter().enumerate() {

@@ -38,10 +38,10 @@ impl EventLog for LateLog {
         epoch: Epoch,
         append: Append,
     ) -> Result<Appended, LogError> {
-        let stood = self.inner.last(session, append.stream).await?;
+        let stood = self.inner.last(session, append.after.stream).await?;
         let appended = Appended {
             last: EventId {
-                sequence: append.after + append.events.len() as u64,
+                sequence: append.after.sequence + append.events.len() as u64,
                 ..stood
             },
             finished: append.progress.is_some_and(|progress| progress.ended),

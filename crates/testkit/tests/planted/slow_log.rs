@@ -57,7 +57,7 @@ impl SlowLog {
     ) -> Result<Appended, LogError> {
         let placement = self.store.directory.lookup(session).await?;
         let epoch = placement.ok_or(StoreError::NotFound)?.epoch;
-        let after = self.store.log.last(session, append.stream).await?.sequence;
+        let after = self.store.log.last(session, append.after.stream).await?;
         let append = Append { after, ..append };
         self.store.log.append(session, epoch, append).await
     }
