@@ -149,13 +149,15 @@ func (r *runtime) carry(rec *record) {
 func (r *runtime) runTo(ctx context.Context, rec *record) {
 	done := make(chan *typesv1.CallOutcome, 1)
 	go func() {
+		outcome := erred(rpcError(codeInternal, "the tool ended its goroutine"))
 		defer func() {
 			if panicked := recover(); panicked != nil {
 				r.log.Error("a tool panicked", "panic", panicked)
-				done <- erred(rpcError(codeInternal, "the tool panicked"))
+				outcome = erred(rpcError(codeInternal, "the tool panicked"))
 			}
+			done <- outcome
 		}()
-		done <- r.tool(ctx, newCall(ctx, r, rec))
+		outcome = r.tool(ctx, newCall(ctx, r, rec))
 	}()
 	select {
 	case outcome := <-done:
