@@ -131,7 +131,12 @@ impl Message {
     /// # Errors
     /// As [`Body::parse`].
     pub fn parse(text: &Bytes) -> Result<Self, InvalidMessage> {
-        let wire: Wire<'_> = serde_json::from_slice(text).map_err(|error| {
+        // As text where it is: what is checked once need not be checked string by string.
+        let read = match std::str::from_utf8(text) {
+            Ok(text) => serde_json::from_str(text),
+            Err(_) => serde_json::from_slice(text),
+        };
+        let wire: Wire<'_> = read.map_err(|error: serde_json::Error| {
             if error.is_data() {
                 InvalidMessage::request(None, format!("not a JSON-RPC message: {error}"))
             } else {

@@ -1,6 +1,7 @@
 //! The `_meta` of a request: progress token, per-request protocol fields, trace context.
 
-use crate::{Index, LogLevel, RawJson, RawObject, RpcError};
+use crate::object::named_spans;
+use crate::{LogLevel, RawJson, RawObject, RpcError};
 
 /// Opts into progress notifications.
 pub const PROGRESS_TOKEN: &str = "progressToken";
@@ -59,21 +60,34 @@ impl RequestMeta {
     /// Reads the `_meta` member of `params`, if there is one.
     pub fn of(params: Option<&RawJson>) -> Self {
         let meta = params.and_then(|params| params.member("_meta"));
-        let meta = meta.as_ref().map(RawJson::index);
-        meta.map(|meta| Self::of_members(&meta)).unwrap_or_default()
+        meta.map(|meta| Self::of_meta(&meta)).unwrap_or_default()
     }
 
-    fn of_members(meta: &Index<'_>) -> Self {
+    fn of_meta(meta: &RawJson) -> Self {
+        let mut read = Self::default();
+        let (mut version, mut parent, mut state) = (None, None, None);
+        for (name, value) in named_spans(meta.as_bytes()) {
+            let member = match &*name {
+                PROGRESS_TOKEN => &mut read.progress_token,
+                PROTOCOL_VERSION => &mut version,
+                CLIENT_INFO => &mut read.client_info,
+                CLIENT_CAPABILITIES => &mut read.client_capabilities,
+                LOG_LEVEL => &mut read.raw_log_level,
+                "traceparent" => &mut parent,
+                "tracestate" => &mut state,
+                _ => continue,
+            };
+            // Of two of one name, the first.
+            member.get_or_insert_with(|| meta.part(value));
+        }
+        let string = |value: Option<RawJson>| value.and_then(|value| value.string());
         Self {
-            progress_token: meta
-                .get(PROGRESS_TOKEN)
-                .filter(|token| token.as_str() != "null"),
-            protocol_version: meta.get(PROTOCOL_VERSION).and_then(|v| v.string()),
-            client_info: meta.get(CLIENT_INFO),
-            client_capabilities: meta.get(CLIENT_CAPABILITIES).filter(RawJson::is_object),
-            raw_log_level: meta.get(LOG_LEVEL),
-            traceparent: meta.get("traceparent").and_then(|v| v.string()),
-            tracestate: meta.get("tracestate").and_then(|v| v.string()),
+            progress_token: read.progress_token.filter(|it| it.as_str() != "null"),
+            protocol_version: string(version),
+            client_capabilities: read.client_capabilities.filter(RawJson::is_object),
+            traceparent: string(parent),
+            tracestate: string(state),
+            ..read
         }
     }
 

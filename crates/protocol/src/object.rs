@@ -1,5 +1,6 @@
 //! Reading and editing the members of a JSON object without touching the rest of its text.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -39,6 +40,19 @@ pub(crate) fn spans(text: &[u8]) -> impl Iterator<Item = (Range<usize>, Range<us
         let start = skip_space(text, colon + 1).min(text.len());
         at = end_of_value(text, start).min(text.len());
         Some((key, start..at))
+    })
+}
+
+/// Names, as they are read, and where their values are.
+pub(crate) fn named_spans(text: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, Range<usize>)> + '_ {
+    spans(text).map(|(key, value)| {
+        let key = &text[key];
+        let inner = key.get(1..key.len().saturating_sub(1)).unwrap_or_default();
+        let name = match memchr::memchr(b'\\', inner) {
+            Some(_) => serde_json::from_slice(key).map(Cow::Owned).ok(),
+            None => std::str::from_utf8(inner).map(Cow::Borrowed).ok(),
+        };
+        (name.unwrap_or_default(), value)
     })
 }
 
