@@ -73,11 +73,11 @@ impl Dispatcher for Dispatch {
         self.place_again(plan, tried)
     }
 
-    fn start(&self, plan: CallPlan) -> Starting {
-        if let Some(running) = self.start_here(&plan) {
+    fn start(&self, plan: &CallPlan) -> Starting {
+        if let Some(running) = self.start_here(plan) {
             return at_once(Ok(running));
         }
-        let dispatch = self.clone();
+        let (dispatch, plan) = (self.clone(), plan.clone());
         later(async move {
             let place = dispatch.shared.in_flight.enter(&plan.call);
             let running = dispatch.start_planned(plan).await?;
@@ -96,7 +96,7 @@ impl Dispatcher for Dispatch {
             }
             // Nobody owns such a call: whoever has it begins it.
             _ => match self.plan(call).await {
-                Ok(plan) => self.start(plan).await,
+                Ok(plan) => self.start(&plan).await,
                 Err(outcome) => instead(outcome),
             },
         }

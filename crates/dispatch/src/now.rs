@@ -32,7 +32,7 @@ impl Dispatch {
         if !member.circuit.is_well() {
             return None;
         }
-        let began = Instant::now();
+        let began = metrics::enabled().then(Instant::now);
         let begun = Call {
             deadline: self.worker_deadline(call),
             ..call.clone()
@@ -47,7 +47,7 @@ impl Dispatch {
         origin.ended_at(member, &outcome);
         let shaping = &view.catalog.shaping;
         let outcome = shaping.outcome(call.caller.revision, &call.method, outcome);
-        if metrics::enabled() {
+        if let Some(began) = began {
             let counted = CountedOutcome::of(&outcome);
             (metrics().pools).called(began.elapsed(), &member.pool, counted);
         }
@@ -63,8 +63,12 @@ impl Dispatch {
         started: RunningCall,
     ) -> RunningCall {
         let place = self.shared.in_flight.enter(call);
-        let worker_call =
-            WorkerCall::started(self.shared.clone(), origin, started, Arc::clone(member));
+        let worker_call = WorkerCall::started(
+            self.shared.clone(),
+            Box::new(origin),
+            started,
+            Arc::clone(member),
+        );
         let running = match call.caller.revision.era() {
             Era::Legacy => self.running_legacy(self.purpose(call), worker_call),
             Era::Modern => {

@@ -56,7 +56,8 @@ pub(crate) struct WorkerCall {
     shared: Arc<Shared>,
     /// The call's own id; every round has another.
     call: CallId,
-    origin: Origin,
+    /// Apart, since a call changes hands until it is read.
+    origin: Box<Origin>,
     position: Position,
     events: CallEvents,
     /// Events that were read before somebody wanted them.
@@ -81,7 +82,8 @@ impl WorkerCall {
     ///
     /// # Errors
     /// When no worker takes it.
-    pub(crate) async fn start(shared: Arc<Shared>, mut origin: Origin) -> Result<Self, NotStarted> {
+    pub(crate) async fn start(shared: Arc<Shared>, origin: Origin) -> Result<Self, NotStarted> {
+        let mut origin = Box::new(origin);
         let (running, member) = match origin.offer(&shared).await {
             Ok(started) => started,
             Err(failure) => return Err(origin.not_started(failure)),
@@ -100,7 +102,7 @@ impl WorkerCall {
     /// Follows a call that a worker has just taken.
     pub(crate) fn started(
         shared: Arc<Shared>,
-        origin: Origin,
+        origin: Box<Origin>,
         running: RunningCall,
         member: Arc<Member>,
     ) -> Self {
@@ -118,6 +120,7 @@ impl WorkerCall {
     ) -> Self {
         let call = origin.call.id;
         origin.call.id = round_id(call, position.round);
+        let origin = Box::new(origin);
         let mut worker_call = Self::new(shared, call, origin, running, member, position);
         // Nobody here knows what of it was seen.
         worker_call.shown.anything = position.seen > 0 || position.round > 0;
@@ -127,7 +130,7 @@ impl WorkerCall {
     fn new(
         shared: Arc<Shared>,
         call: CallId,
-        origin: Origin,
+        origin: Box<Origin>,
         running: RunningCall,
         member: Arc<Member>,
         position: Position,

@@ -69,7 +69,7 @@ pub trait Dispatcher: Send + Sync + 'static {
     /// Where that takes no waiting, it has begun when this returns, and may have ended: to be called in a runtime.
     /// Otherwise nothing is done before the future is polled, and then it is not cancellation safe: if it is dropped the
     /// call may or may not run.
-    fn start(&self, plan: CallPlan) -> Starting;
+    fn start(&self, plan: &CallPlan) -> Starting;
 
     /// Goes on with a call that an earlier owner of its session began, from after event `after`.
     ///

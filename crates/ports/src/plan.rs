@@ -70,6 +70,13 @@ impl CallPlan {
         })
     }
 
+    /// Takes over what was settled without the call.
+    pub fn fill(&mut self, settled: RequestPlan) {
+        self.call.durability = settled.durability;
+        self.route = Some(settled.route);
+        self.worker = Some(settled.worker);
+    }
+
     /// Whether the call must not run twice.
     pub fn is_once(&self) -> bool {
         self.call.durability == Durability::Journaled

@@ -135,7 +135,7 @@ impl CallDriver {
     /// come back with. The call runs on.
     pub(crate) async fn carry(
         self: &Arc<Self>,
-        in_flight: InFlight,
+        in_flight: Box<InFlight>,
         delivery: DeliveryId,
     ) -> Result<Delivered, GatewayError> {
         let once = in_flight.is_once();
@@ -150,13 +150,13 @@ impl CallDriver {
             return self.hold(in_flight, delivery).await;
         }
         // Boxed, so that the future of a held call stays small.
-        Box::pin(self.carry_journaled(vec![in_flight], Vec::new(), delivery)).await
+        Box::pin(self.carry_journaled(vec![*in_flight], Vec::new(), delivery)).await
     }
 
     /// Has a call started as planned. One that an earlier owner may have started is looked for at its worker.
     fn start(&self, in_flight: &InFlight) -> Starting {
         if !in_flight.repeated {
-            return self.dispatcher.start(in_flight.plan.clone());
+            return self.dispatcher.start(&in_flight.plan);
         }
         let dispatcher = self.dispatcher.clone();
         let call = Call {
@@ -251,7 +251,7 @@ impl InFlight {
     ///
     /// # Errors
     /// When a limit was reached.
-    pub(crate) fn refuse(self, outcome: CallOutcome) -> Result<Bytes, GatewayError> {
+    pub(crate) fn refuse(&self, outcome: CallOutcome) -> Result<Bytes, GatewayError> {
         match outcome {
             CallOutcome::Failed(CallFailure::Overloaded {
                 reason,

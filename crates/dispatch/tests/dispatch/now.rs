@@ -434,7 +434,7 @@ fn circuit(setting: &Setting) -> CircuitState {
 async fn a_worker_on_trial_has_to_be_waited_for() {
     let setting = half_open(text(RESULT)).await;
     let plan = setting.plan(legacy("t", json!({}))).await;
-    let Either::Right(trial) = setting.dispatch.start(plan) else {
+    let Either::Right(trial) = setting.dispatch.start(&plan) else {
         panic!("it is not waited for");
     };
     let (_, outcome) = finish(&mut trial.await.unwrap()).await;

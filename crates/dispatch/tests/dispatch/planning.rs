@@ -165,7 +165,7 @@ async fn a_plan_can_be_dropped_at_every_await() {
         assert_eq!((worker.calls(), setting.dispatch.in_flight()), (0, 0));
         worker.connect(true);
         let plan = setting.plan(legacy("t", json!({}))).await;
-        let (_, outcome) = finish(&mut setting.dispatch.start(plan).await.unwrap()).await;
+        let (_, outcome) = finish(&mut setting.dispatch.start(&plan).await.unwrap()).await;
         result(outcome);
         assert_eq!((worker.calls(), strict.calls()), (1, 0));
     }
@@ -183,14 +183,14 @@ async fn a_worker_that_leaves_between_plan_and_start_is_replaced_by_a_new_plan()
     let bound = plan.call.worker.clone().unwrap();
     assert_eq!(bound, WorkerId::new("w1"));
     assert!(setting.dispatch.remove_worker(&bound));
-    let refused = setting.dispatch.start(plan.clone()).await.err();
+    let refused = setting.dispatch.start(&plan).await.err();
     assert!(
         matches!(&refused, Some(CallFailure::WorkerAway { .. })),
         "{refused:?}"
     );
     plan.worker = setting.dispatch.replan(&plan, &[bound]);
     plan.bind();
-    let mut running = setting.dispatch.start(plan).await.unwrap();
+    let mut running = setting.dispatch.start(&plan).await.unwrap();
     result(finish(&mut running).await.1);
     assert_eq!((first.calls(), second.calls()), (0, 1));
 }

@@ -62,7 +62,7 @@ impl Setting {
             Ok(plan) => plan,
             Err(answered) => return Some(answered),
         };
-        match self.dispatch.start(plan) {
+        match self.dispatch.start(&plan) {
             Either::Left(started) => Some(started.into_inner()),
             Either::Right(_) => None,
         }
@@ -118,7 +118,7 @@ impl Setting {
 pub(crate) async fn start(dispatch: &Dispatch, call: Call) -> Started {
     let durability = call.durability;
     match as_asked(dispatch.plan(call).await, durability) {
-        Ok(plan) => dispatch.start(plan).await,
+        Ok(plan) => dispatch.start(&plan).await,
         Err(answered) => answered,
     }
 }

@@ -92,7 +92,7 @@ impl CallRun {
         match planned {
             Ok(plan) => {
                 self.durability = plan.call.durability;
-                match self.dispatcher.start(plan) {
+                match self.dispatcher.start(&plan) {
                     Either::Left(started) => Self::started(started.into_inner()),
                     Either::Right(starting) => RunState::Starting(starting),
                 }

@@ -273,9 +273,9 @@ impl Dispatcher for FakeDispatcher {
         Some(Binding { worker, ledger })
     }
 
-    fn start(&self, plan: CallPlan) -> Starting {
+    fn start(&self, plan: &CallPlan) -> Starting {
         let tool = tool(plan.call.params.as_ref());
-        self.calls.lock().push(plan.call);
+        self.calls.lock().push(plan.call.clone());
         let (running, cancelled) = (self.running.clone(), self.cancelled.clone());
         if tool != "slow-start" {
             return at_once(begin(&tool, &running, cancelled));

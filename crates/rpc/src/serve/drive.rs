@@ -109,10 +109,11 @@ impl Drive {
                 };
                 let gateway = self.shared.gateways.of(relayed);
                 let once = post.is_bound();
-                tokio::spawn(async move {
+                // Boxed, since a task's future is moved several times before it runs.
+                tokio::spawn(Box::pin(async move {
                     let delivered = answering.wait(gateway.deliver(&to, post)).await;
                     answering.delivered(delivered, once).await;
-                });
+                }));
             }
             Frame::Listen(said) => {
                 let to = session_in(said.session, said.principal, said.trace, said.hinted);

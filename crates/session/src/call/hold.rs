@@ -31,7 +31,7 @@ pub(super) enum Stage {
 
 /// A call of which nothing is written down.
 pub(super) struct HeldCall {
-    pub(super) in_flight: InFlight,
+    pub(super) in_flight: Box<InFlight>,
     pub(super) delivery: DeliveryId,
     pub(super) stage: Stage,
     /// Answers what it has asked its session for; `false` where that is left to another owner.
@@ -75,7 +75,7 @@ impl CallDriver {
     /// Starts a planned call, and answers it if it ends soon.
     pub(super) async fn hold(
         self: &Arc<Self>,
-        mut in_flight: InFlight,
+        mut in_flight: Box<InFlight>,
         delivery: DeliveryId,
     ) -> Result<Delivered, GatewayError> {
         let began = Instant::now();
@@ -111,7 +111,8 @@ impl CallDriver {
         }
         let driver = self.clone();
         let call = Some(call);
-        Held { driver, call }.answer(began).await
+        // Boxed: most calls end before, and the future of each would have room for this.
+        Box::pin(Held { driver, call }.answer(began)).await
     }
 
     /// Whether an outcome may be answered without a stream.
@@ -133,7 +134,7 @@ impl CallDriver {
     /// the first.
     async fn not_started(
         self: &Arc<Self>,
-        mut in_flight: InFlight,
+        mut in_flight: Box<InFlight>,
         failure: CallFailure,
         delivery: DeliveryId,
     ) -> Result<Delivered, GatewayError> {
@@ -184,7 +185,7 @@ impl CallDriver {
             in_flight.plan.call.ledger = None;
             in_flight.bind(next);
             return self
-                .carry_journaled(vec![in_flight], Vec::new(), delivery)
+                .carry_journaled(vec![*in_flight], Vec::new(), delivery)
                 .await;
         }
         let outcome = CallOutcome::Failed(failure);

@@ -71,7 +71,7 @@ impl CallDriver {
             answered: None,
         };
         let begun = {
-            let calls = std::slice::from_ref(&in_flight);
+            let calls = std::slice::from_ref(&*in_flight);
             let mut begin = pin!(self.begin(&live, calls, delivery, &waiting));
             tokio::select! {
                 biased;
@@ -105,7 +105,7 @@ impl CallDriver {
             Stage::Running(running) => self.pump(running, &mut in_flight, &tail).await,
             Stage::Starting(starting) => {
                 let starting = Some(Either::Right(starting));
-                self.run(in_flight, &tail, starting).await;
+                self.run(*in_flight, &tail, starting).await;
             }
         }
     }
@@ -158,7 +158,7 @@ impl CallDriver {
     async fn hold_on(
         &self,
         stage: Stage,
-        (mut in_flight, delivery): (InFlight, DeliveryId),
+        (mut in_flight, delivery): (Box<InFlight>, DeliveryId),
         instead: Result<Delivered, GatewayError>,
         waiting: &Waiting,
     ) {

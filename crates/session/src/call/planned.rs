@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use futures::future::Either;
 use shoal_ports::{
-    Call, CallFailure, CallOutcome, CallPlan, Caller, Durability, EdgePlan, ForwardedHeaders,
-    GatewayError, Planned, RequestPlan, Retry, SessionRef, SessionTransport,
+    Call, CallFailure, CallOutcome, Caller, Durability, EdgePlan, ForwardedHeaders, GatewayError,
+    Planned, Retry, SessionRef, SessionTransport,
 };
 use shoal_protocol::{RequestMeta, TraceContext};
 use shoal_telemetry::trace::names;
@@ -68,14 +68,18 @@ impl CallDriver {
     ) -> Result<Option<CallOutcome>, GatewayError> {
         let by_edge = edge.is_some();
         let planned = match edge {
-            Some(plan) => Arc::unwrap_or_clone(plan).map(|plan| in_flight.planned_by_edge(plan)),
-            None => match self.dispatcher.plan(in_flight.plan.call.clone()) {
-                Either::Left(planned) => planned.into_inner(),
-                Either::Right(planning) => Box::pin(in_time(planning, in_flight)).await?,
-            },
+            Some(plan) => Arc::unwrap_or_clone(plan).map(|plan| in_flight.plan.fill(plan)),
+            None => {
+                let planned = match self.dispatcher.plan(in_flight.plan.call.clone()) {
+                    Either::Left(planned) => planned.into_inner(),
+                    Either::Right(planning) => Box::pin(in_time(planning, in_flight)).await?,
+                };
+                planned.map(|plan| in_flight.plan = plan)
+            }
         };
         let answer = match planned {
-            Ok(plan) => {
+            Ok(()) => {
+                let plan = &in_flight.plan;
                 let once = plan.is_once();
                 let own = plan.route.as_ref().and_then(|route| route.hold);
                 in_flight.hold = match (once, by_edge) {
@@ -89,7 +93,6 @@ impl CallDriver {
                 if once {
                     in_flight.slot.run_once();
                 }
-                in_flight.plan = plan;
                 if by_edge && !repeated {
                     self.reach(in_flight)?;
                 }
@@ -154,23 +157,6 @@ async fn in_time(
 }
 
 impl InFlight {
-    /// The plan of a call that its edge has planned.
-    fn planned_by_edge(&self, plan: RequestPlan) -> CallPlan {
-        let RequestPlan {
-            durability,
-            route,
-            worker,
-        } = plan;
-        CallPlan {
-            call: Call {
-                durability,
-                ..self.plan.call.clone()
-            },
-            route: Some(route),
-            worker: Some(worker),
-        }
-    }
-
     /// What a repetition is told that finds nothing of the first delivery. The store does not know by which delivery a
     /// call on the standalone stream began: what became of the first one cannot be told.
     fn repeats(&self, answer: Option<CallOutcome>) -> Option<CallOutcome> {

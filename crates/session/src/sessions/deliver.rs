@@ -146,7 +146,8 @@ impl Node {
     ) -> Result<Option<Delivered>, GatewayError> {
         let delivered = match effect {
             Effect::Run(admitted) => {
-                let mut in_flight = self.driver.prepare(live, *admitted, to);
+                // Boxed, since it changes hands often.
+                let mut in_flight = Box::new(self.driver.prepare(live, *admitted, to));
                 let (delivery, again) = (posting.delivery, posting.may_have_begun());
                 match (self.driver.plan(&mut in_flight, posting.plan, again)).await? {
                     None => self.driver.carry(in_flight, delivery).await,

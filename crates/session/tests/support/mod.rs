@@ -409,9 +409,12 @@ impl Dispatcher for Script {
             .then_some(Binding { worker, ledger })
     }
 
-    fn start(&self, plan: CallPlan) -> Starting {
+    fn start(&self, plan: &CallPlan) -> Starting {
         // Its channels have room.
-        let begun = self.begin(plan.call).now_or_never().expect("at once");
+        let begun = self
+            .begin(plan.call.clone())
+            .now_or_never()
+            .expect("at once");
         let mut late = self.late.subscribe();
         if !*late.borrow_and_update() {
             return at_once(begun);

@@ -40,7 +40,7 @@ impl Dispatcher for Resuming {
             How::Blindly => {
                 call.id = CallId::generate();
                 match self.inner.plan(call).await {
-                    Ok(plan) => self.inner.start(plan).await,
+                    Ok(plan) => self.inner.start(&plan).await,
                     Err(refused) => panic!("a call that ran is planned again: {refused:?}"),
                 }
             }
@@ -67,7 +67,7 @@ impl Dispatcher for Resuming {
         self.inner.replan(plan, tried)
     }
 
-    fn start(&self, plan: CallPlan) -> Starting {
+    fn start(&self, plan: &CallPlan) -> Starting {
         let (inner, call) = (self.inner.clone(), plan.call.id);
         let starting = self.inner.start(plan);
         if !matches!(self.how, How::Hastily) {
