@@ -15,11 +15,11 @@ use way::Way;
 /// Passes cancellations and answers on to wherever the call runs now, and collects the answers to
 /// questions that Shoal itself put.
 pub(crate) struct CallHandle {
-    state: Mutex<State>,
+    state: Mutex<HandleState>,
     changed: Notify,
 }
 
-struct State {
+struct HandleState {
     /// The way to where the call runs; `None` when somebody else steers it.
     below: Option<Arc<Way>>,
     /// What is subtracted from an ask's id on its way down: every round has its own range.
@@ -45,7 +45,7 @@ impl CallHandle {
 
     fn along(way: Arc<Way>) -> Arc<Self> {
         Arc::new(Self {
-            state: Mutex::new(State {
+            state: Mutex::new(HandleState {
                 below: Some(way),
                 base: 0,
                 round: None,

@@ -35,11 +35,11 @@ struct Entry {
     caller: Arc<Caller>,
     durability: Durability,
     since: Instant,
-    way: Mutex<Way>,
+    state: Mutex<EntryState>,
 }
 
 #[derive(Default)]
-struct Way {
+struct EntryState {
     worker: Option<WorkerId>,
     control: Option<Arc<dyn CallControl>>,
     cancelled: Option<String>,
@@ -62,9 +62,9 @@ impl InFlight {
             caller: Arc::clone(&call.caller),
             durability: call.durability,
             since: Instant::now(),
-            way: Mutex::new(Way {
+            state: Mutex::new(EntryState {
                 worker: call.worker.clone(),
-                ..Way::default()
+                ..EntryState::default()
             }),
         });
         let mut table = self.0.lock();
@@ -88,7 +88,7 @@ impl InFlight {
     pub(crate) fn by_worker(&self) -> HashMap<WorkerId, u64> {
         let mut counts = HashMap::new();
         for entry in self.0.lock().values() {
-            if let Some(worker) = &entry.way.lock().worker {
+            if let Some(worker) = &entry.state.lock().worker {
                 *counts.entry(worker.clone()).or_default() += 1;
             }
         }
@@ -144,9 +144,9 @@ impl InFlight {
 impl Entry {
     fn cancel(&self, reason: &str) {
         let control = {
-            let mut way = self.way.lock();
-            way.cancelled = Some(reason.to_owned());
-            way.control.clone()
+            let mut state = self.state.lock();
+            state.cancelled = Some(reason.to_owned());
+            state.control.clone()
         };
         if let Some(control) = control {
             control.cancel(reason);
@@ -155,10 +155,10 @@ impl Entry {
 
     fn started(&self, running: &RunningCall) {
         let cancelled = {
-            let mut way = self.way.lock();
-            way.worker.clone_from(&running.worker);
-            way.control = Some(Arc::clone(&running.control));
-            way.cancelled.clone()
+            let mut state = self.state.lock();
+            state.worker.clone_from(&running.worker);
+            state.control = Some(Arc::clone(&running.control));
+            state.cancelled.clone()
         };
         if let Some(reason) = cancelled {
             running.control.cancel(&reason);
@@ -166,18 +166,18 @@ impl Entry {
     }
 
     fn report(&self) -> CallReport {
-        let way = self.way.lock();
+        let state = self.state.lock();
         CallReport {
             id: self.id.to_string(),
             method: shown(self.method.as_str(), LONGEST_TARGET),
             target: target(&self.method, self.params.as_ref()),
             session: self.caller.session.as_ref().map(ToString::to_string),
             principal: mark_of(&self.caller.principal),
-            worker: way.worker.as_ref().map(ToString::to_string),
+            worker: state.worker.as_ref().map(ToString::to_string),
             journaled: self.durability == Durability::Journaled,
             modern: self.caller.revision.era() == Era::Modern,
             age_ms: u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX),
-            state: match (&way.cancelled, &way.control) {
+            state: match (&state.cancelled, &state.control) {
                 (Some(_), _) => CallState::Cancelling,
                 (None, Some(_)) => CallState::Running,
                 (None, None) => CallState::Starting,

@@ -91,7 +91,7 @@ impl Shaping {
             return result.clone();
         }
         let text = result.to_bytes();
-        let found = Found::in_object(&text);
+        let found = ResultMembers::in_object(&text);
         let mut out = BytesMut::with_capacity(text.len() + self.meta.len() + 128);
         out.put_u8(b'{');
         if !found.result_type {
@@ -186,7 +186,7 @@ fn put_rest(out: &mut BytesMut, rest: &[u8], any: bool) {
 
 /// Which members a result has already.
 #[derive(Default)]
-struct Found {
+struct ResultMembers {
     any: bool,
     result_type: bool,
     input_required: bool,
@@ -195,7 +195,7 @@ struct Found {
     meta: Option<Bytes>,
 }
 
-impl Found {
+impl ResultMembers {
     fn in_object(text: &Bytes) -> Self {
         let mut found = Self::default();
         for (key, value) in members(text) {

@@ -97,11 +97,11 @@ pub(crate) struct ParkingLot {
 
 #[derive(Default)]
 struct Places {
-    calls: HashMap<CallId, Place>,
+    calls: HashMap<CallId, ParkedCall>,
     by_principal: PrincipalCounts,
 }
 
-struct Place {
+struct ParkedCall {
     principal: Principal,
     /// Asks whoever keeps the call to give it away.
     keeper: oneshot::Sender<oneshot::Sender<Parked>>,
@@ -139,7 +139,7 @@ impl ParkingLot {
             return Err(Full::Principal);
         }
         places.by_principal.add(&principal, 1);
-        places.calls.insert(id, Place { principal, keeper });
+        places.calls.insert(id, ParkedCall { principal, keeper });
         drop(places);
         tokio::spawn(keep(Arc::downgrade(self), self.time, parked, asked));
         Ok(())
@@ -161,7 +161,7 @@ impl ParkingLot {
 
     fn leave(&self, id: CallId) -> Option<oneshot::Sender<oneshot::Sender<Parked>>> {
         let mut places = self.places.lock();
-        let Place { principal, keeper } = places.calls.remove(&id)?;
+        let ParkedCall { principal, keeper } = places.calls.remove(&id)?;
         places.by_principal.subtract(&principal, 1);
         Some(keeper)
     }

@@ -17,10 +17,10 @@ enum Shape {
     Schema,
     ListOf(&'static Shape),
     /// An object whose members have shapes of their own; others may be anything.
-    Members(&'static [Member]),
+    Members(&'static [MemberRule]),
 }
 
-struct Member {
+struct MemberRule {
     name: &'static str,
     shape: Shape,
     is_needed: bool,
@@ -34,16 +34,16 @@ enum Fit {
     No,
 }
 
-const fn may(name: &'static str, shape: Shape) -> Member {
-    Member {
+const fn may(name: &'static str, shape: Shape) -> MemberRule {
+    MemberRule {
         name,
         shape,
         is_needed: false,
     }
 }
 
-const fn must(name: &'static str, shape: Shape) -> Member {
-    Member {
+const fn must(name: &'static str, shape: Shape) -> MemberRule {
+    MemberRule {
         name,
         shape,
         is_needed: true,
@@ -83,7 +83,7 @@ const ARGUMENT: Shape = Shape::Members(&[
     may("required", Shape::Flag),
 ]);
 
-const TOOL: &[Member] = &[
+const TOOL: &[MemberRule] = &[
     may("title", Shape::Text),
     may("description", Shape::Text),
     may("outputSchema", Shape::Schema),
@@ -92,14 +92,14 @@ const TOOL: &[Member] = &[
     may("icons", ICONS),
     may("_meta", Shape::Object),
 ];
-const PROMPT: &[Member] = &[
+const PROMPT: &[MemberRule] = &[
     may("title", Shape::Text),
     may("description", Shape::Text),
     may("arguments", Shape::ListOf(&ARGUMENT)),
     may("icons", ICONS),
     may("_meta", Shape::Object),
 ];
-const RESOURCE: &[Member] = &[
+const RESOURCE: &[MemberRule] = &[
     may("name", Shape::Text),
     may("title", Shape::Text),
     may("description", Shape::Text),
@@ -210,12 +210,12 @@ fn fit_list(value: &RawJson, shape: &Shape, lost: &mut Vec<String>) -> Fit {
     }
 }
 
-fn fit_members(value: &RawJson, members: &[Member], lost: &mut Vec<String>) -> Fit {
+fn fit_members(value: &RawJson, members: &[MemberRule], lost: &mut Vec<String>) -> Fit {
     let Some(mut object) = RawObject::of(value) else {
         return Fit::No;
     };
     let mut is_changed = false;
-    for Member {
+    for MemberRule {
         name,
         shape,
         is_needed,

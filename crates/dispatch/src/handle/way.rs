@@ -13,11 +13,11 @@ use tokio::sync::watch;
 /// An answer whose arrival is not known is sent again when the call is attached to again; the worker ignores
 /// one that it has, and says so.
 pub(super) struct Way {
-    state: Mutex<State>,
+    state: Mutex<WayState>,
     condition: watch::Sender<Condition>,
 }
 
-struct State {
+struct WayState {
     control: Arc<dyn CallControl>,
     /// How often the control has been replaced.
     turn: u64,
@@ -47,7 +47,7 @@ struct Condition {
 impl Way {
     pub(super) fn new(control: Arc<dyn CallControl>) -> Arc<Self> {
         Arc::new(Self {
-            state: Mutex::new(State {
+            state: Mutex::new(WayState {
                 control,
                 turn: 0,
                 unsettled: Vec::new(),

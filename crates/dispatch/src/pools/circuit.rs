@@ -24,7 +24,7 @@ pub(crate) struct Circuit {
     troubled: AtomicBool,
     /// How many failures have been counted.
     counted: AtomicU32,
-    state: Mutex<State>,
+    state: Mutex<CircuitInner>,
 }
 
 /// How many failures had been counted when a call began.
@@ -32,7 +32,7 @@ pub(crate) struct Circuit {
 pub(crate) struct CircuitMark(u32);
 
 #[derive(Clone, Copy, Default)]
-struct State {
+struct CircuitInner {
     failures: u32,
     /// How often it has opened since it was closed.
     openings: u32,

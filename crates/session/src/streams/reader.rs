@@ -33,7 +33,7 @@ fn is_large(item: &StreamItem) -> bool {
 }
 
 /// The connection takes no more.
-struct Closed;
+struct ReaderGone;
 
 impl Reader {
     /// Counts as reading, until [`run`](Self::run) has ended.
@@ -73,7 +73,7 @@ impl Reader {
     }
 
     /// Sends what there was when the connection came.
-    async fn catch_up(&mut self, history: Vec<LoggedEvent>) -> Result<(), Closed> {
+    async fn catch_up(&mut self, history: Vec<LoggedEvent>) -> Result<(), ReaderGone> {
         self.send_all(history).await?;
         match self.tail {
             Some(_) => Ok(()),
@@ -82,7 +82,7 @@ impl Reader {
     }
 
     /// Sends what is written from now on, if anything is.
-    async fn follow(&mut self) -> Result<(), Closed> {
+    async fn follow(&mut self) -> Result<(), ReaderGone> {
         let Some(tail) = self.tail.clone() else {
             return Ok(());
         };
@@ -114,7 +114,7 @@ impl Reader {
                     }
                     tokio::select! {
                         () = changed => {}
-                        () = self.sender.closed() => return Err(Closed),
+                        () = self.sender.closed() => return Err(ReaderGone),
                     }
                 }
             }
@@ -141,13 +141,13 @@ impl Reader {
     }
 
     /// Reads a stream that nobody writes here: it has finished.
-    async fn read_log_to_end(&mut self) -> Result<(), Closed> {
+    async fn read_log_to_end(&mut self) -> Result<(), ReaderGone> {
         while !self.read_log(usize::MAX).await? {}
         Ok(())
     }
 
     /// Sends a page of the log, of so many events at most; `true` when nothing more will come from it.
-    async fn read_log(&mut self, events: usize) -> Result<bool, Closed> {
+    async fn read_log(&mut self, events: usize) -> Result<bool, ReaderGone> {
         let streams = self.streams.clone();
         let limit = streams.config.reader_buffer.min(events);
         let page = streams.read_surely(self.cursor, limit).await;
@@ -160,12 +160,12 @@ impl Reader {
             Err(error) => {
                 // The connection ends here; the client's resume is told why.
                 tracing::warn!(session = %streams.session, %error, "could not read on in a stream");
-                Err(Closed)
+                Err(ReaderGone)
             }
         }
     }
 
-    async fn send_all(&mut self, events: Vec<LoggedEvent>) -> Result<(), Closed> {
+    async fn send_all(&mut self, events: Vec<LoggedEvent>) -> Result<(), ReaderGone> {
         for LoggedEvent { id, data } in events {
             self.send(StreamItem::Event { id, data }).await?;
             self.cursor = id;
@@ -174,19 +174,19 @@ impl Reader {
     }
 
     /// Sends an item, at once if there is room for it. The future is small, without the item.
-    fn send(&self, item: StreamItem) -> impl Future<Output = Result<(), Closed>> + Send {
+    fn send(&self, item: StreamItem) -> impl Future<Output = Result<(), ReaderGone>> + Send {
         // Few of them would be more than all others together: one waits at a time.
         if is_large(&item) && !self.sender.is_drained() {
             return Either::Right(Box::pin(self.send_to_slow(item)));
         }
         match self.sender.try_send(item) {
             Ok(()) => Either::Left(ready(Ok(()))),
-            Err(Unsent::NobodyReceives(_)) => Either::Left(ready(Err(Closed))),
+            Err(Unsent::NobodyReceives(_)) => Either::Left(ready(Err(ReaderGone))),
             Err(Unsent::Full(item)) => Either::Right(Box::pin(self.send_to_slow(item))),
         }
     }
 
-    async fn send_to_slow(&self, item: StreamItem) -> Result<(), Closed> {
+    async fn send_to_slow(&self, item: StreamItem) -> Result<(), ReaderGone> {
         let sending = async {
             if is_large(&item) {
                 self.sender.drained().await;
@@ -195,13 +195,13 @@ impl Reader {
         };
         match timeout(self.streams.config.reader_stall, sending).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(NobodyReceives)) => Err(Closed),
+            Ok(Err(NobodyReceives)) => Err(ReaderGone),
             Err(_) => {
                 self.streams.counters.cut.fetch_add(1, Ordering::Relaxed);
                 metrics().streams.cut();
                 tracing::info!(session = %self.streams.session, stream = %self.cursor.stream,
                     "cut a connection that does not read; it can resume");
-                Err(Closed)
+                Err(ReaderGone)
             }
         }
     }
