@@ -21,7 +21,6 @@ use shoal_ports::memory::MemoryBus;
 use shoal_ports::{LazySender, StreamItem};
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
-use tower::ServiceExt as _;
 
 use dispatcher::FakeDispatcher;
 use gateway::{FakeGateway, LIVE, event};
@@ -48,7 +47,7 @@ async fn stream() -> (LazySender<StreamItem>, Body) {
         .header("mcp-session-id", LIVE)
         .body(Body::empty())
         .unwrap();
-    let response = edge.router().oneshot(request).await.unwrap();
+    let response = edge.service().answer(request).await;
     assert_eq!(response.status(), 200);
     (gateway.stream().await, response.into_body())
 }

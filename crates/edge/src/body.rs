@@ -1,6 +1,8 @@
 //! Reading a request's body, bounded in size and time, and large ones in what all of them take.
 
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -72,7 +74,15 @@ async fn collect(
     if let Some(length) = announced.filter(|&length| length > SMALL) {
         reading.held = Some(bounds.room.take(bounds.principal, length).await?);
     }
-    match tokio::time::timeout(bounds.within, reading.read(body, bounds)).await {
+    // Most bodies come with their heads, and are read without a timer.
+    let read = {
+        let mut read = pin!(reading.read(body, bounds));
+        match futures::poll!(read.as_mut()) {
+            Poll::Ready(read) => Ok(read),
+            Poll::Pending => tokio::time::timeout(bounds.within, read).await,
+        }
+    };
+    match read {
         Ok(read) => read?,
         Err(_) => {
             return Err(Refusal::BodyTooSlow {

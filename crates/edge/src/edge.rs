@@ -1,9 +1,7 @@
-//! The parts of an edge, and the router over them.
+//! The parts of an edge, and the service that they make.
 
 use std::sync::Arc;
 
-use axum::Router;
-use axum::routing::any;
 use shoal_ports::{Authenticator, Bus, Dispatcher, SessionGateway};
 use tokio_util::sync::CancellationToken;
 
@@ -11,11 +9,11 @@ use crate::access::Access;
 use crate::backlog::Backlog;
 use crate::body_budget::BodyBudget;
 use crate::config::EdgeConfig;
+use crate::gauges;
 use crate::load::Load;
 use crate::recorder::Recorder;
 use crate::state::{EdgeState, Routes};
 use crate::subscriptions::Hub;
-use crate::{gauges, layers};
 
 /// An edge: what it needs, gathered by whoever wires the node.
 pub struct Edge {
@@ -41,12 +39,10 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// The router that serves the configured paths. It wants no middleware: limits, checks and
-    /// authentication are inside.
-    pub fn router(self) -> Router {
-        let paths = (self.config.path.clone(), self.config.http_sse.clone());
+    /// The service of the configured paths. It wants no middleware: limits, checks and authentication are inside.
+    pub fn service(self) -> EdgeService {
         let backlog = Backlog::new(&self.config.limits, self.load.clone());
-        let state = Arc::new(EdgeState {
+        EdgeService(Arc::new(EdgeState {
             hub: Hub::new(Arc::clone(&self.dispatcher), self.bus),
             access: Access::new(&self.config),
             gateway: self.gateway,
@@ -64,15 +60,10 @@ impl Edge {
             config: self.config,
             load: self.load,
             recorder: self.recorder,
-        });
-        let mut router = Router::new()
-            .route(&paths.0, any(layers::mcp))
-            .fallback(layers::elsewhere);
-        if let Some(http_sse) = paths.1 {
-            router = router
-                .route(&http_sse.stream, any(layers::sse_stream))
-                .route(&http_sse.messages, any(layers::sse_messages));
-        }
-        router.with_state(state)
+        }))
     }
 }
+
+/// An edge at work, which answers requests of any path; a cheap handle.
+#[derive(Clone)]
+pub struct EdgeService(pub(crate) Arc<EdgeState>);

@@ -24,7 +24,7 @@ impl Hosts {
     pub fn admit(&self, host: &str) -> Option<bool> {
         let name = without_port(host);
         let address = address(name);
-        let local = is_loopback(name);
+        let local = is_loopback(name, address);
         let listed = |welcome: &String| {
             welcome == "*"
                 || welcome.eq_ignore_ascii_case(host)
@@ -38,7 +38,8 @@ impl Hosts {
 
 /// Whether a host, with or without port, is this machine.
 pub(crate) fn is_local(host: &str) -> bool {
-    is_loopback(without_port(host))
+    let name = without_port(host);
+    is_loopback(name, address(name))
 }
 
 /// `example.com` of `example.com:8080`, `[::1]` of `[::1]:8080`.
@@ -49,9 +50,8 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-fn is_loopback(name: &str) -> bool {
-    name.eq_ignore_ascii_case("localhost")
-        || address(name).is_some_and(|address| address.is_loopback())
+fn is_loopback(name: &str, address: Option<IpAddr>) -> bool {
+    name.eq_ignore_ascii_case("localhost") || address.is_some_and(|address| address.is_loopback())
 }
 
 fn address(name: &str) -> Option<IpAddr> {

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode, header};
@@ -28,6 +28,7 @@ use shoal_ports::NodeLimits;
 use shoal_telemetry::metrics::{RefusalReason, metrics};
 use shoal_telemetry::trace::InSpan as _;
 
+use crate::edge::EdgeService;
 use crate::legacy::{self, http_sse};
 use crate::refusal::Refusal;
 use crate::refused::Refused;
@@ -43,25 +44,8 @@ enum Endpoint {
     SseMessages,
 }
 
-/// The MCP endpoint.
-pub(crate) async fn mcp(State(edge): State<Arc<EdgeState>>, request: Request) -> Response {
-    serve(&edge, Endpoint::Mcp, request).await
-}
-
-/// The stream of HTTP+SSE.
-pub(crate) async fn sse_stream(State(edge): State<Arc<EdgeState>>, request: Request) -> Response {
-    serve(&edge, Endpoint::SseStream, request).await
-}
-
-/// Where HTTP+SSE clients post.
-pub(crate) async fn sse_messages(State(edge): State<Arc<EdgeState>>, request: Request) -> Response {
-    serve(&edge, Endpoint::SseMessages, request).await
-}
-
 /// Any other path. The answer is no JSON-RPC error, by which a client would recognize an MCP endpoint.
-pub(crate) async fn elsewhere(State(edge): State<Arc<EdgeState>>, request: Request) -> Response {
-    let began = Instant::now();
-    let (head, _) = request.into_parts();
+fn elsewhere(edge: &EdgeState, head: &Parts, began: Instant) -> Response {
     let text = format!(
         "there is nothing here: MCP is served at {}\n",
         edge.config.path
@@ -69,11 +53,23 @@ pub(crate) async fn elsewhere(State(edge): State<Arc<EdgeState>>, request: Reque
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = StatusCode::NOT_FOUND;
     metrics().http.refused(RefusalReason::NotServed);
-    measure::answered(measure::ELSEWHERE, &head, began, &response);
+    measure::answered(measure::ELSEWHERE, head, began, &response);
     response
 }
 
 impl Endpoint {
+    /// What is served at a path, if anything is.
+    fn at(path: &str, edge: &EdgeState) -> Option<Self> {
+        if path == edge.config.path {
+            return Some(Self::Mcp);
+        }
+        match edge.config.http_sse.as_ref()? {
+            paths if path == paths.stream => Some(Self::SseStream),
+            paths if path == paths.messages => Some(Self::SseMessages),
+            _ => None,
+        }
+    }
+
     fn route(self, edge: &EdgeState) -> &'static str {
         match self {
             Self::Mcp => edge.routes.mcp,
@@ -106,28 +102,36 @@ impl Endpoint {
     }
 }
 
-async fn serve(edge: &Arc<EdgeState>, endpoint: Endpoint, request: Request) -> Response {
-    let began = Instant::now();
-    let (head, body) = request.into_parts();
-    let mut response;
-    let welcome = header_check::expect_unambiguous(&head).and_then(|()| edge.access.check(&head));
-    match welcome {
-        Ok(origin) => {
-            response = match enter(edge, endpoint, &head, body).await {
-                Ok(response) => response,
-                Err(refused) => {
-                    record(edge, &head, &refused, began);
-                    answer::refusal(&refused)
+impl EdgeService {
+    /// Answers a request.
+    pub async fn answer(&self, request: Request) -> Response {
+        let edge = &self.0;
+        let began = Instant::now();
+        let (head, body) = request.into_parts();
+        let Some(endpoint) = Endpoint::at(head.uri.path(), edge) else {
+            return elsewhere(edge, &head, began);
+        };
+        let mut response;
+        let welcome =
+            header_check::expect_unambiguous(&head).and_then(|()| edge.access.check(&head));
+        match welcome {
+            Ok(origin) => {
+                response = match enter(edge, endpoint, &head, body).await {
+                    Ok(response) => response,
+                    Err(refused) => {
+                        record(edge, &head, &refused, began);
+                        answer::refusal(&refused)
+                    }
+                };
+                if let Some(origin) = origin {
+                    cors::allow(&mut response, origin);
                 }
-            };
-            if let Some(origin) = origin {
-                cors::allow(&mut response, origin);
             }
+            Err(refusal) => response = answer::refusal(&refusal.into()),
         }
-        Err(refusal) => response = answer::refusal(&refusal.into()),
+        measure::answered(endpoint.route(edge), &head, began, &response);
+        response
     }
-    measure::answered(endpoint.route(edge), &head, began, &response);
-    response
 }
 
 /// Records how a post was refused.

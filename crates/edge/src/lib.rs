@@ -2,7 +2,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | [`Edge`] (`edge.rs`) | the parts of an edge, and the router over them |
+//! | [`Edge`] (`edge.rs`) | the parts of an edge, and the service that they make |
 //! | `layers.rs` | what every request passes first, in its order: headers, host and origin, who is calling, limits |
 //! | `state.rs`, `visit.rs`, `permit.rs` | what the endpoints share, what they know of a request, and what a POST holds |
 //! | `header_check.rs` | headers that two readers could understand differently |
@@ -17,7 +17,7 @@
 //! | `single_streams.rs` | the streams that a drain must not cut |
 //! | `refusal.rs`, `refused.rs` | every refusal with its text, status and code (`docs/errors.md`), and one on its way out |
 //!
-//! A file uses those below it: the router, what is in front of every endpoint, the endpoints, what they share.
+//! A file uses those below it: the service, what is in front of every endpoint, the endpoints, what they share.
 //!
 //! An edge keeps nothing that a client would miss: sessions live behind
 //! [`SessionGateway`](shoal_ports::SessionGateway), calls behind [`Dispatcher`](shoal_ports::Dispatcher).
@@ -57,7 +57,7 @@ mod writing;
 
 pub use authenticate::{NoAuthentication, StaticTokens};
 pub use config::{EdgeConfig, HttpSsePaths, Timing};
-pub use edge::Edge;
+pub use edge::{Edge, EdgeService};
 pub use hosts::Hosts;
 pub use load::Load;
 pub use recorder::{Gauges, Recorder};

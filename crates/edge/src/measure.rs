@@ -37,6 +37,9 @@ pub(crate) fn route(path: &str) -> &'static str {
 
 /// The head of an answer is about to be sent; a body of known length counts as sent.
 pub(crate) fn answered(route: &'static str, head: &Parts, began: Instant, response: &Response) {
+    if !metrics::enabled() {
+        return;
+    }
     let http = &metrics().http;
     http.answered(
         began.elapsed(),

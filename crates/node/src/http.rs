@@ -1,4 +1,4 @@
-//! Serves a router on a socket: HTTP/1.1 and HTTP/2 without TLS, bounded, with an orderly end.
+//! Serves requests on a socket: HTTP/1.1 and HTTP/2 without TLS, bounded, with an orderly end.
 //!
 //! hyper is driven directly: `axum::serve` has no limit on connections, no time limit on headers and
 //! no end with a deadline.
@@ -17,10 +17,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::Request;
+use axum::response::Response;
+use shoal_edge::EdgeService;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
+use tower::ServiceExt as _;
 
 use connection::Protocols;
 use ending::Ending;
@@ -45,6 +49,27 @@ pub struct HttpLimits {
     pub header_timeout: Duration,
     /// How long a client may take nothing of what waits for it before its connection is closed, or its stream reset.
     pub write_timeout: Duration,
+}
+
+/// Answers the requests of a server.
+pub trait RequestService: Clone + Send + Sync + 'static {
+    /// Answers one.
+    fn answer(&self, request: Request) -> impl Future<Output = Response> + Send;
+}
+
+impl RequestService for EdgeService {
+    fn answer(&self, request: Request) -> impl Future<Output = Response> + Send {
+        Self::answer(self, request)
+    }
+}
+
+impl RequestService for Router {
+    async fn answer(&self, request: Request) -> Response {
+        match self.clone().oneshot(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        }
+    }
 }
 
 /// A listener that is bound and not yet served: its address is known before anything is announced.
@@ -79,14 +104,14 @@ impl Bound {
         self.address
     }
 
-    /// Serves `router` from now on.
-    pub fn serve(self, router: Router, limits: &HttpLimits) -> HttpServer {
+    /// Serves requests from now on.
+    pub fn serve(self, service: impl RequestService, limits: &HttpLimits) -> HttpServer {
         let ending = Ending::default();
         let places = Arc::new(Semaphore::new(limits.connections));
         let connections = TaskTracker::new();
         let acceptor = Acceptor {
             listener: self.listener,
-            protocols: Arc::new(Protocols::new(router, limits)),
+            protocols: Arc::new(Protocols::new(service, limits)),
             places: Arc::clone(&places),
             connections: connections.clone(),
             ending: ending.clone(),
@@ -136,15 +161,15 @@ impl HttpServer {
     }
 }
 
-struct Acceptor {
+struct Acceptor<S> {
     listener: TcpListener,
-    protocols: Arc<Protocols>,
+    protocols: Arc<Protocols<S>>,
     places: Arc<Semaphore>,
     connections: TaskTracker,
     ending: Ending,
 }
 
-impl Acceptor {
+impl<S: RequestService> Acceptor<S> {
     /// Accepts until it is told to stop.
     async fn run(self) {
         loop {

@@ -7,10 +7,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use axum::Router;
 use shoal_cluster::{Fleet, Members, Peers, RoutedGateway, WorkerJoins};
 use shoal_dispatch::Dispatch;
-use shoal_edge::Edge;
+use shoal_edge::{Edge, EdgeService};
 use shoal_ports::memory::MemoryBus;
 use shoal_ports::{Authenticator, Bus, Inspector, NodeId, SessionGateway, Store, StoreError};
 use shoal_rpc::Tls;
@@ -133,8 +132,8 @@ impl Node {
         self.listener.as_ref().map(Listener::address)
     }
 
-    /// The edge's router for callers whom `authenticator` names; `None` without the role.
-    pub fn router(&self, authenticator: Arc<dyn Authenticator>) -> Option<Router> {
+    /// The edge's service for callers whom `authenticator` names; `None` without the role.
+    pub fn edge(&self, authenticator: Arc<dyn Authenticator>) -> Option<EdgeService> {
         if !self.settings.node.is(Role::Edge) {
             return None;
         }
@@ -149,7 +148,7 @@ impl Node {
             load: self.watch.load.clone(),
             recorder: self.watch.recorder.clone(),
         };
-        Some(edge.router())
+        Some(edge.service())
     }
 }
 

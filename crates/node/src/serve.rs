@@ -133,15 +133,15 @@ pub async fn run(
         cluster: node.cluster_address(),
         admin: admin_address,
     };
-    let served = clients.zip(node.router(authenticator));
+    let served = clients.zip(node.edge(authenticator));
     let sockets = Sockets {
-        clients: served.map(|(clients, router)| {
+        clients: served.map(|(clients, edge)| {
             let connections = descriptors::connections(&node.settings, ADMIN_CONNECTIONS);
             let limits = HttpLimits {
                 connections,
                 ..limits
             };
-            clients.serve(router, &limits)
+            clients.serve(edge, &limits)
         }),
         operators,
     };

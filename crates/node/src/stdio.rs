@@ -1,7 +1,7 @@
 //! `shoal stdio`: one client on the standard streams, a server in this process or elsewhere.
 //!
 //! There is one bridge, from lines to Streamable HTTP. A server in this process is called through the
-//! same router that `shoal serve` puts on a socket, without the socket: whatever the edge knows of both
+//! same service that `shoal serve` puts on a socket, without the socket: whatever the edge knows of both
 //! eras holds here too.
 //!
 //! | file | what it holds |
@@ -169,11 +169,11 @@ async fn server(
     let path = settings.server.path.clone();
     let node = Node::build(settings, id, None, None, &Starting::default(), handler).await?;
     // Whoever has this process's standard streams owns it.
-    let router = node.router(Arc::new(NoAuthentication));
-    let router = router.ok_or_else(|| {
+    let edge = node.edge(Arc::new(NoAuthentication));
+    let edge = edge.ok_or_else(|| {
         Failure::usage("a client on the standard streams needs the role edge: leave node.roles out")
     })?;
-    Ok((Arc::new(InProcess::new(router, path)), Some(node)))
+    Ok((Arc::new(InProcess::new(edge, path)), Some(node)))
 }
 
 /// Waits until the client can be served.

@@ -67,7 +67,9 @@ impl Server {
         };
         let (drain, load) = (edge.drain.clone(), edge.load.clone());
         let recorder = edge.recorder.clone();
-        let router = edge.router();
+        let service = edge.service();
+        let router = axum::Router::new()
+            .fallback(async move |request: axum::extract::Request| service.answer(request).await);
         let task = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         Self {
             gateway,

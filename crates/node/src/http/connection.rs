@@ -1,30 +1,35 @@
 //! Serves one connection in the protocol that its first bytes speak.
 
+use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use axum::body::Body;
 use axum::extract::ConnectInfo;
-use axum::{Extension, Router};
+use axum::response::Response;
 use futures::future::{Either, ready};
+use http::Method;
+use http::header::CONTENT_LENGTH;
+use hyper::body::{Body as _, Incoming};
 use hyper::server::conn::{http1, http2};
-use hyper::service::{Service as _, service_fn};
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use shoal_edge::Writing;
 use shoal_telemetry::trace;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use super::HttpLimits;
 use super::ending::{Ending, Idling};
 use super::refusal::HeadLimits;
 use super::socket::Socket;
 use super::stream::WatchedStream;
 use super::streams::{self, Streams};
+use super::{HttpLimits, RequestService};
 
 /// What an HTTP/2 client sends first.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -35,12 +40,14 @@ const PING_EVERY: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
 /// hyper refuses to read with less.
 const LEAST_BUFFER: usize = 8192;
+/// How many headers hyper takes by itself.
+const HYPER_HEADERS: usize = 100;
 
 /// Both protocols, ready to serve connections.
-pub(super) struct Protocols {
+pub(super) struct Protocols<S> {
     http1: http1::Builder,
     http2: Http2,
-    router: Router,
+    service: S,
     header_timeout: Duration,
     write_timeout: Duration,
     head: HeadLimits,
@@ -65,21 +72,24 @@ impl Http2 {
     }
 }
 
-impl Protocols {
-    pub(super) fn new(router: Router, limits: &HttpLimits) -> Self {
+impl<S: RequestService> Protocols<S> {
+    pub(super) fn new(service: S, limits: &HttpLimits) -> Self {
         let mut http1 = http1::Builder::new();
         http1
             .timer(TokioTimer::new())
             .header_read_timeout(limits.header_timeout)
-            .max_headers(limits.headers)
             .max_buf_size(limits.header_bytes.max(LEAST_BUFFER));
+        // hyper fills its table anew for each request where it is told how long that is, even if it is told what it takes itself.
+        if limits.headers != HYPER_HEADERS {
+            http1.max_headers(limits.headers);
+        }
         Self {
             http1,
             http2: Http2 {
                 requests: limits.requests_per_connection,
                 header_list: u32::try_from(limits.header_bytes).unwrap_or(u32::MAX),
             },
-            router,
+            service,
             header_timeout: limits.header_timeout,
             head: HeadLimits::of(limits),
             write_timeout: limits.write_timeout,
@@ -96,14 +106,8 @@ impl Protocols {
         let Ok(Ok(http2)) = opened else {
             return;
         };
-        let mut router = self.router.clone();
         // Only spans say who the client is.
-        if trace::enabled()
-            && let Ok(peer) = stream.peer_addr()
-        {
-            router = router.layer(Extension(ConnectInfo(peer)));
-        }
-        let service = TowerToHyperService::new(router);
+        let peer = trace::enabled().then(|| stream.peer_addr().ok()).flatten();
         let writing = Writing::default();
         let socket = Socket::new(stream, writing.clone(), self.write_timeout);
         let given_up = poll_fn(|cx| writing.poll_given_up(cx));
@@ -113,8 +117,15 @@ impl Protocols {
             drop(idling);
             let streams = Streams::new(self.write_timeout, writing.clone());
             let service = service_fn(|request| {
-                let service = service.clone();
-                streams::answer(request, async move |request| service.call(request).await)
+                let service = self.service.clone();
+                streams::answer(request, async move |request| {
+                    let is_head = request.method() == Method::HEAD;
+                    let response = service.answer(from(request, peer)).await;
+                    Ok::<_, Infallible>(match is_head {
+                        true => without_body(response),
+                        false => response,
+                    })
+                })
             });
             let connection = self
                 .http2
@@ -126,8 +137,9 @@ impl Protocols {
                 () = given_up => return,
             }
         } else {
-            let serving = self.serve_http1(socket, service, &writing, idling, &ending);
+            let serving = self.serve_http1(socket, peer, &writing, idling, &ending);
             tokio::select! {
+                biased;
                 ended = serving => ended,
                 () = given_up => return,
             }
@@ -140,7 +152,7 @@ impl Protocols {
     async fn serve_http1(
         &self,
         stream: Socket,
-        service: TowerToHyperService<Router>,
+        peer: Option<SocketAddr>,
         writing: &Writing,
         idling: Idling,
         ending: &Ending,
@@ -152,8 +164,9 @@ impl Protocols {
             request.extensions_mut().insert(writing.clone());
             let refusal = seen.refusal(number.fetch_add(1, Ordering::Relaxed));
             requests.answer(match refusal {
-                Some(refusal) => Either::Left(ready(Ok(refusal.response()))),
-                None => Either::Right(service.call(request)),
+                Some(refusal) => Either::Left(ready(refusal.response())),
+                // Boxed: a connection would have room for it as long as it is open.
+                None => Either::Right(Box::pin(self.service.answer(from(request, peer)))),
             })
         });
         let connection = self.http1.serve_connection(TokioIo::new(stream), service);
@@ -166,6 +179,23 @@ impl Protocols {
         }
         ended
     }
+}
+
+/// A request of this client.
+fn from(mut request: http::Request<Incoming>, peer: Option<SocketAddr>) -> http::Request<Body> {
+    if let Some(peer) = peer {
+        request.extensions_mut().insert(ConnectInfo(peer));
+    }
+    request.map(Body::new)
+}
+
+/// The answer to a `HEAD`, of which hyper leaves the body out by itself over HTTP/1.1 only.
+fn without_body(mut response: Response) -> Response {
+    if let Some(length) = response.body().size_hint().exact() {
+        let headers = response.headers_mut();
+        headers.entry(CONTENT_LENGTH).or_insert(length.into());
+    }
+    response.map(|_| Body::empty())
 }
 
 /// Whether a connection opens with the preface of HTTP/2, which is left to be read.

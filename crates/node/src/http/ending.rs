@@ -5,6 +5,7 @@
 //! those that idle alone for a while: most clients have something to say within it. One whose answer had begun
 //! before, as a stream's has, was not told, and idles like the others when it is through.
 
+use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -140,12 +141,12 @@ struct OneConnection {
 impl Requests {
     /// Counts a request until its answer is dropped. While the server drains, the answer says that it is the
     /// connection's last, as does one that comes before all of the request is there: nobody waits for the rest.
-    pub(super) async fn answer<B, E>(
+    pub(super) async fn answer<B>(
         &self,
-        answer: impl Future<Output = Result<Response<B>, E>>,
-    ) -> Result<Response<Answer<B>>, E> {
+        answer: impl Future<Output = Response<B>>,
+    ) -> Result<Response<Answer<B>>, Infallible> {
         let open = Open::new(self.clone());
-        let mut response = answer.await?;
+        let mut response = answer.await;
         if self.0.idling.0.0.draining.is_cancelled() || self.0.seen.is_amid() {
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(header::CONNECTION, close);

@@ -179,6 +179,10 @@ impl Head {
             self.begun = true;
             return;
         }
+        // Most names differ from both in their first letter.
+        if !matches!(line.first(), Some(b'c' | b'C' | b't' | b'T')) {
+            return;
+        }
         let Some(colon) = memchr(b':', line) else {
             return;
         };

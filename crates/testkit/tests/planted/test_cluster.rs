@@ -216,7 +216,10 @@ async fn edge(store: &Store, dispatch: &Dispatch, links: Links) -> (Members, Str
         load: Load::default(),
         recorder: shoal_edge::Recorder::default(),
     };
-    tokio::spawn(axum::serve(listener, edge.router()).into_future());
+    let service = edge.service();
+    let router = axum::Router::new()
+        .fallback(async move |request: axum::extract::Request| service.answer(request).await);
+    tokio::spawn(axum::serve(listener, router).into_future());
     (members, url)
 }
 

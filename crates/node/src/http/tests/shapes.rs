@@ -4,13 +4,16 @@
 use std::net::SocketAddr;
 
 use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::response::Response;
 use axum::routing::any;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::{SOON, all, limits};
-use crate::http::{Bound, HttpLimits, HttpServer};
+use crate::http::{Bound, HttpLimits, HttpServer, RequestService};
 
 /// Serves one path; any other is not found.
 fn serve() -> (SocketAddr, HttpServer) {
@@ -224,4 +227,36 @@ async fn streams_that_are_reset_at_once_end_their_connection() {
     assert!(cut, "100,000 streams were opened and reset");
     let other = said(address, "POST /mcp HTTP/1.1\r\nHost: x\r\n\r\n").await;
     assert!(other.starts_with("HTTP/1.1 200"), "{other}");
+}
+
+/// Answers everything with the same text, whatever the method.
+#[derive(Clone)]
+struct SameText;
+
+impl RequestService for SameText {
+    async fn answer(&self, _: Request) -> Response {
+        Response::new(Body::from("text"))
+    }
+}
+
+#[tokio::test]
+async fn the_answer_to_a_head_has_a_length_and_no_body() {
+    let bound = Bound::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = bound.address();
+    let _server = bound.serve(SameText, &limits());
+    let socket = TcpStream::connect(address).await.unwrap();
+    let (mut client, connection) = h2::client::handshake(socket).await.unwrap();
+    let _connection = tokio::spawn(connection);
+    let request = http::Request::head("http://x/").body(()).unwrap();
+    let (answer, _) = client.send_request(request, true).unwrap();
+    let answer = timeout(SOON, answer).await.unwrap().unwrap();
+    assert_eq!(answer.headers()["content-length"], "4");
+    assert!(answer.into_body().is_end_stream());
+
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = b"HEAD / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    stream.write_all(request).await.unwrap();
+    let answer = all(&mut stream).await;
+    assert!(answer.contains("content-length: 4\r\n"), "{answer}");
+    assert!(answer.ends_with("\r\n\r\n"), "{answer}");
 }

@@ -1,23 +1,22 @@
-//! The server is this process: its router is called without a socket.
+//! The server is this process: its edge is called without a socket.
 
 use async_trait::async_trait;
-use axum::Router;
 use axum::body::Body;
 use futures::StreamExt as _;
 use http::{HeaderValue, Request, header};
-use tower::ServiceExt as _;
+use shoal_edge::EdgeService;
 
 use super::{Broken, Exchange, Outgoing, Reply, Unanswered};
 
-/// Calls a router of this process.
+/// Calls the edge of this process.
 pub(in crate::stdio) struct InProcess {
-    router: Router,
+    edge: EdgeService,
     path: String,
 }
 
 impl InProcess {
-    pub(in crate::stdio) fn new(router: Router, path: String) -> Self {
-        Self { router, path }
+    pub(in crate::stdio) fn new(edge: EdgeService, path: String) -> Self {
+        Self { edge, path }
     }
 }
 
@@ -33,10 +32,7 @@ impl Exchange for InProcess {
             .path
             .parse()
             .map_err(|error| Unanswered::NotSent(format!("{:?} is no path: {error}", self.path)))?;
-        let answer = match self.router.clone().oneshot(request).await {
-            Ok(answer) => answer,
-            Err(never) => match never {},
-        };
+        let answer = self.edge.answer(request).await;
         Ok(answer.map(|body| {
             body.into_data_stream()
                 .map(|bytes| bytes.map_err(|error| Broken(error.to_string())))
