@@ -22,6 +22,7 @@ mod tool;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use shoal_protocol::{Method, RawJson};
 
 pub(crate) use budget::Budget;
@@ -46,7 +47,7 @@ pub(crate) struct Pool {
 /// Everything that the server offers; immutable, replaced as a whole.
 #[derive(Debug)]
 pub(crate) struct Catalog {
-    tools: HashMap<String, OfferedTool>,
+    tools: HashMap<String, OfferedTool, RandomState>,
     prompts: HashMap<String, OfferedPrompt>,
     /// By URI.
     resources: HashMap<String, Arc<str>>,

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use foldhash::fast::RandomState;
 use shoal_ports::{CallFailure, Caller, LedgerNumber, Worker, WorkerId};
 use shoal_telemetry::metrics::ShedReason;
 use tokio::time::Instant;
@@ -28,7 +29,7 @@ use crate::picture::{Picture, not_ready};
 pub(crate) struct View {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) pools: BTreeMap<Arc<str>, PoolView>,
-    by_id: HashMap<WorkerId, Arc<Member>>,
+    by_id: HashMap<WorkerId, Arc<Member>, RandomState>,
     picture: Picture,
 }
 
@@ -129,7 +130,7 @@ impl View {
 
     fn new(catalog: Arc<Catalog>, pools: BTreeMap<Arc<str>, PoolView>, picture: Picture) -> Self {
         let members = pools.values().flat_map(PoolView::members);
-        let by_id: HashMap<_, _> = members.map(|m| (m.id.clone(), m.clone())).collect();
+        let by_id: HashMap<_, _, _> = members.map(|m| (m.id.clone(), m.clone())).collect();
         Self {
             catalog,
             pools,

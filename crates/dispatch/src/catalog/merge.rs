@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use shoal_protocol::{RawJson, RawObject};
 
 use super::{
@@ -55,7 +56,7 @@ impl Catalog {
 /// A catalog in the making: who has what, and the items in their order.
 #[derive(Default)]
 struct Merge {
-    tools: HashMap<String, OfferedTool>,
+    tools: HashMap<String, OfferedTool, RandomState>,
     prompts: HashMap<String, OfferedPrompt>,
     resources: HashMap<String, Arc<str>>,
     templates: Vec<(super::UriTemplate, Arc<str>)>,

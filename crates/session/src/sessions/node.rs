@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
 use dashmap::DashMap;
+use foldhash::fast::RandomState;
 use shoal_ports::{
     Dispatcher, Epoch, GatewayError, Liveness, NodeId, Principal, SessionId, SessionRef,
     SessionTransport, Store,
@@ -43,7 +44,7 @@ pub(crate) struct Node {
     pub(crate) stored: Arc<Stored>,
     /// How this node stands with the others, if there are any.
     pub(crate) liveness: OnceLock<Arc<dyn Liveness>>,
-    live: DashMap<SessionId, Arc<LiveSession>>,
+    live: DashMap<SessionId, Arc<LiveSession>, RandomState>,
     held: AtomicUsize,
     held_by: DashMap<Principal, usize>,
     wake_locks: Vec<Arc<tokio::sync::Mutex<()>>>,
@@ -137,7 +138,7 @@ impl Node {
             counters: Arc::default(),
             this: this.clone(),
             liveness: OnceLock::new(),
-            live: DashMap::new(),
+            live: DashMap::default(),
             held: AtomicUsize::new(0),
             held_by: DashMap::new(),
             wake_locks: (0..WAKE_LOCKS).map(|_| Arc::default()).collect(),

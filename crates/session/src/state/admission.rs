@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use shoal_ports::CallId;
 use shoal_protocol::RequestId;
@@ -13,7 +14,7 @@ use super::CallSlot;
 /// The requests of a session that are in flight.
 #[derive(Default)]
 pub(crate) struct Admitted {
-    calls: Mutex<HashMap<RequestId, Arc<CallSlot>>>,
+    calls: Mutex<HashMap<RequestId, Arc<CallSlot>, RandomState>>,
     /// Admissions that somebody holds, also when they were released: a call is over when its answer is written.
     held: AtomicUsize,
 }

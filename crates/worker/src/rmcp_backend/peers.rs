@@ -1,9 +1,10 @@
 //! The rmcp peers that calls borrow, each from those of its own caller.
 
 use std::collections::VecDeque;
-use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use rmcp::ServerHandler;
 use rmcp::model::{ClientCapabilities, Implementation, InitializeRequestParams, ProtocolVersion};
@@ -76,7 +77,7 @@ impl PeerCache {
     pub(super) fn new(hub: Arc<Hub>) -> Self {
         Self {
             hub,
-            hasher: RandomState::new(),
+            hasher: RandomState::default(),
             shards: Default::default(),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque, hash_map};
 
+use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use shoal_ports::{CallFailure, Caller, Epoch, Principal, PrincipalCounts, SessionId};
 
@@ -17,7 +18,7 @@ pub(super) struct SessionFences(Mutex<Known>);
 
 #[derive(Default)]
 struct Known {
-    sessions: HashMap<SessionId, Entry>,
+    sessions: HashMap<SessionId, Entry, RandomState>,
     /// The same, the oldest first; one of which something was said since has another number.
     order: VecDeque<(u64, SessionId)>,
     counts: PrincipalCounts,

@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use dashmap::{DashMap, Entry};
+use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 use shoal_ports::{Call, CallFailure, CallId, Durability, LedgerNumber};
 use tokio::time::Instant;
@@ -21,7 +22,7 @@ const SWEEP: Duration = Duration::from_secs(1);
 const LOOKED_BACK: usize = 4096;
 
 pub(super) struct Ledger {
-    calls: DashMap<CallId, Arc<CallRecord>>,
+    calls: DashMap<CallId, Arc<CallRecord>, RandomState>,
     retired: Mutex<Retired>,
     remembered: Mutex<Remembered>,
     retention: Duration,
@@ -62,7 +63,7 @@ impl Ledger {
     /// An empty ledger that nothing sweeps.
     fn new(config: &PoolConfig) -> Arc<Self> {
         Arc::new(Self {
-            calls: DashMap::new(),
+            calls: DashMap::default(),
             retired: Mutex::default(),
             remembered: Mutex::new(Remembered::new(config)),
             retention: config.result_retention,
