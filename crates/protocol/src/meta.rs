@@ -109,7 +109,20 @@ impl RequestMeta {
 
 #[cfg(test)]
 mod tests {
+    use super::RequestMeta;
     use crate::RawJson;
+
+    #[test]
+    fn names_are_read_with_their_escapes_and_the_first_of_two_counts() {
+        let text = r#"{"_meta":{"other":[1],"\u0070rogressToken":1,"progressToken":2,"traceparent":"00-\u0061",
+            "io.modelcontextprotocol/clientCapabilities":[]},"name":"echo"}"#;
+        let meta = RequestMeta::of(Some(&RawJson::from_static(text)));
+        assert_eq!(meta.progress_token, Some(RawJson::from_static("1")));
+        assert_eq!(meta.traceparent.as_deref(), Some("00-a"));
+        assert_eq!(meta.client_capabilities, None, "it is no object");
+        let unset = RawJson::from_static(r#"{"_meta":{"progressToken":null}}"#);
+        assert_eq!(RequestMeta::of(Some(&unset)).progress_token, None);
+    }
 
     #[test]
     fn one_member_of_meta_can_be_left_out() {
