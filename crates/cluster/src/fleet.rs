@@ -5,7 +5,7 @@ mod merge;
 mod report;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures::StreamExt as _;
@@ -13,12 +13,15 @@ use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use shoal_ports::{
     CallId, CallReport, ErrorReport, InspectError, Inspector, NodeId, NodeInfo, SessionDetail,
-    SessionId, SessionReport,
+    SessionId, SessionReport, ToolDetail,
 };
 use shoal_rpc::{LinkConfig, RemoteInspector};
 
-use history::History;
-pub use report::{Gathered, Located, NodeSeen, Overview, RatePoint, Unseen, WorkerSeen};
+pub use history::History;
+pub use report::{
+    Gathered, Located, LostNode, NodeSeen, Overview, RatePoint, ToolSeen, ToolsSeen, Unseen,
+    WorkerSeen,
+};
 
 use crate::members::Members;
 
@@ -26,6 +29,12 @@ use crate::members::Members;
 const PATIENCE: Duration = Duration::from_millis(1_500);
 /// Nodes that are asked at the same time.
 const AT_ONCE: usize = 32;
+/// Nodes whose rates each node hears of beside its own, so that they are known when those are lost.
+const FOLLOWED: usize = 2;
+/// How often it does.
+const FOLLOWED_EVERY: Duration = Duration::from_secs(15);
+/// Tools that each node is asked for: which are called most is known when all have answered.
+const MOST_TOOLS: usize = 1_000;
 
 /// The nodes that there are, looked into from this one. A node that does not answer in time, or whose release
 /// knows of no such thing, is told of and holds up nobody.
@@ -37,7 +46,7 @@ pub struct Fleet {
     config: LinkConfig,
     remotes: Mutex<HashMap<NodeId, Arc<RemoteInspector>>>,
     /// What nodes told of their rates, for when they are lost.
-    history: Mutex<History>,
+    history: History,
 }
 
 /// What a node answered.
@@ -47,11 +56,13 @@ struct Answer<T> {
 }
 
 impl Fleet {
-    /// The nodes of `members`, this one among them; `local` looks into it.
+    /// The nodes of `members`, this one among them; `local` looks into it. What they tell of their rates goes into
+    /// `history`.
     pub fn new(
         me: NodeId,
         local: Arc<dyn Inspector>,
         members: Option<Members>,
+        history: History,
         config: LinkConfig,
     ) -> Self {
         Self {
@@ -60,7 +71,7 @@ impl Fleet {
             members,
             config,
             remotes: Mutex::default(),
-            history: Mutex::default(),
+            history,
         }
     }
 
@@ -68,8 +79,55 @@ impl Fleet {
     pub async fn overview(&self) -> Overview {
         let answers = self.ask(|node| Box::pin(async move { node.node().await }));
         let answers = answers.await;
-        let lost = self.history.lock().note(&answers);
-        merge::overview(&self.me, self.listed(), answers, &lost)
+        self.history.note(&answers);
+        let lost = self.history.of_others(&answers);
+        merge::overview(&self.me, self.listed(), answers, lost)
+    }
+
+    /// Hears of the rates of some other nodes now and then, for as long as the fleet is there. Each node does so for the
+    /// ones that follow it, by their ids, so that every node is heard of by some.
+    pub async fn follow(fleet: Weak<Self>) {
+        loop {
+            tokio::time::sleep(FOLLOWED_EVERY).await;
+            let Some(fleet) = fleet.upgrade() else {
+                return;
+            };
+            let followed = fleet.followed();
+            let asked = fleet.ask_some(followed, |node| Box::pin(async move { node.node().await }));
+            fleet.history.note(&asked.await);
+        }
+    }
+
+    fn followed(&self) -> Vec<(NodeId, Arc<dyn Inspector>)> {
+        let mut nodes = self.inspectors();
+        let ids: Vec<NodeId> = nodes.iter().map(|(id, _)| id.clone()).collect();
+        let followed = following(&self.me, ids);
+        nodes.retain(|(id, _)| followed.contains(id));
+        nodes
+    }
+
+    /// Tools of all nodes with their calls, by name. Of too many, those that are called most; see [`Inspector::tools`].
+    pub async fn tools(&self, filter: &str, limit: usize) -> ToolsSeen {
+        let filter: Arc<str> = filter.into();
+        let answers = self.ask(move |node| {
+            let filter = filter.clone();
+            Box::pin(async move { node.tools(&filter, MOST_TOOLS).await })
+        });
+        merge::tools(answers.await, limit)
+    }
+
+    /// A tool, as this node knows it or else another; `None` when no node that answers does.
+    pub async fn tool(&self, name: &str) -> Option<ToolDetail> {
+        if let Ok(Some(tool)) = self.local.tool(name).await {
+            return Some(tool);
+        }
+        let name: Arc<str> = name.into();
+        let answers = self.ask(move |node| {
+            let name = name.clone();
+            Box::pin(async move { node.tool(&name).await })
+        });
+        let mut answers = answers.await.into_iter();
+        answers.find_map(|answer| answer.said.ok().flatten())
     }
 
     /// Sessions of all nodes, the one used last first; see [`Inspector::sessions`].
@@ -143,7 +201,15 @@ impl Fleet {
         &self,
         question: impl Fn(Arc<dyn Inspector>) -> BoxFuture<'static, Result<T, InspectError>>,
     ) -> Vec<Answer<T>> {
-        let asking = self.inspectors().into_iter().map(|(node, inspector)| {
+        self.ask_some(self.inspectors(), question).await
+    }
+
+    async fn ask_some<T: Send + 'static>(
+        &self,
+        nodes: Vec<(NodeId, Arc<dyn Inspector>)>,
+        question: impl Fn(Arc<dyn Inspector>) -> BoxFuture<'static, Result<T, InspectError>>,
+    ) -> Vec<Answer<T>> {
+        let asking = nodes.into_iter().map(|(node, inspector)| {
             let asked = question(inspector);
             async move {
                 let said = tokio::time::timeout(PATIENCE, asked).await;
@@ -195,6 +261,14 @@ impl Fleet {
     }
 }
 
+/// Those that come after `me`, by their ids and around.
+fn following(me: &NodeId, mut nodes: Vec<NodeId>) -> Vec<NodeId> {
+    nodes.retain(|id| id != me);
+    nodes.sort_by_cached_key(|id| (id < me, id.clone()));
+    nodes.truncate(FOLLOWED);
+    nodes
+}
+
 fn who_did(answers: Vec<Answer<bool>>) -> Result<Option<NodeId>, InspectError> {
     let mut missing = None;
     for Answer { node, said } in answers {
@@ -205,4 +279,26 @@ fn who_did(answers: Vec<Answer<bool>>) -> Result<Option<NodeId>, InspectError> {
         }
     }
     missing.map_or(Ok(None), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use shoal_ports::NodeId;
+
+    use super::{FOLLOWED, following};
+
+    #[test]
+    fn every_node_is_heard_of_by_some() {
+        let nodes: Vec<NodeId> = ["c", "a", "e", "b", "d"].map(NodeId::new).to_vec();
+        let followed = nodes.iter().flat_map(|me| following(me, nodes.clone()));
+        let followed: Vec<NodeId> = followed.collect();
+        for node in &nodes {
+            assert!(!following(node, nodes.clone()).contains(node), "{node}");
+            let by = followed.iter().filter(|it| *it == node).count();
+            assert_eq!(by, FOLLOWED, "{node}");
+        }
+        let pair = vec![NodeId::new("a"), NodeId::new("b")];
+        assert_eq!(following(&pair[1], pair.clone()), [NodeId::new("a")]);
+        assert_eq!(following(&pair[0], vec![]), []);
+    }
 }

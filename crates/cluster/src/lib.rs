@@ -35,7 +35,10 @@ mod view;
 mod workers;
 
 pub use config::{MembersConfig, RoutingConfig};
-pub use fleet::{Fleet, Gathered, Located, NodeSeen, Overview, RatePoint, Unseen, WorkerSeen};
+pub use fleet::{
+    Fleet, Gathered, History, Located, LostNode, NodeSeen, Overview, RatePoint, ToolSeen,
+    ToolsSeen, Unseen, WorkerSeen,
+};
 pub use members::{Members, NodeLoad, Ownership, PoolsHere};
 pub use peers::{PeerGateways, Peers};
 pub use routed::RoutedGateway;

@@ -11,6 +11,7 @@ mod merge;
 mod metered;
 mod pages;
 mod pattern_text;
+mod reports;
 mod resource_filter;
 mod resource_uri;
 mod rules;

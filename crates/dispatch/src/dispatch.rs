@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use shoal_ports::{Bus, CallId, CallReport, Listing, SessionId, Worker, WorkerId, WorkerSet};
+use shoal_ports::{
+    Bus, CallId, CallReport, Listing, SessionId, ToolDetail, ToolReport, Worker, WorkerId,
+    WorkerSet,
+};
 use shoal_protocol::KeyRing;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
@@ -103,6 +106,17 @@ impl Dispatch {
     /// What two pools both claim, for `/readyz` and the status.
     pub fn conflicts(&self) -> Vec<Conflict> {
         self.shared.view().catalog.conflicts.clone()
+    }
+
+    /// The tools whose name, title or pool contains `filter`, in any case and in no order, for operators. Nothing is told of
+    /// their calls.
+    pub fn tools(&self, filter: &str) -> Vec<ToolReport> {
+        self.shared.view().catalog.reports(filter)
+    }
+
+    /// The tool that clients call `name`.
+    pub fn tool(&self, name: &str) -> Option<ToolDetail> {
+        self.shared.view().catalog.detail(name)
     }
 
     /// How many calls are in flight here, of either era.

@@ -11,7 +11,7 @@ use futures::StreamExt as _;
 use parking_lot::Mutex;
 use shoal_ports::{
     Call, CallControl, CallEventKind, CallEvents, CallId, CallReport, CallState, Caller,
-    Durability, Listing, RunningCall, SessionId, WorkerId, mark_of, shown,
+    Durability, Listing, RunningCall, SessionId, WorkerId, client_name, mark_of, shown,
 };
 use shoal_protocol::{Era, Method, RawJson};
 use shoal_telemetry::metrics::{CountedOutcome, metrics};
@@ -172,6 +172,7 @@ impl Entry {
             method: shown(self.method.as_str(), LONGEST_TARGET),
             target: target(&self.method, self.params.as_ref()),
             session: self.caller.session.as_ref().map(ToString::to_string),
+            client: self.caller.client_info.as_ref().map(client_name),
             principal: mark_of(&self.caller.principal),
             worker: state.worker.as_ref().map(ToString::to_string),
             journaled: self.durability == Durability::Journaled,

@@ -59,6 +59,7 @@ pub use authenticate::{NoAuthentication, StaticTokens};
 pub use config::{EdgeConfig, HttpSsePaths, Timing};
 pub use edge::{Edge, EdgeService};
 pub use hosts::Hosts;
+pub use layers::Trusted;
 pub use load::Load;
 pub use recorder::{Gauges, Recorder};
 pub use single_streams::SingleStreams;

@@ -11,18 +11,21 @@ mod posted;
 mod request;
 mod ring;
 mod said;
+mod tools;
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use shoal_ports::{ErrorReport, LatencyHistogram, Listing, Outcomes, Step};
+use shoal_ports::{ErrorReport, LatencyHistogram, Listing, Outcomes, RecentCalls, Step};
 use shoal_protocol::code;
 
 pub(crate) use operation::Unanswered;
 pub(crate) use posted::Posted;
 pub(crate) use request::RequestRecord;
 use ring::Ring;
+use tools::Tools;
 
 use crate::refusal::Refusal;
 
@@ -30,7 +33,7 @@ use crate::refusal::Refusal;
 const STEP: Duration = Duration::from_secs(5);
 /// Steps that are kept: 15 minutes.
 const STEPS: usize = 180;
-/// Errors that are kept.
+/// Errors that are kept, and as many failures of tools.
 const ERRORS: usize = 256;
 
 /// Records what becomes of requests. A cheap handle: clones record together.
@@ -41,6 +44,9 @@ struct RecorderInner {
     now: Counters,
     steps: Ring<Step>,
     errors: Ring<ErrorReport>,
+    /// Apart from the errors: tools may fail often, and would leave no room for those.
+    failures: Ring<ErrorReport>,
+    tools: Tools,
 }
 
 /// What has been counted in the step that is under way.
@@ -48,6 +54,39 @@ struct RecorderInner {
 struct Counters {
     outcomes: [AtomicU64; 4],
     latency: LatencyHistogram,
+}
+
+impl Counters {
+    fn count(&self, ended: Ended, took: Duration) {
+        self.outcomes[ended as usize].fetch_add(1, Ordering::Relaxed);
+        if ended != Ended::Cancelled {
+            self.latency.record(took);
+        }
+    }
+
+    /// What was counted; begins anew.
+    fn take(&self) -> (Outcomes, Vec<u64>) {
+        let outcomes = self.outcomes_by(|counter| counter.swap(0, Ordering::Relaxed));
+        let mut latency = self.latency.take();
+        if latency.iter().all(|count| *count == 0) {
+            latency = Vec::new();
+        }
+        (outcomes, latency)
+    }
+
+    fn outcomes(&self) -> Outcomes {
+        self.outcomes_by(|counter| counter.load(Ordering::Relaxed))
+    }
+
+    fn outcomes_by(&self, read: impl Fn(&AtomicU64) -> u64) -> Outcomes {
+        let [ok, rejected, failed, cancelled] = &self.outcomes;
+        Outcomes {
+            ok: read(ok),
+            rejected: read(rejected),
+            failed: read(failed),
+            cancelled: read(cancelled),
+        }
+    }
 }
 
 /// How a request ended.
@@ -76,6 +115,8 @@ impl Default for RecorderInner {
             now: Counters::default(),
             steps: Ring::new(STEPS),
             errors: Ring::new(ERRORS),
+            failures: Ring::new(ERRORS),
+            tools: Tools::default(),
         }
     }
 }
@@ -87,20 +128,11 @@ impl Recorder {
     /// Ends the step that began at `at` (seconds since 1970). To be called once for each step.
     pub fn end_step(&self, at: u64, gauges: Gauges) {
         let shared = &self.0;
-        let taken = |counter: &AtomicU64| counter.swap(0, Ordering::Relaxed);
-        let [ok, rejected, failed, cancelled] = &shared.now.outcomes;
-        let mut latency = shared.now.latency.take();
-        if latency.iter().all(|count| *count == 0) {
-            latency = Vec::new();
-        }
+        shared.tools.end_step();
+        let (outcomes, latency) = shared.now.take();
         shared.steps.push(Step {
             at,
-            outcomes: Outcomes {
-                ok: taken(ok),
-                rejected: taken(rejected),
-                failed: taken(failed),
-                cancelled: taken(cancelled),
-            },
+            outcomes,
             latency,
             sessions: gauges.sessions,
             streams: gauges.streams,
@@ -113,9 +145,20 @@ impl Recorder {
         self.0.steps.oldest_first()
     }
 
-    /// Requests that ended badly, the newest first.
+    /// The calls of a tool that ended within the last minutes.
+    pub fn calls_of(&self, tool: &str) -> RecentCalls {
+        self.0.tools.recent(tool)
+    }
+
+    /// Requests that ended badly, and tools that failed, the newest first.
     pub fn errors(&self, limit: usize) -> Listing<ErrorReport> {
-        self.0.errors.newest_first(limit)
+        let mut errors = self.0.errors.newest_first(limit);
+        let failures = self.0.failures.newest_first(limit);
+        errors.items.extend(failures.items);
+        errors.items.sort_by_key(|error| Reverse(error.at_ms));
+        errors.items.truncate(limit);
+        errors.total += failures.total;
+        errors
     }
 
     /// A post that was refused before anybody could tell what it asks for.
@@ -126,11 +169,12 @@ impl Recorder {
     }
 
     fn count(&self, ended: Ended, took: Duration) {
-        let now = &self.0.now;
-        now.outcomes[ended as usize].fetch_add(1, Ordering::Relaxed);
-        if ended != Ended::Cancelled {
-            now.latency.record(took);
-        }
+        self.0.now.count(ended, took);
+    }
+
+    /// Counts a call for its tool as well.
+    fn count_call(&self, tool: &str, ended: Ended, took: Duration) {
+        self.0.tools.count(tool, ended, took);
     }
 }
 

@@ -18,7 +18,7 @@ use shoal_edge::Hosts;
 use shoal_telemetry::metrics;
 
 pub use answers::{EdgeReport, Readiness, StatusReport, StoreReport};
-pub use console::Console;
+pub use console::{Console, OperatorCalls, OperatorEdge};
 pub use front::Front;
 
 /// What operators can ask a node.

@@ -24,7 +24,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Role, Settings};
-use crate::node::Membership;
+use crate::node::{Membership, Watch};
 
 /// How long links may take to end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -152,11 +152,17 @@ impl Listener {
 pub(crate) fn fleet(
     id: &NodeId,
     inspector: Arc<dyn Inspector>,
-    membership: Option<&Membership>,
+    watch: &Watch,
     config: LinkConfig,
-) -> Fleet {
+) -> Arc<Fleet> {
+    let membership = watch.membership.as_ref();
     let members = membership.map(|membership| membership.members.clone());
-    Fleet::new(id.clone(), inspector, members, config)
+    let history = watch.history.clone();
+    let fleet = Arc::new(Fleet::new(id.clone(), inspector, members, history, config));
+    if watch.shared_membership().is_some() {
+        tokio::spawn(Fleet::follow(Arc::downgrade(&fleet)));
+    }
+    fleet
 }
 
 /// Keeps this process's workers linked to the nodes of other processes, where there are any.

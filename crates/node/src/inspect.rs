@@ -7,8 +7,9 @@ use async_trait::async_trait;
 use shoal_dispatch::{CircuitState, PoolStatus, WorkerStatus};
 use shoal_edge::{Gauges, Recorder};
 use shoal_ports::{
-    CallId, CallReport, ErrorReport, InspectError, Inspector, Listing, NodeReport, PoolReport,
-    SessionDetail, SessionId, SessionReport, WorkerReport,
+    CallId, CallReport, ErrorReport, InspectError, Inspector, Listing, NodeId, NodeReport,
+    PoolReport, Remembered, SessionDetail, SessionId, SessionReport, ToolDetail, ToolReport,
+    WorkerReport,
 };
 use shoal_session::Sessions;
 
@@ -23,6 +24,16 @@ pub(crate) struct LocalInspector(Arc<Watch>);
 impl LocalInspector {
     pub(crate) fn new(watch: Arc<Watch>) -> Self {
         Self(watch)
+    }
+
+    /// Nodes that are gone.
+    fn remembered(&self) -> Vec<Remembered> {
+        let Some(membership) = self.0.shared_membership() else {
+            return Vec::new();
+        };
+        let view = membership.members.view();
+        let present = |id: &NodeId| view.node(id).is_some_and(|node| node.is_present());
+        self.0.history.lost(present)
     }
 
     fn sessions_here(&self) -> Option<&Sessions> {
@@ -45,6 +56,7 @@ impl Inspector for LocalInspector {
             parked: status.parked,
             pools: status.pools.into_iter().map(pool).collect(),
             steps: self.0.recorder.steps(),
+            remembered: self.remembered(),
             ..self.0.about()
         })
     }
@@ -75,6 +87,24 @@ impl Inspector for LocalInspector {
 
     async fn errors(&self, limit: usize) -> Result<Listing<ErrorReport>, InspectError> {
         Ok(self.0.recorder.errors(limit))
+    }
+
+    async fn tools(&self, filter: &str, limit: usize) -> Result<Listing<ToolReport>, InspectError> {
+        let mut items = self.0.dispatch.tools(filter);
+        let total = items.len();
+        for tool in &mut items {
+            tool.recent = self.0.recorder.calls_of(&tool.name);
+        }
+        items.sort_by(|one, other| {
+            let calls = |tool: &ToolReport| tool.recent.outcomes.total();
+            (calls(other).cmp(&calls(one))).then_with(|| one.name.cmp(&other.name))
+        });
+        items.truncate(limit);
+        Ok(Listing { items, total })
+    }
+
+    async fn tool(&self, name: &str) -> Result<Option<ToolDetail>, InspectError> {
+        Ok(self.0.dispatch.tool(name))
     }
 
     async fn end_session(&self, session: &SessionId) -> Result<bool, InspectError> {

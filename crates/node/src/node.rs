@@ -114,13 +114,13 @@ impl Node {
             watch.see_joins(joins);
         }
         let counted = gauges::observe(&watch, &storage, links.tls.clone());
-        let fleet = cluster::fleet(&id, inspector, membership, links);
+        let fleet = cluster::fleet(&id, inspector, &watch, links);
         Ok(Self {
             settings,
             workers,
             watch,
             _counted: counted,
-            fleet: Arc::new(fleet),
+            fleet,
             listener,
             joins,
             news,

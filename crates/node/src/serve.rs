@@ -5,9 +5,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use axum::Router;
+use shoal_edge::EdgeService;
 use shoal_ports::NodeId;
 
-use crate::admin::{Console, Front};
+use crate::admin::{Console, Front, OperatorCalls, OperatorEdge};
 use crate::cli::Serve;
 use crate::config::{
     self, AuthMode, Backend, Environment, Loaded, Pool, Role, SecretSource, Settings,
@@ -125,7 +127,9 @@ pub async fn run(
     let token = server.admin_token.as_ref().map(SecretSource::read_token);
     let token = token.transpose().map_err(anyhow::Error::msg)?;
     let (listen, hosts) = (server.admin, &server.admin_hosts);
-    let console = Console::new(node.fleet.clone(), token, listen, hosts);
+    let edge = node.edge(authenticator);
+    let calls = operator_calls(&node.settings, edge.as_ref());
+    let console = Console::new(node.fleet.clone(), calls, token, listen, hosts);
     let admin = admin::router(node.watch.clone(), Some(console), listen, hosts);
     front.open(admin);
     let addresses = Addresses {
@@ -133,7 +137,7 @@ pub async fn run(
         cluster: node.cluster_address(),
         admin: admin_address,
     };
-    let served = clients.zip(node.edge(authenticator));
+    let served = clients.zip(edge);
     let sockets = Sockets {
         clients: served.map(|(clients, edge)| {
             let connections = descriptors::connections(&node.settings, ADMIN_CONNECTIONS);
@@ -162,6 +166,30 @@ pub async fn run(
 fn bind(address: SocketAddr, setting: &str) -> anyhow::Result<Bound> {
     Bound::bind(address)
         .with_context(|| format!("cannot listen on {address} ({setting}; port 0 takes a free one)"))
+}
+
+/// Whether operators may call tools from the console, and how. It opens no way to whoever could not call otherwise.
+fn operator_calls(settings: &Settings, edge: Option<&EdgeService>) -> OperatorCalls {
+    let server = &settings.server;
+    if !server.console_calls {
+        return Err("tools are not called from here: server.console_calls = false");
+    }
+    if settings.auth.mode != AuthMode::None && server.admin_token.is_none() {
+        return Err(
+            "clients need a token here, and the console asks for none: set server.admin_token to call tools",
+        );
+    }
+    let edge =
+        edge.ok_or("this process has no edge: call tools from the console of one that has")?;
+    let edge = edge.clone();
+    let answer = move |request| {
+        let edge = edge.clone();
+        async move { edge.answer(request).await }
+    };
+    Ok(OperatorEdge::new(
+        Router::new().fallback(answer),
+        &server.path,
+    ))
 }
 
 fn http_limits(settings: &Settings) -> HttpLimits {

@@ -9,6 +9,8 @@ mod call;
 mod client;
 #[path = "e2e/command.rs"]
 mod command;
+#[path = "e2e/console.rs"]
+mod console;
 #[path = "e2e/descriptors.rs"]
 mod descriptors;
 #[path = "e2e/install.rs"]

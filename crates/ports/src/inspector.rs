@@ -4,17 +4,23 @@ mod call;
 mod node;
 mod rates;
 mod session;
+mod tool;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use shoal_protocol::RawJson;
 
 pub use call::{CallReport, CallState, ErrorReport};
-pub use node::{NodeReport, PoolReport, WorkerReport};
+pub use node::{NodeReport, PoolReport, Remembered, WorkerReport};
 pub use rates::{LATENCY_BOUNDS, LatencyHistogram, Outcomes, Step, quantile};
 pub use session::{SessionDetail, SessionReport, StreamReport};
+pub use tool::{RecentCalls, ToolAnnotations, ToolDetail, ToolReport};
 
-use crate::{CallId, Principal, SessionId};
+use crate::{CallId, Principal, SessionId, shown};
+
+/// Characters of a client's name and version.
+const LONGEST_CLIENT: usize = 96;
 
 /// One node as operators see it: what it holds and runs, not what is elsewhere.
 ///
@@ -46,7 +52,13 @@ pub trait Inspector: Send + Sync + 'static {
     /// Calls in flight, the oldest first.
     async fn calls(&self, limit: usize) -> Result<Listing<CallReport>, InspectError>;
 
-    /// Requests that were refused or failed, the newest first. Kept in memory only.
+    /// Tools whose name, title or pool contains `filter` (in any case), the one that is called most first.
+    async fn tools(&self, filter: &str, limit: usize) -> Result<Listing<ToolReport>, InspectError>;
+
+    /// The tool that clients call `name`; `None` when the node knows of none.
+    async fn tool(&self, name: &str) -> Result<Option<ToolDetail>, InspectError>;
+
+    /// Requests that were refused or failed, and tools that failed, the newest first. Kept in memory only.
     async fn errors(&self, limit: usize) -> Result<Listing<ErrorReport>, InspectError>;
 
     /// Ends a session as its client could have; `false` when the node does not own it.
@@ -87,6 +99,14 @@ pub enum InspectError {
     /// It answered that it cannot.
     #[error("{0}")]
     Failed(String),
+}
+
+/// Name and version of a client, of its `Implementation`; shortened.
+pub fn client_name(info: &RawJson) -> String {
+    let member = |name: &str| info.member(name).and_then(|value| value.string());
+    let name = member("name").unwrap_or_default();
+    let version = member("version").unwrap_or_default();
+    shown(format!("{name} {version}").trim(), LONGEST_CLIENT)
 }
 
 /// By what a principal is told from others where its name is not to be shown: the first 12 hexadecimal

@@ -74,8 +74,9 @@ pub use hint::{NodeTag, stable_hash};
 pub use identity::{CallId, DeliveryId, Epoch, NodeId, Principal, SessionId, WorkerId};
 pub use inspector::{
     CallReport, CallState, ErrorReport, InspectError, Inspector, LATENCY_BOUNDS, LatencyHistogram,
-    Listing, NodeReport, Outcomes, PoolReport, SessionDetail, SessionReport, Step, StreamReport,
-    WorkerReport, mark_of, quantile,
+    Listing, NodeReport, Outcomes, PoolReport, RecentCalls, Remembered, SessionDetail,
+    SessionReport, Step, StreamReport, ToolAnnotations, ToolDetail, ToolReport, WorkerReport,
+    client_name, mark_of, quantile,
 };
 pub use items::StreamItems;
 pub use journal::{Begin, Begun, Journal, JournalEntry, JournaledCall, OpenStream, RunningStream};

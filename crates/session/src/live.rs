@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use bytes::Bytes;
 use shoal_ports::{
     Epoch, GatewayError, LogError, Principal, ServerFacts, SessionId, SessionTransport, StoreError,
+    client_name,
 };
 use shoal_protocol::Revision;
 use tokio::sync::watch;
@@ -15,7 +16,7 @@ use crate::actor::ActorSlot;
 use crate::config::SessionConfig;
 use crate::record::Record;
 use crate::sessions::{About, Node};
-use crate::state::{Admitted, CallSlot, Effect, Input, SessionState, client_name};
+use crate::state::{Admitted, CallSlot, Effect, Input, SessionState};
 use crate::state_lock::StateLock;
 use crate::stored::Share;
 use crate::streams::Streams;
@@ -227,7 +228,7 @@ fn publish(handshake: &OnceLock<(Revision, Arc<str>)>, session: &SessionState) {
     if handshake.get().is_none()
         && let Some(settled) = &session.record().handshake
     {
-        let _ = handshake.set((settled.revision, client_name(&settled.client_info)));
+        let _ = handshake.set((settled.revision, client_name(&settled.client_info).into()));
     }
 }
 

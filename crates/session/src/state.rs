@@ -25,7 +25,7 @@ use shoal_protocol::{
 
 pub(crate) use admission::{Admission, Admitted};
 pub(crate) use answers::question_id;
-pub(crate) use handshake::{client_name, handshake_of};
+pub(crate) use handshake::handshake_of;
 pub(crate) use kept::{Change, Kept, KeptLimits, kept};
 pub(crate) use requests::empty_result;
 pub(crate) use slot::CallSlot;

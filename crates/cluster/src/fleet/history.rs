@@ -1,46 +1,86 @@
 //! What nodes told of their rates, kept for a while after they are lost: what was done was done.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use shoal_ports::{NodeId, NodeReport, Step};
+use parking_lot::Mutex;
+use shoal_ports::{NodeId, NodeReport, Remembered, Step};
 
 use super::Answer;
 
 /// How long the steps of a lost node are of interest, in seconds: what is shown goes no further back.
 const SHOWN_S: u64 = 15 * 60;
-/// Lost nodes that are remembered.
-const LOST: usize = 256;
+/// Nodes that are remembered.
+const NODES: usize = 256;
+/// Lost nodes that others are told of.
+const TOLD: usize = 8;
 
-/// The steps that each node told of last.
-#[derive(Default)]
-pub(super) struct History(HashMap<NodeId, Vec<Step>>);
+/// The steps that nodes told of last. A cheap handle.
+#[derive(Clone, Default)]
+pub struct History(Arc<Mutex<HashMap<NodeId, Vec<Step>>>>);
 
 impl History {
-    /// Notes what nodes told; the steps of those that did not answer.
-    pub(super) fn note(&mut self, answers: &[Answer<NodeReport>]) -> Vec<Step> {
-        let told = |answer: &Answer<NodeReport>| {
-            let report = answer.said.as_ref().ok()?;
-            Some((answer.node.clone(), report.steps.clone()))
-        };
-        let told: HashMap<NodeId, Vec<Step>> = answers.iter().filter_map(told).collect();
-        let newest = told.values().filter_map(|steps| last(steps)).max();
-        let oldest = newest.unwrap_or_default().saturating_sub(SHOWN_S);
-        self.0.retain(|node, steps| {
-            !told.contains_key(node) && last(steps).is_some_and(|at| at >= oldest)
+    /// The nodes that are not `present`, those lost last first.
+    pub fn lost(&self, present: impl Fn(&NodeId) -> bool) -> Vec<Remembered> {
+        let known = self.0.lock();
+        let lost = known.iter().filter(|(node, _)| !present(node));
+        let lost = lost.map(|(node, steps)| Remembered {
+            node: node.to_string(),
+            steps: steps.clone(),
         });
-        while self.0.len() > LOST {
-            let first = self.0.iter().min_by_key(|(_, steps)| last(steps));
-            let Some(first) = first.map(|(node, _)| node.clone()) else {
-                break;
-            };
-            self.0.remove(&first);
-        }
-        let lost = self.0.values().flatten().cloned().collect();
-        self.0.extend(told);
+        let mut lost: Vec<Remembered> = lost.collect();
+        lost.sort_by_key(|lost| std::cmp::Reverse(last(&lost.steps)));
+        lost.truncate(TOLD);
         lost
+    }
+
+    /// Notes what nodes told, of themselves and of others.
+    pub(super) fn note(&self, answers: &[Answer<NodeReport>]) {
+        let mut known = self.0.lock();
+        for (node, report) in told(answers) {
+            known.insert(node.clone(), report.steps.clone());
+        }
+        for (_, report) in told(answers) {
+            for Remembered { node, steps } in &report.remembered {
+                let node = NodeId::new(node.as_str());
+                if known.get(&node).map_or(0, |steps| last(steps)) < last(steps) {
+                    known.insert(node, steps.clone());
+                }
+            }
+        }
+        forget(&mut known);
+    }
+
+    /// The steps of those that did not answer.
+    pub(super) fn of_others(&self, answers: &[Answer<NodeReport>]) -> HashMap<NodeId, Vec<Step>> {
+        let mut others = self.0.lock().clone();
+        for (node, _) in told(answers) {
+            others.remove(node);
+        }
+        others
     }
 }
 
-fn last(steps: &[Step]) -> Option<u64> {
-    Some(steps.last()?.at)
+fn told(answers: &[Answer<NodeReport>]) -> impl Iterator<Item = (&NodeId, &NodeReport)> {
+    let reports = answers.iter();
+    reports.filter_map(|answer| Some((&answer.node, answer.said.as_ref().ok()?)))
+}
+
+/// Forgets what is too old to be shown, and the oldest of too many.
+fn forget(known: &mut HashMap<NodeId, Vec<Step>>) {
+    let newest = known.values().map(|steps| last(steps)).max();
+    let oldest = newest.unwrap_or_default().saturating_sub(SHOWN_S);
+    known.retain(|_, steps| !steps.is_empty() && last(steps) >= oldest);
+    while known.len() > NODES {
+        let first = known.iter().min_by_key(|(_, steps)| last(steps));
+        let Some(first) = first.map(|(node, _)| node.clone()) else {
+            break;
+        };
+        known.remove(&first);
+    }
+}
+
+/// When the newest step began.
+pub(super) fn last(steps: &[Step]) -> u64 {
+    steps.last().map_or(0, |step| step.at)
 }

@@ -1,11 +1,18 @@
 //! From the answers of nodes to one picture.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 
-use shoal_ports::{Listing, NodeId, NodeInfo, NodeReport, PoolReport, Step, quantile};
+use shoal_ports::{
+    Listing, NodeId, NodeInfo, NodeReport, PoolReport, RecentCalls, Step, ToolReport, quantile,
+};
 
 use super::Answer;
-use super::report::{Gathered, Located, NodeSeen, Overview, RatePoint, Unseen, WorkerSeen};
+use super::history::last;
+use super::report::{
+    Gathered, Located, LostNode, NodeSeen, Overview, RatePoint, ToolSeen, ToolsSeen, Unseen,
+    WorkerSeen,
+};
 
 /// Steps that are shown: 15 minutes of 5 seconds each. Clocks of nodes differ, so there may be more.
 const STEPS: usize = 180;
@@ -49,12 +56,82 @@ pub(super) fn gathered<T>(
     gathered
 }
 
+/// Joins what nodes say of tools and their calls.
+pub(super) fn tools(answers: Vec<Answer<Listing<ToolReport>>>, limit: usize) -> ToolsSeen {
+    let (mut total, mut unseen) = (0, Vec::new());
+    let mut sums: HashMap<String, Sum> = HashMap::new();
+    for Answer { node, said } in answers {
+        let listing = match said {
+            Ok(listing) => listing,
+            Err(error) => {
+                unseen.push(Unseen {
+                    node: node.to_string(),
+                    reason: error.to_string(),
+                });
+                continue;
+            }
+        };
+        total = total.max(listing.total);
+        for mut tool in listing.items {
+            let recent = std::mem::take(&mut tool.recent);
+            let sum = sums.entry(tool.name.clone()).or_insert_with(|| Sum {
+                tool,
+                calls: RecentCalls::default(),
+                rate: Some(0.0),
+            });
+            let rate = rate(&recent);
+            sum.rate = sum.rate.zip(rate).map(|(one, more)| one + more);
+            sum.calls.add(&recent.outcomes, &recent.latency);
+        }
+    }
+    total = total.max(sums.len());
+    let mut sums: Vec<Sum> = sums.into_values().collect();
+    sums.sort_by_cached_key(|sum| (Reverse(sum.calls.outcomes.total()), sum.tool.name.clone()));
+    sums.truncate(limit);
+    sums.sort_by(|one, other| one.tool.name.cmp(&other.tool.name));
+    unseen.sort_by(|one, other| one.node.cmp(&other.node));
+    ToolsSeen {
+        items: sums.into_iter().map(Sum::seen).collect(),
+        total,
+        unseen,
+    }
+}
+
+/// A tool's calls at some nodes.
+struct Sum {
+    tool: ToolReport,
+    calls: RecentCalls,
+    rate: Option<f64>,
+}
+
+impl Sum {
+    fn seen(self) -> ToolSeen {
+        let Self { tool, calls, rate } = self;
+        ToolSeen {
+            name: tool.name,
+            title: tool.title,
+            pool: tool.pool,
+            annotations: tool.annotations,
+            outcomes: calls.outcomes,
+            rate,
+            p50_ms: within(&calls.latency, 0.5),
+            p95_ms: within(&calls.latency, 0.95),
+        }
+    }
+}
+
+/// Calls per second; `None` where they are not counted.
+fn rate(recent: &RecentCalls) -> Option<f64> {
+    let calls = recent.outcomes.total() as f64;
+    (recent.seconds > 0).then(|| calls / recent.seconds as f64)
+}
+
 /// Joins what nodes say of themselves with what is known of them, and with the steps of nodes that are `lost`.
 pub(super) fn overview(
     me: &NodeId,
     listed: Vec<(NodeInfo, bool)>,
     answers: Vec<Answer<NodeReport>>,
-    lost: &[Step],
+    lost: HashMap<NodeId, Vec<Step>>,
 ) -> Overview {
     let announced = listed.into_iter().map(|(info, present)| {
         let node = of_info(&info, present);
@@ -64,9 +141,13 @@ pub(super) fn overview(
     let mut pools: BTreeMap<String, PoolReport<WorkerSeen>> = BTreeMap::new();
     let mut steps: BTreeMap<u64, Step> = BTreeMap::new();
     let whole = last_whole_step(&answers);
-    for step in lost {
+    for step in lost.values().flatten() {
         add(&mut steps, whole, step);
     }
+    let mut until: BTreeMap<String, Option<u64>> = lost
+        .iter()
+        .map(|(node, steps)| (node.to_string(), Some(last(steps))))
+        .collect();
     for Answer { node, said } in answers {
         let id = node.to_string();
         let seen = nodes.entry(id.clone()).or_insert_with(|| NodeSeen {
@@ -78,7 +159,10 @@ pub(super) fn overview(
             ..NodeSeen::default()
         });
         match said {
-            Err(error) => seen.trouble = Some(error.to_string()),
+            Err(error) => {
+                seen.trouble = Some(error.to_string());
+                until.entry(id).or_default();
+            }
             Ok(mut report) => {
                 for pool in report.pools.drain(..) {
                     see_pool(&mut pools, pool);
@@ -87,7 +171,12 @@ pub(super) fn overview(
                     add(&mut steps, whole, &step);
                 }
                 seen.starting &= !report.draining;
-                seen.report = NodeReport { id, ..report };
+                let remembered = Vec::new();
+                seen.report = NodeReport {
+                    id,
+                    remembered,
+                    ..report
+                };
             }
         }
     }
@@ -97,6 +186,10 @@ pub(super) fn overview(
         nodes: nodes.into_values().collect(),
         pools: pools.into_values().collect(),
         rates: steps.values().skip(skipped).map(point).collect(),
+        lost: until
+            .into_iter()
+            .map(|(node, until)| LostNode { node, until })
+            .collect(),
     }
 }
 
@@ -179,7 +272,7 @@ fn see_pool(pools: &mut BTreeMap<String, PoolReport<WorkerSeen>>, pool: PoolRepo
 }
 
 fn point(step: &Step) -> RatePoint {
-    let within = |part| quantile(&step.latency, part).map(|micros| micros as f64 / 1_000.0);
+    let within = |part| within(&step.latency, part);
     RatePoint {
         at: step.at,
         outcomes: step.outcomes,
@@ -190,6 +283,11 @@ fn point(step: &Step) -> RatePoint {
         streams: step.streams,
         calls: step.calls,
     }
+}
+
+/// Within how many milliseconds the given part was answered.
+fn within(latency: &[u64], part: f64) -> Option<f64> {
+    quantile(latency, part).map(|micros| micros as f64 / 1_000.0)
 }
 
 #[cfg(test)]

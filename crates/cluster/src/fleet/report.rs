@@ -1,7 +1,7 @@
 //! What the nodes said, put together.
 
 use serde::Serialize;
-use shoal_ports::{NodeReport, Outcomes, PoolReport};
+use shoal_ports::{NodeReport, Outcomes, PoolReport, ToolAnnotations};
 
 /// Parts of lists from all nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -44,6 +44,49 @@ pub struct Overview {
     pub pools: Vec<PoolReport<WorkerSeen>>,
     /// Rates of all nodes together, the oldest first.
     pub rates: Vec<RatePoint>,
+    /// Nodes whose part in the rates ends before the last of these, by id.
+    pub lost: Vec<LostNode>,
+}
+
+/// A node that does not answer, or is no more.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LostNode {
+    /// The node's id.
+    pub node: String,
+    /// The beginning of the last step that is known of it, in seconds since 1970; `None` when none is.
+    pub until: Option<u64>,
+}
+
+/// Tools with their calls at all nodes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ToolsSeen {
+    /// What fits within the limit, by name.
+    pub items: Vec<ToolSeen>,
+    /// How many there are in all.
+    pub total: usize,
+    /// Nodes that did not answer.
+    pub unseen: Vec<Unseen>,
+}
+
+/// A tool with its calls at all nodes, within the last minutes.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ToolSeen {
+    /// The name that clients call.
+    pub name: String,
+    /// Its name for people.
+    pub title: Option<String>,
+    /// The pool that serves it.
+    pub pool: String,
+    /// What it says of itself.
+    pub annotations: ToolAnnotations,
+    /// How its calls ended.
+    pub outcomes: Outcomes,
+    /// Calls that ended, per second; `None` where a node does not count those of this tool.
+    pub rate: Option<f64>,
+    /// Half were answered within this many milliseconds; `None` when none was.
+    pub p50_ms: Option<f64>,
+    /// All but one in twenty.
+    pub p95_ms: Option<f64>,
 }
 
 /// A node.

@@ -183,7 +183,7 @@ impl Merge {
 }
 
 /// The item under another name than its own; untouched under the same.
-fn renamed(raw: &RawJson, own: &str, name: &str) -> RawJson {
+pub(super) fn renamed(raw: &RawJson, own: &str, name: &str) -> RawJson {
     if own == name {
         return raw.clone();
     }

@@ -78,6 +78,14 @@ impl Operation {
         self.0.as_ref()?.span.context()
     }
 
+    /// The tool that it calls, as far as traces or metrics are kept.
+    pub(crate) fn tool(&self) -> Option<&str> {
+        match self.0.as_ref()?.target.as_ref()? {
+            Target::Tool(name) => Some(name),
+            Target::Prompt(_) | Target::Resource(_) => None,
+        }
+    }
+
     /// The session that the message opened, and what was agreed upon.
     pub(crate) fn opened(&mut self, session: &SessionId, revision: Option<Revision>) {
         let Some(running) = &mut self.0 else {

@@ -1,5 +1,6 @@
 //! One request, from its arrival until it is known how it ended.
 
+use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 use std::time::{Instant, SystemTime};
 
@@ -23,6 +24,8 @@ use crate::refusal::Refusal;
 const LONGEST_MESSAGE: usize = 400;
 /// The member of a tool's result that says that it failed.
 const IS_ERROR: &str = "isError";
+/// What is kept of a failure of which the tool says nothing.
+const UNSAID: &str = "the tool did not say why";
 /// Characters of a tool's name or a resource's URI that are kept.
 const LONGEST_TARGET: usize = 160;
 
@@ -101,7 +104,7 @@ impl RequestRecord {
     /// A message on its way to the client: its answer, if it is a response.
     pub(crate) fn wrote(&self, text: &[u8]) {
         match said(text) {
-            Said::Result => self.0.settle(Ended::Ok, None, self.0.tool_failed(text)),
+            Said::Result => self.0.ended_with_result(text),
             Said::Error => {
                 let error = RawJson::parse_text(text.to_vec().into()).ok();
                 let error = error.as_ref().and_then(RawObject::of);
@@ -118,15 +121,14 @@ impl RequestRecord {
     /// The whole answer, whatever its form: a response, a batch of them, nothing.
     pub(crate) fn answered(&self, text: &[u8]) {
         self.wrote(text);
-        self.0.settle(Ended::Ok, None, false);
+        self.0.settle(Ended::Ok, None, None);
     }
 
     /// The call's end.
     pub(crate) fn ended(&self, outcome: &Outcome) {
         match outcome {
             Outcome::Result(result) => {
-                let failed = self.0.tool_failed(result.as_str().as_bytes());
-                self.0.settle(Ended::Ok, None, failed);
+                self.0.ended_with_result(result.as_bytes());
             }
             Outcome::Error(error) => self.0.ended_with(error),
         }
@@ -140,45 +142,59 @@ impl RequestRecord {
 
 impl Pending {
     fn ended_with(&self, error: &RpcError) {
-        self.settle(Ended::of_code(error.code), Some(error), false);
+        self.settle(Ended::of_code(error.code), Some(error), None);
     }
 
-    /// Only the first end counts.
-    fn settle(&self, ended: Ended, error: Option<&RpcError>, tool_failed: bool) {
+    fn ended_with_result(&self, text: &[u8]) {
+        match self.failure(text) {
+            Some(said) => self.settle(Ended::Rejected, None, Some(said)),
+            None => self.settle(Ended::Ok, None, None),
+        }
+    }
+
+    /// Only the first end counts. `failure` is what a tool said that failed.
+    fn settle(&self, ended: Ended, error: Option<&RpcError>, failure: Option<String>) {
         let Some(operation) = self.operation.lock().take() else {
             return;
         };
         let took = self.began.elapsed();
-        self.recorder.count(
-            match tool_failed {
-                true => Ended::Rejected,
-                false => ended,
-            },
-            took,
-        );
-        if let Some(error) = error.filter(|_| ended != Ended::Cancelled) {
-            let own = operation.context().filter(|trace| trace.is_sampled());
-            let report = self.subject.report(error, own.map(TraceContext::trace_id));
-            self.recorder.0.errors.push(report);
+        self.recorder.count(ended, took);
+        if self.subject.method == Method::ToolsCall {
+            let read = || self.subject.target();
+            let tool = operation.tool().map(Cow::Borrowed);
+            if let Some(tool) = tool.or_else(|| read().map(Cow::Owned)) {
+                self.recorder.count_call(&tool, ended, took);
+            }
         }
+        let own = || {
+            let trace = operation.context().filter(|trace| trace.is_sampled());
+            trace.map(TraceContext::trace_id)
+        };
+        let kept = &self.recorder.0;
+        if let Some(error) = error.filter(|_| ended != Ended::Cancelled) {
+            kept.errors.push(self.subject.report(unread(error), own()));
+        }
+        let failed = failure.map(|said| {
+            kept.failures
+                .push(self.subject.report(tool_failure(&said), own()));
+            Failure::Tool
+        });
         match error {
             Some(error) => operation.end(took, Some(Failure::Code(error.code))),
             None if ended == Ended::Cancelled => operation.leave(took),
-            None => operation.end(took, tool_failed.then_some(Failure::Tool)),
+            None => operation.end(took, failed),
         }
     }
 
-    /// Whether this is, or holds, the result of a tool that failed (`isError`).
-    fn tool_failed(&self, text: &[u8]) -> bool {
+    /// What the tool said, if this is, or holds, the result of one that failed (`isError`).
+    fn failure(&self, text: &[u8]) -> Option<String> {
         if self.subject.method != Method::ToolsCall || !may_say_failed(text) {
-            return false;
+            return None;
         }
-        let Ok(whole) = RawJson::parse_text(text.to_vec().into()) else {
-            return false;
-        };
+        let whole = RawJson::parse_text(text.to_vec().into()).ok()?;
         let result = whole.member("result").unwrap_or(whole);
-        let failed = result.member(IS_ERROR);
-        failed.is_some_and(|failed| failed.as_str() == "true")
+        let failed = result.member(IS_ERROR)?.as_str() == "true";
+        failed.then(|| words(&result).unwrap_or_default())
     }
 }
 
@@ -203,41 +219,62 @@ fn request(message: &Message) -> Option<&Request> {
 
 impl Drop for Pending {
     fn drop(&mut self) {
-        self.settle(Ended::Cancelled, None, false);
+        self.settle(Ended::Cancelled, None, None);
     }
 }
 
+/// The first text in a result.
+fn words(result: &RawJson) -> Option<String> {
+    let content: Vec<RawJson> = result.member("content")?.read().ok()?;
+    content
+        .iter()
+        .find_map(|item| item.member("text")?.string())
+}
+
 impl Subject {
-    /// `trace` is the trace that is kept of it.
-    fn report(&self, error: &RpcError, trace: Option<String>) -> ErrorReport {
-        let params = self.params.as_ref();
-        let target = self
-            .method
-            .named()
-            .and_then(|named| params?.member(named.as_str())?.string());
+    /// The tool, prompt or resource that is named.
+    fn target(&self) -> Option<String> {
+        let named = self.method.named()?;
+        self.params.as_ref()?.member(named.as_str())?.string()
+    }
+
+    /// What went wrong, and with what. `trace` is the trace that is kept of it.
+    fn report(&self, wrong: ErrorReport, trace: Option<String>) -> ErrorReport {
         let traceparent = RequestMeta::of(self.params.as_ref()).traceparent;
         ErrorReport {
             method: Some(shown(self.method.as_str(), LONGEST_TARGET)),
-            target: target.map(|target| shown(&target, LONGEST_TARGET)),
+            target: (self.target()).map(|target| shown(&target, LONGEST_TARGET)),
             session: self.session.as_ref().map(ToString::to_string),
             trace: trace.or_else(|| traceparent.as_deref().and_then(trace_id).map(str::to_owned)),
-            ..unread(error)
+            ..wrong
         }
     }
 }
 
 /// The error of a request of which nothing is known.
 pub(super) fn unread(error: &RpcError) -> ErrorReport {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     ErrorReport {
-        at_ms: now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX)),
-        method: None,
-        target: None,
+        at_ms: now_ms(),
         code: error.code,
         message: shown(&error.message, LONGEST_MESSAGE),
-        session: None,
-        trace: None,
+        ..ErrorReport::default()
     }
+}
+
+/// The failure of a tool that said this.
+fn tool_failure(said: &str) -> ErrorReport {
+    let said = if said.is_empty() { UNSAID } else { said };
+    ErrorReport {
+        at_ms: now_ms(),
+        tool_failed: true,
+        message: shown(said, LONGEST_MESSAGE),
+        ..ErrorReport::default()
+    }
+}
+
+fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// The trace's id in a W3C `traceparent`; `None` when it is malformed.

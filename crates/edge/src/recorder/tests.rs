@@ -97,10 +97,50 @@ fn a_tool_that_says_that_it_failed_is_not_counted_as_ok() {
         (outcomes.ok, outcomes.rejected, outcomes.total()),
         (1, 2, 3)
     );
+}
+
+#[test]
+fn what_a_tool_says_of_its_failure_is_kept_beside_the_errors() {
+    let recorder = Recorder::default();
+    // However many there are, they leave the errors alone.
+    request(&recorder).ended(&Outcome::Error(RpcError::invalid_params("bad")));
+    let long = format!(
+        r#"{{"content":[{{"text":"{}"}}],"isError":true}}"#,
+        "x".repeat(10_000)
+    );
+    let long = RawJson::parse_text(long.into()).unwrap();
+    for _ in 0..ERRORS {
+        request(&recorder).ended(&Outcome::Result(long.clone()));
+    }
+    let errors = recorder.errors(ERRORS + 1);
+    assert_eq!(errors.total, ERRORS + 1);
+    let kept = errors.items.iter().filter(|error| !error.tool_failed);
     assert_eq!(
-        recorder.errors(1).total,
-        0,
-        "it has no error of the protocol's"
+        kept.map(|error| &*error.message).collect::<Vec<_>>(),
+        ["bad"]
+    );
+    let newest = errors.items.iter().find(|error| error.tool_failed).unwrap();
+    assert_eq!(
+        (newest.target.as_deref(), newest.trace.as_deref()),
+        (Some("add"), Some(TRACE))
+    );
+    assert!(newest.message.len() < 500, "{}", newest.message.len());
+
+    let recorder = Recorder::default();
+    request(&recorder).ended(&Outcome::Result(RawJson::from_static(
+        r#"{"content":[{"type":"image"},{"type":"text","text":"no \u001bsuch city"}],"isError":true}"#,
+    )));
+    request(&recorder).ended(&Outcome::Result(RawJson::from_static(
+        r#"{"content":"odd","isError":true}"#,
+    )));
+    let said = recorder
+        .errors(9)
+        .items
+        .into_iter()
+        .map(|error| error.message);
+    assert_eq!(
+        said.collect::<Vec<_>>(),
+        ["the tool did not say why", "no such city"]
     );
 }
 

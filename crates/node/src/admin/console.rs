@@ -4,11 +4,14 @@
 //! |---|---|
 //! | `guard` | who may use it, and what every answer carries |
 //! | `api` | what there is to see and to do, as JSON |
+//! | `tools`, `call` | the same of tools, and how one is called |
 //! | `assets` | the page, built into the binary |
 
 mod api;
 mod assets;
+mod call;
 mod guard;
+mod tools;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,34 +21,46 @@ use axum::response::Redirect;
 use axum::routing::get;
 use shoal_cluster::Fleet;
 
+pub use call::OperatorEdge;
+pub use tools::OperatorCalls;
+
 use crate::config::Secret;
 use guard::Guard;
 
 /// The console of a node.
 pub struct Console {
     fleet: Arc<Fleet>,
+    calls: OperatorCalls,
     guard: Arc<Guard>,
 }
 
 impl Console {
     /// A console over `fleet`, on a port that listens on `listen` and is reached by `hosts` besides. It asks
-    /// for `token`; without one it is closed wherever other machines could reach it.
+    /// for `token`; without one it is closed wherever other machines could reach it. Tools are called by way of `calls`.
     pub fn new(
         fleet: Arc<Fleet>,
+        calls: OperatorCalls,
         token: Option<Secret>,
         listen: SocketAddr,
         hosts: &[String],
     ) -> Self {
         let on_this_machine = listen.ip().is_loopback() && hosts.is_empty();
         let guard = Arc::new(Guard::new(token, on_this_machine));
-        Self { fleet, guard }
+        Self {
+            fleet,
+            calls,
+            guard,
+        }
     }
 
     /// Its routes.
     pub(super) fn router(self) -> Router {
         Router::new()
             .merge(assets::router())
-            .nest("/console/api", api::router(self.fleet, &self.guard))
+            .nest(
+                "/console/api",
+                api::router(self.fleet, self.calls, &self.guard),
+            )
             .layer(axum::middleware::from_fn_with_state(
                 self.guard,
                 guard::around_all,

@@ -43,6 +43,9 @@ settings! {
         /// `{ value = "…" }`. Without one there is a console only where the admin port listens on loopback
         /// and `admin_hosts` is empty.
         pub admin_token: Option<SecretSource> = None,
+        /// Lets operators call tools from the console, in the name of the principal `shoal-console` and within its limits.
+        /// Where clients need a token, only if `admin_token` is set.
+        pub console_calls: bool = true,
         /// How long a connection may take to send the headers of its next request; also how long it may
         /// idle between two. Longer than the idle time of the balancer in front, or that finds
         /// connections closed under its requests.

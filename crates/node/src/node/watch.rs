@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{OnceLock, Weak};
 use std::time::Duration;
 
-use shoal_cluster::WorkerJoins;
+use shoal_cluster::{History, WorkerJoins};
 use shoal_dispatch::{Dispatch, Status};
 use shoal_edge::{Load, Recorder};
 use shoal_ports::{NodeId, NodeInfo, NodeReport};
@@ -24,6 +24,8 @@ const JOINED_WITHIN: Duration = Duration::from_secs(10);
 pub(crate) struct Watch {
     pub(crate) load: Load,
     pub(crate) recorder: Recorder,
+    /// What other nodes told of their rates.
+    pub(crate) history: History,
     pub(crate) drain: CancellationToken,
     pub(crate) dispatch: Dispatch,
     pub(crate) membership: Option<Membership>,
@@ -48,6 +50,7 @@ impl Watch {
         Self {
             load: Load::default(),
             recorder: Recorder::default(),
+            history: History::default(),
             drain: CancellationToken::new(),
             dispatch,
             membership,

@@ -14,6 +14,8 @@ pub struct CallReport {
     pub target: Option<String>,
     /// The session that it belongs to; `None` for modern calls.
     pub session: Option<String>,
+    /// Name and version of its client, as it gave them.
+    pub client: Option<String>,
     /// The [mark](super::mark_of) of its principal.
     pub principal: String,
     /// The worker that runs it; `None` before one has taken it.
@@ -52,9 +54,11 @@ pub struct ErrorReport {
     pub method: Option<String>,
     /// The tool, prompt or resource that it names.
     pub target: Option<String>,
-    /// The JSON-RPC error code.
+    /// The JSON-RPC error code; 0 for a tool that failed.
     pub code: i64,
-    /// The error's message, shortened.
+    /// Whether it has a result, in which the tool says that it failed (`isError`).
+    pub tool_failed: bool,
+    /// The error's message, or what the tool said; shortened.
     pub message: String,
     /// The session that it was for.
     pub session: Option<String>,

@@ -38,6 +38,19 @@ pub struct NodeReport {
     /// Rates of the last minutes, the oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
+    /// Rates of nodes that are gone, as far as this one has heard of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub remembered: Vec<Remembered>,
+}
+
+/// What a node remembers of another.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Remembered {
+    /// The other node's id.
+    pub node: String,
+    /// Its rates, the oldest first.
+    pub steps: Vec<Step>,
 }
 
 /// A pool, with what is known of each of its workers.

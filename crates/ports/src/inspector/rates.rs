@@ -85,6 +85,24 @@ impl Outcomes {
     pub fn total(&self) -> u64 {
         self.ok + self.rejected + self.failed + self.cancelled
     }
+
+    /// Adds others.
+    pub fn add(&mut self, other: &Self) {
+        self.ok += other.ok;
+        self.rejected += other.rejected;
+        self.failed += other.failed;
+        self.cancelled += other.cancelled;
+    }
+}
+
+/// Adds up two histograms, of which either may be empty.
+pub(super) fn add_latency(sum: &mut Vec<u64>, more: &[u64]) {
+    if sum.len() < more.len() {
+        sum.resize(more.len(), 0);
+    }
+    for (sum, more) in sum.iter_mut().zip(more) {
+        *sum += more;
+    }
 }
 
 /// What happened within a step of time, and how things stood at its end.
@@ -110,19 +128,11 @@ pub struct Step {
 impl Step {
     /// Adds what another node has counted in the same step.
     pub fn add(&mut self, other: &Self) {
-        self.outcomes.ok += other.outcomes.ok;
-        self.outcomes.rejected += other.outcomes.rejected;
-        self.outcomes.failed += other.outcomes.failed;
-        self.outcomes.cancelled += other.outcomes.cancelled;
+        self.outcomes.add(&other.outcomes);
         self.sessions += other.sessions;
         self.streams += other.streams;
         self.calls += other.calls;
-        if self.latency.len() < other.latency.len() {
-            self.latency.resize(other.latency.len(), 0);
-        }
-        for (mine, more) in self.latency.iter_mut().zip(&other.latency) {
-            *mine += more;
-        }
+        add_latency(&mut self.latency, &other.latency);
     }
 }
 

@@ -5,7 +5,7 @@ use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use shoal_ports::{
     CallId, CallReport, ErrorReport, InspectError, Inspector, Listing, NodeId, NodeReport,
-    SessionDetail, SessionId, SessionReport,
+    SessionDetail, SessionId, SessionReport, ToolDetail, ToolReport,
 };
 use tonic::transport::Channel;
 use tonic::{Code, Status};
@@ -16,7 +16,7 @@ use crate::proto::node::v1::inspect_request::What as Question;
 use crate::proto::node::v1::node_console_client::NodeConsoleClient;
 use crate::proto::node::v1::{
     ActRequest, CancelCall, EndSession, InspectCalls, InspectErrors, InspectNode, InspectRequest,
-    InspectSession, InspectSessions, act_request,
+    InspectSession, InspectSessions, InspectTool, InspectTools, act_request,
 };
 
 /// The longest answer: a thousand reports of a few hundred bytes each.
@@ -132,6 +132,19 @@ impl Inspector for RemoteInspector {
     async fn errors(&self, limit: usize) -> Result<Listing<ErrorReport>, InspectError> {
         let limit = most(limit);
         self.ask(Question::Errors(InspectErrors { limit })).await
+    }
+
+    async fn tools(&self, filter: &str, limit: usize) -> Result<Listing<ToolReport>, InspectError> {
+        let question = InspectTools {
+            filter: filter.to_owned(),
+            limit: most(limit),
+        };
+        self.ask(Question::Tools(question)).await
+    }
+
+    async fn tool(&self, name: &str) -> Result<Option<ToolDetail>, InspectError> {
+        let name = name.to_owned();
+        self.ask(Question::Tool(InspectTool { name })).await
     }
 
     async fn end_session(&self, session: &SessionId) -> Result<bool, InspectError> {

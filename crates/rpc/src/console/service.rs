@@ -65,6 +65,11 @@ impl NodeConsole for ConsoleService {
             }
             Question::Calls(asked) => json(inspector.calls(limit(asked.limit)).await),
             Question::Errors(asked) => json(inspector.errors(limit(asked.limit)).await),
+            Question::Tools(asked) => {
+                let limit = limit(asked.limit);
+                json(inspector.tools(&asked.filter, limit).await)
+            }
+            Question::Tool(asked) => json(inspector.tool(&asked.name).await),
         };
         let report = report?;
         Ok(Response::new(InspectAnswer { report }))

@@ -6,9 +6,10 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use shoal_ports::{
     CallId, CallReport, CallState, ErrorReport, InspectError, Inspector, Listing, NodeId,
-    NodeReport, Outcomes, PoolReport, SessionDetail, SessionId, SessionReport, Step, StreamReport,
-    WorkerReport,
+    NodeReport, Outcomes, PoolReport, RecentCalls, Remembered, SessionDetail, SessionId,
+    SessionReport, Step, StreamReport, ToolAnnotations, ToolDetail, ToolReport, WorkerReport,
 };
+use shoal_protocol::RawJson;
 use shoal_rpc::proto::node::v1::node_console_server::{NodeConsole, NodeConsoleServer};
 use shoal_rpc::proto::node::v1::{ActAnswer, ActRequest, InspectAnswer, InspectRequest};
 use shoal_rpc::{ClusterServer, RemoteInspector, serve_inspector};
@@ -70,7 +71,11 @@ fn node() -> NodeReport {
         calls: 15,
         parked: 16,
         pools: vec![pool],
-        steps: vec![step],
+        steps: vec![step.clone()],
+        remembered: vec![Remembered {
+            node: "node-0".to_owned(),
+            steps: vec![step],
+        }],
     }
 }
 
@@ -95,6 +100,7 @@ fn call(state: CallState) -> CallReport {
         method: "tools/call".to_owned(),
         target: Some("add".to_owned()),
         session: Some("s1".to_owned()),
+        client: Some("client 1".to_owned()),
         principal: "2bd806c97f0e".to_owned(),
         worker: Some("p@w".to_owned()),
         journaled: true,
@@ -138,11 +144,43 @@ fn errors() -> Listing<ErrorReport> {
             method: Some("tools/call".to_owned()),
             target: None,
             code: -32_602,
+            tool_failed: true,
             message: "no".to_owned(),
             session: None,
             trace: Some("0af7".to_owned()),
         }],
         total: 256,
+    }
+}
+
+fn tools() -> Listing<ToolReport> {
+    let annotations = ToolAnnotations {
+        read_only: Some(true),
+        destructive: Some(false),
+        idempotent: None,
+        open_world: Some(true),
+    };
+    let recent = RecentCalls {
+        seconds: 60,
+        outcomes: node().steps[0].outcomes,
+        latency: vec![1, 2],
+    };
+    Listing {
+        items: vec![ToolReport {
+            name: "add".to_owned(),
+            title: Some("Adds".to_owned()),
+            pool: "p".to_owned(),
+            annotations,
+            recent,
+        }],
+        total: 3,
+    }
+}
+
+fn tool() -> ToolDetail {
+    ToolDetail {
+        pool: "p".to_owned(),
+        definition: RawJson::from_static(r#"{"name":"add","z":1.0,"a":[]}"#),
     }
 }
 
@@ -175,6 +213,15 @@ impl Inspector for Scripted {
 
     async fn errors(&self, _limit: usize) -> Result<Listing<ErrorReport>, InspectError> {
         Ok(errors())
+    }
+
+    async fn tools(&self, filter: &str, limit: usize) -> Result<Listing<ToolReport>, InspectError> {
+        self.asked.lock().push(format!("tools {filter} {limit}"));
+        Ok(tools())
+    }
+
+    async fn tool(&self, name: &str) -> Result<Option<ToolDetail>, InspectError> {
+        Ok((name == "add").then(tool))
     }
 
     async fn end_session(&self, session: &SessionId) -> Result<bool, InspectError> {
@@ -224,12 +271,20 @@ async fn everything_that_is_told_arrives() {
         assert_eq!(remote.session(&SessionId::new("s2")).await.unwrap(), None);
         assert_eq!(remote.calls(1_000_000).await.unwrap(), calls());
         assert_eq!(remote.errors(1).await.unwrap(), errors());
+        assert_eq!(remote.tools("ad", 8).await.unwrap(), tools());
+        assert_eq!(
+            remote.tool("add").await.unwrap(),
+            Some(tool()),
+            "in its order"
+        );
+        assert_eq!(remote.tool("sub").await.unwrap(), None);
         assert_eq!(remote.end_session(&SessionId::new("s1")).await, Ok(true));
         assert_eq!(remote.end_session(&SessionId::new("s2")).await, Ok(false));
         let id = CallId::generate();
         assert_eq!(remote.cancel_call(id, "enough").await, Ok(true));
         let asked = inspector.asked.lock().clone();
-        assert_eq!(asked, ["a filter 7", "1000", &format!("{id} enough")]);
+        let cancelled = format!("{id} enough");
+        assert_eq!(asked, ["a filter 7", "1000", "tools ad 8", &cancelled]);
         let failed = remote.end_session(&SessionId::new("stuck")).await;
         assert_eq!(failed, Err(InspectError::Failed("it is stuck".to_owned())));
         assert!(remote.node().await.is_ok(), "the way stays open");

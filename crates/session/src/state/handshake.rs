@@ -4,14 +4,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::Serialize;
-use shoal_ports::{ServerFacts, SessionTransport, shown};
+use shoal_ports::{ServerFacts, SessionTransport};
 use shoal_protocol::{RawJson, RawObject, Request, Revision, RpcError, error_response, response};
 
 use super::{Effect, SessionState, caller_of};
 use crate::record::Handshake;
-
-/// Characters of a client's name and version that operators see.
-const LONGEST_CLIENT: usize = 96;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -54,15 +51,6 @@ impl SessionState {
             Err(error) => Effect::Respond(error_response(&request.id, &error)),
         }
     }
-}
-
-/// Name and version of a client, as operators see them.
-pub(crate) fn client_name(info: &RawJson) -> Arc<str> {
-    let info = RawObject::of(info).unwrap_or_default();
-    let member = |name: &str| info.get(name).and_then(|value| value.string());
-    let name = member("name").unwrap_or_default();
-    let version = member("version").unwrap_or_default();
-    shown(format!("{name} {version}").trim(), LONGEST_CLIENT).into()
 }
 
 fn greeting(request: &Request, handshake: &Handshake, facts: &ServerFacts) -> Bytes {

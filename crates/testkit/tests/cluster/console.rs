@@ -40,6 +40,18 @@ impl<'a> Console<'a> {
         (answer.status(), within(answer.json()).await.unwrap())
     }
 
+    async fn post(&self, path: &str, body: String) -> (StatusCode, Value) {
+        let url = format!("http://{}/console/api/{path}", self.node.admin().address());
+        let request = self.http.post(url).header("x-shoal-console", "1");
+        let answer = within(request.body(body).send()).await.unwrap();
+        let status = answer.status();
+        let text = within(answer.text()).await.unwrap();
+        // Slow answers are streams, which end with the response.
+        let last = text.lines().rev().find(|line| line.contains('{')).unwrap();
+        let last = last.trim_start_matches("data: ");
+        (status, serde_json::from_str(last).unwrap())
+    }
+
     async fn get(&self, path: &str) -> Value {
         let (status, body) = self.ask(Method::GET, path).await;
         assert_eq!(status, 200, "{path}: {body}");
@@ -184,7 +196,9 @@ async fn a_node_that_does_not_answer_holds_up_nobody() {
     let clients = sessions_on_both_nodes(&cluster, &console).await;
     let paused = cluster.sessions()[0];
     paused.pause().await.unwrap();
-    let sessions = console.get("sessions").await;
+    // It stops a moment after it is told to.
+    let stopped = |sessions: &Value| sessions["unseen"] != json!([]);
+    let sessions = console.until("sessions", stopped).await;
     let unseen = sessions["unseen"].as_array().unwrap();
     assert_eq!(unseen.len(), 1, "{sessions}");
     assert!(unseen[0]["reason"].as_str().unwrap().contains("reached"));
@@ -228,6 +242,79 @@ async fn errors_are_told_with_their_traces_by_every_node() {
         rejected.sum::<u64>() == 1
     };
     console.until("overview", counted).await;
+}
+
+#[tokio::test]
+async fn calls_of_a_tool_are_counted_at_all_edges() {
+    let cluster = three_edges(LEASE).await;
+    let [first, second, last] = cluster.edges()[..] else {
+        panic!("three edges")
+    };
+    for edge in [second, last] {
+        let client = Client::open(edge.mcp_url().unwrap()).await;
+        client.echo_patiently(1).await;
+    }
+    let console = Console::of(first);
+    let call = json!({ "arguments": { "nonce": "n" } }).to_string();
+    let called = console.post("tools/echo/call", call.clone()).await;
+    let text = &called.1["result"]["content"][0]["text"];
+    assert_eq!(
+        (called.0, text),
+        (StatusCode::OK, &json!("n")),
+        "{}",
+        called.1
+    );
+    let echo = |listed: &Value| {
+        let tools = items(listed).iter();
+        tools.cloned().find(|tool| tool["name"] == "echo").unwrap()
+    };
+    let all = |listed: &Value| echo(listed)["outcomes"]["ok"] == 3;
+    let listed = console.until("tools?filter=ECHO", all).await;
+    let shown = echo(&listed);
+    assert!(shown["rate"].as_f64().unwrap() > 0.0, "{shown}");
+    assert!(shown["p95_ms"].as_f64().unwrap() > 0.0, "{shown}");
+    assert_eq!(
+        (&listed["unseen"], &listed["calls_off"]),
+        (&json!([]), &Value::Null)
+    );
+
+    // A session node knows the tools, and has no edge to call them by.
+    let other = Console::of(cluster.sessions()[0]);
+    let listed = other.get("tools").await;
+    assert_eq!(echo(&listed)["outcomes"]["ok"], 3, "{listed}");
+    assert!(
+        listed["calls_off"].as_str().unwrap().contains("no edge"),
+        "{listed}"
+    );
+    assert_eq!(other.get("tools/echo").await["definition"]["name"], "echo");
+    assert_eq!(
+        other.post("tools/echo/call", call).await.0,
+        StatusCode::FORBIDDEN
+    );
+}
+
+#[tokio::test]
+async fn what_a_lost_node_did_is_known_where_nobody_looked_before() {
+    let cluster = three_edges(LEASE).await;
+    let [first, second, victim] = cluster.edges()[..] else {
+        panic!("three edges")
+    };
+    let client = Client::open(victim.mcp_url().unwrap()).await;
+    client
+        .post(&json!({ "jsonrpc": "2.0", "id": 1, "method": "no_such_method" }))
+        .await;
+    let rejected = |seen: &Value| {
+        let rates = seen["rates"].as_array().unwrap();
+        let rejected = rates.iter().filter_map(|step| step["rejected"].as_u64());
+        rejected.sum::<u64>() == 1
+    };
+    Console::of(first).until("overview", rejected).await;
+    victim.kill().await.unwrap();
+    let lost = |seen: &Value| {
+        let lost = seen["lost"].as_array().unwrap();
+        rejected(seen) && lost.iter().any(|lost| lost["until"].is_u64())
+    };
+    Console::of(second).until("overview", lost).await;
 }
 
 /// Calls `long` in the modern era; the whole answer.

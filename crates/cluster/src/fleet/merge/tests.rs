@@ -1,11 +1,15 @@
 //! What several nodes say becomes one picture.
 
+use std::collections::HashMap;
+
 use shoal_ports::{
-    InspectError, Listing, NodeId, NodeInfo, NodeReport, Outcomes, PoolReport, Step, WorkerReport,
+    InspectError, Listing, NodeId, NodeInfo, NodeReport, Outcomes, PoolReport, RecentCalls, Step,
+    ToolReport, WorkerReport,
 };
 
 use super::super::history::History;
-use super::{Answer, gathered, overview};
+use super::super::report::Overview;
+use super::{Answer, gathered, overview, tools};
 
 fn info(id: &str) -> NodeInfo {
     NodeInfo {
@@ -73,7 +77,7 @@ fn one_worker_that_two_nodes_see_is_one() {
         answer("a", Ok(report(10, 1))),
         answer("c", Err(InspectError::Unsupported)),
     ];
-    let seen = overview(&NodeId::new("a"), listed, answers, &[]);
+    let seen = overview(&NodeId::new("a"), listed, answers, HashMap::new());
     let ids: Vec<_> = seen
         .nodes
         .iter()
@@ -134,7 +138,7 @@ fn a_step_that_some_nodes_have_not_ended_is_not_shown_yet() {
         answer("b", Ok(level)),
         answer("c", Ok(stuck)),
     ];
-    let seen = overview(&NodeId::new("a"), Vec::new(), answers, &[]);
+    let seen = overview(&NodeId::new("a"), Vec::new(), answers, HashMap::new());
     let shown: Vec<_> = seen
         .rates
         .iter()
@@ -143,12 +147,112 @@ fn a_step_that_some_nodes_have_not_ended_is_not_shown_yet() {
     assert_eq!(shown, [(0, 2), (110, 4)]);
 }
 
+fn seen(history: &History, answers: Vec<Answer<NodeReport>>) -> Overview {
+    history.note(&answers);
+    let lost = history.of_others(&answers);
+    overview(&NodeId::new("a"), Vec::new(), answers, lost)
+}
+
+#[test]
+fn a_lost_node_is_in_the_plots_if_another_has_heard_of_it() {
+    let heard = History::default();
+    let mut told = report(10, 0);
+    told.steps.extend(report(15, 0).steps);
+    heard.note(&[answer("b", Ok(told)), answer("c", Ok(report(15, 0)))]);
+    assert_eq!(heard.lost(|_| true), [], "nobody is lost");
+    let remembered = heard.lost(|node| node.as_str() == "c");
+    assert_eq!((remembered.len(), &*remembered[0].node), (1, "b"));
+
+    // This one has never seen it; of another that is silent nobody knows anything.
+    let history = History::default();
+    let mut level = report(15, 0);
+    level.steps.insert(0, report(10, 0).steps.remove(0));
+    level.steps.extend(report(20, 0).steps);
+    let mut other = level.clone();
+    other.remembered = remembered;
+    let silent = Err(InspectError::Unreachable("gone".to_owned()));
+    let answers = vec![
+        answer("a", Ok(level)),
+        answer("c", Ok(other)),
+        answer("d", silent),
+    ];
+    let seen = seen(&history, answers);
+    let rates = seen.rates.iter().map(|it| (it.at, it.outcomes.ok));
+    assert_eq!(rates.collect::<Vec<_>>(), [(10, 6), (15, 6), (20, 4)]);
+    let lost = seen.lost.iter().map(|lost| (&*lost.node, lost.until));
+    assert_eq!(lost.collect::<Vec<_>>(), [("b", Some(15)), ("d", None)]);
+    assert!(
+        seen.nodes
+            .iter()
+            .all(|node| node.report.remembered.is_empty())
+    );
+    assert_eq!(
+        history.lost(|node| node.as_str() != "b").len(),
+        1,
+        "and goes on"
+    );
+}
+
+#[test]
+fn calls_of_a_tool_are_those_of_all_nodes() {
+    let tool = |name: &str, ok, seconds| ToolReport {
+        name: name.to_owned(),
+        pool: "p".to_owned(),
+        recent: RecentCalls {
+            seconds,
+            outcomes: Outcomes {
+                ok,
+                ..Outcomes::default()
+            },
+            latency: if ok == 0 { vec![] } else { vec![0, 0, ok] },
+        },
+        ..ToolReport::default()
+    };
+    let part = |items: Vec<ToolReport>| Ok(Listing { total: 9, items });
+    let answers = || {
+        vec![
+            answer(
+                "a",
+                part(vec![
+                    tool("add", 60, 60),
+                    tool("zip", 1, 60),
+                    tool("all", 0, 60),
+                ]),
+            ),
+            answer(
+                "b",
+                part(vec![
+                    tool("add", 60, 30),
+                    tool("zip", 0, 0),
+                    tool("all", 0, 30),
+                ]),
+            ),
+            answer("c", Err(InspectError::Unsupported)),
+        ]
+    };
+    let seen = tools(answers(), 2);
+    let names = seen.items.iter().map(|tool| &*tool.name);
+    assert_eq!(
+        names.collect::<Vec<_>>(),
+        ["add", "zip"],
+        "those that are called"
+    );
+    assert_eq!((seen.total, seen.unseen.len()), (9, 1));
+    let [add, zip] = &seen.items[..] else {
+        panic!("{seen:?}")
+    };
+    assert_eq!((add.outcomes.ok, add.rate), (120, Some(3.0)));
+    assert!((0.5..=1.0).contains(&add.p95_ms.unwrap()), "{add:?}");
+    assert_eq!(zip.rate, None, "one node does not count them");
+    let all = &tools(answers(), 9).items[1];
+    assert_eq!((&*all.name, all.rate, all.p95_ms), ("all", Some(0.0), None));
+}
+
 #[test]
 fn what_a_lost_node_did_stays_in_the_plots() {
-    let mut history = History::default();
-    let mut seen = |answers: Vec<Answer<NodeReport>>| {
-        let lost = history.note(&answers);
-        let seen = overview(&NodeId::new("a"), Vec::new(), answers, &lost);
+    let history = History::default();
+    let seen = |answers: Vec<Answer<NodeReport>>| {
+        let seen = seen(&history, answers);
         let rates = seen.rates.iter();
         rates.map(|it| (it.at, it.outcomes.ok)).collect::<Vec<_>>()
     };
@@ -181,7 +285,12 @@ fn a_node_that_starts_is_not_one_that_drains() {
         starting: true,
         ..info("a")
     };
-    let seen = overview(&NodeId::new("b"), vec![(starting, true)], Vec::new(), &[]);
+    let seen = overview(
+        &NodeId::new("b"),
+        vec![(starting, true)],
+        Vec::new(),
+        HashMap::new(),
+    );
     assert_eq!(
         (seen.nodes[0].starting, seen.nodes[0].report.draining),
         (true, false)

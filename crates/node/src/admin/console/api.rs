@@ -14,6 +14,7 @@ use shoal_ports::{CallId, InspectError, NodeId, SessionId, shown};
 
 use super::super::{answer, refuse};
 use super::guard::{By, Guard, around_api};
+use super::tools::{self, OperatorCalls};
 
 /// Items of a list when nobody says how many, and at most.
 const USUALLY: usize = 200;
@@ -26,10 +27,11 @@ const LONGEST_REASON: usize = 200;
 const LONGEST_BODY: usize = 4 * 1024;
 const REASON: &str = "cancelled by an operator";
 
+/// What a list is asked for.
 #[derive(Deserialize)]
-struct Asked {
+pub(super) struct Asked {
     #[serde(default)]
-    filter: String,
+    pub(super) filter: String,
     limit: Option<usize>,
 }
 
@@ -40,7 +42,8 @@ struct Cancel {
     reason: String,
 }
 
-pub(super) fn router(fleet: Arc<Fleet>, guard: &Arc<Guard>) -> Router {
+pub(super) fn router(fleet: Arc<Fleet>, operator: OperatorCalls, guard: &Arc<Guard>) -> Router {
+    let tools = tools::router(fleet.clone(), operator);
     Router::new()
         .route("/overview", get(overview))
         .route("/sessions", get(sessions))
@@ -49,8 +52,9 @@ pub(super) fn router(fleet: Arc<Fleet>, guard: &Arc<Guard>) -> Router {
         .route("/calls", get(calls))
         .route("/calls/{id}/cancel", post(cancel_call))
         .route("/errors", get(errors))
-        .fallback(nothing_here)
         .with_state(fleet)
+        .merge(tools)
+        .fallback(nothing_here)
         .layer(DefaultBodyLimit::max(LONGEST_BODY))
         .layer(axum::middleware::from_fn_with_state(
             guard.clone(),
@@ -63,9 +67,8 @@ async fn overview(State(fleet): State<Arc<Fleet>>) -> Response {
 }
 
 async fn sessions(State(fleet): State<Arc<Fleet>>, Query(asked): Query<Asked>) -> Response {
-    if asked.filter.chars().count() > LONGEST_FILTER {
-        let reason = format!("a filter has at most {LONGEST_FILTER} characters");
-        return refuse(StatusCode::BAD_REQUEST, &reason);
+    if let Some(refusal) = asked.refusal() {
+        return refusal;
     }
     let found = fleet.sessions(&asked.filter, asked.limit()).await;
     answer(StatusCode::OK, &found)
@@ -167,7 +170,14 @@ fn session_id(id: &str) -> Option<SessionId> {
 }
 
 impl Asked {
-    fn limit(&self) -> usize {
+    /// Why it is not answered.
+    pub(super) fn refusal(&self) -> Option<Response> {
+        let reason = || format!("a filter has at most {LONGEST_FILTER} characters");
+        let fits = self.filter.chars().count() <= LONGEST_FILTER;
+        (!fits).then(|| refuse(StatusCode::BAD_REQUEST, &reason()))
+    }
+
+    pub(super) fn limit(&self) -> usize {
         self.limit.unwrap_or(USUALLY).min(MOST)
     }
 }

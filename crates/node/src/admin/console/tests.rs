@@ -1,6 +1,7 @@
 //! The console's protection and bounds, with a scripted node behind it.
 
 mod setting;
+mod tools;
 
 use http::{Method, StatusCode};
 use serde_json::Value;

@@ -6,16 +6,18 @@ use async_trait::async_trait;
 use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
-use http::{Method, Request, StatusCode};
+use http::{HeaderMap, Method, Request, StatusCode};
 use parking_lot::Mutex;
-use shoal_cluster::Fleet;
+use shoal_cluster::{Fleet, History};
+use shoal_edge::Trusted;
 use shoal_ports::{
     CallId, CallReport, ErrorReport, InspectError, Inspector, Listing, NodeId, NodeReport,
-    SessionDetail, SessionId, SessionReport,
+    Principal, RecentCalls, SessionDetail, SessionId, SessionReport, ToolDetail, ToolReport,
 };
+use shoal_protocol::RawJson;
 use tower::ServiceExt as _;
 
-use super::super::Console;
+use super::super::{Console, OperatorCalls, OperatorEdge};
 use crate::config::Secret;
 
 pub(super) const HOSTILE: &str = "<script>alert(1)</script>";
@@ -87,6 +89,32 @@ impl Inspector for Scripted {
         Ok(Listing::default())
     }
 
+    async fn tools(&self, filter: &str, limit: usize) -> Result<Listing<ToolReport>, InspectError> {
+        self.deeds.lock().push(format!("tools {filter} {limit}"));
+        let recent = RecentCalls {
+            seconds: 10,
+            ..RecentCalls::default()
+        };
+        let tool = ToolReport {
+            name: HOSTILE.to_owned(),
+            title: Some(HOSTILE.to_owned()),
+            pool: "p".to_owned(),
+            recent,
+            ..ToolReport::default()
+        };
+        let items = vec![tool];
+        Ok(Listing { items, total: 1 })
+    }
+
+    async fn tool(&self, name: &str) -> Result<Option<ToolDetail>, InspectError> {
+        let definition = RawJson::from_static(
+            r#"{"name":"regional","description":"<script>","inputSchema":{"type":"object",
+               "properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}"#,
+        );
+        let pool = "p".to_owned();
+        Ok((name == "regional/ä").then_some(ToolDetail { pool, definition }))
+    }
+
     async fn end_session(&self, session: &SessionId) -> Result<bool, InspectError> {
         self.deeds.lock().push(format!("end {session}"));
         Ok(session.as_str() == "s1")
@@ -101,19 +129,46 @@ impl Inspector for Scripted {
 pub(super) struct Port {
     router: Router,
     pub(super) node: Arc<Scripted>,
+    /// What came to the edge: whose it is, its headers, its body.
+    pub(super) edge: Arc<Mutex<Vec<Came>>>,
 }
+
+pub(super) type Came = (Option<Principal>, HeaderMap, String);
 
 impl Port {
     pub(super) fn listening(listen: &str, hosts: &[&str], token: Option<&str>) -> Self {
+        let edge = Arc::default();
+        let calls = OperatorEdge::new(scripted_edge(&edge), "/mcp");
+        Self::with_calls(Ok(calls), edge, (listen, hosts, token))
+    }
+
+    /// One where no tool is called.
+    pub(super) fn without_calls(why: &'static str) -> Self {
+        Self::with_calls(Err(why), Arc::default(), ("127.0.0.1:8081", &[], None))
+    }
+
+    fn with_calls(
+        calls: OperatorCalls,
+        edge: Arc<Mutex<Vec<Came>>>,
+        (listen, hosts, token): (&str, &[&str], Option<&str>),
+    ) -> Self {
         let node = Arc::new(Scripted::default());
         let config = shoal_rpc::LinkConfig::default();
-        let fleet = Fleet::new(NodeId::new("me"), node.clone(), None, config);
+        let fleet = Fleet::new(
+            NodeId::new("me"),
+            node.clone(),
+            None,
+            History::default(),
+            config,
+        );
         let hosts: Vec<String> = hosts.iter().map(|&host| host.to_owned()).collect();
         let token = token.map(Secret::new);
-        let console = Console::new(Arc::new(fleet), token, listen.parse().unwrap(), &hosts);
+        let listen = listen.parse().unwrap();
+        let console = Console::new(Arc::new(fleet), calls, token, listen, &hosts);
         Self {
             router: console.router(),
             node,
+            edge,
         }
     }
 
@@ -145,6 +200,23 @@ impl Port {
         let answer = self.send(Method::GET, path, headers).await;
         (answer.status(), text(answer).await)
     }
+}
+
+/// An edge that answers anything in two parts.
+fn scripted_edge(came: &Arc<Mutex<Vec<Came>>>) -> Router {
+    let came = came.clone();
+    let serve = move |request: Request<Body>| async move {
+        let (head, body) = request.into_parts();
+        let body = axum::body::to_bytes(body, 1 << 21).await.unwrap();
+        let body = String::from_utf8(body.to_vec()).unwrap();
+        let whose = head.extensions.get::<Trusted>();
+        let whose = whose.map(|Trusted(principal)| principal.clone());
+        came.lock().push((whose, head.headers, body));
+        let parts = ["data: {}\n\n", "data: <script>\n\n"].map(Ok::<_, std::io::Error>);
+        let body = Body::from_stream(futures::stream::iter(parts));
+        ([("content-type", "text/event-stream")], body)
+    };
+    Router::new().route("/mcp", axum::routing::post(serve))
 }
 
 pub(super) async fn text(answer: Response) -> String {

@@ -1,0 +1,62 @@
+//! Tools as operators see them.
+
+use shoal_ports::{ToolAnnotations, ToolDetail, ToolReport, shown};
+use shoal_protocol::RawJson;
+
+use super::merge::renamed;
+use super::{Catalog, OfferedTool};
+
+/// Characters of a tool's title that are shown.
+const LONGEST_TITLE: usize = 160;
+
+impl Catalog {
+    /// The tools whose name, title or pool contains `filter`, in any case and in no order. Nothing is told of their calls.
+    pub(crate) fn reports(&self, filter: &str) -> Vec<ToolReport> {
+        let filter = filter.to_lowercase();
+        let fits = |text: &str| text.to_lowercase().contains(&filter);
+        let reports = (self.tools.iter()).map(|(name, offered)| offered.report(name));
+        reports
+            .filter(|tool| {
+                fits(&tool.name) || fits(&tool.pool) || tool.title.as_deref().is_some_and(fits)
+            })
+            .collect()
+    }
+
+    /// The tool that clients call `name`.
+    pub(crate) fn detail(&self, name: &str) -> Option<ToolDetail> {
+        let offered = self.tool(name)?;
+        let tool = &offered.tool;
+        Some(ToolDetail {
+            pool: offered.pool.to_string(),
+            definition: renamed(tool.listed.as_ref().unwrap_or(&tool.raw), &tool.name, name),
+        })
+    }
+}
+
+impl OfferedTool {
+    fn report(&self, name: &str) -> ToolReport {
+        let raw = &self.tool.raw;
+        let title = raw.member("title").and_then(|title| title.string());
+        ToolReport {
+            name: name.to_owned(),
+            title: title.map(|title| shown(&title, LONGEST_TITLE)),
+            pool: self.pool.to_string(),
+            annotations: annotations(raw.member("annotations").as_ref()),
+            ..ToolReport::default()
+        }
+    }
+}
+
+fn annotations(given: Option<&RawJson>) -> ToolAnnotations {
+    let says = |name: &str| match given?.member(name)?.as_str() {
+        "true" => Some(true),
+        "false" => Some(false),
+        _ => None,
+    };
+    ToolAnnotations {
+        read_only: says("readOnlyHint"),
+        destructive: says("destructiveHint"),
+        idempotent: says("idempotentHint"),
+        open_world: says("openWorldHint"),
+    }
+}

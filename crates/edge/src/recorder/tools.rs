@@ -1,0 +1,149 @@
+//! Calls by their tool, for the last minutes.
+//!
+//! No call waits for another, and none but the first of a tool takes memory. Tools that the catalog has had are told apart, up
+//! to a number; what clients make up is not.
+
+use std::hash::BuildHasher as _;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use shoal_ports::{Outcomes, RecentCalls};
+use shoal_telemetry::metrics::{NameKind, metrics};
+
+use super::{Counters, Ended, STEP};
+
+/// Tools that are told apart.
+pub(super) const MOST: usize = 1_000;
+/// Places for them: at least twice as many, so that a search is short.
+const SLOTS: usize = 2_048;
+/// Windows that are told of, the one under way among them.
+const WINDOWS: usize = 6;
+/// Steps in a window.
+const STEPS: usize = 12;
+/// The length of a window.
+const WINDOW: Duration = Duration::from_secs(STEP.as_secs() * STEPS as u64);
+
+/// Counts calls by tool.
+pub(super) struct Tools {
+    slots: Box<[OnceLock<Box<Tool>>]>,
+    hasher: std::hash::RandomState,
+    taken: AtomicUsize,
+    /// Steps that have ended.
+    steps: AtomicUsize,
+    began: Instant,
+}
+
+struct Tool {
+    name: Box<str>,
+    windows: [Counters; WINDOWS],
+}
+
+impl Default for Tools {
+    fn default() -> Self {
+        Self {
+            slots: (0..SLOTS).map(|_| OnceLock::new()).collect(),
+            hasher: std::hash::RandomState::new(),
+            taken: AtomicUsize::new(0),
+            steps: AtomicUsize::new(0),
+            began: Instant::now(),
+        }
+    }
+}
+
+impl Tools {
+    /// A call of the tool is over.
+    pub(super) fn count(&self, name: &str, ended: Ended, took: Duration) {
+        let tool = self.find(name, || {
+            let known = metrics().known.has(NameKind::Tool, name);
+            known && self.taken.fetch_add(1, Ordering::Relaxed) < MOST
+        });
+        if let Some(tool) = tool {
+            tool.windows[self.window()].count(ended, took);
+        }
+    }
+
+    /// A step is over; with the last one of a window, the oldest is forgotten.
+    pub(super) fn end_step(&self) {
+        let ended = self.steps.load(Ordering::Relaxed) + 1;
+        if ended.is_multiple_of(STEPS) {
+            let next = ended / STEPS % WINDOWS;
+            for tool in self.slots.iter().filter_map(OnceLock::get) {
+                tool.windows[next].take();
+            }
+        }
+        self.steps.store(ended, Ordering::Relaxed);
+    }
+
+    /// The calls that ended within the last windows.
+    pub(super) fn recent(&self, name: &str) -> RecentCalls {
+        let counted = self.find(name, || false);
+        if counted.is_none() && self.taken.load(Ordering::Relaxed) >= MOST {
+            // It may have been called all the same.
+            return RecentCalls::default();
+        }
+        let mut recent = RecentCalls {
+            seconds: self.covered().as_secs().max(1),
+            ..RecentCalls::default()
+        };
+        for window in counted.iter().flat_map(|tool| &tool.windows) {
+            recent.add(&window.outcomes(), &window.latency.counts());
+        }
+        if recent.outcomes == Outcomes::default() {
+            recent.latency.clear();
+        }
+        recent
+    }
+
+    /// The time that the windows cover.
+    fn covered(&self) -> Duration {
+        let whole = self.steps.load(Ordering::Relaxed) / STEPS;
+        let since = self.began.elapsed();
+        match u32::try_from(whole.saturating_sub(WINDOWS - 1)) {
+            Ok(0) => since,
+            Ok(forgotten) => since.saturating_sub(WINDOW.saturating_mul(forgotten)),
+            Err(_) => WINDOW,
+        }
+    }
+
+    fn window(&self) -> usize {
+        self.steps.load(Ordering::Relaxed) / STEPS % WINDOWS
+    }
+
+    /// The tool of this name; a new one takes the first free place, if it `may`.
+    fn find(&self, name: &str, may: impl FnOnce() -> bool) -> Option<&Tool> {
+        let first = self.hasher.hash_one(name) as usize % SLOTS;
+        let mut may = Some(may);
+        for at in (first..SLOTS).chain(0..first) {
+            let slot = &self.slots[at];
+            let tool = match slot.get() {
+                Some(tool) => tool,
+                None => {
+                    if let Some(may) = may.take()
+                        && !may()
+                    {
+                        return None;
+                    }
+                    slot.get_or_init(|| Box::new(Tool::new(name)))
+                }
+            };
+            // Another call may have taken the place meanwhile.
+            if *tool.name == *name {
+                return Some(tool);
+            }
+        }
+        None
+    }
+}
+
+impl Tool {
+    fn new(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            windows: Default::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

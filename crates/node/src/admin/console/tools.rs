@@ -1,0 +1,97 @@
+//! Tools as the console tells of them, and calls of them.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, Path, Query, State};
+use axum::response::Response;
+use axum::routing::{get, post};
+use axum::{Extension, Router};
+use http::StatusCode;
+use serde::Serialize;
+use shoal_cluster::{Fleet, ToolsSeen};
+use shoal_ports::shown;
+
+use super::super::{answer, refuse};
+use super::api::Asked;
+use super::call::{OperatorEdge, ToolCall};
+use super::guard::By;
+
+/// Bytes of a call's body.
+const LONGEST_CALL: usize = 1024 * 1024;
+/// Bytes of a tool's name.
+const LONGEST_NAME: usize = 512;
+/// Characters of it in the log.
+const SHOWN_NAME: usize = 160;
+
+/// Where the calls of operators go; or why they may not call.
+pub type OperatorCalls = Result<OperatorEdge, &'static str>;
+
+struct Tools {
+    fleet: Arc<Fleet>,
+    calls: OperatorCalls,
+}
+
+/// The tools, and whether they can be called here.
+#[derive(Serialize)]
+struct Listed {
+    #[serde(flatten)]
+    tools: ToolsSeen,
+    /// Why none can be; `null` if they can.
+    calls_off: Option<&'static str>,
+}
+
+pub(super) fn router(fleet: Arc<Fleet>, calls: OperatorCalls) -> Router {
+    let call = post(call).layer(DefaultBodyLimit::max(LONGEST_CALL));
+    Router::new()
+        .route("/tools", get(list))
+        .route("/tools/{name}", get(tool))
+        .route("/tools/{name}/call", call)
+        .with_state(Arc::new(Tools { fleet, calls }))
+}
+
+async fn list(State(tools): State<Arc<Tools>>, Query(asked): Query<Asked>) -> Response {
+    if let Some(refusal) = asked.refusal() {
+        return refusal;
+    }
+    let listed = Listed {
+        tools: tools.fleet.tools(&asked.filter, asked.limit()).await,
+        calls_off: tools.calls.as_ref().err().copied(),
+    };
+    answer(StatusCode::OK, &listed)
+}
+
+async fn tool(State(tools): State<Arc<Tools>>, Path(name): Path<String>) -> Response {
+    match tools.fleet.tool(&name).await {
+        Some(tool) => answer(StatusCode::OK, &tool),
+        None => refuse(StatusCode::NOT_FOUND, "no node that answers has this tool"),
+    }
+}
+
+/// What the edge answers: JSON, or a stream.
+async fn call(
+    State(tools): State<Arc<Tools>>,
+    Extension(By(by)): Extension<By>,
+    Path(name): Path<String>,
+    body: Bytes,
+) -> Response {
+    let edge = match &tools.calls {
+        Ok(edge) => edge,
+        Err(why) => return refuse(StatusCode::FORBIDDEN, why),
+    };
+    let call: ToolCall = match serde_json::from_slice(&body) {
+        Ok(call) if name.len() <= LONGEST_NAME => call,
+        Ok(_) => return refuse(StatusCode::BAD_REQUEST, "the tool's name is too long"),
+        Err(error) => {
+            let reason = format!(
+                "the body is to be {{\"arguments\": {{…}}, \"inputResponses\": {{…}}, \"requestState\": \"…\"}}; \
+                 the last two may be left out: {error}"
+            );
+            return refuse(StatusCode::BAD_REQUEST, &reason);
+        }
+    };
+    let known = tools.fleet.tool(&name).await;
+    // Before it runs: whatever becomes of the answer, it may have.
+    tracing::info!(tool = shown(&name, SHOWN_NAME), by, "console: call a tool");
+    edge.call(&name, &call, known.as_ref()).await
+}
