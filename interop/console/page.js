@@ -7,9 +7,18 @@ export const SOON = 15_000;
 const MOST_TABS = 60;
 
 /** Presses Tab until the element that `selector` names has the focus. */
-export async function tabTo(page, selector) {
+export function tabTo(page, selector) {
+    return press(page, 'Tab', selector);
+}
+
+/** The same backwards. */
+export function tabBackTo(page, selector) {
+    return press(page, 'Shift+Tab', selector);
+}
+
+async function press(page, key, selector) {
     for (let pressed = 0; pressed < MOST_TABS; pressed += 1) {
-        await page.keyboard.press('Tab');
+        await page.keyboard.press(key);
         if (await hasFocus(page, selector)) return;
     }
     const present = await page.evaluate(() => document.activeElement?.outerHTML.slice(0, 200));

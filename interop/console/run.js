@@ -10,7 +10,7 @@ import { chromium } from 'playwright-core';
 
 import { Runner, expect, expectEqual } from '../javascript/harness.js';
 import { Session, modern } from './mcp.js';
-import { SOON, hasFocus, openView, rows, sayYes, tabTo, until } from './page.js';
+import { SOON, hasFocus, openView, rows, sayYes, tabBackTo, tabTo, until } from './page.js';
 
 const HOSTILE = '<img src=x onerror="document.title=\'owned\'">';
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
@@ -100,7 +100,7 @@ async function withoutToken() {
     await runner.run('what-a-client-chose-is-shown-as-text', async () => {
         await openView(page, 'sessions');
         await until('both sessions are shown', async () => (await rows(page, 'sessions')).length === 2);
-        const clients = (await rows(page, 'sessions')).map(row => row[1]);
+        const clients = (await rows(page, 'sessions')).map(row => row[0]);
         expect(clients.includes(`${HOSTILE} 1.0`), `the clients are ${clients}`);
         expectEqual(await page.locator('#sessions img').count(), 0, 'images');
         expectEqual(await page.title(), 'Shoal console', 'the title');
@@ -150,9 +150,106 @@ async function withoutToken() {
         await other.call(3, 'no_such_tool', {}, { traceparent: `00-${TRACE}-b7ad6b7169203331-01` });
         await openView(page, 'errors');
         const found = await until('the error is shown', async () =>
-            (await rows(page, 'errors')).find(row => row[4] === 'no_such_tool'));
-        expectEqual([found[1], found[3], found[6]], ['-32602', 'tools/call', TRACE], 'the error');
+            (await rows(page, 'errors')).find(row => row[2] === 'no_such_tool'));
+        expectEqual([found[1], found[4], found[6]], ['-32602', 'tools/call', TRACE], 'the error');
         await shootEverywhere('errors');
+    });
+
+    await runner.run('tools-are-shown-with-their-calls', async () => {
+        await other.call(5, 'echo', { text: 'hello' });
+        await openView(page, 'tools');
+        const echo = await until('the call is counted', async () =>
+            (await rows(page, 'tools')).find(row => row[0] === 'echo' && Number(row[3]) > 0));
+        expectEqual([echo[1], echo[6]], ['demo', '0 (0 %)'], 'the row');
+        expect(echo[2].startsWith('read-only'), `it says of itself ${echo[2]}`);
+        expect(/ m?s$/.test(echo[5]), `its p95 is ${echo[5]}`);
+    });
+
+    await runner.run('a-tool-is-called-with-a-form', async () => {
+        await openTool('add');
+        await tabTo(page, '#tools .toolcall input');
+        await page.keyboard.type('40');
+        await page.keyboard.press('Tab');
+        await page.keyboard.type('2');
+        await page.keyboard.press('Enter');
+        expect((await outcome('done')).includes('42'), 'the sum is not shown');
+        const schema = await rows(page, 'arguments');
+        expect(schema.length === 2 && schema.every(row => row[0].endsWith(' *')), `the schema is ${schema}`);
+        // What a form cannot say is typed as JSON.
+        await tabBackTo(page, '#tools [data-does="as-json"]');
+        await page.keyboard.press('Enter');
+        const text = page.locator('#tools .toolcall textarea');
+        expect((await text.inputValue()).includes('40'), 'what was typed is lost');
+        await text.fill('{"a": 1, ');
+        await page.locator('#tools [data-does="call"]').press('Enter');
+        await until('it says what is wrong', async () => (await page.locator('#tools .toolcall .wrong').first().textContent()) !== '');
+        await text.fill('{"a": 1, "b": "two"}');
+        await page.locator('#tools [data-does="call"]').press('Enter');
+        await outcome('failed');
+        await shootEverywhere('tools');
+        await page.keyboard.press('Escape');
+        expect(await hasFocus(page, '#tools tbody tr'), 'the focus does not return to the row');
+    });
+
+    await runner.run('progress-is-shown-and-a-call-stopped', async () => {
+        await openTool('long_job');
+        await page.locator('#tools .toolcall').getByLabel(/^steps/).fill('600');
+        await page.locator('#tools .toolcall').getByLabel(/^interval_ms/).fill('50');
+        await page.locator('#tools [data-does="call"]').press('Enter');
+        await until('progress is told', async () => (await page.locator('#tools .messages li').count()) > 2);
+        expectEqual(await page.locator('#tools progress').getAttribute('max'), '600', 'the whole');
+        await page.locator('#tools [data-does="stop"]').press('Enter');
+        await outcome('stopped');
+        await openView(page, 'calls');
+        await until('the call is gone', async () => (await rows(page, 'calls')).length === 0);
+    });
+
+    await runner.run('a-question-is-answered', async () => {
+        for (const [answer, told] of [['accept', '4'], ['decline', 'decline'], ['cancel', 'cancel']]) {
+            await openTool('book_table');
+            await page.locator('#tools .toolcall').getByLabel(/^restaurant/).fill('Noma');
+            await page.locator('#tools [data-does="call"]').press('Enter');
+            const question = page.locator('#tools .question');
+            await question.waitFor();
+            expect((await question.textContent()).includes('Noma'), 'the question is not shown');
+            if (answer === 'accept') {
+                await question.locator('[data-does="accept"]').press('Enter');
+                await until('it says what is needed', async () => (await question.locator('.wrong').textContent()) !== '');
+                await question.getByLabel(/^guests/).fill('4');
+                await question.getByLabel(/^date/).fill('Friday');
+                await shootEverywhere('question');
+            }
+            await question.locator(`[data-does="${answer}"]`).press('Enter');
+            const end = await until('it has ended', async () => {
+                const said = await page.locator('#tools .outcome').textContent();
+                return said !== '' && said;
+            });
+            expect(end.toLowerCase().includes(told), `after ${answer} it says ${end}`);
+            await page.keyboard.press('Escape');
+        }
+    });
+
+    await runner.run('what-a-server-says-is-shown-as-text', async () => {
+        await openTool(HOSTILE);
+        const fields = page.locator('#tools .toolcall');
+        await fields.locator('select').first().selectOption(HOSTILE);
+        await fields.getByLabel(/^__proto__/).fill('kept');
+        await fields.locator('[data-does="call"]').press('Enter');
+        const said = await outcome('done');
+        expect(said.includes(HOSTILE), `it says ${said}`);
+        expect(said.includes('"__proto__":"kept"'), `its arguments were ${said}`);
+        await page.locator('#tools .detail details').evaluate(details => { details.open = true; });
+        await shootEverywhere('hostile');
+        await openTool('fails');
+        await page.locator('#tools [data-does="call"]').press('Enter');
+        // It does not say that it is safe.
+        await sayYes(page);
+        expect((await outcome('failed')).includes(HOSTILE), 'what it says is not shown');
+        await openView(page, 'errors');
+        const failure = await until('the failure is shown', async () => (await rows(page, 'errors')).find(row => row[2] === 'fails'));
+        expectEqual([failure[1], failure[3], failure[4]], ['tool', HOSTILE, 'tools/call'], 'the failure');
+        expectEqual(await page.locator('main img').count(), 0, 'images');
+        expectEqual(await page.title(), 'Shoal console', 'the title');
     });
 
     await runner.run('the-plots-have-their-numbers-in-a-table', async () => {
@@ -192,7 +289,7 @@ async function withoutToken() {
     });
 
     await runner.run('nothing-is-wider-than-a-narrow-screen', async () => {
-        for (const view of ['overview', 'sessions', 'calls', 'errors']) {
+        for (const view of ['overview', 'sessions', 'calls', 'tools', 'errors']) {
             await openView(page, view);
             await page.setViewportSize(SIZES.narrow);
             const [inner, scroll] = await page.evaluate(() => [innerWidth, document.documentElement.scrollWidth]);
@@ -215,6 +312,25 @@ async function withoutToken() {
         await page.keyboard.press('Enter');
         await until('it goes on', async () => (await page.locator('#state').textContent()).startsWith('Up to date'));
     });
+}
+
+/** Opens a tool by its name. */
+async function openTool(name) {
+    await openView(page, 'tools');
+    await page.locator('#tool-filter').fill(name);
+    await until('it alone is shown', async () => {
+        const shown = await rows(page, 'tools');
+        return shown.length > 0 && shown.every(row => row[0].includes(name));
+    });
+    await page.locator('#tools tbody tr').filter({ has: page.getByRole('rowheader', { name, exact: true }) }).press('Enter');
+    await until('its details are shown', async () => (await page.locator('#tools .detail h2').textContent()) === name);
+}
+
+/** What is said of a call that has ended so. */
+async function outcome(state) {
+    const element = page.locator(`#tools .outcome[data-outcome="${state}"]`);
+    await element.waitFor({ timeout: SOON });
+    return element.textContent();
 }
 
 async function withToken() {

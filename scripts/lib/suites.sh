@@ -329,7 +329,14 @@ suite_console() {
     fi
     once build_shoal || return 0
     local screenshots=${TEST_SCREENSHOTS:-$WORK/screenshots}
-    if start_server console --demo; then
+    cat >"$WORK/console-hostile.toml" <<-END
+		[pools.demo]
+		backend = "demo"
+		[pools.hostile.backend.stdio]
+		command = "node"
+		args = ["$INTEROP/console/hostile.js"]
+	END
+    if start_server console --config "$WORK/console-hostile.toml"; then
         client "console: by keyboard" console --url "$URL" --admin "$ADMIN" \
             --chromium "$CHROMIUM" --screenshots "$screenshots"
         stop_servers

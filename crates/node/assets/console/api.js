@@ -2,6 +2,8 @@
 
 const TOKEN = 'shoal-admin-token';
 const PATIENCE_MS = 8_000;
+/// Tells that it is this page that asks.
+const ACTION = { 'X-Shoal-Console': '1' };
 
 /// An answer that is no success.
 export class Refused extends Error {
@@ -15,30 +17,64 @@ export function get(path) {
     return ask(path, { method: 'GET' });
 }
 
-/// Does something. The header tells that it is this page that asks.
+/// Does something.
 export function post(path, body) {
-    const headers = { 'X-Shoal-Console': '1' };
     const text = body === undefined ? undefined : JSON.stringify(body);
-    return ask(path, { method: 'POST', headers, body: text });
+    return ask(path, { method: 'POST', headers: ACTION, body: text });
 }
 
 export function keepToken(token) {
     sessionStorage.setItem(TOKEN, token);
 }
 
+/// Sends a request of MCP and gives its response; `heard` gets what is said until then. Waits until `signal` ends it.
+export async function call(path, body, signal, heard) {
+    const answer = await send(path, { method: 'POST', headers: ACTION, body: JSON.stringify(body) }, signal);
+    const streamed = answer.headers.get('Content-Type')?.startsWith('text/event-stream');
+    const response = streamed ? await lastOf(answer, heard) : await answer.json().catch(() => ({}));
+    // What did not come so far is no response of MCP.
+    if (response.jsonrpc === undefined) throw refused(answer, response);
+    return response;
+}
+
+async function lastOf(answer, heard) {
+    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    let text = '';
+    for (;;) {
+        const { value, done } = await reader.read();
+        if (done) throw new Refused(0, 'The answer broke off. Whether the tool has run is not known.');
+        text += value;
+        const events = text.split('\n\n');
+        text = events.pop();
+        for (const event of events) {
+            const data = event.split('\n').filter((line) => line.startsWith('data:')).map((line) => line.slice(5)).join('\n');
+            if (!data) continue;
+            const message = JSON.parse(data);
+            if (message.id !== undefined) return message;
+            heard(message);
+        }
+    }
+}
+
 async function ask(path, options) {
-    const token = sessionStorage.getItem(TOKEN);
-    const headers = { ...options.headers };
-    if (token) headers.Authorization = `Bearer ${token}`;
     let answer;
     try {
-        answer = await fetch(`api/${path}`, {
-            ...options, headers, cache: 'no-store', signal: AbortSignal.timeout(PATIENCE_MS),
-        });
+        answer = await send(path, options, AbortSignal.timeout(PATIENCE_MS));
     } catch {
         throw new Refused(0, 'This node cannot be reached. Trying again …');
     }
     const body = await answer.json().catch(() => ({}));
-    if (!answer.ok) throw new Refused(answer.status, body.error ?? `The node answered ${answer.status}.`);
+    if (!answer.ok) throw refused(answer, body);
     return body;
+}
+
+function send(path, options, signal) {
+    const token = sessionStorage.getItem(TOKEN);
+    const headers = { ...options.headers };
+    if (token) headers.Authorization = `Bearer ${token}`;
+    return fetch(`api/${path}`, { ...options, headers, cache: 'no-store', signal });
+}
+
+function refused(answer, body) {
+    return new Refused(answer.status, body.error ?? `The node answered ${answer.status}.`);
 }

@@ -19,7 +19,7 @@ export class Calls {
             { name: 'Era', cell: ({ modern }) => (modern ? 'modern' : 'legacy') },
             { name: 'Carried', cell: ({ journaled }) => (journaled ? { text: 'journaled', title: 'executed at most once' }
                 : { text: 'repeatable', title: 'safe to run again' }) },
-            { name: 'Session', kind: 'mono', cell: ({ session }) => (session ? { text: `${session.slice(0, 10)}…`, title: session } : '–') },
+            { name: 'Client', kind: 'clip', cell: ({ client, session }) => ({ text: client ?? '–', title: session ? `session ${session}` : undefined }) },
             { name: 'Principal', kind: 'mono', cell: ({ principal }) => principal },
             { name: 'Call', kind: 'mono', cell: ({ id }) => ({ text: `…${id.slice(-8)}`, title: id }) },
         ], {

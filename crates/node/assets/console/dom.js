@@ -17,13 +17,20 @@ function fill(element, attributes, children) {
         if (value === true) element.setAttribute(name, '');
         else if (value !== false && value !== undefined && value !== null) element.setAttribute(name, value);
     }
-    element.append(...children.filter((child) => child !== null && child !== undefined));
+    const shown = children.filter((child) => child !== null && child !== undefined);
+    element.append(...shown.map((child) => (typeof child === 'string' ? plain(child) : child)));
     return element;
+}
+
+/// A text without what cannot be seen: control characters, and those that turn the direction of others.
+function plain(text) {
+    return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g, '');
 }
 
 /// Sets a text, if it is another one: what does not change is not read out again.
 export function say(element, text) {
-    if (element.textContent !== text) element.textContent = text;
+    const shown = plain(text);
+    if (element.textContent !== shown) element.textContent = shown;
 }
 
 export function byId(id) {

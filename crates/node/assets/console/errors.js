@@ -1,4 +1,4 @@
-// Requests that were refused or failed.
+// Requests that were refused or failed, and tools that failed.
 
 import { get } from './api.js';
 import { byId, h, say } from './dom.js';
@@ -10,10 +10,10 @@ export class Errors {
     constructor() {
         this.table = new Table([
             { name: 'When', kind: 'num', cell: ({ at_ms: at }) => ago(at) },
-            { name: 'Code', kind: 'num', cell: ({ code }) => String(code) },
+            { name: 'Code', kind: 'num', cell: ({ code, tool_failed: failed }) => (failed ? { text: 'tool', title: 'the tool says that it failed' } : String(code)) },
+            { name: 'Target', kind: 'clip', cell: ({ target }) => target },
             { name: 'Message', kind: 'wrap', cell: ({ message }) => message },
             { name: 'Method', kind: 'clip', cell: ({ method }) => method ?? 'unread' },
-            { name: 'Target', kind: 'clip', cell: ({ target }) => target },
             { name: 'Session', kind: 'mono', cell: ({ session }) => (session ? { text: `${session.slice(0, 10)}…`, title: session } : '–') },
             { name: 'Trace', kind: 'mono', cell: ({ trace }) => trace },
             { name: 'Node', kind: 'mono', cell: ({ node }) => node },

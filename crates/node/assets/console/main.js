@@ -7,6 +7,7 @@ import { Errors } from './errors.js';
 import { time } from './format.js';
 import { Overview } from './overview.js';
 import { Sessions } from './sessions.js';
+import { Tools } from './tools.js';
 
 const EVERY_MS = 2_000;
 const READ_MS = 8_000;
@@ -14,7 +15,9 @@ const THEME = 'shoal-theme';
 const THEMES = ['auto', 'light', 'dark'];
 
 const tabs = [...document.querySelectorAll('[role="tab"]')];
-const views = { overview: new Overview(), sessions: new Sessions(refresh), calls: new Calls(refresh), errors: new Errors() };
+const views = {
+    overview: new Overview(), sessions: new Sessions(refresh), calls: new Calls(refresh), tools: new Tools(refresh), errors: new Errors(),
+};
 let present = 'overview';
 let paused = false;
 let timer = 0;

@@ -2,7 +2,7 @@
 
 import { get } from './api.js';
 import { byId, h, say } from './dom.js';
-import { count, latency, many, rate, since } from './format.js';
+import { count, latency, many, rate, since, time } from './format.js';
 import { Plot } from './plot.js';
 import { Table } from './table.js';
 
@@ -85,10 +85,12 @@ export class Overview {
         this.figures = Object.fromEntries(['nodes', 'workers', 'sessions', 'streams', 'calls', 'parked'].map((name) => [name, h('dd', {}, '–')]));
         const figure = (title, name) => h('div', {}, h('dt', {}, title), this.figures[name]);
         this.nodesNote = h('span', { class: 'quiet' });
+        this.lost = h('p', { class: 'unseen', role: 'status', hidden: true });
         byId('overview').append(
             h('dl', { class: 'figures', 'aria-label': 'Now' }, figure('Nodes', 'nodes'), figure('Workers', 'workers'),
                 figure('Sessions', 'sessions'), figure('Streams', 'streams'), figure('Calls in flight', 'calls'),
                 figure('Waiting for input', 'parked')),
+            this.lost,
             h('div', { class: 'plots' }, ...this.plots.map((plot) => plot.element)),
             h('div', { class: 'panel' }, h('header', {}, h('h2', {}, 'Nodes'), this.nodesNote), this.nodes.element),
             h('div', { class: 'panel' }, h('header', {}, h('h2', {}, 'Pools and workers')), this.workers.element),
@@ -97,7 +99,7 @@ export class Overview {
     }
 
     async refresh() {
-        const [{ me, nodes, pools, rates }, { conflicts }] = await Promise.all([get('overview'), get('../../status')]);
+        const [{ me, nodes, pools, rates, lost }, { conflicts }] = await Promise.all([get('overview'), get('../../status')]);
         const answered = nodes.filter((node) => !node.trouble);
         this.seen = answered.filter((node) => node.roles.some((role) => role !== 'worker')).length || 1;
         const sum = (of) => count(answered.reduce((all, node) => all + of(node), 0));
@@ -113,7 +115,11 @@ export class Overview {
         this.nodes.update(nodes);
         this.workers.update(workers);
         this.conflicts.update(conflicts ?? []);
-        for (const plot of this.plots) plot.update(rates);
+        this.lost.hidden = lost.length === 0;
+        say(this.lost, lost.map(({ node, until }) => (until === null ? `${node} is not in the plots: nothing is known of it.`
+            : `${node} is in the plots until ${time((until + STEP_S) * 1000)}: what it did since is not known.`)).join(' '));
+        const losses = lost.filter(({ until }) => until !== null).map(({ until }) => until);
+        for (const plot of this.plots) plot.update(rates, losses);
     }
 
     #of(node, number, title) {

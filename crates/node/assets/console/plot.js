@@ -19,11 +19,12 @@ export class Plot {
         this.points = [];
         this.cursor = null;
         this.lines = s('g');
+        this.losses = s('g');
         this.needle = s('line', { class: 'cursor', y1: 0, y2: HEIGHT, visibility: 'hidden' });
         const grid = [0, .5, 1].map((part) =>
             s('line', { class: 'grid', x1: 0, x2: WIDTH, y1: HEIGHT * part, y2: HEIGHT * part }));
         const svg = s('svg', { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: 'none', 'aria-hidden': 'true' },
-            ...grid, this.lines, this.needle);
+            ...grid, this.losses, this.lines, this.needle);
         this.marks = [1, .5].map((part) => {
             const mark = h('span', { class: 'mark', 'aria-hidden': 'true' });
             mark.style.top = `${(1 - part) * 100}%`;
@@ -52,7 +53,8 @@ export class Plot {
         this.canvas.addEventListener('keydown', (event) => this.#key(event));
     }
 
-    update(points) {
+    /// Points, and the times (in seconds since 1970) from which on those of some node are missing.
+    update(points, losses = []) {
         this.points = points;
         const newest = points.at(-1)?.at ?? Math.floor(Date.now() / 1000);
         const known = (newest - (points[0]?.at ?? newest)) / STEP_S + 1;
@@ -63,6 +65,11 @@ export class Plot {
         this.top = nice(Math.max(0, ...values));
         for (const { mark, part } of this.marks) say(mark, this.show(this.top * part));
         this.lines.replaceChildren(...this.series.flatMap((series) => this.#line(series)));
+        const within = losses.filter((at) => at >= this.begin && at <= newest);
+        this.losses.replaceChildren(...within.map((at) => {
+            const x = this.#x({ at });
+            return s('line', { class: 'lost', x1: x, x2: x, y1: 0, y2: HEIGHT });
+        }));
         this.#tabulate(points);
         this.#read(this.cursor);
     }

@@ -13,10 +13,10 @@ export class Sessions {
         this.refreshSoon = refreshSoon;
         this.open = null;
         this.table = new Table([
-            { name: 'Session', kind: 'mono', cell: ({ id }) => ({ text: `${id.slice(0, 10)}…`, title: id }) },
-            { name: 'Client', kind: 'clip', cell: ({ client }) => client },
+            { name: 'Client', kind: 'clip', cell: ({ client }) => client ?? 'not yet named' },
+            { name: 'Principal', kind: 'mono', cell: ({ principal }) => principal },
+            { name: 'Session', extra: true, kind: 'mono', cell: ({ id }) => ({ text: `${id.slice(0, 10)}…`, title: id }) },
             { name: 'Revision', extra: true, cell: ({ revision }) => revision },
-            { name: 'Principal', extra: true, kind: 'mono', cell: ({ principal }) => principal },
             { name: 'Node', extra: true, kind: 'mono', cell: ({ node }) => node },
             { name: 'State', cell: ({ live }) => h('span', { class: live ? 'tag good' : 'tag' }, live ? 'in memory' : 'asleep') },
             { name: 'Calls', kind: 'num', cell: ({ in_flight: calls }) => count(calls) },
@@ -115,8 +115,8 @@ export class Sessions {
         const end = h('button', { type: 'button', class: 'small danger', 'data-does': 'end' }, 'End session');
         end.addEventListener('click', () => this.end(session));
         const facts = [
-            ['Id', session.id], ['Client', session.client ?? 'not yet named'], ['Revision', session.revision ?? '–'],
-            ['Principal', session.principal], ['Node', node], ['State', session.live ? 'in memory' : 'asleep in the store'],
+            ['Client', session.client ?? 'not yet named'], ['Principal', session.principal], ['Id', session.id],
+            ['Revision', session.revision ?? '–'], ['Node', node], ['State', session.live ? 'in memory' : 'asleep in the store'],
             ['Transport', session.single_stream ? 'one stream' : 'Streamable HTTP'],
             ['Used', used(session.idle_ms).text], ['Epoch', String(session.epoch)], ['Log level', found.log_level ?? '–'],
         ];

@@ -20,7 +20,7 @@ macro_rules! asset {
 }
 
 /// Path, type and text of each.
-pub(super) const ASSETS: [(&str, &str, &str); 12] = [
+pub(super) const ASSETS: [(&str, &str, &str); 16] = [
     (
         "/console/",
         HTML,
@@ -36,6 +36,10 @@ pub(super) const ASSETS: [(&str, &str, &str); 12] = [
     asset!("overview.js", SCRIPT),
     asset!("sessions.js", SCRIPT),
     asset!("calls.js", SCRIPT),
+    asset!("tools.js", SCRIPT),
+    asset!("toolcall.js", SCRIPT),
+    asset!("form.js", SCRIPT),
+    asset!("schema.js", SCRIPT),
     asset!("errors.js", SCRIPT),
 ];
 
