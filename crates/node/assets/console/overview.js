@@ -7,6 +7,8 @@ import { Plot } from './plot.js';
 import { Table } from './table.js';
 
 const STEP_S = 5;
+/// Lost nodes that are named.
+const MOST_LOST = 5;
 
 function tag(text, kind, why) {
     return h('span', {}, h('span', { class: `tag ${kind}` }, text), why ? h('span', { class: 'why' }, why) : null);
@@ -28,6 +30,17 @@ function workerState({ worker }, nodes) {
     if (worker.avoided_by) return tag('failing', 'bad', `avoided by ${many(worker.avoided_by, 'node')}`);
     if (worker.reached_by < nodes) return tag('partly linked', 'warn', `reached by ${worker.reached_by} of ${nodes} nodes`);
     return tag('ready', 'good', worker.detail);
+}
+
+/// Whose part in the plots is not whole, and why.
+function lossesTold(lost, nodes) {
+    const told = lost.slice(0, MOST_LOST).map(({ node, until }) => {
+        const state = nodes.some(({ id }) => id === node) ? 'does not answer' : 'is gone';
+        const part = until === null ? 'it is not in the plots' : `its part in the plots ends at ${time((until + STEP_S) * 1000)}`;
+        return `${node} ${state}: ${part}.`;
+    });
+    if (lost.length > told.length) told.push(`And ${many(lost.length - told.length, 'more', 'more')}.`);
+    return told.join(' ');
 }
 
 export class Overview {
@@ -116,8 +129,7 @@ export class Overview {
         this.workers.update(workers);
         this.conflicts.update(conflicts ?? []);
         this.lost.hidden = lost.length === 0;
-        say(this.lost, lost.map(({ node, until }) => (until === null ? `${node} is not in the plots: nothing is known of it.`
-            : `${node} is in the plots until ${time((until + STEP_S) * 1000)}: what it did since is not known.`)).join(' '));
+        say(this.lost, lossesTold(lost, nodes));
         const losses = lost.filter(({ until }) => until !== null).map(({ until }) => until);
         for (const plot of this.plots) plot.update(rates, losses);
     }

@@ -265,8 +265,8 @@ async fn calls_of_a_tool_are_counted_at_all_edges() {
         called.1
     );
     let echo = |listed: &Value| {
-        let tools = items(listed).iter();
-        tools.cloned().find(|tool| tool["name"] == "echo").unwrap()
+        let mut tools = items(listed).iter();
+        tools.find(|tool| tool["name"] == "echo").unwrap().clone()
     };
     let all = |listed: &Value| echo(listed)["outcomes"]["ok"] == 3;
     let listed = console.until("tools?filter=ECHO", all).await;
