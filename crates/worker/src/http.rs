@@ -5,12 +5,11 @@
 //! | file | its part |
 //! |---|---|
 //! | `config` | what an operator can say |
-//! | `endpoint`, `headers` | the HTTP client; certificates; headers that the operator adds |
+//! | `endpoint` | the server's URL, and the client that calls it |
 //! | `channel` | what carries one connection |
 //! | `exchange`, `listen`, `stream` | one request and its answer; what the server says by itself; events |
 //! | `refusal` | what an answer means that is no success |
 //! | `tools` | arguments that travel in headers |
-//! | `token_exchange`, `tokens` | tokens of callers, traded for such that the server takes |
 //! | `presence` | whether the server is there |
 
 use std::sync::Arc;
@@ -25,8 +24,8 @@ use tokio_util::sync::CancellationToken;
 use self::channel::{Channel, Common};
 use self::endpoint::Endpoint;
 use self::presence::Presence;
-use self::token_exchange::NoToken;
 use self::tools::Tools;
+use crate::http_client::NoToken;
 use crate::upstream::{
     Binding, Connection, Launcher, Link, Owner, QUEUE, Server, Sessions, StartError, Subscriptions,
     Transport, carry, catch_up,
@@ -37,16 +36,13 @@ mod channel;
 mod config;
 mod endpoint;
 mod exchange;
-mod headers;
 mod listen;
 mod presence;
 mod refusal;
 mod stream;
-mod token_exchange;
-mod tokens;
 mod tools;
 
-pub use self::config::{HttpConfig, HttpIsolation, HttpTls, TokenExchangeConfig};
+pub use self::config::{HttpConfig, HttpIsolation};
 
 /// What a call is told that has waited too long for a server that is away.
 const AWAY: &str = "the server cannot be reached";
@@ -73,8 +69,6 @@ pub struct HttpBackend {
     presence: Arc<Presence>,
     sessions: Arc<Sessions>,
     isolation: HttpIsolation,
-    /// Whether no other server takes its calls.
-    alone: bool,
 }
 
 impl HttpBackend {
@@ -103,7 +97,6 @@ impl HttpBackend {
             endpoint,
             presence,
             isolation,
-            alone,
         })
     }
 
@@ -114,7 +107,7 @@ impl HttpBackend {
     async fn admit(&self, call: &Call, context: &CallContext) -> Result<(), CallOutcome> {
         let admitted = tokio::select! {
             biased;
-            admitted = self.endpoint.admit(&call.caller) => admitted,
+            admitted = self.endpoint.http.admit(&call.caller) => admitted,
             () = context.cancelled().cancelled() => Err(NoToken::Away("no token came in time".to_owned())),
         };
         admitted.map_err(CallOutcome::from)
@@ -135,10 +128,10 @@ impl HttpBackend {
             if context.cancelled().is_cancelled() || self.server.launcher.closing.is_cancelled() {
                 return ended;
             }
-            if self.alone && !self.presence.is_there() {
+            if self.presence.reachability.is_waited_for() {
                 let back = async {
                     tokio::select! {
-                        () = self.presence.back() => Ok(()),
+                        () = self.presence.reachability.back() => Ok(()),
                         () = self.server.launcher.closing.cancelled() => {
                             Err(CallFailure::not_executed("the server is shutting down"))
                         }
@@ -293,7 +286,7 @@ impl Transport for StreamableHttp {
         closing: &CancellationToken,
     ) -> Result<Connection, StartError> {
         let endpoint = &self.0.endpoint;
-        let client = endpoint.prepare().map_err(StartError::NoWay)?;
+        let client = endpoint.http.prepare().map_err(StartError::NoWay)?;
         let (sender, queue) = mpsc::channel(QUEUE);
         let timeout = endpoint.config().request_timeout.get();
         let name = endpoint.url().as_str().into();

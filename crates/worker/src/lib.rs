@@ -2,12 +2,14 @@
 
 mod backend;
 mod http;
+mod http_client;
 mod rmcp_backend;
 mod runtime;
 mod stdio;
 mod upstream;
 
-pub use self::http::{HttpBackend, HttpConfig, HttpIsolation, HttpTls, TokenExchangeConfig};
+pub use self::http::{HttpBackend, HttpConfig, HttpIsolation};
+pub use self::http_client::{HttpTls, TokenExchangeConfig};
 pub use backend::{Backend, BackendState, CallContext};
 pub use rmcp_backend::{CallerSession, RequestContextExt, RmcpBackend};
 pub use runtime::{PoolConfig, WorkerRuntime};

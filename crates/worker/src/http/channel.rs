@@ -14,11 +14,11 @@ use shoal_protocol::{
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::endpoint::{Endpoint, Unanswered};
+use super::endpoint::Endpoint;
 use super::presence::Presence;
 use super::refusal::{self, Refusal};
-use super::token_exchange::NoToken;
 use super::tools::Tools;
+use crate::http_client::{NoToken, Unanswered};
 use crate::upstream::{Connection, Landing, Link, Outgoing, Sending};
 
 /// The longest session id that is sent back.
@@ -295,9 +295,9 @@ impl Channel {
         let sent = (self.endpoint).send(&self.client, method, headers, body, caller);
         let sent = sent.await;
         match &sent {
-            Err(Unanswered::NotSent(_)) => self.presence.doubt(),
+            Err(Unanswered::NotSent(_)) => self.presence.reachability.doubt(),
             Ok(answer) if answer.status() == StatusCode::UNAUTHORIZED => {
-                self.endpoint.not_accepted(caller);
+                self.endpoint.http.not_accepted(caller);
             }
             _ => {}
         }

@@ -2,16 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_ports::{Period, Secret, settings};
 
+use crate::http_client::{HttpClientConfig, HttpTls, TokenExchangeConfig, endpoints};
 use crate::upstream::{Binding, EraChoice, Settings};
-
-const AUTHORIZATION: &str = "authorization";
-const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
 
 settings! {
     /// An MCP server that speaks Streamable HTTP, of either era.
@@ -80,62 +77,6 @@ settings! {
     }
 }
 
-settings! {
-    /// Where tokens are traded. Requests go there with the same certificates and proxies as to the server.
-    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-    #[serde(default, deny_unknown_fields, expecting = "a table with endpoint")]
-    #[schemars(rename = "TokenExchange")]
-    pub struct TokenExchangeConfig {
-        /// The URL of the token endpoint. Without one, nothing is traded.
-        #[serde(skip_serializing_if = "String::is_empty")]
-        pub endpoint: String = String::new(),
-        /// Shoal's name there, as a client.
-        #[serde(skip_serializing_if = "String::is_empty")]
-        pub client_id: String = String::new(),
-        /// A file with its secret, which is sent by `Authorization: Basic`. It is read for each exchange.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        pub client_secret_file: Option<PathBuf> = None,
-        /// The name of the server that the token is for.
-        #[serde(skip_serializing_if = "String::is_empty")]
-        pub audience: String = String::new(),
-        /// Its URL, where the endpoint asks for that.
-        #[serde(skip_serializing_if = "String::is_empty")]
-        pub resource: String = String::new(),
-        /// What the token is to allow, separated by spaces.
-        #[serde(skip_serializing_if = "String::is_empty")]
-        pub scope: String = String::new(),
-        /// What clients' tokens are.
-        pub subject_token_type: String = ACCESS_TOKEN.to_owned(),
-        /// What is asked for; the endpoint decides unless said.
-        #[serde(skip_serializing_if = "String::is_empty")]
-        pub requested_token_type: String = String::new(),
-    }
-}
-
-settings! {
-    /// Certificates for an `https` server. The files are read again, when they have changed, for new sessions.
-    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-    #[serde(default, deny_unknown_fields, expecting = "a table")]
-    pub struct HttpTls {
-        /// File with certificates in PEM of authorities that are trusted besides the system's.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        pub authority: Option<PathBuf> = None,
-        /// File with Shoal's own certificate in PEM, for a server that asks for one.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        pub certificate: Option<PathBuf> = None,
-        /// File with its private key in PEM.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        pub key: Option<PathBuf> = None,
-    }
-}
-
-impl TokenExchangeConfig {
-    fn names_something(&self) -> bool {
-        let named = [&self.client_id, &self.audience, &self.resource, &self.scope];
-        self.client_secret_file.is_some() || named.iter().any(|named| !named.is_empty())
-    }
-}
-
 /// Who shares a session of a legacy server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -162,24 +103,11 @@ impl HttpConfig {
     /// # Errors
     /// What is wrong with them.
     pub fn endpoints(&self) -> Result<Vec<&str>, String> {
-        let one = (!self.url.is_empty()).then_some(self.url.as_str());
-        let urls: Vec<&str> = one
-            .into_iter()
-            .chain(self.urls.iter().map(String::as_str))
-            .collect();
-        if urls.is_empty() {
-            return Err("name the server's MCP endpoint by url, or several by urls".to_owned());
-        }
-        if !self.url.is_empty() && !self.urls.is_empty() {
-            return Err("give url or urls, not both".to_owned());
-        }
-        for (at, url) in urls.iter().enumerate() {
-            super::endpoint::check_url(url)?;
-            if urls[..at].contains(url) {
-                return Err(format!("{url} is there twice"));
-            }
-        }
-        Ok(urls)
+        endpoints(
+            ("url", &self.url),
+            ("urls", &self.urls),
+            super::endpoint::WHAT,
+        )
     }
 
     /// Checks what can be checked without the server.
@@ -189,41 +117,25 @@ impl HttpConfig {
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         let setting = if self.urls.is_empty() { "url" } else { "urls" };
         self.endpoints().map_err(|wrong| (setting, wrong))?;
-        super::headers::check(&self.headers).map_err(|wrong| ("headers", wrong))?;
-        let forwarded = super::headers::forwarded(&self.forward);
-        let forwarded = forwarded.map_err(|wrong| ("forward", wrong))?;
-        if self.exchange().is_none() && self.token_exchange.names_something() {
-            return Err(("token_exchange", "endpoint is missing".to_owned()));
-        }
-        if let Some(exchange) = self.exchange() {
-            super::token_exchange::check(exchange).map_err(|wrong| ("token_exchange", wrong))?;
-            if forwarded.iter().any(|name| **name == *AUTHORIZATION) {
-                let both = "authorization cannot be passed on and its token be traded";
-                return Err(("forward", both.to_owned()));
-            }
-        }
-        if self.tls.certificate.is_some() != self.tls.key.is_some() {
-            return Err(("tls", "certificate and key go together".to_owned()));
-        }
+        self.client().check()?;
         if self.sessions == 0 {
             return Err(("sessions", "must be at least 1".to_owned()));
         }
         Ok(())
     }
 
-    /// Where tokens are traded, if they are.
-    pub(super) fn exchange(&self) -> Option<&TokenExchangeConfig> {
-        Some(&self.token_exchange).filter(|exchange| !exchange.endpoint.is_empty())
-    }
-
-    /// The headers of clients' requests that calls are to bring along.
-    fn wanted(&self) -> Vec<Arc<str>> {
-        // They have been checked.
-        let mut headers = super::headers::forwarded(&self.forward).unwrap_or_default();
-        if self.exchange().is_some() {
-            headers.push(AUTHORIZATION.into());
+    /// How it is reached.
+    pub(crate) fn client(&self) -> HttpClientConfig {
+        HttpClientConfig {
+            headers: self.headers.clone(),
+            headers_file: self.headers_file.clone(),
+            forward: self.forward.clone(),
+            token_exchange: self.token_exchange.clone(),
+            tls: self.tls.clone(),
+            connect_timeout: self.connect_timeout.get(),
+            connection_idle: self.connection_idle.get(),
+            exchange_timeout: self.request_timeout.get(),
         }
-        headers
     }
 
     /// What there is to say of the server whatever carries its messages.
@@ -239,7 +151,7 @@ impl HttpConfig {
             probe_timeout: self.probe_timeout.get(),
             restart_delay: self.restart_delay.get(),
             max_restart_delay: self.max_restart_delay.get(),
-            headers: self.wanted(),
+            headers: self.client().wanted(),
             waits_to_reopen: alone,
         }
     }

@@ -10,8 +10,8 @@ use shoal_protocol::{Era, Message, Method, Outcome};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::channel::Channel;
-use super::endpoint::Unanswered;
-use super::stream::{Broken, Cursor, Events, collect, is_event_stream};
+use super::stream::{Cursor, Events, is_event_stream};
+use crate::http_client::{Broken, Unanswered, collect};
 use crate::upstream::{Landing, Line, Origin, Sending};
 
 /// How long a stream is read on whose request is answered: once it has ended, its connection can be used again.

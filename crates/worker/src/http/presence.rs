@@ -6,29 +6,22 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use shoal_ports::CallFailure;
 use shoal_protocol::{Era, Method, RawObject, RpcError};
-use tokio::sync::watch;
-use tokio::time::Instant;
 
+use crate::http_client::Reachability;
 use crate::upstream::{Connection, Lead, RequestError};
-
-/// How long a server that is away stays listed where no other one takes its calls: they wait for it meanwhile.
-const LISTED: Duration = Duration::from_secs(15);
 
 /// The lead connection of a server.
 pub(super) struct Presence {
     lead: Mutex<State>,
-    /// Whether the server was there when it was heard of last.
-    there: watch::Sender<bool>,
+    /// What was heard of the server last.
+    pub(super) reachability: Reachability,
     /// How often it is asked.
     interval: Duration,
-    /// Whether no other server takes its calls.
-    alone: bool,
 }
 
 #[derive(Default)]
 struct State {
     connection: Option<Arc<Connection>>,
-    away_since: Option<Instant>,
     why: String,
 }
 
@@ -37,9 +30,8 @@ impl Presence {
     pub(super) fn new(interval: Duration, alone: bool) -> Self {
         Self {
             lead: Mutex::default(),
-            there: watch::Sender::new(false),
+            reachability: Reachability::new(alone),
             interval,
-            alone,
         }
     }
 
@@ -54,46 +46,22 @@ impl Presence {
             .ok_or_else(|| CallFailure::not_executed(&*lead.why))
     }
 
-    /// Somebody could not reach the server.
-    pub(super) fn doubt(&self) {
-        self.there.send_replace(false);
-    }
-
-    /// Whether the server is there, as far as is known.
-    pub(super) fn is_there(&self) -> bool {
-        *self.there.borrow()
-    }
-
-    /// Waits until the server is there.
-    pub(super) async fn back(&self) {
-        let mut there = self.there.subscribe();
-        // Whoever waits holds the sender.
-        let _ = there.wait_for(|there| *there).await;
-    }
-
     /// Asks the server from time to time, and at once when it is doubted, until the connection is of no use.
     async fn watch(
         self: Arc<Self>,
         connection: std::sync::Weak<Connection>,
         over: tokio_util::sync::CancellationToken,
     ) {
-        let mut there = self.there.subscribe();
         loop {
-            let doubted = async {
-                let _ = there.wait_for(|there| !there).await;
-            };
             tokio::select! {
                 () = over.cancelled() => return,
-                () = tokio::time::sleep(self.interval) => {}
-                () = doubted => {}
+                () = self.reachability.ask_again(self.interval) => {}
             }
             let Some(connection) = connection.upgrade() else {
                 return;
             };
             match ask(&connection).await {
-                Ok(()) => {
-                    self.there.send_replace(true);
-                }
+                Ok(()) => self.reachability.found(),
                 Err(why) => {
                     connection.link.lose(&why);
                     over.cancel();
@@ -122,27 +90,22 @@ async fn ask(connection: &Connection) -> Result<(), String> {
 
 impl Lead for Arc<Presence> {
     fn joins(&self, connection: &Arc<Connection>) {
-        let before = {
-            let mut lead = self.lead.lock();
-            lead.away_since = None;
-            lead.connection.replace(connection.clone())
-        };
+        let before = self.lead.lock().connection.replace(connection.clone());
         drop(before);
-        self.there.send_replace(true);
+        self.reachability.found();
         let (weak, over) = (Arc::downgrade(connection), connection.over());
         tokio::spawn(self.clone().watch(weak, over));
     }
 
     fn fails(&self, reason: &str, _: Duration) -> bool {
-        self.there.send_replace(false);
-        let (before, away_since) = {
+        let deserted = self.reachability.missed();
+        let before = {
             let mut lead = self.lead.lock();
             lead.why = reason.to_owned();
-            let now = Instant::now();
-            (lead.connection.take(), *lead.away_since.get_or_insert(now))
+            lead.connection.take()
         };
         // Calls that are under way over it keep it until they have ended.
         drop(before);
-        !self.alone || away_since.elapsed() >= LISTED
+        deserted
     }
 }

@@ -3,20 +3,16 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, StatusCode};
 use reqwest::Response;
 use shoal_ports::CallFailure;
 use shoal_protocol::{Outcome, RawJson, RawObject, RequestId, RpcError, code};
 
-use super::stream::collect;
+use crate::http_client::{LATER, collect, retry_after};
 use crate::upstream::Landing;
 
 /// Bytes of a refusal that are read.
 const BODY: usize = 64 * 1024;
-/// When to come back if the server did not say.
-const LATER: Duration = Duration::from_secs(1);
-/// The longest time after which a caller is told to come back.
-const LATEST: Duration = Duration::from_secs(3600);
 
 /// What a refusal means for the request that it answers.
 pub(super) enum Refusal {
@@ -102,13 +98,6 @@ fn busy(what: &str, retry_after: Option<Duration>) -> Landing {
         reason: format!("the server {what}"),
         retry_after: retry_after.unwrap_or(LATER),
     })
-}
-
-/// A date instead of seconds says as little as no header: it is by another machine's clock.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds = headers.get(header::RETRY_AFTER)?.to_str().ok()?;
-    let seconds = seconds.trim().parse().ok()?;
-    Some(Duration::from_secs(seconds).clamp(LATER, LATEST))
 }
 
 #[cfg(test)]

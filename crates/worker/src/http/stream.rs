@@ -1,38 +1,17 @@
-//! Reading the body of an answer: whole, or as server-sent events; bounded in bytes and in time.
+//! Reading an answer that is a stream of server-sent events, bounded in bytes and in time.
 
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
 use http::header::CONTENT_TYPE;
 use reqwest::Response;
 use shoal_protocol::{SseEvent, SseParser};
 
-/// Why a body cannot be read on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Broken {
-    /// It ended too early.
-    Connection(String),
-    /// A message in it is larger than one may be.
-    TooLarge,
-}
+use crate::http_client::Broken;
 
 /// Whether the answer is an event stream.
 pub(super) fn is_event_stream(answer: &Response) -> bool {
     let kind = answer.headers().get(CONTENT_TYPE);
     kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
-}
-
-/// Reads a body that is not a stream.
-pub(super) async fn collect(mut answer: Response, limit: usize) -> Result<Bytes, Broken> {
-    let mut whole = BytesMut::new();
-    loop {
-        match answer.chunk().await {
-            Ok(Some(bytes)) if whole.len() + bytes.len() > limit => return Err(Broken::TooLarge),
-            Ok(Some(bytes)) => whole.extend_from_slice(&bytes),
-            Ok(None) => return Ok(whole.freeze()),
-            Err(_) => return Err(Broken::Connection("its answer broke off".to_owned())),
-        }
-    }
 }
 
 /// The events of an answer.

@@ -11,8 +11,7 @@ use parking_lot::Mutex;
 use shoal_ports::{Caller, Secret};
 use tokio::time::Instant;
 
-use super::config::HttpConfig;
-use super::endpoint::modified;
+use super::{HttpClientConfig, modified};
 
 /// How often a file is looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -88,7 +87,7 @@ pub(super) fn of_caller(caller: &Caller, names: &[Arc<str>]) -> HeaderMap {
 
 impl Headers {
     /// Reads no file yet.
-    pub(super) fn new(config: &HttpConfig) -> Result<Self, String> {
+    pub(super) fn new(config: &HttpClientConfig) -> Result<Self, String> {
         let lines = config.headers.iter();
         Ok(Self {
             fixed: parse(lines.map(|(name, value)| (name.as_str(), value.expose())))?,
@@ -152,6 +151,11 @@ fn parse<'a>(lines: impl Iterator<Item = (&'a str, &'a str)>) -> Result<HeaderMa
     Ok(headers)
 }
 
+/// Whether a header is one that others than Shoal may set.
+pub(crate) fn is_settable(name: &str) -> bool {
+    known(name).is_ok()
+}
+
 /// A header that is not Shoal's own to set.
 fn known(name: &str) -> Result<HeaderName, String> {
     let parsed = HeaderName::try_from(name).map_err(|_| format!("{name:?} names no header"))?;
@@ -168,7 +172,7 @@ mod tests {
     use shoal_ports::Secret;
 
     use super::{Headers, check, forwarded};
-    use crate::http::HttpConfig;
+    use crate::HttpConfig;
 
     #[test]
     fn what_shoal_says_itself_is_refused_and_values_are_not_quoted() {
@@ -209,7 +213,7 @@ mod tests {
         let mut config = HttpConfig::new("http://localhost/mcp");
         config.headers.insert("X-Fixed".into(), Secret::new("c"));
         config.headers_file = Some(file.clone());
-        let headers = Headers::new(&config).unwrap();
+        let headers = Headers::new(&config.client()).unwrap();
         let now = headers.current();
         assert_eq!(now["authorization"], "Bearer a");
         assert_eq!(

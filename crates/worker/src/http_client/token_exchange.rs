@@ -9,12 +9,12 @@ use serde::Deserialize;
 use shoal_ports::{CallFailure, CallOutcome, Caller, shown};
 use shoal_protocol::{Outcome, RpcError};
 
-use super::config::TokenExchangeConfig;
-use super::endpoint::check_url;
-use super::stream::collect;
 use super::tokens::{Token, Tokens};
+use super::{TokenExchangeConfig, check_url, collect};
 use crate::upstream::Landing;
 
+/// What a token endpoint is called.
+const WHAT: &str = "a token endpoint";
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 /// Bytes of an answer that are read.
 const ANSWER: usize = 64 * 1024;
@@ -33,7 +33,7 @@ const AWAY: Duration = Duration::from_secs(1);
 
 /// Why there is no token for a caller. Tokens are no part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum NoToken {
+pub(crate) enum NoToken {
     /// It would be the same the next time.
     Refused(String),
     /// It may pass.
@@ -63,7 +63,7 @@ struct Error {
 
 /// Checks what an operator says of it.
 pub(super) fn check(config: &TokenExchangeConfig) -> Result<(), String> {
-    check_url(&config.endpoint)?;
+    check_url(&config.endpoint, WHAT)?;
     match config.client_id.is_empty() && config.client_secret_file.is_some() {
         true => Err("client_secret_file needs a client_id".to_owned()),
         false => Ok(()),
@@ -74,9 +74,8 @@ impl TokenExchange {
     /// Nothing is asked yet. An answer may take as long as `within`.
     pub(super) fn new(config: TokenExchangeConfig, within: Duration) -> Result<Self, String> {
         check(&config)?;
-        let endpoint = config.endpoint.parse();
         Ok(Self {
-            endpoint: endpoint.map_err(|_| format!("{:?} is no URL", config.endpoint))?,
+            endpoint: check_url(&config.endpoint, WHAT)?,
             config,
             within,
             tokens: Tokens::default(),

@@ -1,0 +1,41 @@
+//! Reading an answer, bounded.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, header};
+use reqwest::Response;
+
+/// When to come back if the server did not say.
+pub(crate) const LATER: Duration = Duration::from_secs(1);
+/// The longest time after which a caller is told to come back.
+const LATEST: Duration = Duration::from_secs(3600);
+
+/// Why a body cannot be read on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Broken {
+    /// It ended too early.
+    Connection(String),
+    /// A message in it is larger than one may be.
+    TooLarge,
+}
+
+/// Reads a body that is not a stream.
+pub(crate) async fn collect(mut answer: Response, limit: usize) -> Result<Bytes, Broken> {
+    let mut whole = BytesMut::new();
+    loop {
+        match answer.chunk().await {
+            Ok(Some(bytes)) if whole.len() + bytes.len() > limit => return Err(Broken::TooLarge),
+            Ok(Some(bytes)) => whole.extend_from_slice(&bytes),
+            Ok(None) => return Ok(whole.freeze()),
+            Err(_) => return Err(Broken::Connection("its answer broke off".to_owned())),
+        }
+    }
+}
+
+/// When the server says to come back. A date instead of seconds says as little as no header: it is by another machine's clock.
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(header::RETRY_AFTER)?.to_str().ok()?;
+    let seconds = seconds.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds).clamp(LATER, LATEST))
+}

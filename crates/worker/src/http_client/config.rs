@@ -1,0 +1,160 @@
+//! What an operator can say about the way to a server, whatever is spoken with it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use shoal_ports::{Secret, settings};
+
+use super::{check_url, headers, token_exchange};
+
+const AUTHORIZATION: &str = "authorization";
+const ACCESS_TOKEN: &str = "urn:ietf:params:oauth:token-type:access_token";
+
+/// The settings of a backend that concern its HTTP client.
+#[derive(Clone, Debug)]
+pub(crate) struct HttpClientConfig {
+    /// Headers of every request.
+    pub(crate) headers: BTreeMap<String, Secret>,
+    /// A file with more.
+    pub(crate) headers_file: Option<PathBuf>,
+    /// Headers of clients' requests that are passed on, by name.
+    pub(crate) forward: Vec<String>,
+    /// Where callers' tokens are traded.
+    pub(crate) token_exchange: TokenExchangeConfig,
+    /// Certificates.
+    pub(crate) tls: HttpTls,
+    /// How long a connection may take to be made.
+    pub(crate) connect_timeout: Duration,
+    /// How long a connection that nobody uses is kept.
+    pub(crate) connection_idle: Duration,
+    /// How long a token may take to be traded.
+    pub(crate) exchange_timeout: Duration,
+}
+
+settings! {
+    /// Where tokens are traded. Requests go there with the same certificates and proxies as to the server.
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table with endpoint")]
+    #[schemars(rename = "TokenExchange")]
+    pub struct TokenExchangeConfig {
+        /// The URL of the token endpoint. Without one, nothing is traded.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        pub endpoint: String = String::new(),
+        /// Shoal's name there, as a client.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        pub client_id: String = String::new(),
+        /// A file with its secret, which is sent by `Authorization: Basic`. It is read for each exchange.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub client_secret_file: Option<PathBuf> = None,
+        /// The name of the server that the token is for.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        pub audience: String = String::new(),
+        /// Its URL, where the endpoint asks for that.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        pub resource: String = String::new(),
+        /// What the token is to allow, separated by spaces.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        pub scope: String = String::new(),
+        /// What clients' tokens are.
+        pub subject_token_type: String = ACCESS_TOKEN.to_owned(),
+        /// What is asked for; the endpoint decides unless said.
+        #[serde(skip_serializing_if = "String::is_empty")]
+        pub requested_token_type: String = String::new(),
+    }
+}
+
+settings! {
+    /// Certificates for an `https` server. The files are read again, when they have changed, for new sessions.
+    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(default, deny_unknown_fields, expecting = "a table")]
+    pub struct HttpTls {
+        /// File with certificates in PEM of authorities that are trusted besides the system's.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub authority: Option<PathBuf> = None,
+        /// File with Shoal's own certificate in PEM, for a server that asks for one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub certificate: Option<PathBuf> = None,
+        /// File with its private key in PEM.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub key: Option<PathBuf> = None,
+    }
+}
+
+impl TokenExchangeConfig {
+    fn names_something(&self) -> bool {
+        let named = [&self.client_id, &self.audience, &self.resource, &self.scope];
+        self.client_secret_file.is_some() || named.iter().any(|named| !named.is_empty())
+    }
+}
+
+impl HttpClientConfig {
+    /// Checks what can be checked without the server.
+    ///
+    /// # Errors
+    /// The setting, and what is wrong with it.
+    pub(crate) fn check(&self) -> Result<(), (&'static str, String)> {
+        headers::check(&self.headers).map_err(|wrong| ("headers", wrong))?;
+        let forwarded = headers::forwarded(&self.forward);
+        let forwarded = forwarded.map_err(|wrong| ("forward", wrong))?;
+        if self.exchange().is_none() && self.token_exchange.names_something() {
+            return Err(("token_exchange", "endpoint is missing".to_owned()));
+        }
+        if let Some(exchange) = self.exchange() {
+            token_exchange::check(exchange).map_err(|wrong| ("token_exchange", wrong))?;
+            if forwarded.iter().any(|name| **name == *AUTHORIZATION) {
+                let both = "authorization cannot be passed on and its token be traded";
+                return Err(("forward", both.to_owned()));
+            }
+        }
+        if self.tls.certificate.is_some() != self.tls.key.is_some() {
+            return Err(("tls", "certificate and key go together".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Where tokens are traded, if they are.
+    pub(super) fn exchange(&self) -> Option<&TokenExchangeConfig> {
+        Some(&self.token_exchange).filter(|exchange| !exchange.endpoint.is_empty())
+    }
+
+    /// The headers of clients' requests that calls are to bring along.
+    pub(crate) fn wanted(&self) -> Vec<Arc<str>> {
+        // They have been checked.
+        let mut wanted = headers::forwarded(&self.forward).unwrap_or_default();
+        if self.exchange().is_some() {
+            wanted.push(AUTHORIZATION.into());
+        }
+        wanted
+    }
+}
+
+/// The URLs of a server, or of several that are equal, by a setting for one and a setting for several.
+///
+/// # Errors
+/// What is wrong with them.
+pub(crate) fn endpoints<'a>(
+    (one, url): (&str, &'a str),
+    (several, urls): (&str, &'a [String]),
+    what: &str,
+) -> Result<Vec<&'a str>, String> {
+    let single = (!url.is_empty()).then_some(url);
+    let all = single.into_iter().chain(urls.iter().map(String::as_str));
+    let all: Vec<&str> = all.collect();
+    if all.is_empty() {
+        return Err(format!("name {what} by {one}, or several by {several}"));
+    }
+    if !url.is_empty() && !urls.is_empty() {
+        return Err(format!("give {one} or {several}, not both"));
+    }
+    for (at, url) in all.iter().enumerate() {
+        check_url(url, what)?;
+        if all[..at].contains(url) {
+            return Err(format!("{url} is there twice"));
+        }
+    }
+    Ok(all)
+}
