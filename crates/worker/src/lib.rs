@@ -3,6 +3,7 @@
 mod backend;
 mod http;
 mod http_client;
+mod openapi;
 mod rmcp_backend;
 mod runtime;
 mod stdio;
@@ -11,6 +12,7 @@ mod upstream;
 pub use self::http::{HttpBackend, HttpConfig, HttpIsolation};
 pub use self::http_client::{HttpTls, TokenExchangeConfig};
 pub use backend::{Backend, BackendState, CallContext};
+pub use openapi::{CredentialConfig, OpenApiBackend, OpenApiConfig};
 pub use rmcp_backend::{CallerSession, RequestContextExt, RmcpBackend};
 pub use runtime::{PoolConfig, WorkerRuntime};
 pub use shoal_ports::SessionState;

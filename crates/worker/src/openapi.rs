@@ -1,0 +1,268 @@
+//! The backend that calls a service over HTTP whose operations an OpenAPI document describes.
+//!
+//! | file | its part |
+//! |---|---|
+//! | `config` | what an operator can say |
+//! | `source`, `document` | reading the document; its objects |
+//! | `base`, `security` | where the service is; credentials |
+//! | `api`, `operation`, `path`, `responses`, `names` | operations as tools |
+//! | `inputs`, `schema` | a tool's arguments as one schema; schemas of the document as JSON Schema |
+//! | `request`, `style`, `body` | a call's arguments as a request |
+//! | `answer` | an answer as a result |
+//! | `monitor` | whether the document is up to date, and the service there |
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use async_trait::async_trait;
+use http::StatusCode;
+use serde_json::{Map, Value};
+use shoal_ports::{BusEvent, Call, CallFailure, CallOutcome};
+use shoal_protocol::{Method, RpcError};
+use shoal_telemetry::metrics::Transport;
+use tokio::sync::{broadcast, watch};
+
+use self::api::Api;
+use self::monitor::{Monitor, OpenApiService};
+use self::security::CredentialLocation;
+use crate::http_client::{HttpClient, NoToken, Unanswered, send};
+use crate::{Backend, BackendState, CallContext};
+
+mod answer;
+mod api;
+mod base;
+mod body;
+mod config;
+mod document;
+mod inputs;
+mod monitor;
+mod names;
+mod operation;
+mod path;
+mod request;
+mod responses;
+mod schema;
+mod security;
+mod source;
+mod style;
+
+pub use self::config::{CredentialConfig, OpenApiConfig};
+
+/// How often a call is begun for a service that comes and goes.
+const BEGUN: usize = 4;
+/// What a call is told that has waited too long for a service that is away.
+const AWAY: &str = "the service cannot be reached";
+
+/// A service over HTTP as a backend: each operation of its OpenAPI document is a tool.
+///
+/// # Outcomes
+/// What the service answers is a result, one with `isError` where it is no success. A call whose answer broke off ends as
+/// `OutcomeUnknown`. One that was not sent ends as `NotExecuted`; where there is no other service to go to, it waits for
+/// this one first.
+pub struct OpenApiBackend {
+    service: Arc<OpenApiService>,
+    state: watch::Receiver<BackendState>,
+    news: broadcast::Sender<BusEvent>,
+}
+
+impl OpenApiBackend {
+    /// Calls the service at `base`, which is one of those that are configured; `None` where the document says it.
+    /// [`Backend::state`] tells when it is ready, or why not. Dropping the backend ends it.
+    ///
+    /// # Errors
+    /// When the settings cannot be used.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn start(config: OpenApiConfig, base: Option<&str>) -> Result<Self, String> {
+        let service = Arc::new(OpenApiService::new(config, base)?);
+        let (publish, state) = watch::channel(BackendState {
+            catalog: None,
+            detail: Some("starting".to_owned()),
+        });
+        tokio::spawn(Monitor::new(service.clone(), publish).run());
+        Ok(Self {
+            service,
+            state,
+            news: broadcast::Sender::new(1),
+        })
+    }
+
+    async fn run_here(
+        &self,
+        call: &Call,
+        context: &CallContext,
+    ) -> Result<CallOutcome, CallFailure> {
+        let service = &self.service;
+        let mut begun = 0;
+        loop {
+            begun += 1;
+            let ended = tokio::select! {
+                biased;
+                ended = self.run_once(call) => ended,
+                // The request is dropped, which the service sees.
+                () = context.cancelled().cancelled() => Err(CallFailure::Cancelled),
+            };
+            let Err(CallFailure::NotExecuted { .. }) = &ended else {
+                return ended;
+            };
+            let is_over = begun >= BEGUN || service.closing.is_cancelled();
+            if is_over || !service.reachability.is_waited_for() {
+                return ended;
+            }
+            let back = async {
+                tokio::select! {
+                    () = service.reachability.back() => Ok(()),
+                    () = service.closing.cancelled() => {
+                        Err(CallFailure::not_executed("the server is shutting down"))
+                    }
+                }
+            };
+            context.wait(AWAY, back).await?;
+        }
+    }
+
+    async fn run_once(&self, call: &Call) -> Result<CallOutcome, CallFailure> {
+        let Some(api) = self.service.api() else {
+            return Err(CallFailure::not_executed(
+                "its document has not been read yet",
+            ));
+        };
+        let limit = self.service.config.call_timeout.get();
+        let calling = self.call(&api, call);
+        if limit.is_zero() {
+            return calling.await;
+        }
+        let called = tokio::time::timeout(limit, calling).await;
+        called.unwrap_or_else(|_| {
+            let reason = format!(
+                "the service did not answer within {} s",
+                limit.as_secs_f32()
+            );
+            Err(CallFailure::OutcomeUnknown { reason })
+        })
+    }
+
+    async fn call(&self, api: &Api, call: &Call) -> Result<CallOutcome, CallFailure> {
+        let params = call.params.as_ref();
+        let name = params.and_then(|params| params.member("name")?.string());
+        let name = name.unwrap_or_default();
+        let Some(operation) = api.operations.get(&name) else {
+            let unknown = RpcError::invalid_params(format!("unknown tool: {name}"));
+            return Ok(CallOutcome::Error(unknown));
+        };
+        let arguments = params.and_then(|params| params.member("arguments"));
+        let arguments: Map<String, Value> = match arguments.map(|arguments| arguments.read()) {
+            Some(Ok(arguments)) => arguments,
+            Some(Err(_)) => {
+                let wrong = RpcError::invalid_params("arguments must be an object");
+                return Ok(CallOutcome::Error(wrong));
+            }
+            None => Map::new(),
+        };
+        let credentials = operation
+            .credentials
+            .iter()
+            .map(|credential| Ok((credential.place().clone(), credential.value()?)));
+        let credentials: Vec<(CredentialLocation, String)> = match credentials
+            .collect::<Result<_, String>>()
+        {
+            Ok(credentials) => credentials,
+            // Others' calls may need none of them.
+            Err(why) => {
+                tracing::warn!(target: "shoal::openapi", why, "a credential cannot be read");
+                let told = "the server cannot read its credentials; its operator finds the reason in the log";
+                return Ok(CallOutcome::Error(RpcError::internal(told)));
+            }
+        };
+        let outgoing = match request::build(operation, &api.base, &arguments, &credentials) {
+            Ok(outgoing) => outgoing,
+            Err(why) => return Ok(CallOutcome::Result(answer::wrong(&why))),
+        };
+        let answer = match self.send(call, outgoing, &credentials).await {
+            Ok(answer) => answer,
+            Err(Unanswered::NotSent(reason)) => {
+                self.service.reachability.doubt();
+                return Err(CallFailure::not_executed(reason));
+            }
+            Err(Unanswered::Lost(reason)) => return Err(CallFailure::OutcomeUnknown { reason }),
+            Err(Unanswered::NoToken(none)) => return Ok(none.into()),
+        };
+        if answer.status() == StatusCode::UNAUTHORIZED {
+            self.service.http.not_accepted(Some(&call.caller));
+        }
+        let limit = self.service.config.answer_bytes;
+        Ok(answer::read(&name, operation, answer, limit).await)
+    }
+
+    async fn send(
+        &self,
+        call: &Call,
+        outgoing: request::HttpRequest,
+        credentials: &[(CredentialLocation, String)],
+    ) -> Result<reqwest::Response, Unanswered> {
+        let http: &HttpClient = &self.service.http;
+        let client = http.prepare().map_err(Unanswered::NotSent)?;
+        let own = http.headers(&client, Some(&call.caller)).await;
+        let own = own.map_err(Unanswered::NoToken)?;
+        let mut headers = outgoing.headers;
+        // What the operator says is not a caller's to change.
+        for (name, value) in own {
+            if let Some(name) = name {
+                headers.insert(name, value);
+            }
+        }
+        let authorized = request::authorize(&mut headers, credentials);
+        authorized.map_err(|why| Unanswered::NoToken(NoToken::Refused(why)))?;
+        request::trace(&mut headers, call.trace.as_ref());
+        let request = client.request(outgoing.method, outgoing.url);
+        send(request.headers(headers).body(outgoing.body)).await
+    }
+}
+
+impl Drop for OpenApiBackend {
+    fn drop(&mut self) {
+        self.service.closing.cancel();
+    }
+}
+
+#[async_trait]
+impl Backend for OpenApiBackend {
+    fn state(&self) -> watch::Receiver<BackendState> {
+        self.state.clone()
+    }
+
+    fn news(&self) -> broadcast::Receiver<BusEvent> {
+        self.news.subscribe()
+    }
+
+    async fn run(&self, call: &Call, context: &CallContext) -> CallOutcome {
+        if call.method != Method::ToolsCall {
+            return CallOutcome::Error(RpcError::method_not_found(call.method.as_str()));
+        }
+        let ended = self.run_here(call, context).await;
+        ended.unwrap_or_else(CallOutcome::Failed)
+    }
+
+    async fn subscribe(&self, _uri: &str) -> Result<(), RpcError> {
+        let method = Method::ResourcesSubscribe;
+        Err(RpcError::method_not_found(method.as_str()))
+    }
+
+    async fn unsubscribe(&self, _uri: &str) {}
+
+    fn restarts(&self) -> u64 {
+        self.service.restarts.load(Ordering::Relaxed)
+    }
+
+    fn transport(&self) -> Transport {
+        Transport::Tcp
+    }
+
+    async fn shutdown(&self) {
+        self.service.closing.cancel();
+    }
+}
+
+#[cfg(test)]
+mod tests;

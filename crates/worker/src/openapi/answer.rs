@@ -1,0 +1,209 @@
+//! The service's answer as a tool's result.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode, header};
+use reqwest::Response;
+use serde_json::{Value, json};
+use shoal_ports::{CallFailure, CallOutcome};
+use shoal_protocol::{RawJson, RawObject, RpcError};
+
+use super::body::{BodyKind, essence};
+use super::document::beginning;
+use super::operation::CompiledOperation;
+use crate::http_client::{Broken, LATER, collect, retry_after};
+
+/// Bytes of an answer that is no success.
+const REFUSAL: usize = 64 * 1024;
+/// Characters of it that are passed on.
+const SHOWN: usize = 8 * 1024;
+/// Headers that an answer without a body is told by.
+const TOLD: [http::HeaderName; 5] = [
+    header::CONTENT_TYPE,
+    header::CONTENT_LENGTH,
+    header::ETAG,
+    header::LAST_MODIFIED,
+    header::LOCATION,
+];
+
+/// Reads an answer of at most `limit` bytes to a call of the tool `name`.
+pub(super) async fn read(
+    name: &str,
+    operation: &CompiledOperation,
+    answer: Response,
+    limit: usize,
+) -> CallOutcome {
+    let (status, headers) = (answer.status(), answer.headers().clone());
+    if let Some(failure) = busy(status, &headers) {
+        return CallOutcome::Failed(failure);
+    }
+    let limit = if status.is_success() { limit } else { REFUSAL };
+    let body = match collect(answer, limit).await {
+        Ok(body) => body,
+        // What is said of a failure matters less than that it is one.
+        Err(_) if !status.is_success() => Bytes::new(),
+        Err(Broken::TooLarge) => {
+            return CallOutcome::Error(RpcError::internal(format!(
+                "the call has run, but the service's answer cannot be passed on: it is larger than {limit} bytes"
+            )));
+        }
+        Err(Broken::Connection(reason)) => {
+            return CallOutcome::Failed(CallFailure::OutcomeUnknown { reason });
+        }
+    };
+    CallOutcome::Result(match status.is_success() {
+        true => success(name, operation, status, &headers, body),
+        false => refusal(status, &headers, &body),
+    })
+}
+
+/// A result that tells what went wrong, for the model to act on.
+pub(super) fn wrong(why: &str) -> RawJson {
+    RawJson::of(&json!({ "content": [{ "type": "text", "text": why }], "isError": true }))
+}
+
+/// The service has not done anything, and may do it later.
+fn busy(status: StatusCode, headers: &HeaderMap) -> Option<CallFailure> {
+    let later = retry_after(headers);
+    let what = match status {
+        StatusCode::TOO_MANY_REQUESTS => "takes no more requests",
+        StatusCode::SERVICE_UNAVAILABLE if later.is_some() => "is not available",
+        _ => return None,
+    };
+    let reason = format!("the service {what}");
+    Some(CallFailure::overloaded(reason, later.unwrap_or(LATER)))
+}
+
+fn success(
+    name: &str,
+    operation: &CompiledOperation,
+    status: StatusCode,
+    headers: &HeaderMap,
+    body: Bytes,
+) -> RawJson {
+    if body.is_empty() {
+        let told = match operation.method {
+            Method::HEAD => described(status, headers),
+            _ => format!("{status}"),
+        };
+        return plain(&told, operation.is_structured);
+    }
+    let media = headers.get(header::CONTENT_TYPE);
+    let media = media
+        .and_then(|media| media.to_str().ok())
+        .unwrap_or_default();
+    let bare = essence(media);
+    let is_json = BodyKind::of(&bare) == BodyKind::Json;
+    if (is_json || bare.is_empty())
+        && let Ok(json) = RawJson::parse_text(body.clone())
+    {
+        return structured(&json, operation.is_structured);
+    }
+    if is_json || is_text(&bare) || bare.is_empty() && std::str::from_utf8(&body).is_ok() {
+        return plain(&decoded(media, &body), operation.is_structured);
+    }
+    let data = BASE64_STANDARD.encode(&body);
+    let content = if bare.starts_with("image/") {
+        json!({ "type": "image", "data": data, "mimeType": bare })
+    } else if bare.starts_with("audio/") {
+        json!({ "type": "audio", "data": data, "mimeType": bare })
+    } else {
+        let kind = if bare.is_empty() {
+            "application/octet-stream"
+        } else {
+            &bare
+        };
+        // Not the URL: where the service is, and what its query holds, is nobody's business.
+        let resource = json!({ "uri": format!("openapi:{name}"), "mimeType": kind, "blob": data });
+        json!({ "type": "resource", "resource": resource })
+    };
+    let mut result = json!({ "content": [content] });
+    if operation.is_structured {
+        mark_unstructured(&mut result);
+    }
+    RawJson::of(&result)
+}
+
+/// JSON as it came.
+fn structured(json: &RawJson, is_promised: bool) -> RawJson {
+    if is_promised && !json.is_object() {
+        return plain(json.as_str(), true);
+    }
+    let mut result = RawObject::default();
+    let content = json!([{ "type": "text", "text": json.as_str() }]);
+    result.set("content", RawJson::of(&content));
+    if json.is_object() {
+        result.set("structuredContent", json.clone());
+    }
+    result.to_json()
+}
+
+fn plain(text: &str, breaks_the_schema: bool) -> RawJson {
+    let mut result = json!({ "content": [{ "type": "text", "text": text }] });
+    if breaks_the_schema {
+        mark_unstructured(&mut result);
+    }
+    RawJson::of(&result)
+}
+
+/// A tool with an output schema must give structured content, or an error: the call has run, and this is what is wrong.
+fn mark_unstructured(result: &mut Value) {
+    let note = "The call has run, but its answer is no JSON object, as the service's document says it would be.";
+    if let Some(content) = result["content"].as_array_mut() {
+        content.insert(0, json!({ "type": "text", "text": note }));
+    }
+    result["isError"] = json!(true);
+}
+
+fn refusal(status: StatusCode, headers: &HeaderMap, body: &Bytes) -> RawJson {
+    let why = match status {
+        StatusCode::UNAUTHORIZED => {
+            ": the service does not accept the credentials that Shoal calls it with; its operator may set security or headers"
+        }
+        _ if status.is_redirection() => ": the service redirects elsewhere, which is not followed",
+        _ => "",
+    };
+    let media = headers.get(header::CONTENT_TYPE);
+    let media = media
+        .and_then(|media| media.to_str().ok())
+        .unwrap_or_default();
+    let bare = essence(media);
+    let is_readable = bare.is_empty() || is_text(&bare) || BodyKind::of(&bare) == BodyKind::Json;
+    let said = match is_readable {
+        true => beginning(decoded(media, body).trim(), SHOWN),
+        false => format!("({} bytes of {bare})", body.len()),
+    };
+    let between = if said.is_empty() { "" } else { "\n" };
+    wrong(&format!("{status}{why}{between}{said}"))
+}
+
+fn is_text(media: &str) -> bool {
+    matches!(BodyKind::of(media), BodyKind::Text | BodyKind::Form)
+        || matches!(
+            media,
+            "application/javascript"
+                | "application/yaml"
+                | "application/x-ndjson"
+                | "application/x-yaml"
+        )
+}
+
+/// Text in UTF-8, or in the other encoding that is still met.
+fn decoded(media: &str, body: &Bytes) -> String {
+    let latin = media.to_ascii_lowercase().contains("charset=iso-8859-1");
+    match latin {
+        true => body.iter().map(|&byte| char::from(byte)).collect(),
+        false => String::from_utf8_lossy(body).into_owned(),
+    }
+}
+
+fn described(status: StatusCode, headers: &HeaderMap) -> String {
+    let mut told = status.to_string();
+    for name in &TOLD {
+        if let Some(value) = headers.get(name).and_then(|value| value.to_str().ok()) {
+            told.push_str(&format!("\n{name}: {value}"));
+        }
+    }
+    told
+}

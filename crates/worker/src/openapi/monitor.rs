@@ -1,0 +1,227 @@
+//! Keeping the document up to date, and the backend's state true.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
+
+use parking_lot::RwLock;
+use reqwest::Url;
+use shoal_ports::Backoff;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::api::Api;
+use super::config::{BASE, OpenApiConfig};
+use super::document::Document;
+use super::source::{DocumentSource, Unread};
+use crate::BackendState;
+use crate::http_client::{HttpClient, NoToken, Reachability, Unanswered, check_url, send};
+
+/// One service, and what is known of it.
+pub(super) struct OpenApiService {
+    pub(super) config: OpenApiConfig,
+    pub(super) http: HttpClient,
+    pub(super) reachability: Reachability,
+    pub(super) closing: CancellationToken,
+    pub(super) restarts: AtomicU64,
+    source: DocumentSource,
+    /// Where it is, if the operator says so.
+    base: Option<Url>,
+    api: RwLock<Option<Arc<Api>>>,
+}
+
+impl OpenApiService {
+    /// Nothing is known yet.
+    pub(super) fn new(config: OpenApiConfig, base: Option<&str>) -> Result<Self, String> {
+        let alone = config.bases()?.len() == 1;
+        Ok(Self {
+            source: DocumentSource::of(&config.document)?,
+            base: base.map(|base| check_url(base, BASE)).transpose()?,
+            http: HttpClient::new(config.client())?,
+            reachability: Reachability::new(alone),
+            closing: CancellationToken::new(),
+            restarts: AtomicU64::new(0),
+            api: RwLock::default(),
+            config,
+        })
+    }
+
+    /// What the document says, once it has been read.
+    pub(super) fn api(&self) -> Option<Arc<Api>> {
+        self.api.read().clone()
+    }
+
+    async fn read(self: &Arc<Self>) -> Result<Api, Unread> {
+        let (source, base) = (&self.source, self.base.as_ref());
+        let text = source.read(&self.http, &self.config, base).await?;
+        let service = self.clone();
+        // A large document takes as long as a second.
+        let compiling = tokio::task::spawn_blocking(move || {
+            let document = Document::parse(&text)?;
+            let (config, source) = (&service.config, &service.source);
+            Api::compile(&document, config, source, service.base.as_ref())
+        });
+        match compiling.await {
+            Ok(compiled) => compiled.map_err(Unread::Wrong),
+            Err(_) => Err(Unread::Wrong("its reading panicked".to_owned())),
+        }
+    }
+
+    /// Whether the service answers anything.
+    async fn ask(&self, base: &Url) -> Result<(), String> {
+        let client = self.http.prepare()?;
+        let asking = async {
+            let headers = self.http.headers(&client, None).await;
+            send(
+                client
+                    .head(base.clone())
+                    .headers(headers.unwrap_or_default()),
+            )
+            .await
+        };
+        match tokio::time::timeout(self.config.request_timeout.get(), asking).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(
+                Unanswered::NotSent(why)
+                | Unanswered::Lost(why)
+                | Unanswered::NoToken(NoToken::Refused(why) | NoToken::Away(why)),
+            )) => Err(why),
+            Err(_) => Err("the service did not answer in time".to_owned()),
+        }
+    }
+}
+
+/// Looks after one service.
+pub(super) struct Monitor {
+    service: Arc<OpenApiService>,
+    publish: watch::Sender<BackendState>,
+    /// When the document was changed that is in use.
+    changed: Option<SystemTime>,
+    /// How often the tools have changed.
+    generation: u64,
+    was_away: bool,
+}
+
+impl Monitor {
+    /// Publishes to `publish`.
+    pub(super) fn new(service: Arc<OpenApiService>, publish: watch::Sender<BackendState>) -> Self {
+        Self {
+            service,
+            publish,
+            changed: None,
+            generation: 0,
+            was_away: false,
+        }
+    }
+
+    /// Runs until the backend shuts down.
+    pub(super) async fn run(mut self) {
+        let closing = self.service.closing.clone();
+        tokio::select! {
+            () = self.keep() => {}
+            () = closing.cancelled() => {}
+        }
+        self.publish.send_replace(BackendState {
+            catalog: None,
+            detail: Some("shut down".to_owned()),
+        });
+    }
+
+    async fn keep(&mut self) {
+        let config = self.service.config.clone();
+        let (first, longest) = (config.restart_delay.get(), config.max_restart_delay.get());
+        let mut backoff = Backoff::new(first, longest.max(first));
+        loop {
+            match self.look().await {
+                Ok(detail) => {
+                    backoff.reset();
+                    self.was_away = false;
+                    self.service.reachability.found();
+                    self.publish_ready(detail);
+                    let interval = config.health_interval.get();
+                    self.service.reachability.ask_again(interval).await;
+                }
+                Err(unread) => {
+                    self.was_away = true;
+                    self.publish_failure(unread);
+                    tokio::time::sleep(backoff.pause()).await;
+                    self.service.restarts.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// Reads the document where that is due, and asks the service. Returns what is degraded.
+    async fn look(&mut self) -> Result<Option<String>, Unread> {
+        let (known, changed) = (self.service.api(), self.service.source.changed());
+        let is_due = match self.service.source {
+            DocumentSource::File(_) => changed != self.changed,
+            DocumentSource::Url(_) => self.was_away,
+        };
+        let mut stale = None;
+        let api = match known {
+            Some(api) if !is_due => api,
+            known => match (self.service.read().await, known) {
+                (Ok(api), known) => {
+                    let differs = |known: Arc<Api>| known.catalog.tools != api.catalog.tools;
+                    self.generation += u64::from(known.is_some_and(differs));
+                    self.changed = changed;
+                    let api = Arc::new(api);
+                    *self.service.api.write() = Some(api.clone());
+                    api
+                }
+                (Err(Unread::Away(why) | Unread::Wrong(why)), Some(known)) => {
+                    stale = Some(format!("the document cannot be read again: {why}"));
+                    known
+                }
+                (Err(unread), None) => return Err(unread),
+            },
+        };
+        self.service.ask(&api.base).await.map_err(Unread::Away)?;
+        Ok(stale.or_else(|| api.detail.clone()))
+    }
+
+    fn publish_ready(&self, detail: Option<String>) {
+        let Some(api) = self.service.api() else {
+            return;
+        };
+        let mut catalog = api.catalog.clone();
+        catalog.generations[0] = self.generation;
+        self.publish.send_if_modified(|state| {
+            let same = state.catalog.as_deref() == Some(&catalog);
+            if same && state.detail == detail {
+                return false;
+            }
+            if !same {
+                state.catalog = Some(Arc::new(catalog));
+            }
+            state.detail = detail;
+            true
+        });
+    }
+
+    fn publish_failure(&self, unread: Unread) {
+        let was_ready = self.publish.borrow().catalog.is_some() || self.service.api().is_some();
+        let detail = match unread {
+            Unread::Wrong(why) if !was_ready => {
+                format!("{}the OpenAPI document: {why}", BackendState::CANNOT_START)
+            }
+            Unread::Wrong(why) | Unread::Away(why) => format!("trying again: {why}"),
+        };
+        let deserted = self.service.reachability.missed();
+        let told = self.publish.send_if_modified(|state| {
+            let gone = deserted && state.catalog.is_some();
+            if state.detail.as_ref() == Some(&detail) && !gone {
+                return false;
+            }
+            state.detail = Some(detail.clone());
+            if deserted {
+                state.catalog = None;
+            }
+            true
+        });
+        if told {
+            tracing::warn!(target: "shoal::openapi", reason = detail, "the service is tried again");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! An operation of the document as a tool.
+
+use http::{HeaderValue, Method};
+use serde_json::{Map, Value, json};
+use shoal_ports::shown;
+use shoal_protocol::RawJson;
+
+use super::config::OpenApiConfig;
+use super::document::{
+    Document, OperationObject, Parameter, ParameterLocation, RequestBody, beginning,
+};
+use super::inputs::{self, Inputs, Unsupported};
+use super::path::{PathPiece, PathTemplate};
+use super::responses::SuccessResponses;
+use super::security::Credential;
+use crate::http_client::is_settable;
+
+/// Characters of a title.
+const TITLE: usize = 200;
+/// Characters of a description.
+const DESCRIPTION: usize = 4096;
+/// Headers that are no parameters, whatever a document says.
+const NO_PARAMETERS: [&str; 2] = ["authorization", "cookie"];
+
+/// An operation, ready to be called.
+#[derive(Debug)]
+pub(super) struct CompiledOperation {
+    /// As it is listed.
+    pub(super) tool: RawJson,
+    pub(super) method: Method,
+    pub(super) path: Vec<PathPiece>,
+    pub(super) inputs: Inputs,
+    pub(super) accept: HeaderValue,
+    pub(super) credentials: Vec<Credential>,
+    /// Whether a result without structured content breaks the tool's `outputSchema`.
+    pub(super) is_structured: bool,
+}
+
+/// What is known of an operation before it is compiled.
+pub(super) struct OperationSource<'a> {
+    pub(super) method: &'a str,
+    pub(super) path: &'a str,
+    pub(super) object: OperationObject,
+    /// The parameters of all operations of its path.
+    pub(super) common: &'a [Value],
+    pub(super) credentials: Vec<Credential>,
+}
+
+impl CompiledOperation {
+    /// Compiles an operation to the tool `name`.
+    pub(super) fn compile(
+        document: &Document,
+        config: &OpenApiConfig,
+        name: &str,
+        written: OperationSource<'_>,
+    ) -> Result<Self, Unsupported> {
+        let OperationSource {
+            method,
+            path,
+            object,
+            common,
+            credentials,
+        } = written;
+        let template = PathTemplate::parse(path)?;
+        let parameters = parameters(document, config, common, &object, &template, &credentials)?;
+        let body = object.request_body.as_ref();
+        let body: Option<RequestBody> = body.map(|body| document.read(body)).transpose()?;
+        let inputs = inputs::of(document, &parameters, body.as_ref(), config.schema_bytes)?;
+        let answers = SuccessResponses::of(document, &object);
+        let output = match config.output_schemas {
+            true => answers.schema(document, config.schema_bytes)?,
+            false => None,
+        };
+        let upper = method.to_ascii_uppercase();
+        let mut tool = Map::new();
+        tool.insert("name".into(), name.into());
+        if let Some(summary) = &object.summary {
+            tool.insert("title".into(), shown(summary, TITLE).into());
+        }
+        let told = [&object.summary, &object.description];
+        let told: Vec<&str> = told.into_iter().flatten().map(|told| told.trim()).collect();
+        let told = match told.is_empty() {
+            true => format!("{upper} {path}"),
+            false => told.join("\n\n"),
+        };
+        tool.insert("description".into(), beginning(&told, DESCRIPTION).into());
+        tool.insert("inputSchema".into(), inputs.schema.clone());
+        let is_structured = output.is_some();
+        if let Some(output) = output {
+            tool.insert("outputSchema".into(), output);
+        }
+        if let Some(hints) = hints(method) {
+            tool.insert("annotations".into(), hints);
+        }
+        let method =
+            Method::from_bytes(upper.as_bytes()).map_err(|_| format!("{upper} is no method"))?;
+        Ok(Self {
+            tool: RawJson::of(&tool),
+            method,
+            path: template.bind(&inputs),
+            inputs,
+            accept: answers.accept(),
+            credentials,
+            is_structured,
+        })
+    }
+}
+
+/// What a method says of its operation (RFC 9110, 9.2).
+fn hints(method: &str) -> Option<Value> {
+    match method {
+        "get" | "head" => Some(json!({ "readOnlyHint": true })),
+        "put" => Some(json!({ "idempotentHint": true })),
+        "delete" => Some(json!({ "idempotentHint": true, "destructiveHint": true })),
+        _ => None,
+    }
+}
+
+/// The parameters that a tool has: those of the operation, and those of its path that it does not replace.
+fn parameters(
+    document: &Document,
+    config: &OpenApiConfig,
+    common: &[Value],
+    object: &OperationObject,
+    template: &PathTemplate<'_>,
+    credentials: &[Credential],
+) -> Result<Vec<Parameter>, Unsupported> {
+    let mut parameters: Vec<Parameter> = Vec::new();
+    for written in common.iter().chain(&object.parameters) {
+        let parameter: Parameter = document
+            .read(written)
+            .map_err(|why| format!("a parameter cannot be read: {why}"))?;
+        let same = |other: &Parameter| {
+            other.name == parameter.name && other.location == parameter.location
+        };
+        match parameters.iter_mut().find(|other| same(other)) {
+            Some(other) => *other = parameter,
+            None => parameters.push(parameter),
+        }
+    }
+    let set_elsewhere = |parameter: &Parameter| {
+        let mut replaced = credentials.iter().filter_map(Credential::replaces);
+        replaced.any(|(location, name)| {
+            location == parameter.location && name.eq_ignore_ascii_case(&parameter.name)
+        })
+    };
+    let is_configured = |name: &str| {
+        let mut configured = config.headers.keys().chain(&config.forward);
+        configured.any(|configured| configured.eq_ignore_ascii_case(name))
+    };
+    parameters.retain(|parameter| match parameter.location {
+        _ if set_elsewhere(parameter) => false,
+        ParameterLocation::Path => template.names().any(|name| name == parameter.name),
+        ParameterLocation::Header => {
+            let name = parameter.name.to_ascii_lowercase();
+            is_settable(&name) && !NO_PARAMETERS.contains(&&*name) && !is_configured(&name)
+        }
+        ParameterLocation::Query | ParameterLocation::Cookie => true,
+    });
+    for name in template.names() {
+        let is_there = |it: &Parameter| it.location == ParameterLocation::Path && it.name == name;
+        if !parameters.iter().any(is_there) {
+            parameters.push(Parameter {
+                name: name.to_owned(),
+                location: ParameterLocation::Path,
+                description: None,
+                required: true,
+                style: None,
+                explode: None,
+                allow_reserved: false,
+                schema: Some(json!({ "type": "string" })),
+                content: Map::new(),
+            });
+        }
+    }
+    Ok(parameters)
+}

@@ -1,0 +1,183 @@
+//! Credentials: which of them an operation is called with, and where they go.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+
+use super::config::{CredentialConfig, OpenApiConfig};
+use super::document::{Document, ParameterLocation, Requirement, SecurityScheme};
+
+/// Bytes of a file with a secret at most.
+const FILE_BYTES: u64 = 64 * 1024;
+
+/// One scheme of an operation, and what satisfies it.
+#[derive(Clone, Debug)]
+pub(super) struct Credential {
+    place: CredentialLocation,
+    config: CredentialConfig,
+}
+
+/// Where a credential goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum CredentialLocation {
+    Header(String),
+    Query(String),
+    Cookie(String),
+    Bearer,
+    Basic,
+}
+
+/// The schemes of a document.
+pub(super) struct Schemes {
+    known: BTreeMap<String, SecurityScheme>,
+    usual: Vec<Requirement>,
+}
+
+impl Schemes {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// When one is configured that the document does not have, or that cannot be satisfied so.
+    pub(super) fn of(document: &Document, config: &OpenApiConfig) -> Result<Self, String> {
+        let written = document
+            .member("components")
+            .and_then(|all| all.get("securitySchemes"));
+        let written = written
+            .and_then(|schemes| schemes.as_object())
+            .into_iter()
+            .flatten();
+        // One that is not understood is one that cannot be satisfied.
+        let known =
+            written.filter_map(|(name, scheme)| Some((name.clone(), document.read(scheme).ok()?)));
+        let known: BTreeMap<String, SecurityScheme> = known.collect();
+        for (name, credential) in &config.security {
+            let Some(scheme) = known.get(name) else {
+                let names: Vec<&str> = known.keys().map(String::as_str).collect();
+                return Err(format!(
+                    "security.{name}: the document has no such security scheme; it has: {}",
+                    names.join(", ")
+                ));
+            };
+            let place = place(scheme).ok_or_else(|| {
+                format!(
+                    "security.{name}: a scheme of this kind is not supported; set headers instead"
+                )
+            })?;
+            if (place == CredentialLocation::Basic) == credential.username.is_empty() {
+                return Err(format!(
+                    "security.{name}: a username goes with HTTP Basic, and only with that"
+                ));
+            }
+        }
+        let usual = document.member("security");
+        let usual = usual.map(|usual| document.read(usual)).transpose()?;
+        Ok(Self {
+            known,
+            usual: usual.unwrap_or_default(),
+        })
+    }
+
+    /// What an operation is called with: the first of its alternatives that is wholly configured. `None` where there is
+    /// none, and it is called without.
+    pub(super) fn choose(
+        &self,
+        own: Option<&[Requirement]>,
+        config: &OpenApiConfig,
+    ) -> Option<Vec<Credential>> {
+        let alternatives = own.unwrap_or(&self.usual);
+        if alternatives.is_empty() {
+            return Some(Vec::new());
+        }
+        // An empty one says that it goes without; if it goes with, that is what was configured for.
+        let (empty, full): (Vec<_>, Vec<_>) =
+            alternatives.iter().partition(|needed| needed.is_empty());
+        let chosen = full
+            .into_iter()
+            .find_map(|needed| self.satisfy(needed, config));
+        chosen.or_else(|| (!empty.is_empty()).then(Vec::new))
+    }
+
+    fn satisfy(&self, needed: &Requirement, config: &OpenApiConfig) -> Option<Vec<Credential>> {
+        let mut credentials = Vec::new();
+        for name in needed.keys() {
+            let scheme = self.known.get(name)?;
+            if matches!(scheme, SecurityScheme::MutualTLS {}) && config.tls.certificate.is_some() {
+                continue;
+            }
+            credentials.push(Credential {
+                place: place(scheme)?,
+                config: config.security.get(name)?.clone(),
+            });
+        }
+        Some(credentials)
+    }
+}
+
+impl Credential {
+    /// Where it goes.
+    pub(super) fn place(&self) -> &CredentialLocation {
+        &self.place
+    }
+
+    /// The argument that the tool cannot have, since it is this.
+    pub(super) fn replaces(&self) -> Option<(ParameterLocation, &str)> {
+        match &self.place {
+            CredentialLocation::Header(name) => Some((ParameterLocation::Header, name)),
+            CredentialLocation::Query(name) => Some((ParameterLocation::Query, name)),
+            CredentialLocation::Cookie(name) => Some((ParameterLocation::Cookie, name)),
+            CredentialLocation::Bearer | CredentialLocation::Basic => None,
+        }
+    }
+
+    /// What goes there.
+    ///
+    /// # Errors
+    /// When the file cannot be read. The message holds nothing of it.
+    pub(super) fn value(&self) -> Result<String, String> {
+        let secret = match (&self.config.secret, &self.config.secret_file) {
+            (Some(secret), _) => secret.expose().to_owned(),
+            (None, Some(file)) => {
+                let wrong = |why: String| format!("cannot read {}: {why}", file.display());
+                let about = std::fs::metadata(file).map_err(|error| wrong(error.to_string()))?;
+                if about.len() > FILE_BYTES {
+                    return Err(wrong(format!("it has more than {FILE_BYTES} bytes")));
+                }
+                let text = std::fs::read_to_string(file);
+                text.map_err(|error| wrong(error.to_string()))?
+                    .trim()
+                    .to_owned()
+            }
+            (None, None) => return Err("a credential has no secret".to_owned()),
+        };
+        Ok(match self.place {
+            CredentialLocation::Bearer => format!("Bearer {secret}"),
+            CredentialLocation::Basic => {
+                let pair = format!("{}:{secret}", self.config.username);
+                format!("Basic {}", BASE64_STANDARD.encode(pair))
+            }
+            _ => secret,
+        })
+    }
+}
+
+fn place(scheme: &SecurityScheme) -> Option<CredentialLocation> {
+    match scheme {
+        SecurityScheme::ApiKey { name, location } => match location {
+            ParameterLocation::Header => Some(CredentialLocation::Header(name.clone())),
+            ParameterLocation::Query => Some(CredentialLocation::Query(name.clone())),
+            ParameterLocation::Cookie => Some(CredentialLocation::Cookie(name.clone())),
+            ParameterLocation::Path => None,
+        },
+        SecurityScheme::Http { scheme } if scheme.eq_ignore_ascii_case("basic") => {
+            Some(CredentialLocation::Basic)
+        }
+        SecurityScheme::Http { scheme } if scheme.eq_ignore_ascii_case("bearer") => {
+            Some(CredentialLocation::Bearer)
+        }
+        SecurityScheme::Oauth2 {} | SecurityScheme::OpenIdConnect {} => {
+            Some(CredentialLocation::Bearer)
+        }
+        SecurityScheme::Http { .. } | SecurityScheme::MutualTLS {} => None,
+    }
+}

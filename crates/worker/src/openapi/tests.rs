@@ -1,0 +1,9 @@
+//! The backend against a real service, `tests/fixtures/petstore.py`, which needs `python3` and no packages.
+
+use crate::upstream::harness;
+
+mod answers;
+mod calls;
+mod credentials;
+mod presence;
+mod service;

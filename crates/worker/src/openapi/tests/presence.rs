@@ -1,0 +1,83 @@
+//! The service goes and comes; the document changes.
+
+use serde_json::json;
+use shoal_ports::{CallFailure, CallOutcome};
+
+use super::harness::{Client, Running, failure, scratch, text};
+use super::service::{Petstore, result};
+use crate::OpenApiBackend;
+
+#[tokio::test]
+async fn calls_wait_for_a_service_that_is_restarted() {
+    let mut service = Petstore::start().await;
+    let running = service.backend().await;
+    let client = Client::named("a");
+    result(running.call(&client, "listPets", json!({})).await);
+    service.stop().await;
+    let call = async || loop {
+        // It waits for so long only, and the service may take longer.
+        match running.call(&client, "listPets", json!({})).await {
+            CallOutcome::Failed(CallFailure::Overloaded { .. }) => {}
+            outcome => break outcome,
+        }
+    };
+    let comes = async {
+        running.state_where(|state| state.detail.is_some()).await;
+        service.come_again().await;
+    };
+    let (outcome, ()) = tokio::join!(call(), comes);
+    result(outcome);
+    running
+        .state_where(|state| state.detail.is_none() && state.catalog.is_some())
+        .await;
+}
+
+#[tokio::test]
+async fn one_of_several_is_left_at_once() {
+    let (mut service, other) = (Petstore::start().await, Petstore::start().await);
+    let mut config = service.config();
+    config.base_urls = [&service.url, &other.url]
+        .map(|url| format!("{url}/v1"))
+        .to_vec();
+    let bases = config.clone();
+    let bases: Vec<Option<&str>> = bases.bases().unwrap();
+    config.document = format!("{}/openapi.json", other.url);
+    let running = Running::of(OpenApiBackend::start(config, bases[0]).unwrap()).await;
+    let client = Client::named("a");
+    result(running.call(&client, "listPets", json!({})).await);
+    assert_eq!(other.seen().await["runs"], json!({}));
+    service.stop().await;
+    let refused = failure(running.call(&client, "listPets", json!({})).await);
+    assert!(
+        matches!(refused, CallFailure::NotExecuted { .. }),
+        "{refused:?}"
+    );
+    running.state_where(|state| state.catalog.is_none()).await;
+}
+
+#[tokio::test]
+async fn a_file_that_is_changed_is_read_again() {
+    let service = Petstore::start().await;
+    let file = scratch("document.yaml");
+    let write = |name: &str| {
+        let text = format!(
+            "openapi: 3.1.0\ninfo: {{title: x, version: 1}}\nservers: [{{url: '{}/v1'}}]\npaths:\n  /pets:\n    get:\n      operationId: {name}\n      responses: {{}}\n",
+            service.url
+        );
+        std::fs::write(&*file, text).unwrap();
+    };
+    write("first");
+    let mut config = service.config();
+    config.document = file.to_str().unwrap().to_owned();
+    let running = service.backend_of(config).await;
+    let client = Client::named("a");
+    text(&running.call(&client, "first", json!({})).await);
+    write("second_name");
+    let changed = running.catalog_where(|catalog| catalog.tools[0].as_str().contains("second"));
+    assert_eq!(changed.await.generations, [1, 0, 0]);
+    // What cannot be read leaves what there was.
+    std::fs::write(&*file, "swagger: '2.0'\n").unwrap();
+    let state = running.state_where(|state| state.detail.is_some()).await;
+    assert!(state.detail.unwrap().contains("Swagger 2.0") && state.catalog.is_some());
+    text(&running.call(&client, "second_name", json!({})).await);
+}

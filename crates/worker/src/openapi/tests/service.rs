@@ -1,0 +1,105 @@
+//! The service of these tests, as a process of its own.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::Value;
+use shoal_ports::CallOutcome;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+use super::harness::Running;
+use crate::{OpenApiBackend, OpenApiConfig};
+
+/// A running service, which is killed when dropped.
+pub(super) struct Petstore {
+    /// Where it is, without a path.
+    pub(super) url: String,
+    child: Child,
+}
+
+impl Petstore {
+    /// Starts one.
+    pub(super) async fn start() -> Self {
+        let (child, url) = run(&[]).await;
+        Self { url, child }
+    }
+
+    /// Ends it.
+    pub(super) async fn stop(&mut self) {
+        self.child.kill().await.unwrap();
+    }
+
+    /// Starts it again at the same address.
+    pub(super) async fn come_again(&mut self) {
+        let port = self.url.rsplit(':').next().unwrap().to_owned();
+        (self.child, self.url) = run(&["--port", &port]).await;
+    }
+
+    /// A configuration with times that suit tests.
+    pub(super) fn config(&self) -> OpenApiConfig {
+        OpenApiConfig {
+            restart_delay: Duration::from_millis(20).into(),
+            max_restart_delay: Duration::from_millis(200).into(),
+            health_interval: Duration::from_millis(200).into(),
+            ..OpenApiConfig::new(format!("{}/openapi.json", self.url))
+        }
+    }
+
+    /// A backend that calls it.
+    pub(super) async fn backend(&self) -> Running {
+        self.backend_of(self.config()).await
+    }
+
+    /// One with these settings.
+    pub(super) async fn backend_of(&self, config: OpenApiConfig) -> Running {
+        Running::of(OpenApiBackend::start(config, None).unwrap()).await
+    }
+
+    /// What it has seen.
+    pub(super) async fn seen(&self) -> Value {
+        let url = format!("{}/seen", self.url);
+        reqwest::get(url).await.unwrap().json().await.unwrap()
+    }
+
+    /// Waits until it has seen something.
+    pub(super) async fn seen_where(&self, what: &str, holds: impl Fn(&Value) -> bool) {
+        let wait = async {
+            while !holds(&self.seen().await) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let waited = tokio::time::timeout(Duration::from_secs(20), wait).await;
+        waited.unwrap_or_else(|_| panic!("not in time: {what}"));
+    }
+}
+
+/// The result of a call.
+pub(super) fn result(outcome: CallOutcome) -> Value {
+    match outcome {
+        CallOutcome::Result(result) => result.read().unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The text of a result that is an error.
+pub(super) fn told(outcome: CallOutcome) -> String {
+    let result = result(outcome);
+    assert_eq!(result["isError"], true, "{result}");
+    result["content"][0]["text"].as_str().unwrap().to_owned()
+}
+
+async fn run(flags: &[&str]) -> (Child, String) {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/petstore.py");
+    let mut child = Command::new("python3")
+        .arg("-u")
+        .arg(script)
+        .args(flags)
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let url = lines.next_line().await.unwrap().expect("it starts");
+    (child, url)
+}
