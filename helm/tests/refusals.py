@@ -7,7 +7,7 @@ GOOD = ["redis.bundled.enabled=true", "config.auth.allow_anonymous=true", "pools
 # What is set, and parts of the message.
 BAD = [
     (["pools.web.backend.http.uri=https://example.com"], ["pools", "web", "http", "uri"]),
-    (["pools.web.backend.openapi.url=https://example.com"], ["openapi", "no backend for OpenAPI"]),
+    (["pools.web.backend.openapi.url=https://example.com"], ["pools", "web", "openapi", "url"]),
     (["pools.web.backend=magic"], ["web", "backend", "demo"]),
     (["pools.web.replicas=2"], ["pools.web", "set backend"]),
     (["pools.web.backend=demo", "pools.web.settings.concurency=3"], ["settings", "concurency"]),

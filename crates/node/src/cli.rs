@@ -107,7 +107,7 @@ pub struct Serve {
 #[derive(Clone, Debug, Default, Args)]
 pub struct Stdio {
     /// MCP endpoint of the server or cluster to talk to, instead of one in this process.
-    #[arg(long, conflicts_with_all = ["demo", "conformance", "server", "urls"])]
+    #[arg(long, conflicts_with_all = ["demo", "conformance", "server", "urls", "openapi"])]
     pub url: Option<String>,
     /// Bearer token for --url; better by SHOAL_TOKEN, which other users of the machine cannot see.
     #[arg(long, requires = "url")]

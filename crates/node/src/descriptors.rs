@@ -51,6 +51,7 @@ fn kept(settings: &Settings, admin: usize) -> usize {
         Backend::Stdio(stdio) => stdio.most_processes() * CHILD,
         // A stream for each session that listens, and one for each call.
         Backend::Http(http) => http.sessions.saturating_add(2 * pool.concurrency),
+        Backend::OpenApi(_) => 2 * pool.concurrency,
         Backend::Demo | Backend::Conformance | Backend::Handler => 0,
     });
     children.fold(BASE + links + admin, usize::saturating_add)

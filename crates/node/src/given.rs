@@ -56,10 +56,25 @@ pub(crate) fn check(pools: &Pools, settings: &Settings) -> Result<(), Failure> {
 
 /// Waits until the server that was typed turns out not to start, and says why; for ever where it does.
 pub(crate) async fn cannot_start(pools: &Pools, workers: &[Arc<WorkerRuntime>]) -> Failure {
-    let is_typed = !pools.server.is_empty();
+    let stdio = (!pools.server.is_empty()).then(|| (Pools::SERVER, pools.server.join(" ")));
+    let openapi = pools
+        .openapi
+        .clone()
+        .map(|document| (Pools::OPENAPI, document));
+    let typed = stdio.into_iter().chain(openapi);
+    let failures = typed.map(|(pool, server)| Box::pin(fails(pool, server, workers)));
+    let failures: Vec<_> = failures.collect();
+    match failures.is_empty() {
+        true => std::future::pending().await,
+        false => futures::future::select_all(failures).await.0,
+    }
+}
+
+/// Waits until the server of this pool turns out not to start.
+async fn fails(pool: &str, server: String, workers: &[Arc<WorkerRuntime>]) -> Failure {
     let announcements = workers.iter().map(|worker| worker.announcement());
-    let mut announcements = announcements.filter(|said| *said.borrow().pool == *Pools::SERVER);
-    let Some(mut said) = announcements.next().filter(|_| is_typed) else {
+    let mut announcements = announcements.filter(|said| *said.borrow().pool == *pool);
+    let Some(mut said) = announcements.next() else {
         return std::future::pending().await;
     };
     let fails = |said: &Announcement| {
@@ -75,7 +90,6 @@ pub(crate) async fn cannot_start(pools: &Pools, workers: &[Arc<WorkerRuntime>]) 
     let Some(reason) = reason else {
         return std::future::pending().await;
     };
-    let server = pools.server.join(" ");
     let message =
         format!("cannot start the server `{server}`: {reason}; what it said of it is above");
     Failure::new(Code::Failed, message)
@@ -100,7 +114,11 @@ pub(crate) fn tell_withheld(settings: &Settings) {
 fn server(backend: &Backend) -> Option<&StdioConfig> {
     match backend {
         Backend::Stdio(stdio) => Some(stdio.as_ref()),
-        Backend::Http(_) | Backend::Demo | Backend::Conformance | Backend::Handler => None,
+        Backend::Http(_)
+        | Backend::OpenApi(_)
+        | Backend::Demo
+        | Backend::Conformance
+        | Backend::Handler => None,
     }
 }
 

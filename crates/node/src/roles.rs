@@ -9,7 +9,10 @@ use shoal_dispatch::{Config as DispatchConfig, Dispatch};
 use shoal_edge::{EdgeConfig, HttpSsePaths, NoAuthentication, StaticTokens, Timing};
 use shoal_ports::{Authenticator, Bus, NodeId, Principal, Store, WorkerId};
 use shoal_session::{SessionConfig, Sessions};
-use shoal_worker::{Backend, HttpBackend, HttpConfig, RmcpBackend, StdioBackend, WorkerRuntime};
+use shoal_worker::{
+    Backend, HttpBackend, HttpConfig, OpenApiBackend, OpenApiConfig, RmcpBackend, StdioBackend,
+    WorkerRuntime,
+};
 
 use crate::config::{self, AuthMode, Pool, Role, Settings, Token};
 use crate::program::PoolHandler;
@@ -117,6 +120,9 @@ async fn backends(
         }
         config::Backend::Stdio(stdio) => Arc::new(StdioBackend::start((**stdio).clone())),
         config::Backend::Http(http) => return remote(http).map_err(anyhow::Error::msg),
+        config::Backend::OpenApi(openapi) => {
+            return described(openapi).map_err(anyhow::Error::msg);
+        }
     };
     Ok(vec![backend])
 }
@@ -125,6 +131,15 @@ async fn backends(
 fn remote(config: &HttpConfig) -> Result<Vec<Arc<dyn Backend>>, String> {
     let urls = config.endpoints()?.into_iter();
     let started = urls.map(|url| HttpBackend::start(config.clone(), url));
+    started
+        .map(|backend| backend.map(|backend| Arc::new(backend) as Arc<dyn Backend>))
+        .collect()
+}
+
+/// The same of services that an OpenAPI document describes.
+fn described(config: &OpenApiConfig) -> Result<Vec<Arc<dyn Backend>>, String> {
+    let bases = config.bases()?.into_iter();
+    let started = bases.map(|base| OpenApiBackend::start(config.clone(), base));
     started
         .map(|backend| backend.map(|backend| Arc::new(backend) as Arc<dyn Backend>))
         .collect()

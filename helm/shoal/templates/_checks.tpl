@@ -42,7 +42,7 @@
 {{- if $values.backend }}{{ fail (printf "pools.%s: a foreign worker brings its own tools; leave backend out" $pool) }}{{ end -}}
 {{- if not ($values.image | default dict).repository }}{{ fail (printf "pools.%s: a foreign worker needs its image: set pools.%s.image.repository" $pool $pool) }}{{ end -}}
 {{- else -}}
-{{- if not $values.backend }}{{ fail (printf "pools.%s: set backend to \"demo\", {http: {url: …}} or {stdio: {command: …}}, or foreignWorker: true for an image that speaks Shoal's gRPC contract itself" $pool) }}{{ end -}}
+{{- if not $values.backend }}{{ fail (printf "pools.%s: set backend to \"demo\", {http: {url: …}}, {openapi: {document: …}} or {stdio: {command: …}}, or foreignWorker: true for an image that speaks Shoal's gRPC contract itself" $pool) }}{{ end -}}
 {{- if and (kindIs "map" $values.backend) (hasKey $values.backend "stdio") (not ($values.image | default dict).repository) }}{{ fail (printf "pools.%s: Shoal's own image has no programs but Shoal: set pools.%s.image.repository to one that has the command" $pool $pool) }}{{ end -}}
 {{- if and $values.env (not (and (kindIs "map" $values.backend) $values.backend.stdio)) }}{{ fail (printf "pools.%s.env: only stdio servers and foreign workers get variables; leave it out" $pool) }}{{ end -}}
 {{- if or $values.command $values.args }}{{ fail (printf "pools.%s: command and args are for foreignWorker; those of a stdio server are backend.stdio.command and backend.stdio.args" $pool) }}{{ end -}}

@@ -62,16 +62,16 @@ settings! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table of hints")]
 pub struct ToolHints {
-    /// `readOnlyHint`
+    /// Whether it changes nothing: `readOnlyHint`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
-    /// `destructiveHint`
+    /// Whether what it changes is lost: `destructiveHint`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destructive: Option<bool>,
-    /// `idempotentHint`
+    /// Whether a second call of the same kind changes nothing more: `idempotentHint`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,
-    /// `openWorldHint`
+    /// Whether it reaches beyond what its server keeps: `openWorldHint`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_world: Option<bool>,
 }

@@ -23,6 +23,17 @@ pub struct Pools {
     /// always does.
     #[arg(long, requires = "server")]
     pub inherit: bool,
+    /// Serve a service over HTTP as tools, by its OpenAPI document: a file or a URL.
+    #[arg(long, value_name = "FILE|URL")]
+    pub openapi: Option<String>,
+    /// Where the service of --openapi is, if its document does not say it; or several that are equal.
+    #[arg(
+        long,
+        value_name = "URL,…",
+        value_delimiter = ',',
+        requires = "openapi"
+    )]
+    pub base_url: Vec<String>,
     /// URLs of an MCP server to serve, or of several that are equal.
     #[arg(value_name = "URL")]
     pub urls: Vec<String>,
@@ -48,6 +59,8 @@ impl Pools {
     pub const SERVER: &str = "stdio";
     /// The pool of the servers that are given by URL.
     pub const REMOTE: &str = "http";
+    /// The pool of the service that is given by its OpenAPI document.
+    pub const OPENAPI: &str = "openapi";
 
     /// The pools that the flags make.
     pub fn flags(&self) -> Vec<Flag> {
@@ -71,6 +84,15 @@ impl Pools {
             let server = Table::from_iter([("urls".to_owned(), Value::Array(urls))]);
             let backend = Table::from_iter([("http".to_owned(), Value::Table(server))]);
             add("URL", Self::REMOTE, backend.into());
+        }
+        if let Some(document) = &self.openapi {
+            let mut service = Table::from_iter([("document".to_owned(), document.as_str().into())]);
+            if !self.base_url.is_empty() {
+                let urls = self.base_url.iter().map(|url| url.as_str().into());
+                service.insert("base_urls".to_owned(), Value::Array(urls.collect()));
+            }
+            let backend = Table::from_iter([("openapi".to_owned(), Value::Table(service))]);
+            add("--openapi", Self::OPENAPI, backend.into());
         }
         if let Some((command, arguments)) = self.server.split_first() {
             let arguments: Vec<Value> = arguments.iter().map(|word| word.as_str().into()).collect();

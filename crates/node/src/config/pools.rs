@@ -9,7 +9,7 @@ use shoal_dispatch::{
     ToolRules,
 };
 use shoal_ports::settings;
-use shoal_worker::{HttpConfig, PoolConfig as Run, StdioConfig};
+use shoal_worker::{HttpConfig, OpenApiConfig, PoolConfig as Run, StdioConfig};
 
 use super::Period;
 
@@ -19,8 +19,8 @@ settings! {
     #[serde(default, deny_unknown_fields, expecting = "a table with backend")]
     #[schemars(extend("required" = ["backend"]))]
     pub struct Pool {
-        /// What runs the calls: `{ http = { url = "…" } }`, `{ stdio = { command = "…" } }`, `"handler"`, `"demo"` or
-        /// `"conformance"`.
+        /// What runs the calls: `{ http = { url = "…" } }`, `{ openapi = { document = "…" } }`, `{ stdio = { command = "…" } }`,
+        /// `"handler"`, `"demo"` or `"conformance"`.
         #[serde(skip_serializing_if = "Backend::is_unset")]
         pub backend: Backend = Backend::default(),
         /// Calls that run at once.
@@ -94,6 +94,8 @@ pub enum Backend {
     Stdio(Box<StdioConfig>),
     /// An MCP server that is reached by a URL.
     Http(Box<HttpConfig>),
+    /// A service over HTTP that an OpenAPI document describes.
+    OpenApi(Box<OpenApiConfig>),
 }
 
 impl Default for Backend {

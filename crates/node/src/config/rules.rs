@@ -380,6 +380,12 @@ fn pools(settings: &Settings) -> Result<(), Broken> {
                 Broken::new(setting(&format!("backend.http.{member}")), reason)
             })?;
         }
+        if let Backend::OpenApi(openapi) = &pool.backend {
+            let checked = openapi.check();
+            checked.map_err(|(member, reason)| {
+                Broken::new(setting(&format!("backend.openapi.{member}")), reason)
+            })?;
+        }
     }
     Ok(())
 }

@@ -19,7 +19,8 @@ Shoal needs no configuration. What it is told comes from four places, later ones
    parts: `SHOAL_SERVER__LISTEN=0.0.0.0:8080`, `SHOAL_POOLS__FILES__CONCURRENCY=8`. A value that is TOML (a
    number, `true`, `[\"a\", \"b\"]`, `{ file = \"/run/key\" }`) is read as such, anything else is text. Names
    without two underscores are left alone: Kubernetes makes some for a service called `shoal`;
-4. flags: `--listen`, `--admin`, `--roles`, `--store`, `--demo`, `--conformance`, URLs, and a command after `--`.
+4. flags: `--listen`, `--admin`, `--roles`, `--store`, `--demo`, `--conformance`,
+   `--openapi`, URLs, and a command after `--`.
 
 Between the defaults and the file stand the variables that OpenTelemetry knows, where `[telemetry]` names them;
 those for single signals, such as `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, are left alone.
@@ -69,7 +70,7 @@ fn section(page: &mut String, path: &[&str], schema: &Value) {
     rows(page, schema);
     for (name, member) in members(schema) {
         let path = [path, &[name]].concat();
-        if has_section(member) {
+        if has_section(member) || holds_sections(member) {
             section(page, &path, member);
         }
         if let Some(item) = member.get("items").filter(|item| is_table(item)) {
@@ -87,6 +88,11 @@ fn section(page: &mut String, path: &[&str], schema: &Value) {
 /// Whether it is a table of settings that is always there.
 fn has_section(schema: &Value) -> bool {
     schema["type"] == "object" && schema.get("properties").is_some()
+}
+
+/// Whether it is a table of such tables, by names that are the operator's.
+fn holds_sections(schema: &Value) -> bool {
+    schema.get("additionalProperties").is_some_and(has_section)
 }
 
 fn heading(page: &mut String, title: &str, schema: &Value) {

@@ -145,6 +145,8 @@ fn flags_add_pools_to_the_configured_ones() {
         inherit: false,
         env: Vec::new(),
         urls: vec!["http://a/mcp".to_owned(), "http://b/mcp".to_owned()],
+        openapi: Some("pets.yaml".to_owned()),
+        base_url: vec!["http://a/v1".to_owned()],
         server: ["uvx", "tool", "--fast"].map(str::to_owned).to_vec(),
     };
     let settings = operator()
@@ -152,11 +154,16 @@ fn flags_add_pools_to_the_configured_ones() {
         .flags(pools.flags())
         .settings();
     let names: Vec<&str> = settings.pools.keys().map(String::as_str).collect();
-    assert_eq!(names, ["demo", "http", "mine", "stdio"]);
+    assert_eq!(names, ["demo", "http", "mine", "openapi", "stdio"]);
     let Backend::Http(http) = &settings.pools["http"].backend else {
         panic!("{settings:?}");
     };
     assert_eq!(http.endpoints().unwrap(), ["http://a/mcp", "http://b/mcp"]);
+    let Backend::OpenApi(openapi) = &settings.pools["openapi"].backend else {
+        panic!("{settings:?}");
+    };
+    assert_eq!(openapi.document, "pets.yaml");
+    assert_eq!(openapi.bases().unwrap(), [Some("http://a/v1")]);
     let Backend::Stdio(stdio) = &settings.pools["stdio"].backend else {
         panic!("{settings:?}");
     };
