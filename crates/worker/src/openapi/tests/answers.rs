@@ -108,8 +108,7 @@ async fn an_answer_has_a_limit_in_bytes_and_in_time() {
     let service = Petstore::start().await;
     let mut config = service.config();
     config.answer_bytes = 1000;
-    config.call_timeout = Duration::from_millis(300).into();
-    let running = service.backend_of(config).await;
+    let running = service.backend_of(config.clone()).await;
     let client = Client::named("a");
     let fits = running
         .call(&client, "large", json!({ "bytes": 1000 }))
@@ -119,6 +118,8 @@ async fn an_answer_has_a_limit_in_bytes_and_in_time() {
         .call(&client, "large", json!({ "bytes": 1001 }))
         .await;
     assert!(error(large).message.contains("larger than 1000 bytes"));
+    config.call_timeout = Duration::from_millis(300).into();
+    let running = service.backend_of(config).await;
     let slow = failure(running.call(&client, "slow", json!({})).await);
     assert!(
         matches!(slow, CallFailure::OutcomeUnknown { .. }),
