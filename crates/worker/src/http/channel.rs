@@ -24,7 +24,7 @@ use crate::upstream::{Connection, Landing, Link, Outgoing, Sending};
 /// The longest session id that is sent back.
 const LONGEST_SESSION: usize = 1024;
 /// Notifications and answers that are on their way to the server at once.
-const TELLING: usize = 64;
+const TELLING: u32 = 64;
 /// What is said of a session that the server does not know any more.
 pub(super) const FORGOTTEN: &str = "the server has forgotten the session";
 
@@ -75,7 +75,7 @@ impl Channel {
             session: OnceLock::new(),
             version: OnceLock::new(),
             caller: Mutex::new(link.binding().caller().cloned()),
-            telling: Arc::new(Semaphore::new(TELLING)),
+            telling: Arc::new(Semaphore::new(TELLING as usize)),
         });
         tokio::spawn(channel.run(queue));
         Connection::new(link, stopping, ended)
@@ -92,8 +92,27 @@ impl Channel {
             () = self.stopping.cancelled() => {}
         }
         self.link.flights.end("the connection was closed".into());
+        self.cancel_the_rest(&mut queue).await;
         self.end_session().await;
         self.ended.cancel();
+    }
+
+    /// Tells of calls that were cancelled just before: a server need not stop them because their session ends.
+    async fn cancel_the_rest(self: &Arc<Self>, queue: &mut mpsc::Receiver<Outgoing>) {
+        if self.link.lost().is_some() {
+            return;
+        }
+        let telling = async {
+            while let Ok(message) = queue.try_recv() {
+                if message.method == Some(Method::Cancelled) {
+                    self.take(message).await;
+                }
+            }
+            // All places are free once everything is told.
+            let _ = self.telling.acquire_many(TELLING).await;
+        };
+        let grace = self.endpoint.config().shutdown_grace.get();
+        let _ = tokio::time::timeout(grace, telling).await;
     }
 
     async fn take(self: &Arc<Self>, message: Outgoing) {
@@ -145,14 +164,19 @@ impl Channel {
                 ) => self.untold(&why),
             }
         };
-        let timeout = self.endpoint.config().request_timeout.get();
+        let config = self.endpoint.config();
+        let (timeout, grace) = (config.request_timeout.get(), config.shutdown_grace.get());
+        let over = async {
+            self.stopping.cancelled().await;
+            tokio::time::sleep(grace).await;
+        };
         tokio::select! {
             told = tokio::time::timeout(timeout, telling) => {
                 if told.is_err() {
                     self.untold("it did not answer in time");
                 }
             }
-            () = self.stopping.cancelled() => {}
+            () = over => {}
         }
     }
 

@@ -121,6 +121,9 @@ impl HttpConfig {
         if self.sessions == 0 {
             return Err(("sessions", "must be at least 1".to_owned()));
         }
+        if self.message_bytes == 0 {
+            return Err(("message_bytes", "must be at least 1".to_owned()));
+        }
         Ok(())
     }
 

@@ -182,6 +182,10 @@ impl Granted {
             );
             return Err(NoToken::Refused(why));
         }
+        if self.access_token.is_empty() {
+            let why = "the token endpoint granted an empty token".to_owned();
+            return Err(NoToken::Refused(why));
+        }
         let header = HeaderValue::try_from(format!("Bearer {}", self.access_token));
         let mut header = header.map_err(|_| {
             NoToken::Refused("the token endpoint granted what no header can carry".to_owned())

@@ -200,23 +200,29 @@ async fn arguments_and_the_operators_headers_travel_as_headers() {
 
 #[tokio::test]
 async fn a_cancelled_call_is_cancelled_at_the_server() {
-    let server = Server::start(&[]).await;
-    let running = server.backend().await;
-    let client = Client::named("a");
-    let call = running.spawn(&client, "grow", json!({}));
-    server
-        .seen_where("it runs", |seen| seen["runs"]["grow"] == 1)
-        .await;
-    client.cancel();
-    let outcome = call.await.unwrap();
-    assert!(
-        matches!(outcome, CallOutcome::Failed(CallFailure::Cancelled)),
-        "{outcome:?}"
-    );
-    let told = |seen: &serde_json::Value| {
-        seen["cancelled"].as_array().unwrap().len() == 1 && seen["dropped"] == 1
-    };
-    server.seen_where("the server was told", told).await;
+    // The second has a session for its call alone, which ends with it.
+    let clients = [
+        Client::named("a"),
+        Client::modern("b", r#"{"elicitation":{}}"#),
+    ];
+    for client in clients {
+        let server = Server::start(&[]).await;
+        let running = server.backend().await;
+        let call = running.spawn(&client, "grow", json!({}));
+        server
+            .seen_where("it runs", |seen| seen["runs"]["grow"] == 1)
+            .await;
+        client.cancel();
+        let outcome = call.await.unwrap();
+        assert!(
+            matches!(outcome, CallOutcome::Failed(CallFailure::Cancelled)),
+            "{outcome:?}"
+        );
+        let told = |seen: &serde_json::Value| {
+            seen["cancelled"].as_array().unwrap().len() == 1 && seen["dropped"] == 1
+        };
+        server.seen_where("the server was told", told).await;
+    }
 }
 
 #[tokio::test]
