@@ -29,7 +29,7 @@ mod reachability;
 mod token_exchange;
 mod tokens;
 
-pub(crate) use self::body::{Broken, LATER, collect, retry_after};
+pub(crate) use self::body::{Broken, LATER, beginning_of, collect, retry_after};
 pub(crate) use self::config::{HttpClientConfig, endpoints};
 pub use self::config::{HttpTls, TokenExchangeConfig};
 pub(crate) use self::headers::is_settable;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, StatusCode};
+use http::{HeaderMap, StatusCode, header};
 use reqwest::Response;
 use shoal_ports::CallFailure;
 use shoal_protocol::{Outcome, RawJson, RawObject, RequestId, RpcError, code};
@@ -53,7 +53,7 @@ fn judge(
     let told = |what: &str| error(RpcError::internal(format!("{what} ({status})")));
     Refusal::Landing(match status {
         StatusCode::TOO_MANY_REQUESTS => busy("takes no more requests", retry_after),
-        StatusCode::SERVICE_UNAVAILABLE if retry_after.is_some() => {
+        StatusCode::SERVICE_UNAVAILABLE if headers.contains_key(header::RETRY_AFTER) => {
             busy("is not available", retry_after)
         }
         StatusCode::UNAUTHORIZED => told(

@@ -33,6 +33,17 @@ pub(crate) async fn collect(mut answer: Response, limit: usize) -> Result<Bytes,
     }
 }
 
+/// The beginning of a body, as far as it comes: what is said of a failure matters less than that it is one.
+pub(crate) async fn beginning_of(mut answer: Response, limit: usize) -> Bytes {
+    let mut whole = BytesMut::new();
+    while whole.len() < limit
+        && let Ok(Some(bytes)) = answer.chunk().await
+    {
+        whole.extend_from_slice(&bytes[..bytes.len().min(limit - whole.len())]);
+    }
+    whole.freeze()
+}
+
 /// When the server says to come back. A date instead of seconds says as little as no header: it is by another machine's clock.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(header::RETRY_AFTER)?.to_str().ok()?;

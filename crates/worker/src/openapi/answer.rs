@@ -12,7 +12,7 @@ use shoal_protocol::{RawJson, RawObject, RpcError};
 use super::body::{BodyKind, essence};
 use super::document::beginning;
 use super::operation::CompiledOperation;
-use crate::http_client::{Broken, LATER, collect, retry_after};
+use crate::http_client::{Broken, LATER, beginning_of, collect, retry_after};
 
 /// Bytes of an answer that is no success.
 const REFUSAL: usize = 64 * 1024;
@@ -38,11 +38,12 @@ pub(super) async fn read(
     if let Some(failure) = busy(status, &headers) {
         return CallOutcome::Failed(failure);
     }
-    let limit = if status.is_success() { limit } else { REFUSAL };
+    if !status.is_success() {
+        let said = beginning_of(answer, REFUSAL).await;
+        return CallOutcome::Result(refusal(status, &headers, &said));
+    }
     let body = match collect(answer, limit).await {
         Ok(body) => body,
-        // What is said of a failure matters less than that it is one.
-        Err(_) if !status.is_success() => Bytes::new(),
         Err(Broken::TooLarge) => {
             return CallOutcome::Error(RpcError::internal(format!(
                 "the call has run, but the service's answer cannot be passed on: it is larger than {limit} bytes"
@@ -52,10 +53,7 @@ pub(super) async fn read(
             return CallOutcome::Failed(CallFailure::OutcomeUnknown { reason });
         }
     };
-    CallOutcome::Result(match status.is_success() {
-        true => success(name, operation, status, &headers, body),
-        false => refusal(status, &headers, &body),
-    })
+    CallOutcome::Result(success(name, operation, status, &headers, body))
 }
 
 /// A result that tells what went wrong, for the model to act on.
@@ -68,7 +66,9 @@ fn busy(status: StatusCode, headers: &HeaderMap) -> Option<CallFailure> {
     let later = retry_after(headers);
     let what = match status {
         StatusCode::TOO_MANY_REQUESTS => "takes no more requests",
-        StatusCode::SERVICE_UNAVAILABLE if later.is_some() => "is not available",
+        StatusCode::SERVICE_UNAVAILABLE if headers.contains_key(header::RETRY_AFTER) => {
+            "is not available"
+        }
         _ => return None,
     };
     let reason = format!("the service {what}");

@@ -130,7 +130,7 @@ impl Compiler<'_> {
         let object: OperationObject = self.document.read(object)?;
         self.is_here(item, &object)?;
         let credentials = self.schemes.choose(object.security.as_deref(), self.config);
-        if credentials.is_none() && !self.config.has_credentials() {
+        if credentials.is_none() && !self.config.has_headers() {
             self.unauthorized
                 .push(format!("{} {path}", method.to_uppercase()));
         }

@@ -143,8 +143,13 @@ impl OpenApiConfig {
 
     /// Whether requests bring anything that is not everybody's to see.
     pub(super) fn has_credentials(&self) -> bool {
-        let headers = !self.headers.is_empty() || self.headers_file.is_some();
-        headers || !self.security.is_empty() || !self.client().wanted().is_empty()
+        self.has_headers() || !self.security.is_empty()
+    }
+
+    /// Whether requests bring headers that the operator or the caller gives: they may be credentials.
+    pub(super) fn has_headers(&self) -> bool {
+        let own = !self.headers.is_empty() || self.headers_file.is_some();
+        own || !self.client().wanted().is_empty()
     }
 
     /// How the service is reached.

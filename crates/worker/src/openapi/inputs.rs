@@ -86,6 +86,7 @@ pub(super) fn of(
         schemas: Schemas::new(document, SchemaDirection::Input, limit),
         names: UniqueNames::default(),
         properties: Map::new(),
+        property_names: None,
         required: Vec::new(),
     };
     let arguments = parameters
@@ -107,6 +108,8 @@ struct InputsBuilder<'a> {
     schemas: Schemas<'a>,
     names: UniqueNames,
     properties: Map<String, Value>,
+    /// What names they may not have.
+    property_names: Option<Value>,
     required: Vec<String>,
 }
 
@@ -247,6 +250,7 @@ impl InputsBuilder<'_> {
             let names = required.iter().filter_map(Value::as_str).map(str::to_owned);
             self.required.extend(names);
         }
+        self.property_names = converted.remove("propertyNames");
         *others = converted
             .remove("additionalProperties")
             .unwrap_or(json!(true));
@@ -262,6 +266,9 @@ impl InputsBuilder<'_> {
         }
         if others != json!(true) {
             schema.insert("additionalProperties".into(), others);
+        }
+        if let Some(names) = self.property_names {
+            schema.insert("propertyNames".into(), names);
         }
         let definitions = self.schemas.definitions()?;
         if !definitions.is_empty() {

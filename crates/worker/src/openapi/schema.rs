@@ -138,6 +138,9 @@ impl<'a> Schemas<'a> {
         if let Some(Value::Array(required)) = converted.get_mut("required") {
             required.retain(|name| name.as_str().is_some_and(|name| !hidden.contains(&name)));
         }
+        if self.direction == SchemaDirection::Input && !hidden.is_empty() {
+            self.forbid(&hidden, &mut converted)?;
+        }
         self.add_examples(members, &mut converted)?;
         if self.document.version() == OpenApiVersion::V3_0 {
             converted = from_3_0(
@@ -146,6 +149,22 @@ impl<'a> Schemas<'a> {
             );
         }
         Ok(Value::Object(converted))
+    }
+
+    /// Whoever gives what only the service sets is refused: the service might believe it.
+    fn forbid(
+        &mut self,
+        hidden: &[&str],
+        converted: &mut Map<String, Value>,
+    ) -> Result<(), TooLarge> {
+        let others = json!({ "not": { "enum": hidden } });
+        self.spend(size(&others) + 16)?;
+        let names = match converted.remove("propertyNames") {
+            Some(names) => json!({ "allOf": [names, others] }),
+            None => others,
+        };
+        converted.insert("propertyNames".into(), names);
+        Ok(())
     }
 
     fn named<'v>(
@@ -175,7 +194,8 @@ impl<'a> Schemas<'a> {
             SchemaDirection::Input => "readOnly",
             SchemaDirection::Output => "writeOnly",
         };
-        property.get(other) != Some(&Value::Bool(true))
+        let says = |schema: &Value| schema.get(other) == Some(&Value::Bool(true));
+        !says(property) && !self.document.resolve(property).is_ok_and(says)
     }
 
     /// The reference by which a tool's schema reaches what the document refers to; `None` where that is nowhere to be found.

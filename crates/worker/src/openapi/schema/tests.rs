@@ -98,6 +98,7 @@ fn what_does_not_travel_this_way_is_left_out() {
     let input = converted(&document, SchemaDirection::Input, schema.clone(), 1000).unwrap();
     assert_eq!(input["required"], json!(["name", "word"]));
     assert!(input["properties"].get("id").is_none());
+    assert_eq!(input["propertyNames"], json!({ "not": { "enum": ["id"] } }));
     let output = converted(&document, SchemaDirection::Output, schema, 1000).unwrap();
     assert_eq!(output["required"], json!(["id", "name"]));
 }
