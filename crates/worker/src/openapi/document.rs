@@ -264,10 +264,16 @@ pub(super) fn beginning(text: &str, longest: usize) -> String {
 }
 
 fn yaml(text: &str) -> Result<Value, String> {
+    let usual = serde_saphyr::Budget::default();
     let options = serde_saphyr::options! {
         // `no` and `on` are words in OpenAPI documents, of which JSON is the other form.
         strict_booleans: true,
         with_snippet: false,
+        // A document has a limit in bytes, and what aliases become has one of its own.
+        budget: serde_saphyr::budget! {
+            max_nodes: text.len().max(usual.max_nodes),
+            max_events: (2 * text.len()).max(usual.max_events),
+        },
     };
     serde_saphyr::from_str_with_options(text, options)
         .map_err(|error| format!("it is no YAML: {error}"))

@@ -20,6 +20,17 @@ fn json_and_yaml_say_the_same() {
 }
 
 #[test]
+fn a_document_in_yaml_may_be_as_large_as_in_json() {
+    let many = vec!["1"; 300_000].join(",");
+    let yaml = format!("openapi: 3.1.0\nx-many: [{many}]\n");
+    let document = Document::parse(yaml.as_bytes()).unwrap();
+    assert_eq!(
+        document.member("x-many").unwrap().as_array().unwrap().len(),
+        300_000
+    );
+}
+
+#[test]
 fn what_is_no_document_is_told_so() {
     assert!(wrong("swagger: '2.0'\n").contains("Swagger 2.0 document, which is not supported"));
     assert!(wrong("{}").contains("no member `openapi`"));
