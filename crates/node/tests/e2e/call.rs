@@ -163,6 +163,7 @@ async fn a_client_is_configured_with_this_program() {
     let printed = output(&["client-config", "claude-desktop"], "").await;
     let configuration: Value = serde_json::from_str(&printed.stdout).unwrap();
     let program = &configuration["mcpServers"]["shoal"]["command"];
-    assert_eq!(program, env!("CARGO_BIN_EXE_shoal"));
+    let own = std::fs::canonicalize(env!("CARGO_BIN_EXE_shoal")).unwrap();
+    assert_eq!(program, own.to_str().unwrap());
     assert!(printed.stderr.contains("claude_desktop_config.json"));
 }
