@@ -183,6 +183,11 @@ async function withoutToken() {
         await text.fill('{"a": 1, ');
         await page.locator('#tools [data-does="call"]').press('Enter');
         await until('it says what is wrong', async () => (await page.locator('#tools .toolcall .wrong').first().textContent()) !== '');
+        // The page would pass on another number.
+        await text.fill('{"a": 9007199254740993, "b": 2, "text": "9007199254740993"}');
+        await page.locator('#tools [data-does="call"]').press('Enter');
+        await until('it says which number is too long', async () =>
+            (await page.locator('#tools .toolcall .wrong').first().textContent()).includes('9007199254740993 has more digits'));
         await text.fill('{"a": 1, "b": "two"}');
         await page.locator('#tools [data-does="call"]').press('Enter');
         await outcome('failed');

@@ -167,11 +167,12 @@ function line(name, schema, required, type) {
     const kind = { email: 'email', uri: 'url', date: 'date' }[schema.format] ?? 'text';
     const control = h('input', {
         type: number ? 'number' : kind, step: number ? (type === 'integer' ? 1 : 'any') : undefined,
-        min: schema.minimum, max: schema.maximum, maxlength: schema.maxLength, autocomplete: 'off', spellcheck: 'false',
+        min: bound(schema.minimum), max: bound(schema.maximum), maxlength: bound(schema.maxLength), autocomplete: 'off', spellcheck: 'false',
     });
     if (schema.default !== undefined && typeof schema.default !== 'object') control.value = schema.default;
     const read = () => {
         if (!control.validity.valid) throw new Invalid(`${name}: ${control.validationMessage}`, control);
+        if (number) expectExact(control.value, name, control);
         if (control.value !== '') return number ? Number(control.value) : control.value;
         if (!required) return undefined;
         // An empty text is one.
@@ -179,6 +180,18 @@ function line(name, schema, required, type) {
         return '';
     };
     return labelled(name, schema, required, { control, read });
+}
+
+/// A limit, where a schema has one that is a number.
+function bound(limit) {
+    return typeof limit === 'number' ? limit : undefined;
+}
+
+/// Numbers of this page have 53 bits: a longer one would reach the tool as another.
+function expectExact(text, name, control) {
+    const outside = text.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""');
+    const long = outside.match(/(?<![\d.eE])-?\d+(?![\d.eE])/g)?.find((digits) => !Number.isSafeInteger(Number(digits)));
+    if (long) throw new Invalid(`${name}: ${long} has more digits than this page can pass on; use shoal call.`, control);
 }
 
 function choice(name, schema, required, some) {
@@ -255,6 +268,7 @@ function asJson(name, text) {
     control.value = text;
     const read = () => {
         if (control.value.trim() === '') return undefined;
+        expectExact(control.value, name, control);
         try {
             return JSON.parse(control.value);
         } catch (error) {

@@ -60,11 +60,13 @@ export class Tools {
     /// Opens a tool. What is typed there stays until another is opened.
     async show({ name, annotations }) {
         const { pool, definition } = await get(`tools/${encodeURIComponent(name)}`);
+        const call = new ToolCall(definition, { annotations, off: this.off, ended: this.refreshSoon });
+        const parts = this.#parts(definition, pool, annotations, call);
         this.call?.close();
+        this.call = call;
         this.open = name;
         this.table.select(name);
-        this.call = new ToolCall(definition, { annotations, off: this.off, ended: this.refreshSoon });
-        this.detail.replaceChildren(...this.#parts(definition, pool, annotations));
+        this.detail.replaceChildren(...parts);
         this.detail.hidden = false;
         this.beside.classList.add('open');
         this.detail.focus();
@@ -83,7 +85,7 @@ export class Tools {
         this.table.focus(key);
     }
 
-    #parts(definition, pool, annotations) {
+    #parts(definition, pool, annotations, call) {
         const close = h('button', { type: 'button', class: 'small', 'data-does': 'close' }, 'Close');
         close.addEventListener('click', () => this.close());
         const told = typeof definition.description === 'string' ? definition.description : '';
@@ -94,7 +96,7 @@ export class Tools {
             h('header', {}, h('h2', { class: 'mono' }, definition.name), h('div', { class: 'buttons' }, close)),
             h('p', { class: 'told' }, told || 'It does not say what it does.'),
             h('dl', {}, ...facts.flatMap(([name, value]) => [h('dt', {}, name), h('dd', {}, value)])),
-            h('h3', {}, 'Call it'), this.call.element,
+            h('h3', {}, 'Call it'), call.element,
             h('h3', {}, 'Arguments'), schemaTable(takes ?? {}, 'Arguments'),
             gives ? h('h3', {}, 'Result') : null, gives ? schemaTable(gives, 'Result') : null,
             h('details', {}, h('summary', {}, 'As JSON'), h('pre', { tabindex: '0' }, JSON.stringify(definition, null, 2))),

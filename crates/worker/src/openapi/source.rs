@@ -73,6 +73,10 @@ impl DocumentSource {
 async fn of_file(file: &Path, limit: usize) -> Result<Bytes, Unread> {
     let wrong =
         |error: std::io::Error| Unread::Wrong(format!("cannot read {}: {error}", file.display()));
+    // A pipe would be waited for, for ever.
+    if !tokio::fs::metadata(file).await.map_err(wrong)?.is_file() {
+        return Err(Unread::Wrong(format!("{} is no file", file.display())));
+    }
     let opened = tokio::fs::File::open(file).await.map_err(wrong)?;
     let mut text = Vec::new();
     // What is not there is not read: a device would have no end.
