@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use shoal_ports::{
-    Attach, Backoff, CallEvent, CallEventKind, CallEvents, CallFailure, CallId, CallOutcome,
-    Durability, Retry, RunningCall, WorkerId,
+    Attach, Backoff, CallControl as _, CallEvent, CallEventKind, CallEvents, CallFailure, CallId,
+    CallOutcome, Durability, Retry, RunningCall, WorkerId,
 };
 use shoal_protocol::RawJson;
 use tokio::runtime::Handle;
@@ -315,6 +315,7 @@ impl WorkerCall {
     /// The worker has not ended the call at its deadline, as it has to.
     fn overdue(&mut self) -> CallEventKind {
         self.ended = true;
+        self.handle.cancel("its deadline passed");
         self.origin.overdue(&self.member);
         let limit = self.origin.call.deadline - self.attached_at;
         finished(CallFailure::DeadlineExceeded { limit })

@@ -349,12 +349,15 @@ async fn a_call_that_is_safe_to_repeat_goes_to_whoever_comes_first() {
 #[tokio::test(start_paused = true)]
 async fn a_worker_that_does_not_end_a_call_at_its_deadline_is_not_waited_for() {
     let setting = setting();
+    let (told, mut tellings) = tokio::sync::mpsc::unbounded_channel();
     setting.add(
-        FakeWorker::new("w1", "a", tools(&["t"])).on_call(|_, _script| {
-            // It keeps the way open.
+        FakeWorker::new("w1", "a", tools(&["t"])).on_call(move |_, mut script| {
+            let told = told.clone();
+            // It keeps the way open, whatever it is told.
             async move {
-                let _script = _script;
-                std::future::pending().await
+                let _ = told.send(script.cancelled().await);
+                std::future::pending::<()>().await;
+                drop(script);
             }
         }),
     );
@@ -365,5 +368,6 @@ async fn a_worker_that_does_not_end_a_call_at_its_deadline_is_not_waited_for() {
         let limit = Duration::from_secs(60);
         assert_eq!(failure, CallFailure::DeadlineExceeded { limit });
         assert_eq!(began.elapsed(), Duration::from_secs(after));
+        assert_eq!(tellings.recv().await.unwrap(), "its deadline passed");
     }
 }
