@@ -1,6 +1,7 @@
 //! A backend on a fixture, and callers whose clients are scripted.
 
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,8 @@ use shoal_ports::{
     PoolCatalog, Principal, SessionId, StateRequest, no_session,
 };
 use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision, RpcError};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -35,6 +38,22 @@ pub(crate) fn fixture(script: &str, flags: &[&str]) -> StdioConfig {
     config.shutdown_grace = Duration::from_millis(500).into();
     config.restart_delay = Duration::from_millis(20).into();
     config
+}
+
+/// A fixture that is a server by itself, which is killed when dropped, and the URL that it prints.
+pub(crate) async fn served(script: &str, flags: &[&str]) -> (Child, String) {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/");
+    let mut child = Command::new("python3")
+        .arg("-u")
+        .arg(format!("{directory}{script}"))
+        .args(flags)
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let url = lines.next_line().await.unwrap().expect("it starts");
+    (child, url)
 }
 
 /// A path for a file that does not exist yet, which is removed in the end.

@@ -1,14 +1,14 @@
 //! The server of these tests, as a process of its own.
 
-use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 
-use super::harness::Running;
+use super::harness::{Running, served};
 use crate::{HttpBackend, HttpConfig};
+
+const SCRIPT: &str = "streamable.py";
 
 /// A running server, which is killed when dropped.
 pub(super) struct Server {
@@ -26,7 +26,11 @@ impl Server {
 
     /// The same.
     pub(super) async fn start_of(flags: Vec<String>) -> Self {
-        let (child, url) = run(&flags).await;
+        let (child, url) = served(
+            SCRIPT,
+            &flags.iter().map(String::as_str).collect::<Vec<_>>(),
+        )
+        .await;
         Self { url, child, flags }
     }
 
@@ -38,9 +42,9 @@ impl Server {
     /// Starts it again at the same address.
     pub(super) async fn come_again(&mut self) {
         let port = self.port().to_owned();
-        let mut flags = self.flags.clone();
-        flags.extend(["--port".to_owned(), port]);
-        (self.child, self.url) = run(&flags).await;
+        let own = self.flags.iter().map(String::as_str);
+        let flags: Vec<&str> = own.chain(["--port", &port]).collect();
+        (self.child, self.url) = served(SCRIPT, &flags).await;
     }
 
     fn port(&self) -> &str {
@@ -104,19 +108,4 @@ impl Server {
     pub(super) async fn forget(&self) {
         self.order(json!({ "forget": true })).await;
     }
-}
-
-async fn run(flags: &[String]) -> (Child, String) {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/streamable.py");
-    let mut child = Command::new("python3")
-        .arg("-u")
-        .arg(script)
-        .args(flags)
-        .stdout(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let url = lines.next_line().await.unwrap().expect("it starts");
-    (child, url)
 }

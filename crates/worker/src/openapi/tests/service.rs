@@ -1,15 +1,15 @@
 //! The service of these tests, as a process of its own.
 
-use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::Value;
 use shoal_ports::CallOutcome;
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 
-use super::harness::Running;
+use super::harness::{Running, served};
 use crate::{OpenApiBackend, OpenApiConfig};
+
+const SCRIPT: &str = "petstore.py";
 
 /// A running service, which is killed when dropped.
 pub(super) struct Petstore {
@@ -21,7 +21,7 @@ pub(super) struct Petstore {
 impl Petstore {
     /// Starts one.
     pub(super) async fn start() -> Self {
-        let (child, url) = run(&[]).await;
+        let (child, url) = served(SCRIPT, &[]).await;
         Self { url, child }
     }
 
@@ -33,7 +33,7 @@ impl Petstore {
     /// Starts it again at the same address.
     pub(super) async fn come_again(&mut self) {
         let port = self.url.rsplit(':').next().unwrap().to_owned();
-        (self.child, self.url) = run(&["--port", &port]).await;
+        (self.child, self.url) = served(SCRIPT, &["--port", &port]).await;
     }
 
     /// A configuration with times that suit tests.
@@ -87,19 +87,4 @@ pub(super) fn told(outcome: CallOutcome) -> String {
     let result = result(outcome);
     assert_eq!(result["isError"], true, "{result}");
     result["content"][0]["text"].as_str().unwrap().to_owned()
-}
-
-async fn run(flags: &[&str]) -> (Child, String) {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/petstore.py");
-    let mut child = Command::new("python3")
-        .arg("-u")
-        .arg(script)
-        .args(flags)
-        .stdout(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let url = lines.next_line().await.unwrap().expect("it starts");
-    (child, url)
 }
