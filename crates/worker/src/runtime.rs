@@ -2,14 +2,14 @@
 //!
 //! | | |
 //! |---|---|
-//! | `places` | admission: how many calls run, wait, and ask |
+//! | `admission` | admission: how many calls run, wait, and ask |
 //! | `pool` | the actors that run them |
-//! | `seat` | a call's actor, which it leaves while it asks |
+//! | `slot` | a call's actor, which it leaves while it asks |
 //! | `execute` | one call's deadline, cancellation and panics |
 //! | `record` | one call's events, questions and reader |
 //! | `ledger` | which calls can be attached to |
 //! | `fences` | which owners of sessions are former ones, and whose calls must not begin any more |
-//! | `remembered` | which calls must not run again, by the ledger's numbers |
+//! | `tombstones` | which calls must not run again, by the ledger's numbers |
 //! | `gauges`, `measure` | what metrics are told |
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,6 +29,7 @@ use tokio::task::JoinHandle;
 
 use crate::backend::{Backend, BackendState};
 
+mod admission;
 mod client;
 mod config;
 mod deserted;
@@ -39,22 +40,21 @@ mod gauges;
 mod ledger;
 mod line;
 mod measure;
-mod places;
 mod pool;
 mod record;
-mod remembered;
-mod seat;
 mod shutdown;
+mod slot;
 #[cfg(test)]
 mod tests;
+mod tombstones;
 
 pub use config::PoolConfig;
 
+use admission::{Admission, Permit};
 use fences::SessionFences;
 use gauges::Gauges;
 use ledger::{Entered, Ledger};
-use places::{Place, Places};
-use pool::{FirstTurn, Pool, Work};
+use pool::{FirstTurn, Pool, PooledCall};
 use record::CallRecord;
 
 /// A worker: one pool's share of one process.
@@ -76,7 +76,7 @@ pub struct WorkerRuntime {
     backend: Arc<dyn Backend>,
     state: watch::Receiver<BackendState>,
     announcement: watch::Sender<Announcement>,
-    places: Arc<Places>,
+    admission: Arc<Admission>,
     ledger: Arc<Ledger>,
     fences: SessionFences,
     pool: Pool,
@@ -96,15 +96,16 @@ struct BegunCall {
 impl WorkerRuntime {
     /// Starts a worker's actors for a backend that is running.
     pub async fn start(id: WorkerId, config: PoolConfig, backend: Arc<dyn Backend>) -> Arc<Self> {
-        let places = Places::new(&config);
-        let (pool, stopped) = Pool::start(&config, Arc::clone(&backend), Arc::clone(&places)).await;
+        let admission = Admission::new(&config);
+        let (pool, stopped) =
+            Pool::start(&config, Arc::clone(&backend), Arc::clone(&admission)).await;
         let mut state = backend.state();
         let announced = announcement_of(&id, &config.pool, &state.borrow_and_update());
         gauges::name(&announced);
         let runtime = Arc::new_cyclic(|own| Self {
             _gauges: Gauges::register(&config.pool, own),
             id,
-            places,
+            admission,
             ledger: Ledger::start(&config),
             fences: SessionFences::default(),
             config,
@@ -161,12 +162,12 @@ impl WorkerRuntime {
                     is_new: false,
                 }
             }
-            Entered::New(record, place) => {
+            Entered::New(record, permit) => {
                 let reader = record.attach(0);
                 let span = self.runs(&call);
                 call.trace = span.context().cloned();
                 record.runs_in(call.trace.as_ref());
-                let work = Work::new(call, Arc::clone(&record), place, span);
+                let work = PooledCall::new(call, Arc::clone(&record), permit, span);
                 self.pool.dispatch(work, first_turn);
                 BegunCall {
                     record,
@@ -177,10 +178,10 @@ impl WorkerRuntime {
         })
     }
 
-    fn enter(&self, call: &Call, first_turn: FirstTurn) -> Result<Entered<Place>, CallFailure> {
+    fn enter(&self, call: &Call, first_turn: FirstTurn) -> Result<Entered<Permit>, CallFailure> {
         let admit = || match self.refusal(call) {
             Some(failure) => Err(failure),
-            None => self.places.take().ok_or_else(|| {
+            None => self.admission.take().ok_or_else(|| {
                 CallFailure::overloaded(
                     format!("the queue of pool {} is full", self.config.pool),
                     pool::RETRY_AFTER,
@@ -274,12 +275,12 @@ impl Worker for WorkerRuntime {
     }
 
     fn load(&self) -> WorkerLoad {
-        self.places.load()
+        self.admission.load()
     }
 
     fn open_calls(&self) -> usize {
-        let load = self.places.load();
-        load.running + load.queued + self.places.asking() + self.ledger.undelivered()
+        let load = self.admission.load();
+        load.running + load.queued + self.admission.asking() + self.ledger.undelivered()
     }
 
     fn ledger(&self) -> Option<LedgerNumber> {

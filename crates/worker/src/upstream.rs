@@ -7,7 +7,7 @@
 //! | `launcher`, `supervisor`, `restart_delay` | opening connections, again and again; the transport's seam |
 //! | `connection` | whether a connection lives, and its end |
 //! | `binding`, `era`, `params` | for whom a connection is; the opening; a call's parameters |
-//! | `link`, `flights`, `router` | requests in flight; whom a message from the server concerns |
+//! | `link`, `pending`, `router` | requests in flight; whom a message from the server concerns |
 //! | `outgoing`, `lines` | messages to and from the server, bounded |
 //! | `carry` | one call, from its queue to its outcome |
 //! | `sessions` | connections that belong to a session or a principal |
@@ -19,7 +19,6 @@ mod carry;
 mod connection;
 mod era;
 mod error;
-mod flights;
 #[cfg(test)]
 pub(crate) mod harness;
 mod launcher;
@@ -29,6 +28,7 @@ mod lists;
 mod modern_side;
 mod outgoing;
 mod params;
+mod pending;
 mod restart_delay;
 mod router;
 mod server;
@@ -39,16 +39,16 @@ mod supervisor;
 mod throttle;
 
 pub(crate) use self::binding::Binding;
-pub(crate) use self::carry::{Asking, Place, carry};
+pub(crate) use self::carry::{ConnectionShare, OpenQuestion, carry};
 pub(crate) use self::connection::Connection;
 pub(crate) use self::error::{RequestError, StartError};
-pub(crate) use self::flights::{Landing, Origin, Quarantine};
 pub(crate) use self::launcher::{Launcher, Transport};
 pub use self::lines::{Line, Lines};
 pub(crate) use self::link::Link;
 #[cfg(test)]
-pub(crate) use self::outgoing::Stage;
-pub(crate) use self::outgoing::{Outgoing, QUEUE, Sending};
+pub(crate) use self::outgoing::WriteState;
+pub(crate) use self::outgoing::{OutgoingMessage, OutgoingRequest, QUEUE};
+pub(crate) use self::pending::{Origin, Quarantine, RequestOutcome};
 pub(crate) use self::restart_delay::RestartDelay;
 pub(crate) use self::router::quote;
 pub(crate) use self::server::Server;

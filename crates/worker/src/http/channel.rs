@@ -19,7 +19,7 @@ use super::presence::Presence;
 use super::refusal::{self, Refusal};
 use super::tools::Tools;
 use crate::http_client::{NoToken, Unanswered};
-use crate::upstream::{Connection, Landing, Link, Outgoing, Sending};
+use crate::upstream::{Connection, Link, OutgoingMessage, OutgoingRequest, RequestOutcome};
 
 /// The longest session id that is sent back.
 const LONGEST_SESSION: usize = 1024;
@@ -59,7 +59,7 @@ impl Channel {
         common: &Common,
         client: Client,
         link: Arc<Link>,
-        queue: mpsc::Receiver<Outgoing>,
+        queue: mpsc::Receiver<OutgoingMessage>,
         closing: &CancellationToken,
     ) -> Connection {
         let stopping = closing.child_token();
@@ -81,7 +81,7 @@ impl Channel {
         Connection::new(link, stopping, ended)
     }
 
-    async fn run(self: Arc<Self>, mut queue: mpsc::Receiver<Outgoing>) {
+    async fn run(self: Arc<Self>, mut queue: mpsc::Receiver<OutgoingMessage>) {
         let carrying = async {
             while let Some(message) = queue.recv().await {
                 self.take(message).await;
@@ -91,14 +91,14 @@ impl Channel {
             () = carrying => {}
             () = self.stopping.cancelled() => {}
         }
-        self.link.flights.end("the connection was closed".into());
+        self.link.pending.end("the connection was closed".into());
         self.cancel_the_rest(&mut queue).await;
         self.end_session().await;
         self.ended.cancel();
     }
 
     /// Tells of calls that were cancelled just before: a server need not stop them because their session ends.
-    async fn cancel_the_rest(self: &Arc<Self>, queue: &mut mpsc::Receiver<Outgoing>) {
+    async fn cancel_the_rest(self: &Arc<Self>, queue: &mut mpsc::Receiver<OutgoingMessage>) {
         if self.link.lost().is_some() {
             return;
         }
@@ -115,8 +115,8 @@ impl Channel {
         let _ = tokio::time::timeout(grace, telling).await;
     }
 
-    async fn take(self: &Arc<Self>, message: Outgoing) {
-        let Outgoing {
+    async fn take(self: &Arc<Self>, message: OutgoingMessage) {
+        let OutgoingMessage {
             text,
             method,
             request,
@@ -154,7 +154,7 @@ impl Channel {
             match self.send_own(HttpMethod::POST, headers, text).await {
                 Ok(answer) if answer.status().is_success() => {}
                 Ok(answer) => match self.refused(answer, None).await {
-                    Landing::Lost { reason, .. } => self.untold(&reason),
+                    RequestOutcome::Lost { reason, .. } => self.untold(&reason),
                     other => self.untold(&format!("{other:?}")),
                 },
                 Err(
@@ -288,7 +288,7 @@ impl Channel {
     }
 
     /// In whose name a request is sent.
-    pub(super) fn caller_of(&self, request: &Sending) -> Option<Arc<Caller>> {
+    pub(super) fn caller_of(&self, request: &OutgoingRequest) -> Option<Arc<Caller>> {
         let mut own = self.caller.lock();
         match &request.caller {
             Some(caller) if own.is_some() => Some(own.insert(caller.clone()).clone()),
@@ -329,12 +329,12 @@ impl Channel {
     }
 
     /// How the request `id` ends that was refused so.
-    pub(super) async fn refused(&self, answer: Response, id: Option<u64>) -> Landing {
+    pub(super) async fn refused(&self, answer: Response, id: Option<u64>) -> RequestOutcome {
         match refusal::read(answer, id, self.in_session()).await {
-            Refusal::Landing(landing) => landing,
+            Refusal::Outcome(outcome) => outcome,
             Refusal::Forgotten => {
                 self.is_of_no_use(FORGOTTEN);
-                Landing::Lost {
+                RequestOutcome::Lost {
                     written: false,
                     reason: FORGOTTEN.into(),
                 }

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::channel::Channel;
 use super::stream::{Cursor, Events, is_event_stream};
 use crate::http_client::{Broken, Unanswered, collect};
-use crate::upstream::{Landing, Line, Origin, Sending};
+use crate::upstream::{Line, Origin, OutgoingRequest, RequestOutcome};
 
 /// How long a stream is read on whose request is answered: once it has ended, its connection can be used again.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -21,16 +21,21 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
 impl Channel {
     /// Sends a request, and ends it however that goes, unless nobody waits any more.
-    pub(super) async fn exchange(self: Arc<Self>, text: Bytes, method: Method, request: Sending) {
+    pub(super) async fn exchange(
+        self: Arc<Self>,
+        text: Bytes,
+        method: Method,
+        request: OutgoingRequest,
+    ) {
         let caller = self.caller_of(&request);
-        let Sending {
+        let OutgoingRequest {
             id,
             params,
-            stage,
+            write_state,
             given_up,
             ..
         } = request;
-        if !stage.begin_writing() {
+        if !write_state.begin_writing() {
             return;
         }
         let headers = self.post_headers(Some(&method), params.as_ref());
@@ -45,11 +50,11 @@ impl Channel {
                 Ok(answer) => {
                     let is_opening = method == Method::Initialize;
                     if is_opening && let Err(why) = self.take_session(&answer) {
-                        return Err(Landing::Unreadable(why));
+                        return Err(RequestOutcome::Unreadable(why));
                     }
                     self.follow(answer, id, is_opening).await
                 }
-                Err(Unanswered::NotSent(reason)) => Err(Landing::Lost {
+                Err(Unanswered::NotSent(reason)) => Err(RequestOutcome::Lost {
                     written: false,
                     reason: reason.into(),
                 }),
@@ -64,7 +69,7 @@ impl Channel {
             () = self.stopping.cancelled() => return,
         };
         match rest {
-            Err(landing) => drop(self.link.flights.land(id, landing)),
+            Err(outcome) => drop(self.link.pending.finish(id, outcome)),
             Ok(Some(mut events)) => {
                 let reading = async { while let Some(Ok(_)) = events.next().await {} };
                 let _ = timeout(LAST_WORDS, reading).await;
@@ -82,20 +87,20 @@ impl Channel {
         answer: reqwest::Response,
         id: u64,
         is_opening: bool,
-    ) -> Result<Option<Events>, Landing> {
+    ) -> Result<Option<Events>, RequestOutcome> {
         let config = self.endpoint.config();
         let limit = config.message_bytes;
         if !is_event_stream(&answer) {
             let whole = collect(answer, limit)
                 .await
                 .map_err(|broken| match broken {
-                    Broken::TooLarge => Landing::TooLarge,
+                    Broken::TooLarge => RequestOutcome::TooLarge,
                     Broken::Connection(why) => lost(&why),
                 })?;
             self.pass(whole, id, is_opening);
-            if self.link.flights.is_open(id) {
+            if self.link.pending.is_open(id) {
                 let nothing = "what the server sent is not its answer";
-                return Err(Landing::Unreadable(nothing.to_owned()));
+                return Err(RequestOutcome::Unreadable(nothing.to_owned()));
             }
             return Ok(None);
         }
@@ -111,11 +116,11 @@ impl Channel {
                         if let Some(text) = event.data {
                             self.pass(text, id, is_opening);
                         }
-                        if !self.link.flights.is_open(id) {
+                        if !self.link.pending.is_open(id) {
                             return Ok(Some(events));
                         }
                     }
-                    Err(Broken::TooLarge) => return Err(Landing::TooLarge),
+                    Err(Broken::TooLarge) => return Err(RequestOutcome::TooLarge),
                     Err(Broken::Connection(broken)) => {
                         why = format!("the stream of its answer: {broken}");
                         break;
@@ -141,7 +146,11 @@ impl Channel {
     ///
     /// # Errors
     /// How its request ends when that cannot be.
-    async fn resume(&self, cursor: &Cursor, why: &str) -> Result<reqwest::Response, Landing> {
+    async fn resume(
+        &self,
+        cursor: &Cursor,
+        why: &str,
+    ) -> Result<reqwest::Response, RequestOutcome> {
         let Some(after) = cursor.id.as_deref().filter(|_| self.era() == Era::Legacy) else {
             return Err(lost(why));
         };
@@ -179,8 +188,8 @@ pub(super) fn may_pass(status: http::StatusCode) -> bool {
         || status == http::StatusCode::REQUEST_TIMEOUT
 }
 
-fn lost(why: &str) -> Landing {
-    Landing::Lost {
+fn lost(why: &str) -> RequestOutcome {
+    RequestOutcome::Lost {
         written: true,
         reason: why.into(),
     }

@@ -9,7 +9,7 @@ use shoal_ports::CallFailure;
 use shoal_protocol::{Outcome, RawJson, RawObject, RequestId, RpcError, code};
 
 use crate::http_client::{LATER, collect, retry_after};
-use crate::upstream::Landing;
+use crate::upstream::RequestOutcome;
 
 /// Bytes of a refusal that are read.
 const BODY: usize = 64 * 1024;
@@ -19,7 +19,7 @@ pub(super) enum Refusal {
     /// The server has forgotten the session, and has not executed anything.
     Forgotten,
     /// The request has ended.
-    Landing(Landing),
+    Outcome(RequestOutcome),
 }
 
 /// Reads a refusal of the request `id`, which was sent within a session where `in_session`.
@@ -47,11 +47,11 @@ fn judge(
         return Refusal::Forgotten;
     }
     if let Some(error) = own.clone().filter(|_| is_answer) {
-        return Refusal::Landing(Landing::Answered(Outcome::Error(error)));
+        return Refusal::Outcome(RequestOutcome::Answered(Outcome::Error(error)));
     }
     let retry_after = retry_after(headers);
     let told = |what: &str| error(RpcError::internal(format!("{what} ({status})")));
-    Refusal::Landing(match status {
+    Refusal::Outcome(match status {
         StatusCode::TOO_MANY_REQUESTS => busy("takes no more requests", retry_after),
         StatusCode::SERVICE_UNAVAILABLE if headers.contains_key(header::RETRY_AFTER) => {
             busy("is not available", retry_after)
@@ -67,7 +67,7 @@ fn judge(
             told("the server redirects elsewhere, which is not followed; set the final URL")
         }
         // Whether a server that fails has executed anything, nobody knows.
-        _ if status.is_server_error() => Landing::Lost {
+        _ if status.is_server_error() => RequestOutcome::Lost {
             written: true,
             reason: format!("the server answered {status}").into(),
         },
@@ -89,12 +89,12 @@ fn is_forgotten(status: StatusCode, error: Option<&RpcError>, is_answer: bool) -
     }
 }
 
-fn error(error: RpcError) -> Landing {
-    Landing::Answered(Outcome::Error(error))
+fn error(error: RpcError) -> RequestOutcome {
+    RequestOutcome::Answered(Outcome::Error(error))
 }
 
-fn busy(what: &str, retry_after: Option<Duration>) -> Landing {
-    Landing::Refused(CallFailure::Overloaded {
+fn busy(what: &str, retry_after: Option<Duration>) -> RequestOutcome {
+    RequestOutcome::Refused(CallFailure::Overloaded {
         reason: format!("the server {what}"),
         retry_after: retry_after.unwrap_or(LATER),
     })
@@ -107,7 +107,7 @@ mod tests {
     use shoal_protocol::Outcome;
 
     use super::{Refusal, judge};
-    use crate::upstream::Landing;
+    use crate::upstream::RequestOutcome;
 
     fn of(status: u16, body: &'static str, in_session: bool) -> Refusal {
         let status = StatusCode::from_u16(status).unwrap();
@@ -119,8 +119,8 @@ mod tests {
 
     fn message(refusal: Refusal) -> String {
         match refusal {
-            Refusal::Landing(Landing::Answered(Outcome::Error(error))) => error.message,
-            Refusal::Landing(landing) => panic!("{landing:?}"),
+            Refusal::Outcome(RequestOutcome::Answered(Outcome::Error(error))) => error.message,
+            Refusal::Outcome(outcome) => panic!("{outcome:?}"),
             Refusal::Forgotten => panic!("forgotten"),
         }
     }
@@ -149,12 +149,14 @@ mod tests {
             let refusal = of(status, "", true);
             assert!(matches!(
                 refusal,
-                Refusal::Landing(Landing::Lost { written: true, .. })
+                Refusal::Outcome(RequestOutcome::Lost { written: true, .. })
             ));
         }
         for status in [429, 503] {
-            let Refusal::Landing(Landing::Refused(CallFailure::Overloaded { retry_after, .. })) =
-                of(status, "", true)
+            let Refusal::Outcome(RequestOutcome::Refused(CallFailure::Overloaded {
+                retry_after,
+                ..
+            })) = of(status, "", true)
             else {
                 panic!("{status}");
             };

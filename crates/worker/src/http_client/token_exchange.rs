@@ -11,7 +11,7 @@ use shoal_protocol::{Outcome, RpcError};
 
 use super::tokens::{Token, Tokens};
 use super::{TokenExchangeConfig, check_url, collect};
-use crate::upstream::Landing;
+use crate::upstream::RequestOutcome;
 
 /// What a token endpoint is called.
 const WHAT: &str = "a token endpoint";
@@ -211,7 +211,7 @@ impl From<NoToken> for CallOutcome {
     }
 }
 
-impl From<NoToken> for Landing {
+impl From<NoToken> for RequestOutcome {
     fn from(none: NoToken) -> Self {
         match none {
             NoToken::Refused(why) => Self::Answered(Outcome::Error(RpcError::internal(why))),

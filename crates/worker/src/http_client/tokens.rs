@@ -28,11 +28,11 @@ pub(super) struct Token {
 
 /// Tokens by whose and by what they were traded for. Callers' own tokens are not kept, but what tells one from another.
 #[derive(Default)]
-pub(super) struct Tokens(Mutex<HashMap<Key, Arc<Entry>>>);
+pub(super) struct Tokens(Mutex<HashMap<Key, Arc<CachedToken>>>);
 
 type Key = (Principal, [u8; 32]);
 
-struct Entry {
+struct CachedToken {
     used: Mutex<Instant>,
     /// Held by whoever trades it; the others wait.
     traded: tokio::sync::Mutex<Option<Traded>>,
@@ -81,7 +81,7 @@ impl Tokens {
         self.0.lock().remove(&key(principal, subject));
     }
 
-    fn entry(&self, key: Key) -> Arc<Entry> {
+    fn entry(&self, key: Key) -> Arc<CachedToken> {
         let mut entries = self.0.lock();
         let now = Instant::now();
         if let Some(entry) = entries.get(&key) {
@@ -97,7 +97,7 @@ impl Tokens {
         if let Some(spare) = spare {
             entries.remove(&spare);
         }
-        let entry = Arc::new(Entry {
+        let entry = Arc::new(CachedToken {
             used: Mutex::new(now),
             traded: tokio::sync::Mutex::new(None),
         });
@@ -106,7 +106,7 @@ impl Tokens {
     }
 }
 
-fn oldest(entries: &HashMap<Key, Arc<Entry>>, among: impl Fn(&Key) -> bool) -> Option<Key> {
+fn oldest(entries: &HashMap<Key, Arc<CachedToken>>, among: impl Fn(&Key) -> bool) -> Option<Key> {
     let among = entries.iter().filter(|(key, _)| among(key));
     let oldest = among.min_by_key(|(_, entry)| *entry.used.lock());
     oldest.map(|(key, _)| key.clone())

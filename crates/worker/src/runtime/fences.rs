@@ -14,11 +14,11 @@ const FORGOTTEN: usize = MOST / 16;
 /// The sessions of which something was said last. Where there are too many, those are forgotten of which whoever has
 /// most has heard least.
 #[derive(Default)]
-pub(super) struct SessionFences(Mutex<Known>);
+pub(super) struct SessionFences(Mutex<FenceTable>);
 
 #[derive(Default)]
-struct Known {
-    sessions: HashMap<SessionId, Entry, RandomState>,
+struct FenceTable {
+    sessions: HashMap<SessionId, SessionFence, RandomState>,
     /// The same, the oldest first; one of which something was said since has another number.
     order: VecDeque<(u64, SessionId)>,
     counts: PrincipalCounts,
@@ -26,7 +26,7 @@ struct Known {
     count: u64,
 }
 
-struct Entry {
+struct SessionFence {
     /// Of the latest owner that has said one.
     epoch: Option<Epoch>,
     has_ended: bool,
@@ -69,9 +69,9 @@ impl SessionFences {
     }
 }
 
-impl Known {
+impl FenceTable {
     /// The session, which is young again.
-    fn enter(&mut self, session: &SessionId, principal: &Principal) -> &mut Entry {
+    fn enter(&mut self, session: &SessionId, principal: &Principal) -> &mut SessionFence {
         if self.sessions.len() >= MOST && !self.sessions.contains_key(session) {
             self.forget();
         }
@@ -96,7 +96,7 @@ impl Known {
             }
             hash_map::Entry::Vacant(vacant) => {
                 counts.add(principal, 1);
-                vacant.insert(Entry {
+                vacant.insert(SessionFence {
                     epoch: None,
                     has_ended: false,
                     principal: principal.clone(),

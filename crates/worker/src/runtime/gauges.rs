@@ -39,10 +39,10 @@ impl Gauges {
         let (oldest, name) = (Weak::clone(worker), Arc::clone(pool));
         Self {
             _registrations: [
-                (all.workers).observe_running(read(|it| it.places.load().running as u64)),
+                (all.workers).observe_running(read(|it| it.admission.load().running as u64)),
                 (all.workers).observe_restarts(read(|it| it.backend.restarts())),
                 (all.pools).observe_queued(read(queued)),
-                (all.pools).observe_capacity(read(|it| it.places.load().capacity as u64)),
+                (all.pools).observe_capacity(read(|it| it.admission.load().capacity as u64)),
                 (all.pools).observe_queue_age(move |report| {
                     if let Some(worker) = oldest.upgrade() {
                         let age = worker.ledger.waits_longest();
@@ -58,13 +58,13 @@ impl Gauges {
 }
 
 fn queued(worker: &WorkerRuntime) -> u64 {
-    worker.places.load().queued as u64
+    worker.admission.load().queued as u64
 }
 
 /// One actor for each call that can run, as long as the pool was not stopped.
 fn alive(worker: &WorkerRuntime) -> u64 {
     match worker.stopped.lock().as_ref() {
-        Some(pool) if !pool.is_finished() => worker.places.load().capacity as u64,
+        Some(pool) if !pool.is_finished() => worker.admission.load().capacity as u64,
         _ => 0,
     }
 }

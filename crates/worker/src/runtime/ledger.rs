@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::config::PoolConfig;
 use super::record::CallRecord;
-use super::remembered::Remembered;
+use super::tombstones::Tombstones;
 
 /// How often expired calls are looked for. Coarse, because a call that stays a little longer harms
 /// nobody.
@@ -24,7 +24,7 @@ const LOOKED_BACK: usize = 4096;
 pub(super) struct Ledger {
     calls: DashMap<CallId, Arc<CallRecord>, RandomState>,
     retired: Mutex<Retired>,
-    remembered: Mutex<Remembered>,
+    tombstones: Mutex<Tombstones>,
     retention: Duration,
     pub(super) deserted_after: Duration,
     most_calls: usize,
@@ -34,11 +34,11 @@ pub(super) struct Ledger {
 /// The calls that have ended, oldest first.
 #[derive(Default)]
 struct Retired {
-    calls: VecDeque<Kept>,
+    calls: VecDeque<RetiredCall>,
     bytes: usize,
 }
 
-struct Kept {
+struct RetiredCall {
     id: CallId,
     until: Instant,
     bytes: usize,
@@ -65,7 +65,7 @@ impl Ledger {
         Arc::new(Self {
             calls: DashMap::default(),
             retired: Mutex::default(),
-            remembered: Mutex::new(Remembered::new(config)),
+            tombstones: Mutex::new(Tombstones::new(config)),
             retention: config.result_retention,
             deserted_after: config.deserted_after,
             most_calls: config.retained_results,
@@ -75,7 +75,7 @@ impl Ledger {
 
     /// How far it is, for whoever binds a call to this worker.
     pub(super) fn number(&self) -> LedgerNumber {
-        self.remembered.lock().number()
+        self.tombstones.lock().number()
     }
 
     /// Enters a call, if `admit` lets it in and it is not only to be attached to, or finds it.
@@ -95,7 +95,7 @@ impl Ledger {
                 // at which it is neither.
                 let journaled = call.durability == Durability::Journaled;
                 if journaled {
-                    self.remembered.lock().check(call.id, call.ledger)?;
+                    self.tombstones.lock().check(call.id, call.ledger)?;
                 }
                 let admission = match call.attach_only {
                     true => Err(CallFailure::Cancelled),
@@ -104,8 +104,8 @@ impl Ledger {
                 let admission = admission.inspect_err(|failure| {
                     // Final for this binding, so that whoever hears it may bind the call elsewhere.
                     if journaled {
-                        let mut remembered = self.remembered.lock();
-                        remembered.refused(call.id, failure.clone(), Instant::now());
+                        let mut tombstones = self.tombstones.lock();
+                        tombstones.refused(call.id, failure.clone(), Instant::now());
                     }
                 })?;
                 let record = CallRecord::new(call, Arc::downgrade(self), true);
@@ -176,7 +176,7 @@ impl Ledger {
         let until = Instant::now() + self.retention;
         let mut retired = self.retired.lock();
         retired.bytes += bytes;
-        retired.calls.push_back(Kept { id, until, bytes });
+        retired.calls.push_back(RetiredCall { id, until, bytes });
         let mut surplus = Vec::new();
         while retired.calls.len() > self.most_calls || retired.bytes > self.most_bytes {
             surplus.extend(retired.pop());
@@ -199,8 +199,8 @@ impl Ledger {
             let now = Instant::now();
             match record.refused() {
                 // It was given back without having run.
-                Some(failure) => self.remembered.lock().refused(id, failure, now),
-                None if record.is_once() => self.remembered.lock().taken(id, now),
+                Some(failure) => self.tombstones.lock().refused(id, failure, now),
+                None if record.is_once() => self.tombstones.lock().taken(id, now),
                 None => {}
             }
         }
@@ -215,7 +215,7 @@ impl Ledger {
         }
         drop(retired);
         self.forget_all(expired);
-        self.remembered.lock().pass(now);
+        self.tombstones.lock().pass(now);
     }
 
     fn forget_all(&self, ids: Vec<CallId>) {

@@ -73,7 +73,7 @@ impl CallLine for CallRecord {
             method,
             params,
         };
-        let waits = match self.question() {
+        let waits = match self.wait_for_client() {
             Ok(waits) => waits,
             Err(refused) => return Outcome::Error(refused),
         };

@@ -20,26 +20,25 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::admission::Admission;
 use super::config::PoolConfig;
-use super::places::Places;
 use super::record::CallRecord;
 use crate::backend::Backend;
 
 mod actor;
-mod lent;
+mod lease;
 mod queue;
 mod shares;
 mod turn;
 mod work;
 
-pub(super) use lent::Lent;
-pub(super) use work::{Running, Work};
+pub(super) use lease::ActorLease;
+pub(super) use work::{CallTask, PooledCall};
 
 use actor::{Job, PoolActor};
-use queue::{Queue, Waiting};
+use queue::{Queue, QueuedCall};
 use shares::Shares;
 use turn::{LongTurns, Turn};
-use work::Parcel;
 
 /// When an overloaded pool may be tried again. A pool that is full now is seldom empty sooner, and
 /// clients that come back in the same second would only be refused again.
@@ -51,7 +50,7 @@ pub(super) struct Pool(Arc<Shared>);
 
 /// What the pool's actors share.
 pub(super) struct Shared {
-    pub(super) places: Arc<Places>,
+    pub(super) admission: Arc<Admission>,
     name: Arc<str>,
     backend: Arc<dyn Backend>,
     /// How long a call may go on after it was told to stop.
@@ -104,10 +103,10 @@ impl Pool {
     pub(super) async fn start(
         config: &PoolConfig,
         backend: Arc<dyn Backend>,
-        places: Arc<Places>,
+        admission: Arc<Admission>,
     ) -> (Self, JoinHandle<()>) {
         let shared = Arc::new(Shared {
-            places,
+            admission,
             name: Arc::clone(&config.pool),
             backend,
             grace: config.cancel_grace,
@@ -149,7 +148,7 @@ impl Pool {
 
     /// Has the call run, after those that wait; it waits no longer than the pool's limit or its deadline. It may have
     /// ended when this returns.
-    pub(super) fn dispatch(&self, work: Work, first_turn: FirstTurn) {
+    pub(super) fn dispatch(&self, work: PooledCall, first_turn: FirstTurn) {
         let mut state = self.0.state.lock();
         if state.closing != Closing::No {
             drop(state);
@@ -158,7 +157,7 @@ impl Pool {
         }
         let may_run = state.shares.may_run(work.principal());
         let Some(actor) = may_run.then(|| state.idle.pop()).flatten() else {
-            let waiting = Waiting::new(Box::new(work), self.0.queue_age);
+            let waiting = QueuedCall::new(Box::new(work), self.0.queue_age);
             if state.queue.push(waiting) {
                 tokio::spawn(sweep(Arc::clone(&self.0)));
             }
@@ -230,7 +229,7 @@ impl Pool {
 
 impl Shared {
     /// Runs a call on the actor whose task this is, until it ends or asks its client.
-    async fn run(&self, mut running: Running) -> Arc<CallRecord> {
+    async fn run(&self, mut running: CallTask) -> Arc<CallRecord> {
         let call = Arc::clone(&running.call);
         if !poll_fn(|context| running.poll_on_actor(context)).await {
             let killed = self.killed.clone();
@@ -247,7 +246,7 @@ impl Shared {
 
     /// What `actor`, which has nothing to do any more for `left`, does next; with nothing it is idle from now on, or lent to
     /// a call that goes on.
-    fn next(self: &Arc<Self>, actor: &ActorRef<Job>, left: &Principal) -> Option<Parcel> {
+    fn next(self: &Arc<Self>, actor: &ActorRef<Job>, left: &Principal) -> Option<Box<PooledCall>> {
         let mut state = self.state.lock();
         state.shares.leave(left);
         while let Some(call) = state.returning.pop_front() {
@@ -257,8 +256,8 @@ impl Shared {
             let principal = &call.caller.principal;
             state.shares.take(principal);
             drop(state);
-            let lent = Lent::new(self, actor, principal);
-            let Err(declined) = call.seat(Some(lent)) else {
+            let lent = ActorLease::new(self, actor, principal);
+            let Err(declined) = call.resume(Some(lent)) else {
                 return None;
             };
             if let Some(lent) = declined {
@@ -282,14 +281,14 @@ impl Shared {
         next
     }
 
-    /// Finds a seat for a call that goes on, now or when one is free.
-    pub(super) fn seat(self: &Arc<Self>, call: Arc<CallRecord>) {
+    /// Finds an actor for a call that goes on, now or when one is free.
+    pub(super) fn resume(self: &Arc<Self>, call: Arc<CallRecord>) {
         let mut state = self.state.lock();
         let lent = match (state.closing, state.idle.pop()) {
             (_, Some(actor)) => {
                 let principal = &call.caller.principal;
                 state.shares.take(principal);
-                Some(Lent::new(self, &actor, principal))
+                Some(ActorLease::new(self, &actor, principal))
             }
             (Closing::No, None) => return state.returning.push_back(Arc::downgrade(&call)),
             // There may be no actor left to wait for.
@@ -297,7 +296,7 @@ impl Shared {
         };
         drop(state);
         // What is declined goes back by itself.
-        drop(call.seat(lent));
+        drop(call.resume(lent));
     }
 
     /// A call has waited too long for what its backend has too little of.
@@ -309,7 +308,7 @@ impl Shared {
         waited(&format!("the limit: {busy}"))
     }
 
-    fn shed(&self, expired: Vec<Parcel>) {
+    fn shed(&self, expired: Vec<Box<PooledCall>>) {
         for work in expired {
             work.shed(&self.name);
         }

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::event_buffer::EventBuffer;
 use super::ledger::Ledger;
-use super::seat::Seat;
+use super::slot::ActorSlot;
 
 mod readers;
 
@@ -39,16 +39,16 @@ pub(super) struct CallRecord {
     /// The span that it runs in.
     span: OnceLock<TraceContext>,
     ledger: Weak<Ledger>,
-    line: Mutex<Line>,
+    state: Mutex<RecordState>,
     /// Tells writers that the reader has taken something.
     room: Notify,
-    pub(super) seat: Seat,
+    pub(super) slot: ActorSlot,
     /// One request to the session at a time, so that their order is that of the tool.
     pub(super) state_turn: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
-struct Line {
+struct RecordState {
     events: EventBuffer,
     reader: Option<Reader>,
     readers: u64,
@@ -112,38 +112,38 @@ impl CallRecord {
             begun: AtomicBool::new(false),
             span: OnceLock::new(),
             ledger,
-            line: Mutex::new(Line {
+            state: Mutex::new(RecordState {
                 params: call.params.clone(),
                 kept,
-                ..Line::default()
+                ..RecordState::default()
             }),
             room: Notify::new(),
-            seat: Seat::default(),
+            slot: ActorSlot::default(),
             state_turn: tokio::sync::Mutex::new(()),
         })
     }
 
     /// Whether the ledger has the call.
     pub(super) fn is_kept(&self) -> bool {
-        self.line.lock().kept
+        self.state.lock().kept
     }
 
     /// Whether the call has ended.
     pub(super) fn has_ended(&self) -> bool {
-        self.line.lock().events.has_ended()
+        self.state.lock().events.has_ended()
     }
 
     /// Whether somebody may yet come for the call's end, which nobody has been given: the next owner of its session, or
     /// whoever read it by a link that broke.
     pub(super) fn awaits_reader(&self) -> bool {
-        let line = self.line.lock();
+        let state = self.state.lock();
         let wanted = self.caller.session.is_some() || !self.cancelled.is_cancelled();
-        wanted && line.events.has_ended() && !line.delivered
+        wanted && state.events.has_ended() && !state.delivered
     }
 
     /// Its end is given to whoever has begun it.
     pub(super) fn deliver(&self) {
-        self.line.lock().delivered = true;
+        self.state.lock().delivered = true;
     }
 
     /// Whether the call has neither begun nor ended.
@@ -154,8 +154,8 @@ impl CallRecord {
     /// The tool is about to see the call; `false` when the call has ended, and it must not.
     pub(super) fn begin(&self) -> bool {
         // Under the lock that ends the call, so that whoever forgets an ended call knows whether it has run.
-        let line = self.line.lock();
-        let begins = !line.events.has_ended();
+        let state = self.state.lock();
+        let begins = !state.events.has_ended();
         if begins {
             self.begun.store(true, Ordering::Relaxed);
         }
@@ -164,8 +164,8 @@ impl CallRecord {
 
     /// The tool does not see the call yet after all; `false` when the call has ended.
     pub(super) fn pause(&self) -> bool {
-        let line = self.line.lock();
-        let waits = !line.events.has_ended();
+        let state = self.state.lock();
+        let waits = !state.events.has_ended();
         if waits {
             self.begun.store(false, Ordering::Relaxed);
         }
@@ -201,23 +201,23 @@ impl CallRecord {
 
     /// What the call was given, while it runs.
     pub(super) fn params(&self) -> Option<RawJson> {
-        self.line.lock().params.clone()
+        self.state.lock().params.clone()
     }
 
     /// Offers an event to the reader, unless that is too far behind.
     pub(super) fn offer(&self, kind: CallEventKind) -> Offered {
-        let mut line = self.line.lock();
-        if line.events.has_ended() {
+        let mut state = self.state.lock();
+        if state.events.has_ended() {
             return Offered::Ended;
         }
-        if let Some(read) = line.reader.as_ref().map(|reader| reader.read) {
-            let behind = line.events.last() - read.min(line.events.last());
-            if behind >= UNREAD_EVENTS || !line.events.has_room(read) {
+        if let Some(read) = state.reader.as_ref().map(|reader| reader.read) {
+            let behind = state.events.last() - read.min(state.events.last());
+            if behind >= UNREAD_EVENTS || !state.events.has_room(read) {
                 return Offered::Full(kind);
             }
         }
-        let waker = line.push(kind);
-        drop(line);
+        let waker = state.push(kind);
+        drop(state);
         wake(waker);
         Offered::Taken
     }
@@ -236,12 +236,12 @@ impl CallRecord {
     }
 
     fn is_full(&self) -> bool {
-        let mut line = self.line.lock();
-        let Some(read) = line.reader.as_ref().map(|reader| reader.read) else {
+        let mut state = self.state.lock();
+        let Some(read) = state.reader.as_ref().map(|reader| reader.read) else {
             return false;
         };
-        let behind = line.events.last() - read.min(line.events.last());
-        !line.events.has_ended() && (behind >= UNREAD_EVENTS || !line.events.has_room(read))
+        let behind = state.events.last() - read.min(state.events.last());
+        !state.events.has_ended() && (behind >= UNREAD_EVENTS || !state.events.has_room(read))
     }
 
     /// Puts a question, which `kind` makes of its number; the receiver yields its answer, or nothing when the
@@ -251,59 +251,59 @@ impl CallRecord {
         kind: impl FnOnce(AskId) -> CallEventKind,
         limit: usize,
     ) -> Option<(AskId, oneshot::Receiver<Outcome>)> {
-        let mut line = self.line.lock();
-        if line.events.has_ended() || line.asks.len() >= limit {
+        let mut state = self.state.lock();
+        if state.events.has_ended() || state.asks.len() >= limit {
             return None;
         }
-        line.asked += 1;
-        let ask = AskId(line.asked);
+        state.asked += 1;
+        let ask = AskId(state.asked);
         let (answer, answered) = oneshot::channel();
-        line.asks.push((ask, answer));
-        let waker = line.push(kind(ask));
-        drop(line);
+        state.asks.push((ask, answer));
+        let waker = state.push(kind(ask));
+        drop(state);
         wake(waker);
         Some((ask, answered))
     }
 
     /// Takes a question back that nobody waits for any more.
     pub(super) fn close_ask(&self, ask: AskId) {
-        self.line.lock().close_ask(ask);
+        self.state.lock().close_ask(ask);
     }
 
     /// Answers a question for the reader of this number, unless a later one has attached. Whether the question has
     /// its answer: this one, or one that came before and whose acknowledgement was lost.
     pub(super) fn answer(&self, number: u64, ask: AskId, answer: Outcome) -> bool {
-        let mut line = self.line.lock();
-        if line.readers != number {
+        let mut state = self.state.lock();
+        if state.readers != number {
             return false;
         }
-        let Some(waiting) = line.close_ask(ask) else {
-            return line.answered.contains(&ask);
+        let Some(waiting) = state.close_ask(ask) else {
+            return state.answered.contains(&ask);
         };
         // The tool may have stopped waiting; then nobody was answered.
         let open = waiting.send(answer).is_ok();
         if open {
-            if line.answered.len() == ANSWERED {
-                line.answered.pop_front();
+            if state.answered.len() == ANSWERED {
+                state.answered.pop_front();
             }
-            line.answered.push_back(ask);
+            state.answered.push_back(ask);
         }
         open
     }
 
     /// Ends the call, unless it has ended already; whether this ended it.
     pub(super) fn finish(&self, outcome: CallOutcome) -> bool {
-        let mut line = self.line.lock();
-        if line.events.has_ended() {
+        let mut state = self.state.lock();
+        if state.events.has_ended() {
             return false;
         }
-        line.events.end(outcome);
-        let asks = std::mem::take(&mut line.asks);
-        line.params = None;
-        let waker = line.reader.as_mut().and_then(|reader| reader.waker.take());
-        let retire = line.kept && !self.is_delivered_and_gone(&line);
-        let bytes = line.events.bytes();
-        drop(line);
+        state.events.end(outcome);
+        let asks = std::mem::take(&mut state.asks);
+        state.params = None;
+        let waker = state.reader.as_mut().and_then(|reader| reader.waker.take());
+        let retire = state.kept && !self.is_delivered_and_gone(&state);
+        let bytes = state.events.bytes();
+        drop(state);
         drop(asks);
         self.room.notify_waiters();
         if retire {
@@ -315,11 +315,11 @@ impl CallRecord {
 
     /// The ledger has the call now, which may have ended meanwhile.
     pub(super) fn kept(&self) {
-        let mut line = self.line.lock();
-        line.kept = true;
-        let retire = line.events.has_ended() && !self.is_delivered_and_gone(&line);
-        let bytes = line.events.bytes();
-        drop(line);
+        let mut state = self.state.lock();
+        state.kept = true;
+        let retire = state.events.has_ended() && !self.is_delivered_and_gone(&state);
+        let bytes = state.events.bytes();
+        drop(state);
         if retire {
             self.retire(bytes);
         }
@@ -327,8 +327,8 @@ impl CallRecord {
 
     /// Whether a call that has ended is gone once its reader has its end: one that is safe to repeat and said nothing
     /// but its result.
-    fn is_delivered_and_gone(&self, line: &Line) -> bool {
-        self.is_passing(line) && line.reader.as_ref().is_some_and(|reader| !reader.left)
+    fn is_delivered_and_gone(&self, state: &RecordState) -> bool {
+        self.is_passing(state) && state.reader.as_ref().is_some_and(|reader| !reader.left)
     }
 
     /// Ends the call because of `failure`, and tells the tool to stop.
@@ -340,16 +340,16 @@ impl CallRecord {
 
     /// How the call has ended, if that is all there is to read of it.
     pub(super) fn ended(&self) -> Option<CallOutcome> {
-        let line = self.line.lock();
-        match line.events.next_after(0).map(|event| &event.kind) {
+        let state = self.state.lock();
+        match state.events.next_after(0).map(|event| &event.kind) {
             Some(CallEventKind::Finished(outcome)) => Some(outcome.clone()),
             _ => None,
         }
     }
 
     /// Whether the call is not kept once its end has been read.
-    fn is_passing(&self, line: &Line) -> bool {
-        self.durability == Durability::Repeatable && line.events.last() == 1
+    fn is_passing(&self, state: &RecordState) -> bool {
+        self.durability == Durability::Repeatable && state.events.last() == 1
     }
 
     /// How long it goes on when nobody reads it; `None` when its worker has gone.
@@ -364,7 +364,7 @@ impl CallRecord {
     }
 }
 
-impl Line {
+impl RecordState {
     fn close_ask(&mut self, ask: AskId) -> Option<oneshot::Sender<Outcome>> {
         let at = self.asks.iter().position(|(id, _)| *id == ask)?;
         self.events.forget_ask(ask);

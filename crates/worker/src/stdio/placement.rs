@@ -18,7 +18,7 @@ use crate::upstream::Quarantine;
 
 /// Names a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct SeatId(pub(super) u64);
+pub(super) struct SlotId(pub(super) u64);
 
 /// Names a waiting call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -37,8 +37,8 @@ pub(super) struct Want {
 
 /// A process that takes calls.
 #[derive(Debug)]
-struct Seat {
-    id: SeatId,
+struct ProcessSlot {
+    id: SlotId,
     lead: bool,
     modern: bool,
     sharing: usize,
@@ -64,7 +64,7 @@ pub(super) enum TooManyAsk {
 pub(super) struct Placement {
     limit: usize,
     starting: usize,
-    seats: Vec<Seat>,
+    slots: Vec<ProcessSlot>,
     waiting: VecDeque<(WaiterId, Want)>,
 }
 
@@ -72,11 +72,11 @@ pub(super) struct Placement {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
     /// Which waiting calls go where; `true` if alone.
-    pub(super) granted: Vec<(WaiterId, SeatId, bool)>,
+    pub(super) granted: Vec<(WaiterId, SlotId, bool)>,
     /// How many processes to start; each ends in [`Placement::started`].
     pub(super) start: usize,
     /// Which processes to shut down: nobody is on them, and nobody comes any more.
-    pub(super) retired: Vec<SeatId>,
+    pub(super) retired: Vec<SlotId>,
 }
 
 impl Placement {
@@ -85,15 +85,15 @@ impl Placement {
         Self {
             limit,
             starting: 0,
-            seats: Vec::new(),
+            slots: Vec::new(),
             waiting: VecDeque::new(),
         }
     }
 
     /// A process is ready. The lead is the one that is always kept running; its place is not given
     /// to others while it is away.
-    pub(super) fn join(&mut self, id: SeatId, lead: bool, modern: bool) {
-        self.seats.push(Seat {
+    pub(super) fn join(&mut self, id: SlotId, lead: bool, modern: bool) {
+        self.slots.push(ProcessSlot {
             id,
             lead,
             modern,
@@ -106,8 +106,8 @@ impl Placement {
     }
 
     /// A process is gone.
-    pub(super) fn leave(&mut self, id: SeatId) {
-        self.seats.retain(|seat| seat.id != id);
+    pub(super) fn leave(&mut self, id: SlotId) {
+        self.slots.retain(|slot| slot.id != id);
     }
 
     /// A process that a plan asked for was started, or could not be.
@@ -117,7 +117,7 @@ impl Placement {
 
     /// Whether there is no process at all.
     pub(super) fn is_deserted(&self) -> bool {
-        self.seats.is_empty()
+        self.slots.is_empty()
     }
 
     /// A call waits.
@@ -131,25 +131,25 @@ impl Placement {
     }
 
     /// A call has left its process.
-    pub(super) fn release(&mut self, id: SeatId, alone: bool) {
-        if let Some(seat) = self.seats.iter_mut().find(|seat| seat.id == id) {
+    pub(super) fn release(&mut self, id: SlotId, alone: bool) {
+        if let Some(slot) = self.slots.iter_mut().find(|slot| slot.id == id) {
             if alone {
-                seat.taken = None;
+                slot.taken = None;
             } else {
-                seat.sharing -= 1;
+                slot.sharing -= 1;
             }
         }
     }
 
     /// A call that is alone asks its client, until [`answered`](Self::answered). As many of one principal may as there may
     /// be processes, and twice as many of all.
-    pub(super) fn ask(&mut self, id: SeatId) -> Result<(), TooManyAsk> {
-        let Some(seat) = self.seats.iter().find(|seat| seat.id == id) else {
+    pub(super) fn ask(&mut self, id: SlotId) -> Result<(), TooManyAsk> {
+        let Some(slot) = self.slots.iter().find(|slot| slot.id == id) else {
             return Ok(());
         };
-        if seat.questions == 0 {
-            let asking = self.seats.iter().filter(|seat| seat.questions > 0);
-            let own = asking.clone().filter(|other| other.taken == seat.taken);
+        if slot.questions == 0 {
+            let asking = self.slots.iter().filter(|slot| slot.questions > 0);
+            let own = asking.clone().filter(|other| other.taken == slot.taken);
             let (own, all) = (own.count(), asking.count());
             if own >= self.limit {
                 return Err(TooManyAsk::OfPrincipal(own));
@@ -158,23 +158,23 @@ impl Placement {
                 return Err(TooManyAsk::Of(all));
             }
         }
-        let seat = self.seats.iter_mut().find(|seat| seat.id == id);
-        seat.into_iter().for_each(|seat| seat.questions += 1);
+        let slot = self.slots.iter_mut().find(|slot| slot.id == id);
+        slot.into_iter().for_each(|slot| slot.questions += 1);
         Ok(())
     }
 
     /// A question is not open any more.
-    pub(super) fn answered(&mut self, id: SeatId) {
-        if let Some(seat) = self.seats.iter_mut().find(|seat| seat.id == id) {
-            seat.questions -= 1;
+    pub(super) fn answered(&mut self, id: SlotId) {
+        if let Some(slot) = self.slots.iter_mut().find(|slot| slot.id == id) {
+            slot.questions -= 1;
         }
     }
 
     /// Places whoever can be placed, the longest waiting first. `quarantine` tells whom a process
     /// may not ask because of calls that it has not confirmed to have stopped.
-    pub(super) fn plan(&mut self, quarantine: impl Fn(SeatId) -> Quarantine) -> Plan {
-        for seat in &mut self.seats {
-            seat.quarantine = quarantine(seat.id);
+    pub(super) fn plan(&mut self, quarantine: impl Fn(SlotId) -> Quarantine) -> Plan {
+        for slot in &mut self.slots {
+            slot.quarantine = quarantine(slot.id);
         }
         self.take_turns();
         let mut plan = Plan::default();
@@ -183,11 +183,11 @@ impl Placement {
         for (waiter, want) in std::mem::take(&mut self.waiting) {
             // Processes that empty themselves for those who wait longer take nobody else.
             let reserved = self.emptiest(lonely);
-            if let Some(seat) = self.find(&want, &reserved) {
-                let alone = want.alone && !seat.modern;
-                seat.taken = alone.then_some(want.principal);
-                seat.sharing += usize::from(!alone);
-                plan.granted.push((waiter, seat.id, alone));
+            if let Some(slot) = self.find(&want, &reserved) {
+                let alone = want.alone && !slot.modern;
+                slot.taken = alone.then_some(want.principal);
+                slot.sharing += usize::from(!alone);
+                plan.granted.push((waiter, slot.id, alone));
             } else {
                 lonely += usize::from(want.alone);
                 unplaced.push((waiter, want));
@@ -195,8 +195,8 @@ impl Placement {
         }
         // One more process is enough for any number that share.
         let needed = lonely + usize::from(unplaced.len() > lonely);
-        let others = self.seats.iter().filter(|seat| !seat.lead).count();
-        let asking = self.seats.iter().filter(|seat| seat.questions > 0).count();
+        let others = self.slots.iter().filter(|slot| !slot.lead).count();
+        let asking = self.slots.iter().filter(|slot| slot.questions > 0).count();
         let most = self.limit + asking;
         let room = most.saturating_sub(1 + others + self.starting);
         plan.start = room.min(needed.saturating_sub(self.starting));
@@ -208,8 +208,8 @@ impl Placement {
         self.retire_for(barred.skip(self.starting));
         self.waiting = unplaced.into();
         self.retire_surplus((1 + others + self.starting).saturating_sub(most));
-        let done = |seat: &&Seat| seat.retiring && seat.is_idle();
-        plan.retired = self.seats.iter().filter(done).map(|seat| seat.id).collect();
+        let done = |slot: &&ProcessSlot| slot.retiring && slot.is_idle();
+        plan.retired = self.slots.iter().filter(done).map(|slot| slot.id).collect();
         plan
     }
 
@@ -221,7 +221,7 @@ impl Placement {
             return;
         }
         let mut turns = HashMap::<_, usize>::new();
-        for principal in self.seats.iter().filter_map(|seat| seat.taken.clone()) {
+        for principal in self.slots.iter().filter_map(|slot| slot.taken.clone()) {
             *turns.entry(principal).or_default() += 1;
         }
         let mut ordered = Vec::new();
@@ -237,51 +237,52 @@ impl Placement {
         }
     }
 
-    fn find(&mut self, want: &Want, reserved: &[SeatId]) -> Option<&mut Seat> {
-        let fits = |seat: &&mut Seat| seat.fits(want) && !reserved.contains(&seat.id);
-        let fitting = self.seats.iter_mut().filter(fits);
+    fn find(&mut self, want: &Want, reserved: &[SlotId]) -> Option<&mut ProcessSlot> {
+        let fits = |slot: &&mut ProcessSlot| slot.fits(want) && !reserved.contains(&slot.id);
+        let fitting = self.slots.iter_mut().filter(fits);
         if want.alone {
             // The last one, so that the first is left for those who share.
             fitting.last()
         } else {
             // A process that is shared already, so that the others stay free for those who cannot.
-            fitting.min_by_key(|seat| (seat.sharing == 0, seat.sharing))
+            fitting.min_by_key(|slot| (slot.sharing == 0, slot.sharing))
         }
     }
 
-    fn emptiest(&self, count: usize) -> Vec<SeatId> {
+    fn emptiest(&self, count: usize) -> Vec<SlotId> {
         if count == 0 {
             return Vec::new();
         }
-        let emptying = |seat: &&Seat| seat.taken.is_none() && !seat.modern && !seat.retiring;
-        let mut seats: Vec<&Seat> = self.seats.iter().filter(emptying).collect();
-        seats.sort_by_key(|seat| seat.sharing);
-        seats.iter().take(count).map(|seat| seat.id).collect()
+        let emptying = |slot: &&ProcessSlot| slot.taken.is_none() && !slot.modern && !slot.retiring;
+        let mut slots: Vec<&ProcessSlot> = self.slots.iter().filter(emptying).collect();
+        slots.sort_by_key(|slot| slot.sharing);
+        slots.iter().take(count).map(|slot| slot.id).collect()
     }
 
     /// Processes beside which calls go on that have asked are too many once those do not.
     fn retire_surplus(&mut self, surplus: usize) {
-        let going = |seat: &Seat| seat.retiring && !seat.lead;
-        let surplus = surplus.saturating_sub(self.seats.iter().filter(|seat| going(seat)).count());
-        let seats = self.seats.iter_mut().rev();
-        let idle = seats.filter(|seat| !seat.lead && !seat.retiring && seat.is_idle());
-        idle.take(surplus).for_each(|seat| seat.retiring = true);
+        let going = |slot: &ProcessSlot| slot.retiring && !slot.lead;
+        let surplus = surplus.saturating_sub(self.slots.iter().filter(|slot| going(slot)).count());
+        let slots = self.slots.iter_mut().rev();
+        let idle = slots.filter(|slot| !slot.lead && !slot.retiring && slot.is_idle());
+        idle.take(surplus).for_each(|slot| slot.retiring = true);
     }
 
     /// A process that may ask nobody but one session blocks all others for as long as the cancelled
     /// call's end is not confirmed, which may be for ever: it is replaced.
     fn retire_for<'a>(&mut self, unplaced: impl Iterator<Item = &'a Want>) {
         for want in unplaced {
-            let mut seats = self.seats.iter_mut();
-            let bars = |seat: &&mut Seat| seat.taken.is_none() && !seat.retiring && seat.bars(want);
-            if let Some(seat) = seats.find(bars) {
-                seat.retiring = true;
+            let mut slots = self.slots.iter_mut();
+            let bars =
+                |slot: &&mut ProcessSlot| slot.taken.is_none() && !slot.retiring && slot.bars(want);
+            if let Some(slot) = slots.find(bars) {
+                slot.retiring = true;
             }
         }
     }
 }
 
-impl Seat {
+impl ProcessSlot {
     fn is_idle(&self) -> bool {
         self.taken.is_none() && self.sharing == 0
     }

@@ -10,9 +10,11 @@ use shoal_protocol::{Era, RpcError, code};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::placement::{Placement, Plan, SeatId, TooManyAsk, WaiterId, Want};
+use super::placement::{Placement, Plan, SlotId, TooManyAsk, WaiterId, Want};
 use crate::CallContext;
-use crate::upstream::{Asking, Connection, Launcher, Lead, Place, Quarantine, RestartDelay};
+use crate::upstream::{
+    Connection, ConnectionShare, Launcher, Lead, OpenQuestion, Quarantine, RestartDelay,
+};
 
 /// What a call is told that has waited for a process too long.
 const BUSY: &str = "all processes of the server are busy";
@@ -29,7 +31,7 @@ pub(super) struct Pool {
 
 struct State {
     placement: Placement,
-    processes: HashMap<SeatId, Arc<Connection>>,
+    processes: HashMap<SlotId, Arc<Connection>>,
     waiters: HashMap<WaiterId, oneshot::Sender<Lease>>,
     last_id: u64,
     down: Option<Down>,
@@ -55,15 +57,15 @@ pub(super) struct Lease {
     /// The process.
     pub(super) process: Arc<Connection>,
     alone: bool,
-    seat: SeatId,
+    slot: SlotId,
     pool: Arc<Pool>,
 }
 
 /// A question to a client, of a call that is alone. Until it is dropped, its process does not count.
-struct Question<'a>(&'a Lease);
+struct LeaseQuestion<'a>(&'a Lease);
 
 /// Takes a waiter out of the queue when its call gives up.
-struct Waiting<'a> {
+struct WaiterGuard<'a> {
     id: WaiterId,
     pool: &'a Pool,
 }
@@ -105,7 +107,7 @@ impl Pool {
             state.waiters.insert(id, sender);
             id
         };
-        let _waiting = Waiting { id, pool: self };
+        let _guard = WaiterGuard { id, pool: self };
         self.proceed();
         if let Ok(lease) = granted.try_recv() {
             return Ok(lease);
@@ -149,7 +151,7 @@ impl Pool {
     fn join(self: &Arc<Self>, process: &Arc<Connection>, lead: bool) {
         let id = {
             let mut state = self.state.lock();
-            let id = SeatId(state.next_id());
+            let id = SlotId(state.next_id());
             let modern = process.link.greeting().era == Era::Modern;
             state.placement.join(id, lead, modern);
             state.processes.insert(id, process.clone());
@@ -163,7 +165,7 @@ impl Pool {
         });
     }
 
-    fn leave(self: &Arc<Self>, id: SeatId) {
+    fn leave(self: &Arc<Self>, id: SlotId) {
         {
             let mut state = self.state.lock();
             state.remove(id);
@@ -261,7 +263,7 @@ impl State {
         }
     }
 
-    fn remove(&mut self, id: SeatId) {
+    fn remove(&mut self, id: SlotId) {
         self.placement.leave(id);
         self.processes.remove(&id);
     }
@@ -272,7 +274,7 @@ impl State {
             .processes
             .iter()
             .filter(|(_, process)| !process.is_alive());
-        let dead: Vec<SeatId> = dead.map(|(id, _)| *id).collect();
+        let dead: Vec<SlotId> = dead.map(|(id, _)| *id).collect();
         for id in dead {
             self.remove(id);
         }
@@ -283,15 +285,15 @@ impl State {
         let processes = &self.processes;
         self.placement.plan(|id| {
             let process = processes.get(&id);
-            process.map_or(Quarantine::None, |p| p.link.flights.quarantine())
+            process.map_or(Quarantine::None, |p| p.link.pending.quarantine())
         })
     }
 
     fn prepare(&mut self, plan: Plan, pool: &Arc<Pool>) -> Steps {
         let mut granted = Vec::new();
-        for (waiter, seat, alone) in plan.granted {
+        for (waiter, slot, alone) in plan.granted {
             let waiter = self.waiters.remove(&waiter);
-            let process = self.processes.get(&seat).cloned();
+            let process = self.processes.get(&slot).cloned();
             let (Some(waiter), Some(process)) = (waiter, process) else {
                 continue;
             };
@@ -301,7 +303,7 @@ impl State {
                 Lease {
                     process,
                     alone,
-                    seat,
+                    slot,
                     pool,
                 },
             ));
@@ -316,15 +318,15 @@ impl State {
     }
 }
 
-impl Place for Lease {
+impl ConnectionShare for Lease {
     fn is_alone(&self) -> bool {
         self.alone
     }
 
-    fn ask(&self) -> Result<Box<dyn Asking + '_>, RpcError> {
-        let asked = self.pool.state.lock().placement.ask(self.seat);
+    fn ask(&self) -> Result<Box<dyn OpenQuestion + '_>, RpcError> {
+        let asked = self.pool.state.lock().placement.ask(self.slot);
         let Err(too_many) = asked else {
-            return Ok(Box::new(Question(self)));
+            return Ok(Box::new(LeaseQuestion(self)));
         };
         let whose = match too_many {
             TooManyAsk::OfPrincipal(own) => format!("{own} calls of this principal"),
@@ -340,17 +342,17 @@ impl Place for Lease {
     }
 }
 
-impl Asking for Question<'_> {
+impl OpenQuestion for LeaseQuestion<'_> {
     /// Whoever waits may have another process.
     fn takes_long(&self) {
         self.0.pool.proceed();
     }
 }
 
-impl Drop for Question<'_> {
+impl Drop for LeaseQuestion<'_> {
     fn drop(&mut self) {
         let lease = self.0;
-        lease.pool.state.lock().placement.answered(lease.seat);
+        lease.pool.state.lock().placement.answered(lease.slot);
     }
 }
 
@@ -360,12 +362,12 @@ impl Drop for Lease {
             .state
             .lock()
             .placement
-            .release(self.seat, self.alone);
+            .release(self.slot, self.alone);
         self.pool.proceed();
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for WaiterGuard<'_> {
     fn drop(&mut self) {
         let mut state = self.pool.state.lock();
         if state.waiters.remove(&self.id).is_some() {

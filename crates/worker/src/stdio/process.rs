@@ -99,11 +99,11 @@ impl Attendant {
                     Ok(status) => format!("the server process ended ({status})"),
                     Err(error) => format!("the server process was lost: {error}"),
                 };
-                self.link.flights.end(reason.into());
+                self.link.pending.end(reason.into());
             }
             Sign::Closed(stream) => {
                 let reason = format!("the server closed its {stream}");
-                self.link.flights.end(reason.into());
+                self.link.pending.end(reason.into());
                 self.stopping.cancel();
                 family.end(self.grace).await;
             }
@@ -125,9 +125,9 @@ impl Attendant {
         self.stopping.cancel();
         self.reader.abort();
         self.stderr.abort();
-        let flights = &self.link.flights;
-        flights.end("the server process was shut down".into());
-        let reason = flights.ended().unwrap_or_default();
+        let pending = &self.link.pending;
+        pending.end("the server process was shut down".into());
+        let reason = pending.ended().unwrap_or_default();
         tracing::info!(target: "shoal::stdio", pid = self.pid, %reason, "server process over");
         self.ended.cancel();
     }

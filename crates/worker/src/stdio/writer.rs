@@ -6,12 +6,12 @@ use tokio::io::{AsyncWrite, AsyncWriteExt, BufWriter};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::upstream::Outgoing;
+use crate::upstream::OutgoingMessage;
 
 /// Writes what is queued until the process stops reading, or `closing` fires; then stdin is closed.
 pub(crate) async fn write(
     stdin: impl AsyncWrite + Unpin,
-    mut queue: mpsc::Receiver<Outgoing>,
+    mut queue: mpsc::Receiver<OutgoingMessage>,
     closing: CancellationToken,
 ) -> io::Result<()> {
     let writing = async {
@@ -33,11 +33,11 @@ pub(crate) async fn write(
 
 async fn write_one(
     stdin: &mut BufWriter<impl AsyncWrite + Unpin>,
-    message: Outgoing,
+    message: OutgoingMessage,
 ) -> io::Result<()> {
     if message
         .request
-        .is_some_and(|request| !request.stage.begin_writing())
+        .is_some_and(|request| !request.write_state.begin_writing())
     {
         return Ok(());
     }
@@ -58,22 +58,25 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     use super::write;
-    use crate::upstream::{Outgoing, Sending, Stage};
+    use crate::upstream::{OutgoingMessage, OutgoingRequest, WriteState};
 
     #[tokio::test]
     async fn a_message_is_one_line_and_a_withdrawn_one_is_not_written() {
         let (queue, receiver) = mpsc::channel(4);
-        let stages: [Arc<Stage>; 2] = Default::default();
-        assert!(stages[1].withdraw());
-        for (text, stage) in [("{\"a\":\r\n1}", &stages[0]), ("{\"b\":2}", &stages[1])] {
-            let request = Some(Sending {
+        let write_states: [Arc<WriteState>; 2] = Default::default();
+        assert!(write_states[1].withdraw());
+        for (text, write_state) in [
+            ("{\"a\":\r\n1}", &write_states[0]),
+            ("{\"b\":2}", &write_states[1]),
+        ] {
+            let request = Some(OutgoingRequest {
                 caller: None,
                 id: 1,
                 params: None,
-                stage: stage.clone(),
+                write_state: write_state.clone(),
                 given_up: oneshot::channel().1,
             });
-            let message = Outgoing {
+            let message = OutgoingMessage {
                 text: text.as_bytes().into(),
                 method: None,
                 request,
@@ -88,7 +91,7 @@ mod tests {
         let mut written = String::new();
         stdout.read_to_string(&mut written).await.unwrap();
         assert_eq!(written, "{\"a\":1}\n");
-        assert!(stages[0].is_written() && !stages[0].withdraw());
-        assert!(!stages[1].is_written());
+        assert!(write_states[0].is_written() && !write_states[0].withdraw());
+        assert!(!write_states[1].is_written());
     }
 }

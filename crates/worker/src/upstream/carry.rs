@@ -12,9 +12,9 @@ use shoal_ports::{Call, CallFailure, CallOutcome, LogFilter};
 use shoal_protocol::{Outcome, RequestId, RpcError};
 use tokio::sync::mpsc;
 
-use super::flights::{Landing, Message, Passenger, Question};
-use super::link::{Link, Ticket};
+use super::link::{Link, RequestHandle};
 use super::params;
+use super::pending::{CallMessage, PendingCall, RequestOutcome, ServerRequest};
 use super::router::answer;
 use crate::CallContext;
 
@@ -22,7 +22,7 @@ use crate::CallContext;
 const INBOX: usize = 64;
 
 /// A call's place on a connection that others share.
-pub(crate) trait Place: Send + Sync {
+pub(crate) trait ConnectionShare: Send + Sync {
     /// Whether nothing else runs there, so that a question can only be the call's.
     fn is_alone(&self) -> bool;
 
@@ -30,11 +30,11 @@ pub(crate) trait Place: Send + Sync {
     ///
     /// # Errors
     /// What the server is told when too many calls do.
-    fn ask(&self) -> Result<Box<dyn Asking + '_>, RpcError>;
+    fn ask(&self) -> Result<Box<dyn OpenQuestion + '_>, RpcError>;
 }
 
 /// A question to a client, until it is dropped.
-pub(crate) trait Asking: Send + Sync {
+pub(crate) trait OpenQuestion: Send + Sync {
     /// It takes a while.
     fn takes_long(&self);
 }
@@ -44,36 +44,36 @@ pub(crate) async fn carry(
     link: &Arc<Link>,
     call: &Call,
     context: &CallContext,
-    place: Option<&dyn Place>,
+    share: Option<&dyn ConnectionShare>,
 ) -> CallOutcome {
     let (sender, inbox) = mpsc::channel(INBOX);
-    let passenger = Passenger {
+    let pending = PendingCall {
         inbox: sender,
         progress_token: call.progress_token.clone(),
-        askable: place.is_some_and(Place::is_alone),
+        askable: share.is_some_and(ConnectionShare::is_alone),
         wants_log: call.log != LogFilter::Off,
         session: call.caller.session.clone(),
     };
-    let mut ticket = match link.board(Some(passenger)) {
-        Ok(ticket) => ticket,
+    let mut handle = match link.register(Some(pending)) {
+        Ok(handle) => handle,
         Err(reason) => return not_executed(&reason),
     };
-    let params = params::for_server(call, link.greeting().era, ticket.id());
-    let ride = async {
+    let params = params::for_server(call, link.greeting().era, handle.id());
+    let answered = async {
         let caller = Some(&call.caller);
-        ticket.send(&call.method, params.as_ref(), caller).await;
-        until_landed(&mut ticket, link, context, place, inbox).await
+        handle.send(&call.method, params.as_ref(), caller).await;
+        until_answered(&mut handle, link, context, share, inbox).await
     };
     tokio::select! {
         biased;
-        landing = ride => settle(landing),
-        () = context.cancelled().cancelled() => cancelled(&mut ticket),
+        outcome = answered => settle(outcome),
+        () = context.cancelled().cancelled() => cancelled(&mut handle),
     }
 }
 
 /// What a call that was given up leaves behind.
-fn cancelled(ticket: &mut Ticket) -> CallOutcome {
-    if ticket.abandon() {
+fn cancelled(handle: &mut RequestHandle) -> CallOutcome {
+    if handle.abandon() {
         CallOutcome::Failed(CallFailure::Cancelled)
     } else {
         not_executed("it was cancelled before the server had read it")
@@ -84,19 +84,19 @@ fn not_executed(reason: &str) -> CallOutcome {
     CallOutcome::Failed(CallFailure::not_executed(reason))
 }
 
-fn settle(landing: Landing) -> CallOutcome {
-    match landing {
-        Landing::Answered(Outcome::Result(result)) => CallOutcome::Result(result),
-        Landing::Answered(Outcome::Error(error)) => CallOutcome::Error(error),
+fn settle(outcome: RequestOutcome) -> CallOutcome {
+    match outcome {
+        RequestOutcome::Answered(Outcome::Result(result)) => CallOutcome::Result(result),
+        RequestOutcome::Answered(Outcome::Error(error)) => CallOutcome::Error(error),
         // The call has run, and its server is well: to run it again would end the same.
-        Landing::TooLarge => useless("it is larger than a message may be"),
-        Landing::Refused(failure) => CallOutcome::Failed(failure),
-        Landing::Unreadable(why) => useless(&format!("it is no message: {why}")),
-        Landing::Lost {
+        RequestOutcome::TooLarge => useless("it is larger than a message may be"),
+        RequestOutcome::Refused(failure) => CallOutcome::Failed(failure),
+        RequestOutcome::Unreadable(why) => useless(&format!("it is no message: {why}")),
+        RequestOutcome::Lost {
             written: true,
             reason,
         } => outcome_unknown(&reason),
-        Landing::Lost {
+        RequestOutcome::Lost {
             written: false,
             reason,
         } => not_executed(&reason),
@@ -113,30 +113,30 @@ fn outcome_unknown(reason: &str) -> CallOutcome {
     CallOutcome::Failed(CallFailure::OutcomeUnknown { reason })
 }
 
-/// Passes messages on, in order, until the call has landed.
-async fn until_landed(
-    ticket: &mut Ticket,
+/// Passes messages on, in order, until the call is answered.
+async fn until_answered(
+    handle: &mut RequestHandle,
     link: &Link,
     context: &CallContext,
-    place: Option<&dyn Place>,
-    inbox: mpsc::Receiver<Message>,
-) -> Landing {
+    share: Option<&dyn ConnectionShare>,
+    inbox: mpsc::Receiver<CallMessage>,
+) -> RequestOutcome {
     let mut traffic = Traffic {
         link,
         inbox,
         open: HashMap::new(),
     };
     let mut questions = FuturesUnordered::new();
-    let landing = loop {
+    let outcome = loop {
         tokio::select! {
             biased;
             Some(message) = traffic.inbox.recv() => match message {
-                Message::Notify(method, params) => context.notify(method, params).await,
-                Message::Ask(question) => {
+                CallMessage::Notify(method, params) => context.notify(method, params).await,
+                CallMessage::Ask(question) => {
                     let abortable = traffic.open(&question);
-                    questions.push(Abortable::new(put(question, link, context, place), abortable));
+                    questions.push(Abortable::new(put(question, link, context, share), abortable));
                 }
-                Message::Withdraw(id) => {
+                CallMessage::Withdraw(id) => {
                     if let Some((abort, _)) = traffic.open.remove(&id) {
                         abort.abort();
                     }
@@ -147,27 +147,27 @@ async fn until_landed(
                     traffic.open.remove(&id);
                 }
             }
-            landing = ticket.landing() => break landing,
+            outcome = handle.outcome() => break outcome,
         }
     };
     // What came before the answer reaches the client before the answer.
     while let Ok(message) = traffic.inbox.try_recv() {
         match message {
-            Message::Notify(method, params) => context.notify(method, params).await,
-            Message::Ask(question) => link.return_question(question),
-            Message::Withdraw(id) => drop(traffic.open.remove(&id)),
+            CallMessage::Notify(method, params) => context.notify(method, params).await,
+            CallMessage::Ask(question) => link.return_question(question),
+            CallMessage::Withdraw(id) => drop(traffic.open.remove(&id)),
         }
     }
-    landing
+    outcome
 }
 
 async fn put(
-    question: Question,
+    question: ServerRequest,
     link: &Link,
     context: &CallContext,
-    place: Option<&dyn Place>,
+    share: Option<&dyn ConnectionShare>,
 ) -> RequestId {
-    let outcome = match place.map(Place::ask).transpose() {
+    let outcome = match share.map(ConnectionShare::ask).transpose() {
         Ok(asking) => {
             let mut asked = pin!(context.ask(question.method, question.params));
             match (poll!(asked.as_mut()), &asking) {
@@ -189,12 +189,12 @@ async fn put(
 /// Messages of one call. However the call ends, no question of the server stays without an answer.
 struct Traffic<'a> {
     link: &'a Link,
-    inbox: mpsc::Receiver<Message>,
-    open: HashMap<RequestId, (AbortHandle, Question)>,
+    inbox: mpsc::Receiver<CallMessage>,
+    open: HashMap<RequestId, (AbortHandle, ServerRequest)>,
 }
 
 impl Traffic<'_> {
-    fn open(&mut self, question: &Question) -> AbortRegistration {
+    fn open(&mut self, question: &ServerRequest) -> AbortRegistration {
         let (abort, registration) = AbortHandle::new_pair();
         let entry = (abort, question.clone());
         self.open.insert(question.id.clone(), entry);
@@ -206,7 +206,7 @@ impl Drop for Traffic<'_> {
     fn drop(&mut self) {
         self.inbox.close();
         while let Ok(message) = self.inbox.try_recv() {
-            if let Message::Ask(question) = message {
+            if let CallMessage::Ask(question) = message {
                 self.link.return_question(question);
             }
         }

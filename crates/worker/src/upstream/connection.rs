@@ -38,7 +38,7 @@ impl Connection {
 
     /// Whether requests can still be sent.
     pub(crate) fn is_alive(&self) -> bool {
-        self.link.flights.ended().is_none()
+        self.link.pending.ended().is_none()
             && !self.stopping.is_cancelled()
             && !self.ended.is_cancelled()
     }

@@ -9,8 +9,8 @@ use shoal_protocol::{
 };
 
 use super::error::StartError;
-use super::flights::Landing;
-use super::link::{Link, Ticket};
+use super::link::{Link, RequestHandle};
+use super::pending::RequestOutcome;
 
 /// What a server said of itself.
 #[derive(Clone, Debug)]
@@ -77,11 +77,11 @@ pub(crate) enum Opening {
 pub(crate) async fn greet(link: &Arc<Link>, opening: Opening) -> Result<Greeting, StartError> {
     match opening {
         Opening::Legacy => {
-            let answer = initialize(link).await?.landing().await;
+            let answer = initialize(link).await?.outcome().await;
             settle_legacy(link, answer).await
         }
         Opening::Modern => {
-            let answer = discover(link).await?.landing().await;
+            let answer = discover(link).await?.outcome().await;
             judge(answer)
         }
         Opening::Either(patience) => either(link, patience).await,
@@ -90,10 +90,10 @@ pub(crate) async fn greet(link: &Arc<Link>, opening: Opening) -> Result<Greeting
 
 async fn either(link: &Arc<Link>, patience: Duration) -> Result<Greeting, StartError> {
     let mut initialize = initialize(link).await?;
-    let early = tokio::time::timeout(patience, initialize.landing()).await;
+    let early = tokio::time::timeout(patience, initialize.outcome()).await;
     let waits = early.is_err();
     let refused = match early {
-        Ok(Landing::Answered(Outcome::Error(error))) => Some(error),
+        Ok(RequestOutcome::Answered(Outcome::Error(error))) => Some(error),
         Ok(answer) => return settle_legacy(link, answer).await,
         Err(_) => None,
     };
@@ -102,37 +102,41 @@ async fn either(link: &Arc<Link>, patience: Duration) -> Result<Greeting, StartE
         biased;
         // A slow starter (`npx` that downloads first) finds both openings waiting; if it is legacy
         // it answers `initialize` before it refuses the other.
-        late = initialize.landing(), if waits => match late {
-            Landing::Answered(Outcome::Error(_)) => discover.landing().await,
+        late = initialize.outcome(), if waits => match late {
+            RequestOutcome::Answered(Outcome::Error(_)) => discover.outcome().await,
             late => return settle_legacy(link, late).await,
         },
-        answer = discover.landing() => answer,
+        answer = discover.outcome() => answer,
     };
     match (judge(answer), refused) {
         // Both are refused: what it says to the older one is about the server, not about the method.
         (Err(StartError::NotModern), Some(refused)) => Err(StartError::Refused(refused)),
         // The answer to `initialize` may still come.
         (Err(StartError::NotModern), None) if waits => {
-            let late = initialize.landing().await;
+            let late = initialize.outcome().await;
             settle_legacy(link, late).await
         }
         (judged, _) => judged,
     }
 }
 
-async fn open(link: &Arc<Link>, method: Method, params: RawJson) -> Result<Ticket, StartError> {
+async fn open(
+    link: &Arc<Link>,
+    method: Method,
+    params: RawJson,
+) -> Result<RequestHandle, StartError> {
     let opened = link.open(method, Some(params)).await;
     opened
-        .map(Ticket::never_cancelled)
+        .map(RequestHandle::never_cancelled)
         .map_err(|reason| StartError::Ended { reason })
 }
 
-async fn discover(link: &Arc<Link>) -> Result<Ticket, StartError> {
+async fn discover(link: &Arc<Link>) -> Result<RequestHandle, StartError> {
     let params = link.with_own_meta(RawObject::default());
     open(link, Method::Discover, params).await
 }
 
-async fn initialize(link: &Arc<Link>) -> Result<Ticket, StartError> {
+async fn initialize(link: &Arc<Link>) -> Result<RequestHandle, StartError> {
     let mut params = RawObject::default();
     let version = RawJson::of(Revision::LATEST_LEGACY.as_str());
     params.set("protocolVersion", version);
@@ -142,13 +146,15 @@ async fn initialize(link: &Arc<Link>) -> Result<Ticket, StartError> {
 }
 
 /// Finishes the handshake with a legacy server.
-async fn settle_legacy(link: &Arc<Link>, answer: Landing) -> Result<Greeting, StartError> {
+async fn settle_legacy(link: &Arc<Link>, answer: RequestOutcome) -> Result<Greeting, StartError> {
     let result = match answer {
-        Landing::Answered(Outcome::Result(result)) => result,
-        Landing::Answered(Outcome::Error(error)) => return Err(StartError::Refused(error)),
-        Landing::TooLarge | Landing::Unreadable(_) => return Err(StartError::Malformed),
-        Landing::Refused(failure) => return Err(busy(&failure)),
-        Landing::Lost { reason, .. } => return Err(StartError::Ended { reason }),
+        RequestOutcome::Answered(Outcome::Result(result)) => result,
+        RequestOutcome::Answered(Outcome::Error(error)) => return Err(StartError::Refused(error)),
+        RequestOutcome::TooLarge | RequestOutcome::Unreadable(_) => {
+            return Err(StartError::Malformed);
+        }
+        RequestOutcome::Refused(failure) => return Err(busy(&failure)),
+        RequestOutcome::Lost { reason, .. } => return Err(StartError::Ended { reason }),
     };
     let result = RawObject::of(&result).ok_or(StartError::Malformed)?;
     let version = result.get("protocolVersion").and_then(|v| v.string());
@@ -173,13 +179,15 @@ fn busy(failure: &CallFailure) -> StartError {
 }
 
 /// What the answer to `server/discover` tells.
-fn judge(answer: Landing) -> Result<Greeting, StartError> {
+fn judge(answer: RequestOutcome) -> Result<Greeting, StartError> {
     let result = match answer {
-        Landing::Answered(Outcome::Result(result)) => result,
-        Landing::Answered(Outcome::Error(error)) => return Err(judge_error(error)),
-        Landing::Lost { reason, .. } => return Err(StartError::Ended { reason }),
-        Landing::Refused(failure) => return Err(busy(&failure)),
-        Landing::TooLarge | Landing::Unreadable(_) => return Err(StartError::Malformed),
+        RequestOutcome::Answered(Outcome::Result(result)) => result,
+        RequestOutcome::Answered(Outcome::Error(error)) => return Err(judge_error(error)),
+        RequestOutcome::Lost { reason, .. } => return Err(StartError::Ended { reason }),
+        RequestOutcome::Refused(failure) => return Err(busy(&failure)),
+        RequestOutcome::TooLarge | RequestOutcome::Unreadable(_) => {
+            return Err(StartError::Malformed);
+        }
     };
     let result = RawObject::of(&result).ok_or(StartError::NotModern)?;
     let versions = result

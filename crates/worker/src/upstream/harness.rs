@@ -82,9 +82,9 @@ impl Drop for Scratch {
 }
 
 /// A running backend.
-pub(crate) struct Running(pub(crate) Arc<dyn Backend>);
+pub(crate) struct TestBackend(pub(crate) Arc<dyn Backend>);
 
-impl Running {
+impl TestBackend {
     /// Starts it and waits until it is ready.
     pub(crate) async fn start(config: StdioConfig) -> Self {
         Self::of(StdioBackend::start(config)).await
@@ -200,10 +200,10 @@ pub(crate) struct Client {
     pub(crate) caller: Arc<Caller>,
     pub(crate) log: LogFilter,
     pub(crate) progress_token: Option<RawJson>,
-    line: Arc<Line>,
+    line: Arc<TestLine>,
 }
 
-pub(crate) struct Line {
+pub(crate) struct TestLine {
     name: String,
     asked: Mutex<Vec<(Method, Option<RawJson>)>>,
     notes: Mutex<Vec<(Method, Value)>>,
@@ -272,7 +272,7 @@ impl Client {
             caller: Arc::new(caller),
             log: LogFilter::AtLeast(LogLevel::Debug),
             progress_token: None,
-            line: Arc::new(Line {
+            line: Arc::new(TestLine {
                 name: name.to_owned(),
                 asked: Mutex::default(),
                 notes: Mutex::default(),
@@ -347,7 +347,7 @@ impl Client {
 }
 
 #[async_trait]
-impl CallLine for Line {
+impl CallLine for TestLine {
     fn notify_now(
         &self,
         method: Method,

@@ -47,13 +47,13 @@ pub(crate) struct Launcher {
     pub(crate) closing: CancellationToken,
     /// What the server turned out to be: its era is a property of the program, so that it has to
     /// be found out only for the first connection, and the one after a failure: programs are updated.
-    known: Mutex<Known>,
+    detected: Mutex<DetectedEra>,
     /// How often the connection whose lists are the catalog was opened anew.
     pub(crate) restarts: AtomicU64,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Known {
+struct DetectedEra {
     era: Option<Era>,
     failed_since: bool,
     /// Whether the last opening that failed was a legacy one alone.
@@ -68,14 +68,14 @@ impl Launcher {
             transport: Box::new(transport),
             subscriptions: Arc::new(Subscriptions::new()),
             closing: CancellationToken::new(),
-            known: Mutex::default(),
+            detected: Mutex::default(),
             restarts: AtomicU64::new(0),
         }
     }
 
     /// The server's era, once it has told.
     pub(crate) fn era(&self) -> Option<Era> {
-        self.known.lock().era
+        self.detected.lock().era
     }
 
     /// Opens the connection whose lists are the catalog, and by which the server tells what changes.
@@ -114,9 +114,12 @@ impl Launcher {
         binding: &Binding,
         watches: bool,
     ) -> Result<Arc<Connection>, StartError> {
-        let known = *self.known.lock();
+        let detected = *self.detected.lock();
         let patience = self.settings.probe_timeout;
-        let opening = match (self.settings.era, known.era.filter(|_| !known.failed_since)) {
+        let opening = match (
+            self.settings.era,
+            detected.era.filter(|_| !detected.failed_since),
+        ) {
             (EraChoice::Legacy, _) | (EraChoice::Auto, Some(Era::Legacy)) => Opening::Legacy,
             (EraChoice::Modern, _) | (EraChoice::Auto, Some(Era::Modern)) => Opening::Modern,
             (EraChoice::Auto, None) => Opening::Either(patience),
@@ -128,7 +131,7 @@ impl Launcher {
             && error.may_come_of_opening()
         {
             // What it was sent last is what may have upset it; or else, the next time, the other one.
-            let other = if began.elapsed() < patience || known.was_legacy {
+            let other = if began.elapsed() < patience || detected.was_legacy {
                 Opening::Modern
             } else {
                 Opening::Legacy
@@ -136,7 +139,7 @@ impl Launcher {
             tracing::debug!(target: "shoal::upstream", %error, ?other, "the opening failed; starting again with one only");
             // If that fails too, the first failure says more: it came of what both eras begin with.
             attempt = self.attempt(binding, other, watches).await.or(attempt);
-            self.known.lock().was_legacy = attempt.is_err() && other == Opening::Legacy;
+            self.detected.lock().was_legacy = attempt.is_err() && other == Opening::Legacy;
         }
         if opening == Opening::Either(patience)
             && let Ok(legacy) = &attempt
@@ -146,12 +149,12 @@ impl Launcher {
             let modern = self.attempt(binding, Opening::Modern, watches).await;
             attempt = modern.or(attempt);
         }
-        let mut known = self.known.lock();
-        known.failed_since = attempt.is_err();
+        let mut detected = self.detected.lock();
+        detected.failed_since = attempt.is_err();
         if let Ok(connection) = &attempt {
-            known.era = Some(connection.link.greeting().era);
+            detected.era = Some(connection.link.greeting().era);
         }
-        drop(known);
+        drop(detected);
         attempt
     }
 

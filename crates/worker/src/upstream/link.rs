@@ -15,21 +15,21 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::binding::Binding;
 use super::era::Greeting;
 use super::error::RequestError;
-use super::flights::{Boarded, Flights, Landing, Passenger};
-use super::outgoing::{Outgoing, Sending, Stage};
+use super::outgoing::{OutgoingMessage, OutgoingRequest, WriteState};
 use super::params;
+use super::pending::{PendingCall, PendingRequests, RegisteredRequest, RequestOutcome};
 use super::subscriptions::Subscriptions;
 use super::throttle::Throttle;
 
 /// The way to one server, alive or not: requests after its end are refused at once.
 pub(crate) struct Link {
     /// What is in flight.
-    pub(crate) flights: Flights,
+    pub(crate) pending: PendingRequests,
     /// Where changes of resources are told.
     pub(crate) subscriptions: Arc<Subscriptions>,
     /// Bounds complaints about what the server writes.
     pub(crate) complaints: Throttle,
-    queue: mpsc::Sender<Outgoing>,
+    queue: mpsc::Sender<OutgoingMessage>,
     binding: Binding,
     greeting: OnceLock<Greeting>,
     changes: watch::Sender<[u64; 3]>,
@@ -44,13 +44,13 @@ impl Link {
     /// The way to a server that reads from the other end of `queue`.
     pub(crate) fn new(
         name: Arc<str>,
-        queue: mpsc::Sender<Outgoing>,
+        queue: mpsc::Sender<OutgoingMessage>,
         binding: Binding,
         subscriptions: Arc<Subscriptions>,
         request_timeout: Duration,
     ) -> Self {
         Self {
-            flights: Flights::default(),
+            pending: PendingRequests::default(),
             subscriptions,
             complaints: Throttle::default(),
             queue,
@@ -150,12 +150,19 @@ impl Link {
     ///
     /// # Errors
     /// How the server ended, if it has.
-    pub(crate) fn board(self: &Arc<Self>, call: Option<Passenger>) -> Result<Ticket, Arc<str>> {
-        let Boarded { id, stage, landing } = self.flights.board(call)?;
-        Ok(Ticket {
+    pub(crate) fn register(
+        self: &Arc<Self>,
+        call: Option<PendingCall>,
+    ) -> Result<RequestHandle, Arc<str>> {
+        let RegisteredRequest {
             id,
-            stage,
-            landing,
+            write_state,
+            outcome,
+        } = self.pending.register(call)?;
+        Ok(RequestHandle {
+            id,
+            write_state,
+            outcome,
             link: self.clone(),
             waits: None,
             told_when_dropped: true,
@@ -170,10 +177,10 @@ impl Link {
         self: &Arc<Self>,
         method: Method,
         params: Option<RawJson>,
-    ) -> Result<Ticket, Arc<str>> {
-        let mut ticket = self.board(None)?;
-        ticket.send(&method, params.as_ref(), None).await;
-        Ok(ticket)
+    ) -> Result<RequestHandle, Arc<str>> {
+        let mut handle = self.register(None)?;
+        handle.send(&method, params.as_ref(), None).await;
+        Ok(handle)
     }
 
     /// Sends a request of Shoal's own and waits for the result.
@@ -184,7 +191,7 @@ impl Link {
     ) -> Result<RawJson, RequestError> {
         let answered = async {
             let opened = self.open(method, params).await;
-            opened.map_err(RequestError::Ended)?.landed().await
+            opened.map_err(RequestError::Ended)?.result().await
         };
         tokio::time::timeout(self.request_timeout, answered)
             .await
@@ -225,8 +232,8 @@ impl Link {
 }
 
 /// A message that nobody waits for an answer to.
-fn aside(text: Bytes, method: Option<Method>) -> Outgoing {
-    Outgoing {
+fn aside(text: Bytes, method: Option<Method>) -> OutgoingMessage {
+    OutgoingMessage {
         text,
         method,
         request: None,
@@ -234,17 +241,17 @@ fn aside(text: Bytes, method: Option<Method>) -> Outgoing {
 }
 
 /// A registered request. Dropping it stops waiting and tells the server.
-pub(crate) struct Ticket {
+pub(crate) struct RequestHandle {
     id: u64,
-    stage: Arc<Stage>,
-    landing: oneshot::Receiver<Landing>,
+    write_state: Arc<WriteState>,
+    outcome: oneshot::Receiver<RequestOutcome>,
     link: Arc<Link>,
     /// Tells the transport, by its end, that nobody waits any more.
     waits: Option<oneshot::Sender<()>>,
     told_when_dropped: bool,
 }
 
-impl Ticket {
+impl RequestHandle {
     /// The request's id, which is also its progress token.
     pub(crate) fn id(&self) -> u64 {
         self.id
@@ -259,57 +266,57 @@ impl Ticket {
     ) {
         let (waits, given_up) = oneshot::channel();
         self.waits = Some(waits);
-        let message = Outgoing {
+        let message = OutgoingMessage {
             text: shoal_protocol::request(
                 &RequestId::from_number(self.id),
                 method.as_str(),
                 params,
             ),
             method: Some(method.clone()),
-            request: Some(Sending {
+            request: Some(OutgoingRequest {
                 id: self.id,
                 caller: caller.cloned(),
                 params: params.cloned(),
-                stage: self.stage.clone(),
+                write_state: self.write_state.clone(),
                 given_up,
             }),
         };
         if self.link.queue.send(message).await.is_err() {
             // Nobody writes any more; the end of the server may not have been noticed yet.
-            let lost = Landing::Lost {
+            let lost = RequestOutcome::Lost {
                 written: false,
                 reason: "the server has closed its input".into(),
             };
-            self.link.flights.land(self.id, lost);
+            self.link.pending.finish(self.id, lost);
         }
     }
 
     /// How the request ended. Cancellation safe; afterwards it waits forever.
-    pub(crate) async fn landing(&mut self) -> Landing {
-        match (&mut self.landing).await {
-            Ok(landing) => landing,
+    pub(crate) async fn outcome(&mut self) -> RequestOutcome {
+        match (&mut self.outcome).await {
+            Ok(outcome) => outcome,
             Err(_) => std::future::pending().await,
         }
     }
 
     /// The result of a request of Shoal's own.
-    pub(crate) async fn landed(mut self) -> Result<RawJson, RequestError> {
-        match self.landing().await {
-            Landing::Answered(Outcome::Result(result)) => Ok(result),
-            Landing::Answered(Outcome::Error(error)) => Err(RequestError::Rpc(error)),
-            Landing::TooLarge => Err(RequestError::TooLarge),
-            Landing::Unreadable(why) => Err(RequestError::Unreadable(why)),
-            Landing::Refused(failure) => {
+    pub(crate) async fn result(mut self) -> Result<RawJson, RequestError> {
+        match self.outcome().await {
+            RequestOutcome::Answered(Outcome::Result(result)) => Ok(result),
+            RequestOutcome::Answered(Outcome::Error(error)) => Err(RequestError::Rpc(error)),
+            RequestOutcome::TooLarge => Err(RequestError::TooLarge),
+            RequestOutcome::Unreadable(why) => Err(RequestError::Unreadable(why)),
+            RequestOutcome::Refused(failure) => {
                 let busy = RpcError::new(code::OVERLOADED, failure.to_string());
                 Err(RequestError::Rpc(busy))
             }
-            Landing::Lost { reason, .. } => Err(RequestError::Ended(reason)),
+            RequestOutcome::Lost { reason, .. } => Err(RequestError::Ended(reason)),
         }
     }
 
     /// Stops waiting. Returns whether the request had reached the server, which has been told.
     pub(crate) fn abandon(&mut self) -> bool {
-        let reached = self.link.flights.abandon(self.id);
+        let reached = self.link.pending.abandon(self.id);
         if reached && self.told_when_dropped {
             let params = format!(
                 r#"{{"requestId":{},"reason":"the caller no longer waits"}}"#,
@@ -328,7 +335,7 @@ impl Ticket {
     }
 }
 
-impl Drop for Ticket {
+impl Drop for RequestHandle {
     fn drop(&mut self) {
         self.abandon();
     }

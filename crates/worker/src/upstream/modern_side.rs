@@ -31,12 +31,12 @@ const NAMED: [&str; 2] = ["inputrequiredresult", "input-required result"];
 /// The modern connection, opened when a call needs it.
 pub(crate) struct ModernSide {
     launcher: Arc<Launcher>,
-    connection: tokio::sync::Mutex<Running>,
-    known: Mutex<Known>,
+    connection: tokio::sync::Mutex<ModernConnection>,
+    support: Mutex<ModernSupport>,
 }
 
 #[derive(Default)]
-struct Known {
+struct ModernSupport {
     /// What asks by its result, by method and name.
     asking: HashSet<(Method, String)>,
     /// Whether a connection of it has ever run.
@@ -45,7 +45,7 @@ struct Known {
     absent: bool,
 }
 
-struct Running {
+struct ModernConnection {
     connection: Option<Arc<Connection>>,
     restart_delay: RestartDelay,
     /// Before this, a connection that failed is not started again.
@@ -55,14 +55,14 @@ struct Running {
 impl ModernSide {
     /// No connection yet.
     pub(crate) fn new(launcher: Arc<Launcher>) -> Self {
-        let running = Running {
+        let running = ModernConnection {
             connection: None,
             restart_delay: RestartDelay::of(&launcher.settings),
             not_before: Instant::now(),
         };
         Self {
             connection: tokio::sync::Mutex::new(running),
-            known: Mutex::default(),
+            support: Mutex::default(),
             launcher,
         }
     }
@@ -79,9 +79,9 @@ impl ModernSide {
         if params.has("inputResponses") || params.has("requestState") {
             return true;
         }
-        let known = self.known.lock();
-        !known.asking.is_empty()
-            && subject(call).is_some_and(|subject| known.asking.contains(&subject))
+        let support = self.support.lock();
+        !support.asking.is_empty()
+            && subject(call).is_some_and(|subject| support.asking.contains(&subject))
     }
 
     /// Whether a call that ended so over a legacy connection is to run here instead.
@@ -117,11 +117,11 @@ impl ModernSide {
         if call.method == Method::ResourcesRead {
             return;
         }
-        let mut known = self.known.lock();
-        if known.asking.len() < REMEMBERED
+        let mut support = self.support.lock();
+        if support.asking.len() < REMEMBERED
             && let Some(subject) = subject(call)
         {
-            known.asking.insert(subject);
+            support.asking.insert(subject);
         }
     }
 
@@ -152,7 +152,7 @@ impl ModernSide {
         let launcher = &self.launcher;
         launcher.settings.era == EraChoice::Auto
             && launcher.era() == Some(Era::Legacy)
-            && !self.known.lock().absent
+            && !self.support.lock().absent
     }
 
     async fn start(&self) -> Result<Arc<Connection>, CallFailure> {
@@ -171,14 +171,14 @@ impl ModernSide {
         }
         match self.launcher.launch_modern().await {
             Ok(connection) => {
-                self.known.lock().seen = true;
+                self.support.lock().seen = true;
                 running.connection = Some(connection.clone());
                 Ok(connection)
             }
             Err(error) => {
-                let mut known = self.known.lock();
-                known.absent = !known.seen && error.may_come_of_opening();
-                drop(known);
+                let mut support = self.support.lock();
+                support.absent = !support.seen && error.may_come_of_opening();
+                drop(support);
                 tracing::warn!(target: "shoal::upstream", %error, "a modern connection to the server could not be opened");
                 running.not_before = Instant::now() + running.restart_delay.after_failure(began);
                 Err(CallFailure::not_executed(error.to_string()))

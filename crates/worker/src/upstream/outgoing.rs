@@ -12,17 +12,17 @@ use tokio::sync::oneshot;
 pub(crate) const QUEUE: usize = 64;
 
 /// A message on its way to a server.
-pub(crate) struct Outgoing {
+pub(crate) struct OutgoingMessage {
     /// One JSON-RPC message.
     pub(crate) text: Bytes,
     /// The method of a request or a notification; answers have none.
     pub(crate) method: Option<Method>,
     /// What else there is to know of a request.
-    pub(crate) request: Option<Sending>,
+    pub(crate) request: Option<OutgoingRequest>,
 }
 
 /// A request on its way to a server.
-pub(crate) struct Sending {
+pub(crate) struct OutgoingRequest {
     /// Its id.
     pub(crate) id: u64,
     /// For whom it is; nobody in particular where it is Shoal's own.
@@ -30,20 +30,20 @@ pub(crate) struct Sending {
     /// Its parameters, which some transports repeat beside the message.
     pub(crate) params: Option<RawJson>,
     /// Where it stands.
-    pub(crate) stage: Arc<Stage>,
+    pub(crate) write_state: Arc<WriteState>,
     /// Ends when nobody waits for the answer any more.
     pub(crate) given_up: oneshot::Receiver<()>,
 }
 
 /// Whether a request has reached the server: what decides between "not executed" and "unknown".
 #[derive(Default)]
-pub(crate) struct Stage(AtomicU8);
+pub(crate) struct WriteState(AtomicU8);
 
 const QUEUED: u8 = 0;
 const WRITTEN: u8 = 1;
 const WITHDRAWN: u8 = 2;
 
-impl Stage {
+impl WriteState {
     /// Takes the request back. Returns whether it was still queued: then it will never be written.
     pub(crate) fn withdraw(&self) -> bool {
         self.leave_queue(WITHDRAWN)

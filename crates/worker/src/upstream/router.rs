@@ -7,10 +7,10 @@ use shoal_protocol::{
 };
 
 use super::binding::Binding;
-use super::flights::{Association, Landing, Origin, Question};
 use super::lines::Line;
 use super::link::Link;
 use super::params;
+use super::pending::{Association, Origin, RequestOutcome, ServerRequest};
 
 /// Deeper messages are no messages; as deep as the JSON readers behind it go.
 const MAX_DEPTH: usize = 128;
@@ -40,12 +40,12 @@ impl Link {
                 Err(error) => {
                     self.complain(&error.to_string(), &text);
                     self.end_unreadable(&Ends::of(&text), origin, || {
-                        Landing::Unreadable(error.to_string())
+                        RequestOutcome::Unreadable(error.to_string())
                     });
                 }
             },
             Line::TooLong(ends) => {
-                if !self.end_unreadable(&ends, origin, || Landing::TooLarge) {
+                if !self.end_unreadable(&ends, origin, || RequestOutcome::TooLarge) {
                     self.complain("a message is too long", ends.head());
                 }
             }
@@ -57,12 +57,12 @@ impl Link {
         &self,
         ends: &Ends,
         origin: Origin,
-        landing: impl FnOnce() -> Landing,
+        outcome: impl FnOnce() -> RequestOutcome,
     ) -> bool {
         match ends.spot() {
             Some(Spotted::Response(id)) => id
                 .number()
-                .is_some_and(|id| origin.may_answer(id) && self.flights.land(id, landing())),
+                .is_some_and(|id| origin.may_answer(id) && self.pending.finish(id, outcome())),
             _ => false,
         }
     }
@@ -84,8 +84,8 @@ impl Link {
             );
             return;
         }
-        let landing = Landing::Answered(outcome);
-        if !number.is_some_and(|number| self.flights.land(number, landing)) {
+        let outcome = RequestOutcome::Answered(outcome);
+        if !number.is_some_and(|number| self.pending.finish(number, outcome)) {
             // Also the answer to a request that was cancelled, which may cross the cancellation.
             tracing::debug!(target: "shoal::upstream", server = self.name(), %id, "nobody waits for this answer");
         }
@@ -101,7 +101,7 @@ impl Link {
                     (_, Binding::Shared { .. }, Era::Legacy) => Association::OnlyCall,
                     (_, Binding::Shared { .. }, Era::Modern) => Association::OnlyListener,
                 };
-                if !self.flights.log(params, association) {
+                if !self.pending.log(params, association) {
                     tracing::debug!(target: "shoal::upstream", server = self.name(), "a log message belongs to no call");
                 }
             }
@@ -121,7 +121,7 @@ impl Link {
         let token = RawObject::of(&params).and_then(|params| params.get(PROGRESS_TOKEN));
         let id = token.and_then(|token| token.read().ok());
         if let Some(id) = id.filter(|id| origin.may_tell_progress(*id)) {
-            self.flights
+            self.pending
                 .progress(id, |token| params::restore_token(&params, token));
         }
     }
@@ -134,11 +134,11 @@ impl Link {
             return;
         };
         match (self.greeting().era, id.number()) {
-            (Era::Legacy, _) => self.flights.withdraw_ask(&id),
+            (Era::Legacy, _) => self.pending.withdraw_ask(&id),
             (Era::Modern, Some(id)) if origin.may_answer(id) => {
                 let ended = RpcError::internal("the server ended the subscription");
-                self.flights
-                    .end_own(id, Landing::Answered(Outcome::Error(ended)));
+                self.pending
+                    .end_own(id, RequestOutcome::Answered(Outcome::Error(ended)));
             }
             (Era::Modern, _) => {}
         }
@@ -156,7 +156,7 @@ impl Link {
                 self.try_answer(shoal_protocol::response(&id, &empty));
             }
             Method::CreateMessage | Method::Elicit | Method::RootsList => {
-                self.take_question(Question { id, method, params }, origin);
+                self.take_question(ServerRequest { id, method, params }, origin);
             }
             other => {
                 let error = RpcError::method_not_found(other.as_str());
@@ -167,7 +167,7 @@ impl Link {
 
     /// The protocol does not say which call a question belongs to. It is put only where that is
     /// certain, by the way it came or since there is no other: one user's answer must never reach another.
-    fn take_question(&self, question: Question, origin: Origin) {
+    fn take_question(&self, question: ServerRequest, origin: Origin) {
         let association = match (self.binding(), origin) {
             (Binding::Shared { shares_roots, .. }, _)
                 if question.method == Method::RootsList && !shares_roots =>
@@ -178,14 +178,14 @@ impl Link {
             (Binding::Shared { .. }, _) => Association::OnlyCall,
             (Binding::Session { .. }, _) => Association::NewestCall,
         };
-        if let Err(question) = self.flights.ask(question, association) {
+        if let Err(question) = self.pending.ask(question, association) {
             self.refuse(&question);
         }
     }
 
     /// The call that a question was put to has ended without an answer. A session's roots are not
     /// about that call: the next one is asked.
-    pub(crate) fn return_question(&self, question: Question) {
+    pub(crate) fn return_question(&self, question: ServerRequest) {
         match self.binding() {
             Binding::Session { .. } if question.method == Method::RootsList => {
                 self.take_question(question, Origin::Common);
@@ -194,8 +194,8 @@ impl Link {
         }
     }
 
-    fn refuse(&self, question: &Question) {
-        let Question { id, method, .. } = question;
+    fn refuse(&self, question: &ServerRequest) {
+        let ServerRequest { id, method, .. } = question;
         tracing::debug!(target: "shoal::upstream", server = self.name(), %method, "a question belongs to no call");
         let error = RpcError::internal(format!(
             "{method} can be asked only during a call whose client can be asked"

@@ -56,29 +56,29 @@ pub(crate) struct Sessions {
     launcher: Arc<Launcher>,
     limit: usize,
     idle: Duration,
-    seats: Mutex<HashMap<Owner, Arc<Seat>>>,
-    /// Tells that a seat has become idle, or free.
+    sessions: Mutex<HashMap<Owner, Arc<PooledSession>>>,
+    /// Tells that a session has become idle, or free.
     freed: Arc<Notify>,
 }
 
-/// A session's place.
-struct Seat {
+/// One owner's connection, and who uses it.
+struct PooledSession {
     /// Whose session it is.
     principal: Principal,
-    use_: Mutex<Use>,
+    usage: Mutex<Usage>,
     /// Held while the connection is opened, so that it is opened once.
-    connection: tokio::sync::Mutex<Running>,
+    connection: tokio::sync::Mutex<SessionConnection>,
     over: CancellationToken,
 }
 
-struct Use {
+struct Usage {
     calls: usize,
     last: Instant,
     /// Whether the first connection has neither opened nor failed. Without calls nobody is starting it.
     starts: bool,
 }
 
-struct Running {
+struct SessionConnection {
     connection: Option<Arc<Connection>>,
     began: Instant,
     restart_delay: RestartDelay,
@@ -86,15 +86,15 @@ struct Running {
     not_before: Instant,
 }
 
-/// A call's hold on its owner's connection. Idleness begins when it is dropped.
-pub(crate) struct Hold {
+/// A call's lease of its owner's connection. Idleness begins when it is dropped.
+pub(crate) struct SessionLease {
     /// The connection.
     pub(crate) connection: Arc<Connection>,
-    _guest: Guest,
+    _usage: UsageGuard,
 }
 
-struct Guest {
-    seat: Arc<Seat>,
+struct UsageGuard {
+    session: Arc<PooledSession>,
     freed: Arc<Notify>,
 }
 
@@ -105,7 +105,7 @@ impl Sessions {
             limit: launcher.settings.sessions,
             idle: launcher.settings.session_idle,
             launcher,
-            seats: Mutex::default(),
+            sessions: Mutex::default(),
             freed: Arc::default(),
         }
     }
@@ -120,43 +120,43 @@ impl Sessions {
         owner: &Owner,
         caller: &Arc<Caller>,
         context: &CallContext,
-    ) -> Result<Hold, CallFailure> {
+    ) -> Result<SessionLease, CallFailure> {
         let cancelled = context.cancelled();
-        let guest = match self.enter(owner, &caller.principal) {
-            Some(guest) => guest,
+        let guard = match self.enter(owner, &caller.principal) {
+            Some(guard) => guard,
             None => {
                 let entered = self.entered(owner, &caller.principal, cancelled);
                 context.wait(BUSY, entered).await?
             }
         };
-        let seat = guest.seat.clone();
+        let session = guard.session.clone();
         let connection = tokio::select! {
             biased;
-            connection = self.connection_of(&seat, owner, caller) => connection?,
+            connection = self.connection_of(&session, owner, caller) => connection?,
             () = cancelled.cancelled() => {
                 return Err(CallFailure::not_executed("the session's connection was not ready in time"));
             }
-            () = seat.over.cancelled() => return Err(CallFailure::not_executed("the session has ended")),
+            () = session.over.cancelled() => return Err(CallFailure::not_executed("the session has ended")),
         };
-        Ok(Hold {
+        Ok(SessionLease {
             connection,
-            _guest: guest,
+            _usage: guard,
         })
     }
 
     /// Ends a session's connection.
     pub(crate) async fn end(&self, owner: &Owner) {
-        let seat = self.seats.lock().remove(owner);
+        let session = self.sessions.lock().remove(owner);
         self.freed.notify_waiters();
-        if let Some(seat) = seat {
-            seat.end().await;
+        if let Some(session) = session {
+            session.end().await;
         }
     }
 
     /// Ends them all.
     pub(crate) async fn end_all(&self) {
-        let seats: Vec<_> = self.seats.lock().drain().collect();
-        futures::future::join_all(seats.iter().map(|(_, seat)| seat.end())).await;
+        let sessions: Vec<_> = self.sessions.lock().drain().collect();
+        futures::future::join_all(sessions.iter().map(|(_, session)| session.end())).await;
     }
 
     /// Returns once there is room.
@@ -165,13 +165,13 @@ impl Sessions {
         owner: &Owner,
         principal: &Principal,
         cancelled: &CancellationToken,
-    ) -> Result<Guest, CallFailure> {
+    ) -> Result<UsageGuard, CallFailure> {
         loop {
             let freed = self.freed.notified();
             tokio::pin!(freed);
             freed.as_mut().enable();
-            if let Some(guest) = self.enter(owner, principal) {
-                return Ok(guest);
+            if let Some(guard) = self.enter(owner, principal) {
+                return Ok(guard);
             }
             tokio::select! {
                 biased;
@@ -183,78 +183,78 @@ impl Sessions {
         }
     }
 
-    /// A hold on the session's seat, unless it has none and there is no room for it.
-    fn enter(self: &Arc<Self>, owner: &Owner, principal: &Principal) -> Option<Guest> {
-        let mut seats = self.seats.lock();
-        let guest = |seat: &Arc<Seat>| Guest::new(seat, &self.freed);
-        if let Some(seat) = seats.get(owner) {
-            return Some(guest(seat));
+    /// A guard of the owner's session, unless it has none and there is no room for it.
+    fn enter(self: &Arc<Self>, owner: &Owner, principal: &Principal) -> Option<UsageGuard> {
+        let mut sessions = self.sessions.lock();
+        let guard = |session: &Arc<PooledSession>| UsageGuard::new(session, &self.freed);
+        if let Some(session) = sessions.get(owner) {
+            return Some(guard(session));
         }
         // A start takes processor time of everybody's, so one principal never has all of them start.
-        if starting(&seats, principal) >= (self.limit / 2).max(1) {
+        if starting(&sessions, principal) >= (self.limit / 2).max(1) {
             return None;
         }
-        if seats.len() >= self.limit {
-            let spare = spare(&seats, principal)?;
-            let given_up = seats.remove(&spare);
+        if sessions.len() >= self.limit {
+            let spare = spare(&sessions, principal)?;
+            let given_up = sessions.remove(&spare);
             tracing::debug!(target: "shoal::upstream", "an idle session's connection makes room for another's");
             tokio::spawn(async move {
-                if let Some(seat) = given_up {
-                    seat.end().await;
+                if let Some(session) = given_up {
+                    session.end().await;
                 }
             });
         }
-        let seat = Arc::new(Seat::new(&self.launcher, principal));
-        let guest = guest(&seat);
-        tokio::spawn(self.clone().watch(owner.clone(), seat.clone()));
-        seats.insert(owner.clone(), seat);
-        Some(guest)
+        let session = Arc::new(PooledSession::new(&self.launcher, principal));
+        let guard = guard(&session);
+        tokio::spawn(self.clone().watch(owner.clone(), session.clone()));
+        sessions.insert(owner.clone(), session);
+        Some(guard)
     }
 
     async fn connection_of(
         &self,
-        seat: &Seat,
+        session: &PooledSession,
         owner: &Owner,
         caller: &Arc<Caller>,
     ) -> Result<Arc<Connection>, CallFailure> {
-        let mut running = seat.connection.lock().await;
-        if let Some(connection) = running
+        let mut opened = session.connection.lock().await;
+        if let Some(connection) = opened
             .connection
             .take_if(|connection| !connection.is_alive())
         {
             // One that its server has merely forgotten is opened again at once.
-            if let Some(reason) = connection.link.flights.ended() {
+            if let Some(reason) = connection.link.pending.ended() {
                 tracing::warn!(target: "shoal::upstream", %reason, "a session's connection is gone, and with it what its server remembered");
-                running.failed();
+                opened.failed();
             }
         }
-        if let Some(connection) = &running.connection {
+        if let Some(connection) = &opened.connection {
             return Ok(connection.clone());
         }
         if self.launcher.settings.waits_to_reopen {
-            tokio::time::sleep_until(running.not_before).await;
+            tokio::time::sleep_until(opened.not_before).await;
         }
         let now = Instant::now();
-        if now < running.not_before {
+        if now < opened.not_before {
             return Err(CallFailure::not_executed(
                 "the session's connection failed and is opened again soon",
             ));
         }
-        running.began = now;
+        opened.began = now;
         let binding = match owner {
             Owner::Session(_) | Owner::Call(_) => Binding::session_of(caller),
             Owner::Principal(..) => self.launcher.settings.shared.for_principal_of(caller),
         };
         let launched = self.launcher.launch(&binding).await;
-        seat.use_.lock().starts = false;
+        session.usage.lock().starts = false;
         self.freed.notify_waiters();
         match launched {
             Ok(connection) => {
-                running.connection = Some(connection.clone());
+                opened.connection = Some(connection.clone());
                 Ok(connection)
             }
             Err(error) => {
-                running.failed();
+                opened.failed();
                 Err(self.not_opened(&error))
             }
         }
@@ -272,25 +272,25 @@ impl Sessions {
         }
     }
 
-    /// Ends a seat that nobody has used for long.
-    async fn watch(self: Arc<Self>, owner: Owner, seat: Arc<Seat>) {
+    /// Ends a session that nobody has used for long.
+    async fn watch(self: Arc<Self>, owner: Owner, session: Arc<PooledSession>) {
         loop {
-            let wake = seat.use_.lock().last + self.idle;
+            let wake = session.usage.lock().last + self.idle;
             tokio::select! {
                 () = tokio::time::sleep_until(wake) => {}
-                () = seat.over.cancelled() => return,
+                () = session.over.cancelled() => return,
             }
             let is_idle = {
-                let mut seats = self.seats.lock();
-                let is_idle = seat.use_.lock().is_idle(self.idle);
+                let mut sessions = self.sessions.lock();
+                let is_idle = session.usage.lock().is_idle(self.idle);
                 if is_idle {
-                    seats.remove(&owner);
+                    sessions.remove(&owner);
                 }
                 is_idle
             };
             if is_idle {
                 self.freed.notify_waiters();
-                seat.end().await;
+                session.end().await;
                 return;
             }
         }
@@ -299,43 +299,45 @@ impl Sessions {
 
 /// The idle session that makes room for one of `principal`: of whoever has most, the one that was used last the longest ago.
 /// A principal takes from its own and from those who have more than it will have; one that has none takes from any.
-fn spare(seats: &HashMap<Owner, Arc<Seat>>, principal: &Principal) -> Option<Owner> {
+fn spare(sessions: &HashMap<Owner, Arc<PooledSession>>, principal: &Principal) -> Option<Owner> {
     let mut counts = HashMap::<&Principal, usize>::new();
-    for seat in seats.values() {
-        *counts.entry(&seat.principal).or_default() += 1;
+    for session in sessions.values() {
+        *counts.entry(&session.principal).or_default() += 1;
     }
     let own = counts.get(principal).copied().unwrap_or(0);
-    let idle = seats.iter().filter_map(|(owner, seat)| {
-        let has = counts.get(&seat.principal).copied().unwrap_or(0);
-        let may_take = seat.principal == *principal || own == 0 || has > own + 1;
-        let use_ = seat.use_.lock();
-        (may_take && use_.calls == 0).then_some((has, Reverse(use_.last), owner))
+    let idle = sessions.iter().filter_map(|(owner, session)| {
+        let has = counts.get(&session.principal).copied().unwrap_or(0);
+        let may_take = session.principal == *principal || own == 0 || has > own + 1;
+        let usage = session.usage.lock();
+        (may_take && usage.calls == 0).then_some((has, Reverse(usage.last), owner))
     });
     let spare = idle.max_by_key(|(has, last, _)| (*has, *last));
     spare.map(|(_, _, owner)| owner.clone())
 }
 
 /// How many sessions of a principal have a connection that is being opened.
-fn starting(seats: &HashMap<Owner, Arc<Seat>>, principal: &Principal) -> usize {
-    let own = seats.values().filter(|seat| seat.principal == *principal);
-    let starting = own.filter(|seat| {
-        let use_ = seat.use_.lock();
-        use_.starts && use_.calls > 0
+fn starting(sessions: &HashMap<Owner, Arc<PooledSession>>, principal: &Principal) -> usize {
+    let own = sessions
+        .values()
+        .filter(|session| session.principal == *principal);
+    let starting = own.filter(|session| {
+        let usage = session.usage.lock();
+        usage.starts && usage.calls > 0
     });
     starting.count()
 }
 
-impl Seat {
+impl PooledSession {
     fn new(launcher: &Launcher, principal: &Principal) -> Self {
         let now = Instant::now();
         Self {
             principal: principal.clone(),
-            use_: Mutex::new(Use {
+            usage: Mutex::new(Usage {
                 calls: 0,
                 last: now,
                 starts: true,
             }),
-            connection: tokio::sync::Mutex::new(Running {
+            connection: tokio::sync::Mutex::new(SessionConnection {
                 connection: None,
                 began: now,
                 restart_delay: RestartDelay::of(&launcher.settings),
@@ -355,7 +357,7 @@ impl Seat {
     }
 }
 
-impl Use {
+impl Usage {
     fn is_idle(&mut self, idle: Duration) -> bool {
         let now = Instant::now();
         if self.calls > 0 {
@@ -365,29 +367,29 @@ impl Use {
     }
 }
 
-impl Running {
+impl SessionConnection {
     fn failed(&mut self) {
         self.not_before = Instant::now() + self.restart_delay.after_failure(self.began);
     }
 }
 
-impl Guest {
-    fn new(seat: &Arc<Seat>, freed: &Arc<Notify>) -> Self {
-        seat.use_.lock().calls += 1;
+impl UsageGuard {
+    fn new(session: &Arc<PooledSession>, freed: &Arc<Notify>) -> Self {
+        session.usage.lock().calls += 1;
         Self {
-            seat: seat.clone(),
+            session: session.clone(),
             freed: freed.clone(),
         }
     }
 }
 
-impl Drop for Guest {
+impl Drop for UsageGuard {
     fn drop(&mut self) {
-        let mut use_ = self.seat.use_.lock();
-        use_.calls -= 1;
-        use_.last = Instant::now();
-        let is_idle = use_.calls == 0;
-        drop(use_);
+        let mut usage = self.session.usage.lock();
+        usage.calls -= 1;
+        usage.last = Instant::now();
+        let is_idle = usage.calls == 0;
+        drop(usage);
         if is_idle {
             self.freed.notify_waiters();
         }

@@ -12,8 +12,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::error::RequestError;
-use super::flights::Landing;
-use super::link::{Link, Ticket};
+use super::link::{Link, RequestHandle};
+use super::pending::RequestOutcome;
 
 /// News that a slow reader may be behind before it is told to look for itself.
 const NEWS: usize = 1024;
@@ -188,7 +188,7 @@ fn uri_params(uri: &str) -> RawJson {
 }
 
 async fn keep_modern(link: &Arc<Link>, mut wanted: watch::Receiver<BTreeSet<String>>) {
-    let mut outdated: Option<Ticket> = None;
+    let mut outdated: Option<RequestHandle> = None;
     loop {
         let uris = wanted.borrow_and_update().clone();
         let opened = link.open(Method::Listen, Some(listen_params(link, &uris)));
@@ -197,7 +197,7 @@ async fn keep_modern(link: &Arc<Link>, mut wanted: watch::Receiver<BTreeSet<Stri
         // one, so a change in between is told twice rather than not at all.
         drop(outdated.take());
         let ended = tokio::select! {
-            landing = stream.landing() => landing,
+            outcome = stream.outcome() => outcome,
             changed = wanted.changed() => match changed {
                 Ok(()) => {
                     outdated = Some(stream);
@@ -207,8 +207,10 @@ async fn keep_modern(link: &Arc<Link>, mut wanted: watch::Receiver<BTreeSet<Stri
             },
         };
         match ended {
-            Landing::Lost { .. } if link.flights.ended().is_some() => return,
-            Landing::Answered(Outcome::Error(error)) if error.code == code::METHOD_NOT_FOUND => {
+            RequestOutcome::Lost { .. } if link.pending.ended().is_some() => return,
+            RequestOutcome::Answered(Outcome::Error(error))
+                if error.code == code::METHOD_NOT_FOUND =>
+            {
                 return;
             }
             _ => {

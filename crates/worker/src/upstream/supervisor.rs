@@ -150,7 +150,7 @@ impl Supervisor {
             return End::Retired;
         }
         let link = &connection.link;
-        let reason = link.flights.ended().or_else(|| link.lost());
+        let reason = link.pending.ended().or_else(|| link.lost());
         End::Failed(reason.unwrap_or_default().to_string(), Prospect::Open)
     }
 

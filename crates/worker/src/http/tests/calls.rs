@@ -6,7 +6,7 @@ use serde_json::json;
 use shoal_ports::{CallFailure, CallOutcome, Secret};
 use shoal_protocol::Method;
 
-use super::harness::{Client, Running, error, failure, text};
+use super::harness::{Client, TestBackend, error, failure, text};
 use super::server::Server;
 use crate::{EraChoice, HttpBackend, HttpIsolation};
 
@@ -53,7 +53,7 @@ async fn the_era_can_be_chosen() {
     let mut config = server.config();
     config.era = EraChoice::Legacy;
     let backend = HttpBackend::start(config, &server.url).unwrap();
-    let running = Running(std::sync::Arc::new(backend));
+    let running = TestBackend(std::sync::Arc::new(backend));
     let state = running.state_where(|state| {
         state
             .detail

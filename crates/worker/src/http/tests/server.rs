@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::process::Child;
 
-use super::harness::{Running, served};
+use super::harness::{TestBackend, served};
 use crate::{HttpBackend, HttpConfig};
 
 const SCRIPT: &str = "streamable.py";
@@ -64,13 +64,13 @@ impl Server {
     }
 
     /// A backend that calls it.
-    pub(super) async fn backend(&self) -> Running {
+    pub(super) async fn backend(&self) -> TestBackend {
         self.backend_of(self.config()).await
     }
 
     /// One with these settings.
-    pub(super) async fn backend_of(&self, config: HttpConfig) -> Running {
-        Running::of(HttpBackend::start(config, &self.url).unwrap()).await
+    pub(super) async fn backend_of(&self, config: HttpConfig) -> TestBackend {
+        TestBackend::of(HttpBackend::start(config, &self.url).unwrap()).await
     }
 
     /// What it has seen.

@@ -8,7 +8,7 @@ use rcgen::{
 };
 use serde_json::json;
 
-use super::harness::{Client, Running, Scratch, error, scratch, text};
+use super::harness::{Client, Scratch, TestBackend, error, scratch, text};
 use super::server::Server;
 use crate::{HttpBackend, HttpTls};
 
@@ -91,7 +91,7 @@ async fn a_private_authority_and_a_certificate_of_ones_own() {
     ] {
         config.tls = tls;
         let backend = HttpBackend::start(config.clone(), &server.url).unwrap();
-        let running = Running(std::sync::Arc::new(backend));
+        let running = TestBackend(std::sync::Arc::new(backend));
         let says = |detail: &String| detail.starts_with("restarting") && detail.contains(told);
         let state = running.state_where(|state| state.detail.as_ref().is_some_and(says));
         assert!(state.await.catalog.is_none());

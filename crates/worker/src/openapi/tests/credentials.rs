@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use shoal_ports::Secret;
 
-use super::harness::{Client, Running, Scratch, scratch};
+use super::harness::{Client, Scratch, TestBackend, scratch};
 use super::service::{Petstore, result};
 use crate::{CredentialConfig, OpenApiBackend};
 
@@ -108,7 +108,7 @@ async fn credentials_go_only_where_the_operator_says() {
     let mut config = monitor.config();
     config.security.insert("nobody".to_owned(), secret("x"));
     let backend = OpenApiBackend::start(config, None).unwrap();
-    let running = Running(std::sync::Arc::new(backend));
+    let running = TestBackend(std::sync::Arc::new(backend));
     let told = |part: &'static str| {
         move |state: &crate::BackendState| {
             state
@@ -124,6 +124,6 @@ async fn credentials_go_only_where_the_operator_says() {
     config.document = other.to_str().unwrap().to_owned();
     config.headers.insert("x-key".into(), Secret::new("x"));
     let backend = OpenApiBackend::start(config, None).unwrap();
-    let running = Running(std::sync::Arc::new(backend));
+    let running = TestBackend(std::sync::Arc::new(backend));
     running.state_where(told("cannot be reached")).await;
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 use shoal_ports::{CallFailure, CallOutcome};
 
-use super::harness::{Client, Running, failure, scratch, text};
+use super::harness::{Client, TestBackend, failure, scratch, text};
 use super::service::{Petstore, result};
 use crate::OpenApiBackend;
 
@@ -42,7 +42,7 @@ async fn one_of_several_is_left_at_once() {
     let bases = config.clone();
     let bases: Vec<Option<&str>> = bases.bases().unwrap();
     config.document = format!("{}/openapi.json", other.url);
-    let running = Running::of(OpenApiBackend::start(config, bases[0]).unwrap()).await;
+    let running = TestBackend::of(OpenApiBackend::start(config, bases[0]).unwrap()).await;
     let client = Client::named("a");
     result(running.call(&client, "listPets", json!({})).await);
     assert_eq!(other.seen().await["runs"], json!({}));

@@ -6,7 +6,7 @@ use serde_json::Value;
 use shoal_ports::CallOutcome;
 use tokio::process::Child;
 
-use super::harness::{Running, served};
+use super::harness::{TestBackend, served};
 use crate::{OpenApiBackend, OpenApiConfig};
 
 const SCRIPT: &str = "petstore.py";
@@ -47,13 +47,13 @@ impl Petstore {
     }
 
     /// A backend that calls it.
-    pub(super) async fn backend(&self) -> Running {
+    pub(super) async fn backend(&self) -> TestBackend {
         self.backend_of(self.config()).await
     }
 
     /// One with these settings.
-    pub(super) async fn backend_of(&self, config: OpenApiConfig) -> Running {
-        Running::of(OpenApiBackend::start(config, None).unwrap()).await
+    pub(super) async fn backend_of(&self, config: OpenApiConfig) -> TestBackend {
+        TestBackend::of(OpenApiBackend::start(config, None).unwrap()).await
     }
 
     /// What it has seen.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use super::Shared;
-use super::work::{Parcel, Running};
+use super::work::{CallTask, PooledCall};
 
 /// One of the pool's actors.
 pub(super) struct PoolActor {
@@ -15,9 +15,9 @@ pub(super) struct PoolActor {
 /// What an actor is given to do.
 pub(super) enum Job {
     /// A call that has not begun.
-    Waits(Parcel),
+    Waits(Box<PooledCall>),
     /// A call that has had its first turn.
-    Begun(Running),
+    Begun(CallTask),
 }
 
 impl Actor for PoolActor {

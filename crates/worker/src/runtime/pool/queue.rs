@@ -7,32 +7,32 @@ use shoal_ports::Principal;
 use tokio::time::Instant;
 
 use super::shares::Shares;
-use super::work::Parcel;
+use super::work::PooledCall;
 
 /// How often calls are looked for that have waited too long. Those are late by half of it in the middle, which
 /// nobody notices after seconds.
 pub(super) const SWEEP: Duration = Duration::from_millis(100);
 
 /// A call that waits.
-pub(super) struct Waiting {
-    work: Parcel,
+pub(super) struct QueuedCall {
+    work: Box<PooledCall>,
     until: Instant,
 }
 
-impl Waiting {
+impl QueuedCall {
     /// One that waits for `longest`, and no longer than its deadline.
-    pub(super) fn new(work: Parcel, longest: Duration) -> Self {
+    pub(super) fn new(work: Box<PooledCall>, longest: Duration) -> Self {
         let until = work.deadline().min(Instant::now() + longest);
         Self { work, until }
     }
 }
 
 /// One principal's calls are served as they came; of several principals, each has its turn. Admission bounds it
-/// (`places.rs`), which can refuse a call before it comes here.
+/// (`admission.rs`), which can refuse a call before it comes here.
 #[derive(Default)]
 pub(super) struct Queue {
     /// No lane is empty.
-    lanes: HashMap<Principal, VecDeque<Waiting>>,
+    lanes: HashMap<Principal, VecDeque<QueuedCall>>,
     /// Whose turn it is: each principal that has a lane, once.
     turns: VecDeque<Principal>,
     /// Somebody calls [`expire`](Self::expire) every now and then.
@@ -41,7 +41,7 @@ pub(super) struct Queue {
 
 impl Queue {
     /// Has a call wait; true where the caller has to see to it that the queue is swept from now on.
-    pub(super) fn push(&mut self, call: Waiting) -> bool {
+    pub(super) fn push(&mut self, call: QueuedCall) -> bool {
         let principal = call.work.principal();
         let lane = match self.lanes.get_mut(principal) {
             Some(lane) => lane,
@@ -61,7 +61,11 @@ impl Queue {
 
     /// The next call of a principal that may have one more run; those before it that have waited too long go to
     /// `expired`.
-    pub(super) fn pop(&mut self, shares: &Shares, expired: &mut Vec<Parcel>) -> Option<Parcel> {
+    pub(super) fn pop(
+        &mut self,
+        shares: &Shares,
+        expired: &mut Vec<Box<PooledCall>>,
+    ) -> Option<Box<PooledCall>> {
         if self.turns.is_empty() {
             return None;
         }
@@ -74,7 +78,7 @@ impl Queue {
             }
             let lane = self.lanes.get_mut(&principal)?;
             let mut next = None;
-            while let Some(Waiting { work, until }) = lane.pop_front() {
+            while let Some(QueuedCall { work, until }) = lane.pop_front() {
                 if until > now {
                     next = Some(work);
                     break;
@@ -94,7 +98,11 @@ impl Queue {
 
     /// Takes out the newest call of whoever has most, to make room for one more call of `principal`, unless that has as
     /// many itself; for one that `continues`, whatever it has.
-    pub(super) fn displace(&mut self, principal: &Principal, continues: bool) -> Option<Parcel> {
+    pub(super) fn displace(
+        &mut self,
+        principal: &Principal,
+        continues: bool,
+    ) -> Option<Box<PooledCall>> {
         let own = self.lanes.get(principal).map_or(0, VecDeque::len);
         let (most, lane) = self.lanes.iter_mut().max_by_key(|(_, lane)| lane.len())?;
         if lane.len() <= own + 1 && !continues {
@@ -111,7 +119,7 @@ impl Queue {
 
     /// Takes those out that have waited too long. One that finds nobody waiting is the last: then nobody sweeps any
     /// more.
-    pub(super) fn expire(&mut self) -> Vec<Parcel> {
+    pub(super) fn expire(&mut self) -> Vec<Box<PooledCall>> {
         let now = Instant::now();
         let mut expired = Vec::new();
         for lane in self.lanes.values_mut() {
@@ -137,7 +145,7 @@ impl Queue {
     }
 
     /// Takes all that wait.
-    pub(super) fn take(&mut self) -> Vec<Parcel> {
+    pub(super) fn take(&mut self) -> Vec<Box<PooledCall>> {
         self.turns.clear();
         let taken = std::mem::take(&mut self.lanes).into_values().flatten();
         taken.map(|waiting| waiting.work).collect()

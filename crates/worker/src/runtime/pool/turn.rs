@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::Shared;
 use super::actor::Job;
-use super::work::Work;
+use super::work::PooledCall;
 use crate::runtime::record::CallRecord;
 
 /// A turn of this length keeps its caller from noticing what else happens to the call.
@@ -38,7 +38,7 @@ pub(super) enum Turn {
 }
 
 /// Gives a call its first turn, unless it is one of a tool that takes long ones.
-pub(super) fn first(work: Work, shared: &Arc<Shared>) -> Turn {
+pub(super) fn first(work: PooledCall, shared: &Arc<Shared>) -> Turn {
     let long_turns = &shared.long_turns;
     let (began, target) = (work.admitted(), work.target());
     if long_turns.forbid(&target) {

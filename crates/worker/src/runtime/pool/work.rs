@@ -12,40 +12,38 @@ use tokio::time::Instant;
 
 use super::turn::Target;
 use super::{RETRY_AFTER, Shared, waited};
+use crate::runtime::admission::Permit;
 use crate::runtime::execute::{execute, is_late};
 use crate::runtime::measure::Measure;
-use crate::runtime::places::Place;
 use crate::runtime::record::CallRecord;
 
-/// Boxed, because it goes from hand to hand.
-pub(super) type Parcel = Box<Work>;
-
 /// A call that runs; dropping it ends the call.
-pub(in crate::runtime) struct Running {
+pub(in crate::runtime) struct CallTask {
     pub(in crate::runtime) future: Pin<Box<dyn Future<Output = ()> + Send>>,
     pub(in crate::runtime) call: Arc<CallRecord>,
 }
 
-/// A call on its way through the pool. Dropping it ends the call, whatever happened to it.
-pub(in crate::runtime) struct Work {
+/// A call on its way through the pool, boxed, because it goes from hand to hand. Dropping it ends the call, whatever
+/// happened to it.
+pub(in crate::runtime) struct PooledCall {
     call: Call,
     record: Arc<CallRecord>,
-    _place: Place,
+    _permit: Permit,
     /// Ends with the call.
     span: Span,
 }
 
-impl Work {
+impl PooledCall {
     pub(in crate::runtime) fn new(
         call: Call,
         record: Arc<CallRecord>,
-        place: Place,
+        permit: Permit,
         span: Span,
     ) -> Self {
         Self {
             call,
             record,
-            _place: place,
+            _permit: permit,
             span,
         }
     }
@@ -79,7 +77,7 @@ impl Work {
     }
 
     /// Runs the call, unless it has ended while it waited. It has ended when this has.
-    pub(super) fn run(self, pool: Arc<Shared>) -> Running {
+    pub(super) fn run(self, pool: Arc<Shared>) -> CallTask {
         let call = Arc::clone(&self.record);
         let future = Box::pin(async move {
             let ran = AssertUnwindSafe(self.run_in(&pool)).catch_unwind();
@@ -88,7 +86,7 @@ impl Work {
                 tracing::error!(pool = %pool.name, "a call was lost to a defect of the worker");
             }
         });
-        Running { future, call }
+        CallTask { future, call }
     }
 
     async fn run_in(&self, shared: &Arc<Shared>) {
@@ -98,7 +96,7 @@ impl Work {
             self.fail(waited("its deadline"));
         } else if self.record.begin() {
             self.waited(pool, QueueOutcome::Dispatched);
-            let _seated = self.record.sit(shared);
+            let _slot = self.record.take_slot(shared);
             let (backend, grace) = (&*shared.backend, shared.grace);
             let measure = Measure::begin(pool, &self.call, backend.transport());
             let running = execute(&self.call, &self.record, backend, grace, &measure);
@@ -154,7 +152,7 @@ pub(super) fn continues(call: &Call) -> bool {
     params.is_some_and(|params| params.member("inputResponses").is_some())
 }
 
-impl Drop for Work {
+impl Drop for PooledCall {
     fn drop(&mut self) {
         if !self.record.has_ended() {
             self.fail(self.record.lost("its worker was stopped"));

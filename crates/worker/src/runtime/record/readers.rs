@@ -5,33 +5,33 @@ use std::task::{Poll, Waker};
 use parking_lot::MutexGuard;
 use shoal_ports::{CallEvent, CallEventKind};
 
-use super::{CallRecord, Line, Reader, wake};
+use super::{CallRecord, Reader, RecordState, wake};
 
 impl CallRecord {
     /// Makes a new reader, who takes over from the present one; its number, which is its name too.
     pub(in crate::runtime) fn attach(&self, after: u64) -> u64 {
-        let mut line = self.line.lock();
-        line.name = line.readers + 1;
-        self.read_on(line, after)
+        let mut state = self.state.lock();
+        state.name = state.readers + 1;
+        self.read_on(state, after)
     }
 
     /// The reader of this name has come back; its new number, unless another one has come meanwhile.
     pub(in crate::runtime) fn reattach(&self, name: u64, after: u64) -> Option<u64> {
-        let line = self.line.lock();
-        (line.name == name).then(|| self.read_on(line, after))
+        let state = self.state.lock();
+        (state.name == name).then(|| self.read_on(state, after))
     }
 
-    fn read_on(&self, mut line: MutexGuard<'_, Line>, after: u64) -> u64 {
-        line.events.renew_state(after);
-        line.readers += 1;
-        let number = line.readers;
-        let former = line.reader.replace(Reader {
+    fn read_on(&self, mut state: MutexGuard<'_, RecordState>, after: u64) -> u64 {
+        state.events.renew_state(after);
+        state.readers += 1;
+        let number = state.readers;
+        let former = state.reader.replace(Reader {
             number,
             read: after,
             waker: None,
             left: false,
         });
-        drop(line);
+        drop(state);
         self.room.notify_waiters();
         wake(former.and_then(|reader| reader.waker));
         number
@@ -39,9 +39,9 @@ impl CallRecord {
 
     /// Lets go of a reader that is too slow; its events end, and it may attach again.
     pub(in crate::runtime) fn detach_slow_reader(&self) {
-        let mut line = self.line.lock();
-        let former = line.reader.take();
-        drop(line);
+        let mut state = self.state.lock();
+        let former = state.reader.take();
+        drop(state);
         wake(former.and_then(|reader| reader.waker));
     }
 
@@ -51,8 +51,8 @@ impl CallRecord {
         number: u64,
         waker: &Waker,
     ) -> Poll<Option<CallEvent>> {
-        let mut line = self.line.lock();
-        let Line { events, reader, .. } = &mut *line;
+        let mut state = self.state.lock();
+        let RecordState { events, reader, .. } = &mut *state;
         let Some(reader) = reader.as_mut().filter(|reader| reader.number == number) else {
             return Poll::Ready(None);
         };
@@ -68,9 +68,9 @@ impl CallRecord {
         };
         reader.read = event.sequence;
         let ended = matches!(event.kind, CallEventKind::Finished(_));
-        line.delivered |= ended;
-        let passing = ended && self.is_passing(&line);
-        drop(line);
+        state.delivered |= ended;
+        let passing = ended && self.is_passing(&state);
+        drop(state);
         if passing {
             if let Some(ledger) = self.ledger.upgrade() {
                 ledger.forget(self.id);
@@ -84,20 +84,20 @@ impl CallRecord {
     /// The reader has gone. Whether the call may be deserted now: it runs, and no session and no question leads anybody
     /// else to it.
     pub(in crate::runtime) fn leave(&self, number: u64) -> bool {
-        let mut line = self.line.lock();
-        let deserted = line.readers == number
+        let mut state = self.state.lock();
+        let deserted = state.readers == number
             && self.caller.session.is_none()
-            && line.asks.is_empty()
-            && !line.events.has_ended();
-        let Line { events, reader, .. } = &mut *line;
+            && state.asks.is_empty()
+            && !state.events.has_ended();
+        let RecordState { events, reader, .. } = &mut *state;
         let Some(reader) = reader.as_mut().filter(|reader| reader.number == number) else {
             return deserted;
         };
         (reader.left, reader.waker) = (true, None);
         let undelivered = events.has_ended() && reader.read < events.last();
-        let retire = undelivered && self.is_passing(&line);
-        let bytes = line.events.bytes();
-        drop(line);
+        let retire = undelivered && self.is_passing(&state);
+        let bytes = state.events.bytes();
+        drop(state);
         self.room.notify_waiters();
         if retire {
             self.retire(bytes);
@@ -107,6 +107,6 @@ impl CallRecord {
 
     /// Whether nobody has attached after the reader of this number.
     pub(in crate::runtime) fn is_latest(&self, number: u64) -> bool {
-        self.line.lock().readers == number
+        self.state.lock().readers == number
     }
 }

@@ -1,10 +1,10 @@
 use shoal_ports::{Principal, SessionId};
 
-use super::{Placement, Plan, SeatId, TooManyAsk, WaiterId, Want};
+use super::{Placement, Plan, SlotId, TooManyAsk, WaiterId, Want};
 use crate::upstream::Quarantine;
 
-const A: SeatId = SeatId(1);
-const B: SeatId = SeatId(2);
+const A: SlotId = SlotId(1);
+const B: SlotId = SlotId(2);
 
 fn shared() -> Want {
     Want {
@@ -26,7 +26,7 @@ fn plan(placement: &mut Placement) -> Plan {
     placement.plan(|_| Quarantine::None)
 }
 
-fn granted(placement: &mut Placement) -> Vec<(u64, SeatId)> {
+fn granted(placement: &mut Placement) -> Vec<(u64, SlotId)> {
     let plan = plan(placement);
     plan.granted.iter().map(|(w, s, _)| (w.0, *s)).collect()
 }
@@ -161,14 +161,14 @@ fn questions_are_bounded_for_each_principal_and_for_all() {
     let mut placement = with_lead(1);
     let mut ask = |at: u64, principal: &str| {
         if at > 1 {
-            placement.join(SeatId(at), false, false);
+            placement.join(SlotId(at), false, false);
         }
         placement.wait(WaiterId(at), alone(principal));
-        assert_eq!(granted(&mut placement), [(at, SeatId(at))]);
-        let asked = placement.ask(SeatId(at));
+        assert_eq!(granted(&mut placement), [(at, SlotId(at))]);
+        let asked = placement.ask(SlotId(at));
         if asked.is_err() {
-            placement.release(SeatId(at), true);
-            placement.leave(SeatId(at));
+            placement.release(SlotId(at), true);
+            placement.leave(SlotId(at));
         }
         asked
     };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use shoal_ports::{CallFailure, CallOutcome, SessionId};
 
-use super::harness::{Client, Running, eventually, failure, fixture, scratch, text};
+use super::harness::{Client, TestBackend, eventually, failure, fixture, scratch, text};
 use crate::{Isolation, StdioConfig};
 
 fn shared(processes: usize) -> StdioConfig {
@@ -30,7 +30,7 @@ async fn everybody_gets_their_own_question_and_answer() {
         shared(3),
         per_session(&[], 64, Duration::from_secs(60)),
     ] {
-        let running = Running::start(config).await;
+        let running = TestBackend::start(config).await;
         let clients: Vec<_> = (0..9)
             .map(|at| Client::askable(&format!("user{at}")))
             .collect();
@@ -52,7 +52,7 @@ async fn everybody_gets_their_own_question_and_answer() {
 
 #[tokio::test]
 async fn a_call_that_can_ask_is_alone_and_others_use_another_process() {
-    let running = Running::start(shared(2)).await;
+    let running = TestBackend::start(shared(2)).await;
     let thinking = Client::askable("thinking").hesitant();
     let asking = running.spawn(&thinking, "ask", json!({ "question": "?" }));
     eventually("the question has arrived", || thinking.asked().len() == 1).await;
@@ -75,7 +75,7 @@ async fn a_call_that_can_ask_is_alone_and_others_use_another_process() {
 
 #[tokio::test]
 async fn calls_that_cannot_ask_share_the_first_process() {
-    let running = Running::start(shared(4)).await;
+    let running = TestBackend::start(shared(4)).await;
     let file = scratch("share");
     let client = Client::named("hanging");
     let hanging = running.spawn(&client, "hang", json!({ "file": file.to_str() }));
@@ -91,7 +91,7 @@ async fn calls_that_cannot_ask_share_the_first_process() {
 
 #[tokio::test]
 async fn one_that_waits_in_vain_was_not_executed() {
-    let running = Running::start(shared(1)).await;
+    let running = TestBackend::start(shared(1)).await;
     let thinking = Client::askable("thinking").hesitant();
     let asking = running.spawn(&thinking, "ask", json!({ "question": "?" }));
     eventually("the question has arrived", || thinking.asked().len() == 1).await;
@@ -109,7 +109,7 @@ async fn one_that_waits_in_vain_was_not_executed() {
 
 #[tokio::test]
 async fn the_question_of_a_cancelled_call_reaches_nobody_else() {
-    let running = Running::start(shared(1)).await;
+    let running = TestBackend::start(shared(1)).await;
     let before = text(&running.call(&Client::named("a"), "pid", json!({})).await);
     let (first, second) = (Client::askable("first"), Client::askable("second"));
     let file = scratch("late");
@@ -140,7 +140,7 @@ async fn the_question_of_a_cancelled_call_reaches_nobody_else() {
 
 #[tokio::test]
 async fn a_question_in_the_background_is_refused() {
-    let running = Running::start(shared(1)).await;
+    let running = TestBackend::start(shared(1)).await;
     let client = Client::askable("a");
     let file = scratch("background");
     running
@@ -160,13 +160,13 @@ async fn a_question_in_the_background_is_refused() {
 #[tokio::test]
 async fn roots_are_offered_to_a_shared_process_only_if_configured() {
     let client = Client::askable("a");
-    let running = Running::start(shared(1)).await;
+    let running = TestBackend::start(shared(1)).await;
     let outcome = running.call(&client, "roots", json!({})).await;
     assert_eq!(text(&outcome), json!({ "error": -32603 }));
     assert!(client.asked().is_empty());
     let mut config = shared(1);
     config.share_roots = true;
-    let running = Running::start(config).await;
+    let running = TestBackend::start(config).await;
     let outcome = running.call(&client, "roots", json!({})).await;
     assert_eq!(text(&outcome)["roots"][0]["uri"], "file:///a");
 }
@@ -174,7 +174,7 @@ async fn roots_are_offered_to_a_shared_process_only_if_configured() {
 #[tokio::test]
 async fn each_session_has_a_process_that_knows_its_client() {
     let running =
-        Running::start(per_session(&["--roots-early"], 64, Duration::from_secs(60))).await;
+        TestBackend::start(per_session(&["--roots-early"], 64, Duration::from_secs(60))).await;
     let (a, b, plain) = (
         Client::askable("a"),
         Client::askable("b"),
@@ -201,7 +201,7 @@ async fn each_session_has_a_process_that_knows_its_client() {
 
 #[tokio::test]
 async fn session_processes_are_bounded_and_end_when_idle() {
-    let running = Running::start(per_session(&[], 1, Duration::from_millis(300))).await;
+    let running = TestBackend::start(per_session(&[], 1, Duration::from_millis(300))).await;
     let (a, b) = (Client::named("a"), Client::named("b"));
     let file = scratch("idle");
     let hanging = running.spawn(&a, "hang", json!({ "file": file.to_str() }));
@@ -225,7 +225,7 @@ async fn session_processes_are_bounded_and_end_when_idle() {
 async fn a_server_that_may_not_ask_is_shared_by_all() {
     let mut config = shared(4);
     config.may_ask = false;
-    let running = Running::start(config).await;
+    let running = TestBackend::start(config).await;
     let (a, b) = (Client::askable("a"), Client::askable("b"));
     let file = scratch("may-not");
     let hanging = running.spawn(&a, "hang", json!({ "file": file.to_str() }));
@@ -239,7 +239,7 @@ async fn a_server_that_may_not_ask_is_shared_by_all() {
 
 #[tokio::test]
 async fn a_sessions_process_that_dies_is_started_again() {
-    let running = Running::start(per_session(&[], 64, Duration::from_secs(60))).await;
+    let running = TestBackend::start(per_session(&[], 64, Duration::from_secs(60))).await;
     let (a, b) = (Client::askable("a"), Client::askable("b"));
     let pid = text(&running.call(&b, "pid", json!({})).await);
     let died = failure(running.call(&a, "die", json!({})).await);
@@ -263,7 +263,7 @@ async fn a_sessions_process_that_dies_is_started_again() {
 
 #[tokio::test]
 async fn a_question_of_a_call_that_has_ended_is_answered_with_an_error() {
-    let running = Running::start(shared(1)).await;
+    let running = TestBackend::start(shared(1)).await;
     let client = Client::askable("a").hesitant();
     let file = scratch("unanswered");
     // It asks, and is answered itself before its client has made up its mind.

@@ -6,12 +6,12 @@ use serde_json::json;
 use shoal_ports::{BusEvent, Call, CallOutcome, Durability};
 use shoal_protocol::{Method, RawJson};
 
-use super::harness::{Client, Running, Scratch, fixture, scratch, text};
+use super::harness::{Client, Scratch, TestBackend, fixture, scratch, text};
 use crate::{EraChoice, Isolation, StdioConfig};
 
 #[tokio::test]
 async fn a_modern_server_gets_the_callers_own_metadata() {
-    let running = Running::start(fixture("modern.py", &[])).await;
+    let running = TestBackend::start(fixture("modern.py", &[])).await;
     let catalog = running.catalog_where(|_| true).await;
     assert_eq!(catalog.instructions.as_deref(), Some("Be brief."));
     assert_eq!(catalog.ttl_ms, [Some(2_500), None, None, None]);
@@ -33,7 +33,7 @@ async fn a_modern_server_gets_the_callers_own_metadata() {
 
 #[tokio::test]
 async fn what_a_modern_server_needs_is_its_result() {
-    let running = Running::start(fixture("modern.py", &[])).await;
+    let running = TestBackend::start(fixture("modern.py", &[])).await;
     let client = Client::modern("m", r#"{"elicitation":{}}"#);
     let CallOutcome::Result(result) = running.call(&client, "confirm", json!({})).await else {
         panic!()
@@ -55,7 +55,7 @@ async fn what_a_modern_server_needs_is_its_result() {
 
 #[tokio::test]
 async fn a_modern_server_reports_changes_on_one_stream() {
-    let running = Running::start(fixture("modern.py", &[])).await;
+    let running = TestBackend::start(fixture("modern.py", &[])).await;
     let mut client = Client::modern("m", "{}");
     client.progress_token = Some(RawJson::from_static("7"));
     let mut news = running.0.news();
@@ -95,7 +95,7 @@ async fn a_modern_server_reports_changes_on_one_stream() {
 async fn sessions_of_a_modern_server_share_one_process() {
     let mut config = fixture("modern.py", &[]);
     config.isolation = Isolation::Session;
-    let running = Running::start(config).await;
+    let running = TestBackend::start(config).await;
     let (a, b) = (Client::askable("a"), Client::askable("b"));
     let opened = async |client: &Client| text(&running.call(client, "params", json!({})).await);
     let (a, b) = tokio::join!(opened(&a), opened(&b));
@@ -106,7 +106,7 @@ async fn sessions_of_a_modern_server_share_one_process() {
 async fn a_modern_server_that_starts_slowly_is_still_modern() {
     let mut config = fixture("modern.py", &["--slow", "0.5"]);
     config.probe_timeout = Duration::from_millis(50).into();
-    let running = Running::start(config).await;
+    let running = TestBackend::start(config).await;
     assert_eq!(
         running
             .catalog_where(|_| true)
@@ -119,7 +119,7 @@ async fn a_modern_server_that_starts_slowly_is_still_modern() {
 
 #[tokio::test]
 async fn a_server_of_unknown_versions_is_reported_and_not_taken_for_legacy() {
-    let running = Running(std::sync::Arc::new(crate::StdioBackend::start(fixture(
+    let running = TestBackend(std::sync::Arc::new(crate::StdioBackend::start(fixture(
         "modern.py",
         &["--only", "2099-01-01"],
     ))));
@@ -133,7 +133,7 @@ async fn a_server_of_unknown_versions_is_reported_and_not_taken_for_legacy() {
 #[tokio::test]
 async fn a_legacy_server_is_never_asked_to_be_modern() {
     for flag in ["--silent-discover", "--die-on-discover"] {
-        let running = Running::start(fixture("legacy.py", &[flag])).await;
+        let running = TestBackend::start(fixture("legacy.py", &[flag])).await;
         let client = Client::named("a");
         let echoed = running.call(&client, "echo", json!({ "text": "x" })).await;
         assert_eq!(text(&echoed), "x");
@@ -146,7 +146,7 @@ async fn a_modern_server_that_does_not_know_the_older_opening_is_reached_all_the
     for flag in ["--silent-initialize", "--die-on-initialize"] {
         let mut config = fixture("modern.py", &[flag]);
         config.probe_timeout = Duration::from_millis(200).into();
-        let running = Running::start(config).await;
+        let running = TestBackend::start(config).await;
         let catalog = running.catalog_where(|_| true).await;
         assert_eq!(catalog.instructions.as_deref(), Some("Be brief."));
     }
@@ -172,7 +172,7 @@ fn both() -> [Client; 2] {
 #[tokio::test]
 async fn a_server_of_both_eras_may_ask_by_requests() {
     let (config, trace) = dual();
-    let running = Running::start(config).await;
+    let running = TestBackend::start(config).await;
     for client in both() {
         let answer = text(&running.call(&client, "greet", json!({})).await);
         assert_eq!(answer["action"], "accept", "{answer}");
@@ -185,7 +185,7 @@ async fn a_server_of_both_eras_may_ask_by_requests() {
 async fn a_server_of_both_eras_may_ask_by_results() {
     for tool in ["greet_required", "greet_generic"] {
         let (config, trace) = dual();
-        let running = Running::start(config).await;
+        let running = TestBackend::start(config).await;
         for client in both() {
             let call = Call {
                 durability: Durability::Repeatable,
@@ -213,7 +213,7 @@ async fn a_server_of_both_eras_may_ask_by_results() {
 #[tokio::test]
 async fn what_may_be_a_fault_of_the_handler_repeats_no_call_that_must_not_be() {
     let (config, trace) = dual();
-    let running = Running::start(config).await;
+    let running = TestBackend::start(config).await;
     let [client, _] = both();
     let outcome = running.call(&client, "greet_generic", json!({})).await;
     assert!(
@@ -230,7 +230,7 @@ async fn what_may_be_a_fault_of_the_handler_repeats_no_call_that_must_not_be() {
 #[tokio::test]
 async fn whoever_cannot_be_asked_gets_what_the_legacy_process_says() {
     let (config, trace) = dual();
-    let running = Running::start(config).await;
+    let running = TestBackend::start(config).await;
     let outcome = running
         .call(&Client::named("a"), "greet_required", json!({}))
         .await;
@@ -246,7 +246,7 @@ async fn an_era_can_be_chosen() {
     ] {
         let (mut config, trace) = dual();
         config.era = era;
-        let running = Running::start(config).await;
+        let running = TestBackend::start(config).await;
         for client in both() {
             let outcome = running.call(&client, works, json!({})).await;
             assert!(matches!(outcome, CallOutcome::Result(_)), "{outcome:?}");
@@ -263,7 +263,7 @@ async fn an_era_can_be_chosen() {
 async fn a_legacy_server_that_was_to_be_modern_is_reported() {
     let mut config = fixture("legacy.py", &[]);
     config.era = EraChoice::Modern;
-    let running = Running(std::sync::Arc::new(crate::StdioBackend::start(config)));
+    let running = TestBackend(std::sync::Arc::new(crate::StdioBackend::start(config)));
     let told = |detail: &String| detail.contains("it does not speak 2026-07-28");
     let state = running.state_where(|state| state.detail.as_ref().is_some_and(told));
     assert!(state.await.catalog.is_none());

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use shoal_ports::{CallFailure, Secret};
 
-use super::harness::{Client, Running, eventually, failure, fixture, scratch, text};
+use super::harness::{Client, TestBackend, eventually, failure, fixture, scratch, text};
 use crate::{StdioBackend, StdioConfig};
 
 fn is_running(pid: &str) -> bool {
@@ -21,7 +21,7 @@ fn read(file: &Path) -> String {
 
 #[tokio::test]
 async fn a_server_that_dies_ends_its_calls_and_comes_back() {
-    let running = Running::start(fixture("legacy.py", &[])).await;
+    let running = TestBackend::start(fixture("legacy.py", &[])).await;
     let (a, b) = (Client::named("a"), Client::named("b"));
     let file = scratch("die");
     let other = running.spawn(&b, "hang", json!({ "file": file.to_str() }));
@@ -57,7 +57,7 @@ async fn a_call_while_the_server_is_down_was_not_executed() {
     let mut config = fixture("legacy.py", &[]);
     config.restart_delay = Duration::from_secs(60).into();
     config.max_restart_delay = Duration::from_secs(60).into();
-    let running = Running::start(config).await;
+    let running = TestBackend::start(config).await;
     let client = Client::named("a");
     running.call(&client, "die", json!({})).await;
     running.state_where(|state| state.catalog.is_none()).await;
@@ -70,7 +70,7 @@ async fn failed_starts_are_repeated_until_one_succeeds() {
     let counter = scratch("starts");
     // Each of the first three attempts fails twice: with either opening, and with the modern one.
     let flags = ["--fail-starts", counter.to_str().unwrap(), "5"];
-    let running = Running(std::sync::Arc::new(StdioBackend::start(fixture(
+    let running = TestBackend(std::sync::Arc::new(StdioBackend::start(fixture(
         "legacy.py",
         &flags,
     ))));
@@ -86,7 +86,7 @@ async fn failed_starts_are_repeated_until_one_succeeds() {
 #[tokio::test]
 async fn a_command_that_does_not_exist_is_reported() {
     let config = StdioConfig::new("/nonexistent/server");
-    let running = Running(std::sync::Arc::new(StdioBackend::start(config)));
+    let running = TestBackend(std::sync::Arc::new(StdioBackend::start(config)));
     let told = |detail: &String| detail.contains("could not start \"/nonexistent/server\"");
     running
         .state_where(|state| state.detail.as_ref().is_some_and(told))
@@ -100,7 +100,7 @@ async fn a_command_that_does_not_exist_is_reported() {
 async fn shutdown_ends_a_stubborn_server_and_what_it_started() {
     let file = scratch("pid");
     let flags = ["--stubborn", "--spawn", file.to_str().unwrap()];
-    let running = Running::start(fixture("legacy.py", &flags)).await;
+    let running = TestBackend::start(fixture("legacy.py", &flags)).await;
     let pid = text(&running.call(&Client::named("a"), "pid", json!({})).await).to_string();
     let grandchild = read(&file);
     assert!(is_running(&pid) && is_running(&grandchild));
@@ -114,7 +114,8 @@ async fn shutdown_ends_a_stubborn_server_and_what_it_started() {
 #[tokio::test]
 async fn a_server_that_dies_leaves_no_orphans() {
     let file = scratch("pid");
-    let running = Running::start(fixture("legacy.py", &["--spawn", file.to_str().unwrap()])).await;
+    let running =
+        TestBackend::start(fixture("legacy.py", &["--spawn", file.to_str().unwrap()])).await;
     let grandchild = read(&file);
     running.call(&Client::named("a"), "die", json!({})).await;
     eventually("the grandchild is gone", || !is_running(&grandchild)).await;
@@ -125,7 +126,7 @@ async fn who_has_left_the_process_group_ends_with_the_server() {
     for dies in [false, true] {
         let file = scratch("pid");
         let flags = ["--detach", file.to_str().unwrap()];
-        let running = Running::start(fixture("legacy.py", &flags)).await;
+        let running = TestBackend::start(fixture("legacy.py", &flags)).await;
         let detached = read(&file).trim().to_owned();
         assert!(is_running(&detached));
         if dies {
@@ -140,7 +141,8 @@ async fn who_has_left_the_process_group_ends_with_the_server() {
 #[tokio::test]
 async fn dropping_the_backend_ends_its_processes() {
     let file = scratch("pid");
-    let running = Running::start(fixture("legacy.py", &["--spawn", file.to_str().unwrap()])).await;
+    let running =
+        TestBackend::start(fixture("legacy.py", &["--spawn", file.to_str().unwrap()])).await;
     let pid = text(&running.call(&Client::named("a"), "pid", json!({})).await).to_string();
     drop(running);
     eventually("the process is gone", || !is_running(&pid)).await;
@@ -155,7 +157,7 @@ async fn a_server_sees_only_the_environment_that_is_meant_for_it() {
     config.env.insert("TOKEN".to_owned(), Secret::new("given"));
     config.inherit = vec!["CARGO_PKG_NAME".to_owned()];
     assert!(!format!("{config:?}").contains("given"));
-    let running = Running(std::sync::Arc::new(StdioBackend::start(config)));
+    let running = TestBackend(std::sync::Arc::new(StdioBackend::start(config)));
     let failed =
         |state: &crate::BackendState| state.detail.as_ref().is_some_and(|d| d != "starting");
     running.state_where(failed).await;

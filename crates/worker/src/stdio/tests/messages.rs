@@ -6,11 +6,11 @@ use serde_json::json;
 use shoal_ports::{BusEvent, CallFailure, LogFilter};
 use shoal_protocol::{Method, RawJson};
 
-use super::harness::{Client, Running, error, eventually, failure, fixture, scratch, text};
+use super::harness::{Client, TestBackend, error, eventually, failure, fixture, scratch, text};
 
 #[tokio::test]
 async fn a_call_is_answered_and_the_catalog_has_every_page() {
-    let running = Running::start(fixture("legacy.py", &[])).await;
+    let running = TestBackend::start(fixture("legacy.py", &[])).await;
     let catalog = running.catalog_where(|_| true).await;
     assert_eq!(catalog.tools.len(), 17);
     assert_eq!(
@@ -36,7 +36,7 @@ async fn a_call_is_answered_and_the_catalog_has_every_page() {
 
 #[tokio::test]
 async fn parameters_reach_a_legacy_server_without_what_it_does_not_know() {
-    let running = Running::start(fixture("legacy.py", &[])).await;
+    let running = TestBackend::start(fixture("legacy.py", &[])).await;
     let mut client = Client::modern("m", r#"{"elicitation":{}}"#);
     client.progress_token = Some(RawJson::from_static("\"mine\""));
     let call = client.raw_call(RawJson::from_static(
@@ -53,7 +53,7 @@ async fn parameters_reach_a_legacy_server_without_what_it_does_not_know() {
 
 #[tokio::test]
 async fn progress_goes_to_its_own_caller_under_its_own_token() {
-    let running = Running::start(fixture("legacy.py", &[])).await;
+    let running = TestBackend::start(fixture("legacy.py", &[])).await;
     let clients: Vec<Client> = (0..8)
         .map(|at| {
             let mut client = Client::named(&format!("c{at}"));
@@ -80,7 +80,7 @@ async fn progress_goes_to_its_own_caller_under_its_own_token() {
 
 #[tokio::test]
 async fn a_log_message_reaches_the_only_call_and_no_one_of_several() {
-    let running = Running::start(fixture("legacy.py", &[])).await;
+    let running = TestBackend::start(fixture("legacy.py", &[])).await;
     let (a, b) = (Client::named("a"), Client::named("b"));
     running.call(&a, "log", json!({ "text": "mine" })).await;
     assert_eq!(
@@ -102,7 +102,7 @@ async fn a_log_message_reaches_the_only_call_and_no_one_of_several() {
 
 #[tokio::test]
 async fn garbage_is_skipped() {
-    let running = Running::start(fixture("legacy.py", &[])).await;
+    let running = TestBackend::start(fixture("legacy.py", &[])).await;
     let outcome = running
         .call(&Client::named("a"), "garbage", json!({}))
         .await;
@@ -113,7 +113,7 @@ async fn garbage_is_skipped() {
 async fn an_answer_that_is_too_large_ends_its_call_only() {
     let mut config = fixture("legacy.py", &[]);
     config.line_bytes = 64 * 1024;
-    let running = Running::start(config).await;
+    let running = TestBackend::start(config).await;
     let (a, b) = (Client::named("a"), Client::named("b"));
     let file = scratch("huge");
     let other = running.spawn(&b, "hang", json!({ "file": file.to_str() }));
@@ -131,7 +131,7 @@ async fn an_answer_that_is_too_large_ends_its_call_only() {
 
 #[tokio::test]
 async fn a_cancelled_call_ends_and_the_server_is_told() {
-    let running = Running::start(fixture("legacy.py", &[])).await;
+    let running = TestBackend::start(fixture("legacy.py", &[])).await;
     let client = Client::named("a");
     let file = scratch("cancel");
     let hanging = running.spawn(&client, "hang", json!({ "file": file.to_str() }));
@@ -145,7 +145,7 @@ async fn a_cancelled_call_ends_and_the_server_is_told() {
 
 #[tokio::test]
 async fn a_dropped_call_is_cancelled_too() {
-    let running = Running::start(fixture("legacy.py", &[])).await;
+    let running = TestBackend::start(fixture("legacy.py", &[])).await;
     let file = scratch("drop");
     let hanging = running.spawn(
         &Client::named("a"),
@@ -161,7 +161,7 @@ async fn a_dropped_call_is_cancelled_too() {
 
 #[tokio::test]
 async fn a_changed_list_is_read_again_and_counted() {
-    let running = Running::start(fixture("legacy.py", &[])).await;
+    let running = TestBackend::start(fixture("legacy.py", &[])).await;
     let client = Client::named("a");
     running
         .call(&client, "change", json!({ "tool": "fresh" }))
@@ -180,7 +180,7 @@ async fn a_changed_list_is_read_again_and_counted() {
 
 #[tokio::test]
 async fn updates_of_subscribed_resources_are_news() {
-    let running = Running::start(fixture("legacy.py", &[])).await;
+    let running = TestBackend::start(fixture("legacy.py", &[])).await;
     let client = Client::named("a");
     let mut news = running.0.news();
     running.0.subscribe("test://a").await.unwrap();
@@ -211,7 +211,7 @@ async fn updates_of_subscribed_resources_are_news() {
 
 #[tokio::test]
 async fn nobody_hears_log_messages_that_are_off_from_a_modern_server() {
-    let running = Running::start(fixture("modern.py", &[])).await;
+    let running = TestBackend::start(fixture("modern.py", &[])).await;
     let listener = Client::modern("listener", "{}");
     let mut deaf = Client::modern("deaf", "{}");
     deaf.log = LogFilter::Off;
@@ -224,7 +224,7 @@ async fn nobody_hears_log_messages_that_are_off_from_a_modern_server() {
 
 #[tokio::test]
 async fn what_a_server_does_not_read_is_not_executed() {
-    let running = Running::start(fixture("legacy.py", &[])).await;
+    let running = TestBackend::start(fixture("legacy.py", &[])).await;
     running
         .call(&Client::named("a"), "stop_reading", json!({}))
         .await;
@@ -247,7 +247,7 @@ async fn what_a_server_does_not_read_is_not_executed() {
 
 #[tokio::test]
 async fn an_answer_that_is_no_utf_8_ends_its_call_at_once() {
-    let running = Running::start(fixture("legacy.py", &[])).await;
+    let running = TestBackend::start(fixture("legacy.py", &[])).await;
     let client = Client::named("a");
     let outcome = running.call(&client, "not_utf8", json!({})).await;
     let error = error(outcome);

@@ -7,7 +7,7 @@ use serde_json::json;
 use shoal_ports::CallOutcome;
 use shoal_protocol::{Method, RawJson};
 
-use super::harness::{Client, Running, scratch, text};
+use super::harness::{Client, TestBackend, scratch, text};
 use crate::{Isolation, StdioConfig};
 
 fn npx(package: &str, argument: &str, isolation: Isolation) -> StdioConfig {
@@ -34,7 +34,7 @@ async fn server_everything_lists_calls_and_asks() {
             "stdio",
             isolation,
         );
-        let running = Running::start_slowly(config).await;
+        let running = TestBackend::start_slowly(config).await;
         let wanted = "trigger-sampling-request";
         let catalog =
             running.catalog_where(|c| c.tools.iter().any(|t| t.as_str().contains(wanted)));
@@ -96,7 +96,7 @@ async fn server_filesystem_keeps_its_directories() {
         std::fs::write(&file, "hello").unwrap();
         let path = directory.to_str().unwrap();
         let config = npx("@modelcontextprotocol/server-filesystem", path, isolation);
-        let running = Running::start_slowly(config).await;
+        let running = TestBackend::start_slowly(config).await;
         for client in [Client::named("plain"), Client::modern("modern", "{}")] {
             let read = running
                 .call(&client, "read_text_file", json!({ "path": file }))

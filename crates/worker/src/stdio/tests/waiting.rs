@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use shoal_ports::{Call, CallEventKind, CallFailure, CallOutcome, RunningCall, Worker, WorkerId};
 use shoal_protocol::code;
 
-use super::harness::{Client, Running, eventually, failure, fixture, scratch, text};
+use super::harness::{Client, TestBackend, eventually, failure, fixture, scratch, text};
 use crate::{Isolation, PoolConfig, WorkerRuntime};
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 async fn worker(processes: usize, config: PoolConfig) -> Arc<WorkerRuntime> {
     let mut fixture = fixture("legacy.py", &[]);
     fixture.processes = Some(processes);
-    let running = Running::start(fixture).await;
+    let running = TestBackend::start(fixture).await;
     let worker = WorkerRuntime::start(WorkerId::new("worker"), config, running.0.clone()).await;
     assert!(worker.announcement().borrow().catalog.is_some());
     worker
@@ -157,7 +157,7 @@ async fn an_idle_process_is_given_up_for_a_session_of_who_has_fewer() {
     config.isolation = Isolation::Session;
     config.processes = Some(3);
     config.session_idle = Duration::from_secs(600).into();
-    let running = Running::start(config).await;
+    let running = TestBackend::start(config).await;
     let pid = async |client: &Client| text(&running.call(client, "pid", json!({})).await);
     let evil: Vec<_> = (0..3)
         .map(|at| Client::askable(&format!("e{at}")).of("evil").hesitant())
@@ -189,7 +189,7 @@ async fn one_principal_starts_half_of_the_processes_at_once() {
     config.isolation = Isolation::Session;
     config.processes = Some(4);
     config.session_idle = Duration::from_secs(600).into();
-    let running = Running::start(config).await;
+    let running = TestBackend::start(config).await;
     std::fs::create_dir(&*held).unwrap();
     let starting = || -> Vec<u32> {
         let files = std::fs::read_dir(&*held).unwrap();

@@ -8,7 +8,7 @@ use shoal_ports::{CallFailure, SessionId};
 use shoal_protocol::{Method, Outcome, RawJson, RequestId};
 use tokio::sync::{mpsc, oneshot};
 
-use super::outgoing::Stage;
+use super::outgoing::WriteState;
 
 /// Cancelled calls that a server is remembered to owe, before it counts as unfit for questions.
 const MAX_OWED: usize = 64;
@@ -17,31 +17,31 @@ const MAX_HELD: usize = 8;
 
 /// Requests in flight to one server, by id, oldest first.
 #[derive(Default)]
-pub(crate) struct Flights {
+pub(crate) struct PendingRequests {
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
     last_id: u64,
-    open: BTreeMap<u64, Flight>,
+    open: BTreeMap<u64, PendingRequest>,
     /// Calls that could ask, were cancelled, and whose end the server has not confirmed.
     owed: BTreeMap<u64, Option<SessionId>>,
-    held: Vec<Question>,
+    held: Vec<ServerRequest>,
     had_calls: bool,
     ended: Option<Arc<str>>,
 }
 
-struct Flight {
-    landing: oneshot::Sender<Landing>,
-    stage: Arc<Stage>,
-    call: Option<Passenger>,
+struct PendingRequest {
+    outcome: oneshot::Sender<RequestOutcome>,
+    write_state: Arc<WriteState>,
+    call: Option<PendingCall>,
 }
 
 /// A caller's request, as opposed to one of Shoal's own.
-pub(crate) struct Passenger {
+pub(crate) struct PendingCall {
     /// Where its messages go.
-    pub(crate) inbox: mpsc::Sender<Message>,
+    pub(crate) inbox: mpsc::Sender<CallMessage>,
     /// The caller's progress token.
     pub(crate) progress_token: Option<RawJson>,
     /// Whether it runs alone because its caller can be asked.
@@ -53,18 +53,18 @@ pub(crate) struct Passenger {
 }
 
 /// Something that a server sent during a call.
-pub(crate) enum Message {
+pub(crate) enum CallMessage {
     /// Progress or a log message.
     Notify(Method, Option<RawJson>),
     /// A question to the caller.
-    Ask(Question),
+    Ask(ServerRequest),
     /// The server has lost interest in a question.
     Withdraw(RequestId),
 }
 
 /// A request of the server to a client.
 #[derive(Clone, Debug)]
-pub(crate) struct Question {
+pub(crate) struct ServerRequest {
     /// The server's id for it.
     pub(crate) id: RequestId,
     /// What it asks.
@@ -75,7 +75,7 @@ pub(crate) struct Question {
 
 /// How a request in flight ended.
 #[derive(Debug)]
-pub(crate) enum Landing {
+pub(crate) enum RequestOutcome {
     /// The server answered.
     Answered(Outcome),
     /// The server answered with a message that is too long.
@@ -124,13 +124,13 @@ impl Origin {
 }
 
 /// A request that has an id.
-pub(crate) struct Boarded {
+pub(crate) struct RegisteredRequest {
     /// Its id, which is also its progress token.
     pub(crate) id: u64,
     /// Where it stands.
-    pub(crate) stage: Arc<Stage>,
+    pub(crate) write_state: Arc<WriteState>,
     /// How it ends.
-    pub(crate) landing: oneshot::Receiver<Landing>,
+    pub(crate) outcome: oneshot::Receiver<RequestOutcome>,
 }
 
 /// Who may be asked something by a server that has just been shared with a cancelled call.
@@ -157,12 +157,15 @@ pub(crate) enum Association {
     Call(u64),
 }
 
-impl Flights {
+impl PendingRequests {
     /// Registers a request.
     ///
     /// # Errors
     /// How the server ended, if it has.
-    pub(crate) fn board(&self, call: Option<Passenger>) -> Result<Boarded, Arc<str>> {
+    pub(crate) fn register(
+        &self,
+        call: Option<PendingCall>,
+    ) -> Result<RegisteredRequest, Arc<str>> {
         let mut state = self.state.lock();
         if let Some(reason) = &state.ended {
             return Err(reason.clone());
@@ -171,36 +174,42 @@ impl Flights {
             state.had_calls = true;
             for question in state.held.drain(..) {
                 // The inbox is new and has room for more than can be held back.
-                let _ = call.inbox.try_send(Message::Ask(question));
+                let _ = call.inbox.try_send(CallMessage::Ask(question));
             }
         }
-        let (sender, landing) = oneshot::channel();
-        let stage = Arc::<Stage>::default();
+        let (sender, outcome) = oneshot::channel();
+        let write_state = Arc::<WriteState>::default();
         state.last_id += 1;
         let id = state.last_id;
-        let flight = Flight {
-            landing: sender,
-            stage: stage.clone(),
+        let request = PendingRequest {
+            outcome: sender,
+            write_state: write_state.clone(),
             call,
         };
-        state.open.insert(id, flight);
-        Ok(Boarded { id, stage, landing })
+        state.open.insert(id, request);
+        Ok(RegisteredRequest {
+            id,
+            write_state,
+            outcome,
+        })
     }
 
     /// Ends a request. Returns whether it was in flight.
-    pub(crate) fn land(&self, id: u64, landing: Landing) -> bool {
+    pub(crate) fn finish(&self, id: u64, outcome: RequestOutcome) -> bool {
         let mut state = self.state.lock();
         state.owed.remove(&id);
-        // Nobody waits any more if sending fails, which is as good as landed.
-        let flight = state.open.remove(&id);
-        flight.map(|flight| flight.landing.send(landing)).is_some()
+        // Nobody waits any more if sending fails, which is as good as finished.
+        let request = state.open.remove(&id);
+        request
+            .map(|request| request.outcome.send(outcome))
+            .is_some()
     }
 
     /// Ends a request of Shoal's own, but no caller's.
-    pub(crate) fn end_own(&self, id: u64, landing: Landing) {
-        let is_own = |flight: &Flight| flight.call.is_none();
+    pub(crate) fn end_own(&self, id: u64, outcome: RequestOutcome) {
+        let is_own = |request: &PendingRequest| request.call.is_none();
         if self.state.lock().open.get(&id).is_some_and(is_own) {
-            self.land(id, landing);
+            self.finish(id, outcome);
         }
     }
 
@@ -208,13 +217,13 @@ impl Flights {
     /// has reached it and is not answered.
     pub(crate) fn abandon(&self, id: u64) -> bool {
         let mut state = self.state.lock();
-        let Some(flight) = state.open.remove(&id) else {
+        let Some(request) = state.open.remove(&id) else {
             return false;
         };
-        if flight.stage.withdraw() || state.ended.is_some() {
+        if request.write_state.withdraw() || state.ended.is_some() {
             return false;
         }
-        if let Some(call) = flight.call.filter(|call| call.askable) {
+        if let Some(call) = request.call.filter(|call| call.askable) {
             let session = call.session.filter(|_| state.owed.len() < MAX_OWED);
             state.owed.insert(id, session);
         }
@@ -228,12 +237,12 @@ impl Flights {
             state.ended = Some(reason);
         }
         let reason = state.ended.clone().unwrap_or_default();
-        for (_, flight) in std::mem::take(&mut state.open) {
-            let landing = Landing::Lost {
-                written: flight.stage.is_written(),
+        for (_, request) in std::mem::take(&mut state.open) {
+            let outcome = RequestOutcome::Lost {
+                written: request.write_state.is_written(),
                 reason: reason.clone(),
             };
-            let _ = flight.landing.send(landing);
+            let _ = request.outcome.send(outcome);
         }
     }
 
@@ -264,33 +273,43 @@ impl Flights {
     /// none, or does not keep up: progress is superseded by what follows.
     pub(crate) fn progress(&self, id: u64, restore: impl FnOnce(RawJson) -> RawJson) {
         let state = self.state.lock();
-        let call = state.open.get(&id).and_then(|flight| flight.call.as_ref());
+        let call = state
+            .open
+            .get(&id)
+            .and_then(|request| request.call.as_ref());
         if let Some((call, token)) =
             call.and_then(|call| Some((call, call.progress_token.clone()?)))
         {
             let params = Some(restore(token));
             let _ = call
                 .inbox
-                .try_send(Message::Notify(Method::Progress, params));
+                .try_send(CallMessage::Notify(Method::Progress, params));
         }
     }
 
     /// Hands a log message to the call that it must be about. Returns whether there is one.
     pub(crate) fn log(&self, params: Option<RawJson>, association: Association) -> bool {
         let state = self.state.lock();
-        let message = Message::Notify(Method::LogMessage, params);
+        let message = CallMessage::Notify(Method::LogMessage, params);
         let call = state.associated(association);
         call.is_some_and(|call| call.inbox.try_send(message).is_ok())
     }
 
     /// Hands a question to the call that it must be about, or gives it back.
-    pub(crate) fn ask(&self, question: Question, association: Association) -> Result<(), Question> {
+    pub(crate) fn ask(
+        &self,
+        question: ServerRequest,
+        association: Association,
+    ) -> Result<(), ServerRequest> {
         let mut state = self.state.lock();
         let is_session = association == Association::NewestCall;
         let is_certain = is_session || matches!(association, Association::Call(_));
         let call = state.associated(association);
         if let Some(call) = call.filter(|call| is_certain || call.askable)
-            && call.inbox.try_send(Message::Ask(question.clone())).is_ok()
+            && call
+                .inbox
+                .try_send(CallMessage::Ask(question.clone()))
+                .is_ok()
         {
             return Ok(());
         }
@@ -309,13 +328,13 @@ impl Flights {
         let mut state = self.state.lock();
         state.held.retain(|held| held.id != *ask);
         for call in state.open.values().filter_map(|f| f.call.as_ref()) {
-            let _ = call.inbox.try_send(Message::Withdraw(ask.clone()));
+            let _ = call.inbox.try_send(CallMessage::Withdraw(ask.clone()));
         }
     }
 }
 
 impl State {
-    fn associated(&self, association: Association) -> Option<&Passenger> {
+    fn associated(&self, association: Association) -> Option<&PendingCall> {
         if let Association::Call(id) = association {
             return self.open.get(&id)?.call.as_ref();
         }

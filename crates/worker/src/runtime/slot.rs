@@ -1,7 +1,7 @@
-//! A call's seat among those that run: an actor of the pool, which it gives back while it waits for its client.
+//! A call's slot among those that run: an actor of the pool, which it gives back while it waits for its client.
 //!
 //! A call is run by an actor until it asks. Then it goes on as a task of its own, and the actor has other work. Once
-//! nothing is open any more, the call takes a seat before it goes on, ahead of calls that have not begun. A call whose
+//! nothing is open any more, the call takes a slot before it goes on, ahead of calls that have not begun. A call whose
 //! backend cannot begin it yet leaves its actor as well.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,13 +14,13 @@ use shoal_ports::{CallFailure, Principal};
 use shoal_protocol::RpcError;
 use tokio::sync::Notify;
 
-use super::places::Places;
-use super::pool::{Lent, Running, Shared};
+use super::admission::Admission;
+use super::pool::{ActorLease, CallTask, Shared};
 use super::record::CallRecord;
 
 /// Where a call is to run.
 #[derive(Default)]
-pub(super) struct Seat {
+pub(super) struct ActorSlot {
     state: Mutex<State>,
     /// Its actor is to leave it alone: it waits for its client, or in its backend.
     leave: AtomicBool,
@@ -41,7 +41,7 @@ struct State {
     /// Whether the actor that began the call still runs it.
     driven: bool,
     /// The actor that stands still for the call since it went on.
-    lent: Option<Lent>,
+    lent: Option<ActorLease>,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -49,8 +49,8 @@ enum Holds {
     /// The call does not run.
     #[default]
     Nothing,
-    /// A seat.
-    Seat,
+    /// A slot.
+    Slot,
     /// None: its client is asked.
     Asking,
     /// None: its backend cannot begin it yet.
@@ -59,66 +59,66 @@ enum Holds {
     Returning,
 }
 
-/// A question that is open.
-pub(super) struct Question<'a>(&'a CallRecord);
+/// The wait for an answer to a question that is open.
+pub(super) struct ClientWait<'a>(&'a CallRecord);
 
 /// A wait for the backend.
 pub(super) struct BackendWait<'a>(&'a CallRecord);
 
 /// Lets the call run until it is dropped.
-pub(super) struct Seated<'a>(&'a CallRecord);
+pub(super) struct SlotGuard<'a>(&'a CallRecord);
 
 impl CallRecord {
     /// The call runs in `pool`, on an actor of it.
-    pub(super) fn sit(self: &Arc<Self>, pool: &Arc<Shared>) -> Seated<'_> {
-        let mut state = self.seat.state.lock();
+    pub(super) fn take_slot(self: &Arc<Self>, pool: &Arc<Shared>) -> SlotGuard<'_> {
+        let mut state = self.slot.state.lock();
         state.pool = Arc::downgrade(pool);
         state.call = Arc::downgrade(self);
-        state.holds = Holds::Seat;
+        state.holds = Holds::Slot;
         state.driven = true;
         drop(state);
-        pool.places.run();
-        Seated(self)
+        pool.admission.run();
+        SlotGuard(self)
     }
 
-    /// The client is about to be asked: the call needs no seat until it has answered.
+    /// The client is about to be asked: the call needs no slot until it has answered.
     ///
     /// # Errors
     /// What the tool is told when too many calls wait for their clients.
-    pub(super) fn question(&self) -> Result<Question<'_>, RpcError> {
-        let mut state = self.seat.state.lock();
+    pub(super) fn wait_for_client(&self) -> Result<ClientWait<'_>, RpcError> {
+        let mut state = self.slot.state.lock();
         let mut left = None;
-        if let (0, Holds::Seat, Some(pool)) = (state.open, state.holds, state.pool.upgrade()) {
-            pool.places.ask(&self.caller.principal)?;
+        if let (0, Holds::Slot, Some(pool)) = (state.open, state.holds, state.pool.upgrade()) {
+            pool.admission.ask(&self.caller.principal)?;
             state.holds = Holds::Asking;
             state.asks = true;
-            left = self.leave_seat(&mut state);
+            left = self.leave_slot(&mut state);
         } else if state.holds == Holds::Returning {
             state.holds = Holds::Asking;
         }
         state.open += 1;
         drop(state);
         self.left(left);
-        Ok(Question(self))
+        Ok(ClientWait(self))
     }
 
-    /// The backend cannot begin the call yet: it needs no seat until it can. With the pool that it waits in.
+    /// The backend cannot begin the call yet: it needs no slot until it can. With the pool that it waits in.
     ///
     /// # Errors
     /// The call has ended, or its principal has too many that wait there.
     pub(super) fn wait_in_backend(
         &self,
     ) -> Result<(BackendWait<'_>, Option<Arc<Shared>>), CallFailure> {
-        let mut state = self.seat.state.lock();
+        let mut state = self.slot.state.lock();
         let pool = state.pool.upgrade();
         let mut left = None;
-        if let (0, Holds::Seat, Some(pool)) = (state.open, state.holds, &pool) {
+        if let (0, Holds::Slot, Some(pool)) = (state.open, state.holds, &pool) {
             if !self.pause() {
                 return Err(CallFailure::Cancelled);
             }
-            pool.places.wait(&self.caller.principal)?;
+            pool.admission.wait(&self.caller.principal)?;
             state.holds = Holds::Waiting;
-            left = self.leave_seat(&mut state);
+            left = self.leave_slot(&mut state);
         }
         drop(state);
         self.left(left);
@@ -126,37 +126,37 @@ impl CallRecord {
     }
 
     /// Has the actor go, if there is one.
-    fn leave_seat(&self, state: &mut State) -> Option<Lent> {
+    fn leave_slot(&self, state: &mut State) -> Option<ActorLease> {
         if state.driven {
-            self.seat.leave.store(true, Ordering::Release);
+            self.slot.leave.store(true, Ordering::Release);
         }
         state.lent.take()
     }
 
-    fn left(&self, lent: Option<Lent>) {
+    fn left(&self, lent: Option<ActorLease>) {
         drop(lent);
-        self.seat.actor.wake();
-        self.seat.taken.notify_waiters();
+        self.slot.actor.wake();
+        self.slot.taken.notify_waiters();
     }
 
-    /// Lets the call have this seat, or any without one where the pool is closing, if it waits for that.
+    /// Lets the call have this slot, or any without one where the pool is closing, if it waits for that.
     ///
     /// # Errors
-    /// With the seat, if it does not.
-    pub(super) fn seat(&self, lent: Option<Lent>) -> Result<(), Option<Lent>> {
-        let mut state = self.seat.state.lock();
+    /// With the slot, if it does not.
+    pub(super) fn resume(&self, lent: Option<ActorLease>) -> Result<(), Option<ActorLease>> {
+        let mut state = self.slot.state.lock();
         let (Holds::Returning, Some(pool)) = (state.holds, state.pool.upgrade()) else {
             return Err(lent);
         };
         state.lent = lent;
-        state.go_on(&pool.places, &self.caller.principal);
+        state.go_on(&pool.admission, &self.caller.principal);
         drop(state);
-        self.seat.taken.notify_waiters();
+        self.slot.taken.notify_waiters();
         Ok(())
     }
 
-    fn close_question(&self) {
-        let mut state = self.seat.state.lock();
+    fn close_client_wait(&self) {
+        let mut state = self.slot.state.lock();
         state.open -= 1;
         if state.open == 0 && state.holds == Holds::Asking {
             self.come_back(state);
@@ -164,37 +164,37 @@ impl CallRecord {
     }
 
     fn close_wait(&self) {
-        let state = self.seat.state.lock();
+        let state = self.slot.state.lock();
         if state.holds == Holds::Waiting {
             if let Some(pool) = state.pool.upgrade() {
-                pool.places.waited(&self.caller.principal);
+                pool.admission.waited(&self.caller.principal);
             }
             self.come_back(state);
         }
     }
 
-    /// Finds a seat for the call.
+    /// Finds an actor for the call.
     fn come_back(&self, mut state: MutexGuard<'_, State>) {
         let (Some(pool), Some(call)) = (state.pool.upgrade(), state.call.upgrade()) else {
             return;
         };
-        if self.seat.leave.swap(false, Ordering::AcqRel) {
+        if self.slot.leave.swap(false, Ordering::AcqRel) {
             // That was quicker than the actor.
-            state.go_on(&pool.places, &self.caller.principal);
+            state.go_on(&pool.admission, &self.caller.principal);
             return;
         }
         state.holds = Holds::Returning;
         drop(state);
-        pool.seat(call);
+        pool.resume(call);
     }
 
     /// Returns once the call may go on.
-    async fn seated(&self) {
+    async fn resumed(&self) {
         loop {
-            let taken = self.seat.taken.notified();
+            let taken = self.slot.taken.notified();
             tokio::pin!(taken);
             taken.as_mut().enable();
-            if self.seat.state.lock().holds != Holds::Returning {
+            if self.slot.state.lock().holds != Holds::Returning {
                 return;
             }
             taken.await;
@@ -203,13 +203,13 @@ impl CallRecord {
 }
 
 impl State {
-    /// The call has a seat again.
-    fn go_on(&mut self, places: &Places, principal: &Principal) {
-        self.holds = Holds::Seat;
+    /// The call has a slot again.
+    fn go_on(&mut self, admission: &Admission, principal: &Principal) {
+        self.holds = Holds::Slot;
         if std::mem::take(&mut self.asks) {
-            places.asked(principal);
+            admission.asked(principal);
         }
-        places.run();
+        admission.run();
     }
 }
 
@@ -224,7 +224,7 @@ impl BackendWait<'_> {
         tokio::select! {
             biased;
             () = call.cancelled.cancelled() => return Err(CallFailure::Cancelled),
-            () = call.seated() => {}
+            () = call.resumed() => {}
         }
         match call.begin() {
             true => Ok(()),
@@ -239,26 +239,26 @@ impl Drop for BackendWait<'_> {
     }
 }
 
-impl Question<'_> {
+impl ClientWait<'_> {
     /// The client has answered: returns once the call may go on. Where it is dropped, the tool does not wait for the
-    /// answer any more, and the call takes the next seat all the same.
+    /// answer any more, and the call takes the next slot all the same.
     pub(super) async fn answered(self) {
         let call = self.0;
         drop(self);
-        call.seated().await;
+        call.resumed().await;
     }
 }
 
-impl Drop for Question<'_> {
+impl Drop for ClientWait<'_> {
     fn drop(&mut self) {
-        self.0.close_question();
+        self.0.close_client_wait();
     }
 }
 
-impl Drop for Seated<'_> {
+impl Drop for SlotGuard<'_> {
     fn drop(&mut self) {
-        let seat = &self.0.seat;
-        let mut state = seat.state.lock();
+        let slot = &self.0.slot;
+        let mut state = slot.state.lock();
         let held = std::mem::take(&mut state.holds);
         let asks = std::mem::take(&mut state.asks);
         let lent = state.lent.take();
@@ -268,32 +268,32 @@ impl Drop for Seated<'_> {
             let principal = &self.0.caller.principal;
             match held {
                 Holds::Nothing | Holds::Asking | Holds::Returning => {}
-                Holds::Seat => pool.places.end(),
-                Holds::Waiting => pool.places.waited(principal),
+                Holds::Slot => pool.admission.end(),
+                Holds::Waiting => pool.admission.waited(principal),
             }
             if asks {
-                pool.places.asked(principal);
+                pool.admission.asked(principal);
             }
         }
         drop(lent);
-        seat.taken.notify_waiters();
+        slot.taken.notify_waiters();
     }
 }
 
-impl Running {
+impl CallTask {
     /// Runs the call on its actor: ready with `true` when it has ended, with `false` when it goes on without the actor.
     pub(super) fn poll_on_actor(&mut self, context: &mut Context<'_>) -> Poll<bool> {
-        let seat = &self.call.seat;
+        let slot = &self.call.slot;
         // Before the call, which may ask in another task at any time.
-        seat.actor.register(context.waker());
+        slot.actor.register(context.waker());
         if self.future.as_mut().poll(context).is_ready() {
             return Poll::Ready(true);
         }
-        if !seat.leave.load(Ordering::Acquire) {
+        if !slot.leave.load(Ordering::Acquire) {
             return Poll::Pending;
         }
-        let mut state = seat.state.lock();
-        match seat.leave.swap(false, Ordering::AcqRel) {
+        let mut state = slot.state.lock();
+        match slot.leave.swap(false, Ordering::AcqRel) {
             true => {
                 state.driven = false;
                 Poll::Ready(false)

@@ -1,4 +1,4 @@
-//! An actor that stands still while a call which it does not run has its seat.
+//! An actor that stands still while a call which it does not run has its slot.
 
 use std::sync::Arc;
 
@@ -8,19 +8,19 @@ use shoal_ports::Principal;
 use super::Shared;
 use super::actor::Job;
 
-/// An actor's seat. Dropping it gives the actor something else to do.
-pub(in crate::runtime) struct Lent(Option<Inner>);
+/// The lease of an actor. Dropping it gives the actor something else to do.
+pub(in crate::runtime) struct ActorLease(Option<Leased>);
 
-struct Inner {
+struct Leased {
     pool: Arc<Shared>,
     actor: ActorRef<Job>,
     /// Whose share it is.
     principal: Principal,
 }
 
-impl Lent {
+impl ActorLease {
     pub(super) fn new(pool: &Arc<Shared>, actor: &ActorRef<Job>, principal: &Principal) -> Self {
-        Self(Some(Inner {
+        Self(Some(Leased {
             pool: Arc::clone(pool),
             actor: actor.clone(),
             principal: principal.clone(),
@@ -33,7 +33,7 @@ impl Lent {
     }
 }
 
-impl Drop for Lent {
+impl Drop for ActorLease {
     fn drop(&mut self) {
         let Some(lent) = self.0.take() else {
             return;

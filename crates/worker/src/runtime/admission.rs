@@ -14,11 +14,11 @@ use super::pool::RETRY_AFTER;
 /// When a question that was refused may be put again, about.
 const ASK_AGAIN: Duration = Duration::from_secs(10);
 
-/// The places of one pool: those where calls run, and those where they wait.
+/// The permits of one pool: of calls that run, and of those that wait for it.
 ///
 /// Admission is decided here, in front of the queue (`pool/queue.rs`), which has no bound of its own. A call that waits
-/// for its client has no place; there is another limit for those.
-pub(super) struct Places {
+/// for its client has no permit; there is another limit for those.
+pub(super) struct Admission {
     pool: Arc<str>,
     concurrency: usize,
     total: usize,
@@ -26,22 +26,22 @@ pub(super) struct Places {
     running: AtomicUsize,
     most_asking: usize,
     most_asking_of_principal: usize,
-    asking: Mutex<Asking>,
+    asking: Mutex<ClientWaits>,
     /// The calls that wait in the backend for what they need to begin.
     waiting: Mutex<PrincipalCounts>,
 }
 
 /// The calls that wait for their clients.
 #[derive(Default)]
-struct Asking {
+struct ClientWaits {
     all: usize,
     by_principal: PrincipalCounts,
 }
 
-/// A call's place, from its admission until it is dropped.
-pub(super) struct Place(Arc<Places>);
+/// A call's permit to be in the pool, from its admission until it is dropped.
+pub(super) struct Permit(Arc<Admission>);
 
-impl Places {
+impl Admission {
     pub(super) fn new(config: &PoolConfig) -> Arc<Self> {
         Arc::new(Self {
             pool: Arc::clone(&config.pool),
@@ -56,12 +56,12 @@ impl Places {
         })
     }
 
-    /// Takes a place if there is one.
-    pub(super) fn take(self: &Arc<Self>) -> Option<Place> {
+    /// Takes a permit if there is one.
+    pub(super) fn take(self: &Arc<Self>) -> Option<Permit> {
         // Adding first and giving back keeps this one instruction while there is room; a burst at the
         // very edge may refuse a call that would just have fitted.
         if self.taken.fetch_add(1, Ordering::Relaxed) < self.total {
-            Some(Place(Arc::clone(self)))
+            Some(Permit(Arc::clone(self)))
         } else {
             self.taken.fetch_sub(1, Ordering::Relaxed);
             None
@@ -88,7 +88,7 @@ impl Places {
         self.running.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// A call that runs asks its client, and gives its place back meanwhile.
+    /// A call that runs asks its client, and gives its permit back meanwhile.
     ///
     /// # Errors
     /// What its tool is told when too many do.
@@ -122,7 +122,7 @@ impl Places {
     }
 
     /// A call waits in its backend. It counts as queued, though it cannot be displaced from there: so one principal has half
-    /// of the places at most.
+    /// of the permits at most.
     ///
     /// # Errors
     /// Its principal has as many waiting there as it may.
@@ -149,7 +149,7 @@ impl Places {
         self.waiting.lock().subtract(principal, 1);
     }
 
-    /// A call has asked, and goes on or ends. Its place may be one more than there are, for as long as others leave.
+    /// A call has asked, and goes on or ends. Its permit may be one more than there are, for as long as others leave.
     pub(super) fn asked(&self, principal: &Principal) {
         self.taken.fetch_add(1, Ordering::Relaxed);
         let mut asking = self.asking.lock();
@@ -158,7 +158,7 @@ impl Places {
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.0.taken.fetch_sub(1, Ordering::Relaxed);
     }

@@ -20,13 +20,13 @@ const PART: usize = 64;
 /// The ledger counts on, by time on this machine's own monotonic clock and by what it remembers, and forgets whole
 /// numbers, the oldest first. A call that was bound under a number that is still remembered, and is not known, was
 /// neither taken nor refused under any binding that is not newer. A number in which nothing happened does not pass.
-pub(super) struct Remembered {
+pub(super) struct Tombstones {
     incarnation: u64,
     /// The number of the first slot.
     oldest: u64,
     /// What was remembered under each number; the last is the present one.
     slots: VecDeque<Slot>,
-    fates: HashMap<CallId, Fate>,
+    tombstones: HashMap<CallId, Tombstone>,
     /// The greatest id that was forgotten: all that calls without a number can be compared with.
     horizon: Option<CallId>,
     /// Entries in all slots.
@@ -43,19 +43,19 @@ struct Slot {
 }
 
 /// What became of a call, and under which number that was.
-struct Fate {
+struct Tombstone {
     number: u64,
     /// Why it was refused; `None` where it was taken, and may have run.
     refused: Option<CallFailure>,
 }
 
-impl Remembered {
+impl Tombstones {
     pub(super) fn new(config: &PoolConfig) -> Self {
         Self {
             incarnation: rand::random(),
             oldest: 0,
             slots: VecDeque::from([Slot::default()]),
-            fates: HashMap::new(),
+            tombstones: HashMap::new(),
             horizon: None,
             entries: 0,
             most: config.remembered_calls,
@@ -77,9 +77,9 @@ impl Remembered {
     /// The refusal that it has had under this number or a later one, and under any if it was to be cancelled;
     /// `OutcomeUnknown` where it was taken, or may have been.
     pub(super) fn check(&self, id: CallId, bound: Option<LedgerNumber>) -> Result<(), CallFailure> {
-        let fate = self.fates.get(&id);
+        let tombstone = self.tombstones.get(&id);
         let unknown = |reason: &str| Err(CallFailure::outcome_unknown(reason));
-        match fate.map(|fate| &fate.refused) {
+        match tombstone.map(|tombstone| &tombstone.refused) {
             Some(None) => {
                 return unknown("its worker may have run it before, and its result is gone");
             }
@@ -100,8 +100,8 @@ impl Remembered {
         if bound.incarnation != self.incarnation {
             return unknown("its worker has started anew since the call was bound to it");
         }
-        match fate {
-            Some(Fate {
+        match tombstone {
+            Some(Tombstone {
                 number,
                 refused: Some(failure),
             }) if bound.number <= *number => Err(failure.clone()),
@@ -133,7 +133,7 @@ impl Remembered {
 
     fn remember(&mut self, id: CallId, refused: Option<CallFailure>, now: Instant) {
         let number = self.present();
-        let former = self.fates.insert(id, Fate { number, refused });
+        let former = self.tombstones.insert(id, Tombstone { number, refused });
         let slot = self.slots.back_mut().expect("there is a present number");
         slot.first.get_or_insert(now);
         slot.last = Some(now);
@@ -169,11 +169,11 @@ impl Remembered {
             self.horizon = self.horizon.max(Some(id));
             // It may have been remembered again since.
             if self
-                .fates
+                .tombstones
                 .get(&id)
-                .is_some_and(|fate| fate.number == number)
+                .is_some_and(|tombstone| tombstone.number == number)
             {
-                self.fates.remove(&id);
+                self.tombstones.remove(&id);
             }
         }
     }

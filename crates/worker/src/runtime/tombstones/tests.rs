@@ -5,11 +5,11 @@ use std::time::Duration;
 use shoal_ports::{CallFailure, CallId, LedgerNumber};
 use tokio::time::Instant;
 
-use super::Remembered;
+use super::Tombstones;
 use crate::PoolConfig;
 
-fn remembered(most: usize) -> Remembered {
-    Remembered::new(&PoolConfig {
+fn tombstones(most: usize) -> Tombstones {
+    Tombstones::new(&PoolConfig {
         remembered_calls: most,
         ..PoolConfig::new("p")
     })
@@ -28,7 +28,7 @@ fn is_unknown(checked: Result<(), CallFailure>) -> bool {
 
 #[test]
 fn a_refusal_holds_for_its_number_and_a_later_binding_is_asked_anew() {
-    let (mut ledger, id, now) = (remembered(100), CallId::generate(), Instant::now());
+    let (mut ledger, id, now) = (tombstones(100), CallId::generate(), Instant::now());
     let bound = Some(ledger.number());
     assert!(ledger.check(id, bound).is_ok());
     ledger.refused(id, full(), now);
@@ -45,7 +45,7 @@ fn a_refusal_holds_for_its_number_and_a_later_binding_is_asked_anew() {
 /// Whoever hears a plain refusal binds the call anew: one that is to be cancelled would run.
 #[test]
 fn a_call_that_was_to_be_cancelled_is_refused_so_under_any_number() {
-    let (mut ledger, id, now) = (remembered(100), CallId::generate(), Instant::now());
+    let (mut ledger, id, now) = (tombstones(100), CallId::generate(), Instant::now());
     let bound = Some(ledger.number());
     ledger.refused(id, CallFailure::Cancelled, now);
     ledger.pass(now + Duration::from_secs(1));
@@ -56,7 +56,7 @@ fn a_call_that_was_to_be_cancelled_is_refused_so_under_any_number() {
 
 #[test]
 fn what_was_taken_is_not_run_again_under_any_number() {
-    let (mut ledger, now) = (remembered(2), Instant::now());
+    let (mut ledger, now) = (tombstones(2), Instant::now());
     let ids: [CallId; 4] = std::array::from_fn(|_| CallId::generate());
     let bound = Some(ledger.number());
     for id in [ids[2], ids[0], ids[1]] {
@@ -67,12 +67,12 @@ fn what_was_taken_is_not_run_again_under_any_number() {
     assert!(is_unknown(ledger.check(ids[2], bound)));
     assert!(is_unknown(ledger.check(ids[3], bound)));
     assert!(ledger.check(ids[3], Some(ledger.number())).is_ok());
-    assert!(ledger.entries <= 2 && ledger.fates.len() <= 2);
+    assert!(ledger.entries <= 2 && ledger.tombstones.len() <= 2);
 }
 
 #[test]
 fn another_incarnation_and_numbers_to_come_are_not_known() {
-    let ledger = remembered(10);
+    let ledger = tombstones(10);
     let LedgerNumber {
         incarnation,
         number,
@@ -91,7 +91,7 @@ fn another_incarnation_and_numbers_to_come_are_not_known() {
 
 #[test]
 fn a_number_in_which_nothing_happens_does_not_pass() {
-    let (mut ledger, now) = (remembered(10), Instant::now());
+    let (mut ledger, now) = (tombstones(10), Instant::now());
     let bound = ledger.number();
     ledger.pass(now + Duration::from_secs(24 * 3600));
     assert_eq!(ledger.number(), bound);
@@ -104,18 +104,18 @@ fn time_is_at_least_ten_times_that_of_results() {
         call_memory: Duration::ZERO,
         ..PoolConfig::new("p")
     };
-    let mut ledger = Remembered::new(&config);
+    let mut ledger = Tombstones::new(&config);
     let (id, now, bound) = (CallId::generate(), Instant::now(), ledger.number());
     ledger.taken(id, now);
     ledger.pass(now + config.result_retention * 9);
-    assert_eq!(ledger.fates.len(), 1);
+    assert_eq!(ledger.tombstones.len(), 1);
     ledger.pass(now + config.result_retention * 10);
-    assert!(ledger.fates.is_empty() && is_unknown(ledger.check(id, Some(bound))));
+    assert!(ledger.tombstones.is_empty() && is_unknown(ledger.check(id, Some(bound))));
 }
 
 #[test]
 fn calls_without_a_number_never_run_twice_either() {
-    let (mut ledger, now) = (remembered(1), Instant::now());
+    let (mut ledger, now) = (tombstones(1), Instant::now());
     let ids: [CallId; 3] = std::array::from_fn(|_| CallId::generate());
     ledger.taken(ids[1], now);
     ledger.taken(ids[0], now);
