@@ -5,8 +5,8 @@
 //! | `connect` | hello and welcome |
 //! | `run` | a link's life: dialled, driven, dialled again |
 //! | `drive` | what arrives on a link, and what the worker has to say by itself |
-//! | `flights` | what is read of calls by a link, which ends with it |
-//! | `flight` | one reader of one call |
+//! | `served_calls` | what is read of calls by a link, which ends with it |
+//! | `served_call` | one reader of one call |
 //! | `chores` | what is done beside calls, whatever becomes of the link: subscriptions, ends of sessions |
 //!
 //! One task drives a link with all its calls: looking at a call costs less than waking a task for it.
@@ -14,9 +14,9 @@
 mod chores;
 mod connect;
 mod drive;
-mod flight;
-mod flights;
 mod run;
+mod served_call;
+mod served_calls;
 mod subscriptions;
 
 use std::sync::Arc;

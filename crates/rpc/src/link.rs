@@ -1,4 +1,5 @@
-//! What both contracts share: one bidirectional stream that carries many flights.
+//! What both contracts share: one bidirectional stream that carries many flights, which is what the contracts call the
+//! calls and requests on a link, each with its number.
 //!
 //! | | |
 //! |---|---|
@@ -10,6 +11,7 @@
 //! | `pulse` | whether the peer is alive |
 //! | `clocks` | how far its clock is from this one, for operators |
 //! | `ready` | many flights polled by one task |
+//! | `handshake` | the hello, the welcome, and what is agreed on |
 //! | `versions` | which version is spoken |
 //! | `meter` | what metrics are told of links |
 //! | `dial` | connections to other processes, and the waits between attempts |
@@ -18,6 +20,7 @@ pub(crate) mod clocks;
 pub(crate) mod credit;
 pub(crate) mod dial;
 pub(crate) mod frame;
+pub(crate) mod handshake;
 pub(crate) mod inbox;
 mod lanes;
 pub(crate) mod meter;

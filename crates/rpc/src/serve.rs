@@ -5,11 +5,11 @@
 //! | `service` | an edge says hello |
 //! | `drive` | what arrives on a link |
 //! | `answering` | the answer to one request, up to the end of its stream |
-//! | `flight` | what the link knows of one request |
+//! | `served_request` | what the link knows of one request |
 
 mod answering;
 mod drive;
-mod flight;
+mod served_request;
 mod service;
 
 use std::sync::Arc;

@@ -7,14 +7,14 @@
 //! | `drive` | what arrives on one link |
 //! | `peer` | what is kept of one worker, whatever becomes of its links |
 //! | `link` | one link, and the flights that end with it |
-//! | `flight` | one reader of one call |
+//! | `linked_call` | one reader of one call |
 //! | `reader` | a running call in the hands of whoever asked for it |
 
 mod acknowledged;
 mod drive;
-mod flight;
 mod gauge;
 mod link;
+mod linked_call;
 mod links;
 mod peer;
 mod reader;

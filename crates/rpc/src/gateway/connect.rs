@@ -3,29 +3,17 @@
 use std::sync::Arc;
 
 use shoal_ports::NodeId;
-use tokio::time::timeout;
-use tonic::Streaming;
 
 use super::drive;
 use super::link::Link;
 use crate::LinkConfig;
 use crate::error::LinkError;
-use crate::link::inbox::Inbox;
-use crate::link::outbox::Outbox;
-use crate::link::versions::{self, Peer};
-use crate::link::{LONGEST_MESSAGE, dial};
+use crate::link::LONGEST_MESSAGE;
+use crate::link::handshake::{self, Welcomed};
+use crate::link::versions;
 use crate::proto::node::v1::edge_frame::Frame;
 use crate::proto::node::v1::node_link_client::NodeLinkClient;
-use crate::proto::node::v1::{EdgeFrame, Hello, SessionFrame, session_frame};
-
-/// A node that has said welcome.
-pub(super) struct Welcomed {
-    /// What it is called.
-    pub(super) node: String,
-    version: u32,
-    inbox: Inbox<Streaming<SessionFrame>, SessionFrame, EdgeFrame>,
-    outbox: Arc<Outbox<EdgeFrame>>,
-}
+use crate::proto::node::v1::{EdgeFrame, Hello, SessionFrame, Welcome, session_frame};
 
 /// Dials a node, says hello, and drives the link from then on.
 ///
@@ -38,13 +26,8 @@ pub(super) async fn connect(
     config: &LinkConfig,
 ) -> Result<Arc<Link>, LinkError> {
     let welcomed = greet(from, node, address, config).await?;
-    let Welcomed {
-        version,
-        inbox,
-        outbox,
-        ..
-    } = welcomed;
-    let link = Link::new(outbox, config.clone(), version);
+    let (inbox, version) = (welcomed.inbox, welcomed.peer.version);
+    let link = Link::new(welcomed.outbox, config.clone(), version);
     tokio::spawn(drive::drive(Arc::clone(&link), inbox, address.to_owned()));
     Ok(link)
 }
@@ -58,39 +41,26 @@ pub(super) async fn greet(
     node: Option<&NodeId>,
     address: &str,
     config: &LinkConfig,
-) -> Result<Welcomed, LinkError> {
+) -> Result<Welcomed<SessionFrame, EdgeFrame, Welcome>, LinkError> {
     let hello = Hello {
         versions: Some(versions::own(config)),
         from: from.to_string(),
         to: node.map(ToString::to_string).unwrap_or_default(),
         limits: Some(versions::limits(config)),
     };
-    let greeting = async {
-        let channel = dial::connect(address, config).await?;
-        let (outbox, stream) = Outbox::new(config.max_queued);
-        outbox.push_now(Frame::Hello(hello));
-        let mut client = NodeLinkClient::new(channel).max_decoding_message_size(LONGEST_MESSAGE);
-        let response = client.link(stream).await;
-        let response = response.map_err(|status| LinkError::of_status(&status))?;
-        let mut inbox = Inbox::new(response.into_inner(), Arc::clone(&outbox), config.max_frame);
-        let welcome = match inbox.next().await?.frame {
-            Some(session_frame::Frame::Welcome(welcome)) => welcome,
-            _ => return Err(LinkError::protocol("the first frame is no welcome")),
-        };
-        if !versions::is_offered(config, welcome.version) {
-            return Err(LinkError::protocol("a version that was not offered"));
-        }
-        let peer = Peer::new(welcome.version, welcome.limits);
-        outbox.open(&peer);
-        inbox.open(peer.version);
-        Ok(Welcomed {
-            node: welcome.node,
-            version: peer.version,
-            inbox,
-            outbox,
-        })
-    };
-    timeout(config.handshake_timeout, greeting)
-        .await
-        .unwrap_or(Err(LinkError::Silent))
+    handshake::dial(
+        address,
+        config,
+        Frame::Hello(hello),
+        |channel, stream| async move {
+            let client = NodeLinkClient::new(channel);
+            let mut client = client.max_decoding_message_size(LONGEST_MESSAGE);
+            client.link(stream).await
+        },
+        |first: SessionFrame| match first.frame {
+            Some(session_frame::Frame::Welcome(said)) => Some((said.version, said.limits, said)),
+            _ => None,
+        },
+    )
+    .await
 }

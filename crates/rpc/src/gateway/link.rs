@@ -31,11 +31,11 @@ pub(super) struct Link {
     pub(super) closing: CancellationToken,
     next: AtomicU64,
     /// `None` once the link is over.
-    flights: Mutex<Option<HashMap<u64, Flight>>>,
+    flights: Mutex<Option<HashMap<u64, PendingRequest>>>,
 }
 
 /// What waits for something to arrive.
-enum Flight {
+enum PendingRequest {
     /// The first answer.
     Asked(oneshot::Sender<Reply>),
     /// Items. Their number is bounded by the credit that the peer has.
@@ -102,26 +102,28 @@ impl Link {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
         let entered = match &mut *self.flights.lock() {
-            Some(flights) => flights.insert(number, Flight::Asked(answer)).is_none(),
+            Some(flights) => flights
+                .insert(number, PendingRequest::Asked(answer))
+                .is_none(),
             None => false,
         };
         if !entered {
             return Err(broken());
         }
-        let mut asking = Asking {
+        let mut guard = DetachGuard {
             link: self,
             number: Some(number),
         };
         if let Err(too_long) = self.outbox.push(number, frame(number)) {
             // The node has not heard of it.
-            asking.number = None;
+            guard.number = None;
             self.forget(number);
             return Err(GatewayError::Internal(format!(
                 "the message cannot be passed on: {too_long}"
             )));
         }
         let reply = answered.await;
-        asking.number = None;
+        guard.number = None;
         match reply {
             Ok(Reply::Failed(error)) => Err(error),
             Ok(reply) => Ok(reply),
@@ -135,7 +137,7 @@ impl Link {
             Some(flights) => flights.remove(&number),
             None => None,
         };
-        if let Some(Flight::Asked(asked)) = asked {
+        if let Some(PendingRequest::Asked(asked)) = asked {
             // Whoever has left has said so.
             let _ = asked.send(reply);
         }
@@ -146,8 +148,8 @@ impl Link {
         let (sender, items) = lazy_channel(usize::MAX);
         let asked = match &mut *self.flights.lock() {
             Some(flights) => match flights.remove(&number) {
-                Some(Flight::Asked(asked)) => {
-                    flights.insert(number, Flight::Streaming(sender));
+                Some(PendingRequest::Asked(asked)) => {
+                    flights.insert(number, PendingRequest::Streaming(sender));
                     Some(asked)
                 }
                 _ => None,
@@ -168,7 +170,7 @@ impl Link {
             return;
         };
         let ended = matches!(passed, Passed::End);
-        if let Some(Flight::Streaming(items)) = flights.get(&number) {
+        if let Some(PendingRequest::Streaming(items)) = flights.get(&number) {
             // A reader that has left has said so.
             let _ = items.try_send(passed);
         }
@@ -204,12 +206,12 @@ impl Link {
 }
 
 /// Tells the node when whoever asked does not wait for the answer.
-struct Asking<'a> {
+struct DetachGuard<'a> {
     link: &'a Link,
     number: Option<u64>,
 }
 
-impl Drop for Asking<'_> {
+impl Drop for DetachGuard<'_> {
     fn drop(&mut self) {
         if let Some(number) = self.number {
             self.link.detach(number);

@@ -35,9 +35,9 @@ pub async fn look_for(from: &NodeId, node: &NodeId, address: &str, config: &Link
             sleep(PAUSE).await;
         }
         match greet(from, None, address, config).await {
-            Ok(there) if there.node == node.as_str() => return Sight::There,
+            Ok(there) if there.welcome.node == node.as_str() => return Sight::There,
             // A name that is not said is no other's.
-            Ok(there) if there.node.is_empty() => return Sight::Unknown,
+            Ok(there) if there.welcome.node.is_empty() => return Sight::Unknown,
             Ok(_) | Err(LinkError::NobodyListens(_)) => return Sight::Gone,
             Err(LinkError::Transport(_) | LinkError::Closed(_) | LinkError::Ended) => {}
             Err(_) => return Sight::Unknown,

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::chores::Chores;
 use super::connect::NodeInbox;
-use super::flights::Flights;
+use super::served_calls::ServedCalls;
 use crate::LinkConfig;
 use crate::convert::call::{attach_in, call_in, id_in};
 use crate::convert::node::node_in;
@@ -28,7 +28,7 @@ use crate::proto::worker::v1::{self as wire, NodeFrame, WorkerFrame};
 
 /// What drives a link.
 pub(super) struct Drive<'a> {
-    pub(super) flights: Flights,
+    pub(super) flights: ServedCalls,
     pub(super) chores: &'a mut Chores,
     pub(super) config: &'a LinkConfig,
     pub(super) nodes: &'a watch::Sender<Vec<NodeInfo>>,
@@ -59,7 +59,7 @@ pub(super) enum End {
 
 impl<'a> Drive<'a> {
     pub(super) fn new(
-        flights: Flights,
+        flights: ServedCalls,
         chores: &'a mut Chores,
         config: &'a LinkConfig,
         nodes: &'a watch::Sender<Vec<NodeInfo>>,

@@ -10,9 +10,9 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::chores::Chores;
-use super::connect::{Connected, connect};
+use super::connect::{WelcomedWorker, connect};
 use super::drive::{Drive, End};
-use super::flights::Flights;
+use super::served_calls::ServedCalls;
 use super::{JoinState, Joining};
 use crate::LinkConfig;
 use crate::convert::node::node_in;
@@ -102,15 +102,15 @@ impl Runner {
     async fn drive(
         &self,
         chores: &mut Chores,
-        connected: Connected,
+        welcomed: WelcomedWorker,
         memory: &mut Option<Memory>,
     ) -> End {
-        let Connected {
+        let WelcomedWorker {
             welcome,
             peer,
             inbox,
             outbox,
-        } = connected;
+        } = welcomed;
         let node = NodeId::new(welcome.node.clone());
         tracing::info!(worker = %self.joining.id(), %node, address = self.address, "a worker joined a node");
         let now = Some((welcome.node, welcome.memory));
@@ -127,7 +127,7 @@ impl Runner {
         });
         let up = Up::new(LinkKind::Worker);
         let drive = Drive::new(
-            Flights::new(Arc::clone(&self.joining), Arc::clone(&outbox), &peer),
+            ServedCalls::new(Arc::clone(&self.joining), Arc::clone(&outbox), &peer),
             chores,
             &self.config,
             &self.nodes,

@@ -13,7 +13,7 @@ use shoal_telemetry::metrics::{LinkKind, metrics};
 use crate::link::ready::Bell;
 
 /// One reader of one call.
-pub(super) struct Flight {
+pub(super) struct ServedCall {
     stage: Stage,
     control: Option<Arc<dyn CallControl>>,
     /// Answers of which the node has not been told whether they arrived.
@@ -56,7 +56,7 @@ pub(super) enum Step {
     Ended,
 }
 
-impl Flight {
+impl ServedCall {
     pub(super) fn new(opening: Opening, credit: i64, bell: Arc<Bell>) -> Self {
         Self {
             stage: Stage::Starting(opening),

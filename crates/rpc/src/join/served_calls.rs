@@ -9,7 +9,7 @@ use shoal_ports::{Attach, Call, CallFailure};
 use tokio::time::Instant;
 
 use super::Joining;
-use super::flight::{Flight, Opening};
+use super::served_call::{Opening, ServedCall};
 use crate::error::TooLong;
 use crate::link::outbox::Outbox;
 use crate::link::ready::ReadySet;
@@ -18,21 +18,21 @@ use crate::proto::worker::v1::worker_frame::Frame;
 use crate::proto::worker::v1::{self as wire, WorkerFrame};
 
 /// The flights on a link.
-pub(super) struct Flights {
+pub(super) struct ServedCalls {
     pub(super) joining: Arc<Joining>,
     pub(super) ready: ReadySet,
     pub(super) outbox: Arc<Outbox<WorkerFrame>>,
     credit: i64,
     /// The version that the link speaks.
     version: u32,
-    flights: HashMap<u64, Flight>,
+    flights: HashMap<u64, ServedCall>,
     /// Flights of which nothing was said, and when it should be.
     quiet: VecDeque<(Instant, u64)>,
     /// Set when nothing may be started any more.
     pub(super) parted: bool,
 }
 
-impl Flights {
+impl ServedCalls {
     pub(super) fn new(
         joining: Arc<Joining>,
         outbox: Arc<Outbox<WorkerFrame>>,
@@ -52,7 +52,7 @@ impl Flights {
 
     /// Whether nobody waits for anything.
     pub(super) fn is_idle(&self) -> bool {
-        !self.flights.values().any(Flight::is_read)
+        !self.flights.values().any(ServedCall::is_read)
     }
 
     /// Whether nothing runs any more that this node could ask for. A call that another node began is one: the
@@ -82,14 +82,14 @@ impl Flights {
     }
 
     fn open(&mut self, number: u64, opening: Opening, accept: Instant) {
-        let flight = Flight::new(opening, self.credit, self.ready.bell(number));
+        let flight = ServedCall::new(opening, self.credit, self.ready.bell(number));
         flight.ring();
         self.flights.insert(number, flight);
         self.quiet.push_back((accept, number));
     }
 
     /// A flight that is open.
-    pub(super) fn flight(&mut self, number: u64) -> Option<&mut Flight> {
+    pub(super) fn flight(&mut self, number: u64) -> Option<&mut ServedCall> {
         self.flights.get_mut(&number)
     }
 
@@ -114,7 +114,7 @@ impl Flights {
     }
 
     /// A flight that is to be steered. A node of an earlier release steers a call right after it has attached again.
-    pub(super) fn steered(&mut self, number: u64) -> Option<&mut Flight> {
+    pub(super) fn steered(&mut self, number: u64) -> Option<&mut ServedCall> {
         let flight = self.flights.get_mut(&number)?;
         flight.begin();
         Some(flight)

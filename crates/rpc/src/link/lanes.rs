@@ -9,14 +9,14 @@ use super::{FRAGMENT, LANES};
 use crate::proto::types::v1::Fragment;
 
 /// A frame that waits to be sent.
-pub(super) enum Waiting<F> {
+pub(super) enum QueuedFrame<F> {
     /// One that is sent whole, and its length.
     Whole(F, usize),
     /// The encoding of one that is sent in fragments.
     Long(Bytes),
 }
 
-impl<F> Waiting<F> {
+impl<F> QueuedFrame<F> {
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Whole(_, bytes) => *bytes,
@@ -26,7 +26,7 @@ impl<F> Waiting<F> {
 }
 
 /// A fragment that is due.
-pub(super) struct Next<F> {
+pub(super) struct DueFragment<F> {
     pub(super) fragment: F,
     pub(super) bytes: usize,
     /// Short frames that need not wait any longer, and their lengths.
@@ -46,7 +46,7 @@ struct Lane<F> {
     /// How many short frames must have been sent before the first fragment, since some of those may be
     /// of the same flight.
     after: u64,
-    behind: VecDeque<Waiting<F>>,
+    behind: VecDeque<QueuedFrame<F>>,
 }
 
 impl<F: Frame> Lanes<F> {
@@ -73,7 +73,7 @@ impl<F: Frame> Lanes<F> {
 
     /// Takes in a long frame, or any frame of a flight that has one here. `pushed` short frames stand
     /// before it.
-    pub(super) fn push(&mut self, flight: u64, frame: Waiting<F>, pushed: u64) {
+    pub(super) fn push(&mut self, flight: u64, frame: QueuedFrame<F>, pushed: u64) {
         if self.hold(flight) {
             let lane = self.lanes.iter_mut().find(|lane| lane.flight == flight);
             if let Some(lane) = lane {
@@ -81,7 +81,7 @@ impl<F: Frame> Lanes<F> {
                 return;
             }
         }
-        if let Waiting::Long(rest) = frame {
+        if let QueuedFrame::Long(rest) = frame {
             self.flights.insert(flight);
             self.lanes.push_back(Lane {
                 flight,
@@ -94,7 +94,7 @@ impl<F: Frame> Lanes<F> {
 
     /// The next fragment, if one is due after `sent` short frames. Only the first
     /// [`LANES`] take turns: the receiver puts no more together at a time.
-    pub(super) fn next(&mut self, sent: u64) -> Option<Next<F>> {
+    pub(super) fn next(&mut self, sent: u64) -> Option<DueFragment<F>> {
         let mut turns = self.lanes.iter().take(LANES);
         let turn = turns.position(|lane| lane.after <= sent)?;
         let mut lane = self.lanes.remove(turn)?;
@@ -113,7 +113,7 @@ impl<F: Frame> Lanes<F> {
             self.lanes.insert(turn, lane);
             Vec::new()
         };
-        Some(Next {
+        Some(DueFragment {
             fragment,
             bytes,
             freed,
@@ -127,8 +127,8 @@ impl<F: Frame> Lanes<F> {
         self.flights.remove(&lane.flight);
         while let Some(frame) = lane.behind.pop_front() {
             match frame {
-                Waiting::Whole(frame, bytes) => freed.push((frame, bytes)),
-                Waiting::Long(rest) => {
+                QueuedFrame::Whole(frame, bytes) => freed.push((frame, bytes)),
+                QueuedFrame::Long(rest) => {
                     lane.rest = rest;
                     // Whoever takes the freed frames over knows better: see `resume_after`.
                     lane.after = u64::MAX;

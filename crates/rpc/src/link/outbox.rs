@@ -15,7 +15,7 @@ use tonic::Status;
 use self::queue::Queue;
 use super::LONGEST_WHOLE;
 use super::frame::{Frame, LinkFrame};
-use super::lanes::Waiting;
+use super::lanes::QueuedFrame;
 use super::versions::{BATCHES, Peer};
 use crate::error::TooLong;
 
@@ -80,9 +80,9 @@ impl<F: Frame> Outbox<F> {
             if bytes > limit {
                 return Err(TooLong { bytes, limit });
             }
-            Waiting::Long(frame.encode_to_vec().into())
+            QueuedFrame::Long(frame.encode_to_vec().into())
         } else {
-            Waiting::Whole(frame, bytes)
+            QueuedFrame::Whole(frame, bytes)
         };
         let mut queue = self.queue.lock();
         if queue.closed {

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use shoal_ports::{Delivered, EventStream, GatewayError, Opened, StreamItem};
 use shoal_protocol::EventId;
 
-use super::drive::Flights;
-use super::flight::Flight;
+use super::drive::ServedRequests;
+use super::served_request::ServedRequest;
 use crate::convert::gateway::{error_to_wire, event_id_out, item_cost, item_out, opened_out};
 use crate::error::TooLong;
 use crate::link::outbox::Outbox;
@@ -23,9 +23,9 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// Answers a request; the request is over when this is dropped.
 pub(super) struct Answering {
     number: u64,
-    flight: Arc<Flight>,
+    flight: Arc<ServedRequest>,
     outbox: Arc<Outbox<SessionFrame>>,
-    flights: Arc<Flights>,
+    flights: Arc<ServedRequests>,
     /// Whether the edge waits for nothing any more.
     done: AtomicBool,
 }
@@ -33,9 +33,9 @@ pub(super) struct Answering {
 impl Answering {
     pub(super) fn new(
         number: u64,
-        flight: Arc<Flight>,
+        flight: Arc<ServedRequest>,
         outbox: Arc<Outbox<SessionFrame>>,
-        flights: Arc<Flights>,
+        flights: Arc<ServedRequests>,
     ) -> Self {
         Self {
             number,

@@ -11,7 +11,7 @@ use tonic::Streaming;
 
 use super::GatewayLinksInner;
 use super::answering::Answering;
-use super::flight::Flight;
+use super::served_request::ServedRequest;
 use crate::convert::gateway::{event_id_in, open_in};
 use crate::convert::post::{deliver_in, session_in};
 use crate::error::LinkError;
@@ -29,14 +29,14 @@ pub(super) type EdgeInbox = Inbox<Streaming<EdgeFrame>, EdgeFrame, SessionFrame>
 
 /// The requests of one link that have not been answered whole.
 #[derive(Default)]
-pub(super) struct Flights(Mutex<HashMap<u64, Arc<Flight>>>);
+pub(super) struct ServedRequests(Mutex<HashMap<u64, Arc<ServedRequest>>>);
 
-impl Flights {
+impl ServedRequests {
     pub(super) fn remove(&self, number: u64) {
         self.0.lock().remove(&number);
     }
 
-    fn get(&self, number: u64) -> Option<Arc<Flight>> {
+    fn get(&self, number: u64) -> Option<Arc<ServedRequest>> {
         self.0.lock().get(&number).cloned()
     }
 }
@@ -47,7 +47,7 @@ pub(super) struct Drive {
     from: String,
     credit: i64,
     outbox: Arc<Outbox<SessionFrame>>,
-    flights: Arc<Flights>,
+    flights: Arc<ServedRequests>,
 }
 
 impl Drive {
@@ -172,7 +172,7 @@ impl Drive {
 
     /// Begins an answer, unless so much waits to be read that it is to ask again later.
     fn answer(&self, number: u64) -> Result<Option<Answering>, LinkError> {
-        let flight = Arc::new(Flight::new(self.credit));
+        let flight = Arc::new(ServedRequest::new(self.credit));
         match self.flights.0.lock().entry(number) {
             // The one that has the number stays known, so that it is detached with the link.
             Entry::Occupied(_) => return Err(LinkError::protocol("a flight number used twice")),

@@ -6,13 +6,13 @@ use shoal_telemetry::metrics::{LinkKind, metrics};
 use tokio::sync::Notify;
 
 /// What the link knows of a request.
-pub(super) struct Flight {
+pub(super) struct ServedRequest {
     credit: AtomicI64,
     detached: AtomicBool,
     changed: Notify,
 }
 
-impl Flight {
+impl ServedRequest {
     pub(super) fn new(credit: i64) -> Self {
         Self {
             credit: AtomicI64::new(credit),

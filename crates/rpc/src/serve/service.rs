@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use tokio::time::timeout;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::drive::{Drive, EdgeInbox};
 use super::{GatewayLinks, GatewayLinksInner};
 use crate::error::LinkError;
 use crate::link::LONGEST_MESSAGE;
+use crate::link::handshake;
 use crate::link::inbox::Inbox;
 use crate::link::outbox::{Outbox, ServerStream};
-use crate::link::versions::{self, Peer};
+use crate::link::versions;
 use crate::proto::node::v1::edge_frame::Frame;
 use crate::proto::node::v1::node_link_server::{NodeLink, NodeLinkServer};
 use crate::proto::node::v1::{EdgeFrame, Hello, SessionFrame, Welcome, session_frame};
@@ -38,24 +38,14 @@ impl NodeLink for NodeService {
         let config = &shared.config;
         let (outbox, stream) = Outbox::new(config.max_queued);
         let mut inbox = Inbox::new(request.into_inner(), Arc::clone(&outbox), config.max_frame);
-        let hello = timeout(config.handshake_timeout, hello(&mut inbox)).await;
-        let hello = hello
-            .map_err(|_| Status::deadline_exceeded("no hello came"))?
-            .map_err(|error| Status::invalid_argument(error.to_string()))?;
-        if shared.closing.is_cancelled() {
-            return Err(Status::unavailable("the node is leaving"));
-        }
+        let hello = handshake::hello(hello(&mut inbox), config, &shared.closing).await?;
         if !hello.to.is_empty() && hello.to != shared.node.as_str() {
             let text = format!("this is the node {}, not {}", shared.node, hello.to);
             return Err(Status::failed_precondition(text));
         }
-        let version =
-            versions::negotiate(config, hello.versions).map_err(Status::failed_precondition)?;
-        let peer = Peer::new(version, hello.limits);
-        outbox.open(&peer);
-        inbox.open(version);
+        let peer = handshake::accept(config, hello.versions, hello.limits, &mut inbox, &outbox)?;
         outbox.push_now(session_frame::Frame::Welcome(Welcome {
-            version,
+            version: peer.version,
             node: shared.node.to_string(),
             limits: Some(versions::limits(config)),
         }));

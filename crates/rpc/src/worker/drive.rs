@@ -8,8 +8,8 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tonic::Streaming;
 
-use super::flight::{Arrived, Flight};
 use super::link::Link;
+use super::linked_call::{Arrived, LinkedCall};
 use super::peer::WorkerPeer;
 use crate::convert::catalog::load_in;
 use crate::convert::node::node_out;
@@ -145,7 +145,7 @@ impl Drive {
         Ok(())
     }
 
-    fn end(&self, flight: u64, how: impl FnOnce(&Flight)) {
+    fn end(&self, flight: u64, how: impl FnOnce(&LinkedCall)) {
         if let Some(flight) = self.link.flight(flight) {
             how(&flight);
             self.link.forget(&flight);

@@ -8,8 +8,8 @@ use shoal_ports::{CallFailure, WorkerId};
 use shoal_protocol::{Outcome, RpcError};
 use tokio_util::sync::CancellationToken;
 
-use super::flight::{Flight, Holder, Left};
 use super::gauge::Gauge;
+use super::linked_call::{Holder, Left, LinkedCall};
 use crate::LinkConfig;
 use crate::convert::outcome::answer_out;
 use crate::link::outbox::Outbox;
@@ -30,7 +30,7 @@ pub(super) struct Link {
     most_unread: u64,
     gauge: Arc<Gauge>,
     /// `None` once the link is over.
-    flights: Mutex<Option<HashMap<u64, Arc<Flight>>>>,
+    flights: Mutex<Option<HashMap<u64, Arc<LinkedCall>>>>,
 }
 
 impl Link {
@@ -61,10 +61,10 @@ impl Link {
         &self,
         number: u64,
         frame: impl FnOnce(u64) -> Frame,
-    ) -> Result<Arc<Flight>, CallFailure> {
+    ) -> Result<Arc<LinkedCall>, CallFailure> {
         let frame = frame(number);
         let is_start = matches!(frame, Frame::Start(_));
-        let flight = Arc::new(Flight::new(number, is_start));
+        let flight = Arc::new(LinkedCall::new(number, is_start));
         match &mut *self.flights.lock() {
             Some(flights) => {
                 flights.insert(number, Arc::clone(&flight));
@@ -87,7 +87,7 @@ impl Link {
     }
 
     /// A flight that is open.
-    pub(super) fn flight(&self, number: u64) -> Option<Arc<Flight>> {
+    pub(super) fn flight(&self, number: u64) -> Option<Arc<LinkedCall>> {
         self.flights.lock().as_ref()?.get(&number).map(Arc::clone)
     }
 
@@ -97,7 +97,7 @@ impl Link {
     }
 
     /// Drops a flight that is over.
-    pub(super) fn forget(&self, flight: &Flight) {
+    pub(super) fn forget(&self, flight: &LinkedCall) {
         let mut flights = self.flights.lock();
         let known = (flights.as_mut()).and_then(|flights| flights.remove(&flight.number));
         drop(flights);
@@ -107,7 +107,7 @@ impl Link {
     }
 
     /// Somebody lets go of a flight.
-    pub(super) fn leave(&self, flight: &Flight, holder: Holder) {
+    pub(super) fn leave(&self, flight: &LinkedCall, holder: Holder) {
         let steering = match flight.leave(holder) {
             Left::Held => return,
             Left::Steered => true,

@@ -12,7 +12,7 @@ use crate::link::credit::Taken;
 use crate::proto::worker::v1::Event;
 
 /// One reader of one call.
-pub(super) struct Flight {
+pub(super) struct LinkedCall {
     pub(super) number: u64,
     /// Whether it counts as one more call on the worker.
     pub(super) is_start: bool,
@@ -83,7 +83,7 @@ pub(super) enum Left {
     Empty,
 }
 
-impl Flight {
+impl LinkedCall {
     pub(super) fn new(number: u64, is_start: bool) -> Self {
         Self {
             number,

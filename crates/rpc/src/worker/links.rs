@@ -53,11 +53,11 @@ pub(super) struct WorkerLinksInner {
     set: Arc<dyn WorkerSet>,
     pub(super) nodes: watch::Receiver<Vec<NodeInfo>>,
     pub(super) config: LinkConfig,
-    peers: Mutex<HashMap<WorkerId, Entry>>,
+    peers: Mutex<HashMap<WorkerId, LinkedWorker>>,
     pub(super) closing: CancellationToken,
 }
 
-struct Entry {
+struct LinkedWorker {
     peer: Arc<WorkerPeer>,
     /// Whether the dispatcher knows it.
     added: bool,
@@ -91,7 +91,7 @@ impl WorkerLinksInner {
             return Arc::clone(&entry.peer);
         }
         let peer = WorkerPeer::new(id.clone(), incarnation, self.config.clone());
-        let entry = Entry {
+        let entry = LinkedWorker {
             peer: Arc::clone(&peer),
             added: false,
         };

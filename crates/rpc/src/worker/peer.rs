@@ -37,11 +37,11 @@ pub(super) struct WorkerPeer {
     memory: u64,
     /// The last number given to a flight or a request.
     last: AtomicU64,
-    table: Mutex<Table>,
+    state: Mutex<PeerState>,
 }
 
-struct Table {
-    way: Way,
+struct PeerState {
+    link_state: LinkState,
     /// How many links there have been.
     links: u64,
     requests: HashMap<u64, Request>,
@@ -52,7 +52,7 @@ struct Table {
 }
 
 /// The way to the worker.
-enum Way {
+enum LinkState {
     Up(Arc<Link>),
     Down,
     /// It has said goodbye, and takes nothing new.
@@ -80,8 +80,8 @@ impl WorkerPeer {
             ledger: Mutex::default(),
             memory: rand::random(),
             last: AtomicU64::new(0),
-            table: Mutex::new(Table {
-                way: Way::Down,
+            state: Mutex::new(PeerState {
+                link_state: LinkState::Down,
                 links: 0,
                 requests: HashMap::new(),
                 subscribed: BTreeSet::new(),
@@ -93,8 +93,8 @@ impl WorkerPeer {
 
     /// How busy the worker is; nothing can be run on one that is away.
     pub(super) fn load(&self) -> WorkerLoad {
-        match self.table.lock().way {
-            Way::Up(_) => self.gauge.read(),
+        match self.state.lock().link_state {
+            LinkState::Up(_) => self.gauge.read(),
             _ => WorkerLoad::default(),
         }
     }
@@ -152,13 +152,13 @@ impl WorkerPeer {
 
     /// Whether it may still come back.
     pub(super) fn is_gone(&self) -> bool {
-        matches!(self.table.lock().way, Way::Gone)
+        matches!(self.state.lock().link_state, LinkState::Gone)
     }
 
     /// The link, while there is one.
     pub(super) fn link(&self) -> Option<Arc<Link>> {
-        match &self.table.lock().way {
-            Way::Up(link) => Some(Arc::clone(link)),
+        match &self.state.lock().link_state {
+            LinkState::Up(link) => Some(Arc::clone(link)),
             _ => None,
         }
     }
@@ -171,51 +171,51 @@ impl WorkerPeer {
         mut welcome: Welcome,
     ) -> Option<Arc<Link>> {
         self.broke(None);
-        let mut table = self.table.lock();
-        if !matches!(table.way, Way::Down) {
+        let mut state = self.state.lock();
+        if !matches!(state.link_state, LinkState::Down) {
             return None;
         }
-        table.links += 1;
+        state.links += 1;
         let gauge = Arc::clone(&self.gauge);
-        let link = Link::new(self.id.clone(), table.links, outbox, gauge, &self.config);
+        let link = Link::new(self.id.clone(), state.links, outbox, gauge, &self.config);
         welcome.memory = self.memory;
         link.send(0, Frame::Welcome(welcome));
-        self.resume_subscriptions(&mut table, &link);
-        table.way = Way::Up(Arc::clone(&link));
-        drop(table);
+        self.resume_subscriptions(&mut state, &link);
+        state.link_state = LinkState::Up(Arc::clone(&link));
+        drop(state);
         self.reachable();
         Some(link)
     }
 
     /// The link with this number (none: whichever) broke, and what it carried ends. Whether it was the present one.
     pub(super) fn broke(&self, number: Option<u64>) -> bool {
-        let mut table = self.table.lock();
-        let link = match &table.way {
-            Way::Up(up) if number.is_none_or(|number| number == up.number) => Arc::clone(up),
+        let mut state = self.state.lock();
+        let link = match &state.link_state {
+            LinkState::Up(up) if number.is_none_or(|number| number == up.number) => Arc::clone(up),
             _ => return false,
         };
-        table.way = Way::Down;
-        table.end_requests();
-        drop(table);
+        state.link_state = LinkState::Down;
+        state.end_requests();
+        drop(state);
         link.over();
         true
     }
 
     /// Gives the worker up, if it has not come back since the link with this number (none: in any case).
     pub(super) fn give_up(&self, number: Option<u64>) -> bool {
-        let mut table = self.table.lock();
-        let goes = match &table.way {
-            Way::Up(_) | Way::Parting(_) => number.is_none(),
-            Way::Down => number.is_none_or(|number| number == table.links),
-            Way::Gone => false,
+        let mut state = self.state.lock();
+        let goes = match &state.link_state {
+            LinkState::Up(_) | LinkState::Parting(_) => number.is_none(),
+            LinkState::Down => number.is_none_or(|number| number == state.links),
+            LinkState::Gone => false,
         };
         if !goes {
             return false;
         }
-        let way = std::mem::replace(&mut table.way, Way::Gone);
-        table.requests.clear();
-        drop(table);
-        if let Way::Up(link) | Way::Parting(link) = way {
+        let link_state = std::mem::replace(&mut state.link_state, LinkState::Gone);
+        state.requests.clear();
+        drop(state);
+        if let LinkState::Up(link) | LinkState::Parting(link) = link_state {
             link.over();
         }
         true
@@ -223,9 +223,9 @@ impl WorkerPeer {
 
     /// The worker has said goodbye: nothing new is started on it.
     pub(super) fn part(&self) {
-        let mut table = self.table.lock();
-        table.way = match std::mem::replace(&mut table.way, Way::Gone) {
-            Way::Up(link) => Way::Parting(link),
+        let mut state = self.state.lock();
+        state.link_state = match std::mem::replace(&mut state.link_state, LinkState::Gone) {
+            LinkState::Up(link) => LinkState::Parting(link),
             other => other,
         };
     }

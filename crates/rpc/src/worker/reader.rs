@@ -11,8 +11,8 @@ use shoal_ports::{
 };
 use shoal_protocol::Outcome;
 
-use super::flight::{Flight, Holder};
 use super::link::Link;
+use super::linked_call::{Holder, LinkedCall};
 use crate::convert::event::event_in;
 use crate::convert::outcome::answer_out;
 use crate::proto::types::v1::Credit;
@@ -25,37 +25,37 @@ use crate::proto::worker::v1::{Answer, Cancel};
 /// Why the call does not run.
 pub(super) async fn opened(
     link: Arc<Link>,
-    flight: Arc<Flight>,
+    flight: Arc<LinkedCall>,
 ) -> Result<RunningCall, CallFailure> {
-    let hold = Hold {
+    let share = CallShare {
         link,
         flight,
         holder: Holder::Both,
     };
-    let worker = Some(hold.link.worker.clone());
-    let first = std::future::poll_fn(|cx| hold.flight.poll_opened(cx)).await?;
+    let worker = Some(share.link.worker.clone());
+    let first = std::future::poll_fn(|cx| share.flight.poll_opened(cx)).await?;
     if let Some(event) = first.and_then(event_in)
         && let CallEventKind::Finished(outcome) = event.kind
     {
         return Ok(RunningCall::ended(outcome, worker));
     }
-    let steer = hold.split();
+    let steer = share.split();
     Ok(RunningCall {
-        events: CallEvents::from_stream(Reader(hold.only(Holder::Reader))),
+        events: CallEvents::from_stream(Reader(share.only(Holder::Reader))),
         control: Arc::new(Steer(steer)),
         worker,
     })
 }
 
 /// A share in a flight; dropping it lets go.
-struct Hold {
+struct CallShare {
     link: Arc<Link>,
-    flight: Arc<Flight>,
+    flight: Arc<LinkedCall>,
     holder: Holder,
 }
 
-impl Hold {
-    /// The share of whoever steers; what is left must be made the [`Hold::only`] reader's.
+impl CallShare {
+    /// The share of whoever steers; what is left must be made the [`CallShare::only`] reader's.
     fn split(&self) -> Self {
         Self {
             link: Arc::clone(&self.link),
@@ -70,20 +70,20 @@ impl Hold {
     }
 }
 
-impl Drop for Hold {
+impl Drop for CallShare {
     fn drop(&mut self) {
         self.link.leave(&self.flight, self.holder);
     }
 }
 
 /// Reads a flight's events straight out of it.
-struct Reader(Hold);
+struct Reader(CallShare);
 
 impl Stream for Reader {
     type Item = CallEvent;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<CallEvent>> {
-        let Hold { link, flight, .. } = &self.0;
+        let CallShare { link, flight, .. } = &self.0;
         loop {
             let Some((event, grant)) = ready!(flight.poll_event(link.credit, cx)) else {
                 return Poll::Ready(None);
@@ -102,11 +102,11 @@ impl Stream for Reader {
 }
 
 /// Steers a call through its flight.
-struct Steer(Hold);
+struct Steer(CallShare);
 
 impl CallControl for Steer {
     fn answer(&self, ask: AskId, answer: Outcome) -> Answered {
-        let Hold { link, flight, .. } = &self.0;
+        let CallShare { link, flight, .. } = &self.0;
         let Some(fate) = flight.answers(ask) else {
             return answered(false);
         };
@@ -126,7 +126,7 @@ impl CallControl for Steer {
     }
 
     fn cancel(&self, reason: &str) {
-        let Hold { link, flight, .. } = &self.0;
+        let CallShare { link, flight, .. } = &self.0;
         let said = Cancel {
             flight: flight.number,
             reason: reason.to_owned(),

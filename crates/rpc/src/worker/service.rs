@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use shoal_ports::WorkerId;
-use tokio::time::timeout;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::drive::{Drive, WorkerInbox};
@@ -11,9 +10,10 @@ use super::links::{WorkerLinks, WorkerLinksInner};
 use crate::convert::node::node_out;
 use crate::error::LinkError;
 use crate::link::LONGEST_MESSAGE;
+use crate::link::handshake;
 use crate::link::inbox::Inbox;
 use crate::link::outbox::{Outbox, ServerStream};
-use crate::link::versions::{self, Peer};
+use crate::link::versions;
 use crate::proto::worker::v1::worker_frame::Frame;
 use crate::proto::worker::v1::worker_link_server::{WorkerLink, WorkerLinkServer};
 use crate::proto::worker::v1::{Hello, NodeFrame, Welcome, WorkerFrame};
@@ -40,23 +40,14 @@ impl WorkerLink for WorkerService {
         let config = &shared.config;
         let (outbox, stream) = Outbox::new(config.max_queued);
         let mut inbox = Inbox::new(request.into_inner(), Arc::clone(&outbox), config.max_frame);
-        let hello = timeout(config.handshake_timeout, hello(&mut inbox)).await;
-        let hello = hello
-            .map_err(|_| Status::deadline_exceeded("no hello came"))?
-            .map_err(|error| Status::invalid_argument(error.to_string()))?;
-        if shared.closing.is_cancelled() {
-            return Err(Status::unavailable("the node is leaving"));
-        }
-        let version =
-            versions::negotiate(config, hello.versions).map_err(Status::failed_precondition)?;
+        let hello = handshake::hello(hello(&mut inbox), config, &shared.closing).await?;
+        let agreed = handshake::accept(config, hello.versions, hello.limits, &mut inbox, &outbox)?;
         if hello.worker.is_empty() {
             return Err(Status::invalid_argument("the hello names no worker"));
         }
-        outbox.open(&Peer::new(version, hello.limits));
-        inbox.open(version);
         let mut nodes = shared.nodes.clone();
         let welcome = Welcome {
-            version,
+            version: agreed.version,
             node: shared.node.to_string(),
             nodes: nodes.borrow_and_update().iter().map(node_out).collect(),
             limits: Some(versions::limits(config)),

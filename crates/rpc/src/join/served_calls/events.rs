@@ -3,8 +3,8 @@
 use shoal_ports::{CallEvent, CallEventKind, CallFailure, CallOutcome};
 use shoal_protocol::{Outcome, RpcError};
 
-use super::super::flight::Step;
-use super::Flights;
+use super::super::served_call::Step;
+use super::ServedCalls;
 use crate::convert::event::{event_cost, event_out, is_end};
 use crate::convert::outcome::failure_out;
 use crate::error::TooLong;
@@ -15,7 +15,7 @@ use crate::proto::worker::v1::worker_frame::Frame;
 /// Events of one flight that are sent before the others have their turn.
 const EVENTS_AT_ONCE: usize = 32;
 
-impl Flights {
+impl ServedCalls {
     /// Says what a flight has to say.
     pub(in crate::join) fn look(&mut self, number: u64) {
         for _ in 0..EVENTS_AT_ONCE {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::task::Waker;
 
 use super::super::frame::{Frame, LinkFrame};
-use super::super::lanes::{Lanes, Waiting};
+use super::super::lanes::{Lanes, QueuedFrame};
 use super::super::{BATCH_BYTES, BATCH_FRAMES, LONGEST_WHOLE};
 
 /// What waits on a link.
@@ -44,10 +44,10 @@ impl<F: Frame> Queue<F> {
     }
 
     /// Adds a frame of a flight, behind those that it has already.
-    pub(super) fn push(&mut self, flight: u64, frame: Waiting<F>) {
+    pub(super) fn push(&mut self, flight: u64, frame: QueuedFrame<F>) {
         self.bytes += frame.bytes();
         match frame {
-            Waiting::Whole(frame, bytes) if !self.long.hold(flight) => {
+            QueuedFrame::Whole(frame, bytes) if !self.long.hold(flight) => {
                 self.push_short(frame, bytes);
             }
             frame => self.long.push(flight, frame, self.pushed),

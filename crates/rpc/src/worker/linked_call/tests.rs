@@ -5,7 +5,7 @@ use std::task::{Context, Poll, Waker};
 use shoal_ports::{AskId, CallFailure};
 use tokio::sync::oneshot::error::TryRecvError;
 
-use super::{Arrived, Flight, Holder, Left};
+use super::{Arrived, Holder, Left, LinkedCall};
 use crate::proto::types::v1::CallOutcome;
 use crate::proto::worker::v1::Event;
 use crate::proto::worker::v1::event::{CloseStream, Kind};
@@ -30,7 +30,7 @@ fn end(sequence: u64) -> Event {
 
 #[test]
 fn what_comes_after_the_end_is_left_out() {
-    let flight = Flight::new(7, true);
+    let flight = LinkedCall::new(7, true);
     assert_eq!(flight.event(event(1), PLENTY), Arrived::More);
     flight.broken(false);
     assert_eq!(flight.event(end(2), PLENTY), Arrived::More);
@@ -41,15 +41,15 @@ fn what_comes_after_the_end_is_left_out() {
 
 #[test]
 fn a_call_whose_reader_was_replaced_before_it_heard_anything_is_there() {
-    let opened = |flight: &Flight| flight.poll_opened(&mut Context::from_waker(Waker::noop()));
+    let opened = |flight: &LinkedCall| flight.poll_opened(&mut Context::from_waker(Waker::noop()));
     for replaced in [true, false] {
-        let flight = Flight::new(7, false);
+        let flight = LinkedCall::new(7, false);
         flight.broken(replaced);
         assert!(matches!(opened(&flight), Poll::Ready(Ok(None))));
         assert_eq!(flight.is_replaced(), replaced);
     }
     // Only the worker's word says that it is not.
-    let flight = Flight::new(7, false);
+    let flight = LinkedCall::new(7, false);
     let reason = "unknown".to_owned();
     flight.refused(CallFailure::NotExecuted { reason });
     assert!(matches!(opened(&flight), Poll::Ready(Err(_))));
@@ -57,14 +57,14 @@ fn a_call_whose_reader_was_replaced_before_it_heard_anything_is_there() {
 
 #[test]
 fn more_than_was_granted_is_noticed() {
-    let flight = Flight::new(7, true);
+    let flight = LinkedCall::new(7, true);
     assert_eq!(flight.event(event(1), 200), Arrived::More);
     assert_eq!(flight.event(event(2), 200), Arrived::TooMuch);
 }
 
 #[test]
 fn the_first_word_names_the_reader() {
-    let flight = Flight::new(7, false);
+    let flight = LinkedCall::new(7, false);
     assert_eq!(flight.name(), None);
     flight.accepted(3);
     flight.event(event(1), PLENTY);
@@ -75,7 +75,7 @@ fn the_first_word_names_the_reader() {
 #[test]
 fn an_end_tells_the_fate_of_every_answer_and_a_break_of_none() {
     for ends in [true, false] {
-        let flight = Flight::new(7, true);
+        let flight = LinkedCall::new(7, true);
         let mut taken = flight.answers(AskId(1)).unwrap();
         let mut lost = flight.answers(AskId(2)).unwrap();
         flight.answer_taken(AskId(1), true);
@@ -96,13 +96,13 @@ fn an_end_tells_the_fate_of_every_answer_and_a_break_of_none() {
 
 #[test]
 fn a_flight_is_over_when_nobody_holds_it() {
-    let flight = Flight::new(7, true);
+    let flight = LinkedCall::new(7, true);
     flight.accepted(1);
     assert_eq!(flight.leave(Holder::Reader), Left::Steered);
     assert_eq!(flight.leave(Holder::Steer), Left::Empty);
-    let flight = Flight::new(8, true);
+    let flight = LinkedCall::new(8, true);
     assert_eq!(flight.leave(Holder::Both), Left::Empty);
-    let flight = Flight::new(9, true);
+    let flight = LinkedCall::new(9, true);
     flight.event(end(1), PLENTY);
     assert_eq!(flight.leave(Holder::Both), Left::Held);
 }

@@ -4,7 +4,7 @@ use shoal_ports::{BusEvent, SessionId};
 use shoal_protocol::{RawJson, RpcError};
 use tokio::sync::oneshot;
 
-use super::{Table, Way, WorkerPeer};
+use super::{LinkState, PeerState, WorkerPeer};
 use crate::proto::worker::v1 as wire;
 use crate::proto::worker::v1::node_frame::Frame;
 use crate::worker::link::Link;
@@ -27,8 +27,8 @@ impl WorkerPeer {
         uri: &str,
     ) -> oneshot::Receiver<Result<(), RpcError>> {
         let (done, answer) = oneshot::channel();
-        let mut table = self.table.lock();
-        let Way::Up(link) = &table.way else {
+        let mut state = self.state.lock();
+        let LinkState::Up(link) = &state.link_state else {
             return answer;
         };
         let outbox = link.outbox.clone();
@@ -39,10 +39,10 @@ impl WorkerPeer {
             withdrawn: false,
             done,
         };
-        table.requests.insert(request, asked);
+        state.requests.insert(request, asked);
         if let Err(too_long) = outbox.push(0, frame) {
             let error = RpcError::invalid_params(format!("the URI is too long: {too_long}"));
-            drop(table);
+            drop(state);
             self.subscribed(request, Err(error));
         }
         answer
@@ -50,30 +50,30 @@ impl WorkerPeer {
 
     /// A subscription was answered.
     pub(in crate::worker) fn subscribed(&self, request: u64, outcome: Result<(), RpcError>) {
-        let mut table = self.table.lock();
-        let Some(request) = table.requests.remove(&request) else {
+        let mut state = self.state.lock();
+        let Some(request) = state.requests.remove(&request) else {
             return;
         };
         if outcome.is_ok() && !request.withdrawn {
-            table.unsubscribed.remove(&request.uri);
-            table.subscribed.insert(request.uri);
+            state.unsubscribed.remove(&request.uri);
+            state.subscribed.insert(request.uri);
         }
-        drop(table);
+        drop(state);
         let _ = request.done.send(outcome);
     }
 
     /// Ends a subscription.
     pub(in crate::worker) fn unsubscribe(&self, uri: &str) {
         let uri = uri.to_owned();
-        let mut table = self.table.lock();
-        let known = table.subscribed.remove(&uri);
-        for request in table.requests.values_mut() {
+        let mut state = self.state.lock();
+        let known = state.subscribed.remove(&uri);
+        for request in state.requests.values_mut() {
             request.withdrawn |= request.uri == uri;
         }
-        match &table.way {
-            Way::Up(link) => link.send(0, Frame::Unsubscribe(wire::Unsubscribe { uri })),
+        match &state.link_state {
+            LinkState::Up(link) => link.send(0, Frame::Unsubscribe(wire::Unsubscribe { uri })),
             _ if known => {
-                table.unsubscribed.insert(uri);
+                state.unsubscribed.insert(uri);
             }
             _ => {}
         }
@@ -81,22 +81,22 @@ impl WorkerPeer {
 
     /// A session is over.
     pub(in crate::worker) fn end_session(&self, session: &SessionId) {
-        let mut table = self.table.lock();
-        match &table.way {
-            Way::Up(link) => link.send(0, end_session_frame(session)),
-            Way::Down if table.ended_sessions.len() < ENDED_SESSIONS => {
-                table.ended_sessions.push(session.clone());
+        let mut state = self.state.lock();
+        match &state.link_state {
+            LinkState::Up(link) => link.send(0, end_session_frame(session)),
+            LinkState::Down if state.ended_sessions.len() < ENDED_SESSIONS => {
+                state.ended_sessions.push(session.clone());
             }
             _ => {}
         }
     }
 
     /// Tells a worker that has come back what it has missed, and the other way round.
-    pub(super) fn resume_subscriptions(&self, table: &mut Table, link: &Link) {
-        for uri in std::mem::take(&mut table.unsubscribed) {
+    pub(super) fn resume_subscriptions(&self, state: &mut PeerState, link: &Link) {
+        for uri in std::mem::take(&mut state.unsubscribed) {
             link.send(0, Frame::Unsubscribe(wire::Unsubscribe { uri }));
         }
-        for uri in &table.subscribed {
+        for uri in &state.subscribed {
             link.send(0, subscribe_frame(self.number(), uri));
             // What it had to say meanwhile was said to nobody.
             let _ = self.news.send(BusEvent::ResourceUpdated {
@@ -104,13 +104,13 @@ impl WorkerPeer {
                 params: RawJson::of(&serde_json::json!({ "uri": uri })),
             });
         }
-        for session in std::mem::take(&mut table.ended_sessions) {
+        for session in std::mem::take(&mut state.ended_sessions) {
             link.send(0, end_session_frame(&session));
         }
     }
 }
 
-impl Table {
+impl PeerState {
     /// The link broke: nobody knows what became of the subscriptions that were not answered, and whoever
     /// asked for them is told so. They are ended when the worker is back.
     pub(super) fn end_requests(&mut self) {

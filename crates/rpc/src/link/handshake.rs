@@ -1,0 +1,126 @@
+//! How a link begins on either side: the hello, the welcome, and what the two agree on.
+
+use std::sync::Arc;
+
+use futures::Stream;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tonic::transport::Channel;
+use tonic::{Response, Status, Streaming};
+
+use super::dial;
+use super::frame::Frame;
+use super::inbox::Inbox;
+use super::outbox::{OutStream, Outbox};
+use super::versions::{self, Peer};
+use crate::LinkConfig;
+use crate::error::LinkError;
+use crate::proto::types::v1::{Limits, Versions};
+
+/// A link whose hello the other side has answered with a welcome.
+pub(crate) struct Welcomed<F, O, W> {
+    pub(crate) welcome: W,
+    pub(crate) peer: Peer,
+    pub(crate) inbox: Inbox<Streaming<F>, F, O>,
+    pub(crate) outbox: Arc<Outbox<O>>,
+}
+
+/// Dials, calls `link` and says hello. `read` finds the welcome in the first frame, with the version and the limits that it
+/// states.
+///
+/// # Errors
+/// Why there is no welcome.
+pub(crate) async fn dial<F, O, W, L>(
+    address: &str,
+    config: &LinkConfig,
+    hello: impl Into<O>,
+    link: impl FnOnce(Channel, OutStream<O>) -> L,
+    read: impl FnOnce(F) -> Option<(u32, Option<Limits>, W)>,
+) -> Result<Welcomed<F, O, W>, LinkError>
+where
+    F: Frame,
+    O: Frame,
+    L: Future<Output = Result<Response<Streaming<F>>, Status>>,
+{
+    let dialled = async {
+        let channel = dial::connect(address, config).await?;
+        let (outbox, stream) = Outbox::new(config.max_queued);
+        outbox.push_now(hello);
+        let response = link(channel, stream).await;
+        let response = response.map_err(|status| LinkError::of_status(&status))?;
+        let mut inbox = Inbox::new(response.into_inner(), Arc::clone(&outbox), config.max_frame);
+        let Some((version, limits, welcome)) = read(inbox.next().await?) else {
+            return Err(LinkError::protocol("the first frame is no welcome"));
+        };
+        if !versions::is_offered(config, version) {
+            return Err(LinkError::protocol("a version that was not offered"));
+        }
+        let peer = open(version, limits, &mut inbox, &outbox);
+        Ok(Welcomed {
+            welcome,
+            peer,
+            inbox,
+            outbox,
+        })
+    };
+    timeout(config.handshake_timeout, dialled)
+        .await
+        .unwrap_or(Err(LinkError::Silent))
+}
+
+/// Waits for the hello of whoever has dialled.
+///
+/// # Errors
+/// What it is told: nothing or something else came, or this node is leaving.
+pub(crate) async fn hello<H>(
+    hello: impl Future<Output = Result<H, LinkError>>,
+    config: &LinkConfig,
+    closing: &CancellationToken,
+) -> Result<H, Status> {
+    let hello = timeout(config.handshake_timeout, hello)
+        .await
+        .map_err(|_| Status::deadline_exceeded("no hello came"))?
+        .map_err(|error| Status::invalid_argument(error.to_string()))?;
+    if closing.is_cancelled() {
+        return Err(Status::unavailable("the node is leaving"));
+    }
+    Ok(hello)
+}
+
+/// Agrees on what a hello offers.
+///
+/// # Errors
+/// No version that both speak, in words for whoever has dialled.
+pub(crate) fn accept<S, F, O>(
+    config: &LinkConfig,
+    offered: Option<Versions>,
+    limits: Option<Limits>,
+    inbox: &mut Inbox<S, F, O>,
+    outbox: &Outbox<O>,
+) -> Result<Peer, Status>
+where
+    S: Stream<Item = Result<F, Status>> + Unpin,
+    F: Frame,
+    O: Frame,
+{
+    let version = versions::negotiate(config, offered).map_err(Status::failed_precondition)?;
+    Ok(open(version, limits, inbox, outbox))
+}
+
+/// From now on both sides of the link keep to what was agreed.
+fn open<S, F, O>(
+    version: u32,
+    limits: Option<Limits>,
+    inbox: &mut Inbox<S, F, O>,
+    outbox: &Outbox<O>,
+) -> Peer
+where
+    S: Stream<Item = Result<F, Status>> + Unpin,
+    F: Frame,
+    O: Frame,
+{
+    let peer = Peer::new(version, limits);
+    outbox.open(&peer);
+    inbox.open(version);
+    peer
+}
