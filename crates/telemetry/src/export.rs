@@ -11,23 +11,23 @@ use crate::config::{Protocol, Telemetry};
 use crate::metrics::Signal;
 
 mod background;
+mod export_stats;
 mod exporter;
 mod grpc;
 mod http;
 mod limited;
 mod sender;
 mod spans;
-mod tally;
 
 pub(crate) use background::Background;
+pub(crate) use export_stats::ExportStats;
 pub(crate) use exporter::Exporter;
 use grpc::Grpc;
 use http::Http;
 pub(crate) use limited::LimitedLogs;
+use sender::OtlpClient;
 pub(crate) use sender::Sender;
-use sender::Way;
 pub(crate) use spans::Spans;
-pub(crate) use tally::Tally;
 
 /// Makes the ways to one collector.
 #[derive(Debug)]
@@ -65,20 +65,25 @@ impl<'a> Collector<'a> {
         let (address, name) = (self.address, signal.as_str());
         // A gRPC channel drives its connection on the runtime that it is made in.
         let _entered = self.runtime.enter();
-        let way = match &self.client {
-            None => Grpc::new(self.otlp, address, signal).map(Way::Grpc),
+        let client = match &self.client {
+            None => Grpc::new(self.otlp, address, signal).map(OtlpClient::Grpc),
             Some(client) => {
                 let url = format!("{}/v1/{name}", address.trim_end_matches('/'));
-                Http::new(self.otlp, client.clone(), &url).map(Way::Http)
+                Http::new(self.otlp, client.clone(), &url).map(OtlpClient::Http)
             }
         };
-        let way = way.map_err(|error| format!("the exporter of {name} to {address}: {error}"))?;
-        Ok(Sender::new(way, self.otlp.timeout.get()))
+        let client =
+            client.map_err(|error| format!("the exporter of {name} to {address}: {error}"))?;
+        Ok(Sender::new(client, self.otlp.timeout.get()))
     }
 
     /// What takes a signal from the SDK.
-    pub(crate) fn exporter(&self, signal: Signal, tally: Arc<Tally>) -> Result<Exporter, String> {
+    pub(crate) fn exporter(
+        &self,
+        signal: Signal,
+        stats: Arc<ExportStats>,
+    ) -> Result<Exporter, String> {
         let sender = self.sender(signal)?;
-        Ok(Exporter::new(sender, self.runtime.clone(), tally))
+        Ok(Exporter::new(sender, self.runtime.clone(), stats))
     }
 }

@@ -10,7 +10,7 @@ use opentelemetry_sdk::metrics::{Instrument, PeriodicReader, SdkMeterProvider, S
 
 use crate::Guard;
 use crate::config::{Invalid, Telemetry};
-use crate::export::{Background, Collector, LimitedLogs, Spans, Tally};
+use crate::export::{Background, Collector, ExportStats, LimitedLogs, Spans};
 use crate::logging::{self, Logging, Repeats};
 use crate::metrics::{Exposition, Factory, Metrics, Signal};
 use crate::otlp::Envelope;
@@ -119,13 +119,13 @@ fn tracer(
     let Some(collector) = collector.filter(|_| telemetry.has_traces()) else {
         return Ok(None);
     };
-    let tally = Arc::new(Tally::new(Signal::Traces, traces.queue));
+    let stats = Arc::new(ExportStats::new(Signal::Traces, traces.queue));
     let sender = collector.sender(Signal::Traces).map_err(Error::Start)?;
     let scope = InstrumentationScope::builder("shoal")
         .with_version(env!("CARGO_PKG_VERSION"))
         .build();
     let envelope = Envelope::new(resource, &scope);
-    let spans = Spans::start(traces, envelope, sender, tally, collector.runtime());
+    let spans = Spans::start(traces, envelope, sender, stats, collector.runtime());
     Ok(Some(Tracer::new(Decision::new(traces), spans)))
 }
 
@@ -149,8 +149,8 @@ fn meters(
                 .ok()
         });
     if let Some(collector) = collector {
-        let tally = Arc::new(Tally::new(Signal::Metrics, 0));
-        let exporter = (collector.exporter(Signal::Metrics, tally)).map_err(Error::Start)?;
+        let stats = Arc::new(ExportStats::new(Signal::Metrics, 0));
+        let exporter = (collector.exporter(Signal::Metrics, stats)).map_err(Error::Start)?;
         let reader = PeriodicReader::builder(exporter)
             .with_interval(metrics.interval.get())
             .build();
@@ -173,8 +173,8 @@ fn loggers(
     let Some(collector) = collector.filter(|_| telemetry.sends_logs()) else {
         return Ok(None);
     };
-    let tally = Arc::new(Tally::new(Signal::Logs, LOG_QUEUE));
-    let exporter = (collector.exporter(Signal::Logs, Arc::clone(&tally))).map_err(Error::Start)?;
+    let stats = Arc::new(ExportStats::new(Signal::Logs, LOG_QUEUE));
+    let exporter = (collector.exporter(Signal::Logs, Arc::clone(&stats))).map_err(Error::Start)?;
     let batches = BatchLogProcessor::builder(exporter)
         .with_batch_config(
             sdk_logs::BatchConfigBuilder::default()
@@ -185,7 +185,7 @@ fn loggers(
         .build();
     let provider = SdkLoggerProvider::builder()
         .with_resource(resource.clone())
-        .with_log_processor(LimitedLogs::new(batches, tally))
+        .with_log_processor(LimitedLogs::new(batches, stats))
         .build();
     Ok(Some(provider))
 }

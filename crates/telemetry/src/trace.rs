@@ -19,7 +19,7 @@ pub use scope::{InSpan, current};
 pub use span::{Attributes, Span};
 
 pub(crate) use decision::Decision;
-pub(crate) use span::Running;
+pub(crate) use span::SpanData;
 pub(crate) use tracer::Tracer;
 
 /// Whether spans are made at all. Callers need not ask: a span costs nothing when they are not.

@@ -16,34 +16,34 @@ use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
 use prost::Message;
 use tokio::runtime::Handle;
 
-use super::{Sender, Tally};
+use super::{ExportStats, Sender};
 
-/// Sends what the SDK hands over. How that ended is the [`Tally`]'s to say, and nothing that the SDK could do better.
+/// Sends what the SDK hands over. How that ended is the [`ExportStats`]'s to say, and nothing that the SDK could do better.
 #[derive(Debug)]
 pub(crate) struct Exporter {
     sender: Arc<Sender>,
     runtime: Handle,
-    tally: Arc<Tally>,
+    stats: Arc<ExportStats>,
     resource: ResourceAttributesWithSchema,
 }
 
 impl Exporter {
-    pub(super) fn new(sender: Sender, runtime: Handle, tally: Arc<Tally>) -> Self {
+    pub(super) fn new(sender: Sender, runtime: Handle, stats: Arc<ExportStats>) -> Self {
         Self {
             sender: Arc::new(sender),
             runtime,
-            tally,
+            stats,
             resource: ResourceAttributesWithSchema::default(),
         }
     }
 
     /// Sends a request that holds so many, by a task of telemetry's runtime: the exporting threads have none.
     async fn send(&self, request: impl Message, count: usize) -> OTelSdkResult {
-        let (sender, tally) = (Arc::clone(&self.sender), Arc::clone(&self.tally));
+        let (sender, stats) = (Arc::clone(&self.sender), Arc::clone(&self.stats));
         let request = request.encode_to_vec().into();
         let sent = self
             .runtime
-            .spawn(async move { sender.export(&tally, request, count).await });
+            .spawn(async move { sender.export(&stats, request, count).await });
         // It fails only where the runtime ends, and then nobody is left to be told.
         let _ = sent.await;
         Ok(())

@@ -9,7 +9,7 @@ use tonic::transport::{Channel, ClientTlsConfig, Endpoint};
 use tonic::{Code, Request, Status};
 use tonic_types::StatusExt as _;
 
-use super::sender::{Again, Refused};
+use super::sender::{AttemptError, Retryable};
 use crate::config::{Compression, Telemetry};
 use crate::metrics::Signal;
 
@@ -47,16 +47,16 @@ impl Grpc {
         })
     }
 
-    pub(super) async fn send(&self, request: Bytes) -> Result<Bytes, Refused> {
+    pub(super) async fn send(&self, request: Bytes) -> Result<Bytes, AttemptError> {
         let mut client = client::Grpc::new(self.channel.clone());
         if self.is_compressed {
             client = client
                 .send_compressed(CompressionEncoding::Gzip)
                 .accept_compressed(CompressionEncoding::Gzip);
         }
-        client.ready().await.map_err(|error| Refused {
+        client.ready().await.map_err(|error| AttemptError {
             why: error.to_string(),
-            again: Again::Soon,
+            again: Retryable::Soon,
         })?;
         let mut request = Request::new(request);
         *request.metadata_mut() = self.metadata.clone();
@@ -78,10 +78,10 @@ fn metadata(otlp: &Telemetry) -> MetadataMap {
     metadata
 }
 
-fn refused(status: Status) -> Refused {
+fn refused(status: Status) -> AttemptError {
     let told = (status.get_details_retry_info()).and_then(|info| info.retry_delay);
     let again = match (status.code(), told) {
-        (Code::ResourceExhausted | Code::Unavailable, Some(told)) => Again::After(told),
+        (Code::ResourceExhausted | Code::Unavailable, Some(told)) => Retryable::After(told),
         (
             Code::Unavailable
             | Code::Cancelled
@@ -90,10 +90,10 @@ fn refused(status: Status) -> Refused {
             | Code::OutOfRange
             | Code::DataLoss,
             _,
-        ) => Again::Soon,
-        _ => Again::Never,
+        ) => Retryable::Soon,
+        _ => Retryable::Never,
     };
-    Refused {
+    AttemptError {
         why: status.to_string(),
         again,
     }

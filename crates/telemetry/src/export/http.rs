@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use reqwest::Url;
 use rustls::{ClientConfig, RootCertStore};
 
-use super::sender::{Again, Refused};
+use super::sender::{AttemptError, Retryable};
 use crate::config::{Compression, Telemetry};
 
 /// What a collector's answer may be long; a good one has a few bytes.
@@ -54,7 +54,7 @@ impl Http {
         })
     }
 
-    pub(super) async fn send(&self, request: Bytes) -> Result<Bytes, Refused> {
+    pub(super) async fn send(&self, request: Bytes) -> Result<Bytes, AttemptError> {
         let body = if self.is_compressed {
             compressed(&request)
         } else {
@@ -67,7 +67,7 @@ impl Http {
         let mut answer = sent.await.map_err(broken)?;
         let status = answer.status();
         if !status.is_success() {
-            return Err(Refused {
+            return Err(AttemptError {
                 why: format!("the collector answered {status}"),
                 again: again(status, answer.headers()),
             });
@@ -75,9 +75,9 @@ impl Http {
         let mut body = BytesMut::new();
         while let Some(part) = answer.chunk().await.map_err(broken)? {
             if body.len() + part.len() > LONGEST_ANSWER {
-                return Err(Refused {
+                return Err(AttemptError {
                     why: format!("the answer is longer than {LONGEST_ANSWER} bytes"),
-                    again: Again::Soon,
+                    again: Retryable::Soon,
                 });
             }
             body.extend_from_slice(&part);
@@ -86,10 +86,10 @@ impl Http {
     }
 }
 
-fn broken(error: reqwest::Error) -> Refused {
-    Refused {
+fn broken(error: reqwest::Error) -> AttemptError {
+    AttemptError {
         why: error.to_string(),
-        again: Again::Soon,
+        again: Retryable::Soon,
     }
 }
 
@@ -121,12 +121,12 @@ pub(super) fn client(otlp: &Telemetry, address: &str) -> Result<reqwest::Client,
         .map_err(|error| error.to_string())
 }
 
-fn again(status: StatusCode, headers: &HeaderMap) -> Again {
+fn again(status: StatusCode, headers: &HeaderMap) -> Retryable {
     let told = headers.get(RETRY_AFTER);
     let seconds = told.and_then(|told| told.to_str().ok()?.trim().parse().ok());
     match (status, seconds) {
         (StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE, Some(seconds)) => {
-            Again::After(Duration::from_secs(seconds))
+            Retryable::After(Duration::from_secs(seconds))
         }
         (
             StatusCode::TOO_MANY_REQUESTS
@@ -134,8 +134,8 @@ fn again(status: StatusCode, headers: &HeaderMap) -> Again {
             | StatusCode::SERVICE_UNAVAILABLE
             | StatusCode::GATEWAY_TIMEOUT,
             _,
-        ) => Again::Soon,
-        _ => Again::Never,
+        ) => Retryable::Soon,
+        _ => Retryable::Never,
     }
 }
 

@@ -8,24 +8,24 @@ use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::logs::{BatchLogProcessor, LogProcessor, SdkLogRecord};
 
-use super::Tally;
+use super::ExportStats;
 
 /// Log lines that wait.
 #[derive(Debug)]
 pub(crate) struct LimitedLogs {
     batches: BatchLogProcessor,
-    tally: Arc<Tally>,
+    stats: Arc<ExportStats>,
 }
 
 impl LimitedLogs {
-    pub(crate) fn new(batches: BatchLogProcessor, tally: Arc<Tally>) -> Self {
-        Self { batches, tally }
+    pub(crate) fn new(batches: BatchLogProcessor, stats: Arc<ExportStats>) -> Self {
+        Self { batches, stats }
     }
 }
 
 impl LogProcessor for LimitedLogs {
     fn emit(&self, record: &mut SdkLogRecord, scope: &InstrumentationScope) {
-        if self.tally.admit() {
+        if self.stats.admit() {
             self.batches.emit(record, scope);
         }
     }
@@ -35,7 +35,7 @@ impl LogProcessor for LimitedLogs {
     }
 
     fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
-        self.tally.close();
+        self.stats.close();
         self.batches.shutdown_with_timeout(timeout)
     }
 

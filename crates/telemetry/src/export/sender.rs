@@ -8,9 +8,9 @@ use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceResponse
 use prost::Message as _;
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::export_stats::ExportStats;
 use super::grpc::Grpc;
 use super::http::Http;
-use super::tally::Tally;
 use crate::metrics::ExportOutcome;
 
 /// How often a request is sent at most.
@@ -23,26 +23,26 @@ const SPREAD: Duration = Duration::from_millis(100);
 /// Sends requests, one at a time, each in bounded time.
 #[derive(Debug)]
 pub(crate) struct Sender {
-    way: Way,
+    client: OtlpClient,
     timeout: Duration,
 }
 
 #[derive(Debug)]
-pub(super) enum Way {
+pub(super) enum OtlpClient {
     Grpc(Grpc),
     Http(Http),
 }
 
 /// An attempt that failed.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(super) struct AttemptError {
     pub(super) why: String,
-    pub(super) again: Again,
+    pub(super) again: Retryable,
 }
 
 /// Whether another attempt may do better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Again {
+pub(super) enum Retryable {
     Never,
     Soon,
     /// The collector said when.
@@ -64,20 +64,20 @@ struct Rejected {
 }
 
 impl Sender {
-    pub(super) fn new(way: Way, timeout: Duration) -> Self {
-        Self { way, timeout }
+    pub(super) fn new(client: OtlpClient, timeout: Duration) -> Self {
+        Self { client, timeout }
     }
 
     /// Sends a request that holds so many, and has `tally` know how that ended.
-    pub(super) async fn export(&self, tally: &Tally, request: Bytes, count: usize) {
+    pub(super) async fn export(&self, stats: &ExportStats, request: Bytes, count: usize) {
         match self.send(request).await {
             Ok(rejected) => {
-                tally.exported(count, ExportOutcome::Accepted, "");
+                stats.exported(count, ExportOutcome::Accepted, "");
                 if let Some(rejected) = rejected {
-                    tally.rejected(rejected.count, &rejected.why);
+                    stats.rejected(rejected.count, &rejected.why);
                 }
             }
-            Err(failed) => tally.exported(count, failed.outcome, &failed.why),
+            Err(failed) => stats.exported(count, failed.outcome, &failed.why),
         }
     }
 
@@ -98,9 +98,9 @@ impl Sender {
                 }
             };
             let wait = match refused.again {
-                Again::Soon => pause,
-                Again::After(told) => told.max(pause),
-                Again::Never => Duration::MAX,
+                Retryable::Soon => pause,
+                Retryable::After(told) => told.max(pause),
+                Retryable::Never => Duration::MAX,
             };
             let next = Instant::now().checked_add(wait.saturating_add(spread()));
             match next.filter(|next| *next < deadline && attempt < ATTEMPTS) {
@@ -117,10 +117,10 @@ impl Sender {
         unreachable!("the last attempt returns")
     }
 
-    async fn attempt(&self, request: Bytes) -> Result<Bytes, Refused> {
-        match &self.way {
-            Way::Grpc(grpc) => grpc.send(request).await,
-            Way::Http(http) => http.send(request).await,
+    async fn attempt(&self, request: Bytes) -> Result<Bytes, AttemptError> {
+        match &self.client {
+            OtlpClient::Grpc(grpc) => grpc.send(request).await,
+            OtlpClient::Http(http) => http.send(request).await,
         }
     }
 }

@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::{Sender, Tally};
+use super::{ExportStats, Sender};
 use crate::config::Traces;
 use crate::otlp::{self, Envelope};
 
@@ -29,16 +29,16 @@ type Ended = mpsc::Sender<()>;
 
 #[derive(Debug)]
 struct Queue {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<PendingSpans>,
     /// A batch is full.
     full: Notify,
-    tally: Arc<Tally>,
+    stats: Arc<ExportStats>,
     /// Spans of a full batch.
     batch: usize,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct PendingSpans {
     full: VecDeque<Batch>,
     open: Batch,
 }
@@ -56,13 +56,13 @@ impl Spans {
         traces: &Traces,
         envelope: Envelope,
         sender: Sender,
-        tally: Arc<Tally>,
+        stats: Arc<ExportStats>,
         runtime: &Handle,
     ) -> Self {
         let queue = Arc::new(Queue {
             waiting: Mutex::default(),
             full: Notify::new(),
-            tally,
+            stats,
             batch: traces.batch.min(traces.queue).max(1),
         });
         let (end, ending) = oneshot::channel();
@@ -81,7 +81,7 @@ impl Spans {
 
     /// Whether one more may wait, for [`add`](Self::add); counts its loss if not.
     pub(crate) fn admit(&self) -> bool {
-        self.queue.tally.admit()
+        self.queue.stats.admit()
     }
 
     /// Takes a span that was admitted.
@@ -107,7 +107,7 @@ impl Spans {
     /// Sends what waits and takes nothing any more. Blocks the thread, for `within` at most; what was not sent by
     /// then is lost.
     pub(crate) fn shut_down(&self, within: Duration) {
-        self.queue.tally.close();
+        self.queue.stats.close();
         let (ended, wait) = mpsc::channel();
         if let Some(end) = self.ending.lock().take()
             && end.send(ended).is_ok()
@@ -143,7 +143,7 @@ async fn run(
         while let Some(batch) = queue.next() {
             let (request, spans) = (envelope.request(&batch.bytes), batch.spans);
             drop(batch);
-            sender.export(&queue.tally, request, spans).await;
+            sender.export(&queue.stats, request, spans).await;
         }
         if let Some(ended) = ended {
             let _ = ended.send(());

@@ -7,7 +7,7 @@ use shoal_protocol::TraceContext;
 
 use super::value::attributes;
 use super::wire::{bytes, fixed32, number, string, time};
-use crate::trace::Running;
+use crate::trace::SpanData;
 
 /// In a span's and a link's flags, bit 8: it is known whether the context is remote; bit 9: it is.
 const IS_REMOTE_KNOWN: u32 = 0x100;
@@ -17,13 +17,13 @@ const IS_REMOTE: u32 = 0x200;
 const USUAL: usize = 512;
 
 /// The bytes of a `Span`.
-pub(crate) fn encode(context: &TraceContext, span: &Running, ended: SystemTime) -> Vec<u8> {
+pub(crate) fn encode(context: &TraceContext, span: &SpanData, ended: SystemTime) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(USUAL);
     write(&mut bytes, context, span, ended);
     bytes
 }
 
-fn write(to: &mut Vec<u8>, context: &TraceContext, span: &Running, ended: SystemTime) {
+fn write(to: &mut Vec<u8>, context: &TraceContext, span: &SpanData, ended: SystemTime) {
     let (trace_id, span_id) = context.ids();
     bytes(to, 1, &trace_id.to_be_bytes());
     bytes(to, 2, &span_id.to_be_bytes());

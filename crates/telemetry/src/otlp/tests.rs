@@ -13,7 +13,7 @@ use prost::Message as _;
 use shoal_protocol::TraceContext;
 
 use super::{Envelope, append, encode};
-use crate::trace::Running;
+use crate::trace::SpanData;
 
 const CONTEXT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 const OTHER: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
@@ -26,8 +26,8 @@ fn at(nanos: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_nanos(nanos)
 }
 
-fn running() -> Running {
-    Running {
+fn running() -> SpanData {
+    SpanData {
         parent: None,
         is_parent_remote: false,
         name: "tools/call add".into(),
@@ -43,7 +43,7 @@ fn running() -> Running {
     }
 }
 
-fn read(spans: &[(TraceContext, Running)]) -> ExportTraceServiceRequest {
+fn read(spans: &[(TraceContext, SpanData)]) -> ExportTraceServiceRequest {
     let resource = Resource::builder_empty()
         .with_attributes([KeyValue::new("service.name", "shoal")])
         .build();
@@ -61,7 +61,7 @@ fn read(spans: &[(TraceContext, Running)]) -> ExportTraceServiceRequest {
     ExportTraceServiceRequest::decode(request).expect("a good request")
 }
 
-fn one(context: TraceContext, span: Running) -> proto::Span {
+fn one(context: TraceContext, span: SpanData) -> proto::Span {
     let mut request = read(&[(context, span)]);
     request
         .resource_spans
@@ -136,7 +136,7 @@ fn a_span_that_says_everything() {
     ];
     let span = one(
         context(CONTEXT, Some("rojo=1")),
-        Running {
+        SpanData {
             parent: Some(7),
             is_parent_remote: true,
             kind: SpanKind::Client,

@@ -20,12 +20,12 @@ pub(super) const MOST: usize = 128;
 #[must_use = "a span ends when it is dropped: bind it to a name, and not to `_`"]
 pub struct Span {
     context: Option<TraceContext>,
-    running: Option<Box<Running>>,
+    running: Option<Box<SpanData>>,
 }
 
 /// What a span in a kept trace gathers.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub(crate) struct SpanData {
     pub(crate) parent: Option<u64>,
     pub(crate) is_parent_remote: bool,
     pub(crate) name: Cow<'static, str>,
@@ -56,7 +56,7 @@ impl Span {
         }
     }
 
-    pub(super) fn recorded(context: TraceContext, running: Running) -> Self {
+    pub(super) fn recorded(context: TraceContext, running: SpanData) -> Self {
         Self {
             context: Some(context),
             running: Some(Box::new(running)),
@@ -139,7 +139,7 @@ impl Span {
     }
 }
 
-impl Running {
+impl SpanData {
     pub(super) fn set(&mut self, key: &'static str, value: opentelemetry::Value) {
         if let Some(there) = (self.attributes.iter_mut()).find(|it| it.key.as_str() == key) {
             there.value = value;

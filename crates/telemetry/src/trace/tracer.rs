@@ -9,7 +9,7 @@ use shoal_protocol::TraceContext;
 use super::Decision;
 use super::attributes::cut_name;
 use super::builder::{Name, SpanBuilder};
-use super::span::{Attributes, Running, Span};
+use super::span::{Attributes, Span, SpanData};
 use crate::export::Spans;
 use crate::otlp;
 
@@ -65,7 +65,7 @@ impl Tracer {
         };
         let mut gathered = Attributes::with_room();
         attributes(&mut gathered);
-        let mut running = Running {
+        let mut running = SpanData {
             parent,
             is_parent_remote: builder.parent.is_some_and(TraceContext::is_foreign),
             name: cut_name(builder.name.make()),
@@ -94,7 +94,7 @@ impl Tracer {
         }
     }
 
-    pub(super) fn end(&self, context: &TraceContext, running: &Running) {
+    pub(super) fn end(&self, context: &TraceContext, running: &SpanData) {
         // A clock that is set back must not make a span end before it began.
         let ended = SystemTime::now().max(running.started);
         if self.spans.admit() {

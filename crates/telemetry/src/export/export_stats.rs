@@ -12,25 +12,25 @@ const SAID_EVERY: Duration = Duration::from_secs(60);
 
 /// The account of one signal.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub(crate) struct ExportStats {
     signal: Signal,
     limit: usize,
     waiting: AtomicUsize,
     is_closed: AtomicBool,
-    said: Mutex<Said>,
+    said: Mutex<FailureLog>,
     said_rejected: Mutex<Option<Instant>>,
 }
 
 /// What was logged last, and what happened since.
 #[derive(Debug, Default)]
-struct Said {
+struct FailureLog {
     at: Option<Instant>,
     failures: u64,
     lost: u64,
     is_failing: bool,
 }
 
-impl Tally {
+impl ExportStats {
     pub(crate) fn new(signal: Signal, limit: usize) -> Self {
         Self {
             signal,
@@ -90,10 +90,10 @@ impl Tally {
             return;
         }
         let (failures, lost) = (said.failures, said.lost);
-        *said = Said {
+        *said = FailureLog {
             at: Some(Instant::now()),
             is_failing: failed,
-            ..Said::default()
+            ..FailureLog::default()
         };
         drop(said);
         let signal = self.signal.as_str();
