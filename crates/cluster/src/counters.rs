@@ -10,7 +10,7 @@ use crate::status::{PauseStatus, RoutingStatus};
 
 /// Counters since the start.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub(crate) struct RoutingCounters {
     pub(crate) redelivered: Counter,
     pub(crate) reattached: Counter,
     pub(crate) lost_streams: Counter,
@@ -33,7 +33,7 @@ pub(crate) struct Pauses {
     longest_ms: AtomicU64,
 }
 
-impl Default for Tally {
+impl Default for RoutingCounters {
     fn default() -> Self {
         Self {
             redelivered: Counter::of(|all| all.nodes.redelivered()),
@@ -46,7 +46,7 @@ impl Default for Tally {
     }
 }
 
-impl Tally {
+impl RoutingCounters {
     pub(crate) fn status(&self, cached_owners: usize) -> RoutingStatus {
         RoutingStatus {
             cached_owners,

@@ -50,7 +50,7 @@ pub struct Fleet {
 }
 
 /// What a node answered.
-struct Answer<T> {
+struct NodeAnswer<T> {
     node: NodeId,
     said: Result<T, InspectError>,
 }
@@ -200,7 +200,7 @@ impl Fleet {
     async fn ask<T: Send + 'static>(
         &self,
         question: impl Fn(Arc<dyn Inspector>) -> BoxFuture<'static, Result<T, InspectError>>,
-    ) -> Vec<Answer<T>> {
+    ) -> Vec<NodeAnswer<T>> {
         self.ask_some(self.inspectors(), question).await
     }
 
@@ -208,7 +208,7 @@ impl Fleet {
         &self,
         nodes: Vec<(NodeId, Arc<dyn Inspector>)>,
         question: impl Fn(Arc<dyn Inspector>) -> BoxFuture<'static, Result<T, InspectError>>,
-    ) -> Vec<Answer<T>> {
+    ) -> Vec<NodeAnswer<T>> {
         let asking = nodes.into_iter().map(|(node, inspector)| {
             let asked = question(inspector);
             async move {
@@ -217,7 +217,7 @@ impl Fleet {
                     let reason = format!("it did not answer within {PATIENCE:?}");
                     Err(InspectError::Unreachable(reason))
                 });
-                Answer { node, said }
+                NodeAnswer { node, said }
             }
         });
         // Collected first: the futures borrow nothing of the iterator then.
@@ -269,9 +269,9 @@ fn following(me: &NodeId, mut nodes: Vec<NodeId>) -> Vec<NodeId> {
     nodes
 }
 
-fn who_did(answers: Vec<Answer<bool>>) -> Result<Option<NodeId>, InspectError> {
+fn who_did(answers: Vec<NodeAnswer<bool>>) -> Result<Option<NodeId>, InspectError> {
     let mut missing = None;
-    for Answer { node, said } in answers {
+    for NodeAnswer { node, said } in answers {
         match said {
             Ok(true) => return Ok(Some(node)),
             Ok(false) => {}

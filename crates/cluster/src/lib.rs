@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `members.rs`, `view.rs` | this node's lease and announcement, the picture of all nodes |
 //! | `placement.rs`, `rendezvous.rs` | who gets a new session, who takes one that nobody owns |
-//! | `routed/verdict.rs` | the one table of which errors are tried again, and how |
+//! | `routed/retry_decision.rs` | the one table of which errors are tried again, and how |
 //! | `routed/search.rs` | the search for an owner, with patience |
 //! | `routed/stream.rs` | streams that outlive owners |
 //! | `peers.rs`, `rpc_peers.rs` | the ways to other nodes |
@@ -18,6 +18,7 @@
 
 mod cache;
 mod config;
+mod counters;
 mod fleet;
 mod members;
 mod peers;
@@ -28,7 +29,6 @@ mod rendezvous;
 mod routed;
 mod rpc_peers;
 mod status;
-mod tally;
 #[cfg(any(test, feature = "rehearsal"))]
 mod testing;
 mod view;

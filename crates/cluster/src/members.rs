@@ -62,9 +62,9 @@ pub struct Members {
 }
 
 /// Counts somebody who waits for nodes to come or go.
-pub(crate) struct Waiting<'a>(&'a AtomicUsize);
+pub(crate) struct WaitGuard<'a>(&'a AtomicUsize);
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -162,11 +162,11 @@ impl Members {
 
     /// Somebody waits for nodes to come or go: until the value is dropped, the nodes are read in quick succession. A
     /// session of a node that died can be claimed when its lease has lapsed, and its clients notice each moment more.
-    pub(crate) fn wait(&self) -> Waiting<'_> {
+    pub(crate) fn wait(&self) -> WaitGuard<'_> {
         if self.shared.waiting.fetch_add(1, Ordering::Relaxed) == 0 {
             self.shared.refresh_now.notify_one();
         }
-        Waiting(&self.shared.waiting)
+        WaitGuard(&self.shared.waiting)
     }
 
     /// What the nodes that are there say of themselves, this one included, as workers are told. Changes

@@ -2,13 +2,13 @@
 
 mod lookup;
 mod open;
+mod owner_route;
 mod relay;
 mod request;
+mod retry_decision;
 mod search;
 mod span;
 mod stream;
-mod verdict;
-mod way;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,12 +24,12 @@ use tokio::sync::Semaphore;
 
 use self::relay::Relay;
 use self::request::{Close, Deliver, GatewayRequest, Listen};
-use self::verdict::Operation;
+use self::retry_decision::Operation;
 use crate::cache::OwnerCache;
 use crate::config::RoutingConfig;
+use crate::counters::RoutingCounters;
 use crate::members::Members;
 use crate::status::{ClusterStatus, RoutingStatus};
-use crate::tally::Tally;
 
 /// Over how long they spread who wait for the same node.
 pub(crate) const SPREAD: Duration = Duration::from_millis(100);
@@ -68,7 +68,7 @@ pub(crate) struct Routes {
     pub(crate) cache: OwnerCache,
     /// Lookups that may run at the same time.
     lookups: Semaphore,
-    pub(crate) tally: Tally,
+    pub(crate) counters: RoutingCounters,
 }
 
 impl RoutedGateway {
@@ -86,7 +86,7 @@ impl RoutedGateway {
             members,
             directory,
             local,
-            tally: Tally::default(),
+            counters: RoutingCounters::default(),
         };
         Self {
             routes: Arc::new(routes),
@@ -101,7 +101,7 @@ impl RoutedGateway {
 
     /// The cluster as this node sees it.
     pub fn status(&self) -> ClusterStatus {
-        let routing: RoutingStatus = self.routes.tally.status(self.routes.cache.len());
+        let routing: RoutingStatus = self.routes.counters.status(self.routes.cache.len());
         ClusterStatus::of(&self.routes.members, routing)
     }
 }
@@ -151,15 +151,15 @@ impl Routes {
         committed: bool,
     ) -> Result<E::Answer, GatewayError> {
         let insists = E::OPERATION == Operation::Listen;
-        let way = self.remembered_way(&to.session, insists);
-        let failure = match way {
+        let route = self.remembered_route(&to.session, insists);
+        let failure = match route {
             None => None,
-            Some(way) => match self.first_attempt(&way, to, request, committed).await {
+            Some(route) => match self.first_attempt(&route, to, request, committed).await {
                 Ok(answer) => {
-                    self.went(&way);
+                    self.went(&route);
                     return Ok(answer);
                 }
-                Err(error) => Some((way, error)),
+                Err(error) => Some((route, error)),
             },
         };
         // What is rare is boxed, so that the future of a plain message stays small.
@@ -180,23 +180,23 @@ impl Routes {
     /// worth the while.
     async fn first_attempt<E: GatewayRequest>(
         &self,
-        way: &way::Way,
+        route: &owner_route::OwnerRoute,
         to: &SessionRef,
         request: &E,
         committed: bool,
     ) -> Result<E::Answer, GatewayError> {
-        let answer = request.attempt(&*way.gateway, to, committed);
-        match committed || way.is_broken() {
-            true => Box::pin(self.while_it_owns(way, answer)).await,
+        let answer = request.attempt(&*route.gateway, to, committed);
+        match committed || route.is_broken() {
+            true => Box::pin(self.while_it_owns(route, answer)).await,
             false => answer.await,
         }
     }
 
     /// Notes that a request was done by this way.
-    pub(crate) fn went(&self, way: &way::Way) {
-        way.worked();
-        if way.is_relayed() {
-            self.tally.relayed.add();
+    pub(crate) fn went(&self, route: &owner_route::OwnerRoute) {
+        route.worked();
+        if route.is_relayed() {
+            self.counters.relayed.add();
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use shoal_ports::{NodeId, NodeReport, Remembered, Step};
 
-use super::Answer;
+use super::NodeAnswer;
 
 /// How long the steps of a lost node are of interest, in seconds: what is shown goes no further back.
 const SHOWN_S: u64 = 15 * 60;
@@ -35,7 +35,7 @@ impl History {
     }
 
     /// Notes what nodes told, of themselves and of others.
-    pub(super) fn note(&self, answers: &[Answer<NodeReport>]) {
+    pub(super) fn note(&self, answers: &[NodeAnswer<NodeReport>]) {
         let mut known = self.0.lock();
         for (node, report) in told(answers) {
             known.insert(node.clone(), report.steps.clone());
@@ -52,7 +52,10 @@ impl History {
     }
 
     /// The steps of those that did not answer.
-    pub(super) fn of_others(&self, answers: &[Answer<NodeReport>]) -> HashMap<NodeId, Vec<Step>> {
+    pub(super) fn of_others(
+        &self,
+        answers: &[NodeAnswer<NodeReport>],
+    ) -> HashMap<NodeId, Vec<Step>> {
         let mut others = self.0.lock().clone();
         for (node, _) in told(answers) {
             others.remove(node);
@@ -61,7 +64,7 @@ impl History {
     }
 }
 
-fn told(answers: &[Answer<NodeReport>]) -> impl Iterator<Item = (&NodeId, &NodeReport)> {
+fn told(answers: &[NodeAnswer<NodeReport>]) -> impl Iterator<Item = (&NodeId, &NodeReport)> {
     let reports = answers.iter();
     reports.filter_map(|answer| Some((&answer.node, answer.said.as_ref().ok()?)))
 }

@@ -7,7 +7,7 @@ use shoal_ports::{
     Listing, NodeId, NodeInfo, NodeReport, PoolReport, RecentCalls, Step, ToolReport, quantile,
 };
 
-use super::Answer;
+use super::NodeAnswer;
 use super::history::last;
 use super::report::{
     Gathered, Located, LostNode, NodeSeen, Overview, RatePoint, ToolSeen, ToolsSeen, Unseen,
@@ -21,7 +21,7 @@ const MOST_BEHIND_S: u64 = 10;
 
 /// Joins lists in the order of `key`.
 pub(super) fn gathered<T>(
-    answers: Vec<Answer<Listing<T>>>,
+    answers: Vec<NodeAnswer<Listing<T>>>,
     limit: usize,
     key: impl Fn(&T) -> u64,
 ) -> Gathered<T> {
@@ -30,7 +30,7 @@ pub(super) fn gathered<T>(
         total: 0,
         unseen: Vec::new(),
     };
-    for Answer { node, said } in answers {
+    for NodeAnswer { node, said } in answers {
         let node = node.to_string();
         match said {
             Ok(listing) => {
@@ -57,10 +57,10 @@ pub(super) fn gathered<T>(
 }
 
 /// Joins what nodes say of tools and their calls.
-pub(super) fn tools(answers: Vec<Answer<Listing<ToolReport>>>, limit: usize) -> ToolsSeen {
+pub(super) fn tools(answers: Vec<NodeAnswer<Listing<ToolReport>>>, limit: usize) -> ToolsSeen {
     let (mut total, mut unseen) = (0, Vec::new());
     let mut sums: HashMap<String, Sum> = HashMap::new();
-    for Answer { node, said } in answers {
+    for NodeAnswer { node, said } in answers {
         let listing = match said {
             Ok(listing) => listing,
             Err(error) => {
@@ -130,7 +130,7 @@ fn rate(recent: &RecentCalls) -> Option<f64> {
 pub(super) fn overview(
     me: &NodeId,
     listed: Vec<(NodeInfo, bool)>,
-    answers: Vec<Answer<NodeReport>>,
+    answers: Vec<NodeAnswer<NodeReport>>,
     lost: HashMap<NodeId, Vec<Step>>,
 ) -> Overview {
     let announced = listed.into_iter().map(|(info, present)| {
@@ -148,7 +148,7 @@ pub(super) fn overview(
         .iter()
         .map(|(node, steps)| (node.to_string(), Some(last(steps))))
         .collect();
-    for Answer { node, said } in answers {
+    for NodeAnswer { node, said } in answers {
         let id = node.to_string();
         let seen = nodes.entry(id.clone()).or_insert_with(|| NodeSeen {
             present: true,
@@ -207,7 +207,7 @@ fn add(steps: &mut BTreeMap<u64, Step>, whole: u64, step: &Step) {
 
 /// The newest step that every node has told of: one that lacks some nodes would look like a dip. A node whose
 /// clock or recorder is far behind is not waited for.
-fn last_whole_step(answers: &[Answer<NodeReport>]) -> u64 {
+fn last_whole_step(answers: &[NodeAnswer<NodeReport>]) -> u64 {
     let reports = answers
         .iter()
         .filter_map(|answer| answer.said.as_ref().ok());

@@ -2,9 +2,9 @@
 
 use shoal_ports::{GatewayError, NodeId, OpenSession, Opened};
 
+use super::owner_route::OwnerRoute;
+use super::retry_decision::{AttemptContext, Operation, RetryDecision, decide};
 use super::search::FULL_NODES;
-use super::verdict::{Asked, Operation, Verdict, verdict};
-use super::way::Way;
 use super::{Routes, span};
 use shoal_telemetry::trace::attributes;
 
@@ -19,30 +19,32 @@ impl Routes {
         let mut full = 0;
         let mut last = None;
         while tried.len() < self.config.open_attempts && full < FULL_NODES {
-            let Some(way) = self.room(&tried) else { break };
+            let Some(route) = self.room(&tried) else {
+                break;
+            };
             // Before the answer: else a crowd that comes at once would all go to the same node.
-            way.placed();
-            let error = match way.gateway.open(open.clone()).await {
+            route.placed();
+            let error = match route.gateway.open(open.clone()).await {
                 Ok(opened) => {
-                    way.worked();
-                    span.set(attributes::PEER_NODE, way.owner.as_str());
-                    self.cache.insert(&opened.session, way.owner);
+                    route.worked();
+                    span.set(attributes::PEER_NODE, route.owner.as_str());
+                    self.cache.insert(&opened.session, route.owner);
                     return Ok(opened);
                 }
                 Err(error) => error,
             };
-            span::note(&mut span, Some(&way), &error);
-            match verdict(Operation::Open, Asked::default(), &error) {
-                Verdict::Repeat => way.broke(),
-                Verdict::Final | Verdict::Done => {
+            span::note(&mut span, Some(&route), &error);
+            match decide(Operation::Open, AttemptContext::default(), &error) {
+                RetryDecision::Repeat => route.broke(),
+                RetryDecision::Final | RetryDecision::Done => {
                     span.record_error(span::kind(&error));
                     return Err(error);
                 }
-                Verdict::Elsewhere | Verdict::Later => way.worked(),
+                RetryDecision::Elsewhere | RetryDecision::Later => route.worked(),
             }
             full += u32::from(matches!(error, GatewayError::TooManySessions { .. }));
-            tracing::debug!(node = %way.asked, %error, "a node did not open a session");
-            tried.push(way.asked);
+            tracing::debug!(node = %route.asked, %error, "a node did not open a session");
+            tried.push(route.asked);
             last = Some(error);
         }
         let error = self.not_opened(last);
@@ -51,7 +53,7 @@ impl Routes {
     }
 
     /// Where there may be room; nodes that failed just now only if there are no others.
-    fn room(&self, tried: &[NodeId]) -> Option<Way> {
+    fn room(&self, tried: &[NodeId]) -> Option<OwnerRoute> {
         let view = self.members.view();
         let rng = &mut rand::rng();
         let untried = |node: &Node| !tried.contains(&node.info().id);

@@ -9,8 +9,8 @@ use super::Routes;
 use crate::peers::Peer;
 use crate::view::{Node, View};
 
-/// One way to a session's owner, or to the node that may become it.
-pub(crate) struct Way {
+/// One route to a session's owner, or to the node that may become it.
+pub(crate) struct OwnerRoute {
     /// The owner, or who may become it.
     pub(crate) owner: NodeId,
     /// Who is asked: the owner, or the node in between.
@@ -21,7 +21,7 @@ pub(crate) struct Way {
     peer: Arc<Peer>,
 }
 
-impl Way {
+impl OwnerRoute {
     /// Whether another node is in between.
     pub(crate) fn is_relayed(&self) -> bool {
         self.asked != self.owner
@@ -32,7 +32,7 @@ impl Way {
         self.peer.worked();
     }
 
-    /// Notes that the way broke. Of a relayed message it is not known on which side of the node in between.
+    /// Notes that the route broke. Of a relayed message it is not known on which side of the node in between.
     pub(crate) fn broke(&self) {
         if !self.is_relayed() {
             self.peer.broke();
@@ -53,10 +53,14 @@ impl Way {
 }
 
 impl Routes {
-    /// The way to the owner that is remembered, unless its node has gone since. Who `insists` on the straight way
+    /// The route to the owner that is remembered, unless its node has gone since. Who `insists` on the straight route
     /// gets no other: a stream lasts, and would stay on a detour for as long; and a node in between makes
     /// none.
-    pub(crate) fn remembered_way(&self, session: &SessionId, insists: bool) -> Option<Way> {
+    pub(crate) fn remembered_route(
+        &self,
+        session: &SessionId,
+        insists: bool,
+    ) -> Option<OwnerRoute> {
         let owner = self.cache.fresh(session)?;
         let view = self.members.view();
         let there = |node: &&Node| node.is_present() && !self.members.was_gone(node);
@@ -67,8 +71,8 @@ impl Routes {
         self.toward(&view, node, &[])
     }
 
-    /// The way to the owner, by way of a node that was not `tried` if it must be.
-    pub(crate) fn way_to(&self, owner: &NodeId, tried: &[NodeId]) -> Option<Way> {
+    /// The route to the owner, by way of a node that was not `tried` if it must be.
+    pub(crate) fn route_to(&self, owner: &NodeId, tried: &[NodeId]) -> Option<OwnerRoute> {
         let view = self.members.view();
         if let Some(node) = view.node(owner) {
             return self.toward(&view, node, tried);
@@ -77,23 +81,23 @@ impl Routes {
         self.around(&view, owner, tried)
     }
 
-    /// The straight way, unless that failed just now and another node can pass the message on.
-    fn toward(&self, view: &View, node: &Node, tried: &[NodeId]) -> Option<Way> {
+    /// The straight route, unless that failed just now and another node can pass the message on.
+    fn toward(&self, view: &View, node: &Node, tried: &[NodeId]) -> Option<OwnerRoute> {
         let detour = self
             .is_suspect(node)
             .then(|| self.around(view, &node.info().id, tried));
         detour.flatten().or_else(|| self.straight(node))
     }
 
-    /// The way to a node's own sessions.
-    pub(crate) fn straight(&self, node: &Node) -> Option<Way> {
+    /// The route to a node's own sessions.
+    pub(crate) fn straight(&self, node: &Node) -> Option<OwnerRoute> {
         let id = &node.info().id;
         let gateway = if *id == *self.members.me() {
             Arc::clone(self.local.as_ref()?)
         } else {
             Arc::clone(&node.peer.gateways.as_ref()?.own)
         };
-        Some(Way {
+        Some(OwnerRoute {
             owner: id.clone(),
             asked: id.clone(),
             gateway,
@@ -102,27 +106,27 @@ impl Routes {
         })
     }
 
-    /// The way to the node that the session's id hints at, if it is there and could be reached when that was last tried.
+    /// The route to the node that the session's id hints at, if it is there and could be reached when that was last tried.
     /// Never a detour: a node in between would ask the store.
-    pub(crate) fn hinted_way(&self, session: &SessionId) -> Option<Way> {
+    pub(crate) fn hinted_route(&self, session: &SessionId) -> Option<OwnerRoute> {
         let tag = session.hint()?;
         let view = self.members.view();
-        let way = self.straight(view.tagged(tag)?)?;
-        (!way.is_broken()).then_some(Way {
+        let route = self.straight(view.tagged(tag)?)?;
+        (!route.is_broken()).then_some(OwnerRoute {
             is_hinted: true,
-            ..way
+            ..route
         })
     }
 
-    /// A way to the owner by a node that passes it on.
-    fn around(&self, view: &View, owner: &NodeId, tried: &[NodeId]) -> Option<Way> {
+    /// A route to the owner by a node that passes it on.
+    fn around(&self, view: &View, owner: &NodeId, tried: &[NodeId]) -> Option<OwnerRoute> {
         let between = view
             .nodes()
             .filter(|node| node.is_present() && node.info().id != *owner)
             .filter(|node| !tried.contains(&node.info().id) && !self.is_suspect(node))
             .filter_map(|node| Some((node, node.peer.gateways.as_ref()?)));
         let (node, gateways) = between.choose(&mut rand::rng())?;
-        Some(Way {
+        Some(OwnerRoute {
             owner: owner.clone(),
             asked: node.info().id.clone(),
             gateway: Arc::clone(&gateways.relay),
@@ -131,9 +135,9 @@ impl Routes {
         })
     }
 
-    /// The way to the node that takes a session that nobody owns; those that were tried, or that failed
+    /// The route to the node that takes a session that nobody owns; those that were tried, or that failed
     /// just now, only if there is nobody else.
-    pub(crate) fn taker(&self, session: &SessionId, tried: &[NodeId]) -> Option<Way> {
+    pub(crate) fn taker(&self, session: &SessionId, tried: &[NodeId]) -> Option<OwnerRoute> {
         let view = self.members.view();
         let untried = |node: &Node| !tried.contains(&node.info().id);
         let node = view
@@ -155,14 +159,14 @@ impl Routes {
     /// for seconds, and its lease lapses with its announcement.
     pub(crate) async fn while_it_owns<T>(
         &self,
-        way: &Way,
+        route: &OwnerRoute,
         answer: impl Future<Output = Result<T, GatewayError>>,
     ) -> Result<T, GatewayError> {
         tokio::select! {
             biased;
             answer = answer => answer,
-            () = self.goes(way) => {
-                let reason = format!("its node {} is not there any more", way.owner);
+            () = self.goes(route) => {
+                let reason = format!("its node {} is not there any more", route.owner);
                 Err(GatewayError::Unreachable { reason })
             }
         }
@@ -170,18 +174,18 @@ impl Routes {
 
     /// Returns when the owner's announcement has lapsed. If that was so before, the store is about to say who owns the
     /// session, so a node that could not be reached has only a moment to answer.
-    async fn goes(&self, way: &Way) {
+    async fn goes(&self, route: &OwnerRoute) {
         let mut views = self.members.watch();
         let mut seen = false;
         loop {
             let present = {
                 let view = views.borrow_and_update();
-                view.node(&way.owner).map(Node::is_present)
+                view.node(&route.owner).map(Node::is_present)
             };
             match present {
                 Some(true) => seen = true,
                 _ if seen => return,
-                Some(false) if way.is_broken() => {
+                Some(false) if route.is_broken() => {
                     return tokio::time::sleep(self.config.resolve_every).await;
                 }
                 Some(false) | None => return std::future::pending().await,

@@ -10,8 +10,8 @@ use shoal_ports::{
 use shoal_protocol::EventId;
 
 use super::Routes;
+use super::owner_route::OwnerRoute;
 use super::request::{Close, Deliver, GatewayRequest, Listen};
-use super::way::Way;
 
 /// The sessions of the cluster for nodes that cannot reach some of them. Has no patience: whoever asks has.
 pub(super) struct Relay {
@@ -30,26 +30,26 @@ impl Relay {
         request: &E,
     ) -> Result<E::Answer, GatewayError> {
         let routes = &self.routes;
-        let way = match routes.remembered_way(&to.session, true) {
-            Some(way) => Some(way),
+        let route = match routes.remembered_route(&to.session, true) {
+            Some(route) => Some(route),
             None => {
                 let owner = routes.look_up(to).await?;
                 owner.and_then(|owner| self.straight(&owner))
             }
         };
-        let Some(way) = way else {
+        let Some(route) = route else {
             return Err(GatewayError::Moved { owner: None });
         };
-        match self.attempt(to, request, way).await {
+        match self.attempt(to, request, route).await {
             Err(GatewayError::Moved { owner: Some(hint) }) => match self.straight(&hint) {
-                Some(way) => self.attempt(to, request, way).await,
+                Some(route) => self.attempt(to, request, route).await,
                 None => Err(GatewayError::Moved { owner: Some(hint) }),
             },
             answer => answer,
         }
     }
 
-    fn straight(&self, owner: &NodeId) -> Option<Way> {
+    fn straight(&self, owner: &NodeId) -> Option<OwnerRoute> {
         let view = self.routes.members.view();
         self.routes.straight(view.node(owner)?)
     }
@@ -58,17 +58,17 @@ impl Relay {
         &self,
         to: &SessionRef,
         request: &E,
-        way: Way,
+        route: OwnerRoute,
     ) -> Result<E::Answer, GatewayError> {
         // Whether it is repeated is what it says itself.
-        let answer = request.attempt(&*way.gateway, to, false).await;
+        let answer = request.attempt(&*route.gateway, to, false).await;
         let cache = &self.routes.cache;
         match &answer {
-            Err(GatewayError::Unreachable { .. } | GatewayError::Unsent { .. }) => way.broke(),
-            _ => way.worked(),
+            Err(GatewayError::Unreachable { .. } | GatewayError::Unsent { .. }) => route.broke(),
+            _ => route.worked(),
         }
         match &answer {
-            Ok(_) => cache.insert(&to.session, way.owner),
+            Ok(_) => cache.insert(&to.session, route.owner),
             Err(GatewayError::Moved { .. } | GatewayError::NotFound) => cache.remove(&to.session),
             Err(_) => {}
         }

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use shoal_ports::{Delivered, EventStream, GatewayError, Post, SessionGateway, SessionRef};
 use shoal_protocol::EventId;
 
-use super::verdict::Operation;
+use super::retry_decision::Operation;
 
 /// The future of an attempt, as the gateway made it.
 pub(crate) type Attempt<'a, T> = Pin<Box<dyn Future<Output = Result<T, GatewayError>> + Send + 'a>>;

@@ -25,7 +25,7 @@ impl Operation {
 
 /// How it was asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct AttemptContext {
     /// Something hangs on it: an earlier attempt may have been carried out, or a client's stream goes on
     /// with it. A refusal that would be a good answer to a first attempt is none then.
     pub(crate) committed: bool,
@@ -38,14 +38,14 @@ pub(crate) struct Asked {
 
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum RetryDecision {
     /// It is the answer.
     Final,
     /// What was asked for is so already.
     Done,
     /// Nothing was done: look for the owner again, at once if that promises something.
     Elsewhere,
-    /// The way broke, and it may have been done unless it was never sent: ask again, saying so, whoever is the owner then.
+    /// The route broke, and it may have been done unless it was never sent: ask again, saying so, whoever is the owner then.
     Repeat,
     /// Nothing was done, and asking at once would not help: pause, then look for the owner again.
     Later,
@@ -53,17 +53,21 @@ pub(crate) enum Verdict {
 
 /// What follows from `error`. [`Operation::Open`] has no owner to wait for: there, whatever is not final
 /// means another node.
-pub(crate) fn verdict(operation: Operation, asked: Asked, error: &GatewayError) -> Verdict {
+pub(crate) fn decide(
+    operation: Operation,
+    asked: AttemptContext,
+    error: &GatewayError,
+) -> RetryDecision {
     match error {
         GatewayError::NotFound
         | GatewayError::Overloaded { .. }
         | GatewayError::Unavailable { .. }
             if asked.hinted =>
         {
-            Verdict::Elsewhere
+            RetryDecision::Elsewhere
         }
         // A close that may have been carried out has been.
-        GatewayError::NotFound if operation == Operation::Close && asked.committed => Verdict::Done,
+        GatewayError::NotFound if operation == Operation::Close && asked.committed => RetryDecision::Done,
         GatewayError::NotFound
         | GatewayError::Rejected(_)
         | GatewayError::HistoryGone(_)
@@ -71,21 +75,21 @@ pub(crate) fn verdict(operation: Operation, asked: Asked, error: &GatewayError) 
         | GatewayError::TooManyBytesOfPrincipal { .. }
         // Who bound the call decides what follows.
         | GatewayError::WorkerAway { .. }
-        | GatewayError::Internal(_) => Verdict::Final,
-        GatewayError::Moved { .. } => Verdict::Elsewhere,
-        GatewayError::Unreachable { .. } | GatewayError::Unsent { .. } => Verdict::Repeat,
+        | GatewayError::Internal(_) => RetryDecision::Final,
+        GatewayError::Moved { .. } => RetryDecision::Elsewhere,
+        GatewayError::Unreachable { .. } | GatewayError::Unsent { .. } => RetryDecision::Repeat,
         // A node that must claim a session may have no room for it, where another has.
-        GatewayError::TooManySessions { .. } => Verdict::Elsewhere,
+        GatewayError::TooManySessions { .. } => RetryDecision::Elsewhere,
         GatewayError::Overloaded { .. } | GatewayError::Unavailable { .. }
             if operation == Operation::Open =>
         {
-            Verdict::Elsewhere
+            RetryDecision::Elsewhere
         }
-        GatewayError::Unavailable { .. } if asked.relayed => Verdict::Elsewhere,
+        GatewayError::Unavailable { .. } if asked.relayed => RetryDecision::Elsewhere,
         GatewayError::Overloaded { .. } | GatewayError::Unavailable { .. } if asked.committed => {
-            Verdict::Later
+            RetryDecision::Later
         }
-        GatewayError::Overloaded { .. } | GatewayError::Unavailable { .. } => Verdict::Final,
+        GatewayError::Overloaded { .. } | GatewayError::Unavailable { .. } => RetryDecision::Final,
     }
 }
 
@@ -97,32 +101,32 @@ mod tests {
     use shoal_protocol::RpcError;
 
     use super::Operation::{Close, Deliver, Listen, Open};
-    use super::Verdict::{Done, Elsewhere, Final, Later, Repeat};
-    use super::{Asked, Verdict, verdict};
+    use super::RetryDecision::{Done, Elsewhere, Final, Later, Repeat};
+    use super::{AttemptContext, RetryDecision, decide};
 
     const SOON: Duration = Duration::from_secs(1);
 
-    const FIRST: Asked = Asked {
+    const FIRST: AttemptContext = AttemptContext {
         committed: false,
         relayed: false,
         hinted: false,
     };
-    const COMMITTED: Asked = Asked {
+    const COMMITTED: AttemptContext = AttemptContext {
         committed: true,
         ..FIRST
     };
-    const RELAYED: Asked = Asked {
+    const RELAYED: AttemptContext = AttemptContext {
         relayed: true,
         ..FIRST
     };
-    const HINTED: Asked = Asked {
+    const HINTED: AttemptContext = AttemptContext {
         hinted: true,
         ..FIRST
     };
 
     /// Each error, with the verdicts on: an open; another operation at first, when committed, relayed, and
     /// where a hint led to.
-    fn table() -> Vec<(GatewayError, [Verdict; 5])> {
+    fn table() -> Vec<(GatewayError, [RetryDecision; 5])> {
         let reason = String::new;
         vec![
             (
@@ -169,13 +173,13 @@ mod tests {
     #[test]
     fn every_error_has_its_row() {
         for (error, [open, first, committed, relayed, hinted]) in table() {
-            assert_eq!(verdict(Open, FIRST, &error), open, "{error}");
+            assert_eq!(decide(Open, FIRST, &error), open, "{error}");
             for operation in [Deliver, Listen, Close] {
                 let case = format!("{operation:?}: {error}");
-                assert_eq!(verdict(operation, FIRST, &error), first, "{case}");
-                assert_eq!(verdict(operation, COMMITTED, &error), committed, "{case}");
-                assert_eq!(verdict(operation, RELAYED, &error), relayed, "{case}");
-                assert_eq!(verdict(operation, HINTED, &error), hinted, "{case}");
+                assert_eq!(decide(operation, FIRST, &error), first, "{case}");
+                assert_eq!(decide(operation, COMMITTED, &error), committed, "{case}");
+                assert_eq!(decide(operation, RELAYED, &error), relayed, "{case}");
+                assert_eq!(decide(operation, HINTED, &error), hinted, "{case}");
             }
         }
     }
@@ -183,11 +187,11 @@ mod tests {
     #[test]
     fn a_session_that_is_gone_has_been_closed_if_that_was_asked_before() {
         let not_found = &GatewayError::NotFound;
-        assert_eq!(verdict(Close, COMMITTED, not_found), Done);
-        assert_eq!(verdict(Close, FIRST, not_found), Final);
+        assert_eq!(decide(Close, COMMITTED, not_found), Done);
+        assert_eq!(decide(Close, FIRST, not_found), Final);
         for operation in [Open, Deliver, Listen] {
-            assert_eq!(verdict(operation, COMMITTED, not_found), Final);
-            assert_eq!(verdict(operation, HINTED, not_found), Elsewhere);
+            assert_eq!(decide(operation, COMMITTED, not_found), Final);
+            assert_eq!(decide(operation, HINTED, not_found), Elsewhere);
         }
     }
 }

@@ -6,9 +6,9 @@ use shoal_ports::{Backoff, GatewayError, NodeId, SessionRef};
 use shoal_telemetry::trace::{Span, attributes};
 use tokio::time::Instant;
 
+use super::owner_route::OwnerRoute;
 use super::request::GatewayRequest;
-use super::verdict::{Asked, Operation, Verdict, verdict};
-use super::way::Way;
+use super::retry_decision::{AttemptContext, Operation, RetryDecision, decide};
 use super::{Routes, span};
 
 /// Attempts that follow one another without a pause: a stale memory or a hint, a redirect, a node in between.
@@ -55,32 +55,35 @@ impl Routes {
         to: &SessionRef,
         request: &E,
         committed: bool,
-        failure: Option<(Way, GatewayError)>,
+        failure: Option<(OwnerRoute, GatewayError)>,
         span: &mut Span,
     ) -> Result<E::Answer, GatewayError> {
         let mut search = Search::new(self, to, E::OPERATION, committed);
-        let mut failure = failure.map(|(way, error)| (Some(way), error));
+        let mut failure = failure.map(|(route, error)| (Some(route), error));
         loop {
-            if let Some((way, error)) = failure.take() {
-                span::note(span, way.as_ref(), &error);
-                match search.judge(way.as_ref(), &error) {
-                    Verdict::Done => return request.done().ok_or(error),
-                    Verdict::Final if search.committed && request.takes_effect() => {
+            if let Some((route, error)) = failure.take() {
+                span::note(span, route.as_ref(), &error);
+                match search.judge(route.as_ref(), &error) {
+                    RetryDecision::Done => return request.done().ok_or(error),
+                    RetryDecision::Final if search.committed && request.takes_effect() => {
                         return Err(refused_later(&error));
                     }
-                    Verdict::Final => return Err(error),
-                    Verdict::Elsewhere | Verdict::Repeat if search.is_eager(way.as_ref()) => {}
-                    Verdict::Elsewhere | Verdict::Repeat | Verdict::Later => search.pause().await?,
+                    RetryDecision::Final => return Err(error),
+                    RetryDecision::Elsewhere | RetryDecision::Repeat
+                        if search.is_eager(route.as_ref()) => {}
+                    RetryDecision::Elsewhere | RetryDecision::Repeat | RetryDecision::Later => {
+                        search.pause().await?
+                    }
                 }
             }
-            failure = match search.way().await {
+            failure = match search.route().await {
                 Err(error) => Some((None, error)),
-                Ok(way) => match search.attempt(request, &way).await {
+                Ok(route) => match search.attempt(request, &route).await {
                     Ok(answer) => {
-                        span.set(attributes::PEER_NODE, way.owner.as_str());
+                        span.set(attributes::PEER_NODE, route.owner.as_str());
                         return Ok(answer);
                     }
-                    Err(error) => Some((Some(way), error)),
+                    Err(error) => Some((Some(route), error)),
                 },
             };
         }
@@ -118,14 +121,14 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What follows from a failed attempt, or from one that could not be made (`way` none).
-    fn judge(&mut self, way: Option<&Way>, error: &GatewayError) -> Verdict {
-        let asked = Asked {
+    /// What follows from a failed attempt, or from one that could not be made (`route` none).
+    fn judge(&mut self, route: Option<&OwnerRoute>, error: &GatewayError) -> RetryDecision {
+        let asked = AttemptContext {
             committed: self.committed,
-            relayed: way.is_some_and(Way::is_relayed),
-            hinted: way.is_some_and(|way| way.is_hinted),
+            relayed: route.is_some_and(OwnerRoute::is_relayed),
+            hinted: route.is_some_and(|route| route.is_hinted),
         };
-        let verdict = verdict(self.operation, asked, error);
+        let decision = decide(self.operation, asked, error);
         self.failures += 1;
         match error {
             GatewayError::NotFound => self.routes.cache.remove(&self.to.session),
@@ -136,42 +139,43 @@ impl<'a> Search<'a> {
             }
             _ => {}
         }
-        if let Some(way) = way {
-            match verdict {
-                Verdict::Repeat => way.broke(),
-                _ => way.worked(),
+        if let Some(route) = route {
+            match decision {
+                RetryDecision::Repeat => route.broke(),
+                _ => route.worked(),
             }
-            let succeeds = self.successor.take().as_ref() == Some(&way.asked);
+            let succeeds = self.successor.take().as_ref() == Some(&route.asked);
             if succeeds && matches!(error, GatewayError::Moved { .. }) {
-                // It may still be the way to the owner.
+                // It may still be the route to the owner.
                 self.is_owned = true;
-            } else if !way.is_hinted {
+            } else if !route.is_hinted {
                 // Who was asked because of a hint has not refused to take the session.
-                self.tried.push(way.asked.clone());
+                self.tried.push(route.asked.clone());
             }
         }
-        let sent = verdict == Verdict::Repeat && !matches!(error, GatewayError::Unsent { .. });
+        let sent =
+            decision == RetryDecision::Repeat && !matches!(error, GatewayError::Unsent { .. });
         self.committed |= sent && self.operation != Operation::Listen;
-        self.waited |= verdict == Verdict::Repeat;
+        self.waited |= decision == RetryDecision::Repeat;
         if self.full >= FULL_NODES && !self.committed {
-            return Verdict::Final;
+            return RetryDecision::Final;
         }
-        verdict
+        decision
     }
 
     /// Whether the next attempt may follow at once.
-    fn is_eager(&self, way: Option<&Way>) -> bool {
-        way.is_some() && self.failures <= EAGER
+    fn is_eager(&self, route: Option<&OwnerRoute>) -> bool {
+        route.is_some() && self.failures <= EAGER
     }
 
     /// Where to ask next: first, of a session that is not remembered, where its id hints; then where the last node points,
     /// once; and then where the store says. Instead of an owner that this node finds gone, who would take its sessions: that
     /// one looks for itself.
-    async fn way(&mut self) -> Result<Way, GatewayError> {
+    async fn route(&mut self) -> Result<OwnerRoute, GatewayError> {
         if self.failures == 0 && self.remembered().is_none() {
-            let hinted = self.routes.hinted_way(&self.to.session);
-            if let Some(way) = hinted {
-                return Ok(way);
+            let hinted = self.routes.hinted_route(&self.to.session);
+            if let Some(route) = hinted {
+                return Ok(route);
             }
         }
         let redirect = self.redirect.take().filter(|_| !self.redirected);
@@ -180,14 +184,14 @@ impl<'a> Search<'a> {
             Some(owner) => Some(owner),
             None => self.look_up().await?,
         };
-        let way = match &owner {
+        let route = match &owner {
             Some(owner) => match self.succeeding(owner).await {
-                Some(way) => Some(way),
-                None => self.routes.way_to(owner, &self.tried),
+                Some(route) => Some(route),
+                None => self.routes.route_to(owner, &self.tried),
             },
             None => self.routes.taker(&self.to.session, &self.tried),
         };
-        way.ok_or_else(|| match (&owner, &self.refusal) {
+        route.ok_or_else(|| match (&owner, &self.refusal) {
             // Nobody else could take it.
             (None, Some(refusal)) => refusal.clone(),
             // As if somebody had been asked who did not know either.
@@ -195,17 +199,17 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// The way to who takes the session from an owner that is gone, unless that was tried.
-    async fn succeeding(&mut self, owner: &NodeId) -> Option<Way> {
+    /// The route to who takes the session from an owner that is gone, unless that was tried.
+    async fn succeeding(&mut self, owner: &NodeId) -> Option<OwnerRoute> {
         if self.redirected || self.is_owned || !self.routes.finds_gone(owner).await {
             return None;
         }
         if !self.tried.contains(owner) {
             self.tried.push(owner.clone());
         }
-        let way = self.routes.taker(&self.to.session, &self.tried)?;
-        self.successor = Some(way.asked.clone());
-        Some(way)
+        let route = self.routes.taker(&self.to.session, &self.tried)?;
+        self.successor = Some(route.asked.clone());
+        Some(route)
     }
 
     async fn look_up(&self) -> Result<Option<NodeId>, GatewayError> {
@@ -227,22 +231,22 @@ impl<'a> Search<'a> {
     async fn attempt<E: GatewayRequest>(
         &mut self,
         request: &E,
-        way: &Way,
+        route: &OwnerRoute,
     ) -> Result<E::Answer, GatewayError> {
         if self.operation == Operation::Deliver && self.committed && !self.counted {
             self.counted = true;
-            self.routes.tally.redelivered.add();
+            self.routes.counters.redelivered.add();
         }
-        let hinted = way.is_hinted.then(|| self.to.by_hint());
+        let hinted = route.is_hinted.then(|| self.to.by_hint());
         let to = hinted.as_ref().unwrap_or(self.to);
-        let answer = request.attempt(&*way.gateway, to, self.committed);
-        let answer = self.routes.while_it_owns(way, answer).await?;
-        self.routes.went(way);
+        let answer = request.attempt(&*route.gateway, to, self.committed);
+        let answer = self.routes.while_it_owns(route, answer).await?;
+        self.routes.went(route);
         self.routes
             .cache
-            .insert(&self.to.session, way.owner.clone());
+            .insert(&self.to.session, route.owner.clone());
         if self.waited && !self.measured {
-            self.routes.tally.takeovers.record(self.begun.elapsed());
+            self.routes.counters.takeovers.record(self.begun.elapsed());
         }
         Ok(answer)
     }

@@ -3,8 +3,8 @@
 use shoal_ports::{GatewayError, OpenSession, SessionRef};
 use shoal_telemetry::trace::{self, Span, attributes, names};
 
-use super::verdict::Operation;
-use super::way::Way;
+use super::owner_route::OwnerRoute;
+use super::retry_decision::Operation;
 
 /// The span of a search on behalf of whoever asks; a message that finds its way at once has none.
 pub(super) fn searching(to: &SessionRef, operation: Operation, committed: bool) -> Span {
@@ -33,10 +33,12 @@ pub(super) fn placing(open: &OpenSession) -> Span {
 }
 
 /// An attempt failed, at the node that was asked if there was one.
-pub(super) fn note(span: &mut Span, way: Option<&Way>, error: &GatewayError) {
+pub(super) fn note(span: &mut Span, route: Option<&OwnerRoute>, error: &GatewayError) {
     span.add_event(FAILED, |set| {
-        set.set(attributes::ERROR_TYPE, kind(error))
-            .set_some(attributes::PEER_NODE, way.map(|way| way.asked.as_str()));
+        set.set(attributes::ERROR_TYPE, kind(error)).set_some(
+            attributes::PEER_NODE,
+            route.map(|route| route.asked.as_str()),
+        );
     });
 }
 

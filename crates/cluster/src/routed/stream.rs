@@ -84,12 +84,12 @@ impl Routes {
         }
         match self.carry(&to, &Listen(Some(cursor)), true).await {
             Ok(stream) => {
-                self.tally.reattached.add();
-                self.tally.takeovers.record(begun.elapsed());
+                self.counters.reattached.add();
+                self.counters.takeovers.record(begun.elapsed());
                 Some(stream.items)
             }
             Err(error) => {
-                self.tally.lost_streams.add();
+                self.counters.lost_streams.add();
                 tracing::debug!(session = %to.session, %error, "a stream could not go on");
                 None
             }

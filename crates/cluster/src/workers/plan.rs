@@ -35,13 +35,13 @@ pub(super) struct Plan {
 pub(super) struct Roll {
     config: JoinConfig,
     me: Option<NodeId>,
-    nodes: HashMap<NodeId, Known>,
+    nodes: HashMap<NodeId, KnownNode>,
     /// Since when no node can be reached.
     alone_since: Option<Instant>,
     begun: bool,
 }
 
-struct Known {
+struct KnownNode {
     address: String,
     told: Instant,
 }
@@ -95,7 +95,7 @@ impl Roll {
         // Only these dispatch calls.
         let heard = heard.filter(|node| node.edge || node.session);
         for node in heard.filter(|node| Some(&node.id) != self.me.as_ref()) {
-            let known = Known {
+            let known = KnownNode {
                 address: node.address.clone(),
                 told: now,
             };
@@ -145,10 +145,10 @@ impl Roll {
 
     /// Addresses of nodes to which no link that stays leads.
     fn uncovered(&self, joins: &[Joined], keep: &[bool]) -> Vec<String> {
-        let leads = |join: &Joined, id: &NodeId, known: &Known| {
+        let leads = |join: &Joined, id: &NodeId, known: &KnownNode| {
             join.address == known.address || (join.connected && join.node.as_ref() == Some(id))
         };
-        let covered = |id: &NodeId, known: &Known| {
+        let covered = |id: &NodeId, known: &KnownNode| {
             let mut kept = joins.iter().zip(keep).filter(|(_, keep)| **keep);
             kept.any(|(join, _)| leads(join, id, known))
         };

@@ -9,7 +9,7 @@ use shoal_ports::{
 
 use super::super::history::History;
 use super::super::report::Overview;
-use super::{Answer, gathered, overview, tools};
+use super::{NodeAnswer, gathered, overview, tools};
 
 fn info(id: &str) -> NodeInfo {
     NodeInfo {
@@ -62,8 +62,8 @@ fn report(at: u64, running: usize) -> NodeReport {
     }
 }
 
-fn answer<T>(node: &str, said: Result<T, InspectError>) -> Answer<T> {
-    Answer {
+fn answer<T>(node: &str, said: Result<T, InspectError>) -> NodeAnswer<T> {
+    NodeAnswer {
         node: NodeId::new(node),
         said,
     }
@@ -147,7 +147,7 @@ fn a_step_that_some_nodes_have_not_ended_is_not_shown_yet() {
     assert_eq!(shown, [(0, 2), (110, 4)]);
 }
 
-fn seen(history: &History, answers: Vec<Answer<NodeReport>>) -> Overview {
+fn seen(history: &History, answers: Vec<NodeAnswer<NodeReport>>) -> Overview {
     history.note(&answers);
     let lost = history.of_others(&answers);
     overview(&NodeId::new("a"), Vec::new(), answers, lost)
@@ -251,7 +251,7 @@ fn calls_of_a_tool_are_those_of_all_nodes() {
 #[test]
 fn what_a_lost_node_did_stays_in_the_plots() {
     let history = History::default();
-    let seen = |answers: Vec<Answer<NodeReport>>| {
+    let seen = |answers: Vec<NodeAnswer<NodeReport>>| {
         let seen = seen(&history, answers);
         let rates = seen.rates.iter();
         rates.map(|it| (it.at, it.outcomes.ok)).collect::<Vec<_>>()

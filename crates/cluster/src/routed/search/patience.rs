@@ -6,7 +6,7 @@ use shoal_ports::GatewayError;
 
 use super::Search;
 use crate::routed::SPREAD;
-use crate::routed::verdict::Operation;
+use crate::routed::retry_decision::Operation;
 
 impl Search<'_> {
     /// Waits until looking again may help: for a while, or until nodes come or go.
@@ -58,7 +58,7 @@ impl Search<'_> {
     /// The answer when patience is over. `Unavailable` tells a client that it is safe to try again, so a
     /// message that may have been carried out is `Unreachable`. Listening and closing can be repeated.
     fn give_up(&mut self) -> GatewayError {
-        self.routes.tally.given_up.add();
+        self.routes.counters.given_up.add();
         let patience = self.routes.config.patience;
         if self.committed && self.operation == Operation::Deliver {
             let reason = format!(
