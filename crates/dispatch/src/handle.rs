@@ -1,6 +1,6 @@
 //! The caller's end of a call whose worker may change beneath it.
 
-mod way;
+mod answer_relay;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use shoal_ports::{Answered, AskId, CallControl, answered};
 use shoal_protocol::Outcome;
 use tokio::sync::Notify;
 
-use way::Way;
+use answer_relay::AnswerRelay;
 
 /// Passes cancellations and answers on to wherever the call runs now, and collects the answers to
 /// questions that Shoal itself put.
@@ -21,7 +21,7 @@ pub(crate) struct CallHandle {
 
 struct HandleState {
     /// The way to where the call runs; `None` when somebody else steers it.
-    below: Option<Arc<Way>>,
+    below: Option<Arc<AnswerRelay>>,
     /// What is subtracted from an ask's id on its way down: every round has its own range.
     base: u64,
     round: Option<Round>,
@@ -40,13 +40,13 @@ pub(crate) struct CancelledByCaller;
 
 impl CallHandle {
     pub(crate) fn new(below: Arc<dyn CallControl>) -> Arc<Self> {
-        Self::along(Way::new(below))
+        Self::along(AnswerRelay::new(below))
     }
 
-    fn along(way: Arc<Way>) -> Arc<Self> {
+    fn along(relay: Arc<AnswerRelay>) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::new(HandleState {
-                below: Some(way),
+                below: Some(relay),
                 base: 0,
                 round: None,
                 cancelled: None,
@@ -68,12 +68,12 @@ impl CallHandle {
     }
 
     fn follow(&self, below: Arc<dyn CallControl>, same_run: bool) {
-        let (way, cancelled) = {
+        let (relay, cancelled) = {
             let state = self.state.lock();
             (state.below.clone(), state.cancelled.clone())
         };
-        if let Some(way) = way {
-            way.follow(below.clone(), same_run);
+        if let Some(relay) = relay {
+            relay.follow(below.clone(), same_run);
         }
         if let Some(reason) = cancelled {
             below.cancel(&reason);
@@ -87,8 +87,8 @@ impl CallHandle {
 
     /// Nobody will mend the way any more.
     pub(crate) fn closed(&self) {
-        if let Some(way) = &self.state.lock().below {
-            way.closed();
+        if let Some(relay) = &self.state.lock().below {
+            relay.closed();
         }
     }
 
@@ -189,6 +189,6 @@ impl CallControl for CallHandle {
 
     fn is_replaced(&self) -> bool {
         let below = self.state.lock().below.clone();
-        below.is_none_or(|way| way.control().is_replaced())
+        below.is_none_or(|relay| relay.control().is_replaced())
     }
 }

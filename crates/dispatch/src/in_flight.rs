@@ -22,49 +22,49 @@ const LONGEST_TARGET: usize = 160;
 
 /// The calls in flight. Ids of calls grow with time, so the oldest comes first.
 #[derive(Default)]
-pub(crate) struct InFlight(Mutex<BTreeMap<Key, Arc<Entry>>>);
+pub(crate) struct InFlight(Mutex<BTreeMap<Key, Arc<CallEntry>>>);
 
 /// A call may be begun anew while the one before is still read: by the next owner of its session, in the
 /// same process.
 type Key = (CallId, u64);
 
-struct Entry {
+struct CallEntry {
     id: CallId,
     method: Method,
     params: Option<RawJson>,
     caller: Arc<Caller>,
     durability: Durability,
     since: Instant,
-    state: Mutex<EntryState>,
+    state: Mutex<CallEntryState>,
 }
 
 #[derive(Default)]
-struct EntryState {
+struct CallEntryState {
     worker: Option<WorkerId>,
     control: Option<Arc<dyn CallControl>>,
     cancelled: Option<String>,
 }
 
 /// A call's place among those in flight; leaves when it is dropped.
-pub(crate) struct Place {
+pub(crate) struct InFlightCall {
     table: Arc<InFlight>,
     key: Key,
-    entry: Arc<Entry>,
+    entry: Arc<CallEntry>,
 }
 
 impl InFlight {
     /// Enters a call.
-    pub(crate) fn enter(self: &Arc<Self>, call: &Call) -> Place {
-        let entry = Arc::new(Entry {
+    pub(crate) fn enter(self: &Arc<Self>, call: &Call) -> InFlightCall {
+        let entry = Arc::new(CallEntry {
             id: call.id,
             method: call.method.clone(),
             params: call.params.clone(),
             caller: Arc::clone(&call.caller),
             durability: call.durability,
             since: Instant::now(),
-            state: Mutex::new(EntryState {
+            state: Mutex::new(CallEntryState {
                 worker: call.worker.clone(),
-                ..EntryState::default()
+                ..CallEntryState::default()
             }),
         });
         let mut table = self.0.lock();
@@ -72,7 +72,7 @@ impl InFlight {
         let key = (call.id, latest.map_or(0, |((_, turn), _)| turn + 1));
         table.insert(key, Arc::clone(&entry));
         drop(table);
-        Place {
+        InFlightCall {
             table: Arc::clone(self),
             key,
             entry,
@@ -99,7 +99,7 @@ impl InFlight {
     pub(crate) fn list(&self, session: Option<&SessionId>, limit: usize) -> Listing<CallReport> {
         let table = self.0.lock();
         let of_session =
-            |entry: &&Arc<Entry>| session.is_none() || entry.caller.session.as_ref() == session;
+            |entry: &&Arc<CallEntry>| session.is_none() || entry.caller.session.as_ref() == session;
         let total = match session {
             None => table.len(),
             Some(_) => table.values().filter(of_session).count(),
@@ -141,7 +141,7 @@ impl InFlight {
     }
 }
 
-impl Entry {
+impl CallEntry {
     fn cancel(&self, reason: &str) {
         let control = {
             let mut state = self.state.lock();
@@ -187,7 +187,7 @@ impl Entry {
     }
 }
 
-impl Place {
+impl InFlightCall {
     /// Stays for as long as the call's events are read.
     /// The call's end is counted for `pool`, if one is given.
     pub(crate) fn follow(self, running: RunningCall, pool: Option<Arc<str>>) -> RunningCall {
@@ -198,9 +198,9 @@ impl Place {
         }
         let events = running.events.map(move |event| {
             // It is captured whole, and so stays.
-            let place = &self;
+            let call = &self;
             if let (Some(pool), CallEventKind::Finished(outcome)) = (&pool, &event.kind) {
-                let took = place.entry.since.elapsed();
+                let took = call.entry.since.elapsed();
                 metrics()
                     .pools
                     .called(took, pool, CountedOutcome::of(outcome));
@@ -214,7 +214,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for InFlightCall {
     fn drop(&mut self) {
         self.table.0.lock().remove(&self.key);
     }

@@ -15,7 +15,7 @@ use crate::bridge::may_continue;
 use crate::checking::Check;
 use crate::dispatch::Dispatch;
 use crate::pools::{AffinityKey, View, Wanted};
-use crate::route::{Arguments, Refused, Routed, check_members, route};
+use crate::route::{Arguments, RouteError, Routed, check_members, route};
 use crate::start::list;
 
 /// What a plan finds.
@@ -105,7 +105,7 @@ impl Dispatch {
         call: &Call,
         arguments: Arguments,
         params: Option<&Index<'_>>,
-    ) -> Result<Routed, Refused> {
+    ) -> Result<Routed, RouteError> {
         let (config, revision) = (&self.shared.config, call.caller.revision);
         route(view, config, arguments, revision, &call.method, params)
     }
@@ -161,8 +161,8 @@ impl Dispatch {
                     let checked = self.shared.checking.run(check, &call.caller.principal);
                     let refused = match checked.await {
                         Ok(Ok(())) => None,
-                        Ok(Err(outcome)) => Some(Refused::Answer(outcome)),
-                        Err(failure) => Some(Refused::NotReady(failure)),
+                        Ok(Err(outcome)) => Some(RouteError::Answer(outcome)),
+                        Err(failure) => Some(RouteError::NotReady(failure)),
                     };
                     let view = self.shared.view();
                     if let Some(refused) = refused {
@@ -250,13 +250,13 @@ fn is_journaled(call: &Call, durability: Durability) -> bool {
 }
 
 /// The answer to a call that goes nowhere.
-pub(crate) fn refuse(view: &View, call: &Call, refused: Refused) -> CallOutcome {
+pub(crate) fn refuse(view: &View, call: &Call, refused: RouteError) -> CallOutcome {
     match refused {
-        Refused::Answer(outcome) => {
+        RouteError::Answer(outcome) => {
             let shaping = &view.catalog.shaping;
             shaping.outcome(call.caller.revision, &call.method, outcome)
         }
-        Refused::NotReady(failure) => {
+        RouteError::NotReady(failure) => {
             let reason = match failure {
                 CallFailure::Overloaded { .. } => ShedReason::QueueFull,
                 _ => ShedReason::NoWorker,

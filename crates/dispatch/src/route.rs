@@ -29,14 +29,14 @@ pub(crate) enum Arguments {
 }
 
 /// Why a call goes nowhere.
-pub(crate) enum Refused {
+pub(crate) enum RouteError {
     /// The call's own fault.
     Answer(CallOutcome),
     /// The server is not ready to tell.
     NotReady(CallFailure),
 }
 
-impl From<RpcError> for Refused {
+impl From<RpcError> for RouteError {
     fn from(error: RpcError) -> Self {
         Self::Answer(CallOutcome::Refused(error))
     }
@@ -59,7 +59,7 @@ pub(crate) fn route(
     revision: Revision,
     method: &Method,
     params: Option<&Index<'_>>,
-) -> Result<Routed, Refused> {
+) -> Result<Routed, RouteError> {
     if !view.catalog.supports(method) {
         return Err(absent(view, RpcError::method_not_found(method.as_str())));
     }
@@ -142,9 +142,9 @@ pub(crate) fn unknown_resource(code: i64, uri: &str) -> RpcError {
 }
 
 /// Something is not in the catalog: the call's fault, unless the catalog is not complete yet.
-fn absent(view: &View, error: RpcError) -> Refused {
+fn absent(view: &View, error: RpcError) -> RouteError {
     match view.unannounced() {
-        Some(failure) => Refused::NotReady(failure),
+        Some(failure) => RouteError::NotReady(failure),
         None => error.into(),
     }
 }
@@ -154,7 +154,7 @@ fn tool<'v>(
     view: &'v View,
     check: Arguments,
     edit: &mut Edit,
-) -> Result<(&'v OfferedTool, Option<Check>), Refused> {
+) -> Result<(&'v OfferedTool, Option<Check>), RouteError> {
     let name = edit.string("name")?;
     let offered = view.catalog.tool(&name).ok_or_else(|| {
         absent(
@@ -174,14 +174,14 @@ fn tool<'v>(
             arguments: arguments.unwrap_or(RawJson::from_static("{}")),
         };
         match check.at_once() {
-            Some(checked) => checked.map_err(Refused::Answer)?,
+            Some(checked) => checked.map_err(RouteError::Answer)?,
             None => return Ok((offered, Some(check))),
         }
     }
     Ok((offered, None))
 }
 
-fn completion(view: &View, edit: &mut Edit) -> Result<Arc<str>, Refused> {
+fn completion(view: &View, edit: &mut Edit) -> Result<Arc<str>, RouteError> {
     let reference = edit.get("ref");
     let mut reference = reference
         .as_ref()

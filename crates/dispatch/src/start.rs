@@ -20,7 +20,7 @@ use crate::picture::not_ready;
 use crate::plan::{Found, refuse};
 use crate::pools::View;
 use crate::rounds::{Position, round_id};
-use crate::route::{Arguments, Refused};
+use crate::route::{Arguments, RouteError};
 use crate::worker_call::{NotFound, NotStarted, Origin, WorkerCall, attach};
 
 /// How long a list waits for pools that are on their way.
@@ -99,12 +99,12 @@ impl Dispatch {
             None => {
                 match continued(&self.shared, &call).await {
                     Ok(None) => {}
-                    Ok(Some(Continued::Waiting(waiting))) => {
+                    Ok(Some(Continued::Woken(waiting))) => {
                         request.deadline = Some(call.deadline);
                         return Ok(waiting.wake(request));
                     }
                     Ok(Some(Continued::Backend(params))) => call.params = Some(params),
-                    Ok(Some(Continued::Again(again))) => {
+                    Ok(Some(Continued::Rerun(again))) => {
                         call.params = Some(again.params);
                         given = again.given;
                     }
@@ -224,7 +224,7 @@ impl Dispatch {
             let params = call.params.as_ref().map(RawJson::index);
             match self.route(&view, &call, trusted, params.as_ref()) {
                 Ok(routed) => routed.route,
-                Err(Refused::NotReady(failure)) => return Err(not_taken(worker, &failure)),
+                Err(RouteError::NotReady(failure)) => return Err(not_taken(worker, &failure)),
                 Err(refused) => return instead(refuse(&view, &call, refused)),
             }
         };

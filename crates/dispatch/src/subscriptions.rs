@@ -28,7 +28,7 @@ pub(crate) struct Subscriptions {
 struct Subscription {
     pool: Arc<str>,
     subscribers: usize,
-    /// How many [entries](Entry) there are of it.
+    /// How many [entries](SubscriptionEntry) there are of it.
     entries: usize,
     /// Held while workers are asked, so that a first and a last subscriber of one URI do not cross.
     turn: Arc<tokio::sync::Mutex<()>>,
@@ -44,7 +44,7 @@ impl Subscriptions {
         pool: &Arc<str>,
         uri: &str,
     ) -> Result<(), RpcError> {
-        let entry = Entry::new(shared, pool, uri);
+        let entry = SubscriptionEntry::new(shared, pool, uri);
         let _turn = entry.turn().await;
         if entry.with(|subscription| subscription.subscribers) == 0 {
             entry.subscribe().await?;
@@ -55,7 +55,7 @@ impl Subscriptions {
 
     /// Takes one subscriber back; the last makes every worker unsubscribe. It comes to its end even if it is dropped.
     pub(crate) async fn remove(shared: &Arc<Shared>, uri: &str) {
-        if let Some(entry) = Entry::existing(shared, uri) {
+        if let Some(entry) = SubscriptionEntry::existing(shared, uri) {
             // It fails only if the runtime ends.
             let _ = tokio::spawn(entry.leave(1)).await;
         }
@@ -84,12 +84,12 @@ impl Subscriptions {
 }
 
 /// Somebody who asks for a subscription, or takes one back. The last to go takes a subscription along that nobody has.
-struct Entry {
+struct SubscriptionEntry {
     shared: Arc<Shared>,
     uri: String,
 }
 
-impl Entry {
+impl SubscriptionEntry {
     fn new(shared: &Arc<Shared>, pool: &Arc<str>, uri: &str) -> Self {
         let mut by_uri = shared.subscriptions.by_uri.lock();
         let subscription = by_uri
@@ -135,7 +135,7 @@ impl Entry {
 
     /// Makes the workers subscribe. Without a ready worker the subscription waits for one to appear.
     async fn subscribe(&self) -> Result<(), RpcError> {
-        let mut asked = Asked {
+        let mut asked = UnsubscribeGuard {
             entry: self,
             answered: false,
         };
@@ -170,7 +170,7 @@ impl Entry {
     }
 }
 
-impl Drop for Entry {
+impl Drop for SubscriptionEntry {
     fn drop(&mut self) {
         let mut by_uri = self.shared.subscriptions.by_uri.lock();
         if let Some(subscription) = by_uri.get_mut(&self.uri) {
@@ -183,18 +183,21 @@ impl Drop for Entry {
 }
 
 /// Workers that are being asked for somebody. Who does not wait for their answers has them told that nobody wants it.
-struct Asked<'e> {
-    entry: &'e Entry,
+struct UnsubscribeGuard<'e> {
+    entry: &'e SubscriptionEntry,
     answered: bool,
 }
 
-impl Drop for Asked<'_> {
+impl Drop for UnsubscribeGuard<'_> {
     fn drop(&mut self) {
         if self.answered {
             return;
         }
-        let Entry { shared, uri } = self.entry;
-        if let (Some(entry), Ok(runtime)) = (Entry::existing(shared, uri), Handle::try_current()) {
+        let SubscriptionEntry { shared, uri } = self.entry;
+        if let (Some(entry), Ok(runtime)) = (
+            SubscriptionEntry::existing(shared, uri),
+            Handle::try_current(),
+        ) {
             runtime.spawn(entry.leave(0));
         }
     }

@@ -1,9 +1,9 @@
 //! The way to the worker that runs a call: which one it is, and what happens when it breaks.
 
+mod attempts;
 mod origin;
 mod reattach;
 mod shown;
-mod tally;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use shoal_protocol::RawJson;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout_at};
 
+pub(crate) use attempts::NotStarted;
 pub(crate) use origin::Origin;
 use reattach::NotReattached;
 pub(crate) use reattach::{NotFound, attach};
 use shown::Shown;
-pub(crate) use tally::NotStarted;
 
 use crate::handle::CallHandle;
 use crate::pools::Member;

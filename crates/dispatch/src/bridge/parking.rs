@@ -89,14 +89,14 @@ impl Parked {
 
 /// Holds parked calls, bounded in number and in time.
 pub(crate) struct ParkingLot {
-    places: Mutex<Places>,
+    places: Mutex<ParkedCalls>,
     total: usize,
     per_principal: usize,
     time: Duration,
 }
 
 #[derive(Default)]
-struct Places {
+struct ParkedCalls {
     calls: HashMap<CallId, ParkedCall>,
     by_principal: PrincipalCounts,
 }

@@ -22,22 +22,22 @@ use crate::worker_call::{Origin, WorkerCall, attach};
 /// How a request goes on.
 pub(crate) enum Continued {
     /// A call that waits for its client.
-    Waiting(Box<Waiting>),
+    Woken(Box<WokenCall>),
     /// The backend is called again with these parameters.
     Backend(RawJson),
     /// The call that waited is lost, and is safe to repeat: it is run again.
-    Again(Again),
+    Rerun(RerunCall),
 }
 
 /// A call that is run again, with the answers to what it had asked.
-pub(crate) struct Again {
+pub(crate) struct RerunCall {
     /// What it was begun with.
     pub(crate) params: RawJson,
     pub(crate) given: Given,
 }
 
 /// A call that its client's retry has woken.
-pub(crate) struct Waiting {
+pub(crate) struct WokenCall {
     parked: Parked,
     retry: RetryStream,
     responses: RawObject,
@@ -92,7 +92,7 @@ pub(crate) async fn continued(
                 "the call that this requestState continues is not waiting any more",
             )));
         }
-        return Ok(Some(Continued::Again(Again {
+        return Ok(Some(Continued::Rerun(RerunCall {
             params: with_round(call.params.as_ref(), None, None),
             given: Given {
                 answers: responses.unwrap_or_default(),
@@ -101,7 +101,7 @@ pub(crate) async fn continued(
         })));
     };
     let progress_token = RequestMeta::of(call.params.as_ref()).progress_token;
-    Ok(Some(Continued::Waiting(Box::new(Waiting {
+    Ok(Some(Continued::Woken(Box::new(WokenCall {
         parked,
         retry: RetryStream {
             progress_token: call.progress_token.clone().or(progress_token),
@@ -184,7 +184,7 @@ fn open(shared: &Shared, call: &Call, state: &RawJson) -> Result<Continuation, R
         })
 }
 
-impl Waiting {
+impl WokenCall {
     /// Tells the call its answers and lets it go on under the new request. What was not answered, or
     /// not with an object, is asked again; what was not asked is ignored.
     pub(crate) fn wake(self, mut request: Modern) -> RunningCall {

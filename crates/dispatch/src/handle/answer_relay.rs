@@ -12,12 +12,12 @@ use tokio::sync::watch;
 ///
 /// An answer whose arrival is not known is sent again when the call is attached to again; the worker ignores
 /// one that it has, and says so.
-pub(super) struct Way {
-    state: Mutex<WayState>,
+pub(super) struct AnswerRelay {
+    state: Mutex<RelayState>,
     condition: watch::Sender<Condition>,
 }
 
-struct WayState {
+struct RelayState {
     control: Arc<dyn CallControl>,
     /// How often the control has been replaced.
     turn: u64,
@@ -44,10 +44,10 @@ struct Condition {
     closed: bool,
 }
 
-impl Way {
+impl AnswerRelay {
     pub(super) fn new(control: Arc<dyn CallControl>) -> Arc<Self> {
         Arc::new(Self {
-            state: Mutex::new(WayState {
+            state: Mutex::new(RelayState {
                 control,
                 turn: 0,
                 unsettled: Vec::new(),
@@ -145,9 +145,9 @@ impl Way {
 }
 
 /// Waits until an answer has arrived, or never will.
-async fn arrival(way: Arc<Way>, number: u64) -> bool {
-    let mut condition = way.condition.subscribe();
-    while let Some((turn, arriving)) = way.take(number) {
+async fn arrival(relay: Arc<AnswerRelay>, number: u64) -> bool {
+    let mut condition = relay.condition.subscribe();
+    while let Some((turn, arriving)) = relay.take(number) {
         let Some(arriving) = arriving else {
             // It is just being sent again.
             let sent = condition.wait_for(|it| it.turn >= turn).await;
@@ -163,7 +163,7 @@ async fn arrival(way: Arc<Way>, number: u64) -> bool {
                 _ => false,
             },
         };
-        way.settle(number);
+        relay.settle(number);
         return open;
     }
     false

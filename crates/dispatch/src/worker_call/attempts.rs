@@ -11,7 +11,7 @@ use crate::pools::{CircuitState, Member};
 
 /// What is remembered from one attempt to the next.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct AttemptState {
     /// Why the next attempt repeats the one before, if there is a next one.
     repeats: Option<RetryReason>,
     /// Why the call was turned away, if it goes no further.
@@ -39,8 +39,8 @@ impl NotStarted {
 impl Origin {
     /// A worker is asked to run the call: again, if an attempt before this has failed.
     pub(super) fn tries(&mut self, member: &Member) {
-        self.tally.shed = None;
-        let Some(reason) = self.tally.repeats.take() else {
+        self.attempt_state.shed = None;
+        let Some(reason) = self.attempt_state.repeats.take() else {
             return;
         };
         metrics().pools.retried(&self.pool, reason);
@@ -52,23 +52,23 @@ impl Origin {
 
     /// The attempt came to nothing; whether there is another one is not known yet.
     pub(super) fn failed(&mut self, failure: &CallFailure, member: &Member) {
-        (self.tally.repeats, self.tally.shed) = judge(failure, member);
+        (self.attempt_state.repeats, self.attempt_state.shed) = judge(failure, member);
     }
 
     /// The way to the worker broke, and the call may be run again.
     pub(super) fn broke(&mut self) {
-        self.tally.repeats = Some(RetryReason::WorkerLost);
+        self.attempt_state.repeats = Some(RetryReason::WorkerLost);
         self.span.add_event("connection lost", |_| ());
     }
 
     /// The call runs.
     pub(super) fn goes_on(&mut self) {
-        self.tally = Tally::default();
+        self.attempt_state = AttemptState::default();
     }
 
     /// There is nobody to ask, for this reason; what a worker has said before is more to the point.
     pub(super) fn nobody(&mut self, reason: ShedReason) {
-        self.tally.shed.get_or_insert(reason);
+        self.attempt_state.shed.get_or_insert(reason);
     }
 
     /// What the call did may have changed the worker's circuit.
@@ -100,7 +100,7 @@ impl Origin {
         NotStarted {
             failure: self.told(failure),
             pool: self.pool.clone(),
-            reason: self.tally.shed.unwrap_or(ShedReason::NoWorker),
+            reason: self.attempt_state.shed.unwrap_or(ShedReason::NoWorker),
         }
     }
 }

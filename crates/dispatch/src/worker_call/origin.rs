@@ -11,8 +11,8 @@ use shoal_telemetry::metrics::ShedReason;
 use shoal_telemetry::trace::{self, Span, attributes as key, names};
 use tokio::time::Instant;
 
+use super::attempts::AttemptState;
 use super::reattach::reach;
-use super::tally::Tally;
 use crate::pools::{AffinityKey, CircuitMark, Member, Wanted};
 use crate::shared::Shared;
 
@@ -38,7 +38,7 @@ pub(crate) struct Origin {
     /// The number under which it is bound to the worker that has it. The same for each attempt there: by it the worker
     /// knows whether it can still tell one from the other.
     ledger: Option<LedgerNumber>,
-    pub(super) tally: Tally,
+    pub(super) attempt_state: AttemptState,
 }
 
 impl Origin {
@@ -66,7 +66,7 @@ impl Origin {
             attempts: 0,
             begun: CircuitMark::default(),
             repetition: false,
-            tally: Tally::default(),
+            attempt_state: AttemptState::default(),
         }
     }
 

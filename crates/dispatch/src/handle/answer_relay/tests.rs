@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use shoal_ports::{Answered, AskId, CallControl, answered};
 use shoal_protocol::{Outcome, RawJson};
 
-use super::Way;
+use super::AnswerRelay;
 
 /// The tool's questions, of which each takes one answer.
 #[derive(Default)]
@@ -86,13 +86,13 @@ proptest! {
         runtime.block_on(async {
             let tool = Arc::new(Tool::default());
             let (first, ..) = links[0];
-            let way = Way::new(Link::of(&tool, first));
+            let relay = AnswerRelay::new(Link::of(&tool, first));
             let mut given = 0;
             let mut waiting = Vec::new();
             for (at, (_, held)) in links.iter().enumerate() {
                 for _ in 0..*held {
                     given += 1;
-                    waiting.push(tokio::spawn(way.answer(AskId(given), answer())));
+                    waiting.push(tokio::spawn(relay.answer(AskId(given), answer())));
                 }
                 if dropped {
                     // Whoever gave the answers does not wait for them.
@@ -100,7 +100,7 @@ proptest! {
                 }
                 tokio::task::yield_now().await;
                 let fate = links.get(at + 1).map_or(Fate::Arrive, |(fate, ..)| *fate);
-                way.follow(Link::of(&tool, fate), true);
+                relay.follow(Link::of(&tool, fate), true);
             }
             for arrival in waiting {
                 let arrived = tokio::time::timeout(std::time::Duration::from_secs(5), arrival).await;
@@ -115,29 +115,29 @@ proptest! {
 #[tokio::test(start_paused = true)]
 async fn an_answer_of_an_unknown_fate_is_settled_when_the_way_is_mended_or_given_up() {
     let tool = Arc::new(Tool::default());
-    let way = Way::new(Link::of(&tool, Fate::Silent));
-    let mut lost = way.answer(AskId(1), answer());
-    let mut given_meanwhile = way.answer(AskId(2), answer());
+    let relay = AnswerRelay::new(Link::of(&tool, Fate::Silent));
+    let mut lost = relay.answer(AskId(1), answer());
+    let mut given_meanwhile = relay.answer(AskId(2), answer());
     assert!(
         (&mut lost).now_or_never().is_none() && (&mut given_meanwhile).now_or_never().is_none()
     );
-    way.follow(Link::of(&tool, Fate::Arrive), true);
+    relay.follow(Link::of(&tool, Fate::Arrive), true);
     assert!(lost.await && given_meanwhile.await);
-    way.follow(Link::of(&tool, Fate::Silent), true);
-    let never = way.answer(AskId(3), answer());
-    way.closed();
+    relay.follow(Link::of(&tool, Fate::Silent), true);
+    let never = relay.answer(AskId(3), answer());
+    relay.closed();
     assert!(!never.await);
     // Nothing is kept for the next control.
-    way.follow(Link::of(&tool, Fate::Arrive), true);
+    relay.follow(Link::of(&tool, Fate::Arrive), true);
     assert_eq!(tool.answered.lock().len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn another_run_of_the_call_gets_no_answer_of_the_first() {
     let tool = Arc::new(Tool::default());
-    let way = Way::new(Link::of(&tool, Fate::Silent));
-    let first = way.answer(AskId(1), answer());
-    way.follow(Link::of(&tool, Fate::Arrive), false);
+    let relay = AnswerRelay::new(Link::of(&tool, Fate::Silent));
+    let first = relay.answer(AskId(1), answer());
+    relay.follow(Link::of(&tool, Fate::Arrive), false);
     assert!(!first.await);
     assert!(tool.answered.lock().is_empty());
 }
