@@ -13,10 +13,10 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// its supervisor lets it; whoever asks is told what for.
 #[derive(Default)]
 pub struct Starting {
-    waiting: Mutex<Option<Waiting>>,
+    waiting: Mutex<Option<StoreWait>>,
 }
 
-struct Waiting {
+struct StoreWait {
     why: String,
     outage: Outage,
 }
@@ -26,7 +26,7 @@ impl Starting {
     pub(crate) async fn wait_for(&self, place: &str, why: &str) {
         {
             let mut waiting = self.waiting.lock();
-            let waiting = waiting.get_or_insert_with(|| Waiting {
+            let waiting = waiting.get_or_insert_with(|| StoreWait {
                 why: String::new(),
                 outage: Outage::new(place),
             });

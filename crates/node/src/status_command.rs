@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::cli::{Output, Status};
 use crate::exit::{Code, Failure};
 use crate::print::{json, print};
-use table::Table;
+use table::TextTable;
 
 /// How long a node may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -150,7 +150,7 @@ fn claimed_twice(conflict: &Value) -> String {
 }
 
 fn nodes(cluster: &Value) -> String {
-    let mut table = Table::new(&[
+    let mut table = TextTable::new(&[
         "NODE",
         "ADDRESS",
         "ROLES",
@@ -201,7 +201,7 @@ fn lease(lease: &Value) -> String {
 }
 
 fn pools(pools: &Value) -> String {
-    let mut table = Table::new(&[
+    let mut table = TextTable::new(&[
         "POOL", "WORKER", "STATE", "RUNNING", "QUEUED", "CAPACITY", "DETAIL",
     ]);
     for pool in pools.as_array().into_iter().flatten() {

@@ -12,13 +12,13 @@
 //! | `legacy.rs`, `legacy/` | a session: its requests, its streams, its return after a loss |
 //! | `modern.rs`, `modern/` | requests that stand alone, and the headers that mirror them |
 //! | `exchange.rs`, `exchange/` | the way to the server |
-//! | `wire.rs`, `flights.rs`, `sse.rs` | what both eras share |
+//! | `wire.rs`, `in_flight.rs`, `sse.rs` | what both eras share |
 
 mod bridge;
 pub(crate) mod client;
 mod console;
 mod exchange;
-mod flights;
+mod in_flight;
 mod legacy;
 mod modern;
 mod sse;

@@ -4,27 +4,27 @@
 //! |---|---|
 //! | `listener` | where the worker joins, and the command that starts it |
 //! | `link` | one link, as the node speaks on it: batches, fragments, pings |
-//! | `flight` | one reader of one call |
+//! | `call_reader` | one reader of one call |
 //! | `calls` | the calls that are made |
-//! | `verdict` | why a check did not pass |
+//! | `check_failure` | why a check did not pass |
 //! | `checks` | what is checked |
 //! | `report` | what is printed |
 
+mod call_reader;
 mod calls;
+mod check_failure;
 mod checks;
-mod flight;
 mod link;
 mod listener;
 mod report;
-mod verdict;
 
 use crate::cli::{Output, WorkerCheck};
 use crate::exit::{Code, Failure};
 use crate::print::{json, print};
+use check_failure::CheckFailure;
 use checks::CHECKS;
 use listener::Listener;
 use report::Report;
-use verdict::Verdict;
 
 /// Waits for a worker, checks it and prints what came of each check.
 ///
@@ -48,7 +48,7 @@ pub async fn run(command: &WorkerCheck) -> Result<(), Failure> {
         }
         let missing = check.tools.iter().find(|tool| !report.offers(tool));
         let result = match missing {
-            Some(tool) => Err(Verdict::Skipped(format!(
+            Some(tool) => Err(CheckFailure::Skipped(format!(
                 "the worker offers no tool {tool}"
             ))),
             None => (check.run)(&mut listener).await,

@@ -37,16 +37,16 @@ pub(super) fn check(settings: &Settings, layers: &Layers) -> Result<(), Error> {
         .state_keys
         .key_ring()
         .map(drop)
-        .map_err(|reason| Broken::new("state_keys.keys", reason).into_error(layers))
+        .map_err(|reason| BrokenRule::new("state_keys.keys", reason).into_error(layers))
 }
 
 /// A broken rule: the setting to change, and why.
-struct Broken {
+struct BrokenRule {
     setting: String,
     reason: String,
 }
 
-impl Broken {
+impl BrokenRule {
     fn new(setting: impl Into<String>, reason: impl Into<String>) -> Self {
         Self {
             setting: setting.into(),
@@ -64,10 +64,10 @@ impl Broken {
     }
 }
 
-fn roles(settings: &Settings) -> Result<(), Broken> {
+fn roles(settings: &Settings) -> Result<(), BrokenRule> {
     let (node, cluster) = (&settings.node, &settings.cluster);
     let (edge, session) = (node.is(Role::Edge), node.is(Role::Session));
-    let broken = |reason: &str| Err(Broken::new("node.roles", reason));
+    let broken = |reason: &str| Err(BrokenRule::new("node.roles", reason));
     if node.roles.is_empty() {
         return broken("name at least one of edge, session and worker");
     }
@@ -103,20 +103,20 @@ fn roles(settings: &Settings) -> Result<(), Broken> {
     Ok(())
 }
 
-fn cluster(settings: &Settings) -> Result<(), Broken> {
+fn cluster(settings: &Settings) -> Result<(), BrokenRule> {
     let cluster = &settings.cluster;
     let unspecified = cluster
         .listen
         .is_some_and(|address| address.ip().is_unspecified());
     if unspecified && cluster.advertise.is_none() {
-        return Err(Broken::new(
+        return Err(BrokenRule::new(
             "cluster.advertise",
             "other processes cannot dial 0.0.0.0 or [::]: say where they reach this one, as HOST:PORT",
         ));
     }
     let newest = shoal_rpc::LinkConfig::default().max_version;
     if !(1..=newest).contains(&cluster.protocol) {
-        return Err(Broken::new(
+        return Err(BrokenRule::new(
             "cluster.protocol",
             format!("this release speaks the versions 1 to {newest}"),
         ));
@@ -129,34 +129,34 @@ fn cluster(settings: &Settings) -> Result<(), Broken> {
         });
         if !fit {
             let reason = format!("{address:?} is no HOST:PORT");
-            return Err(Broken::new(setting, reason));
+            return Err(BrokenRule::new(setting, reason));
         }
     }
     Ok(())
 }
 
 /// Its shape alone: where a configuration is checked, the files of the machine that it is for need not be.
-fn tls(settings: &Settings) -> Result<(), Broken> {
+fn tls(settings: &Settings) -> Result<(), BrokenRule> {
     let checked = settings.cluster.tls.files().map(drop);
-    checked.map_err(|(setting, reason)| Broken::new(setting, reason))
+    checked.map_err(|(setting, reason)| BrokenRule::new(setting, reason))
 }
 
-fn store(settings: &Settings) -> Result<(), Broken> {
+fn store(settings: &Settings) -> Result<(), BrokenRule> {
     let store = &settings.node.store;
     if store.is_memory() {
         return Ok(());
     }
     shoal_store_redis::check_url(store.expose())
-        .map_err(|error| Broken::new("node.store", format!("{error}; or \"memory\"")))
+        .map_err(|error| BrokenRule::new("node.store", format!("{error}; or \"memory\"")))
 }
 
-fn anonymous(settings: &Settings) -> Result<(), Broken> {
+fn anonymous(settings: &Settings) -> Result<(), BrokenRule> {
     let auth = &settings.auth;
     let open = auth.mode == AuthMode::None && !settings.server.listen.ip().is_loopback();
     if !open || auth.allow_anonymous {
         return Ok(());
     }
-    Err(Broken::new(
+    Err(BrokenRule::new(
         "server.listen",
         format!(
             "{} can be reached by other machines, and auth.mode = \"none\" would let everybody there call \
@@ -167,29 +167,29 @@ fn anonymous(settings: &Settings) -> Result<(), Broken> {
     ))
 }
 
-fn tokens(settings: &Settings) -> Result<(), Broken> {
+fn tokens(settings: &Settings) -> Result<(), BrokenRule> {
     let auth = &settings.auth;
     if auth.mode == AuthMode::Tokens && auth.tokens.is_empty() {
-        return Err(Broken::new(
+        return Err(BrokenRule::new(
             "auth.mode",
             "\"tokens\" needs at least one entry in auth.tokens, or nobody can call",
         ));
     }
     if auth.mode == AuthMode::None && !auth.tokens.is_empty() {
-        return Err(Broken::new(
+        return Err(BrokenRule::new(
             "auth.tokens",
             "tokens are given but not asked for: set auth.mode = \"tokens\"",
         ));
     }
     for (at, token) in auth.tokens.iter().enumerate() {
         if token.name.is_empty() {
-            return Err(Broken::new("auth.tokens", "a token needs a name"));
+            return Err(BrokenRule::new("auth.tokens", "a token needs a name"));
         }
         let twice = auth.tokens[..at]
             .iter()
             .find(|earlier| earlier.sha256 == token.sha256);
         if let Some(earlier) = twice {
-            return Err(Broken::new(
+            return Err(BrokenRule::new(
                 "auth.tokens",
                 format!(
                     "{:?} and {:?} have the same token: each needs its own",
@@ -201,11 +201,11 @@ fn tokens(settings: &Settings) -> Result<(), Broken> {
     Ok(())
 }
 
-fn console(settings: &Settings) -> Result<(), Broken> {
+fn console(settings: &Settings) -> Result<(), BrokenRule> {
     let token = settings.server.admin_token.as_ref();
     token
         .map_or(Ok(()), |token| token.read_token().map(drop))
-        .map_err(|reason| Broken::new("server.admin_token", reason))
+        .map_err(|reason| BrokenRule::new("server.admin_token", reason))
 }
 
 /// The first of these settings, by its name, of which something is so.
@@ -217,7 +217,7 @@ macro_rules! first {
     };
 }
 
-fn positive(settings: &Settings) -> Result<(), Broken> {
+fn positive(settings: &Settings) -> Result<(), BrokenRule> {
     let none = first!(
         settings: [
             limits.connections,
@@ -245,7 +245,7 @@ fn positive(settings: &Settings) -> Result<(), Broken> {
         |count| *count == 0
     );
     if let Some(setting) = none {
-        return Err(Broken::new(setting, "must be at least 1"));
+        return Err(BrokenRule::new(setting, "must be at least 1"));
     }
     let no_time = first!(
         settings: [
@@ -266,12 +266,12 @@ fn positive(settings: &Settings) -> Result<(), Broken> {
         |period| period.get().is_zero()
     );
     match no_time {
-        Some(setting) => Err(Broken::new(setting, "must be longer than 0")),
+        Some(setting) => Err(BrokenRule::new(setting, "must be longer than 0")),
         None => Ok(()),
     }
 }
 
-fn bodies(settings: &Settings) -> Result<(), Broken> {
+fn bodies(settings: &Settings) -> Result<(), BrokenRule> {
     let limits = &settings.limits;
     let one = limits.body_bytes;
     let all = [
@@ -286,7 +286,7 @@ fn bodies(settings: &Settings) -> Result<(), Broken> {
     ];
     match all.iter().find(|(_, all)| *all < one) {
         None => Ok(()),
-        Some((setting, all)) => Err(Broken::new(
+        Some((setting, all)) => Err(BrokenRule::new(
             *setting,
             format!(
                 "{all} is less than one message may have (limits.body_bytes = {one}), which would never find \
@@ -296,7 +296,7 @@ fn bodies(settings: &Settings) -> Result<(), Broken> {
     }
 }
 
-fn pools(settings: &Settings) -> Result<(), Broken> {
+fn pools(settings: &Settings) -> Result<(), BrokenRule> {
     for (name, pool) in &settings.pools {
         let setting = |member: &str| format!("pools.{name}.{member}");
         let fit = name
@@ -305,19 +305,22 @@ fn pools(settings: &Settings) -> Result<(), Broken> {
             && !name.contains("__")
             && !name.is_empty();
         if !fit {
-            return Err(Broken::new(
+            return Err(BrokenRule::new(
                 format!("pools.{name}"),
                 "a pool's name is made of a-z, 0-9, - and single _",
             ));
         }
         if pool.concurrency == 0 {
-            return Err(Broken::new(setting("concurrency"), "must be at least 1"));
+            return Err(BrokenRule::new(
+                setting("concurrency"),
+                "must be at least 1",
+            ));
         }
         if let Backend::Stdio(stdio) = &pool.backend
             && stdio.processes == Some(0)
         {
             let setting = setting("backend.stdio.processes");
-            return Err(Broken::new(setting, "must be at least 1"));
+            return Err(BrokenRule::new(setting, "must be at least 1"));
         }
         let is_fit = |part: &str| {
             let fits = |b: u8| b.is_ascii_alphanumeric() || b"-_./".contains(&b);
@@ -325,10 +328,10 @@ fn pools(settings: &Settings) -> Result<(), Broken> {
         };
         if pool.prefix.len() > LONGEST_PREFIX {
             let reason = format!("a prefix has at most {LONGEST_PREFIX} characters");
-            return Err(Broken::new(setting("prefix"), reason));
+            return Err(BrokenRule::new(setting("prefix"), reason));
         }
         if !is_fit(&pool.prefix) {
-            return Err(Broken::new(
+            return Err(BrokenRule::new(
                 setting("prefix"),
                 "a prefix is made of letters, digits, - _ . and /, as clients take them in names",
             ));
@@ -342,14 +345,14 @@ fn pools(settings: &Settings) -> Result<(), Broken> {
                 let reason = format!(
                     "what {own:?} is called is longer than {LONGEST_NAME} characters, with the prefix"
                 );
-                return Err(Broken::new(setting(member), reason));
+                return Err(BrokenRule::new(setting(member), reason));
             }
             let unfit = renamed.iter().find(|(_, to)| to.is_empty() || !is_fit(to));
             if let Some((own, to)) = unfit {
                 let reason = format!(
                     "{own:?} cannot be called {to:?}: a name is made of letters, digits, - _ . and /"
                 );
-                return Err(Broken::new(setting(member), reason));
+                return Err(BrokenRule::new(setting(member), reason));
             }
         }
         let (tools, prompts) = (&pool.tools, &pool.prompts);
@@ -365,11 +368,11 @@ fn pools(settings: &Settings) -> Result<(), Broken> {
                 let reason = format!(
                     "{pattern:?} is no name: name each one by itself; * stands for any characters in `allow` and `deny` only"
                 );
-                return Err(Broken::new(setting(member), reason));
+                return Err(BrokenRule::new(setting(member), reason));
             }
         }
         if pool.backend.is_unset() {
-            return Err(Broken::new(
+            return Err(BrokenRule::new(
                 setting("backend.stdio.command"),
                 "`command` must name a program, or the `backend` be \"demo\", \"conformance\" or \"handler\"",
             ));
@@ -377,25 +380,25 @@ fn pools(settings: &Settings) -> Result<(), Broken> {
         if let Backend::Http(http) = &pool.backend {
             let checked = http.check();
             checked.map_err(|(member, reason)| {
-                Broken::new(setting(&format!("backend.http.{member}")), reason)
+                BrokenRule::new(setting(&format!("backend.http.{member}")), reason)
             })?;
         }
         if let Backend::OpenApi(openapi) = &pool.backend {
             let checked = openapi.check();
             checked.map_err(|(member, reason)| {
-                Broken::new(setting(&format!("backend.openapi.{member}")), reason)
+                BrokenRule::new(setting(&format!("backend.openapi.{member}")), reason)
             })?;
         }
     }
     Ok(())
 }
 
-fn logging(settings: &Settings) -> Result<(), Broken> {
+fn logging(settings: &Settings) -> Result<(), BrokenRule> {
     shoal_telemetry::logging::check(&settings.logging.level)
-        .map_err(|error| Broken::new("logging.level", error.to_string()))
+        .map_err(|error| BrokenRule::new("logging.level", error.to_string()))
 }
 
-fn telemetry(settings: &Settings) -> Result<(), Broken> {
+fn telemetry(settings: &Settings) -> Result<(), BrokenRule> {
     let checked = settings.telemetry.check();
-    checked.map_err(|wrong| Broken::new(format!("telemetry.{}", wrong.setting), wrong.problem))
+    checked.map_err(|wrong| BrokenRule::new(format!("telemetry.{}", wrong.setting), wrong.problem))
 }

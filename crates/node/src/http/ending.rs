@@ -144,29 +144,29 @@ impl Requests {
     pub(super) async fn answer<B>(
         &self,
         answer: impl Future<Output = Response<B>>,
-    ) -> Result<Response<Answer<B>>, Infallible> {
-        let open = Open::new(self.clone());
+    ) -> Result<Response<CountedBody<B>>, Infallible> {
+        let open = OpenRequest::new(self.clone());
         let mut response = answer.await;
         if self.0.idling.0.0.draining.is_cancelled() || self.0.seen.is_amid() {
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(header::CONNECTION, close);
         }
-        Ok(response.map(|body| Answer { body, _open: open }))
+        Ok(response.map(|body| CountedBody { body, _open: open }))
     }
 }
 
 /// A request that is being answered.
 #[derive(Debug)]
-struct Open(Requests);
+struct OpenRequest(Requests);
 
-impl Open {
+impl OpenRequest {
     fn new(requests: Requests) -> Self {
         requests.0.idling.0.one_less();
         Self(requests)
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenRequest {
     fn drop(&mut self) {
         let idle = &self.0.0.idling.0.0.idle;
         idle.fetch_add(1, Ordering::AcqRel);
@@ -175,12 +175,12 @@ impl Drop for Open {
 
 /// The body of an answer.
 #[derive(Debug)]
-pub(super) struct Answer<B> {
+pub(super) struct CountedBody<B> {
     body: B,
-    _open: Open,
+    _open: OpenRequest,
 }
 
-impl<B: Body + Unpin> Body for Answer<B> {
+impl<B: Body + Unpin> Body for CountedBody<B> {
     type Data = B::Data;
     type Error = B::Error;
 

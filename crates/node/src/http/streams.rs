@@ -25,19 +25,19 @@ const SHORT: usize = 16 << 10;
 
 tokio::task_local! {
     /// What waits on the stream that this task drives.
-    static STREAM: Arc<Waiting>;
+    static STREAM: Arc<UnsentBytes>;
 }
 
 /// What waits on a stream.
 #[derive(Debug, Default)]
-struct Waiting {
+struct UnsentBytes {
     bytes: AtomicUsize,
     writing: Writing,
     /// The stream's task, which waits for nothing to wait.
     task: AtomicWaker,
 }
 
-impl Waiting {
+impl UnsentBytes {
     fn add(&self, bytes: usize) {
         // The first of it begins to wait now.
         if self.bytes.fetch_add(bytes, Ordering::AcqRel) == 0 {
@@ -79,10 +79,10 @@ where
     F: Future<Output = ()> + Send + 'static,
 {
     fn execute(&self, stream: F) {
-        let waiting = Arc::<Waiting>::default();
+        let unsent = Arc::<UnsentBytes>::default();
         let driven = Driven {
-            stream: Some(Box::pin(STREAM.scope(Arc::clone(&waiting), stream))),
-            waiting,
+            stream: Some(Box::pin(STREAM.scope(Arc::clone(&unsent), stream))),
+            unsent,
             still: None,
             of: self.clone(),
         };
@@ -94,13 +94,13 @@ where
 pub(super) async fn answer<B, E>(
     mut request: Request<hyper::body::Incoming>,
     answer: impl AsyncFnOnce(Request<hyper::body::Incoming>) -> Result<Response<B>, E>,
-) -> Result<Response<Answer<B>>, E> {
-    let waiting = STREAM.with(Arc::clone);
-    request.extensions_mut().insert(waiting.writing.clone());
+) -> Result<Response<StreamBody<B>>, E> {
+    let unsent = STREAM.with(Arc::clone);
+    request.extensions_mut().insert(unsent.writing.clone());
     let response = answer(request).await?;
-    Ok(response.map(|body| Answer {
+    Ok(response.map(|body| StreamBody {
         body,
-        waiting,
+        unsent,
         unended: false,
     }))
 }
@@ -109,7 +109,7 @@ pub(super) async fn answer<B, E>(
 struct Driven<F> {
     /// `None` once it has said all that it has to.
     stream: Option<Pin<Box<F>>>,
-    waiting: Arc<Waiting>,
+    unsent: Arc<UnsentBytes>,
     still: Option<Pin<Box<Sleep>>>,
     of: Streams,
 }
@@ -133,7 +133,7 @@ impl<F> Driven<F> {
             let left = self
                 .of
                 .patience
-                .saturating_sub(self.waiting.writing.still_for());
+                .saturating_sub(self.unsent.writing.still_for());
             if left.is_zero() {
                 return Poll::Ready(());
             }
@@ -151,12 +151,12 @@ impl<F: Future<Output = ()>> Future for Driven<F> {
         {
             self.stream = None;
         }
-        self.waiting.task.register(cx.waker());
-        if self.waiting.writing.poll_given_up(cx).is_ready() {
+        self.unsent.task.register(cx.waker());
+        if self.unsent.writing.poll_given_up(cx).is_ready() {
             self.give_up();
             return Poll::Ready(());
         }
-        if self.waiting.is_empty() {
+        if self.unsent.is_empty() {
             self.still = None;
             return match self.stream {
                 Some(_) => Poll::Pending,
@@ -172,14 +172,14 @@ impl<F: Future<Output = ()>> Future for Driven<F> {
 }
 
 /// The body of an answer, of which one piece waits at a time.
-pub(super) struct Answer<B> {
+pub(super) struct StreamBody<B> {
     body: B,
-    waiting: Arc<Waiting>,
+    unsent: Arc<UnsentBytes>,
     /// Whether the last piece was too long to be said to be the last.
     unended: bool,
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Body for Answer<B> {
+impl<B: Body<Data = Bytes> + Unpin> Body for StreamBody<B> {
     type Data = Piece;
     type Error = B::Error;
 
@@ -188,8 +188,8 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Answer<B> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Piece>, B::Error>>> {
         // The stream's task is woken when it is empty.
-        self.waiting.task.register(cx.waker());
-        if !self.waiting.is_empty() {
+        self.unsent.task.register(cx.waker());
+        if !self.unsent.is_empty() {
             return Poll::Pending;
         }
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
@@ -197,7 +197,7 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Answer<B> {
             frame.map(|frame| {
                 frame.map_data(|data| {
                     self.unended = data.len() > SHORT;
-                    Piece::new(data, &self.waiting)
+                    Piece::new(data, &self.unsent)
                 })
             })
         });
@@ -216,15 +216,15 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Answer<B> {
 /// A piece of an answer, which says how much of it is left.
 pub(super) struct Piece {
     data: Bytes,
-    waiting: Arc<Waiting>,
+    unsent: Arc<UnsentBytes>,
 }
 
 impl Piece {
-    fn new(data: Bytes, waiting: &Arc<Waiting>) -> Self {
-        waiting.add(data.len());
+    fn new(data: Bytes, unsent: &Arc<UnsentBytes>) -> Self {
+        unsent.add(data.len());
         Self {
             data,
-            waiting: Arc::clone(waiting),
+            unsent: Arc::clone(unsent),
         }
     }
 }
@@ -241,7 +241,7 @@ impl Buf for Piece {
     fn advance(&mut self, count: usize) {
         self.data.advance(count);
         if count > 0 {
-            self.waiting.taken(count);
+            self.unsent.taken(count);
         }
     }
 }
@@ -249,7 +249,7 @@ impl Buf for Piece {
 impl Drop for Piece {
     fn drop(&mut self) {
         if !self.data.is_empty() {
-            self.waiting.taken(self.data.len());
+            self.unsent.taken(self.data.len());
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Columns of text.
 
 /// Rows under a heading; every column is as wide as its widest cell.
-pub(super) struct Table {
+pub(super) struct TextTable {
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
+impl TextTable {
     pub(super) fn new(heading: &[&str]) -> Self {
         let heading = heading.iter().map(|&title| title.to_owned()).collect();
         Self {

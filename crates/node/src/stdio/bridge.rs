@@ -84,9 +84,9 @@ impl Bridge {
     pub(super) async fn finish(&self, limit: Duration) {
         let begin = tokio::time::Instant::now();
         self.modern.end_subscriptions();
-        let legacy = self.legacy.flights().wait(limit).await;
+        let legacy = self.legacy.in_flight().wait(limit).await;
         let rest = limit.saturating_sub(begin.elapsed());
-        let unanswered = legacy + self.modern.flights().wait(rest).await;
+        let unanswered = legacy + self.modern.in_flight().wait(rest).await;
         if unanswered > 0 {
             tracing::warn!(requests = unanswered, "ending without some answers");
         }

@@ -37,16 +37,16 @@ pub(super) struct Outgoing {
 pub(super) type Reply = Response<ReplyBody>;
 
 /// The body of a [`Reply`].
-pub(super) type ReplyBody = BoxStream<'static, Result<Bytes, Broken>>;
+pub(super) type ReplyBody = BoxStream<'static, Result<Bytes, BodyError>>;
 
 /// The way to the server broke while an answer arrived.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct Broken(pub(super) String);
+pub(super) struct BodyError(pub(super) String);
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Unanswered {
+pub(super) enum SendError {
     /// Nothing reached the server: safe to send again.
     #[error("the server cannot be reached: {0}")]
     NotSent(String),
@@ -60,7 +60,7 @@ pub(super) enum Unanswered {
 pub(super) trait Exchange: Send + Sync + 'static {
     /// Sends a request and waits for the head of its answer. Dropping the future gives the request up,
     /// which in the modern era cancels it.
-    async fn send(&self, request: Outgoing) -> Result<Reply, Unanswered>;
+    async fn send(&self, request: Outgoing) -> Result<Reply, SendError>;
 
     /// Whether a server that cannot be reached may be there a moment later.
     fn may_come_up(&self) -> bool {
@@ -86,7 +86,7 @@ impl Prompt {
 
 #[async_trait]
 impl Exchange for Prompt {
-    async fn send(&self, request: Outgoing) -> Result<Reply, Unanswered> {
+    async fn send(&self, request: Outgoing) -> Result<Reply, SendError> {
         let sent = self.exchange.send(request).await;
         if sent.is_ok() {
             self.reached.store(true, Ordering::Relaxed);
@@ -103,19 +103,19 @@ impl Exchange for Prompt {
 pub(super) async fn send_patiently(
     exchange: &dyn Exchange,
     request: Outgoing,
-) -> Result<Reply, Unanswered> {
+) -> Result<Reply, SendError> {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     let mut backoff = Backoff::new(FIRST_PAUSE, LONGEST_PAUSE);
     loop {
         let sent = exchange.send(request.clone()).await;
         let wait = match &sent {
-            Err(Unanswered::NotSent(_)) if !exchange.may_come_up() => return sent,
-            Err(Unanswered::NotSent(_)) => backoff.pause(),
+            Err(SendError::NotSent(_)) if !exchange.may_come_up() => return sent,
+            Err(SendError::NotSent(_)) => backoff.pause(),
             Ok(reply) => match retry_after(reply) {
                 Some(wait) => wait,
                 None => return sent,
             },
-            Err(Unanswered::Lost(_)) => return sent,
+            Err(SendError::Lost(_)) => return sent,
         };
         if tokio::time::Instant::now() + wait >= deadline {
             return sent;
@@ -138,7 +138,7 @@ fn retry_after(reply: &Reply) -> Option<Duration> {
 }
 
 /// Reads a body that is not a stream.
-pub(super) async fn collect(mut body: ReplyBody) -> Result<Bytes, Broken> {
+pub(super) async fn collect(mut body: ReplyBody) -> Result<Bytes, BodyError> {
     let Some(first) = body.next().await.transpose()? else {
         return Ok(Bytes::new());
     };
@@ -146,7 +146,7 @@ pub(super) async fn collect(mut body: ReplyBody) -> Result<Bytes, Broken> {
     let mut next = Some(first);
     while let Some(bytes) = next {
         if whole.len() + bytes.len() > MAX_ANSWER_BYTES {
-            return Err(Broken("an answer is larger than 64 MiB".to_owned()));
+            return Err(BodyError("an answer is larger than 64 MiB".to_owned()));
         }
         next = body.next().await.transpose()?;
         if whole.is_empty() && next.is_none() {

@@ -15,37 +15,37 @@ const MOST: usize = 1024;
 
 /// The requests in flight; a cheap handle.
 #[derive(Clone)]
-pub(super) struct Flights {
+pub(super) struct InFlightRequests {
     all: Arc<Mutex<All>>,
     /// Says that something has changed.
-    landed: Arc<watch::Sender<()>>,
+    changed: Arc<watch::Sender<()>>,
 }
 
 #[derive(Default)]
 struct All {
     next: u64,
-    known: HashMap<RequestId, Known>,
+    known: HashMap<RequestId, RequestEntry>,
 }
 
-struct Known {
+struct RequestEntry {
     /// Tells this request from an earlier one of the same id.
     number: u64,
     cancelled: CancellationToken,
 }
 
 /// One request in flight, until it is dropped.
-pub(super) struct Flight {
-    flights: Flights,
+pub(super) struct InFlightRequest {
+    requests: InFlightRequests,
     id: RequestId,
     number: u64,
     cancelled: CancellationToken,
 }
 
-impl Flights {
+impl InFlightRequests {
     pub(super) fn new() -> Self {
         Self {
             all: Arc::default(),
-            landed: Arc::new(watch::Sender::new(())),
+            changed: Arc::new(watch::Sender::new(())),
         }
     }
 
@@ -53,7 +53,7 @@ impl Flights {
     ///
     /// # Errors
     /// What to answer when its id is in use, or too many are in flight.
-    pub(super) fn begin(&self, id: &RequestId) -> Result<Flight, RpcError> {
+    pub(super) fn begin(&self, id: &RequestId) -> Result<InFlightRequest, RpcError> {
         let mut all = self.all.lock();
         if all.known.contains_key(id) {
             return Err(RpcError::invalid_request(format!(
@@ -69,13 +69,13 @@ impl Flights {
         let cancelled = CancellationToken::new();
         let number = all.next;
         all.next += 1;
-        let known = Known {
+        let known = RequestEntry {
             number,
             cancelled: cancelled.clone(),
         };
         all.known.insert(id.clone(), known);
-        Ok(Flight {
-            flights: self.clone(),
+        Ok(InFlightRequest {
+            requests: self.clone(),
             id: id.clone(),
             number,
             cancelled,
@@ -87,7 +87,7 @@ impl Flights {
         let known = self.all.lock().known.remove(id);
         if let Some(known) = &known {
             known.cancelled.cancel();
-            self.landed.send_replace(());
+            self.changed.send_replace(());
         }
         known.is_some()
     }
@@ -97,11 +97,11 @@ impl Flights {
         for (_, known) in self.all.lock().known.drain() {
             known.cancelled.cancel();
         }
-        self.landed.send_replace(());
+        self.changed.send_replace(());
     }
 
     /// Waits until a request is answered or taken back.
-    pub(super) async fn landing(&self, id: &RequestId) {
+    pub(super) async fn until_gone(&self, id: &RequestId) {
         self.until(|all| !all.known.contains_key(id)).await;
     }
 
@@ -112,28 +112,28 @@ impl Flights {
     }
 
     async fn until(&self, done: impl Fn(&All) -> bool) {
-        let mut landed = self.landed.subscribe();
+        let mut changed = self.changed.subscribe();
         // The sender is ours, so the channel stays open.
-        let _ = landed.wait_for(|()| done(&self.all.lock())).await;
+        let _ = changed.wait_for(|()| done(&self.all.lock())).await;
     }
 }
 
-impl Flight {
+impl InFlightRequest {
     /// Fires when the client takes the request back.
     pub(super) fn cancelled(&self) -> &CancellationToken {
         &self.cancelled
     }
 }
 
-impl Drop for Flight {
+impl Drop for InFlightRequest {
     fn drop(&mut self) {
-        let mut all = self.flights.all.lock();
+        let mut all = self.requests.all.lock();
         let known = all.known.get(&self.id);
         if known.is_some_and(|known| known.number == self.number) {
             all.known.remove(&self.id);
         }
         drop(all);
-        self.flights.landed.send_replace(());
+        self.requests.changed.send_replace(());
     }
 }
 
@@ -143,34 +143,34 @@ mod tests {
 
     use shoal_protocol::RequestId;
 
-    use super::Flights;
+    use super::InFlightRequests;
 
     #[tokio::test]
     async fn an_id_is_free_again_when_its_request_is_answered() {
-        let flights = Flights::new();
+        let in_flight = InFlightRequests::new();
         let id = RequestId::from_number(1);
-        let first = flights.begin(&id).ok().unwrap();
-        let twice = flights.begin(&id).err().unwrap();
+        let first = in_flight.begin(&id).ok().unwrap();
+        let twice = in_flight.begin(&id).err().unwrap();
         assert!(twice.message.contains("still in flight"));
-        assert_eq!(flights.wait(Duration::ZERO).await, 1);
+        assert_eq!(in_flight.wait(Duration::ZERO).await, 1);
         drop(first);
-        assert_eq!(flights.wait(Duration::from_secs(60)).await, 0);
-        flights.landing(&id).await;
-        assert!(!flights.cancel(&id) && flights.begin(&id).is_ok());
+        assert_eq!(in_flight.wait(Duration::from_secs(60)).await, 0);
+        in_flight.until_gone(&id).await;
+        assert!(!in_flight.cancel(&id) && in_flight.begin(&id).is_ok());
     }
 
     #[tokio::test]
     async fn a_cancelled_request_is_not_waited_for_and_does_not_touch_the_next() {
-        let flights = Flights::new();
+        let in_flight = InFlightRequests::new();
         let id = RequestId::from_number(1);
-        let first = flights.begin(&id).ok().unwrap();
-        assert!(flights.cancel(&id) && first.cancelled().is_cancelled());
-        assert_eq!(flights.wait(Duration::ZERO).await, 0);
-        let second = flights.begin(&id).ok().unwrap();
+        let first = in_flight.begin(&id).ok().unwrap();
+        assert!(in_flight.cancel(&id) && first.cancelled().is_cancelled());
+        assert_eq!(in_flight.wait(Duration::ZERO).await, 0);
+        let second = in_flight.begin(&id).ok().unwrap();
         drop(first);
-        assert_eq!(flights.wait(Duration::ZERO).await, 1);
+        assert_eq!(in_flight.wait(Duration::ZERO).await, 1);
         assert!(!second.cancelled().is_cancelled());
-        flights.cancel_all();
+        in_flight.cancel_all();
         assert!(second.cancelled().is_cancelled());
     }
 }

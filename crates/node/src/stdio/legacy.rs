@@ -17,7 +17,7 @@ use shoal_protocol::{
 use tokio::time::timeout;
 
 use super::exchange::{Outgoing, Reply, collect, is_event_stream, send_patiently};
-use super::flights::Flights;
+use super::in_flight::InFlightRequests;
 use super::sse::Events;
 use super::wire::{Wire, is_readable, no_response, post_headers, refusal, unanswered};
 use pending::Pending;
@@ -29,7 +29,7 @@ const GOODBYE: Duration = Duration::from_secs(2);
 /// The bridge's legacy half.
 pub(super) struct Legacy {
     wire: Wire,
-    flights: Flights,
+    in_flight: InFlightRequests,
     session: Session,
     reopening: tokio::sync::Mutex<()>,
 }
@@ -38,15 +38,15 @@ impl Legacy {
     pub(super) fn new(wire: Wire) -> Arc<Self> {
         Arc::new(Self {
             wire,
-            flights: Flights::new(),
+            in_flight: InFlightRequests::new(),
             session: Session::default(),
             reopening: tokio::sync::Mutex::default(),
         })
     }
 
     /// The requests in flight.
-    pub(super) fn flights(&self) -> &Flights {
-        &self.flights
+    pub(super) fn in_flight(&self) -> &InFlightRequests {
+        &self.in_flight
     }
 
     /// Whether the client has opened a session.
@@ -56,15 +56,15 @@ impl Legacy {
 
     /// Sends a request on its way. `initialize` is waited for: everything else needs its session.
     pub(super) async fn request(self: &Arc<Self>, request: &Request, text: Bytes) {
-        let flight = match self.flights.begin(&request.id) {
-            Ok(flight) => flight,
+        let in_flight = match self.in_flight.begin(&request.id) {
+            Ok(in_flight) => in_flight,
             Err(error) => return self.wire.fail(&request.id, &error).await,
         };
         self.session.note_request(request, &text);
-        let work = Arc::clone(self).carry(Pending::one(&request.id, flight), text);
+        let work = Arc::clone(self).carry(Pending::one(&request.id, in_flight), text);
         self.wire.begin(work).await;
         if request.method == Method::Initialize {
-            self.flights.landing(&request.id).await;
+            self.in_flight.until_gone(&request.id).await;
         }
     }
 
@@ -79,8 +79,8 @@ impl Legacy {
         });
         let mut pending = Pending::default();
         for request in requests {
-            match self.flights.begin(&request.id) {
-                Ok(flight) => pending.add(&request.id, flight),
+            match self.in_flight.begin(&request.id) {
+                Ok(in_flight) => pending.add(&request.id, in_flight),
                 Err(error) => self.wire.fail(&request.id, &error).await,
             }
         }
@@ -92,7 +92,7 @@ impl Legacy {
         if notification.method == Method::Cancelled
             && let Some(id) = super::cancelled_request(notification)
         {
-            self.flights.cancel(&id);
+            self.in_flight.cancel(&id);
         }
         let taken = self.hand_over(text).await;
         let ready = taken && notification.method == Method::Initialized;
@@ -205,8 +205,8 @@ impl Legacy {
 
     /// Answers what is still open with an error, except what the client took back.
     async fn fail(&self, pending: &mut Pending, error: &shoal_protocol::RpcError) {
-        for (id, flight) in pending.take() {
-            if !flight.cancelled().is_cancelled() {
+        for (id, request) in pending.take() {
+            if !request.cancelled().is_cancelled() {
                 self.wire.fail(&id, error).await;
             }
         }

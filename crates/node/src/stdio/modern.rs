@@ -12,7 +12,7 @@ use shoal_protocol::{
 };
 
 use super::exchange::{Outgoing, Reply, collect, is_event_stream, send_patiently};
-use super::flights::Flights;
+use super::in_flight::InFlightRequests;
 use super::sse::Events;
 use super::wire::{
     Wire, is_readable, no_response, outcome_unknown, post_headers, refusal_of, unanswered,
@@ -22,8 +22,8 @@ use mirror::Mirror;
 /// The bridge's modern half.
 pub(super) struct Modern {
     wire: Wire,
-    flights: Flights,
-    subscriptions: Flights,
+    in_flight: InFlightRequests,
+    subscriptions: InFlightRequests,
     mirror: Mirror,
 }
 
@@ -31,20 +31,20 @@ impl Modern {
     pub(super) fn new(wire: Wire) -> Arc<Self> {
         Arc::new(Self {
             wire,
-            flights: Flights::new(),
-            subscriptions: Flights::new(),
+            in_flight: InFlightRequests::new(),
+            subscriptions: InFlightRequests::new(),
             mirror: Mirror::default(),
         })
     }
 
     /// The requests that will end by themselves.
-    pub(super) fn flights(&self) -> &Flights {
-        &self.flights
+    pub(super) fn in_flight(&self) -> &InFlightRequests {
+        &self.in_flight
     }
 
     /// Takes a request back. Returns whether it is in flight; from then on nothing is sent for it.
     pub(super) fn cancel(&self, id: &RequestId) -> bool {
-        self.flights.cancel(id) || self.subscriptions.cancel(id)
+        self.in_flight.cancel(id) || self.subscriptions.cancel(id)
     }
 
     /// Ends every `subscriptions/listen`; nobody reads their news any more.
@@ -54,17 +54,17 @@ impl Modern {
 
     /// Sends a request on its way. Its answer, and what comes before it, goes to the client.
     pub(super) async fn request(self: &Arc<Self>, request: Request, text: Bytes) {
-        let flights = match request.method {
+        let all = match request.method {
             Method::Listen => &self.subscriptions,
-            _ => &self.flights,
+            _ => &self.in_flight,
         };
-        let flight = match flights.begin(&request.id) {
-            Ok(flight) => flight,
+        let in_flight = match all.begin(&request.id) {
+            Ok(in_flight) => in_flight,
             Err(error) => return self.wire.fail(&request.id, &error).await,
         };
         let this = Arc::clone(self);
         let work = async move {
-            let cancelled = flight.cancelled().clone();
+            let cancelled = in_flight.cancelled().clone();
             tokio::select! {
                 biased;
                 // Dropping the exchange closes its stream, which cancels the request.

@@ -3,7 +3,7 @@
 use futures::StreamExt as _;
 use shoal_protocol::{SseEvent, SseParser};
 
-use super::exchange::{Broken, ReplyBody};
+use super::exchange::{BodyError, ReplyBody};
 
 /// Bytes of one event; a message larger than this is nobody's intention.
 const MAX_EVENT_BYTES: usize = 64 << 20;
@@ -23,12 +23,12 @@ impl Events {
     }
 
     /// The next event; `None` at the end of the stream. Cancellation safe.
-    pub(super) async fn next(&mut self) -> Option<Result<SseEvent, Broken>> {
+    pub(super) async fn next(&mut self) -> Option<Result<SseEvent, BodyError>> {
         loop {
             match self.parser.next_event() {
                 Ok(Some(event)) => return Some(Ok(event)),
                 Ok(None) => {}
-                Err(too_large) => return Some(Err(Broken(too_large.to_string()))),
+                Err(too_large) => return Some(Err(BodyError(too_large.to_string()))),
             }
             match self.body.next().await? {
                 Ok(bytes) => self.parser.feed(&bytes),

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::console::Outbox;
-use super::exchange::{Exchange, Reply, Unanswered, collect};
+use super::exchange::{Exchange, Reply, SendError, collect};
 
 /// Characters that are shown of what a server calls its answer.
 const SHOWN: usize = 64;
@@ -79,13 +79,13 @@ pub(super) fn post_headers() -> HeaderMap {
 }
 
 /// What a client is told whose request got no answer.
-pub(super) fn unanswered(error: &Unanswered) -> RpcError {
+pub(super) fn unanswered(error: &SendError) -> RpcError {
     match error {
-        Unanswered::NotSent(_) => RpcError::new(
+        SendError::NotSent(_) => RpcError::new(
             code::NOT_EXECUTED,
             format!("{error}; nothing was executed, it is safe to try again"),
         ),
-        Unanswered::Lost(_) => outcome_unknown(&error.to_string()),
+        SendError::Lost(_) => outcome_unknown(&error.to_string()),
     }
 }
 

@@ -9,14 +9,14 @@ use shoal_rpc::proto::worker::v1::node_frame::Frame as Said;
 use shoal_rpc::proto::worker::v1::worker_frame::Frame;
 use shoal_rpc::proto::worker::v1::{Answer, AnswerTaken, Attach, Cancel, Event, Start};
 
+use super::check_failure::{Checked, expect, failed};
 use super::link::{Link, flight_of, kind};
-use super::verdict::{Checked, expect, failed};
 
 /// What each event costs beside its payload.
 const WEIGHT: u64 = 256;
 
 /// A reader of a call, and what it knows.
-pub(super) struct Flight {
+pub(super) struct CallReader {
     pub(super) number: u64,
     /// The number of the last event that it has.
     pub(super) read: u64,
@@ -26,7 +26,7 @@ pub(super) struct Flight {
 
 impl Link {
     /// Has a call run.
-    pub(super) async fn start(&mut self, call: &Call) -> Checked<Flight> {
+    pub(super) async fn start(&mut self, call: &Call) -> Checked<CallReader> {
         let flight = self.open(0);
         let call = Some(call.clone());
         let start = Start {
@@ -38,7 +38,12 @@ impl Link {
     }
 
     /// Reads a call from after an event; as the reader of this name, or as a new one (0).
-    pub(super) async fn attach(&mut self, call: &Call, after: u64, reader: u64) -> Checked<Flight> {
+    pub(super) async fn attach(
+        &mut self,
+        call: &Call,
+        after: u64,
+        reader: u64,
+    ) -> Checked<CallReader> {
         let flight = self.open(after);
         let attach = Attach {
             flight: flight.number,
@@ -53,9 +58,9 @@ impl Link {
     }
 
     /// A new flight.
-    pub(super) fn open(&mut self, read: u64) -> Flight {
+    pub(super) fn open(&mut self, read: u64) -> CallReader {
         self.flights += 1;
-        Flight {
+        CallReader {
             number: self.flights,
             read,
             reader: 0,
@@ -63,7 +68,7 @@ impl Link {
     }
 
     /// The next thing that the worker says of a flight.
-    pub(super) async fn said(&mut self, flight: &mut Flight, expected: &str) -> Checked<Frame> {
+    pub(super) async fn said(&mut self, flight: &mut CallReader, expected: &str) -> Checked<Frame> {
         let is_it = |frame: &Frame| flight_of(frame) == Some(flight.number);
         let frame = loop {
             let at = self.kept.iter().position(is_it);
@@ -92,13 +97,17 @@ impl Link {
     }
 
     /// Lets the worker send more.
-    pub(super) async fn grant(&self, flight: &Flight, bytes: u64) -> Checked {
+    pub(super) async fn grant(&self, flight: &CallReader, bytes: u64) -> Checked {
         let flight = flight.number;
         self.say(Said::Credit(Credit { flight, bytes })).await
     }
 
     /// The next event of a flight.
-    pub(super) async fn event(&mut self, flight: &mut Flight, expected: &str) -> Checked<Event> {
+    pub(super) async fn event(
+        &mut self,
+        flight: &mut CallReader,
+        expected: &str,
+    ) -> Checked<Event> {
         loop {
             match self.said(flight, expected).await? {
                 Frame::Event(event) => return Ok(event),
@@ -109,7 +118,7 @@ impl Link {
     }
 
     /// Reads a flight to the call's end.
-    pub(super) async fn outcome(&mut self, flight: &mut Flight) -> Checked<Outcome> {
+    pub(super) async fn outcome(&mut self, flight: &mut CallReader) -> Checked<Outcome> {
         loop {
             let event = self.event(flight, "the call's end").await?;
             if let Some(Kind::Finished(CallOutcome { outcome })) = event.kind {
@@ -122,7 +131,7 @@ impl Link {
     }
 
     /// Reads a flight to the call's end, which is a result, and returns that.
-    pub(super) async fn result(&mut self, flight: &mut Flight) -> Checked<Value> {
+    pub(super) async fn result(&mut self, flight: &mut CallReader) -> Checked<Value> {
         match self.outcome(flight).await? {
             Outcome::Result(result) => match serde_json::from_slice(&result) {
                 Ok(result) => Ok(result),
@@ -133,7 +142,7 @@ impl Link {
     }
 
     /// Reads a flight to the call's end and returns the text of its result.
-    pub(super) async fn text(&mut self, flight: &mut Flight) -> Checked<String> {
+    pub(super) async fn text(&mut self, flight: &mut CallReader) -> Checked<String> {
         let result = self.result(flight).await?;
         match result["content"][0]["text"].as_str() {
             Some(text) => Ok(text.to_owned()),
@@ -144,7 +153,7 @@ impl Link {
     /// Holds the worker to a refusal.
     pub(super) async fn refusal(
         &mut self,
-        flight: &mut Flight,
+        flight: &mut CallReader,
         expected: &str,
     ) -> Checked<Failure> {
         match self.said(flight, expected).await? {
@@ -159,7 +168,7 @@ impl Link {
     }
 
     /// The next question of a call.
-    pub(super) async fn question(&mut self, flight: &mut Flight) -> Checked<Ask> {
+    pub(super) async fn question(&mut self, flight: &mut CallReader) -> Checked<Ask> {
         loop {
             let expected = "a request to the client";
             match self.event(flight, expected).await?.kind {
@@ -171,7 +180,7 @@ impl Link {
     }
 
     /// The next request of a call to its session.
-    pub(super) async fn wish(&mut self, flight: &mut Flight) -> Checked<(u64, state::Request)> {
+    pub(super) async fn wish(&mut self, flight: &mut CallReader) -> Checked<(u64, state::Request)> {
         let expected = "a request for the session's state";
         loop {
             match self.event(flight, expected).await?.kind {
@@ -186,7 +195,12 @@ impl Link {
     }
 
     /// Answers a request of a call.
-    pub(super) async fn answer(&mut self, flight: &Flight, ask: u64, result: &Value) -> Checked {
+    pub(super) async fn answer(
+        &mut self,
+        flight: &CallReader,
+        ask: u64,
+        result: &Value,
+    ) -> Checked {
         let result = outcome::Outcome::Result(result.to_string().into());
         let outcome = shoal_rpc::proto::types::v1::Outcome {
             outcome: Some(result),
@@ -200,7 +214,7 @@ impl Link {
     }
 
     /// What the worker says of an answer; events that come before are dropped.
-    pub(super) async fn taken(&mut self, flight: &mut Flight) -> Checked<AnswerTaken> {
+    pub(super) async fn taken(&mut self, flight: &mut CallReader) -> Checked<AnswerTaken> {
         let expected = "an acknowledgement of the answer (answer_taken)";
         loop {
             match self.said(flight, expected).await? {
@@ -216,7 +230,7 @@ impl Link {
     }
 
     /// Has a call told to stop.
-    pub(super) async fn cancel(&self, flight: &Flight) -> Checked {
+    pub(super) async fn cancel(&self, flight: &CallReader) -> Checked {
         let reason = "the check says so".to_owned();
         let flight = flight.number;
         self.say(Said::Cancel(Cancel { flight, reason })).await

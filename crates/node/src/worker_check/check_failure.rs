@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 /// Why a check did not pass.
 #[derive(Debug)]
-pub(super) enum Verdict {
+pub(super) enum CheckFailure {
     /// The worker does something else than it should.
     Failed {
         /// What the contract asks for.
@@ -17,11 +17,11 @@ pub(super) enum Verdict {
 }
 
 /// What comes of a check, or of a part of one.
-pub(super) type Checked<T = ()> = Result<T, Verdict>;
+pub(super) type Checked<T = ()> = Result<T, CheckFailure>;
 
 /// The worker does something else than it should.
 pub(super) fn failed<T>(expected: impl Display, seen: impl Display) -> Checked<T> {
-    Err(Verdict::Failed {
+    Err(CheckFailure::Failed {
         expected: expected.to_string(),
         seen: seen.to_string(),
     })

@@ -10,8 +10,8 @@ mod running;
 
 use futures::future::BoxFuture;
 
+use super::check_failure::Checked;
 use super::listener::Listener;
-use super::verdict::Checked;
 
 /// One check.
 pub(super) struct Check {

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tonic::{Status, Streaming};
 
-use super::verdict::{Checked, expect, failed};
+use super::check_failure::{Checked, expect, failed};
 
 /// The longest message that either side may send.
 pub(super) const LONGEST_MESSAGE: usize = 128 * 1024;

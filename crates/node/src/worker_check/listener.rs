@@ -17,8 +17,8 @@ use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status, Streaming};
 
+use super::check_failure::{CheckFailure, Checked};
 use super::link::{Incoming, LONGEST_MESSAGE, Link, Setting};
-use super::verdict::{Checked, Verdict};
 use crate::cli::{Output, WorkerCheck};
 use crate::exit::{Code, Failure};
 
@@ -131,8 +131,8 @@ impl Listener {
         });
         match meeting.await {
             Ok(Ok(met)) => Ok(met),
-            Ok(Err(Verdict::Skipped(reason))) => Err(Failure::new(Code::Failed, reason)),
-            Ok(Err(Verdict::Failed { expected, seen })) => {
+            Ok(Err(CheckFailure::Skipped(reason))) => Err(Failure::new(Code::Failed, reason)),
+            Ok(Err(CheckFailure::Failed { expected, seen })) => {
                 let reason = format!("no worker joined: expected {expected}; seen: {seen}");
                 Err(Failure::new(Code::Unreachable, reason))
             }
@@ -154,11 +154,11 @@ impl Listener {
         let incoming = tokio::select! {
             incoming = timeout(patience, self.links.recv()) => incoming.ok().flatten(),
             ended = ended(&mut self.process) => {
-                return super::verdict::failed("a worker that runs", ended);
+                return super::check_failure::failed("a worker that runs", ended);
             }
         };
         let Some(incoming) = incoming else {
-            return super::verdict::failed(
+            return super::check_failure::failed(
                 "a link from the worker, which dials again when a link ends",
                 format!("none came in {patience:?}"),
             );

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
+use super::check_failure::{CheckFailure, Checked};
 use super::checks::Check;
 use super::listener::Met;
-use super::verdict::{Checked, Verdict};
 use crate::print::plain;
 
 /// What came of the checks so far.
@@ -61,10 +61,10 @@ impl Report {
     pub(super) fn add(&mut self, check: &Check, result: Checked) {
         let (count, outcome) = match result {
             Ok(()) => (&mut self.passed, Outcome::Passed),
-            Err(Verdict::Failed { expected, seen }) => {
+            Err(CheckFailure::Failed { expected, seen }) => {
                 (&mut self.failed, Outcome::Failed { expected, seen })
             }
-            Err(Verdict::Skipped(reason)) => (&mut self.skipped, Outcome::Skipped { reason }),
+            Err(CheckFailure::Skipped(reason)) => (&mut self.skipped, Outcome::Skipped { reason }),
         };
         *count += 1;
         self.checks.push(Entry {

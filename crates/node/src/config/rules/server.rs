@@ -2,9 +2,9 @@
 
 use shoal_edge::HttpSsePaths;
 
-use super::{Broken, Role, Settings};
+use super::{BrokenRule, Role, Settings};
 
-pub(super) fn path(settings: &Settings) -> Result<(), Broken> {
+pub(super) fn path(settings: &Settings) -> Result<(), BrokenRule> {
     let path = settings.server.path.as_str();
     let plain = path
         .bytes()
@@ -12,7 +12,7 @@ pub(super) fn path(settings: &Settings) -> Result<(), Broken> {
     if path.len() > 1 && path.starts_with('/') && !path.ends_with('/') && plain {
         return Ok(());
     }
-    Err(Broken::new(
+    Err(BrokenRule::new(
         "server.path",
         format!(
             "{path:?} is no path such as \"/mcp\": a slash, then letters, digits, - _ . ~ or /"
@@ -21,12 +21,12 @@ pub(super) fn path(settings: &Settings) -> Result<(), Broken> {
 }
 
 /// Each path has one thing to serve.
-pub(super) fn own_paths(settings: &Settings) -> Result<(), Broken> {
+pub(super) fn own_paths(settings: &Settings) -> Result<(), BrokenRule> {
     let (path, fixed) = (&settings.server.path, HttpSsePaths::default());
     if !settings.server.http_sse || (*path != fixed.stream && *path != fixed.messages) {
         return Ok(());
     }
-    Err(Broken::new(
+    Err(BrokenRule::new(
         "server.path",
         format!(
             "{path:?} is where HTTP+SSE is served (server.http_sse = true): choose another path such as \"/mcp\", or \
@@ -36,13 +36,13 @@ pub(super) fn own_paths(settings: &Settings) -> Result<(), Broken> {
 }
 
 /// Clients and operators connect to different ports.
-pub(super) fn addresses(settings: &Settings) -> Result<(), Broken> {
+pub(super) fn addresses(settings: &Settings) -> Result<(), BrokenRule> {
     let server = &settings.server;
     let same = server.listen == server.admin && server.admin.port() != 0;
     if !same || !settings.node.is(Role::Edge) {
         return Ok(());
     }
-    Err(Broken::new(
+    Err(BrokenRule::new(
         "server.admin",
         format!(
             "{} is server.listen too: clients and operators need a port each",
@@ -52,7 +52,7 @@ pub(super) fn addresses(settings: &Settings) -> Result<(), Broken> {
 }
 
 /// Names that no header can have would keep out whom they are to let in.
-pub(super) fn names(settings: &Settings) -> Result<(), Broken> {
+pub(super) fn names(settings: &Settings) -> Result<(), BrokenRule> {
     let server = &settings.server;
     let hosts = [
         ("server.allowed_hosts", &server.allowed_hosts),
@@ -64,7 +64,7 @@ pub(super) fn names(settings: &Settings) -> Result<(), Broken> {
                 "{name:?} is no name as in the Host header, such as \"mcp.example.com\" or \"mcp.example.com:8443\": \
                  leave out the scheme and the path"
             );
-            return Err(Broken::new(setting, reason));
+            return Err(BrokenRule::new(setting, reason));
         }
     }
     let origin = |text: &&String| {
@@ -76,7 +76,7 @@ pub(super) fn names(settings: &Settings) -> Result<(), Broken> {
             "{text:?} is no origin as a browser sends it, such as \"https://app.example.com\": a scheme and a host, \
              with nothing behind them"
         );
-        Err(Broken::new("server.allowed_origins", reason))
+        Err(BrokenRule::new("server.allowed_origins", reason))
     })
 }
 

@@ -6,7 +6,7 @@ use futures::StreamExt as _;
 use http::{HeaderValue, Request, header};
 use shoal_edge::EdgeService;
 
-use super::{Broken, Exchange, Outgoing, Reply, Unanswered};
+use super::{BodyError, Exchange, Outgoing, Reply, SendError};
 
 /// Calls the edge of this process.
 pub(in crate::stdio) struct InProcess {
@@ -22,7 +22,7 @@ impl InProcess {
 
 #[async_trait]
 impl Exchange for InProcess {
-    async fn send(&self, outgoing: Outgoing) -> Result<Reply, Unanswered> {
+    async fn send(&self, outgoing: Outgoing) -> Result<Reply, SendError> {
         let mut request = Request::new(Body::from(outgoing.body));
         *request.method_mut() = outgoing.method;
         *request.headers_mut() = outgoing.headers;
@@ -31,11 +31,11 @@ impl Exchange for InProcess {
         *request.uri_mut() = self
             .path
             .parse()
-            .map_err(|error| Unanswered::NotSent(format!("{:?} is no path: {error}", self.path)))?;
+            .map_err(|error| SendError::NotSent(format!("{:?} is no path: {error}", self.path)))?;
         let answer = self.edge.answer(request).await;
         Ok(answer.map(|body| {
             body.into_data_stream()
-                .map(|bytes| bytes.map_err(|error| Broken(error.to_string())))
+                .map(|bytes| bytes.map_err(|error| BodyError(error.to_string())))
                 .boxed()
         }))
     }

@@ -9,7 +9,7 @@ use futures::StreamExt as _;
 use http::{HeaderValue, Response, header};
 use reqwest::{Client, Url};
 
-use super::{Broken, Exchange, Outgoing, Reply, Unanswered};
+use super::{BodyError, Exchange, Outgoing, Reply, SendError};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Shorter than the idle time of any server and balancer: a request must not meet a closing connection.
@@ -84,7 +84,7 @@ fn is_loopback(url: &Url) -> bool {
 
 #[async_trait]
 impl Exchange for Remote {
-    async fn send(&self, outgoing: Outgoing) -> Result<Reply, Unanswered> {
+    async fn send(&self, outgoing: Outgoing) -> Result<Reply, SendError> {
         let mut request = self
             .client
             .request(outgoing.method, self.url.clone())
@@ -96,15 +96,15 @@ impl Exchange for Remote {
         let answer = request.send().await.map_err(|error| {
             let text = whole_story(&error);
             if error.is_connect() || error.is_builder() {
-                Unanswered::NotSent(text)
+                SendError::NotSent(text)
             } else {
-                Unanswered::Lost(text)
+                SendError::Lost(text)
             }
         })?;
         let (status, headers) = (answer.status(), answer.headers().clone());
         let body = answer
             .bytes_stream()
-            .map(|bytes| bytes.map_err(|error| Broken(whole_story(&error))));
+            .map(|bytes| bytes.map_err(|error| BodyError(whole_story(&error))));
         let mut reply = Response::new(body.boxed());
         *reply.status_mut() = status;
         *reply.headers_mut() = headers;

@@ -2,19 +2,19 @@
 
 use shoal_protocol::RequestId;
 
-use super::super::flights::Flight;
+use super::super::in_flight::InFlightRequest;
 
 /// Requests without a response yet.
 #[derive(Default)]
-pub(super) struct Pending(Vec<(RequestId, Flight)>);
+pub(super) struct Pending(Vec<(RequestId, InFlightRequest)>);
 
 impl Pending {
-    pub(super) fn one(id: &RequestId, flight: Flight) -> Self {
-        Self(vec![(id.clone(), flight)])
+    pub(super) fn one(id: &RequestId, request: InFlightRequest) -> Self {
+        Self(vec![(id.clone(), request)])
     }
 
-    pub(super) fn add(&mut self, id: &RequestId, flight: Flight) {
-        self.0.push((id.clone(), flight));
+    pub(super) fn add(&mut self, id: &RequestId, request: InFlightRequest) {
+        self.0.push((id.clone(), request));
     }
 
     /// Whether this one waits.
@@ -31,11 +31,11 @@ impl Pending {
     pub(super) fn is_done(&self) -> bool {
         self.0
             .iter()
-            .all(|(_, flight)| flight.cancelled().is_cancelled())
+            .all(|(_, request)| request.cancelled().is_cancelled())
     }
 
     /// Hands over what is open.
-    pub(super) fn take(&mut self) -> Vec<(RequestId, Flight)> {
+    pub(super) fn take(&mut self) -> Vec<(RequestId, InFlightRequest)> {
         std::mem::take(&mut self.0)
     }
 }

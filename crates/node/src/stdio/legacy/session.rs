@@ -9,10 +9,10 @@ use shoal_protocol::{
 
 /// The session; empty until `initialize` is answered.
 #[derive(Default)]
-pub(super) struct Session(Mutex<Known>);
+pub(super) struct Session(Mutex<SessionReplay>);
 
 #[derive(Default)]
-struct Known {
+struct SessionReplay {
     id: Option<HeaderValue>,
     version: Option<HeaderValue>,
     opening: Option<(RequestId, Bytes)>,
@@ -55,9 +55,9 @@ impl Session {
         };
         let key = match &request.method {
             Method::Initialize => {
-                *known = Known {
+                *known = SessionReplay {
                     opening: Some((request.id.clone(), text.clone())),
-                    ..Known::default()
+                    ..SessionReplay::default()
                 };
                 return;
             }

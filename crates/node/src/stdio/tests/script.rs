@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 
 use super::super::bridge::Bridge;
 use super::super::console::Outbox;
-use super::super::exchange::{Broken, Exchange, Outgoing, Reply, Unanswered};
+use super::super::exchange::{BodyError, Exchange, Outgoing, Reply, SendError};
 
 /// What the server does with one request.
 pub(super) enum Act {
@@ -49,7 +49,7 @@ struct Script {
 
 #[async_trait]
 impl Exchange for Arc<Script> {
-    async fn send(&self, request: Outgoing) -> Result<Reply, Unanswered> {
+    async fn send(&self, request: Outgoing) -> Result<Reply, SendError> {
         let acts = match request.method {
             Method::GET => &self.gets,
             Method::POST => &self.posts,
@@ -65,8 +65,8 @@ impl Exchange for Arc<Script> {
             // Nobody wrote a stream into the script: one that stays silent.
             None if standalone => Ok(stream(Vec::new(), End::Open)),
             None => Ok(reply(202, &[], Vec::new(), End::Clean)),
-            Some(Act::Refuse) => Err(Unanswered::NotSent("refused".to_owned())),
-            Some(Act::Break) => Err(Unanswered::Lost("reset".to_owned())),
+            Some(Act::Refuse) => Err(SendError::NotSent("refused".to_owned())),
+            Some(Act::Break) => Err(SendError::Lost("reset".to_owned())),
             Some(Act::Json(status, headers, body)) => {
                 let body = Bytes::from(body.to_string());
                 Ok(reply(status, headers, vec![body], End::Clean))
@@ -94,7 +94,7 @@ fn reply(
     let body = match end {
         End::Clean => frames.boxed(),
         End::Broken => {
-            let broken = futures::stream::iter([Err(Broken("reset".to_owned()))]);
+            let broken = futures::stream::iter([Err(BodyError("reset".to_owned()))]);
             frames.chain(broken).boxed()
         }
         End::Open => frames.chain(futures::stream::pending()).boxed(),

@@ -5,9 +5,9 @@ use shoal_rpc::proto::types::v1::Call;
 use shoal_rpc::proto::types::v1::call_outcome::Outcome;
 use shoal_rpc::proto::worker::v1::event::{Kind, state};
 
+use crate::worker_check::check_failure::{Checked, expect, failed};
 use crate::worker_check::link::Link;
 use crate::worker_check::listener::Listener;
-use crate::worker_check::verdict::{Checked, expect, failed};
 
 fn booking(link: &Link) -> Call {
     link.call("book_table", json!({ "restaurant": "Fuji" }))

@@ -11,10 +11,10 @@ use shoal_rpc::proto::worker::v1::node_frame::Frame as Said;
 use shoal_rpc::proto::worker::v1::worker_frame::Frame;
 use tokio::time::timeout;
 
-use crate::worker_check::flight::Flight;
+use crate::worker_check::call_reader::CallReader;
+use crate::worker_check::check_failure::{CheckFailure, Checked, expect, failed};
 use crate::worker_check::link::Link;
 use crate::worker_check::listener::Listener;
-use crate::worker_check::verdict::{Checked, Verdict, expect, failed};
 
 pub(super) async fn cancel(listener: &mut Listener) -> Checked {
     let mut link = listener.link().await?;
@@ -87,7 +87,7 @@ pub(super) async fn drain(listener: &mut Listener) -> Checked {
         .and_then(tokio::process::Child::id);
     let Some(pid) = pid.and_then(|pid| i32::try_from(pid).ok()) else {
         let reason = "the worker was not started here; give its command after --";
-        return Err(Verdict::Skipped(reason.to_owned()));
+        return Err(CheckFailure::Skipped(reason.to_owned()));
     };
     let mut link = listener.link().await?;
     let call = link.job(20, 50);
@@ -128,7 +128,7 @@ pub(super) async fn drain(listener: &mut Listener) -> Checked {
 }
 
 /// Holds a call to ending as cancelled.
-pub(super) async fn cancelled(link: &mut Link, flight: &mut Flight) -> Checked {
+pub(super) async fn cancelled(link: &mut Link, flight: &mut CallReader) -> Checked {
     match link.outcome(flight).await? {
         Outcome::Failure(CallFailure {
             failure: Some(Failure::Cancelled(_)),

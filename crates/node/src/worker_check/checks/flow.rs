@@ -5,10 +5,10 @@ use shoal_rpc::proto::types::v1::Limits;
 use shoal_rpc::proto::worker::v1::event::Kind;
 use shoal_rpc::proto::worker::v1::worker_frame::Frame;
 
-use crate::worker_check::flight::cost;
+use crate::worker_check::call_reader::cost;
+use crate::worker_check::check_failure::{Checked, expect};
 use crate::worker_check::link::flight_of;
 use crate::worker_check::listener::Listener;
-use crate::worker_check::verdict::{Checked, expect};
 
 /// Longer than any message, and shorter than any frame.
 const LONG: usize = 300_000;

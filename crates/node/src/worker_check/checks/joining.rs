@@ -6,10 +6,10 @@ use shoal_rpc::proto::worker::v1::node_frame::Frame as Said;
 use shoal_rpc::proto::worker::v1::{Cancel, Detach, NodeFrame, Nodes};
 use tokio::time::timeout;
 
-use crate::worker_check::flight::Flight;
+use crate::worker_check::call_reader::CallReader;
+use crate::worker_check::check_failure::{Checked, expect, failed};
 use crate::worker_check::link::Setting;
 use crate::worker_check::listener::Listener;
-use crate::worker_check::verdict::{Checked, expect, failed};
 
 pub(super) async fn hello(listener: &mut Listener) -> Checked {
     let link = listener.link().await?;
@@ -87,7 +87,7 @@ pub(super) async fn unknown(listener: &mut Listener) -> Checked {
     let flight = 4_000_000_000;
     let reason = "nobody is there".to_owned();
     link.say(Said::Cancel(Cancel { flight, reason })).await?;
-    let nobody = Flight {
+    let nobody = CallReader {
         number: flight,
         read: 0,
         reader: 0,

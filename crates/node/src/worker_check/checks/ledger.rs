@@ -6,9 +6,9 @@ use shoal_rpc::proto::types::v1::{Call, Ledger};
 use shoal_rpc::proto::worker::v1::Acknowledge;
 use shoal_rpc::proto::worker::v1::node_frame::Frame as Said;
 
+use crate::worker_check::check_failure::{CheckFailure, Checked, expect, failed};
 use crate::worker_check::link::Link;
 use crate::worker_check::listener::Listener;
-use crate::worker_check::verdict::{Checked, Verdict, expect, failed};
 
 pub(super) async fn ledger_number(listener: &mut Listener) -> Checked {
     let mut link = listener.link().await?;
@@ -94,7 +94,7 @@ pub(super) async fn attach_only(listener: &mut Listener) -> Checked {
 async fn refused_as(listener: &mut Listener, other: impl Fn(Ledger) -> Ledger) -> Checked {
     let mut link = listener.link().await?;
     let Some(ledger) = link.ledger() else {
-        return Err(Verdict::Skipped(
+        return Err(CheckFailure::Skipped(
             "the worker keeps no ledger number".to_owned(),
         ));
     };

@@ -6,10 +6,10 @@ use shoal_rpc::proto::worker::v1::Detach;
 use shoal_rpc::proto::worker::v1::node_frame::Frame as Said;
 use shoal_rpc::proto::worker::v1::worker_frame::Frame;
 
-use crate::worker_check::flight::Flight;
+use crate::worker_check::call_reader::CallReader;
+use crate::worker_check::check_failure::{Checked, expect, failed};
 use crate::worker_check::link::{Link, kind};
 use crate::worker_check::listener::Listener;
-use crate::worker_check::verdict::{Checked, expect, failed};
 
 /// What a job of so many steps says at its end.
 fn done(steps: u32) -> String {
@@ -88,7 +88,7 @@ pub(super) async fn replaced_reader_returns(listener: &mut Listener) -> Checked 
 }
 
 /// Holds the worker to telling a reader that it was replaced; events may come before.
-async fn lost(link: &mut Link, flight: &mut Flight) -> Checked {
+async fn lost(link: &mut Link, flight: &mut CallReader) -> Checked {
     let expected = "lost, replaced";
     loop {
         match link.said(flight, expected).await? {

@@ -8,10 +8,10 @@ use shoal_rpc::proto::worker::v1::event::{Kind, Notification};
 use shoal_rpc::proto::worker::v1::node_frame::Frame as Said;
 use shoal_rpc::proto::worker::v1::worker_frame::Frame;
 
-use crate::worker_check::flight::Flight;
+use crate::worker_check::call_reader::CallReader;
+use crate::worker_check::check_failure::{Checked, expect, failed};
 use crate::worker_check::link::Link;
 use crate::worker_check::listener::Listener;
-use crate::worker_check::verdict::{Checked, expect, failed};
 
 pub(super) async fn result(listener: &mut Listener) -> Checked {
     let mut link = listener.link().await?;
@@ -143,7 +143,7 @@ pub(super) async fn reader_name(listener: &mut Listener) -> Checked {
 }
 
 /// All notifications of a call to its end.
-async fn heard(link: &mut Link, flight: &mut Flight) -> Checked<Vec<Notification>> {
+async fn heard(link: &mut Link, flight: &mut CallReader) -> Checked<Vec<Notification>> {
     let mut heard = Vec::new();
     loop {
         match link.event(flight, "the call's end").await?.kind {
