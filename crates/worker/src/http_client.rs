@@ -30,7 +30,7 @@ mod token_exchange;
 mod tokens;
 
 pub(crate) use self::body::{Broken, LATER, beginning_of, collect, retry_after};
-pub(crate) use self::config::{HttpClientConfig, endpoints};
+pub(crate) use self::config::{HttpClientConfig, client_of, endpoints};
 pub use self::config::{HttpTls, TokenExchangeConfig};
 pub(crate) use self::headers::is_settable;
 pub(crate) use self::reachability::Reachability;

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shoal_ports::{Period, Secret, settings};
 
-use crate::http_client::{HttpClientConfig, HttpTls, TokenExchangeConfig, endpoints};
+use crate::http_client::{HttpClientConfig, HttpTls, TokenExchangeConfig, client_of, endpoints};
 use crate::upstream::{Binding, EraChoice, Settings};
 
 settings! {
@@ -129,16 +129,7 @@ impl HttpConfig {
 
     /// How it is reached.
     pub(crate) fn client(&self) -> HttpClientConfig {
-        HttpClientConfig {
-            headers: self.headers.clone(),
-            headers_file: self.headers_file.clone(),
-            forward: self.forward.clone(),
-            token_exchange: self.token_exchange.clone(),
-            tls: self.tls.clone(),
-            connect_timeout: self.connect_timeout.get(),
-            connection_idle: self.connection_idle.get(),
-            exchange_timeout: self.request_timeout.get(),
-        }
+        client_of!(self)
     }
 
     /// What there is to say of the server whatever carries its messages.

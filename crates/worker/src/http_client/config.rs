@@ -35,6 +35,24 @@ pub(crate) struct HttpClientConfig {
     pub(crate) exchange_timeout: Duration,
 }
 
+/// The client's part of a backend's settings. They stand flat among the others there, because serde cannot refuse unknown
+/// settings around a flattened struct; hence a macro and not a function.
+macro_rules! client_of {
+    ($settings:expr) => {
+        $crate::http_client::HttpClientConfig {
+            headers: $settings.headers.clone(),
+            headers_file: $settings.headers_file.clone(),
+            forward: $settings.forward.clone(),
+            token_exchange: $settings.token_exchange.clone(),
+            tls: $settings.tls.clone(),
+            connect_timeout: $settings.connect_timeout.get(),
+            connection_idle: $settings.connection_idle.get(),
+            exchange_timeout: $settings.request_timeout.get(),
+        }
+    };
+}
+pub(crate) use client_of;
+
 settings! {
     /// Where tokens are traded. Requests go there with the same certificates and proxies as to the server.
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use shoal_ports::{Period, Secret, settings};
 
 use super::source::DocumentSource;
-use crate::http_client::{HttpClientConfig, HttpTls, TokenExchangeConfig, endpoints};
+use crate::http_client::{HttpClientConfig, HttpTls, TokenExchangeConfig, client_of, endpoints};
 
 /// What a base URL is called.
 pub(super) const BASE: &str = "a service";
@@ -154,15 +154,6 @@ impl OpenApiConfig {
 
     /// How the service is reached.
     pub(super) fn client(&self) -> HttpClientConfig {
-        HttpClientConfig {
-            headers: self.headers.clone(),
-            headers_file: self.headers_file.clone(),
-            forward: self.forward.clone(),
-            token_exchange: self.token_exchange.clone(),
-            tls: self.tls.clone(),
-            connect_timeout: self.connect_timeout.get(),
-            connection_idle: self.connection_idle.get(),
-            exchange_timeout: self.request_timeout.get(),
-        }
+        client_of!(self)
     }
 }
