@@ -146,14 +146,8 @@ impl WorkerRuntime {
     fn begin(&self, mut call: Call, first_turn: FirstTurn) -> Result<BegunCall, CallFailure> {
         // Before it is looked for: a former owner would take it from the next one.
         self.fences.hear(&call.caller, call.epoch)?;
-        let mut entered = self.enter(&call, first_turn);
-        // Not within the entering: what is displaced is in the same ledger.
-        if let Err(CallFailure::Overloaded { .. }) = entered
-            && self.pool.displace(&call)
-        {
-            entered = self.enter(&call, first_turn);
-        }
-        Ok(match entered? {
+        self.make_room(&call);
+        Ok(match self.enter(&call, first_turn)? {
             Entered::Known(record) => {
                 self.attached(&record, call.trace.as_ref());
                 BegunCall {
@@ -178,15 +172,26 @@ impl WorkerRuntime {
         })
     }
 
+    /// Before the call is entered: a refusal is final, and what is displaced is in the same ledger.
+    fn make_room(&self, call: &Call) {
+        let is_new = || !call.attach_only && self.ledger.find(call.id).is_none();
+        if self.admission.are_full() && is_new() && self.refusal(call).is_none() {
+            self.pool.displace(call);
+        }
+    }
+
     fn enter(&self, call: &Call, first_turn: FirstTurn) -> Result<Entered<Permit>, CallFailure> {
-        let admit = || match self.refusal(call) {
-            Some(failure) => Err(failure),
-            None => self.admission.take().ok_or_else(|| {
+        let admit = || {
+            self.refusal(call).map_or(Ok(()), Err)?;
+            if self.admission.are_busy() {
+                self.pool.admit(call)?;
+            }
+            self.admission.take().ok_or_else(|| {
                 CallFailure::overloaded(
                     format!("the queue of pool {} is full", self.config.pool),
                     pool::RETRY_AFTER,
                 )
-            }),
+            })
         };
         match (first_turn, call.durability) {
             (FirstTurn::Here, Durability::Repeatable) => self.ledger.enter_later(call, admit),

@@ -68,6 +68,16 @@ impl Admission {
         }
     }
 
+    /// Whether one more call would have to wait, or find no room at all.
+    pub(super) fn are_busy(&self) -> bool {
+        self.taken.load(Ordering::Relaxed) >= self.concurrency
+    }
+
+    /// Whether there is no room for one more call.
+    pub(super) fn are_full(&self) -> bool {
+        self.taken.load(Ordering::Relaxed) >= self.total
+    }
+
     pub(super) fn load(&self) -> WorkerLoad {
         let running = self.running.load(Ordering::Relaxed);
         let taken = self.taken.load(Ordering::Relaxed).min(self.total);

@@ -27,6 +27,7 @@ use crate::backend::Backend;
 
 mod actor;
 mod lease;
+mod pace;
 mod queue;
 mod shares;
 mod turn;
@@ -43,6 +44,10 @@ use turn::{LongTurns, Turn};
 /// When an overloaded pool may be tried again. A pool that is full now is seldom empty sooner, and
 /// clients that come back in the same second would only be refused again.
 pub(super) const RETRY_AFTER: Duration = Duration::from_secs(1);
+
+/// The part of the time that a call may wait within which it has to have its turn by the pace of those before it. The rest
+/// is for calls that take longer than those.
+const SURE: f64 = 0.75;
 
 /// The pool's mailbox. A cheap handle.
 #[derive(Clone)]
@@ -117,7 +122,7 @@ impl Pool {
             state: Mutex::new(State {
                 idle: Vec::new(),
                 returning: VecDeque::new(),
-                queue: Queue::default(),
+                queue: Queue::new(config.concurrency),
                 shares: Shares::new(config.concurrency_per_principal),
                 all: Vec::new(),
                 closing: Closing::No,
@@ -181,14 +186,36 @@ impl Pool {
         }
     }
 
-    /// Makes room in a full queue for a call of a principal that has fewer there than another; whether it did.
-    pub(super) fn displace(&self, call: &Call) -> bool {
+    /// Whether a call would have its turn in time if it waited now.
+    ///
+    /// # Errors
+    /// It would wait longer than it may, at the pace of those before it: refused at once, it can still be tried elsewhere.
+    pub(super) fn admit(&self, call: &Call) -> Result<(), CallFailure> {
+        if work::continues(call) {
+            return Ok(());
+        }
+        let wait = (self.0.state.lock().queue).wait(&call.caller.principal);
+        let left = call.deadline.saturating_duration_since(Instant::now());
+        match wait > self.0.queue_age.min(left).mul_f64(SURE) {
+            true => Err(CallFailure::overloaded(
+                format!(
+                    "it would wait for about {} s in the queue of pool {}, longer than it may",
+                    wait.as_secs().max(1),
+                    self.0.name
+                ),
+                RETRY_AFTER,
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Makes room in a full queue for a call of a principal that has fewer there than another.
+    pub(super) fn displace(&self, call: &Call) {
         let (principal, continues) = (&call.caller.principal, work::continues(call));
         let displaced = self.0.state.lock().queue.displace(principal, continues);
-        if let Some(displaced) = &displaced {
+        if let Some(displaced) = displaced {
             displaced.make_room(&self.0.name);
         }
-        displaced.is_some()
     }
 
     /// Runs what has been accepted and nothing new, then stops the pool.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use shoal_ports::Principal;
 use tokio::time::Instant;
 
+use super::pace::Pace;
 use super::shares::Shares;
 use super::work::PooledCall;
 
@@ -28,9 +29,12 @@ impl QueuedCall {
 }
 
 /// One principal's calls are served as they came; of several principals, each has its turn. Admission bounds it
-/// (`admission.rs`), which can refuse a call before it comes here.
-#[derive(Default)]
+/// (`admission.rs`, and [`wait`](Self::wait)), which can refuse a call before it comes here.
 pub(super) struct Queue {
+    /// The calls that can run at once.
+    concurrency: usize,
+    /// While anybody waits.
+    pace: Option<Pace>,
     /// No lane is empty.
     lanes: HashMap<Principal, VecDeque<QueuedCall>>,
     /// Whose turn it is: each principal that has a lane, once.
@@ -40,8 +44,32 @@ pub(super) struct Queue {
 }
 
 impl Queue {
+    /// An empty one in front of so many places.
+    pub(super) fn new(concurrency: usize) -> Self {
+        Self {
+            concurrency,
+            pace: None,
+            lanes: HashMap::new(),
+            turns: VecDeque::new(),
+            swept: false,
+        }
+    }
+
+    /// How long one more call of `principal` would wait, at the pace of those before it. Nothing where nobody waits.
+    pub(super) fn wait(&self, principal: &Principal) -> Duration {
+        let Some(pace) = &self.pace else {
+            return Duration::ZERO;
+        };
+        let own = self.lanes.get(principal).map_or(0, VecDeque::len);
+        // The others have a turn for each of its own.
+        let ahead = self.lanes.values().map(|lane| lane.len().min(own + 1));
+        pace.wait(ahead.sum(), Instant::now())
+    }
+
     /// Has a call wait; true where the caller has to see to it that the queue is swept from now on.
     pub(super) fn push(&mut self, call: QueuedCall) -> bool {
+        self.pace
+            .get_or_insert_with(|| Pace::new(Instant::now(), self.concurrency));
         let principal = call.work.principal();
         let lane = match self.lanes.get_mut(principal) {
             Some(lane) => lane,
@@ -90,10 +118,22 @@ impl Queue {
                 false => self.turns.push_back(principal),
             }
             if next.is_some() {
+                if let Some(pace) = &mut self.pace {
+                    pace.left(now);
+                }
+                self.forget_pace_if_empty();
                 return next;
             }
         }
+        self.forget_pace_if_empty();
         None
+    }
+
+    /// Forgets the pace when nobody waits any more: the next that do may find others.
+    fn forget_pace_if_empty(&mut self) {
+        if self.lanes.is_empty() {
+            self.pace = None;
+        }
     }
 
     /// Takes out the newest call of whoever has most, to make room for one more call of `principal`, unless that has as
@@ -114,6 +154,7 @@ impl Queue {
             self.lanes.remove(&most);
             self.turns.retain(|turn| *turn != most);
         }
+        self.forget_pace_if_empty();
         Some(displaced)
     }
 
@@ -134,6 +175,7 @@ impl Queue {
         if !expired.is_empty() {
             self.lanes.retain(|_, lane| !lane.is_empty());
             self.turns.retain(|turn| self.lanes.contains_key(turn));
+            self.forget_pace_if_empty();
         }
         self.swept = !self.lanes.is_empty();
         expired
@@ -147,6 +189,7 @@ impl Queue {
     /// Takes all that wait.
     pub(super) fn take(&mut self) -> Vec<Box<PooledCall>> {
         self.turns.clear();
+        self.pace = None;
         let taken = std::mem::take(&mut self.lanes).into_values().flatten();
         taken.map(|waiting| waiting.work).collect()
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use shoal_ports::{Call, CallFailure, CallOutcome, Retry, Worker};
 use tokio::time::Instant;
 
-use super::script::{Script, call, outcome, small, until};
+use super::script::{Script, call, done, is_done, outcome, small, until};
 use crate::PoolConfig;
 
 #[tokio::test]
@@ -65,6 +65,69 @@ async fn call_that_waits_too_long_is_shed() {
     );
     assert_eq!(script.runs(), 1);
     first.control.cancel("end");
+}
+
+#[tokio::test(start_paused = true)]
+async fn call_that_would_wait_too_long_is_refused_at_once() {
+    let second = Duration::from_secs(1);
+    let script = Script::new(move |_| async move {
+        tokio::time::sleep(second).await;
+        done()
+    });
+    let config = PoolConfig {
+        concurrency: 2,
+        queue: 1000,
+        queue_age: 4 * second,
+        ..small()
+    };
+    let worker = script.worker(config).await;
+    let (mut taken, mut refused) = (Vec::new(), 0);
+    let start = Instant::now();
+    while start.elapsed() < 30 * second {
+        match worker.start(call()).await {
+            Ok(call) => taken.push(call),
+            Err(CallFailure::Overloaded { .. }) => refused += 1,
+            Err(other) => panic!("{other}"),
+        }
+        tokio::time::sleep(second / 20).await;
+    }
+    let (mut done, mut shed) = (0, 0);
+    for call in &mut taken {
+        match is_done(&outcome(call).await) {
+            true => done += 1,
+            false => shed += 1,
+        }
+    }
+    // Two a second can be done, twenty come. Some of the first wait in vain: no call has ended yet.
+    assert!(done >= 60, "{done} done, {shed} shed, {refused} refused");
+    assert!(shed <= 12, "{done} done, {shed} shed, {refused} refused");
+    assert_eq!(done + shed + refused, 600);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_deadline_comes_before_its_turn_is_refused_at_once() {
+    let script = Script::obedient();
+    let worker = script
+        .worker(PoolConfig {
+            queue: 100,
+            ..small()
+        })
+        .await;
+    let _running = worker.start(call()).await.unwrap();
+    until(|| script.runs() == 1).await;
+    let _waits = worker.start(call()).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    // One place, nothing has ended for a second, and one waits: two seconds at least.
+    let within = |seconds| Call {
+        deadline: Instant::now() + Duration::from_secs(seconds),
+        ..call()
+    };
+    let refused = worker.start(within(2)).await.err().expect("refused");
+    assert!(
+        matches!(refused, CallFailure::Overloaded { .. }),
+        "{refused}"
+    );
+    assert!(worker.start(within(3)).await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]

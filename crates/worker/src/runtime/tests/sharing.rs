@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde_json::json;
-use shoal_ports::{CallFailure, CallOutcome, RunningCall, Worker};
+use shoal_ports::{Call, CallFailure, CallOutcome, Durability, RunningCall, Worker};
 use shoal_protocol::RawJson;
 use tokio::sync::Semaphore;
 
@@ -109,6 +109,30 @@ async fn whoever_fills_the_queue_makes_room_for_others() {
     let at = |name: &str| begun.iter().position(|begun| begun == name);
     assert!(begun.len() == 5 && at("again").is_some(), "{begun:?}");
     assert!(at("b0").is_none_or(|at_b0| at("again").is_some_and(|again| again < at_b0)));
+}
+
+#[tokio::test]
+async fn room_is_made_for_a_call_whose_refusal_would_be_final() {
+    let pool = Waiting::in_pool(PoolConfig {
+        queue: 2,
+        ..small()
+    })
+    .await;
+    let mut of_alice = Vec::new();
+    for at in 0..3 {
+        of_alice.push(pool.start("alice", &format!("a{at}")).await.unwrap());
+    }
+    let journaled = Call {
+        durability: Durability::Journaled,
+        ledger: pool.worker.ledger(),
+        ..call_of("bob", "b0")
+    };
+    let mut of_bob = pool.worker.start(journaled).await.unwrap();
+    let end = outcome(&mut of_alice.pop().unwrap()).await;
+    let shed = matches!(end, CallOutcome::Failed(CallFailure::Overloaded { .. }));
+    assert!(shed, "{end:?}");
+    pool.permits.add_permits(3);
+    assert!(is_done(&outcome(&mut of_bob).await));
 }
 
 #[tokio::test]
