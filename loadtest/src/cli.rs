@@ -46,6 +46,8 @@ pub(crate) enum Command {
     Soak(crate::soak::Soak),
     /// Kills a process of a cluster under load, and measures what clients notice.
     Failover(crate::failover::Failover),
+    /// Brings more calls than the workers of a cluster can run, and measures what is done and how soon the rest is refused.
+    Overload(crate::overload::Overload),
     /// Shows hot spots of large clusters by simulation.
     Simulate(crate::simulate::Simulate),
     /// Says how many nodes a load takes, by what was measured.

@@ -4,7 +4,7 @@ mod crowd;
 mod edge;
 mod session;
 mod steady;
-mod timeline;
+pub(crate) mod timeline;
 
 use std::path::PathBuf;
 use std::time::Duration;

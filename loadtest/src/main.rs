@@ -15,6 +15,7 @@ mod load;
 mod mcp;
 mod model;
 mod outcome;
+mod overload;
 mod payload;
 mod peers;
 mod process;
@@ -83,6 +84,10 @@ fn execute(command: Command) -> anyhow::Result<bool> {
         }
         Command::Failover(arguments) => {
             let outcome = runtime(None)?.block_on(failover::run(&arguments, progress))?;
+            conclude(&outcome, arguments.json.as_deref())
+        }
+        Command::Overload(arguments) => {
+            let outcome = runtime(None)?.block_on(overload::run(&arguments, progress))?;
             conclude(&outcome, arguments.json.as_deref())
         }
         Command::Payload(arguments) => {

@@ -49,6 +49,31 @@ fn verdict(outcome: &Value, beginning: &str) -> Option<bool> {
 }
 
 #[test]
+fn overload_is_refused_and_what_can_be_done_is_done() {
+    let outcome = run(&[
+        "overload",
+        "--places",
+        "2",
+        "--service",
+        "50ms",
+        "--times",
+        "3",
+        "--warmup",
+        "1s",
+        "--duration",
+        "3s",
+    ]);
+    assert!(figure(&outcome, "goodput, share of the capacity") > 0.0);
+    assert!(figure(&outcome, "calls done") > 0.0);
+    assert!(figure(&outcome, "calls refused") > 0.0);
+    assert!(verdict(&outcome, "p99 of a refusal").is_some());
+    assert_eq!(
+        verdict(&outcome, "0 refusals without Retry-After"),
+        Some(true)
+    );
+}
+
+#[test]
 fn calls_outlive_their_session_node_and_each_is_executed_once() {
     let outcome = run(&[
         "failover",

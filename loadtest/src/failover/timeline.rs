@@ -15,7 +15,7 @@ const STEP: Duration = Duration::from_millis(100);
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
 /// A histogram of durations, in nanoseconds.
-pub(super) fn histogram(times: impl IntoIterator<Item = Duration>) -> Histogram<u64> {
+pub(crate) fn histogram(times: impl IntoIterator<Item = Duration>) -> Histogram<u64> {
     let mut histogram =
         Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("the bounds are in order");
     for time in times {
@@ -26,7 +26,7 @@ pub(super) fn histogram(times: impl IntoIterator<Item = Duration>) -> Histogram<
 }
 
 /// A quantile of a histogram of nanoseconds.
-pub(super) fn quantile(histogram: &Histogram<u64>, at: f64) -> Duration {
+pub(crate) fn quantile(histogram: &Histogram<u64>, at: f64) -> Duration {
     Duration::from_nanos(histogram.value_at_quantile(at))
 }
 

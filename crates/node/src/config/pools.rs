@@ -37,7 +37,8 @@ settings! {
         pub asking: usize = Run::default().asking,
         /// Calls of one principal that may.
         pub asking_per_principal: usize = Run::default().asking_per_principal,
-        /// How long a call may wait for a place, or for a process of its server, before it is refused.
+        /// How long a call may wait for a place, or for a process of its server, before it is refused. At the pace of those before
+        /// it, a call has to have its place within three quarters of that: if not, it is refused at once.
         pub queue_age: Period = Run::default().queue_age.into(),
         /// Put before the names of the pool's tools and prompts, as it is, so that two pools cannot clash.
         pub prefix: String = String::new(),

@@ -22,7 +22,8 @@ settings! {
         /// Calls of one principal that may.
         pub asking_per_principal: usize = 256,
         /// How long a call may wait. One that waited longer is shed: its client has probably given up, and
-        /// running it would only delay the next.
+        /// running it would only delay the next. One that would wait longer than three quarters of this, at the pace of
+        /// those before it, is refused when it comes.
         pub queue_age: Duration = Duration::from_secs(5),
         /// How long the events of a finished call can still be attached to.
         pub result_retention: Duration = Duration::from_secs(60),

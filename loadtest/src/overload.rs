@@ -1,0 +1,261 @@
+//! More calls than the workers can run: how much is done all the same, and how soon the others hear that they are not.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use clap::Args;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use crate::cli::duration;
+use crate::connection::Goodbye;
+use crate::failover::timeline::{histogram, quantile};
+use crate::failure::Failure;
+use crate::findings::Findings;
+use crate::mcp::Mode;
+use crate::mcp::client::Client;
+use crate::mcp::tools::call;
+use crate::outcome::{Better, Distribution, Outcome, Verdict};
+use crate::servers::cluster::{Cluster, Shape};
+use crate::target::Target;
+
+/// The share of the workers' capacity that must be done.
+const GOODPUT: f64 = 0.9;
+
+/// How soon a call that is not run must be refused.
+const SHED_WITHIN: Duration = Duration::from_millis(50);
+
+/// How long one call may take: longer than any may wait.
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What to do.
+#[derive(Debug, Args)]
+pub(crate) struct Overload {
+    /// The Shoal binary [default: `shoal` next to this program, if it is there].
+    #[arg(long)]
+    shoal: Option<PathBuf>,
+    /// Workers.
+    #[arg(long, default_value_t = 2)]
+    workers: usize,
+    /// Calls that each runs at once (`pools.demo.concurrency`).
+    #[arg(long, default_value_t = 4)]
+    places: usize,
+    /// How long a call takes.
+    #[arg(long, default_value = "100ms", value_parser = duration)]
+    service: Duration,
+    /// Calls that come, as a multiple of what the workers can run.
+    #[arg(long, default_value_t = 10.0)]
+    times: f64,
+    /// Time under load before measuring: longer than a call may wait (`pools.demo.queue_age`).
+    #[arg(long, default_value = "8s", value_parser = duration)]
+    warmup: Duration,
+    /// Time measured.
+    #[arg(long, default_value = "15s", value_parser = duration)]
+    duration: Duration,
+    /// A directory for what the processes log [default: nothing is kept].
+    #[arg(long)]
+    logs: Option<PathBuf>,
+    /// Where to write the result as JSON.
+    #[arg(long)]
+    pub(crate) json: Option<PathBuf>,
+}
+
+impl Overload {
+    /// Calls a second that the workers can run.
+    fn capacity(&self) -> f64 {
+        (self.workers * self.places) as f64 / self.service.as_secs_f64()
+    }
+
+    fn shape(&self) -> Shape {
+        Shape {
+            workers: self.workers,
+            logs: self.logs.clone(),
+            ..Shape::smallest(&vec![
+                ("SHOAL_POOLS__DEMO__BACKEND", "demo".to_owned()),
+                ("SHOAL_POOLS__DEMO__CONCURRENCY", self.places.to_string()),
+            ])
+        }
+    }
+}
+
+/// What became of the calls that came while it was measured.
+#[derive(Default)]
+struct Tally {
+    done: Vec<Duration>,
+    refused: Vec<Duration>,
+    without_retry_after: u64,
+    /// Answers that came in the time measured, whenever their calls came.
+    answered_in_time: u64,
+}
+
+/// Runs it, calling `progress` with a line now and then.
+///
+/// # Errors
+///
+/// Where the cluster does not start. What clients find wrong is part of the outcome.
+pub(crate) async fn run(options: &Overload, progress: impl Fn(&str)) -> anyhow::Result<Outcome> {
+    ensure!(options.times > 0.0, "some calls must come");
+    ensure!(!options.service.is_zero(), "a call must take some time");
+    let shoal = crate::servers::spawned::shoal_binary(options.shoal.as_deref())?;
+    let capacity = options.capacity();
+    let mut outcome = Outcome::begin(
+        "overload",
+        format!(
+            "{} workers with {} places, {} × the {capacity:.0} calls/s that they can run",
+            options.workers, options.places, options.times
+        ),
+    );
+    for (name, value) in [
+        ("workers", options.workers.to_string()),
+        ("places", options.places.to_string()),
+        ("service", format!("{:?}", options.service)),
+        ("times", options.times.to_string()),
+        ("duration", format!("{:?}", options.duration)),
+    ] {
+        outcome.parameters.insert(name.to_owned(), value);
+    }
+    let cluster = Cluster::start_as(&shoal, None, &options.shape())?;
+    let crowd = Arc::new(Crowd {
+        target: Target::resolve(&cluster.url).await?,
+        milliseconds: options.service.as_millis(),
+        idle: Mutex::default(),
+        measured: Instant::now() + options.warmup
+            ..Instant::now() + options.warmup + options.duration,
+        tally: Mutex::default(),
+        findings: Findings::default(),
+    });
+    progress(&format!("{:.0} calls a second", capacity * options.times));
+    crowd.come(capacity * options.times).await;
+    let crowd = Arc::into_inner(crowd).context("a call goes on")?;
+    outcome.seconds = options.duration.as_secs_f64();
+    outcome.violations = crowd.findings.violations();
+    let tally = (crowd.tally.into_inner()).unwrap_or_else(PoisonError::into_inner);
+    conclude(&mut outcome, &tally, capacity);
+    Ok(outcome)
+}
+
+/// Clients that call in an open loop, each time on a connection that is free.
+struct Crowd {
+    target: Target,
+    milliseconds: u128,
+    idle: Mutex<Vec<Client>>,
+    measured: std::ops::Range<Instant>,
+    tally: Mutex<Tally>,
+    findings: Findings,
+}
+
+impl Crowd {
+    /// Calls `rate` times a second until the time measured is over, and waits for the last answer.
+    async fn come(self: &Arc<Self>, rate: f64) {
+        let every = Duration::from_secs_f64(1.0 / rate);
+        let (mut calls, mut due) = (JoinSet::new(), Instant::now());
+        while due < self.measured.end {
+            sleep_until(due).await;
+            let crowd = Arc::clone(self);
+            calls.spawn(async move { crowd.call(due).await });
+            while calls.try_join_next().is_some() {}
+            due += every;
+        }
+        while calls.join_next().await.is_some() {}
+    }
+
+    async fn call(&self, due: Instant) {
+        let idle = self.lock(&self.idle).pop();
+        let opened = match idle {
+            Some(client) => Ok(client),
+            None => Client::open(&self.target, Mode::Modern, Goodbye::Reset).await,
+        };
+        let mut client = match opened {
+            Ok(client) => client,
+            Err(failure) => return self.findings.failed("connecting", &failure),
+        };
+        let arguments = format!(r#"{{"steps":1,"interval_ms":{}}}"#, self.milliseconds);
+        let calling = call(&mut client, "long_job", &arguments, "done after 1 steps");
+        let answered = timeout(CALL_TIMEOUT, calling).await;
+        self.lock(&self.idle).push(client);
+        let now = Instant::now();
+        let (took, counts) = (now - due, self.measured.contains(&due));
+        let mut tally = self.lock(&self.tally);
+        match answered {
+            Ok(Ok(())) => {
+                tally.answered_in_time += u64::from(self.measured.contains(&now));
+                if counts {
+                    tally.done.push(took);
+                }
+            }
+            Ok(Err(Failure::Status {
+                status: 429 | 503,
+                retry_after_s,
+                ..
+            })) => {
+                tally.without_retry_after += u64::from(retry_after_s.is_none());
+                if counts {
+                    tally.refused.push(took);
+                }
+            }
+            // One that had its place in the queue and was refused there is told so in the stream of its answer.
+            Ok(Err(Failure::Wrong(why))) if why.contains("50300") => {
+                if counts {
+                    tally.refused.push(took);
+                }
+            }
+            Ok(Err(failure)) => self.findings.failed("a call", &failure),
+            Err(_) => self.findings.add("no answer", "a call took too long"),
+        }
+    }
+
+    fn lock<'a, T>(&self, what: &'a Mutex<T>) -> std::sync::MutexGuard<'a, T> {
+        what.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn conclude(outcome: &mut Outcome, tally: &Tally, capacity: f64) {
+    let goodput = tally.answered_in_time as f64 / outcome.seconds / capacity;
+    let refused = histogram(tally.refused.iter().copied());
+    let shed = quantile(&refused, 0.99);
+    outcome.figure(
+        "goodput, share of the capacity",
+        goodput,
+        "",
+        Better::Higher,
+    );
+    outcome.figure("calls done", tally.done.len() as f64, "", Better::Neither);
+    outcome.figure(
+        "calls refused",
+        tally.refused.len() as f64,
+        "",
+        Better::Neither,
+    );
+    let done = histogram(tally.done.iter().copied());
+    outcome.latencies.push(Distribution::of("done", &done));
+    outcome
+        .latencies
+        .push(Distribution::of("refused", &refused));
+    for (what, held) in [
+        (
+            format!(
+                "goodput {:.0} % of the capacity: at least 90 %",
+                goodput * 100.0
+            ),
+            goodput >= GOODPUT,
+        ),
+        (
+            format!("p99 of a refusal {shed:.1?}: at most {SHED_WITHIN:?}"),
+            shed <= SHED_WITHIN,
+        ),
+        (
+            format!(
+                "{} refusals without Retry-After: none",
+                tally.without_retry_after
+            ),
+            tally.without_retry_after == 0,
+        ),
+    ] {
+        outcome.verdicts.push(Verdict {
+            what,
+            held: Some(held),
+        });
+    }
+}
