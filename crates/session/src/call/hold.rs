@@ -15,7 +15,7 @@ use shoal_protocol::{EventId, RawJson};
 use shoal_telemetry::metrics::HoldOutcome;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout;
 
 use super::journaled::Waiting;
 use super::keeping::answer_state;
@@ -78,7 +78,6 @@ impl CallDriver {
         mut in_flight: Box<InFlight>,
         delivery: DeliveryId,
     ) -> Result<Delivered, GatewayError> {
-        let began = Instant::now();
         if in_flight.is_once() {
             in_flight.plan.bind();
         }
@@ -112,7 +111,7 @@ impl CallDriver {
         let driver = self.clone();
         let call = Some(call);
         // Boxed: most calls end before, and the future of each would have room for this.
-        Box::pin(Held { driver, call }.answer(began)).await
+        Box::pin(Held { driver, call }.answer()).await
     }
 
     /// Whether an outcome may be answered without a stream.
@@ -217,10 +216,10 @@ pub(super) fn may_be_in_log(failure: &CallFailure) -> bool {
 }
 
 impl Held {
-    async fn answer(mut self, began: Instant) -> Result<Delivered, GatewayError> {
+    async fn answer(mut self) -> Result<Delivered, GatewayError> {
         let driver = self.driver.clone();
         let call = self.call.as_mut().expect("it is held until it is answered");
-        let first = call.first(began).await;
+        let first = call.first().await;
         let call = self.call.take().expect("it is held until it is answered");
         match first {
             First::Refused(failure)
@@ -252,17 +251,14 @@ impl Held {
 
 impl HeldCall {
     /// What ends the hold. Cancellation safe: nothing of the call is lost.
-    async fn first(&mut self, began: Instant) -> First {
-        let hold = self.in_flight.hold;
-        let until = match self.in_flight.is_once() {
-            true => began + hold,
-            // Nothing of it is journaled before it has a worker.
-            false => match self.run().await {
-                Ok(_) => Instant::now() + hold,
-                Err(failure) => return First::Refused(failure),
-            },
-        };
-        let next = timeout_at(until, self.next()).await;
+    async fn first(&mut self) -> First {
+        // Nothing of one that may run twice is journaled before it has a worker.
+        if !self.in_flight.is_once()
+            && let Err(failure) = self.run().await
+        {
+            return First::Refused(failure);
+        }
+        let next = timeout(self.in_flight.hold, self.next()).await;
         next.unwrap_or(First::Silence)
     }
 
