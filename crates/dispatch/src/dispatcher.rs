@@ -12,7 +12,6 @@ use shoal_ports::{
 use shoal_protocol::{Era, Method, RawJson, RpcError, code};
 use shoal_telemetry::metrics;
 use tokio::sync::watch;
-use tokio::time::Instant;
 
 use crate::catalog::OfferedTool;
 use crate::dispatch::Dispatch;
@@ -66,7 +65,7 @@ impl Dispatcher for Dispatch {
     fn takes(&self, worker: &WorkerId) -> bool {
         let view = self.shared.view();
         let member = view.member(worker);
-        member.is_some_and(|member| member.is_reachable() && member.circuit.enter(Instant::now()))
+        member.is_some_and(|member| member.is_reachable() && member.circuit.enter())
     }
 
     fn replan(&self, plan: &CallPlan, tried: &[WorkerId]) -> Option<Binding> {

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use shoal_telemetry::metrics::{self, EntryKind, NameKind, Registration, WorkerState, metrics};
-use tokio::time::Instant;
 
 use crate::catalog::Catalog;
 use crate::pools::{CircuitState, Member, View};
@@ -92,7 +91,7 @@ fn state_of(member: &Member, ready: bool) -> WorkerState {
 }
 
 fn circuit_of(member: &Member) -> metrics::CircuitState {
-    match member.circuit.state(Instant::now()) {
+    match member.circuit.state() {
         CircuitState::Closed => metrics::CircuitState::Closed,
         CircuitState::Open => metrics::CircuitState::Open,
         CircuitState::HalfOpen => metrics::CircuitState::HalfOpen,

@@ -96,8 +96,8 @@ impl Member {
         }
     }
 
-    fn takes(&self, tool: Option<&str>, now: Instant) -> bool {
-        self.is_reachable() && self.has(tool) && self.circuit.state(now) != CircuitState::Open
+    fn takes(&self, tool: Option<&str>) -> bool {
+        self.is_reachable() && self.has(tool) && self.circuit.state() != CircuitState::Open
     }
 
     /// Why it takes no calls; `None` when it does.
@@ -111,7 +111,7 @@ impl Member {
         }
         let trouble = if !self.is_reachable() {
             "it cannot be reached"
-        } else if self.circuit.state(Instant::now()) == CircuitState::Open {
+        } else if self.circuit.state() == CircuitState::Open {
             "it failed too often in a row"
         } else if !self.has(tool) {
             "its version does not have the tool"

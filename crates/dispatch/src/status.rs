@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 use shoal_ports::WorkerLoad;
-use tokio::time::Instant;
 
 use crate::catalog::{Conflict, Degraded};
 use crate::pools::{CircuitState, Member, View};
@@ -107,7 +106,7 @@ fn worker(member: &Member, ready: bool) -> WorkerStatus {
         node: node_of(member),
         ready,
         reachable: member.is_reachable(),
-        circuit: member.circuit.state(Instant::now()),
+        circuit: member.circuit.state(),
         running,
         queued,
         capacity,

@@ -3,7 +3,6 @@
 
 use rand::Rng as _;
 use shoal_ports::{WorkerId, WorkerLoad};
-use tokio::time::Instant;
 
 use std::sync::Arc;
 
@@ -16,8 +15,7 @@ pub(super) fn choose<'a>(
     wanted: &Wanted<'_>,
     tried: &[WorkerId],
 ) -> Option<&'a Arc<Member>> {
-    let now = Instant::now();
-    let fits = |member: &Member| !tried.contains(&member.id) && member.takes(wanted.tool, now);
+    let fits = |member: &Member| !tried.contains(&member.id) && member.takes(wanted.tool);
     loop {
         let picked = match wanted.key {
             Some(key) => ready
@@ -27,13 +25,16 @@ pub(super) fn choose<'a>(
             None => of_two(ready, fits),
         }?;
         // Another caller may have taken the trial; then the circuit is open now, and it does not fit.
-        if picked.circuit.enter(now) {
+        if picked.circuit.enter() {
             return Some(picked);
         }
     }
 }
 
 fn of_two(ready: &[Arc<Member>], fits: impl Fn(&Member) -> bool) -> Option<&Arc<Member>> {
+    if let [only] = ready {
+        return fits(only).then_some(only);
+    }
     if let Some((first, second)) = two_of(ready.len()) {
         let (first, second) = (&ready[first], &ready[second]);
         if fits(first) && fits(second) {

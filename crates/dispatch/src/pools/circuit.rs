@@ -71,13 +71,13 @@ impl Circuit {
     }
 
     /// What it lets through now.
-    pub(crate) fn state(&self, now: Instant) -> CircuitState {
+    pub(crate) fn state(&self) -> CircuitState {
         if self.is_well() {
             return CircuitState::Closed;
         }
         match self.state.lock().open_until {
             None => CircuitState::Closed,
-            Some(until) if until > now => CircuitState::Open,
+            Some(until) if until > Instant::now() => CircuitState::Open,
             Some(_) => CircuitState::HalfOpen,
         }
     }
@@ -89,10 +89,11 @@ impl Circuit {
 
     /// Lets a call through, or does not. The trial of a half-open circuit counts for as long as the circuit
     /// was open: if nothing is heard of it, there is another one.
-    pub(crate) fn enter(&self, now: Instant) -> bool {
+    pub(crate) fn enter(&self) -> bool {
         if self.is_well() {
             return true;
         }
+        let now = Instant::now();
         let mut state = self.state.lock();
         match state.open_until {
             None => true,
@@ -184,7 +185,7 @@ mod tests {
 
     use shoal_ports::{CallFailure, CallOutcome};
     use shoal_protocol::{RawJson, RpcError};
-    use tokio::time::Instant;
+    use tokio::time::{Instant, advance};
 
     use super::{Circuit, CircuitMark, CircuitState};
     use crate::config::Config;
@@ -213,10 +214,9 @@ mod tests {
                 fail_begun(&circuit, begun);
             }
         }
-        let now = Instant::now();
-        assert_eq!(circuit.state(now), CircuitState::Closed);
+        assert_eq!(circuit.state(), CircuitState::Closed);
         fail(&circuit, 1);
-        assert_eq!(circuit.state(now), CircuitState::Open);
+        assert_eq!(circuit.state(), CircuitState::Open);
     }
 
     #[test]
@@ -233,47 +233,40 @@ mod tests {
         fail(&circuit, 4);
         let full = CallFailure::overloaded("full", Duration::from_secs(1));
         circuit.refused(&full, circuit.mark());
-        let now = Instant::now();
-        assert!(circuit.enter(now) && circuit.state(now) == CircuitState::Closed);
+        assert!(circuit.enter() && circuit.state() == CircuitState::Closed);
         fail(&circuit, 1);
-        assert!(!circuit.enter(now) && circuit.state(now) == CircuitState::Open);
+        assert!(!circuit.enter() && circuit.state() == CircuitState::Open);
     }
 
-    #[test]
-    fn one_trial_at_a_time_and_longer_after_each() {
+    #[tokio::test(start_paused = true)]
+    async fn one_trial_at_a_time_and_longer_after_each() {
         let circuit = circuit();
         fail(&circuit, 9);
-        let mut now = Instant::now();
-        let mut open = Duration::from_secs(1);
+        let mut longest = Duration::from_secs(1);
         for _ in 0..7 {
-            now += open;
-            assert_eq!(circuit.state(now), CircuitState::HalfOpen);
-            assert!(circuit.enter(now) && !circuit.enter(now));
-            // The clock of `failed` is the real one.
-            circuit.state.lock().open_until = Some(now);
-            fail(&circuit, 1);
-            open = (open * 2).min(Duration::from_secs(30));
             let until = circuit.state.lock().open_until.unwrap();
-            let took = until.saturating_duration_since(Instant::now());
-            assert!(
-                took <= open && took + Duration::from_millis(100) >= open / 2,
-                "{took:?}"
-            );
-            now = now.max(Instant::now());
+            let open = until.saturating_duration_since(Instant::now());
+            assert!(open <= longest && open >= longest / 2, "{open:?}");
+            advance(open).await;
+            assert_eq!(circuit.state(), CircuitState::HalfOpen);
+            assert!(circuit.enter() && !circuit.enter());
+            fail(&circuit, 1);
+            longest = (longest * 2).min(Duration::from_secs(30));
         }
-        now += open;
-        assert!(circuit.enter(now));
+        advance(longest).await;
+        assert!(circuit.enter());
         let result = CallOutcome::Result(RawJson::from_static("{}"));
         circuit.ended(&result, circuit.mark());
-        assert_eq!(circuit.state(now), CircuitState::Closed);
+        assert_eq!(circuit.state(), CircuitState::Closed);
     }
 
-    #[test]
-    fn a_trial_of_which_nothing_is_heard_is_followed_by_another() {
+    #[tokio::test(start_paused = true)]
+    async fn a_trial_of_which_nothing_is_heard_is_followed_by_another() {
         let circuit = circuit();
         fail(&circuit, 5);
-        let now = Instant::now() + Duration::from_secs(1);
-        assert!(circuit.enter(now));
-        assert!(circuit.enter(now + Duration::from_secs(1)));
+        for _ in 0..2 {
+            advance(Duration::from_secs(1)).await;
+            assert!(circuit.enter() && !circuit.enter());
+        }
     }
 }
