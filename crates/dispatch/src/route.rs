@@ -79,7 +79,7 @@ pub(crate) fn route(
             let offered;
             (offered, unchecked) = tool(view, arguments, &mut edit)?;
             durability = durability_of(config, offered);
-            called = Some(Arc::from(offered.tool.name.as_str()));
+            called = Some(Arc::clone(&offered.tool.name));
             offered.pool.clone()
         }
         Method::PromptsGet => {
@@ -119,7 +119,7 @@ pub(crate) fn route(
 /// careful one.
 fn durability_of(config: &Config, OfferedTool { pool, tool }: &OfferedTool) -> Durability {
     let config = config.pool(pool);
-    let listed = |names: &[String]| names.contains(&tool.name);
+    let listed = |names: &[String]| names.iter().any(|name| **name == *tool.name);
     if listed(&config.journaled) {
         return Durability::Journaled;
     }

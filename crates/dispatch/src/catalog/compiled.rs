@@ -132,15 +132,15 @@ fn tell_unused<'a>(pool: &str, kind: ItemKind, unused: impl Iterator<Item = &'a 
 fn read_tool(pool: &str, raw: &RawJson) -> Option<Arc<Tool>> {
     let tool = Tool::read(raw)?;
     if let Err(error) = &tool.checker {
-        tracing::warn!(pool, tool = tool.name, %error, "arguments of a tool are not validated");
+        tracing::warn!(pool, tool = &*tool.name, %error, "arguments of a tool are not validated");
     }
     if let Err(error) = &tool.headers {
-        tracing::warn!(pool, tool = tool.name, %error, "a tool is hidden from modern clients");
+        tracing::warn!(pool, tool = &*tool.name, %error, "a tool is hidden from modern clients");
     }
     if tool.listed.is_some() {
         tracing::warn!(
             pool,
-            tool = tool.name,
+            tool = &*tool.name,
             "a tool is listed as taking any object: its inputSchema is not of type object, or is malformed"
         );
     }

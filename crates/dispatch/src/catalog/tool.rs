@@ -1,5 +1,7 @@
 //! One tool of a backend, read and compiled once.
 
+use std::sync::Arc;
+
 use shoal_protocol::{InvalidParamHeader, ParamHeaders, RawJson, RawObject};
 
 use super::checker::Checker;
@@ -10,7 +12,7 @@ use super::schema::{self, SchemaError};
 #[derive(Debug)]
 pub(crate) struct Tool {
     /// The backend's name for it.
-    pub(crate) name: String,
+    pub(crate) name: Arc<str>,
     /// The `Tool` object.
     pub(crate) raw: RawJson,
     /// How it is listed, where clients would refuse the whole list for what it says of its arguments.
@@ -55,7 +57,7 @@ impl Tool {
     /// Reads a `Tool` object; `None` when it has no name.
     pub(crate) fn read(raw: &RawJson) -> Option<Self> {
         let object = RawObject::of(raw)?;
-        let name = object.get("name")?.string()?;
+        let name = object.get("name")?.string()?.into();
         let given = object.get("inputSchema");
         let takes_an_object = given.as_ref().is_some_and(fitting::is_schema_of_object);
         let listed = (!takes_an_object).then(|| {
