@@ -195,7 +195,7 @@ impl Ledger {
 
     /// Forgets a call, but for its id where that says whether it may run again.
     pub(super) fn forget(&self, id: CallId) {
-        if let Some(record) = self.find(id) {
+        self.calls.remove_if(&id, |_, record| {
             let now = Instant::now();
             match record.refused() {
                 // It was given back without having run.
@@ -203,8 +203,8 @@ impl Ledger {
                 None if record.is_once() => self.tombstones.lock().taken(id, now),
                 None => {}
             }
-        }
-        self.calls.remove(&id);
+            true
+        });
     }
 
     fn forget_expired(&self, now: Instant) {

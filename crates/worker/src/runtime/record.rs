@@ -179,12 +179,11 @@ impl CallRecord {
 
     /// Why a call that must not be repeated was given back, or stopped, without having run.
     pub(super) fn refused(&self) -> Option<CallFailure> {
+        if !self.is_once() || self.begun.load(Ordering::Relaxed) {
+            return None;
+        }
         match self.ended() {
-            Some(CallOutcome::Failed(failure))
-                if self.is_once() && !self.begun.load(Ordering::Relaxed) =>
-            {
-                Some(failure)
-            }
+            Some(CallOutcome::Failed(failure)) => Some(failure),
             _ => None,
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
+use foldhash::fast::RandomState;
 use shoal_ports::{CallFailure, CallId, LedgerNumber};
 use tokio::time::Instant;
 
@@ -26,7 +27,7 @@ pub(super) struct Tombstones {
     oldest: u64,
     /// What was remembered under each number; the last is the present one.
     slots: VecDeque<Slot>,
-    tombstones: HashMap<CallId, Tombstone>,
+    tombstones: HashMap<CallId, Tombstone, RandomState>,
     /// The greatest id that was forgotten: all that calls without a number can be compared with.
     horizon: Option<CallId>,
     /// Entries in all slots.
@@ -45,8 +46,8 @@ struct Slot {
 /// What became of a call, and under which number that was.
 struct Tombstone {
     number: u64,
-    /// Why it was refused; `None` where it was taken, and may have run.
-    refused: Option<CallFailure>,
+    /// Why it was refused; `None` where it was taken, and may have run. Boxed, being rare where there are many tombstones.
+    refused: Option<Box<CallFailure>>,
 }
 
 impl Tombstones {
@@ -55,7 +56,7 @@ impl Tombstones {
             incarnation: rand::random(),
             oldest: 0,
             slots: VecDeque::from([Slot::default()]),
-            tombstones: HashMap::new(),
+            tombstones: HashMap::default(),
             horizon: None,
             entries: 0,
             most: config.remembered_calls,
@@ -79,7 +80,7 @@ impl Tombstones {
     pub(super) fn check(&self, id: CallId, bound: Option<LedgerNumber>) -> Result<(), CallFailure> {
         let tombstone = self.tombstones.get(&id);
         let unknown = |reason: &str| Err(CallFailure::outcome_unknown(reason));
-        match tombstone.map(|tombstone| &tombstone.refused) {
+        match tombstone.map(|tombstone| tombstone.refused.as_deref()) {
             Some(None) => {
                 return unknown("its worker may have run it before, and its result is gone");
             }
@@ -104,7 +105,7 @@ impl Tombstones {
             Some(Tombstone {
                 number,
                 refused: Some(failure),
-            }) if bound.number <= *number => Err(failure.clone()),
+            }) if bound.number <= *number => Err((**failure).clone()),
             _ if (self.oldest..=self.present()).contains(&bound.number) => Ok(()),
             _ => unknown("it was bound so long ago that its worker may have forgotten it"),
         }
@@ -133,6 +134,7 @@ impl Tombstones {
 
     fn remember(&mut self, id: CallId, refused: Option<CallFailure>, now: Instant) {
         let number = self.present();
+        let refused = refused.map(Box::new);
         let former = self.tombstones.insert(id, Tombstone { number, refused });
         let slot = self.slots.back_mut().expect("there is a present number");
         slot.first.get_or_insert(now);
