@@ -17,7 +17,7 @@ pub struct CallEvents(Source);
 
 enum Source {
     Stream(Pin<Box<dyn Stream<Item = CallEvent> + Send>>),
-    Ready(Option<Box<CallEvent>>),
+    Ended(Option<CallOutcome>),
 }
 
 impl CallEvents {
@@ -28,32 +28,22 @@ impl CallEvents {
 
     /// A call that has already ended.
     pub fn finished(outcome: CallOutcome) -> Self {
-        Self(Source::Ready(Some(Box::new(CallEvent {
-            sequence: 1,
-            kind: CallEventKind::Finished(outcome),
-        }))))
+        Self(Source::Ended(Some(outcome)))
     }
 
     /// How the call ended, if it had ended before anybody could wait for it.
     pub fn ended(&self) -> Option<&CallOutcome> {
         match &self.0 {
-            Source::Ready(Some(event)) => match &event.kind {
-                CallEventKind::Finished(outcome) => Some(outcome),
-                _ => None,
-            },
-            _ => None,
+            Source::Ended(outcome) => outcome.as_ref(),
+            Source::Stream(_) => None,
         }
     }
 
     /// Takes that end.
     pub fn take_ended(&mut self) -> Option<CallOutcome> {
-        self.ended()?;
-        let Source::Ready(ready) = &mut self.0 else {
-            return None;
-        };
-        match ready.take().map(|event| event.kind) {
-            Some(CallEventKind::Finished(outcome)) => Some(outcome),
-            _ => None,
+        match &mut self.0 {
+            Source::Ended(outcome) => outcome.take(),
+            Source::Stream(_) => None,
         }
     }
 
@@ -72,7 +62,10 @@ impl Stream for CallEvents {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<CallEvent>> {
         match &mut self.0 {
             Source::Stream(stream) => stream.as_mut().poll_next(cx),
-            Source::Ready(event) => Poll::Ready(event.take().map(|event| *event)),
+            Source::Ended(outcome) => Poll::Ready(outcome.take().map(|outcome| CallEvent {
+                sequence: 1,
+                kind: CallEventKind::Finished(outcome),
+            })),
         }
     }
 }
@@ -87,7 +80,7 @@ impl std::fmt::Debug for CallEvents {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match &self.0 {
             Source::Stream(_) => "CallEvents(stream)",
-            Source::Ready(_) => "CallEvents(finished)",
+            Source::Ended(_) => "CallEvents(finished)",
         })
     }
 }
