@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use futures::future::BoxFuture;
+use async_trait::async_trait;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use shoal_protocol::{Outcome, RawJson, RawObject, RpcError};
@@ -117,9 +117,10 @@ pub fn perhaps_kept(reason: impl std::fmt::Display) -> RpcError {
 pub struct SessionState(Arc<dyn StateDoor>);
 
 /// What stands behind [`SessionState`].
+#[async_trait]
 pub trait StateDoor: Send + Sync {
     /// Has a request answered.
-    fn request(&self, request: StateRequest) -> BoxFuture<'_, Outcome>;
+    async fn request(&self, request: StateRequest) -> Outcome;
 }
 
 impl SessionState {

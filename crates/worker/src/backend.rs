@@ -7,7 +7,6 @@ use async_trait::async_trait;
 use futures::future::BoxFuture;
 use shoal_ports::{
     BusEvent, Call, CallFailure, CallOutcome, PoolCatalog, SessionId, SessionState, StateDoor,
-    StateRequest,
 };
 use shoal_protocol::{Method, Outcome, RawJson, RpcError};
 use shoal_telemetry::metrics::Transport;
@@ -79,7 +78,7 @@ pub struct CallContext {
 
 /// What the runtime implements behind [`CallContext`].
 #[async_trait]
-pub(crate) trait CallLine: Send + Sync {
+pub(crate) trait CallLine: StateDoor {
     /// As [`CallLine::notify`] when that need not wait; else gives back what it was given.
     fn notify_now(
         &self,
@@ -93,7 +92,6 @@ pub(crate) trait CallLine: Send + Sync {
         ready: BoxFuture<'_, Result<(), CallFailure>>,
     ) -> Result<(), CallFailure>;
     async fn ask(&self, method: Method, params: Option<RawJson>) -> Outcome;
-    async fn state(&self, request: StateRequest) -> Outcome;
     async fn close_stream(&self, retry: Duration);
     fn cancelled(&self) -> &CancellationToken;
 }
@@ -150,7 +148,7 @@ impl CallContext {
 
     /// What the tools keep in the caller's session. It refuses everything when the caller has none.
     pub fn session_state(&self) -> SessionState {
-        SessionState::new(Arc::new(Door(Arc::clone(&self.line))))
+        SessionState::new(Arc::clone(&self.line) as _)
     }
 
     /// Asks that the client's connection be closed and polled again later (SEP-1699).
@@ -161,14 +159,5 @@ impl CallContext {
     /// Fires when the call is cancelled or its deadline passes.
     pub fn cancelled(&self) -> &CancellationToken {
         self.line.cancelled()
-    }
-}
-
-/// The way of [`SessionState`] through a call.
-struct Door(Arc<dyn CallLine>);
-
-impl StateDoor for Door {
-    fn request(&self, request: StateRequest) -> BoxFuture<'_, Outcome> {
-        self.0.state(request)
     }
 }

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
-use shoal_ports::{AskId, CallEventKind, CallFailure, StateRequest, no_session, perhaps_kept};
+use shoal_ports::{
+    AskId, CallEventKind, CallFailure, StateDoor, StateRequest, no_session, perhaps_kept,
+};
 use shoal_protocol::{ClientCapability, LogLevel, Method, Outcome, RawJson, RpcError, declares};
 use tokio_util::sync::CancellationToken;
 
@@ -95,7 +97,18 @@ impl CallLine for CallRecord {
         answer.unwrap_or_else(|_| Outcome::Error(ended()))
     }
 
-    async fn state(&self, request: StateRequest) -> Outcome {
+    async fn close_stream(&self, retry: Duration) {
+        self.send(CallEventKind::CloseStream { retry }).await;
+    }
+
+    fn cancelled(&self) -> &CancellationToken {
+        &self.cancelled
+    }
+}
+
+#[async_trait]
+impl StateDoor for CallRecord {
+    async fn request(&self, request: StateRequest) -> Outcome {
         if self.caller.session.is_none() {
             return Outcome::Error(no_session());
         }
@@ -121,14 +134,6 @@ impl CallLine for CallRecord {
                 })
             }
         }
-    }
-
-    async fn close_stream(&self, retry: Duration) {
-        self.send(CallEventKind::CloseStream { retry }).await;
-    }
-
-    fn cancelled(&self) -> &CancellationToken {
-        &self.cancelled
     }
 }
 

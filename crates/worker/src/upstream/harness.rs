@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use shoal_ports::{
     Call, CallFailure, CallId, CallOutcome, Caller, Durability, ForwardedHeaders, LogFilter,
-    PoolCatalog, Principal, SessionId, StateRequest, no_session,
+    PoolCatalog, Principal, SessionId, StateDoor, StateRequest, no_session,
 };
 use shoal_protocol::{LogLevel, Method, Outcome, RawJson, Revision, RpcError};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
@@ -396,13 +396,16 @@ impl CallLine for TestLine {
         })))
     }
 
-    async fn state(&self, _request: StateRequest) -> Outcome {
-        Outcome::Error(no_session())
-    }
-
     async fn close_stream(&self, _retry: Duration) {}
 
     fn cancelled(&self) -> &CancellationToken {
         &self.cancelled
+    }
+}
+
+#[async_trait]
+impl StateDoor for Line {
+    async fn request(&self, _request: StateRequest) -> Outcome {
+        Outcome::Error(no_session())
     }
 }
