@@ -1,5 +1,7 @@
 //! JSON-RPC request ids, kept as they were written.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use crate::RawJson;
@@ -10,7 +12,7 @@ use crate::RawJson;
 /// Two ids are equal when they denote the same value: `"a"` equals `"\u0061"`, `1` differs from `"1"`.
 #[derive(Clone)]
 pub struct RequestId {
-    raw: Bytes,
+    raw: Arc<str>,
     /// The canonical spelling, only where `raw` uses string escapes.
     canonical: Option<Box<str>>,
 }
@@ -31,14 +33,14 @@ impl RequestId {
                     None
                 };
                 Ok(Self {
-                    raw: json.detached().into_bytes(),
+                    raw: text.into(),
                     canonical,
                 })
             }
             Some(b'n') => Err("the id must not be null"),
             Some(b'-' | b'0'..=b'9') if text.bytes().all(|b| b == b'-' || b.is_ascii_digit()) => {
                 Ok(Self {
-                    raw: json.detached().into_bytes(),
+                    raw: text.into(),
                     canonical: None,
                 })
             }
@@ -50,7 +52,7 @@ impl RequestId {
     /// An integer id.
     pub fn from_number(number: u64) -> Self {
         Self {
-            raw: Bytes::from(number.to_string()),
+            raw: number.to_string().into(),
             canonical: None,
         }
     }
@@ -58,30 +60,28 @@ impl RequestId {
     /// A string id.
     pub fn from_string(text: &str) -> Self {
         Self {
-            raw: RawJson::of(text).into_bytes(),
+            raw: RawJson::of(text).as_str().into(),
             canonical: None,
         }
     }
 
     /// The id as JSON, as it was written.
     pub fn to_json(&self) -> RawJson {
-        RawJson::from_valid(self.raw.clone())
+        RawJson::from_valid(Bytes::copy_from_slice(self.as_bytes()))
     }
 
     /// The JSON text as bytes.
     pub fn as_bytes(&self) -> &[u8] {
-        &self.raw
+        self.raw.as_bytes()
     }
 
     /// The integer, when the id is one that fits.
     pub fn number(&self) -> Option<u64> {
-        std::str::from_utf8(&self.raw).ok()?.parse().ok()
+        self.raw.parse().ok()
     }
 
-    fn key(&self) -> &[u8] {
-        self.canonical
-            .as_ref()
-            .map_or(&self.raw, |text| text.as_bytes())
+    fn key(&self) -> &str {
+        self.canonical.as_deref().unwrap_or(&self.raw)
     }
 }
 
@@ -101,13 +101,13 @@ impl std::hash::Hash for RequestId {
 
 impl std::fmt::Debug for RequestId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&String::from_utf8_lossy(&self.raw))
+        f.write_str(&self.raw)
     }
 }
 
 impl std::fmt::Display for RequestId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&String::from_utf8_lossy(&self.raw))
+        f.write_str(&self.raw)
     }
 }
 
