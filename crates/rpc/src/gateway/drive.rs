@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
+use futures::{StreamExt as _, stream};
 use shoal_telemetry::metrics::LinkKind;
 use tonic::Streaming;
 
 use super::link::{Link, Passed, Reply};
 use crate::convert::gateway::{error_from_wire, event_id_in, opened_in};
 use crate::error::{LinkError, Malformed};
-use crate::link::clocks;
-use crate::link::frame::{Frame as _, LinkFrame};
 use crate::link::inbox::Inbox;
 use crate::link::meter::Up;
-use crate::link::pulse::{Beat, Pulse};
+use crate::link::seldom::Seldom;
 use crate::proto::node::v1::session_frame::Frame;
 use crate::proto::node::v1::{EdgeFrame, SessionFrame};
 
@@ -21,25 +20,20 @@ type SessionInbox = Inbox<Streaming<SessionFrame>, SessionFrame, EdgeFrame>;
 /// Reads the link until it ends.
 pub(super) async fn drive(link: Arc<Link>, mut inbox: SessionInbox, address: String) {
     let up = Up::new(LinkKind::Gateway);
-    let mut pulse = Pulse::new(&link.config);
+    let closing = stream::once(link.closing.clone().cancelled_owned());
+    let mut seldom = Seldom::new()
+        .or(inbox.pulse(&link.config))
+        .or(closing.map(|()| Err(LinkError::Left("it is not needed any more"))));
     let ended = loop {
         // What arrives is not counted against the task's budget by itself.
         tokio::task::consume_budget().await;
-        tokio::select! {
+        let goes_on = tokio::select! {
             biased;
-            frame = inbox.next() => {
-                if let Err(error) = frame.and_then(|frame| handle(&link, frame)) {
-                    break error;
-                }
-            }
-            () = pulse.due() => match pulse.beat(inbox.take_heard()) {
-                Beat::Alive => {}
-                Beat::Ask => link.outbox.push_now(EdgeFrame::of_link(LinkFrame::Ping(clocks::now_us()))),
-                Beat::Dead => break LinkError::Silent,
-            },
-            () = link.closing.cancelled() => {
-                break LinkError::Left("it is not needed any more");
-            }
+            frame = inbox.next() => frame.and_then(|frame| handle(&link, frame)),
+            goes_on = seldom.next() => goes_on,
+        };
+        if let Err(error) = goes_on {
+            break error;
         }
     };
     tracing::info!(node = %address, reason = %ended, "the link to a session node ended");

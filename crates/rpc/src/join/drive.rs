@@ -5,9 +5,12 @@ mod telling;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use futures::{StreamExt as _, stream};
 use shoal_ports::{Announcement, AskId, BusEvent, LedgerNumber, NodeInfo, SessionId, WorkerLoad};
-use tokio::sync::{broadcast, watch};
-use tokio::time::{Instant, Interval, MissedTickBehavior, Sleep, interval, sleep_until};
+use tokio::sync::watch;
+use tokio::time::{Instant, MissedTickBehavior, Sleep, interval, sleep_until};
+use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
+use tokio_stream::wrappers::{BroadcastStream, IntervalStream, WatchStream};
 use tokio_util::sync::CancellationToken;
 
 use super::chores::Chores;
@@ -18,10 +21,8 @@ use crate::convert::call::{attach_in, call_in, id_in};
 use crate::convert::node::node_in;
 use crate::convert::outcome::answer_in;
 use crate::error::LinkError;
-use crate::link::clocks;
-use crate::link::frame::{Frame as _, LinkFrame};
 use crate::link::outbox::Outbox;
-use crate::link::pulse::{Beat, Pulse};
+use crate::link::seldom::Seldom;
 use crate::proto::worker::v1::node_frame::Frame;
 use crate::proto::worker::v1::worker_frame::Frame as WorkerKind;
 use crate::proto::worker::v1::{self as wire, NodeFrame, WorkerFrame};
@@ -36,15 +37,25 @@ pub(super) struct Drive<'a> {
     pub(super) leave: watch::Receiver<Option<Instant>>,
     pub(super) inbox: NodeInbox,
     pub(super) outbox: Arc<Outbox<WorkerFrame>>,
-    pulse: Pulse,
     announcement: watch::Receiver<Announcement>,
-    news: broadcast::Receiver<BusEvent>,
-    has_news: bool,
-    ticks: Interval,
+    seldom: Seldom<Happened>,
     reported: Option<(WorkerLoad, Option<LedgerNumber>)>,
     /// Due when the next silent flight is to be accepted. Kept, because a timer costs more than a call may.
     accept: Pin<Box<Sleep>>,
     accepting: bool,
+}
+
+/// What happens beside what the node says, and calls.
+enum Happened {
+    /// The worker is to stop.
+    Stop,
+    /// What was announced has changed.
+    Announce,
+    /// How busy the worker is may be said again.
+    Report,
+    News(Result<BusEvent, BroadcastStreamRecvError>),
+    /// Whether the node is there.
+    Pulse(Result<(), LinkError>),
 }
 
 /// How a link ended.
@@ -68,9 +79,16 @@ impl<'a> Drive<'a> {
         inbox: NodeInbox,
     ) -> Self {
         let worker = &flights.joining.worker;
-        let (announcement, news) = (worker.announcement(), worker.news());
+        let announcement = worker.announcement();
         let mut ticks = interval(config.load_interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let seldom = Seldom::new()
+            .or(stream::once(stop.clone().cancelled_owned()).map(|()| Happened::Stop))
+            .or(IntervalStream::new(ticks).map(|_| Happened::Report))
+            .or(WatchStream::from_changes(announcement.clone()).map(|_| Happened::Announce))
+            .or(WatchStream::from_changes(leave.clone()).map(|_| Happened::Announce))
+            .or(BroadcastStream::new(worker.news()).map(Happened::News))
+            .or(inbox.pulse(config).map(Happened::Pulse));
         Self {
             outbox: Arc::clone(&flights.outbox),
             flights,
@@ -80,11 +98,8 @@ impl<'a> Drive<'a> {
             stop,
             leave,
             inbox,
-            pulse: Pulse::new(config),
             announcement,
-            news,
-            has_news: true,
-            ticks,
+            seldom,
             reported: None,
             accept: Box::pin(sleep_until(Instant::now())),
             accepting: false,
@@ -112,6 +127,11 @@ impl<'a> Drive<'a> {
     async fn step(&mut self, leaving: Option<Instant>) -> Result<(), End> {
         // What arrives is not counted against the task's budget by itself.
         tokio::task::consume_budget().await;
+        // However much arrives.
+        if self.stop.is_cancelled() {
+            self.outbox.close(Some("the worker stops"));
+            return Err(End::Stopped);
+        }
         let full = self.outbox.is_full();
         if let Some(due) = self.flights.accept_due()
             && !std::mem::replace(&mut self.accepting, true)
@@ -120,10 +140,6 @@ impl<'a> Drive<'a> {
         }
         tokio::select! {
             biased;
-            () = self.stop.cancelled() => {
-                self.outbox.close(Some("the worker stops"));
-                return Err(End::Stopped);
-            }
             number = self.flights.ready.next(), if !full => self.flights.look(number),
             frame = self.inbox.next() => {
                 let handled = frame.and_then(|frame| self.handle(frame));
@@ -139,16 +155,20 @@ impl<'a> Drive<'a> {
                 self.accepting = false;
                 self.flights.accept(Instant::now());
             }
-            _ = self.ticks.tick() => self.report(),
-            Ok(()) = self.announcement.changed() => self.announce(),
-            news = self.news.recv(), if self.has_news => self.tell(news),
-            () = self.pulse.due() => match self.pulse.beat(self.inbox.take_heard()) {
-                Beat::Alive => {}
-                Beat::Ask => self.outbox.push_now(WorkerFrame::of_link(LinkFrame::Ping(clocks::now_us()))),
-                Beat::Dead => return Err(End::Broke(LinkError::Silent)),
-            },
-            Ok(()) = self.leave.changed() => self.announce(),
+            happened = self.seldom.next() => self.happened(happened)?,
             () = until(leaving) => {}
+        }
+        Ok(())
+    }
+
+    fn happened(&mut self, happened: Happened) -> Result<(), End> {
+        match happened {
+            // The next step sees to it.
+            Happened::Stop => {}
+            Happened::Announce => self.announce(),
+            Happened::Report => self.report(),
+            Happened::News(news) => self.tell(news),
+            Happened::Pulse(lives) => return lives.map_err(End::Broke),
         }
         Ok(())
     }

@@ -13,8 +13,10 @@ use tonic::Status;
 use super::clocks::{self, Skew};
 use super::frame::{Frame, LinkFrame, Sorted};
 use super::outbox::Outbox;
+use super::pulse::{Heard, pulse};
 use super::versions::BATCHES;
 use super::{LANES, LONGEST_WHOLE};
+use crate::LinkConfig;
 use crate::error::LinkError;
 use crate::proto::types::v1::{Fragment, Pong};
 
@@ -25,7 +27,7 @@ pub(crate) struct Inbox<S, F, O> {
     batch: std::vec::IntoIter<F>,
     parts: Parts,
     batches: bool,
-    heard: bool,
+    pub(super) heard: Heard,
     skew: Skew,
 }
 
@@ -43,7 +45,7 @@ where
             batch: Vec::new().into_iter(),
             parts: Parts::new(max_frame),
             batches: false,
-            heard: false,
+            heard: Heard::default(),
             skew: Skew::new(),
         }
     }
@@ -53,9 +55,12 @@ where
         self.batches = version >= BATCHES;
     }
 
-    /// Whether anything has arrived since this was last asked.
-    pub(crate) fn take_heard(&mut self) -> bool {
-        std::mem::take(&mut self.heard)
+    /// Asks the peer whether it is there when nothing arrives. Says whenever something did, and when to give up.
+    pub(crate) fn pulse(
+        &self,
+        config: &LinkConfig,
+    ) -> impl Stream<Item = Result<(), LinkError>> + use<S, F, O> {
+        pulse(config, self.heard.clone(), Arc::clone(&self.outbox))
     }
 
     /// The next frame of the contract. Cancellation safe.
@@ -79,7 +84,7 @@ where
                 Some(Err(status)) => return Poll::Ready(Err(LinkError::of_status(&status))),
                 None => return Poll::Ready(Err(LinkError::Ended)),
             };
-            self.heard = true;
+            self.heard.note();
             // The length takes time to find out.
             if metrics::enabled() {
                 let bytes = frame.encoded_len() as u64;

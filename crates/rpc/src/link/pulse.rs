@@ -1,17 +1,28 @@
 //! Whether the peer of a link is alive.
 
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures::stream::{self, Stream};
 use tokio::time::{Instant, Sleep};
 
+use super::clocks;
+use super::frame::{Frame, LinkFrame};
+use super::outbox::Outbox;
 use crate::LinkConfig;
+use crate::error::LinkError;
 
 /// A timer that fires much later than it should was stopped with its process, and says nothing of the peer.
 const OWN_PAUSE: Duration = Duration::from_millis(500);
 
+/// Whether anything has arrived since this was last asked.
+#[derive(Clone, Default)]
+pub(crate) struct Heard(Arc<AtomicBool>);
+
 /// Times the questions to a peer that says nothing, and its answers.
-pub(crate) struct Pulse {
+struct Pulse {
     due: Pin<Box<Sleep>>,
     after: Duration,
     timeout: Duration,
@@ -20,7 +31,7 @@ pub(crate) struct Pulse {
 
 /// What to do when the pulse is due.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Beat {
+enum Beat {
     /// Nothing.
     Alive,
     /// Ask.
@@ -29,8 +40,39 @@ pub(crate) enum Beat {
     Dead,
 }
 
+impl Heard {
+    pub(crate) fn note(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn take(&self) -> bool {
+        self.0.swap(false, Ordering::Relaxed)
+    }
+}
+
+/// Asks a peer that says nothing whether it is there. Says whenever something was `heard`, and when to give up.
+pub(crate) fn pulse<F: Frame>(
+    config: &LinkConfig,
+    heard: Heard,
+    outbox: Arc<Outbox<F>>,
+) -> impl Stream<Item = Result<(), LinkError>> + use<F> {
+    stream::unfold(Pulse::new(config), move |mut pulse| {
+        let (heard, outbox) = (heard.clone(), Arc::clone(&outbox));
+        async move {
+            loop {
+                pulse.due().await;
+                match pulse.beat(heard.take()) {
+                    Beat::Alive => return Some((Ok(()), pulse)),
+                    Beat::Ask => outbox.push_now(F::of_link(LinkFrame::Ping(clocks::now_us()))),
+                    Beat::Dead => return Some((Err(LinkError::Silent), pulse)),
+                }
+            }
+        }
+    })
+}
+
 impl Pulse {
-    pub(crate) fn new(config: &LinkConfig) -> Self {
+    fn new(config: &LinkConfig) -> Self {
         Self {
             due: Box::pin(tokio::time::sleep(config.ping_after)),
             after: config.ping_after,
@@ -39,13 +81,13 @@ impl Pulse {
         }
     }
 
-    /// Returns when [`Pulse::beat`] should be called. Cancellation safe.
-    pub(crate) async fn due(&mut self) {
+    /// Returns when [`Pulse::beat`] should be called.
+    async fn due(&mut self) {
         self.due.as_mut().await;
     }
 
     /// Decides; `heard` tells whether anything has arrived since the last time.
-    pub(crate) fn beat(&mut self, heard: bool) -> Beat {
+    fn beat(&mut self, heard: bool) -> Beat {
         let now = Instant::now();
         let paused = now.duration_since(self.due.deadline()) > OWN_PAUSE;
         let (beat, next) = match (heard, self.asked) {

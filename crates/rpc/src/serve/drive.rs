@@ -5,6 +5,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use futures::{StreamExt as _, stream};
 use parking_lot::Mutex;
 use shoal_telemetry::metrics::LinkKind;
 use tonic::Streaming;
@@ -15,12 +16,10 @@ use super::served_request::ServedRequest;
 use crate::convert::gateway::{event_id_in, open_in};
 use crate::convert::post::{deliver_in, session_in};
 use crate::error::LinkError;
-use crate::link::clocks;
-use crate::link::frame::{Frame as _, LinkFrame};
 use crate::link::inbox::Inbox;
 use crate::link::meter::Up;
 use crate::link::outbox::Outbox;
-use crate::link::pulse::{Beat, Pulse};
+use crate::link::seldom::Seldom;
 use crate::link::versions::Peer;
 use crate::proto::node::v1::edge_frame::Frame;
 use crate::proto::node::v1::{EdgeFrame, SessionFrame};
@@ -70,25 +69,20 @@ impl Drive {
     /// Reads the link until it ends. Then nobody reads its streams any more; what was posted goes on.
     pub(super) async fn run(self, mut inbox: EdgeInbox) {
         let up = Up::new(LinkKind::Gateway);
-        let mut pulse = Pulse::new(&self.shared.config);
+        let closing = stream::once(self.shared.closing.clone().cancelled_owned());
+        let mut seldom = Seldom::new()
+            .or(inbox.pulse(&self.shared.config))
+            .or(closing.map(|()| Err(LinkError::Left("the node is leaving"))));
         let ended = loop {
             // What arrives is not counted against the task's budget by itself.
             tokio::task::consume_budget().await;
-            tokio::select! {
+            let goes_on = tokio::select! {
                 biased;
-                frame = inbox.next() => {
-                    if let Err(error) = frame.and_then(|frame| self.handle(frame)) {
-                        break error;
-                    }
-                }
-                () = pulse.due() => match pulse.beat(inbox.take_heard()) {
-                    Beat::Alive => {}
-                    Beat::Ask => self.outbox.push_now(SessionFrame::of_link(LinkFrame::Ping(clocks::now_us()))),
-                    Beat::Dead => break LinkError::Silent,
-                },
-                () = self.shared.closing.cancelled() => {
-                    break LinkError::Left("the node is leaving");
-                }
+                frame = inbox.next() => frame.and_then(|frame| self.handle(frame)),
+                goes_on = seldom.next() => goes_on,
+            };
+            if let Err(error) = goes_on {
+                break error;
             }
         };
         tracing::info!(from = %self.from, reason = %ended, "the link of an edge ended");

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use futures::{StreamExt as _, stream};
 use shoal_ports::{AskId, BusEvent, NodeInfo};
 use shoal_protocol::RawJson;
 use tokio::sync::watch;
+use tokio_stream::wrappers::WatchStream;
 use tokio_util::sync::CancellationToken;
 use tonic::Streaming;
 
@@ -15,10 +17,8 @@ use crate::convert::catalog::load_in;
 use crate::convert::node::node_out;
 use crate::convert::outcome::{error_in, failure_in};
 use crate::error::LinkError;
-use crate::link::clocks;
-use crate::link::frame::{Frame as _, LinkFrame};
 use crate::link::inbox::Inbox;
-use crate::link::pulse::{Beat, Pulse};
+use crate::link::seldom::Seldom;
 use crate::proto::worker::v1::node_frame::Frame as NodeKind;
 use crate::proto::worker::v1::worker_frame::Frame;
 use crate::proto::worker::v1::{self as wire, NodeFrame, WorkerFrame};
@@ -29,10 +29,16 @@ pub(super) type WorkerInbox = Inbox<Streaming<WorkerFrame>, WorkerFrame, NodeFra
 pub(super) struct Drive {
     pub(super) peer: Arc<WorkerPeer>,
     pub(super) link: Arc<Link>,
-    pub(super) inbox: WorkerInbox,
-    pub(super) nodes: watch::Receiver<Vec<NodeInfo>>,
-    /// Ends all links.
-    pub(super) closing: CancellationToken,
+    inbox: WorkerInbox,
+    seldom: Seldom<Happened>,
+}
+
+/// What happens beside what the worker says.
+enum Happened {
+    /// Whether the link goes on.
+    GoesOn(Result<(), LinkError>),
+    /// Other nodes are there.
+    Nodes(Vec<NodeInfo>),
 }
 
 /// What a worker says that concerns more than its peer.
@@ -42,11 +48,39 @@ pub(super) enum Said {
 }
 
 impl Drive {
+    /// Drives `link`, which tells of `nodes`, and ends with all others when `closing` says so.
+    pub(super) fn new(
+        peer: Arc<WorkerPeer>,
+        link: Arc<Link>,
+        inbox: WorkerInbox,
+        nodes: watch::Receiver<Vec<NodeInfo>>,
+        closing: CancellationToken,
+    ) -> Self {
+        let ends = |by: CancellationToken, why| {
+            let end = move |()| Happened::GoesOn(Err(LinkError::Left(why)));
+            stream::once(by.cancelled_owned()).map(end)
+        };
+        let seldom = Seldom::new()
+            .or(inbox.pulse(&peer.config).map(Happened::GoesOn))
+            .or(WatchStream::from_changes(nodes).map(Happened::Nodes))
+            .or(ends(
+                link.replaced.clone(),
+                "a newer link of this worker replaces it",
+            ))
+            .or(ends(closing, "the node is leaving"));
+        Self {
+            peer,
+            link,
+            inbox,
+            seldom,
+        }
+    }
+
     /// Reads until the worker says something of consequence.
     ///
     /// # Errors
     /// Why the link ended.
-    pub(super) async fn next(&mut self, pulse: &mut Pulse) -> Result<Said, LinkError> {
+    pub(super) async fn next(&mut self) -> Result<Said, LinkError> {
         loop {
             // What arrives is not counted against the task's budget by itself.
             tokio::task::consume_budget().await;
@@ -57,29 +91,19 @@ impl Drive {
                         return Ok(said);
                     }
                 }
-                () = pulse.due() => match pulse.beat(self.inbox.take_heard()) {
-                    Beat::Alive => self.peer.tell_acknowledged(),
-                    Beat::Ask => self.link.outbox.push_now(NodeFrame::of_link(LinkFrame::Ping(clocks::now_us()))),
-                    Beat::Dead => return Err(LinkError::Silent),
+                happened = self.seldom.next() => match happened {
+                    Happened::GoesOn(goes_on) => {
+                        goes_on?;
+                        self.peer.tell_acknowledged();
+                    }
+                    Happened::Nodes(nodes) => self.tell_nodes(&nodes),
                 },
-                Ok(()) = self.nodes.changed() => self.tell_nodes(),
-                () = self.link.replaced.cancelled() => {
-                    return Err(LinkError::Left("a newer link of this worker replaces it"));
-                }
-                () = self.closing.cancelled() => {
-                    return Err(LinkError::Left("the node is leaving"));
-                }
             }
         }
     }
 
-    fn tell_nodes(&mut self) {
-        let nodes = self
-            .nodes
-            .borrow_and_update()
-            .iter()
-            .map(node_out)
-            .collect();
+    fn tell_nodes(&self, nodes: &[NodeInfo]) {
+        let nodes = nodes.iter().map(node_out).collect();
         self.link.send(0, NodeKind::Nodes(wire::Nodes { nodes }));
     }
 

@@ -17,7 +17,6 @@ use crate::LinkConfig;
 use crate::convert::catalog::announcement_in;
 use crate::error::LinkError;
 use crate::link::meter::Up;
-use crate::link::pulse::Pulse;
 use crate::proto::worker::v1 as wire;
 
 /// Accepts the links of workers and keeps `set` up to date: a worker is added when it announces itself,
@@ -108,17 +107,16 @@ impl WorkerLinksInner {
     /// Reads a link until it ends, and gives the worker up if no other link takes its place in time.
     pub(super) async fn run(self: Arc<Self>, mut drive: Drive) {
         let up = Up::new(LinkKind::Worker);
-        let mut pulse = Pulse::new(&self.config);
         let (peer, link) = (Arc::clone(&drive.peer), drive.link.number);
         let ended = loop {
-            match drive.next(&mut pulse).await {
+            match drive.next().await {
                 Ok(Said::Announce(said)) => {
                     if let Err(error) = self.announced(&peer, *said) {
                         break error;
                     }
                 }
                 Ok(Said::Goodbye) => {
-                    self.part(&mut drive, &mut pulse).await;
+                    self.part(&mut drive).await;
                     return;
                 }
                 Err(error) => break error,
@@ -127,12 +125,11 @@ impl WorkerLinksInner {
         tracing::info!(worker = %peer.id, reason = %ended, "the link of a worker ended");
         up.ended(&ended);
         drive.link.outbox.close(Some(&ended.to_string()));
-        let closing = drive.closing.clone();
         drop(drive);
         if peer.broke(Some(link)) {
             tokio::select! {
                 () = sleep(self.config.rejoin) => {}
-                () = closing.cancelled() => {}
+                () = self.closing.cancelled() => {}
             }
             if peer.give_up(Some(link)) {
                 tracing::info!(worker = %peer.id, "a worker did not come back");
@@ -156,11 +153,11 @@ impl WorkerLinksInner {
     }
 
     /// Lets a worker go that has said goodbye, and hears it out: it refuses what was still on the way.
-    async fn part(&self, drive: &mut Drive, pulse: &mut Pulse) {
+    async fn part(&self, drive: &mut Drive) {
         drive.peer.part();
         self.remove(&drive.peer);
         drive.link.outbox.close(Some("goodbye"));
-        let rest = async { while drive.next(pulse).await.is_ok() {} };
+        let rest = async { while drive.next().await.is_ok() {} };
         // In vain is fine: giving up says the same of calls that got no answer.
         let _ = timeout(self.config.handshake_timeout, rest).await;
         drive.peer.give_up(None);

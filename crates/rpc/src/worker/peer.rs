@@ -26,7 +26,7 @@ const NEWS: usize = 1024;
 pub(super) struct WorkerPeer {
     pub(super) id: WorkerId,
     pub(super) incarnation: u64,
-    config: LinkConfig,
+    pub(super) config: LinkConfig,
     pub(super) announcement: watch::Sender<Announcement>,
     pub(super) news: broadcast::Sender<BusEvent>,
     pub(super) gauge: Arc<Gauge>,

@@ -57,13 +57,7 @@ impl WorkerLink for WorkerService {
         peer.counts(hello.ledger);
         let link = (peer.join(outbox, welcome))
             .ok_or_else(|| Status::unavailable("the worker was just given up"))?;
-        let drive = Drive {
-            peer,
-            link,
-            inbox,
-            nodes,
-            closing: shared.closing.clone(),
-        };
+        let drive = Drive::new(peer, link, inbox, nodes, shared.closing.clone());
         tokio::spawn(Arc::clone(shared).run(drive));
         Ok(Response::new(stream.into()))
     }

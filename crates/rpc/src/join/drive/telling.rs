@@ -2,7 +2,7 @@
 
 use shoal_ports::BusEvent;
 use shoal_protocol::RawJson;
-use tokio::sync::broadcast;
+use tokio_stream::wrappers::errors::BroadcastStreamRecvError;
 
 use super::Drive;
 use crate::convert::catalog::{announcement_out, load_out};
@@ -11,9 +11,9 @@ use crate::proto::worker::v1::worker_frame::Frame as WorkerKind;
 
 impl Drive<'_> {
     /// Says what the worker offers.
-    pub(super) fn announce(&mut self) {
+    pub(super) fn announce(&self) {
         let draining = self.leave.borrow().is_some() || self.flights.parted;
-        let said = announcement_out(&self.announcement.borrow_and_update(), draining);
+        let said = announcement_out(&self.announcement.borrow(), draining);
         let (pool, draining) = (said.pool.clone(), said.draining);
         if let Err(too_long) = self.outbox.push(0, WorkerKind::Announce(said)) {
             tracing::error!(pool, %too_long, "a catalog does not fit on a link");
@@ -37,20 +37,19 @@ impl Drive<'_> {
         }
     }
 
-    pub(super) fn tell(&mut self, news: Result<BusEvent, broadcast::error::RecvError>) {
+    pub(super) fn tell(&self, news: Result<BusEvent, BroadcastStreamRecvError>) {
         let subscribed = self.chores.subscribed();
         match news {
             Ok(BusEvent::ResourceUpdated { uri, params }) if subscribed.contains(&uri) => {
                 self.push_news(uri, params);
             }
             // Some were missed: whatever is watched may have changed.
-            Err(broadcast::error::RecvError::Lagged(_)) => {
+            Err(BroadcastStreamRecvError::Lagged(_)) => {
                 for uri in subscribed {
                     let params = RawJson::of(&serde_json::json!({ "uri": uri }));
                     self.push_news(uri.clone(), params);
                 }
             }
-            Err(broadcast::error::RecvError::Closed) => self.has_news = false,
             Ok(_) => {}
         }
     }

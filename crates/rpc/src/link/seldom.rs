@@ -1,0 +1,54 @@
+//! What a link waits for beside frames.
+
+use futures::StreamExt as _;
+use futures::stream::{BoxStream, SelectAll, Stream};
+
+/// Everything that happens seldom, in one place: whoever waits for frames as well looks only at what has happened, and
+/// not with each frame at all that might have.
+pub(crate) struct Seldom<T>(SelectAll<BoxStream<'static, T>>);
+
+impl<T: 'static> Seldom<T> {
+    /// What never happens.
+    pub(crate) fn new() -> Self {
+        Self(SelectAll::new())
+    }
+
+    /// Besides, what comes of `source`, until that ends.
+    pub(crate) fn or(mut self, source: impl Stream<Item = T> + Send + 'static) -> Self {
+        self.0.push(Box::pin(source));
+        self
+    }
+
+    /// Waits for the next that happens. Cancellation safe.
+    pub(crate) async fn next(&mut self) -> T {
+        match self.0.next().await {
+            Some(happened) => happened,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+    use tokio::sync::watch;
+    use tokio_stream::wrappers::WatchStream;
+
+    use super::Seldom;
+
+    #[tokio::test]
+    async fn each_source_is_heard_until_it_ends() {
+        let (number, numbers) = watch::channel(0);
+        let mut seldom = Seldom::new()
+            .or(WatchStream::from_changes(numbers))
+            .or(futures::stream::once(async { 7 }));
+        assert_eq!(seldom.next().await, 7);
+        assert_eq!(seldom.next().now_or_never(), None);
+        number.send_replace(1);
+        assert_eq!(seldom.next().await, 1);
+        drop(number);
+        assert_eq!(seldom.next().now_or_never(), None);
+        // Nothing is left that could happen.
+        assert_eq!(seldom.next().now_or_never(), None);
+    }
+}
