@@ -17,6 +17,10 @@
 //! | `meter` | what metrics are told of links |
 //! | `dial` | connections to other processes, and the waits between attempts |
 
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
 pub(crate) mod clocks;
 pub(crate) mod credit;
 pub(crate) mod dial;
@@ -45,3 +49,6 @@ pub(crate) const BATCH_BYTES: usize = 32 * 1024;
 pub(crate) const BATCH_FRAMES: usize = 128;
 /// The longest gRPC message: a whole frame, a batch or a fragment with what is around it.
 pub(crate) const LONGEST_MESSAGE: usize = 128 * 1024;
+
+/// What a link keeps of each flight, by its number; a call looks for its own several times.
+pub(crate) type ByFlight<T> = HashMap<u64, T, RandomState>;

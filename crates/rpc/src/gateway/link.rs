@@ -1,6 +1,5 @@
 //! One link to a session node, and what waits for its answers.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -14,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::stream;
 use crate::LinkConfig;
+use crate::link::ByFlight;
 use crate::link::outbox::Outbox;
 use crate::proto::node::v1::edge_frame::Frame;
 use crate::proto::node::v1::{Detach, EdgeFrame, Item};
@@ -31,7 +31,7 @@ pub(super) struct Link {
     pub(super) closing: CancellationToken,
     next: AtomicU64,
     /// `None` once the link is over.
-    flights: Mutex<Option<HashMap<u64, PendingRequest>>>,
+    flights: Mutex<Option<ByFlight<PendingRequest>>>,
 }
 
 /// What waits for something to arrive.
@@ -80,7 +80,7 @@ impl Link {
             version,
             closing: CancellationToken::new(),
             next: AtomicU64::new(1),
-            flights: Mutex::new(Some(HashMap::new())),
+            flights: Mutex::new(Some(ByFlight::default())),
         })
     }
 

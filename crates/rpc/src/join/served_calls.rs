@@ -2,7 +2,7 @@
 
 mod events;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use shoal_ports::{Attach, Call, CallFailure};
@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::Joining;
 use super::served_call::{Opening, ServedCall};
 use crate::error::TooLong;
+use crate::link::ByFlight;
 use crate::link::outbox::Outbox;
 use crate::link::ready::ReadySet;
 use crate::link::versions::Peer;
@@ -25,7 +26,7 @@ pub(super) struct ServedCalls {
     credit: i64,
     /// The version that the link speaks.
     version: u32,
-    flights: HashMap<u64, ServedCall>,
+    flights: ByFlight<ServedCall>,
     /// Flights of which nothing was said, and when it should be.
     quiet: VecDeque<(Instant, u64)>,
     /// Set when nothing may be started any more.
@@ -44,7 +45,7 @@ impl ServedCalls {
             outbox,
             credit: peer.credit,
             version: peer.version,
-            flights: HashMap::new(),
+            flights: ByFlight::default(),
             quiet: VecDeque::new(),
             parted: false,
         }

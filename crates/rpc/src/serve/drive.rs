@@ -1,6 +1,5 @@
 //! One link of an edge, as the session node reads it.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,6 +15,7 @@ use super::served_request::ServedRequest;
 use crate::convert::gateway::{event_id_in, open_in};
 use crate::convert::post::{deliver_in, session_in};
 use crate::error::LinkError;
+use crate::link::ByFlight;
 use crate::link::inbox::Inbox;
 use crate::link::meter::Up;
 use crate::link::outbox::Outbox;
@@ -28,7 +28,7 @@ pub(super) type EdgeInbox = Inbox<Streaming<EdgeFrame>, EdgeFrame, SessionFrame>
 
 /// The requests of one link that have not been answered whole.
 #[derive(Default)]
-pub(super) struct ServedRequests(Mutex<HashMap<u64, Arc<ServedRequest>>>);
+pub(super) struct ServedRequests(Mutex<ByFlight<Arc<ServedRequest>>>);
 
 impl ServedRequests {
     pub(super) fn remove(&self, number: u64) {

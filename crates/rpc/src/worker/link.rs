@@ -1,6 +1,5 @@
 //! One link to a worker, and the flights on it, which end with it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -12,6 +11,7 @@ use super::gauge::Gauge;
 use super::linked_call::{Holder, Left, LinkedCall};
 use crate::LinkConfig;
 use crate::convert::outcome::answer_out;
+use crate::link::ByFlight;
 use crate::link::outbox::Outbox;
 use crate::proto::worker::v1::node_frame::Frame;
 use crate::proto::worker::v1::{Answer, Cancel, Detach, NodeFrame};
@@ -30,7 +30,7 @@ pub(super) struct Link {
     most_unread: u64,
     gauge: Arc<Gauge>,
     /// `None` once the link is over.
-    flights: Mutex<Option<HashMap<u64, Arc<LinkedCall>>>>,
+    flights: Mutex<Option<ByFlight<Arc<LinkedCall>>>>,
 }
 
 impl Link {
@@ -49,7 +49,7 @@ impl Link {
             credit: config.credit,
             most_unread: config.credit.saturating_add(config.max_frame as u64),
             gauge,
-            flights: Mutex::new(Some(HashMap::new())),
+            flights: Mutex::new(Some(ByFlight::default())),
         })
     }
 
@@ -124,7 +124,7 @@ impl Link {
     pub(super) fn over(&self) {
         self.replaced.cancel();
         let flights = self.flights.lock().take();
-        for flight in flights.into_iter().flat_map(HashMap::into_values) {
+        for flight in flights.into_iter().flat_map(ByFlight::into_values) {
             flight.broken(false);
             if flight.is_start {
                 self.gauge.ended();
