@@ -12,7 +12,7 @@
 //! | `clocks` | how far its clock is from this one, for operators |
 //! | `ready` | many flights polled by one task |
 //! | `handshake` | the hello, the welcome, and what is agreed on |
-//! | `seldom` | what is waited for beside frames |
+//! | `events` | what is waited for beside frames |
 //! | `versions` | which version is spoken |
 //! | `meter` | what metrics are told of links |
 //! | `dial` | connections to other processes, and the waits between attempts |
@@ -32,7 +32,7 @@ pub(crate) mod meter;
 pub(crate) mod outbox;
 pub(crate) mod pulse;
 pub(crate) mod ready;
-pub(crate) mod seldom;
+pub(crate) mod events;
 #[cfg(test)]
 mod tests;
 pub(crate) mod versions;

@@ -11,7 +11,7 @@ use crate::convert::gateway::{error_from_wire, event_id_in, opened_in};
 use crate::error::{LinkError, Malformed};
 use crate::link::inbox::Inbox;
 use crate::link::meter::Up;
-use crate::link::seldom::Seldom;
+use crate::link::events::LinkEvents;
 use crate::proto::node::v1::session_frame::Frame;
 use crate::proto::node::v1::{EdgeFrame, SessionFrame};
 
@@ -21,7 +21,7 @@ type SessionInbox = Inbox<Streaming<SessionFrame>, SessionFrame, EdgeFrame>;
 pub(super) async fn drive(link: Arc<Link>, mut inbox: SessionInbox, address: String) {
     let up = Up::new(LinkKind::Gateway);
     let closing = stream::once(link.closing.clone().cancelled_owned());
-    let mut seldom = Seldom::new()
+    let mut events = LinkEvents::new()
         .or(inbox.pulse(&link.config))
         .or(closing.map(|()| Err(LinkError::Left("it is not needed any more"))));
     let ended = loop {
@@ -30,7 +30,7 @@ pub(super) async fn drive(link: Arc<Link>, mut inbox: SessionInbox, address: Str
         let goes_on = tokio::select! {
             biased;
             frame = inbox.next() => frame.and_then(|frame| handle(&link, frame)),
-            goes_on = seldom.next() => goes_on,
+            goes_on = events.next() => goes_on,
         };
         if let Err(error) = goes_on {
             break error;

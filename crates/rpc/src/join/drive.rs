@@ -22,7 +22,7 @@ use crate::convert::node::node_in;
 use crate::convert::outcome::answer_in;
 use crate::error::LinkError;
 use crate::link::outbox::Outbox;
-use crate::link::seldom::Seldom;
+use crate::link::events::LinkEvents;
 use crate::proto::worker::v1::node_frame::Frame;
 use crate::proto::worker::v1::worker_frame::Frame as WorkerKind;
 use crate::proto::worker::v1::{self as wire, NodeFrame, WorkerFrame};
@@ -38,7 +38,7 @@ pub(super) struct Drive<'a> {
     pub(super) inbox: NodeInbox,
     pub(super) outbox: Arc<Outbox<WorkerFrame>>,
     announcement: watch::Receiver<Announcement>,
-    seldom: Seldom<Happened>,
+    events: LinkEvents<Happened>,
     reported: Option<(WorkerLoad, Option<LedgerNumber>)>,
     /// Due when the next silent flight is to be accepted. Kept, because a timer costs more than a call may.
     accept: Pin<Box<Sleep>>,
@@ -82,7 +82,7 @@ impl<'a> Drive<'a> {
         let announcement = worker.announcement();
         let mut ticks = interval(config.load_interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let seldom = Seldom::new()
+        let events = LinkEvents::new()
             .or(stream::once(stop.clone().cancelled_owned()).map(|()| Happened::Stop))
             .or(IntervalStream::new(ticks).map(|_| Happened::Report))
             .or(WatchStream::from_changes(announcement.clone()).map(|_| Happened::Announce))
@@ -99,7 +99,7 @@ impl<'a> Drive<'a> {
             leave,
             inbox,
             announcement,
-            seldom,
+            events,
             reported: None,
             accept: Box::pin(sleep_until(Instant::now())),
             accepting: false,
@@ -155,7 +155,7 @@ impl<'a> Drive<'a> {
                 self.accepting = false;
                 self.flights.accept(Instant::now());
             }
-            happened = self.seldom.next() => self.happened(happened)?,
+            happened = self.events.next() => self.happened(happened)?,
             () = until(leaving) => {}
         }
         Ok(())

@@ -19,7 +19,7 @@ use crate::link::ByFlight;
 use crate::link::inbox::Inbox;
 use crate::link::meter::Up;
 use crate::link::outbox::Outbox;
-use crate::link::seldom::Seldom;
+use crate::link::events::LinkEvents;
 use crate::link::versions::Peer;
 use crate::proto::node::v1::edge_frame::Frame;
 use crate::proto::node::v1::{EdgeFrame, SessionFrame};
@@ -70,7 +70,7 @@ impl Drive {
     pub(super) async fn run(self, mut inbox: EdgeInbox) {
         let up = Up::new(LinkKind::Gateway);
         let closing = stream::once(self.shared.closing.clone().cancelled_owned());
-        let mut seldom = Seldom::new()
+        let mut events = LinkEvents::new()
             .or(inbox.pulse(&self.shared.config))
             .or(closing.map(|()| Err(LinkError::Left("the node is leaving"))));
         let ended = loop {
@@ -79,7 +79,7 @@ impl Drive {
             let goes_on = tokio::select! {
                 biased;
                 frame = inbox.next() => frame.and_then(|frame| self.handle(frame)),
-                goes_on = seldom.next() => goes_on,
+                goes_on = events.next() => goes_on,
             };
             if let Err(error) = goes_on {
                 break error;

@@ -18,7 +18,7 @@ use crate::convert::node::node_out;
 use crate::convert::outcome::{error_in, failure_in};
 use crate::error::LinkError;
 use crate::link::inbox::Inbox;
-use crate::link::seldom::Seldom;
+use crate::link::events::LinkEvents;
 use crate::proto::worker::v1::node_frame::Frame as NodeKind;
 use crate::proto::worker::v1::worker_frame::Frame;
 use crate::proto::worker::v1::{self as wire, NodeFrame, WorkerFrame};
@@ -30,7 +30,7 @@ pub(super) struct Drive {
     pub(super) peer: Arc<WorkerPeer>,
     pub(super) link: Arc<Link>,
     inbox: WorkerInbox,
-    seldom: Seldom<Happened>,
+    events: LinkEvents<Happened>,
 }
 
 /// What happens beside what the worker says.
@@ -60,7 +60,7 @@ impl Drive {
             let end = move |()| Happened::GoesOn(Err(LinkError::Left(why)));
             stream::once(by.cancelled_owned()).map(end)
         };
-        let seldom = Seldom::new()
+        let events = LinkEvents::new()
             .or(inbox.pulse(&peer.config).map(Happened::GoesOn))
             .or(WatchStream::from_changes(nodes).map(Happened::Nodes))
             .or(ends(
@@ -72,7 +72,7 @@ impl Drive {
             peer,
             link,
             inbox,
-            seldom,
+            events,
         }
     }
 
@@ -91,7 +91,7 @@ impl Drive {
                         return Ok(said);
                     }
                 }
-                happened = self.seldom.next() => match happened {
+                happened = self.events.next() => match happened {
                     Happened::GoesOn(goes_on) => {
                         goes_on?;
                         self.peer.tell_acknowledged();

@@ -5,9 +5,9 @@ use futures::stream::{BoxStream, SelectAll, Stream};
 
 /// Everything that happens seldom, in one place: whoever waits for frames as well looks only at what has happened, and
 /// not with each frame at all that might have.
-pub(crate) struct Seldom<T>(SelectAll<BoxStream<'static, T>>);
+pub(crate) struct LinkEvents<T>(SelectAll<BoxStream<'static, T>>);
 
-impl<T: 'static> Seldom<T> {
+impl<T: 'static> LinkEvents<T> {
     /// What never happens.
     pub(crate) fn new() -> Self {
         Self(SelectAll::new())
@@ -34,21 +34,21 @@ mod tests {
     use tokio::sync::watch;
     use tokio_stream::wrappers::WatchStream;
 
-    use super::Seldom;
+    use super::LinkEvents;
 
     #[tokio::test]
     async fn each_source_is_heard_until_it_ends() {
         let (number, numbers) = watch::channel(0);
-        let mut seldom = Seldom::new()
+        let mut events = LinkEvents::new()
             .or(WatchStream::from_changes(numbers))
             .or(futures::stream::once(async { 7 }));
-        assert_eq!(seldom.next().await, 7);
-        assert_eq!(seldom.next().now_or_never(), None);
+        assert_eq!(events.next().await, 7);
+        assert_eq!(events.next().now_or_never(), None);
         number.send_replace(1);
-        assert_eq!(seldom.next().await, 1);
+        assert_eq!(events.next().await, 1);
         drop(number);
-        assert_eq!(seldom.next().now_or_never(), None);
+        assert_eq!(events.next().now_or_never(), None);
         // Nothing is left that could happen.
-        assert_eq!(seldom.next().now_or_never(), None);
+        assert_eq!(events.next().now_or_never(), None);
     }
 }
