@@ -27,8 +27,8 @@ use self::presence::Presence;
 use self::tools::Tools;
 use crate::http_client::NoToken;
 use crate::upstream::{
-    Binding, Connection, Launcher, Link, Owner, QUEUE, Server, Sessions, StartError, Subscriptions,
-    Transport, carry, catch_up,
+    Binding, Connection, Launcher, Link, QUEUE, Server, SessionOwner, Sessions, StartError,
+    Subscriptions, Transport, carry, catch_up,
 };
 use crate::{Backend, BackendState, CallContext};
 
@@ -160,13 +160,13 @@ impl HttpBackend {
         }
         drop(lead);
         let owner = self.owner(call);
-        let _ending = matches!(owner, Owner::Call(_)).then(|| Ending {
+        let _ending = matches!(owner, SessionOwner::Call(_)).then(|| Ending {
             sessions: self.sessions.clone(),
             owner: owner.clone(),
         });
         match self.sessions.hold(&owner, &call.caller, context).await {
             Ok(hold) => {
-                if matches!(owner, Owner::Session(_)) {
+                if matches!(owner, SessionOwner::Session(_)) {
                     let watched = &self.server.launcher.subscriptions;
                     catch_up(&hold.connection.link, watched).await;
                 }
@@ -177,13 +177,13 @@ impl HttpBackend {
     }
 
     /// Whose session a call runs in.
-    fn owner(&self, call: &Call) -> Owner {
-        let principal = Owner::principal_of(&call.caller);
+    fn owner(&self, call: &Call) -> SessionOwner {
+        let principal = SessionOwner::principal_of(&call.caller);
         match (&self.isolation, &call.caller.session) {
             (HttpIsolation::Principal, _) => principal,
-            (HttpIsolation::Session, Some(session)) => Owner::Session(session.clone()),
+            (HttpIsolation::Session, Some(session)) => SessionOwner::Session(session.clone()),
             // What the server asks outside of the call's own stream could be anybody's in a session that others use.
-            (HttpIsolation::Session, None) if can_be_asked(call) => Owner::Call(call.id),
+            (HttpIsolation::Session, None) if can_be_asked(call) => SessionOwner::Call(call.id),
             (HttpIsolation::Session, None) => principal,
         }
     }
@@ -199,7 +199,7 @@ fn can_be_asked(call: &Call) -> bool {
 /// Ends a session that was opened for one call.
 struct Ending {
     sessions: Arc<Sessions>,
-    owner: Owner,
+    owner: SessionOwner,
 }
 
 impl Drop for Ending {
@@ -250,7 +250,9 @@ impl Backend for HttpBackend {
     }
 
     async fn end_session(&self, session: &SessionId) {
-        self.sessions.end(&Owner::Session(session.clone())).await;
+        self.sessions
+            .end(&SessionOwner::Session(session.clone()))
+            .await;
     }
 
     fn restarts(&self) -> u64 {

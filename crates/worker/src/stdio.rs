@@ -18,10 +18,10 @@ use tokio::sync::{broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
 use self::placement::Want;
-use self::pool::Pool;
+use self::pool::ProcessPool;
 use crate::upstream::{
-    Binding, Connection, Launcher, Owner, Server, Sessions, StartError, Subscriptions, Transport,
-    carry,
+    Binding, Connection, Launcher, Server, SessionOwner, Sessions, StartError, Subscriptions,
+    Transport, carry,
 };
 use crate::{Backend, BackendState, CallContext};
 
@@ -61,7 +61,7 @@ pub use self::config::{Isolation, StdioConfig};
 pub struct StdioBackend {
     server: Server,
     config: Arc<StdioConfig>,
-    pool: Arc<Pool>,
+    pool: Arc<ProcessPool>,
     sessions: Option<Arc<Sessions>>,
 }
 
@@ -75,7 +75,10 @@ impl StdioBackend {
         let config = Arc::new(config);
         let settings = config.settings();
         let launcher = Arc::new(Launcher::new(settings, Command(config.clone())));
-        let pool = Arc::new(Pool::new(launcher.clone(), config.shared_processes()));
+        let pool = Arc::new(ProcessPool::new(
+            launcher.clone(),
+            config.shared_processes(),
+        ));
         let own = config.isolation == Isolation::Session;
         Self {
             sessions: own.then(|| Arc::new(Sessions::new(launcher.clone()))),
@@ -109,7 +112,7 @@ impl StdioBackend {
         context: &CallContext,
     ) -> Result<CallOutcome, CallFailure> {
         if let Some((sessions, session)) = self.own_process(call) {
-            let owner = Owner::Session(session);
+            let owner = SessionOwner::Session(session);
             let hold = sessions.hold(&owner, &call.caller, context).await?;
             return Ok(carry(&hold.connection.link, call, context, None).await);
         }
@@ -148,7 +151,7 @@ impl Backend for StdioBackend {
 
     async fn end_session(&self, session: &SessionId) {
         if let Some(sessions) = &self.sessions {
-            sessions.end(&Owner::Session(session.clone())).await;
+            sessions.end(&SessionOwner::Session(session.clone())).await;
         }
     }
 

@@ -52,7 +52,7 @@ pub(crate) use self::pending::{Origin, Quarantine, RequestOutcome};
 pub(crate) use self::restart_delay::RestartDelay;
 pub(crate) use self::router::quote;
 pub(crate) use self::server::Server;
-pub(crate) use self::sessions::{Owner, Sessions};
+pub(crate) use self::sessions::{SessionOwner, Sessions};
 pub use self::settings::EraChoice;
 pub(crate) use self::settings::Settings;
 pub(crate) use self::subscriptions::{Subscriptions, catch_up};

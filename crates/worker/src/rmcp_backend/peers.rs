@@ -36,18 +36,18 @@ pub(super) struct PeerCache {
 struct Idle {
     /// Of its owner; `None` if it is not lent again. It is kept all the same: its tool may announce changes through it.
     hash: Option<u64>,
-    connection: Box<Connection>,
+    connection: Box<PeerConnection>,
 }
 
 /// rmcp's service loop behind one peer.
-struct Connection {
+struct PeerConnection {
     service: RunningService<RoleServer, NoService>,
     client_end: Arc<ClientEnd>,
-    owner: Owner,
+    owner: PeerOwner,
 }
 
 /// Whose calls a peer serves, and whom its info describes.
-struct Owner {
+struct PeerOwner {
     identity: Identity,
     info: Option<RawJson>,
     capabilities: RawJson,
@@ -65,7 +65,7 @@ enum Identity {
 pub(super) struct LentPeer<'a> {
     peers: &'a PeerCache,
     hash: u64,
-    connection: Option<Box<Connection>>,
+    connection: Option<Box<PeerConnection>>,
 }
 
 /// The service behind the loops: it is never asked anything, since calls go to the handler directly.
@@ -86,7 +86,7 @@ impl PeerCache {
     pub(super) fn lend(&self, context: &CallContext, caller: &Caller) -> LentPeer<'_> {
         let hash = self.hash(caller);
         let idle = self.take(hash, caller);
-        let connection = idle.unwrap_or_else(|| Box::new(self.open(Owner::of(caller))));
+        let connection = idle.unwrap_or_else(|| Box::new(self.open(PeerOwner::of(caller))));
         connection.client_end.serve(context.clone());
         LentPeer {
             peers: self,
@@ -95,7 +95,7 @@ impl PeerCache {
         }
     }
 
-    /// As [`Owner::is`], of which it may leave out what seldom tells.
+    /// As [`PeerOwner::is`], of which it may leave out what seldom tells.
     fn hash(&self, caller: &Caller) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         match &caller.session {
@@ -112,7 +112,7 @@ impl PeerCache {
         &self.shards[hash as usize % SHARDS]
     }
 
-    fn take(&self, hash: u64, caller: &Caller) -> Option<Box<Connection>> {
+    fn take(&self, hash: u64, caller: &Caller) -> Option<Box<PeerConnection>> {
         let mut idle = self.shard(hash).lock();
         let at = idle.iter().rposition(|idle| {
             let connection = &idle.connection;
@@ -123,17 +123,17 @@ impl PeerCache {
         idle.remove(at).map(|idle| idle.connection)
     }
 
-    fn open(&self, owner: Owner) -> Connection {
+    fn open(&self, owner: PeerOwner) -> PeerConnection {
         let client_end = ClientEnd::new(Arc::clone(&self.hub));
         let transport = InProcess(Arc::clone(&client_end));
-        Connection {
+        PeerConnection {
             service: serve_directly(NoService, transport, Some(owner.describe())),
             client_end,
             owner,
         }
     }
 
-    fn keep(&self, hash: u64, connection: Box<Connection>, again: bool) {
+    fn keep(&self, hash: u64, connection: Box<PeerConnection>, again: bool) {
         connection.client_end.leave();
         let hash_if_lent = (again && !connection.client_end.is_used_up()).then_some(hash);
         let oldest = {
@@ -195,7 +195,7 @@ impl Drop for LentPeer<'_> {
     }
 }
 
-impl Owner {
+impl PeerOwner {
     /// Kept when the call has ended, hence apart from the message that it came in.
     fn of(caller: &Caller) -> Self {
         let identity = match &caller.session {
@@ -235,7 +235,7 @@ mod tests {
     use shoal_ports::{Caller, ForwardedHeaders, Principal};
     use shoal_protocol::{RawJson, Revision};
 
-    use super::Owner;
+    use super::PeerOwner;
 
     #[test]
     fn an_owner_that_is_remembered_does_not_keep_its_message() {
@@ -249,7 +249,7 @@ mod tests {
             capabilities: part(12..14),
             headers: ForwardedHeaders::default(),
         };
-        let owner = Owner::of(&caller);
+        let owner = PeerOwner::of(&caller);
         assert!(owner.is(&caller));
         drop(caller);
         assert!(message.is_unique());

@@ -22,7 +22,7 @@ pub(super) fn follow(
     worker: &WorkerId,
 ) -> RunningCall {
     RunningCall {
-        events: CallEvents::from_stream(Reader {
+        events: CallEvents::from_stream(EventReader {
             record: Arc::clone(&record),
             number,
         }),
@@ -37,12 +37,12 @@ pub(super) fn follow(
 
 /// Reads a call's events straight out of its buffer: a channel between them would cost more than
 /// the rest of a small call.
-struct Reader {
+struct EventReader {
     record: Arc<CallRecord>,
     number: u64,
 }
 
-impl Stream for Reader {
+impl Stream for EventReader {
     type Item = CallEvent;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<CallEvent>> {
@@ -50,7 +50,7 @@ impl Stream for Reader {
     }
 }
 
-impl Drop for Reader {
+impl Drop for EventReader {
     fn drop(&mut self) {
         if self.record.leave(self.number) {
             deserted::watch(&self.record, self.number);

@@ -40,6 +40,7 @@ use actor::{Job, PoolActor};
 use queue::{Queue, QueuedCall};
 use shares::Shares;
 use turn::{LongTurns, Turn};
+use work::BoxedCall;
 
 /// When an overloaded pool may be tried again. A pool that is full now is seldom empty sooner, and
 /// clients that come back in the same second would only be refused again.
@@ -273,7 +274,7 @@ impl Shared {
 
     /// What `actor`, which has nothing to do any more for `left`, does next; with nothing it is idle from now on, or lent to
     /// a call that goes on.
-    fn next(self: &Arc<Self>, actor: &ActorRef<Job>, left: &Principal) -> Option<Box<PooledCall>> {
+    fn next(self: &Arc<Self>, actor: &ActorRef<Job>, left: &Principal) -> Option<BoxedCall> {
         let mut state = self.state.lock();
         state.shares.leave(left);
         while let Some(call) = state.returning.pop_front() {
@@ -335,7 +336,7 @@ impl Shared {
         waited(&format!("the limit: {busy}"))
     }
 
-    fn shed(&self, expired: Vec<Box<PooledCall>>) {
+    fn shed(&self, expired: Vec<BoxedCall>) {
         for work in expired {
             work.shed(&self.name);
         }

@@ -50,7 +50,7 @@ pub(super) struct CallRecord {
 #[derive(Default)]
 struct RecordState {
     events: EventBuffer,
-    reader: Option<Reader>,
+    reader: Option<AttachedReader>,
     readers: u64,
     /// The name of the latest reader: its number when it first came.
     name: u64,
@@ -67,7 +67,7 @@ struct RecordState {
 
 /// Whoever reads the events now. A later reader takes over: the earlier one is most likely half of a
 /// broken connection.
-struct Reader {
+struct AttachedReader {
     number: u64,
     read: u64,
     waker: Option<Waker>,

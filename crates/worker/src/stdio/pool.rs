@@ -24,7 +24,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 const ASK_AGAIN: Duration = Duration::from_secs(10);
 
 /// The shared processes of a backend.
-pub(super) struct Pool {
+pub(super) struct ProcessPool {
     launcher: Arc<Launcher>,
     state: Mutex<State>,
 }
@@ -52,13 +52,13 @@ struct Steps {
     start: usize,
 }
 
-/// A place on a process. Dropping it gives the place back.
+/// A lease of a process. Dropping it gives the process back.
 pub(super) struct Lease {
     /// The process.
     pub(super) process: Arc<Connection>,
     alone: bool,
     slot: SlotId,
-    pool: Arc<Pool>,
+    pool: Arc<ProcessPool>,
 }
 
 /// A question to a client, of a call that is alone. Until it is dropped, its process does not count.
@@ -67,10 +67,10 @@ struct LeaseQuestion<'a>(&'a Lease);
 /// Takes a waiter out of the queue when its call gives up.
 struct WaiterGuard<'a> {
     id: WaiterId,
-    pool: &'a Pool,
+    pool: &'a ProcessPool,
 }
 
-impl Pool {
+impl ProcessPool {
     /// No process yet.
     pub(super) fn new(launcher: Arc<Launcher>, processes: usize) -> Self {
         let state = State {
@@ -87,7 +87,7 @@ impl Pool {
         }
     }
 
-    /// Waits for a place, as long as a call may wait.
+    /// Waits for a lease, as long as a call may wait.
     ///
     /// # Errors
     /// Nothing was executed: there is no process, none became free, or the call was cancelled first.
@@ -184,7 +184,7 @@ impl Pool {
             state.prepare(plan, self)
         };
         for (waiter, lease) in steps.granted {
-            // A lease that nobody waits for any more gives its place back here.
+            // A lease that nobody waits for any more gives its process back here.
             drop(waiter.send(lease));
         }
         for process in steps.retired {
@@ -213,7 +213,7 @@ impl Pool {
     }
 }
 
-impl Lead for Arc<Pool> {
+impl Lead for Arc<ProcessPool> {
     fn joins(&self, process: &Arc<Connection>) {
         self.state.lock().down = None;
         self.join(process, true);
@@ -289,7 +289,7 @@ impl State {
         })
     }
 
-    fn prepare(&mut self, plan: Plan, pool: &Arc<Pool>) -> Steps {
+    fn prepare(&mut self, plan: Plan, pool: &Arc<ProcessPool>) -> Steps {
         let mut granted = Vec::new();
         for (waiter, slot, alone) in plan.granted {
             let waiter = self.waiters.remove(&waiter);

@@ -21,7 +21,7 @@ use crate::CallContext;
 /// Messages of one call that may wait for its client; progress beyond it is dropped.
 const INBOX: usize = 64;
 
-/// A call's place on a connection that others share.
+/// A call's share of a connection.
 pub(crate) trait ConnectionShare: Send + Sync {
     /// Whether nothing else runs there, so that a question can only be the call's.
     fn is_alone(&self) -> bool;

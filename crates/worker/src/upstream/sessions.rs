@@ -27,7 +27,7 @@ const REFUSED: Duration = Duration::from_secs(1);
 
 /// Whose a connection is, and nobody else's.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Owner {
+pub(crate) enum SessionOwner {
     /// A legacy session's.
     Session(SessionId),
     /// A principal's: all its callers share it that bring the same headers.
@@ -36,7 +36,7 @@ pub(crate) enum Owner {
     Call(CallId),
 }
 
-impl Owner {
+impl SessionOwner {
     /// The principal of this caller, with the headers that are passed on. They are not kept, but what tells them from
     /// others.
     pub(crate) fn principal_of(caller: &Caller) -> Self {
@@ -56,7 +56,7 @@ pub(crate) struct Sessions {
     launcher: Arc<Launcher>,
     limit: usize,
     idle: Duration,
-    sessions: Mutex<HashMap<Owner, Arc<PooledSession>>>,
+    sessions: Mutex<HashMap<SessionOwner, Arc<PooledSession>>>,
     /// Tells that a session has become idle, or free.
     freed: Arc<Notify>,
 }
@@ -117,7 +117,7 @@ impl Sessions {
     /// cancelled first.
     pub(crate) async fn hold(
         self: &Arc<Self>,
-        owner: &Owner,
+        owner: &SessionOwner,
         caller: &Arc<Caller>,
         context: &CallContext,
     ) -> Result<SessionLease, CallFailure> {
@@ -145,7 +145,7 @@ impl Sessions {
     }
 
     /// Ends a session's connection.
-    pub(crate) async fn end(&self, owner: &Owner) {
+    pub(crate) async fn end(&self, owner: &SessionOwner) {
         let session = self.sessions.lock().remove(owner);
         self.freed.notify_waiters();
         if let Some(session) = session {
@@ -162,7 +162,7 @@ impl Sessions {
     /// Returns once there is room.
     async fn entered(
         self: &Arc<Self>,
-        owner: &Owner,
+        owner: &SessionOwner,
         principal: &Principal,
         cancelled: &CancellationToken,
     ) -> Result<UsageGuard, CallFailure> {
@@ -184,7 +184,7 @@ impl Sessions {
     }
 
     /// A guard of the owner's session, unless it has none and there is no room for it.
-    fn enter(self: &Arc<Self>, owner: &Owner, principal: &Principal) -> Option<UsageGuard> {
+    fn enter(self: &Arc<Self>, owner: &SessionOwner, principal: &Principal) -> Option<UsageGuard> {
         let mut sessions = self.sessions.lock();
         let guard = |session: &Arc<PooledSession>| UsageGuard::new(session, &self.freed);
         if let Some(session) = sessions.get(owner) {
@@ -214,7 +214,7 @@ impl Sessions {
     async fn connection_of(
         &self,
         session: &PooledSession,
-        owner: &Owner,
+        owner: &SessionOwner,
         caller: &Arc<Caller>,
     ) -> Result<Arc<Connection>, CallFailure> {
         let mut opened = session.connection.lock().await;
@@ -242,8 +242,8 @@ impl Sessions {
         }
         opened.began = now;
         let binding = match owner {
-            Owner::Session(_) | Owner::Call(_) => Binding::session_of(caller),
-            Owner::Principal(..) => self.launcher.settings.shared.for_principal_of(caller),
+            SessionOwner::Session(_) | SessionOwner::Call(_) => Binding::session_of(caller),
+            SessionOwner::Principal(..) => self.launcher.settings.shared.for_principal_of(caller),
         };
         let launched = self.launcher.launch(&binding).await;
         session.usage.lock().starts = false;
@@ -273,7 +273,7 @@ impl Sessions {
     }
 
     /// Ends a session that nobody has used for long.
-    async fn watch(self: Arc<Self>, owner: Owner, session: Arc<PooledSession>) {
+    async fn watch(self: Arc<Self>, owner: SessionOwner, session: Arc<PooledSession>) {
         loop {
             let wake = session.usage.lock().last + self.idle;
             tokio::select! {
@@ -299,7 +299,10 @@ impl Sessions {
 
 /// The idle session that makes room for one of `principal`: of whoever has most, the one that was used last the longest ago.
 /// A principal takes from its own and from those who have more than it will have; one that has none takes from any.
-fn spare(sessions: &HashMap<Owner, Arc<PooledSession>>, principal: &Principal) -> Option<Owner> {
+fn spare(
+    sessions: &HashMap<SessionOwner, Arc<PooledSession>>,
+    principal: &Principal,
+) -> Option<SessionOwner> {
     let mut counts = HashMap::<&Principal, usize>::new();
     for session in sessions.values() {
         *counts.entry(&session.principal).or_default() += 1;
@@ -316,7 +319,7 @@ fn spare(sessions: &HashMap<Owner, Arc<PooledSession>>, principal: &Principal) -
 }
 
 /// How many sessions of a principal have a connection that is being opened.
-fn starting(sessions: &HashMap<Owner, Arc<PooledSession>>, principal: &Principal) -> usize {
+fn starting(sessions: &HashMap<SessionOwner, Arc<PooledSession>>, principal: &Principal) -> usize {
     let own = sessions
         .values()
         .filter(|session| session.principal == *principal);

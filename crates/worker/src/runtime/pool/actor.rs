@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use super::Shared;
-use super::work::{CallTask, PooledCall};
+use super::work::{BoxedCall, CallTask};
 
 /// One of the pool's actors.
 pub(super) struct PoolActor {
@@ -15,7 +15,7 @@ pub(super) struct PoolActor {
 /// What an actor is given to do.
 pub(super) enum Job {
     /// A call that has not begun.
-    Waits(Box<PooledCall>),
+    Waits(BoxedCall),
     /// A call that has had its first turn.
     Begun(CallTask),
 }

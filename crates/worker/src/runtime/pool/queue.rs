@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::pace::Pace;
 use super::shares::Shares;
-use super::work::PooledCall;
+use super::work::BoxedCall;
 
 /// How often calls are looked for that have waited too long. Those are late by half of it in the middle, which
 /// nobody notices after seconds.
@@ -16,13 +16,13 @@ pub(super) const SWEEP: Duration = Duration::from_millis(100);
 
 /// A call that waits.
 pub(super) struct QueuedCall {
-    work: Box<PooledCall>,
+    work: BoxedCall,
     until: Instant,
 }
 
 impl QueuedCall {
     /// One that waits for `longest`, and no longer than its deadline.
-    pub(super) fn new(work: Box<PooledCall>, longest: Duration) -> Self {
+    pub(super) fn new(work: BoxedCall, longest: Duration) -> Self {
         let until = work.deadline().min(Instant::now() + longest);
         Self { work, until }
     }
@@ -92,8 +92,8 @@ impl Queue {
     pub(super) fn pop(
         &mut self,
         shares: &Shares,
-        expired: &mut Vec<Box<PooledCall>>,
-    ) -> Option<Box<PooledCall>> {
+        expired: &mut Vec<BoxedCall>,
+    ) -> Option<BoxedCall> {
         if self.turns.is_empty() {
             return None;
         }
@@ -138,11 +138,7 @@ impl Queue {
 
     /// Takes out the newest call of whoever has most, to make room for one more call of `principal`, unless that has as
     /// many itself; for one that `continues`, whatever it has.
-    pub(super) fn displace(
-        &mut self,
-        principal: &Principal,
-        continues: bool,
-    ) -> Option<Box<PooledCall>> {
+    pub(super) fn displace(&mut self, principal: &Principal, continues: bool) -> Option<BoxedCall> {
         let own = self.lanes.get(principal).map_or(0, VecDeque::len);
         let (most, lane) = self.lanes.iter_mut().max_by_key(|(_, lane)| lane.len())?;
         if lane.len() <= own + 1 && !continues {
@@ -160,7 +156,7 @@ impl Queue {
 
     /// Takes those out that have waited too long. One that finds nobody waiting is the last: then nobody sweeps any
     /// more.
-    pub(super) fn expire(&mut self) -> Vec<Box<PooledCall>> {
+    pub(super) fn expire(&mut self) -> Vec<BoxedCall> {
         let now = Instant::now();
         let mut expired = Vec::new();
         for lane in self.lanes.values_mut() {
@@ -187,7 +183,7 @@ impl Queue {
     }
 
     /// Takes all that wait.
-    pub(super) fn take(&mut self) -> Vec<Box<PooledCall>> {
+    pub(super) fn take(&mut self) -> Vec<BoxedCall> {
         self.turns.clear();
         self.pace = None;
         let taken = std::mem::take(&mut self.lanes).into_values().flatten();

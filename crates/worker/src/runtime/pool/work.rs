@@ -17,14 +17,16 @@ use crate::runtime::execute::{execute, is_late};
 use crate::runtime::measure::Measure;
 use crate::runtime::record::CallRecord;
 
+/// Boxed, because it goes from hand to hand.
+pub(super) type BoxedCall = Box<PooledCall>;
+
 /// A call that runs; dropping it ends the call.
 pub(in crate::runtime) struct CallTask {
     pub(in crate::runtime) future: Pin<Box<dyn Future<Output = ()> + Send>>,
     pub(in crate::runtime) call: Arc<CallRecord>,
 }
 
-/// A call on its way through the pool, boxed, because it goes from hand to hand. Dropping it ends the call, whatever
-/// happened to it.
+/// A call on its way through the pool. Dropping it ends the call, whatever happened to it.
 pub(in crate::runtime) struct PooledCall {
     call: Call,
     record: Arc<CallRecord>,

@@ -5,7 +5,7 @@ use std::task::{Poll, Waker};
 use parking_lot::MutexGuard;
 use shoal_ports::{CallEvent, CallEventKind};
 
-use super::{CallRecord, Reader, RecordState, wake};
+use super::{AttachedReader, CallRecord, RecordState, wake};
 
 impl CallRecord {
     /// Makes a new reader, who takes over from the present one; its number, which is its name too.
@@ -25,7 +25,7 @@ impl CallRecord {
         state.events.renew_state(after);
         state.readers += 1;
         let number = state.readers;
-        let former = state.reader.replace(Reader {
+        let former = state.reader.replace(AttachedReader {
             number,
             read: after,
             waker: None,
