@@ -16,7 +16,7 @@ pub(crate) struct RoutingCounters {
     pub(crate) lost_streams: Counter,
     pub(crate) relayed: Counter,
     pub(crate) given_up: Counter,
-    pub(crate) takeovers: Pauses,
+    pub(crate) takeovers: PauseTimes,
 }
 
 /// A number that grows, here and in the metrics.
@@ -28,7 +28,7 @@ pub(crate) struct Counter {
 
 /// How long pauses were, here and in the metrics.
 #[derive(Debug, Default)]
-pub(crate) struct Pauses {
+pub(crate) struct PauseTimes {
     lengths: LatencyHistogram,
     longest_ms: AtomicU64,
 }
@@ -41,7 +41,7 @@ impl Default for RoutingCounters {
             lost_streams: Counter::of(|all| all.routes.lost_stream()),
             relayed: Counter::of(|all| all.routes.relayed()),
             given_up: Counter::of(|all| all.routes.given_up()),
-            takeovers: Pauses::default(),
+            takeovers: PauseTimes::default(),
         }
     }
 }
@@ -78,7 +78,7 @@ impl Counter {
     }
 }
 
-impl Pauses {
+impl PauseTimes {
     pub(crate) fn record(&self, pause: Duration) {
         metrics().routes.waited(pause);
         self.lengths.record(pause);
@@ -106,12 +106,12 @@ impl Pauses {
 mod tests {
     use std::time::Duration;
 
-    use super::Pauses;
+    use super::PauseTimes;
     use crate::status::PauseStatus;
 
     #[test]
     fn pauses_are_known_to_within_a_half() {
-        let pauses = Pauses::default();
+        let pauses = PauseTimes::default();
         assert_eq!(pauses.status(), PauseStatus::default());
         for ms in 1..=1000 {
             pauses.record(Duration::from_millis(ms));

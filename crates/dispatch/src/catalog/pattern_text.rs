@@ -2,7 +2,7 @@
 
 /// How much a pattern asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(super) struct PatternShape {
     /// Characters, classes and assertions, each as often as it is repeated.
     pub(super) atoms: u64,
     /// How deep look-arounds nest where one is repeated.
@@ -63,7 +63,7 @@ impl Reading {
     }
 }
 
-impl Shape {
+impl PatternShape {
     pub(super) fn of(pattern: &str) -> Self {
         let mut open = Vec::new();
         let mut reading = Reading::default();
@@ -261,7 +261,7 @@ impl Iterator for Tokens<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Shape, leading_look_aheads};
+    use super::{PatternShape, leading_look_aheads};
 
     #[test]
     fn atoms_are_counted_as_often_as_they_are_repeated() {
@@ -278,7 +278,11 @@ mod tests {
             ("a{99999999999999999999}(b", u64::MAX, 0),
             ("a)b(", 2, 0),
         ] {
-            assert_eq!(Shape::of(pattern), Shape { atoms, depth }, "{pattern}");
+            assert_eq!(
+                PatternShape::of(pattern),
+                PatternShape { atoms, depth },
+                "{pattern}"
+            );
         }
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::pattern_text::{Shape, leading_look_aheads};
+use super::pattern_text::{PatternShape, leading_look_aheads};
 
 /// So often a search may go back on one string; then it is given up.
 pub(super) const MAX_BACKTRACKS: usize = 2_000;
@@ -50,7 +50,7 @@ impl SearchCost {
 
     /// Of one pattern; `linear` tells whether an automaton can search for one.
     fn of_pattern(pattern: &str, linear: &impl Fn(&str) -> bool) -> Self {
-        let Shape { atoms, depth } = Shape::of(pattern);
+        let PatternShape { atoms, depth } = PatternShape::of(pattern);
         if linear(pattern) || reads_once(pattern, linear) {
             return Self {
                 states: atoms,

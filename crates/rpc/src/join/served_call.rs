@@ -14,7 +14,7 @@ use crate::link::ready::Bell;
 
 /// One reader of one call.
 pub(super) struct ServedCall {
-    stage: Stage,
+    stage: ReadStage,
     control: Option<Arc<dyn CallControl>>,
     /// Answers of which the node has not been told whether they arrived.
     answers: Vec<(AskId, Answered)>,
@@ -33,7 +33,7 @@ pub(super) struct ServedCall {
 /// How a call comes to its reader.
 pub(super) type Opening = BoxFuture<'static, Result<RunningCall, CallFailure>>;
 
-enum Stage {
+enum ReadStage {
     Starting(Opening),
     /// It was refused, and nobody has been told.
     Refused(CallFailure),
@@ -59,7 +59,7 @@ pub(super) enum Step {
 impl ServedCall {
     pub(super) fn new(opening: Opening, credit: i64, bell: Arc<Bell>) -> Self {
         Self {
-            stage: Stage::Starting(opening),
+            stage: ReadStage::Starting(opening),
             control: None,
             answers: Vec::new(),
             reading: true,
@@ -78,7 +78,7 @@ impl ServedCall {
 
     /// Goes on with its start.
     pub(super) fn begin(&mut self) {
-        let Stage::Starting(opening) = &mut self.stage else {
+        let ReadStage::Starting(opening) = &mut self.stage else {
             return;
         };
         match opening.as_mut().poll(&mut Context::from_waker(&self.waker)) {
@@ -86,11 +86,11 @@ impl ServedCall {
             Poll::Ready(Ok(running)) => {
                 self.control = Some(running.control);
                 self.stage = match self.reading {
-                    true => Stage::Reading(running.events),
-                    false => Stage::Steering,
+                    true => ReadStage::Reading(running.events),
+                    false => ReadStage::Steering,
                 };
             }
-            Poll::Ready(Err(failure)) => self.stage = Stage::Refused(failure),
+            Poll::Ready(Err(failure)) => self.stage = ReadStage::Refused(failure),
         }
     }
 
@@ -105,8 +105,8 @@ impl ServedCall {
             }
         }
         let events = match &mut self.stage {
-            Stage::Reading(events) if self.credit > 0 => events,
-            Stage::Refused(failure) => return Step::Refused(failure.clone()),
+            ReadStage::Reading(events) if self.credit > 0 => events,
+            ReadStage::Refused(failure) => return Step::Refused(failure.clone()),
             _ => return Step::Wait,
         };
         match Pin::new(events).poll_next(&mut cx) {
@@ -178,8 +178,8 @@ impl ServedCall {
     /// Lets go of the events.
     pub(super) fn stop_reading(&mut self) {
         self.reading = false;
-        if matches!(self.stage, Stage::Reading(_)) {
-            self.stage = Stage::Steering;
+        if matches!(self.stage, ReadStage::Reading(_)) {
+            self.stage = ReadStage::Steering;
         }
     }
 

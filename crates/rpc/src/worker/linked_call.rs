@@ -20,7 +20,7 @@ pub(super) struct LinkedCall {
 }
 
 struct State {
-    stage: Stage,
+    stage: CallStage,
     /// What the worker calls this reader.
     name: Option<u64>,
     /// Events that have not been read. One alone needs no queue.
@@ -40,7 +40,7 @@ struct State {
 }
 
 /// How far a flight is.
-enum Stage {
+enum CallStage {
     /// The worker has said nothing yet.
     Opening,
     /// The call runs.
@@ -89,7 +89,7 @@ impl LinkedCall {
             number,
             is_start,
             state: Mutex::new(State {
-                stage: Stage::Opening,
+                stage: CallStage::Opening,
                 name: None,
                 first: None,
                 more: VecDeque::new(),
@@ -122,7 +122,7 @@ impl LinkedCall {
                 state.push(event);
             }
             if end {
-                state.stage = Stage::Ended;
+                state.stage = CallStage::Ended;
                 // What has not arrived by now met no open request.
                 for (_, taken) in state.answers.drain(..) {
                     let _ = taken.send(false);
@@ -135,15 +135,15 @@ impl LinkedCall {
 
     /// The worker does not run the call.
     pub(super) fn refused(&self, failure: CallFailure) {
-        self.over(Stage::Refused(failure), false);
+        self.over(CallStage::Refused(failure), false);
     }
 
     /// Its events end without the call's end: the link broke, this reader was too slow, or another one has the call.
     pub(super) fn broken(&self, replaced: bool) {
-        self.over(Stage::Broken, replaced);
+        self.over(CallStage::Broken, replaced);
     }
 
-    fn over(&self, stage: Stage, replaced: bool) {
+    fn over(&self, stage: CallStage, replaced: bool) {
         self.change(|state| {
             state.stage = stage;
             state.replaced = replaced;
@@ -168,10 +168,10 @@ impl LinkedCall {
         let mut state = self.state.lock();
         let (taken, fate) = oneshot::channel();
         match state.stage {
-            Stage::Ended => return None,
-            Stage::Broken if state.replaced => return None,
-            Stage::Opening | Stage::Running => state.answers.push((ask, taken)),
-            Stage::Refused(_) | Stage::Broken => {}
+            CallStage::Ended => return None,
+            CallStage::Broken if state.replaced => return None,
+            CallStage::Opening | CallStage::Running => state.answers.push((ask, taken)),
+            CallStage::Refused(_) | CallStage::Broken => {}
         }
         Some(fate)
     }
@@ -220,12 +220,12 @@ impl LinkedCall {
             return Poll::Ready(Ok(if alone { state.first.take() } else { None }));
         }
         match &state.stage {
-            Stage::Opening => {
+            CallStage::Opening => {
                 state.wait(cx);
                 Poll::Pending
             }
-            Stage::Refused(failure) => Poll::Ready(Err(failure.clone())),
-            Stage::Running | Stage::Ended | Stage::Broken => Poll::Ready(Ok(None)),
+            CallStage::Refused(failure) => Poll::Ready(Err(failure.clone())),
+            CallStage::Running | CallStage::Ended | CallStage::Broken => Poll::Ready(Ok(None)),
         }
     }
 
@@ -270,11 +270,11 @@ impl LinkedCall {
 
 impl State {
     fn is_over(&self) -> bool {
-        !matches!(self.stage, Stage::Opening | Stage::Running)
+        !matches!(self.stage, CallStage::Opening | CallStage::Running)
     }
 
     fn run(&mut self, name: u64) {
-        self.stage = Stage::Running;
+        self.stage = CallStage::Running;
         // Said once, with the first word.
         if name > 0 {
             self.name = Some(name);
