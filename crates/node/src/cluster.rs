@@ -57,19 +57,19 @@ pub fn open_tls(settings: &Settings) -> Result<Option<Tls>, String> {
 
 /// A listener for other processes that is bound and not yet served.
 #[derive(Debug)]
-pub struct Bound {
+pub struct BoundCluster {
     listener: std::net::TcpListener,
     address: SocketAddr,
 }
 
 /// Serves other processes.
-pub(crate) struct Listener {
+pub(crate) struct ClusterListener {
     address: SocketAddr,
     stop: CancellationToken,
     serving: JoinHandle<()>,
 }
 
-impl Bound {
+impl BoundCluster {
     /// Binds an address; port 0 takes a free port.
     ///
     /// # Errors
@@ -101,7 +101,7 @@ impl Bound {
         dispatch: &Dispatch,
         inspector: Arc<dyn Inspector>,
         config: LinkConfig,
-    ) -> anyhow::Result<Listener> {
+    ) -> anyhow::Result<ClusterListener> {
         let nodes = membership.members.announced();
         let set = Arc::new(dispatch.clone());
         let workers = serve_workers(id.clone(), set, nodes, config.clone());
@@ -126,7 +126,7 @@ impl Bound {
                 tracing::error!(%error, "other processes cannot reach this one any more");
             }
         });
-        Ok(Listener {
+        Ok(ClusterListener {
             address: self.address,
             stop,
             serving,
@@ -134,7 +134,7 @@ impl Bound {
     }
 }
 
-impl Listener {
+impl ClusterListener {
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }

@@ -19,7 +19,7 @@ use shoal_worker::WorkerRuntime;
 
 pub(crate) use watch::Watch;
 
-use crate::cluster::{self, Listener};
+use crate::cluster::{self, ClusterListener};
 use crate::config::{Role, Settings};
 use crate::inspect::{self, LocalInspector};
 use crate::program::PoolHandler;
@@ -35,7 +35,7 @@ pub struct Node {
     /// All nodes, as operators see them from here.
     pub(crate) fleet: Arc<Fleet>,
     /// What other processes reach, where they can.
-    pub(crate) listener: Option<Listener>,
+    pub(crate) listener: Option<ClusterListener>,
     /// Keeps this process's workers linked to the other nodes.
     pub(crate) joins: Option<Arc<WorkerJoins>>,
     news: Arc<dyn Bus>,
@@ -62,7 +62,7 @@ impl Node {
     pub async fn build(
         settings: Settings,
         id: NodeId,
-        cluster: Option<cluster::Bound>,
+        cluster: Option<cluster::BoundCluster>,
         tls: Option<Tls>,
         starting: &Starting,
         handler: Option<PoolHandler>,
@@ -129,7 +129,7 @@ impl Node {
 
     /// Where other processes reach this one.
     pub(crate) fn cluster_address(&self) -> Option<SocketAddr> {
-        self.listener.as_ref().map(Listener::address)
+        self.listener.as_ref().map(ClusterListener::address)
     }
 
     /// The edge's service for callers whom `authenticator` names; `None` without the role.

@@ -97,7 +97,7 @@ pub async fn run(
     let clients = clients.transpose()?;
     let operators = bind(server.admin, "server.admin")?;
     let others = settings.cluster.listen;
-    let others = others.map(cluster::Bound::bind).transpose()?;
+    let others = others.map(cluster::BoundCluster::bind).transpose()?;
     let authenticator = roles::authenticator(&settings);
     let limits = http_limits(&settings);
     let starting = Arc::new(Starting::default());

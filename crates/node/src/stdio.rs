@@ -47,7 +47,7 @@ use crate::starting::Starting;
 use crate::{given, shutdown};
 use bridge::Bridge;
 use console::{Outbox, read_lines, write_lines};
-use exchange::{Exchange, InProcess, Remote};
+use exchange::{Exchange, InProcess, RemoteExchange};
 
 /// How long the pools of this process may take to be ready before the client is served without them.
 const READY_WITHIN: Duration = Duration::from_secs(30);
@@ -162,7 +162,7 @@ async fn server(
 ) -> Result<(Arc<dyn Exchange>, Option<Node>), Failure> {
     if let Some(url) = &stdio.url {
         let token = stdio.token.clone().or(token);
-        let remote = Remote::new(url, token.as_deref());
+        let remote = RemoteExchange::new(url, token.as_deref());
         let remote = remote.map_err(|error| Failure::usage(format!("{error:#}")))?;
         return Ok((Arc::new(remote), None));
     }

@@ -23,7 +23,7 @@ use crate::exit::{Code, Failure};
 use crate::print::{json, print};
 use check_failure::CheckFailure;
 use checks::CHECKS;
-use listener::Listener;
+use listener::WorkerListener;
 use report::Report;
 
 /// Waits for a worker, checks it and prints what came of each check.
@@ -40,7 +40,7 @@ pub async fn run(command: &WorkerCheck) -> Result<(), Failure> {
             names.join(", ")
         )));
     }
-    let mut listener = Listener::start(command).await?;
+    let mut listener = WorkerListener::start(command).await?;
     let mut report = Report::new(listener.meet().await?);
     for check in CHECKS {
         if !command.only.is_empty() && !command.only.iter().any(|name| name == check.name) {

@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::bridge::Bridge;
 use super::console::Outbox;
-use super::exchange::{Exchange, Prompt, Remote};
+use super::exchange::{Exchange, Prompt, RemoteExchange};
 use crate::exit::{Code, Failure};
 
 /// How deep an answer may be nested.
@@ -73,7 +73,7 @@ impl Client {
         handler: Box<dyn ClientHandler>,
         limit: Duration,
     ) -> Result<Self, Failure> {
-        let remote = Remote::new(url, token);
+        let remote = RemoteExchange::new(url, token);
         let remote = remote.map_err(|error| Failure::usage(format!("{error:#}")))?;
         let prompt = Arc::new(Prompt::new(Arc::new(remote)));
         let client = Self::over(prompt.clone(), era, handler, limit).await;

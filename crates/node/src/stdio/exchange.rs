@@ -15,7 +15,7 @@ use http::{HeaderMap, Method, Response, StatusCode, header};
 use shoal_ports::Backoff;
 
 pub(super) use in_process::InProcess;
-pub(super) use remote::Remote;
+pub(super) use remote::RemoteExchange;
 
 /// Bytes of one answer that is not a stream.
 const MAX_ANSWER_BYTES: usize = 64 << 20;

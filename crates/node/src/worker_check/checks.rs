@@ -11,7 +11,7 @@ mod running;
 use futures::future::BoxFuture;
 
 use super::check_failure::Checked;
-use super::listener::Listener;
+use super::listener::WorkerListener;
 
 /// One check.
 pub(super) struct Check {
@@ -22,7 +22,7 @@ pub(super) struct Check {
     /// Tools that the worker must offer for it.
     pub(super) tools: &'static [&'static str],
     /// Carries it out.
-    pub(super) run: for<'a> fn(&'a mut Listener) -> BoxFuture<'a, Checked>,
+    pub(super) run: for<'a> fn(&'a mut WorkerListener) -> BoxFuture<'a, Checked>,
 }
 
 /// One line for each check: its function, the tools that it needs, what it is about.

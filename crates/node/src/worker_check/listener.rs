@@ -28,7 +28,7 @@ const WAITING: usize = 64;
 const LONG: u32 = 6;
 
 /// Where links of the worker arrive.
-pub(super) struct Listener {
+pub(super) struct WorkerListener {
     /// Where that is.
     pub(super) address: String,
     /// How long a thing may take that is waited for.
@@ -64,7 +64,7 @@ impl WorkerLink for Service {
     }
 }
 
-impl Listener {
+impl WorkerListener {
     /// Listens, and starts the worker if its command is known.
     ///
     /// # Errors

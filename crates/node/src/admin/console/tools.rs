@@ -27,7 +27,7 @@ const SHOWN_NAME: usize = 160;
 /// Where the calls of operators go; or why they may not call.
 pub type OperatorCalls = Result<OperatorEdge, &'static str>;
 
-struct Tools {
+struct ToolRoutes {
     fleet: Arc<Fleet>,
     calls: OperatorCalls,
 }
@@ -47,10 +47,10 @@ pub(super) fn router(fleet: Arc<Fleet>, calls: OperatorCalls) -> Router {
         .route("/tools", get(list))
         .route("/tools/{name}", get(tool))
         .route("/tools/{name}/call", call)
-        .with_state(Arc::new(Tools { fleet, calls }))
+        .with_state(Arc::new(ToolRoutes { fleet, calls }))
 }
 
-async fn list(State(tools): State<Arc<Tools>>, Query(asked): Query<Asked>) -> Response {
+async fn list(State(tools): State<Arc<ToolRoutes>>, Query(asked): Query<Asked>) -> Response {
     if let Some(refusal) = asked.refusal() {
         return refusal;
     }
@@ -61,7 +61,7 @@ async fn list(State(tools): State<Arc<Tools>>, Query(asked): Query<Asked>) -> Re
     answer(StatusCode::OK, &listed)
 }
 
-async fn tool(State(tools): State<Arc<Tools>>, Path(name): Path<String>) -> Response {
+async fn tool(State(tools): State<Arc<ToolRoutes>>, Path(name): Path<String>) -> Response {
     match tools.fleet.tool(&name).await {
         Some(tool) => answer(StatusCode::OK, &tool),
         None => refuse(StatusCode::NOT_FOUND, "no node that answers has this tool"),
@@ -70,7 +70,7 @@ async fn tool(State(tools): State<Arc<Tools>>, Path(name): Path<String>) -> Resp
 
 /// What the edge answers: JSON, or a stream.
 async fn call(
-    State(tools): State<Arc<Tools>>,
+    State(tools): State<Arc<ToolRoutes>>,
     Extension(By(by)): Extension<By>,
     Path(name): Path<String>,
     body: Bytes,

@@ -18,7 +18,7 @@ const POOL_IDLE: Duration = Duration::from_secs(15);
 const TCP_KEEP_ALIVE: Duration = Duration::from_secs(30);
 
 /// Sends requests to a URL.
-pub(in crate::stdio) struct Remote {
+pub(in crate::stdio) struct RemoteExchange {
     client: Client,
     url: Url,
     authorization: Option<HeaderValue>,
@@ -38,7 +38,7 @@ pub(in crate::stdio) enum InvalidUrl {
     Client(#[source] reqwest::Error),
 }
 
-impl Remote {
+impl RemoteExchange {
     pub(in crate::stdio) fn new(url: &str, token: Option<&str>) -> Result<Self, InvalidUrl> {
         let url: Url = url
             .parse()
@@ -83,7 +83,7 @@ fn is_loopback(url: &Url) -> bool {
 }
 
 #[async_trait]
-impl Exchange for Remote {
+impl Exchange for RemoteExchange {
     async fn send(&self, outgoing: Outgoing) -> Result<Reply, SendError> {
         let mut request = self
             .client
@@ -126,17 +126,17 @@ fn whole_story(error: &reqwest::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::Remote;
+    use super::RemoteExchange;
 
     #[test]
     fn urls_and_tokens_are_checked() {
         for url in ["http://127.0.0.1:8080/mcp", "https://mcp.example.com/mcp"] {
-            assert!(Remote::new(url, Some("token")).is_ok(), "{url}");
+            assert!(RemoteExchange::new(url, Some("token")).is_ok(), "{url}");
         }
         for url in ["", "localhost:8080", "file:///etc/passwd", "ws://host/mcp"] {
-            let error = Remote::new(url, None).err().unwrap().to_string();
+            let error = RemoteExchange::new(url, None).err().unwrap().to_string();
             assert!(error.contains("https://HOST/mcp"), "{error}");
         }
-        assert!(Remote::new("http://a/mcp", Some("to\nken")).is_err());
+        assert!(RemoteExchange::new("http://a/mcp", Some("to\nken")).is_err());
     }
 }

@@ -7,7 +7,7 @@ use shoal_rpc::proto::worker::v1::event::{Kind, state};
 
 use crate::worker_check::check_failure::{Checked, expect, failed};
 use crate::worker_check::link::Link;
-use crate::worker_check::listener::Listener;
+use crate::worker_check::listener::WorkerListener;
 
 fn booking(link: &Link) -> Call {
     link.call("book_table", json!({ "restaurant": "Fuji" }))
@@ -17,7 +17,7 @@ fn form() -> Value {
     json!({ "action": "accept", "content": { "guests": 2, "date": "2026-08-01" } })
 }
 
-pub(super) async fn question(listener: &mut Listener) -> Checked {
+pub(super) async fn question(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     let call = booking(&link);
     let mut flight = link.start(&call).await?;
@@ -35,7 +35,7 @@ pub(super) async fn question(listener: &mut Listener) -> Checked {
     expect(text.contains("booked Fuji for 2"), "a booking for 2", text)
 }
 
-pub(super) async fn question_again(listener: &mut Listener) -> Checked {
+pub(super) async fn question_again(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     let call = booking(&link);
     let mut flight = link.start(&call).await?;
@@ -53,7 +53,7 @@ pub(super) async fn question_again(listener: &mut Listener) -> Checked {
     expect(text.contains("booked Fuji for 2"), "a booking for 2", text)
 }
 
-pub(super) async fn undeclared(listener: &mut Listener) -> Checked {
+pub(super) async fn undeclared(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     let mut call = booking(&link);
     if let Some(caller) = &mut call.caller {
@@ -79,7 +79,7 @@ pub(super) async fn undeclared(listener: &mut Listener) -> Checked {
     }
 }
 
-pub(super) async fn session_state(listener: &mut Listener) -> Checked {
+pub(super) async fn session_state(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     let call = link.call("remember", json!({ "key": "a", "value": "1" }));
     let mut flight = link.start(&call).await?;
@@ -108,7 +108,7 @@ pub(super) async fn session_state(listener: &mut Listener) -> Checked {
     expect(text == "1", "the value", text)
 }
 
-pub(super) async fn session_state_again(listener: &mut Listener) -> Checked {
+pub(super) async fn session_state_again(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     let call = link.call("remember", json!({ "key": "a", "value": "1" }));
     let mut flight = link.start(&call).await?;

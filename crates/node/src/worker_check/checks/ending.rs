@@ -14,9 +14,9 @@ use tokio::time::timeout;
 use crate::worker_check::call_reader::CallReader;
 use crate::worker_check::check_failure::{CheckFailure, Checked, expect, failed};
 use crate::worker_check::link::Link;
-use crate::worker_check::listener::Listener;
+use crate::worker_check::listener::WorkerListener;
 
-pub(super) async fn cancel(listener: &mut Listener) -> Checked {
+pub(super) async fn cancel(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     let call = link.job(200, 50);
     let mut flight = link.start(&call).await?;
@@ -25,7 +25,7 @@ pub(super) async fn cancel(listener: &mut Listener) -> Checked {
     cancelled(&mut link, &mut flight).await
 }
 
-pub(super) async fn deadline(listener: &mut Listener) -> Checked {
+pub(super) async fn deadline(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     let mut call = link.job(200, 50);
     call.timeout_ms = 200;
@@ -38,7 +38,7 @@ pub(super) async fn deadline(listener: &mut Listener) -> Checked {
     }
 }
 
-pub(super) async fn end_session(listener: &mut Listener) -> Checked {
+pub(super) async fn end_session(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     let call = link.job(200, 50);
     let session = (call.caller.as_ref()).and_then(|caller| caller.session.clone());
@@ -57,7 +57,7 @@ pub(super) async fn end_session(listener: &mut Listener) -> Checked {
     }
 }
 
-pub(super) async fn deserted(listener: &mut Listener) -> Checked {
+pub(super) async fn deserted(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     let arguments = json!({ "steps": 2000, "interval_ms": 50 });
     let mut call = link.repeatable("long_job", arguments);
@@ -80,7 +80,7 @@ pub(super) async fn deserted(listener: &mut Listener) -> Checked {
     }
 }
 
-pub(super) async fn drain(listener: &mut Listener) -> Checked {
+pub(super) async fn drain(listener: &mut WorkerListener) -> Checked {
     let pid = listener
         .process
         .as_ref()

@@ -8,14 +8,14 @@ use shoal_rpc::proto::worker::v1::worker_frame::Frame;
 use crate::worker_check::call_reader::cost;
 use crate::worker_check::check_failure::{Checked, expect};
 use crate::worker_check::link::flight_of;
-use crate::worker_check::listener::Listener;
+use crate::worker_check::listener::WorkerListener;
 
 /// Longer than any message, and shorter than any frame.
 const LONG: usize = 300_000;
 /// What is granted at a time: little more than one event of progress costs.
 const CREDIT: u64 = 500;
 
-pub(super) async fn fragments(listener: &mut Listener) -> Checked {
+pub(super) async fn fragments(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     let text = "0123456789".repeat(LONG / 10);
     let mut flights = Vec::new();
@@ -31,7 +31,7 @@ pub(super) async fn fragments(listener: &mut Listener) -> Checked {
     Ok(())
 }
 
-pub(super) async fn credit(listener: &mut Listener) -> Checked {
+pub(super) async fn credit(listener: &mut WorkerListener) -> Checked {
     let limits = Limits {
         credit_bytes: CREDIT,
         ..Limits::default()

@@ -9,9 +9,9 @@ use tokio::time::timeout;
 use crate::worker_check::call_reader::CallReader;
 use crate::worker_check::check_failure::{Checked, expect, failed};
 use crate::worker_check::link::Setting;
-use crate::worker_check::listener::Listener;
+use crate::worker_check::listener::WorkerListener;
 
-pub(super) async fn hello(listener: &mut Listener) -> Checked {
+pub(super) async fn hello(listener: &mut WorkerListener) -> Checked {
     let link = listener.link().await?;
     let hello = &link.hello;
     expect(
@@ -32,7 +32,7 @@ pub(super) async fn hello(listener: &mut Listener) -> Checked {
     )
 }
 
-pub(super) async fn announce(listener: &mut Listener) -> Checked {
+pub(super) async fn announce(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     let said = link.announced(|said| said.catalog.is_some()).await?;
     expect(!said.pool.is_empty(), "a pool with a name", "an empty one")?;
@@ -69,7 +69,7 @@ pub(super) async fn announce(listener: &mut Listener) -> Checked {
     )
 }
 
-pub(super) async fn load(listener: &mut Listener) -> Checked {
+pub(super) async fn load(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     while link.load.is_none_or(|load| load.capacity == 0) {
         link.read("a load with a capacity above 0").await?;
@@ -77,11 +77,11 @@ pub(super) async fn load(listener: &mut Listener) -> Checked {
     Ok(())
 }
 
-pub(super) async fn pong(listener: &mut Listener) -> Checked {
+pub(super) async fn pong(listener: &mut WorkerListener) -> Checked {
     listener.link().await?.ping().await
 }
 
-pub(super) async fn unknown(listener: &mut Listener) -> Checked {
+pub(super) async fn unknown(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     link.send(NodeFrame { frame: None }).await?;
     let flight = 4_000_000_000;
@@ -101,9 +101,9 @@ pub(super) async fn unknown(listener: &mut Listener) -> Checked {
     link.ping().await
 }
 
-pub(super) async fn nodes(listener: &mut Listener) -> Checked {
+pub(super) async fn nodes(listener: &mut WorkerListener) -> Checked {
     let link = listener.link().await?;
-    let other = Listener::listen("127.0.0.1:0", listener.patience).await;
+    let other = WorkerListener::listen("127.0.0.1:0", listener.patience).await;
     let mut other = match other {
         Ok(other) => other,
         Err(error) => return failed("a second address on this machine", error),
@@ -136,7 +136,7 @@ pub(super) async fn nodes(listener: &mut Listener) -> Checked {
     second.close().await
 }
 
-pub(super) async fn redial(listener: &mut Listener) -> Checked {
+pub(super) async fn redial(listener: &mut WorkerListener) -> Checked {
     let first = listener.link().await?;
     let before = first.hello.clone();
     drop(first);
@@ -145,7 +145,7 @@ pub(super) async fn redial(listener: &mut Listener) -> Checked {
     expect(same, "the same name and incarnation", format!("{after:?}"))
 }
 
-pub(super) async fn oldest_version(listener: &mut Listener) -> Checked {
+pub(super) async fn oldest_version(listener: &mut WorkerListener) -> Checked {
     let setting = Setting {
         oldest: true,
         ..Setting::default()

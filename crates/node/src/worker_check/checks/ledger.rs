@@ -8,9 +8,9 @@ use shoal_rpc::proto::worker::v1::node_frame::Frame as Said;
 
 use crate::worker_check::check_failure::{CheckFailure, Checked, expect, failed};
 use crate::worker_check::link::Link;
-use crate::worker_check::listener::Listener;
+use crate::worker_check::listener::WorkerListener;
 
-pub(super) async fn ledger_number(listener: &mut Listener) -> Checked {
+pub(super) async fn ledger_number(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     if link.hello.ledger.is_none() {
         let seen = "none: it gets calls without a number, and its refusals are not final";
@@ -22,7 +22,7 @@ pub(super) async fn ledger_number(listener: &mut Listener) -> Checked {
     Ok(())
 }
 
-pub(super) async fn same_call(listener: &mut Listener) -> Checked {
+pub(super) async fn same_call(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     let before = count(&mut link).await?;
     let call = counting(&link);
@@ -37,7 +37,7 @@ pub(super) async fn same_call(listener: &mut Listener) -> Checked {
     expect(after == before + 2, expected, after)
 }
 
-pub(super) async fn acknowledged(listener: &mut Listener) -> Checked {
+pub(super) async fn acknowledged(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     let call = counting(&link);
     let mut flight = link.start(&call).await?;
@@ -55,7 +55,7 @@ pub(super) async fn acknowledged(listener: &mut Listener) -> Checked {
     expect(after == first + 1, first + 1, after)
 }
 
-pub(super) async fn other_incarnation(listener: &mut Listener) -> Checked {
+pub(super) async fn other_incarnation(listener: &mut WorkerListener) -> Checked {
     refused_as(listener, |ledger| Ledger {
         incarnation: ledger.incarnation.wrapping_add(1),
         ..ledger
@@ -63,7 +63,7 @@ pub(super) async fn other_incarnation(listener: &mut Listener) -> Checked {
     .await
 }
 
-pub(super) async fn number_out_of_range(listener: &mut Listener) -> Checked {
+pub(super) async fn number_out_of_range(listener: &mut WorkerListener) -> Checked {
     refused_as(listener, |ledger| Ledger {
         number: ledger.number + 1_000_000,
         ..ledger
@@ -71,7 +71,7 @@ pub(super) async fn number_out_of_range(listener: &mut Listener) -> Checked {
     .await
 }
 
-pub(super) async fn attach_only(listener: &mut Listener) -> Checked {
+pub(super) async fn attach_only(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     let before = count(&mut link).await?;
     let mut call = counting(&link);
@@ -91,7 +91,7 @@ pub(super) async fn attach_only(listener: &mut Listener) -> Checked {
     expect(after == before + 1, "a call that has not run", after)
 }
 
-async fn refused_as(listener: &mut Listener, other: impl Fn(Ledger) -> Ledger) -> Checked {
+async fn refused_as(listener: &mut WorkerListener, other: impl Fn(Ledger) -> Ledger) -> Checked {
     let mut link = listener.link().await?;
     let Some(ledger) = link.ledger() else {
         return Err(CheckFailure::Skipped(

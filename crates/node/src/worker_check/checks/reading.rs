@@ -9,14 +9,14 @@ use shoal_rpc::proto::worker::v1::worker_frame::Frame;
 use crate::worker_check::call_reader::CallReader;
 use crate::worker_check::check_failure::{Checked, expect, failed};
 use crate::worker_check::link::{Link, kind};
-use crate::worker_check::listener::Listener;
+use crate::worker_check::listener::WorkerListener;
 
 /// What a job of so many steps says at its end.
 fn done(steps: u32) -> String {
     format!("done after {steps} steps")
 }
 
-pub(super) async fn attach_unknown(listener: &mut Listener) -> Checked {
+pub(super) async fn attach_unknown(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     let never = link.call("echo", json!({}));
     let mut flight = link.attach(&never, 0, 0).await?;
@@ -27,7 +27,7 @@ pub(super) async fn attach_unknown(listener: &mut Listener) -> Checked {
     }
 }
 
-pub(super) async fn attach_after(listener: &mut Listener) -> Checked {
+pub(super) async fn attach_after(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     let call = link.job(4, 1);
     let mut flight = link.start(&call).await?;
@@ -39,7 +39,7 @@ pub(super) async fn attach_after(listener: &mut Listener) -> Checked {
     expect(late.read == flight.read, flight.read, late.read)
 }
 
-pub(super) async fn kept_result(listener: &mut Listener) -> Checked {
+pub(super) async fn kept_result(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     let call = link.call("echo", json!({ "text": "kept" }));
     let mut flight = link.start(&call).await?;
@@ -51,7 +51,7 @@ pub(super) async fn kept_result(listener: &mut Listener) -> Checked {
     expect(text == "kept", "the result once more", text)
 }
 
-pub(super) async fn broken_link(listener: &mut Listener) -> Checked {
+pub(super) async fn broken_link(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     let call = link.job(10, 30);
     let mut flight = link.start(&call).await?;
@@ -63,7 +63,7 @@ pub(super) async fn broken_link(listener: &mut Listener) -> Checked {
     expect(text == done(10), done(10), text)
 }
 
-pub(super) async fn replaced(listener: &mut Listener) -> Checked {
+pub(super) async fn replaced(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     let call = link.job(20, 20);
     let mut first = link.start(&call).await?;
@@ -74,7 +74,7 @@ pub(super) async fn replaced(listener: &mut Listener) -> Checked {
     expect(text == done(20), done(20), text)
 }
 
-pub(super) async fn replaced_reader_returns(listener: &mut Listener) -> Checked {
+pub(super) async fn replaced_reader_returns(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     let call = link.job(20, 20);
     let mut first = link.start(&call).await?;
@@ -99,7 +99,7 @@ async fn lost(link: &mut Link, flight: &mut CallReader) -> Checked {
     }
 }
 
-pub(super) async fn detach(listener: &mut Listener) -> Checked {
+pub(super) async fn detach(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     let call = link.job(200, 50);
     let mut flight = link.start(&call).await?;

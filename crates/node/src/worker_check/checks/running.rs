@@ -11,9 +11,9 @@ use shoal_rpc::proto::worker::v1::worker_frame::Frame;
 use crate::worker_check::call_reader::CallReader;
 use crate::worker_check::check_failure::{Checked, expect, failed};
 use crate::worker_check::link::Link;
-use crate::worker_check::listener::Listener;
+use crate::worker_check::listener::WorkerListener;
 
-pub(super) async fn result(listener: &mut Listener) -> Checked {
+pub(super) async fn result(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     for call in [
         link.call("echo", json!({ "text": "héllo 🌊" })),
@@ -26,7 +26,7 @@ pub(super) async fn result(listener: &mut Listener) -> Checked {
     Ok(())
 }
 
-pub(super) async fn batch(listener: &mut Listener) -> Checked {
+pub(super) async fn batch(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     let (mut flights, mut starts) = (Vec::new(), Vec::new());
     for number in 0..20 {
@@ -46,13 +46,13 @@ pub(super) async fn batch(listener: &mut Listener) -> Checked {
     Ok(())
 }
 
-pub(super) async fn unknown_tool(listener: &mut Listener) -> Checked {
+pub(super) async fn unknown_tool(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     let call = link.call("no tool has this name", json!({}));
     error(&mut link, call, -32602).await
 }
 
-pub(super) async fn unknown_method(listener: &mut Listener) -> Checked {
+pub(super) async fn unknown_method(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     let mut call = link.call("echo", json!({}));
     call.method = "nobody/knows".to_owned();
@@ -67,7 +67,7 @@ async fn error(link: &mut Link, call: shoal_rpc::proto::types::v1::Call, code: i
     }
 }
 
-pub(super) async fn tool_error(listener: &mut Listener) -> Checked {
+pub(super) async fn tool_error(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     let call = link.call("fail", json!({ "message": "so be it" }));
     let mut flight = link.start(&call).await?;
@@ -77,7 +77,7 @@ pub(super) async fn tool_error(listener: &mut Listener) -> Checked {
     expect(fails, "isError with the message", &result)
 }
 
-pub(super) async fn progress(listener: &mut Listener) -> Checked {
+pub(super) async fn progress(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     let call = link.job(3, 1);
     let mut flight = link.start(&call).await?;
@@ -96,7 +96,7 @@ pub(super) async fn progress(listener: &mut Listener) -> Checked {
     )
 }
 
-pub(super) async fn no_progress(listener: &mut Listener) -> Checked {
+pub(super) async fn no_progress(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     let mut call = link.job(3, 1);
     call.progress_token = None;
@@ -107,7 +107,7 @@ pub(super) async fn no_progress(listener: &mut Listener) -> Checked {
     expect(heard.is_empty(), "no notification", format!("{heard:?}"))
 }
 
-pub(super) async fn log_level(listener: &mut Listener) -> Checked {
+pub(super) async fn log_level(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     for (wanted, count) in [
         (LogLevel::Warning, 1),
@@ -127,7 +127,7 @@ pub(super) async fn log_level(listener: &mut Listener) -> Checked {
     Ok(())
 }
 
-pub(super) async fn reader_name(listener: &mut Listener) -> Checked {
+pub(super) async fn reader_name(listener: &mut WorkerListener) -> Checked {
     let mut link = listener.link().await?;
     let call = link.job(2, 20);
     let mut flight = link.start(&call).await?;
