@@ -404,7 +404,7 @@ impl CallLine for TestLine {
 }
 
 #[async_trait]
-impl StateDoor for Line {
+impl StateDoor for TestLine {
     async fn request(&self, _request: StateRequest) -> Outcome {
         Outcome::Error(no_session())
     }
