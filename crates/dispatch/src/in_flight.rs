@@ -10,8 +10,8 @@ use std::sync::Arc;
 use futures::StreamExt as _;
 use parking_lot::Mutex;
 use shoal_ports::{
-    Call, CallControl, CallEventKind, CallEvents, CallId, CallReport, CallState, Caller,
-    Durability, Listing, RunningCall, SessionId, WorkerId, client_name, mark_of, shown,
+    Call, CallControl, CallEventKind, CallEvents, CallId, CallOutcome, CallReport, CallState,
+    Caller, Durability, Listing, RunningCall, SessionId, WorkerId, client_name, mark_of, shown,
 };
 use shoal_protocol::{Era, Method, RawJson};
 use shoal_telemetry::metrics::{CountedOutcome, metrics};
@@ -196,14 +196,21 @@ impl InFlightCall {
         if running.worker.is_none() {
             return running;
         }
-        let events = running.events.map(move |event| {
+        let count = move |outcome: &CallOutcome| {
             // It is captured whole, and so stays.
             let call = &self;
-            if let (Some(pool), CallEventKind::Finished(outcome)) = (&pool, &event.kind) {
+            if let Some(pool) = &pool {
                 let took = call.entry.since.elapsed();
-                metrics()
-                    .pools
-                    .called(took, pool, CountedOutcome::of(outcome));
+                (metrics().pools).called(took, pool, CountedOutcome::of(outcome));
+            }
+        };
+        if let Some(outcome) = running.events.ended() {
+            count(outcome);
+            return running;
+        }
+        let events = running.events.map(move |event| {
+            if let CallEventKind::Finished(outcome) = &event.kind {
+                count(outcome);
             }
             event
         });

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shoal_ports::{
-    Attach, Binding, Call, CallFailure, CallOutcome, CallPlan, Durability, Route, RunningCall,
-    WorkerId,
+    Attach, Binding, Call, CallFailure, CallOutcome, CallPlan, Caller, Durability, Route,
+    RunningCall, WorkerId,
 };
-use shoal_protocol::{Era, RawJson, RawObject, RpcError};
+use shoal_protocol::{Era, Method, RawJson, RawObject, RpcError};
 use shoal_telemetry::metrics::{RetryReason, metrics};
 use shoal_telemetry::trace::{self, attributes as key, names};
 use tokio::time::Instant;
@@ -81,7 +81,10 @@ impl Dispatch {
         let purpose = self.purpose(&call);
         let origin = Origin::new(call, route, &self.shared).first_at(worker);
         let worker_call = WorkerCall::start(self.shared.clone(), origin);
-        let worker_call = worker_call.await.map_err(NotStarted::give_up)?;
+        let mut worker_call = worker_call.await.map_err(NotStarted::give_up)?;
+        if let Some(ended) = self.ended(&purpose.caller, &purpose.method, &mut worker_call) {
+            return Ok(ended);
+        }
         Ok(self.running_legacy(purpose, worker_call))
     }
 
@@ -123,10 +126,29 @@ impl Dispatch {
         call.deadline = self.worker_deadline(&call);
         let origin = Origin::new(call, route, &self.shared).first_at(worker);
         let worker_call = WorkerCall::start(self.shared.clone(), origin);
-        let worker_call = worker_call.await.map_err(NotStarted::give_up)?;
+        let mut worker_call = worker_call.await.map_err(NotStarted::give_up)?;
+        if let Some(ended) = self.ended(&request.caller, &request.method, &mut worker_call) {
+            return Ok(ended);
+        }
         Ok(running(worker_call, |worker_call| {
             ModernBridge::again(request, worker_call, given)
         }))
+    }
+
+    /// The answer to a call that had ended before anybody could wait for it: nothing needs to follow that around.
+    fn ended(
+        &self,
+        caller: &Caller,
+        method: &Method,
+        worker_call: &mut WorkerCall,
+    ) -> Option<RunningCall> {
+        let outcome = worker_call.take_end()?;
+        let shaping = &self.shared.view().catalog.shaping;
+        let outcome = shaping.outcome(caller.revision, method, outcome);
+        Some(RunningCall::ended(
+            outcome,
+            Some(worker_call.worker().clone()),
+        ))
     }
 
     /// Goes on with a call of a legacy caller, after the event that was seen last.

@@ -24,6 +24,7 @@ use reattach::NotReattached;
 pub(crate) use reattach::{NotFound, attach};
 use shown::Shown;
 
+use crate::bridge::is_complete;
 use crate::handle::CallHandle;
 use crate::pools::Member;
 use crate::rounds::{Position, round_id};
@@ -151,6 +152,16 @@ impl WorkerCall {
             ended: false,
             runs: 1,
         }
+    }
+
+    /// Takes the end of a call that had ended, for its caller as well, before anybody could wait for it.
+    pub(crate) fn take_end(&mut self) -> Option<CallOutcome> {
+        let method = &self.origin.call.method;
+        (self.events.ended()).filter(|outcome| is_complete(method, outcome))?;
+        let outcome = self.events.take_ended()?;
+        self.ended = true;
+        self.origin.ended_at(&self.member, &outcome);
+        Some(outcome)
     }
 
     /// The call's identity at its worker.

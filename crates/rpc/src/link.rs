@@ -24,6 +24,7 @@ use foldhash::fast::RandomState;
 pub(crate) mod clocks;
 pub(crate) mod credit;
 pub(crate) mod dial;
+pub(crate) mod events;
 pub(crate) mod frame;
 pub(crate) mod handshake;
 pub(crate) mod inbox;
@@ -32,7 +33,6 @@ pub(crate) mod meter;
 pub(crate) mod outbox;
 pub(crate) mod pulse;
 pub(crate) mod ready;
-pub(crate) mod events;
 #[cfg(test)]
 mod tests;
 pub(crate) mod versions;

@@ -9,9 +9,9 @@ use tonic::Streaming;
 use super::link::{Link, Passed, Reply};
 use crate::convert::gateway::{error_from_wire, event_id_in, opened_in};
 use crate::error::{LinkError, Malformed};
+use crate::link::events::LinkEvents;
 use crate::link::inbox::Inbox;
 use crate::link::meter::Up;
-use crate::link::events::LinkEvents;
 use crate::proto::node::v1::session_frame::Frame;
 use crate::proto::node::v1::{EdgeFrame, SessionFrame};
 
