@@ -195,7 +195,15 @@ impl Pool {
         if work::continues(call) {
             return Ok(());
         }
-        let wait = (self.0.state.lock().queue).wait(&call.caller.principal);
+        let principal = &call.caller.principal;
+        let wait = {
+            let state = self.0.state.lock();
+            // Those who wait may do so for their shares only, beside actors that have nothing to do.
+            if !state.idle.is_empty() && state.shares.may_run(principal) {
+                return Ok(());
+            }
+            state.queue.wait(principal)
+        };
         let left = call.deadline.saturating_duration_since(Instant::now());
         match wait > self.0.queue_age.min(left).mul_f64(SURE) {
             true => Err(CallFailure::overloaded(

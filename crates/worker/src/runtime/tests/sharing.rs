@@ -1,12 +1,14 @@
 //! Several principals in one pool: each has its turn, its room in the queue, and its share of the places.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::json;
 use shoal_ports::{Call, CallFailure, CallOutcome, Durability, RunningCall, Worker};
 use shoal_protocol::RawJson;
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 use super::script::{Script, call_of, done, is_done, outcome, small, tool, until};
 use crate::{PoolConfig, WorkerRuntime};
@@ -166,4 +168,30 @@ async fn a_principal_has_no_more_than_its_share_of_the_places() {
     let mut again = pool.start("alice", "a5").await.unwrap();
     pool.permits.add_permits(1);
     assert!(is_done(&outcome(&mut again).await));
+}
+
+#[tokio::test(start_paused = true)]
+async fn those_who_wait_for_their_share_do_not_keep_others_from_idle_places() {
+    let config = PoolConfig {
+        concurrency: 3,
+        concurrency_per_principal: 1,
+        queue: 16,
+        queue_age: Duration::from_secs(60),
+        ..small()
+    };
+    let pool = Waiting::in_pool(config).await;
+    let mut of_alice = Vec::new();
+    for at in 0..4 {
+        of_alice.push(pool.start("alice", &format!("a{at}")).await.unwrap());
+    }
+    // Nothing has ended for so long that nobody who waits could have a turn in time.
+    tokio::time::sleep(Duration::from_secs(59)).await;
+    let hurried = Call {
+        deadline: Instant::now() + Duration::from_secs(1),
+        ..call_of("bob", "b0")
+    };
+    let mut of_bob = pool.worker.start(hurried).await.unwrap();
+    pool.begun(&["a0", "b0"]).await;
+    pool.permits.add_permits(8);
+    assert!(is_done(&outcome(&mut of_bob).await));
 }
