@@ -8,7 +8,7 @@ suite_workers() {
     heading "workers"
     local languages=() arguments=()
     once build_shoal || return 0
-    if python_worker; then
+    if once python_worker; then
         languages+=(python)
         arguments+=(--python "$TOOLS/python-worker/bin/python")
         check "workers: python, by itself" "$CHECK_SECONDS" \
@@ -18,7 +18,7 @@ suite_workers() {
         check "workers: planted faults are found" "$CHECK_SECONDS" \
             "$TOOLS/python-worker/bin/python" -B "$WORKERS/python/tests/planted.py" "$SHOAL" || true
     fi
-    if go_worker; then
+    if once go_worker; then
         languages+=(go)
         arguments+=(--go "$TOOLS/go-worker")
         check "workers: go, by itself" "$INSTALL_SECONDS" go -C "$WORKERS/go" test ./... || true
