@@ -20,6 +20,7 @@ FAKES = {
     "SHOAL_NODE__STORE": "redis://user:secret@redis:6379",
     "REDIS_PASSWORD": "secret",
     "API_KEY": "secret",
+    "WEATHER_KEY": "secret",
     "SHOAL_AUTH__TOKENS": '[{ name = "alice", sha256 = "' + "ab" * 32 + '" }]',
 }
 

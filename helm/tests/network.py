@@ -104,7 +104,7 @@ def main():
         title = f"with networkPolicy.clients, {source} {'reaches' if expected else 'does not reach'} edge:8080"
         report.say(title, [] if reaches(production, source, "edge", 8080) == expected else ["it is the other way round"])
     # Redis and the collector are outside: who has a rule for their ports.
-    for port, expected in ((6379, {"edge", "session"}), (4317, {"edge", "session", "worker-files"})):
+    for port, expected in ((6379, {"edge", "session"}), (4317, {"edge", "session", "worker-files", "worker-weather"})):
         found = {item["metadata"]["labels"]["app.kubernetes.io/component"] for item in production
                  if item["kind"] == "NetworkPolicy"
                  for rule in item["spec"]["egress"] for entry in rule["ports"] if entry["port"] == port}

@@ -2,7 +2,7 @@
 """Values that cannot be used are refused with a message that says what to do: by the schema, and by the chart itself."""
 from chart import Report, helm
 
-GOOD = ["redis.bundled.enabled=true", "config.auth.allow_anonymous=true", "pools.demo.backend=demo"]
+GOOD = ["image.repository=shoal", "redis.bundled.enabled=true", "config.auth.allow_anonymous=true", "pools.demo.backend=demo"]
 
 # What is set, and parts of the message.
 BAD = [
@@ -17,10 +17,14 @@ BAD = [
     (["pools.web.foreignWorker=true"], ["pools.web.image.repository"]),
     (["pools.web.foreignWorker=true", "pools.web.image.repository=a"], ["tag or a digest"]),
     (["pools.web.foreignWorker=true", "pools.web.backend=demo"], ["leave backend out"]),
+    (["image.repository="], ["deploy/image", "image.repository=registry.example.com/shoal", "kind load", "The image"]),
+    (["pools.web.backend=handler"], ["pools.web", "built into a program", "pools.web.image.repository"]),
+    (["pools.web.backend=handler", "pools.web.image.repository=a"], ["tag or a digest"]),
+    (["pools.web.backend=handler", "pools.web.foreignWorker=true"], ["leave backend out"]),
     (["pools.demo.env.API_KEY=a"], ["pools.demo.env", "only stdio servers"]),
     (["pools.demo.env.SHOAL_CONFIG=a"], ["pools.demo.env.SHOAL_CONFIG", "settings"]),
     (["pools.demo.env.API_KEY.secret.name=a"], ["API_KEY", "key"]),
-    (["pools.demo.args={a}"], ["backend.stdio.args"]),
+    (["pools.demo.args={a}"], ["for the backend \"handler\"", "backend.stdio.args"]),
     (["config.pools.demo.backend=demo"], ["set by the chart: use pools"]),
     (["config.node.store=redis://redis"], ["set by the chart: use redis.url"]),
     (["config.node.roles={edge}"], ["have Deployments of their own"]),

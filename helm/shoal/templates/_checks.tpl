@@ -1,6 +1,9 @@
 {{/* What no single value can say of itself. */}}
 {{- define "shoal.checks" -}}
 {{- $v := .Values -}}
+{{- if not $v.image.repository -}}
+{{- fail "image.repository is not set, and Shoal's image is in no registry yet: build it with deploy/image, then push it to a registry and set image.repository=registry.example.com/shoal, or load it into the cluster (kind load image-archive target/shoal-image.tar) and set image.repository=shoal. The chart's README has the commands for other clusters: \"The image\"" -}}
+{{- end -}}
 {{- $stores := list -}}
 {{- if $v.redis.url }}{{ $stores = append $stores "redis.url" }}{{ end -}}
 {{- if $v.redis.urlSecret.name }}{{ $stores = append $stores "redis.urlSecret.name" }}{{ end -}}
@@ -42,10 +45,14 @@
 {{- if $values.backend }}{{ fail (printf "pools.%s: a foreign worker brings its own tools; leave backend out" $pool) }}{{ end -}}
 {{- if not ($values.image | default dict).repository }}{{ fail (printf "pools.%s: a foreign worker needs its image: set pools.%s.image.repository" $pool $pool) }}{{ end -}}
 {{- else -}}
-{{- if not $values.backend }}{{ fail (printf "pools.%s: set backend to \"demo\", {http: {url: …}}, {openapi: {document: …}} or {stdio: {command: …}}, or foreignWorker: true for an image that speaks Shoal's gRPC contract itself" $pool) }}{{ end -}}
+{{- if not $values.backend }}{{ fail (printf "pools.%s: set backend to \"demo\", {http: {url: …}}, {openapi: {document: …}}, {stdio: {command: …}} or \"handler\", or foreignWorker: true for an image that speaks Shoal's gRPC contract itself" $pool) }}{{ end -}}
 {{- if and (kindIs "map" $values.backend) (hasKey $values.backend "stdio") (not ($values.image | default dict).repository) }}{{ fail (printf "pools.%s: Shoal's own image has no programs but Shoal: set pools.%s.image.repository to one that has the command" $pool $pool) }}{{ end -}}
-{{- if and $values.env (not (and (kindIs "map" $values.backend) $values.backend.stdio)) }}{{ fail (printf "pools.%s.env: only stdio servers and foreign workers get variables; leave it out" $pool) }}{{ end -}}
-{{- if or $values.command $values.args }}{{ fail (printf "pools.%s: command and args are for foreignWorker; those of a stdio server are backend.stdio.command and backend.stdio.args" $pool) }}{{ end -}}
+{{- if eq (include "shoal.ownProgram" $values) "true" -}}
+{{- if not ($values.image | default dict).repository }}{{ fail (printf "pools.%s: the backend \"handler\" is a server that is built into a program of its author: set pools.%s.image.repository to its image" $pool $pool) }}{{ end -}}
+{{- else -}}
+{{- if and $values.env (not (and (kindIs "map" $values.backend) $values.backend.stdio)) }}{{ fail (printf "pools.%s.env: only stdio servers, the backend \"handler\" and foreign workers get variables; leave it out" $pool) }}{{ end -}}
+{{- if or $values.command $values.args }}{{ fail (printf "pools.%s: command and args are for the backend \"handler\" and for foreignWorker; those of a stdio server are backend.stdio.command and backend.stdio.args" $pool) }}{{ end -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -24,6 +24,11 @@
 {{- if not .foreignWorker }}true{{ end -}}
 {{- end -}}
 
+{{/* Whether the pods of a component run a program of their author that Shoal is built into. */}}
+{{- define "shoal.ownProgram" -}}
+{{- if eq (.backend | toString) "handler" }}true{{ end -}}
+{{- end -}}
+
 {{- define "shoal.serviceAccount" -}}
 {{- if .component.serviceAccount.create -}}
 {{- .component.serviceAccount.name | default (printf "%s-%s" (include "shoal.fullname" .root) .name) -}}

@@ -4,7 +4,9 @@
 {{- $values := $root.Values -}}
 {{- $c := .component -}}
 {{- $foreign := $c.foreignWorker | default false -}}
-{{- $ownImage := and (eq $c.role "worker") (not $foreign) ($c.image | default dict).repository -}}
+{{- $ownProgram := eq (include "shoal.ownProgram" $c) "true" -}}
+{{- /* One that needs the binary put beside it. */ -}}
+{{- $ownImage := and (eq $c.role "worker") (not $foreign) (not $ownProgram) ($c.image | default dict).repository -}}
 {{- $shoal := include "shoal.image" (dict "image" $values.image "tag" $root.Chart.AppVersion) -}}
 serviceAccountName: {{ include "shoal.serviceAccount" . }}
 automountServiceAccountToken: false
@@ -47,22 +49,23 @@ initContainers:
       limits: {memory: 64Mi}
     volumeMounts:
       - {name: shoal, mountPath: /opt/shoal}
+    terminationMessagePolicy: FallbackToLogsOnError
 {{- end }}
 containers:
   - name: {{ ternary "worker" "shoal" $foreign }}
-    {{- if or $foreign $ownImage }}
+    {{- if or $foreign $ownProgram $ownImage }}
     image: {{ include "shoal.image" (dict "image" $c.image) | quote }}
     imagePullPolicy: {{ $c.image.pullPolicy | default "IfNotPresent" }}
     {{- else }}
     image: {{ $shoal | quote }}
     imagePullPolicy: {{ $values.image.pullPolicy }}
     {{- end }}
-    {{- if $foreign }}
+    {{- if or $foreign $ownProgram }}
     {{- with $c.command }}
     command:
       {{- toYaml . | nindent 6 }}
     {{- end }}
-    {{- with $c.args }}
+    {{- with $c.args | default (ternary (list "serve") nil $ownProgram) }}
     args:
       {{- toYaml . | nindent 6 }}
     {{- end }}
@@ -109,6 +112,8 @@ containers:
       {{- toYaml $c.securityContext | nindent 6 }}
     resources:
       {{- toYaml $c.resources | nindent 6 }}
+    # Whoever looks at a pod that cannot start is told why.
+    terminationMessagePolicy: FallbackToLogsOnError
     volumeMounts:
       {{- include "shoal.mounts" (dict "values" $values "c" $c "ownImage" $ownImage) | nindent 6 }}
 volumes:
