@@ -10,22 +10,22 @@ mod legacy;
 mod modern;
 mod parking;
 mod request;
+mod result;
 mod retry;
 
 use std::sync::Arc;
 
 use shoal_ports::{CallControl, CallEvent, CallEvents, CallOutcome, RunningCall};
-use shoal_protocol::Method;
 
 pub(crate) use input::Given;
 pub(crate) use legacy::{LegacyBridge, Purpose};
 pub(crate) use modern::ModernBridge;
 pub(crate) use parking::ParkingLot;
 pub(crate) use request::Modern;
+pub(crate) use result::complete;
 pub(crate) use retry::{Continued, continued, may_continue};
 
 use crate::worker_call::WorkerCall;
-use input::InputRequired;
 
 /// A call as its caller sees it.
 pub(crate) trait Bridge: Send + 'static {
@@ -50,16 +50,6 @@ pub(crate) fn running<B: Bridge>(
         events: CallEvents::from_stream(events),
         control,
         worker: Some(worker),
-    }
-}
-
-/// Whether a call that ended so at its worker has ended for its caller as well.
-pub(crate) fn is_complete(method: &Method, outcome: &CallOutcome) -> bool {
-    match outcome {
-        CallOutcome::Result(result) => matches!(InputRequired::read(method, result), Ok(None)),
-        CallOutcome::Error(_) | CallOutcome::Refused(_) => true,
-        // It may run again elsewhere.
-        CallOutcome::Failed(_) => false,
     }
 }
 

@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 
-use shoal_ports::{Call, CallOutcome, CallPlan, RunningCall};
+use shoal_ports::{Call, CallPlan, RunningCall};
 use shoal_protocol::Era;
 use shoal_telemetry::metrics::{self, CountedOutcome, metrics};
 use tokio::time::Instant;
 
-use crate::bridge::{ModernBridge, is_complete, running};
+use crate::bridge::{ModernBridge, complete, running};
 use crate::dispatch::Dispatch;
 use crate::pools::Member;
 use crate::worker_call::{Origin, WorkerCall};
@@ -39,14 +39,14 @@ impl Dispatch {
         };
         let mut origin = Origin::new(begun, route.clone()?, &self.shared);
         let mut started = origin.start_here(member, here)?;
-        let complete = |outcome: &&CallOutcome| is_complete(&call.method, outcome);
-        if started.events.ended().filter(complete).is_none() {
+        let ended = started.events.ended();
+        let Some(typed) = ended.and_then(|outcome| complete(&call.method, outcome)) else {
             return Some(self.goes_on(call, origin, member, started));
-        }
+        };
         let outcome = started.events.take_ended()?;
         origin.ended_at(member, &outcome);
         let shaping = &view.catalog.shaping;
-        let outcome = shaping.outcome(call.caller.revision, &call.method, outcome);
+        let outcome = shaping.outcome(call.caller.revision, &call.method, outcome, typed);
         if let Some(began) = began {
             let counted = CountedOutcome::of(&outcome);
             (metrics().pools).called(began.elapsed(), &member.pool, counted);

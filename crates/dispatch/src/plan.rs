@@ -16,6 +16,7 @@ use crate::checking::Check;
 use crate::dispatch::Dispatch;
 use crate::pools::{AffinityKey, View, Wanted};
 use crate::route::{Arguments, RouteError, Routed, check_members, route};
+use crate::shape::Typed;
 use crate::start::list;
 
 /// What a plan finds.
@@ -254,7 +255,7 @@ pub(crate) fn refuse(view: &View, call: &Call, refused: RouteError) -> CallOutco
     match refused {
         RouteError::Answer(outcome) => {
             let shaping = &view.catalog.shaping;
-            shaping.outcome(call.caller.revision, &call.method, outcome)
+            shaping.outcome(call.caller.revision, &call.method, outcome, Typed::No)
         }
         RouteError::NotReady(failure) => {
             let reason = match failure {

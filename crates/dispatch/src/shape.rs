@@ -1,10 +1,8 @@
 //! The shape of a result for the era of its caller, spliced into the backend's own text.
 
-use std::sync::LazyLock;
 use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
-use memchr::memmem::Finder;
 use shoal_ports::CallOutcome;
 use shoal_protocol::{
     Era, Method, RawJson, RawObject, Revision, RpcError, SERVER_INFO, code, members,
@@ -12,10 +10,16 @@ use shoal_protocol::{
 
 use crate::config::{CacheScope, Config};
 
-const RESULT_TYPE: &[u8] = b"resultType";
 /// From 2026-07-28 on these codes are the specification's own, down to the last.
 const RESERVED_FIRST: i64 = -32_020;
 const RESERVED_LAST: i64 = -32_099;
+
+/// Whether a result may have a `resultType`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Typed {
+    No,
+    Perhaps,
+}
 
 /// What is added to results for modern callers; one per catalog.
 #[derive(Debug)]
@@ -57,17 +61,19 @@ impl Shaping {
         }
     }
 
-    /// The outcome as a caller of `revision` gets it.
+    /// The outcome as a caller of `revision` gets it; `typed` if it is a result that may have a `resultType`.
     pub(crate) fn outcome(
         &self,
         revision: Revision,
         method: &Method,
         outcome: CallOutcome,
+        typed: Typed,
     ) -> CallOutcome {
         match (revision.era(), outcome) {
-            (Era::Legacy, CallOutcome::Result(result)) => {
-                CallOutcome::Result(without_result_type(result))
-            }
+            (Era::Legacy, CallOutcome::Result(result)) => CallOutcome::Result(match typed {
+                Typed::No => result,
+                Typed::Perhaps => result.without("resultType"),
+            }),
             (Era::Modern, CallOutcome::Result(result)) => {
                 let hint = matches!(method, Method::ResourcesRead).then_some(&self.read);
                 CallOutcome::Result(self.modern(&result, hint))
@@ -213,14 +219,4 @@ impl ResultMembers {
         }
         found
     }
-}
-
-/// A result as before 2026-07-28. Nearly all have no `resultType`, and searching is much cheaper
-/// than taking apart.
-fn without_result_type(result: RawJson) -> RawJson {
-    static SEARCH: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(RESULT_TYPE));
-    if SEARCH.find(result.as_bytes()).is_none() {
-        return result;
-    }
-    result.without("resultType")
 }

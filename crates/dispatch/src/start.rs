@@ -142,9 +142,9 @@ impl Dispatch {
         method: &Method,
         worker_call: &mut WorkerCall,
     ) -> Option<RunningCall> {
-        let outcome = worker_call.take_end()?;
+        let (outcome, typed) = worker_call.take_end()?;
         let shaping = &self.shared.view().catalog.shaping;
-        let outcome = shaping.outcome(caller.revision, method, outcome);
+        let outcome = shaping.outcome(caller.revision, method, outcome, typed);
         Some(RunningCall::ended(
             outcome,
             Some(worker_call.worker().clone()),

@@ -24,10 +24,11 @@ use reattach::NotReattached;
 pub(crate) use reattach::{NotFound, attach};
 use shown::Shown;
 
-use crate::bridge::is_complete;
+use crate::bridge::complete;
 use crate::handle::CallHandle;
 use crate::pools::Member;
 use crate::rounds::{Position, round_id};
+use crate::shape::Typed;
 use crate::shared::Shared;
 
 /// Events that are kept for a call that waits without a caller; beyond them its worker keeps them.
@@ -155,13 +156,13 @@ impl WorkerCall {
     }
 
     /// Takes the end of a call that had ended, for its caller as well, before anybody could wait for it.
-    pub(crate) fn take_end(&mut self) -> Option<CallOutcome> {
+    pub(crate) fn take_end(&mut self) -> Option<(CallOutcome, Typed)> {
         let method = &self.origin.call.method;
-        (self.events.ended()).filter(|outcome| is_complete(method, outcome))?;
+        let typed = complete(method, self.events.ended()?)?;
         let outcome = self.events.take_ended()?;
         self.ended = true;
         self.origin.ended_at(&self.member, &outcome);
-        Some(outcome)
+        Some((outcome, typed))
     }
 
     /// The call's identity at its worker.

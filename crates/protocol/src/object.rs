@@ -21,14 +21,34 @@ pub fn members(text: &Bytes) -> impl Iterator<Item = (Bytes, Bytes)> + '_ {
 
 /// Where keys, with their quotes, and values are.
 pub(crate) fn spans(text: &[u8]) -> impl Iterator<Item = (Range<usize>, Range<usize>)> + '_ {
-    let mut at = skip_space(text, 0);
-    let is_object = text.get(at) == Some(&b'{');
-    at += 1;
+    let mut walk = Walk::of(text);
     std::iter::from_fn(move || {
-        if !is_object {
-            return None;
+        let (key, start) = walk.key()?;
+        Some((key, start..walk.pass(start)))
+    })
+}
+
+/// Goes from key to key.
+struct Walk<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Walk<'a> {
+    /// A text that is no object has no keys.
+    fn of(text: &'a [u8]) -> Self {
+        let at = skip_space(text, 0);
+        let is_object = text.get(at) == Some(&b'{');
+        Self {
+            text,
+            at: if is_object { at + 1 } else { text.len() },
         }
-        at = skip_space(text, at);
+    }
+
+    /// Where the next key is, and where its value begins, which is to be passed before the next.
+    fn key(&mut self) -> Option<(Range<usize>, usize)> {
+        let text = self.text;
+        let mut at = skip_space(text, self.at);
         if text.get(at) == Some(&b',') {
             at = skip_space(text, at + 1);
         }
@@ -37,10 +57,14 @@ pub(crate) fn spans(text: &[u8]) -> impl Iterator<Item = (Range<usize>, Range<us
         }
         let key = at..(end_of_string(text, at) + 1).min(text.len());
         let colon = skip_space(text, key.end);
-        let start = skip_space(text, colon + 1).min(text.len());
-        at = end_of_value(text, start).min(text.len());
-        Some((key, start..at))
-    })
+        Some((key, skip_space(text, colon + 1).min(text.len())))
+    }
+
+    /// Where the value ends that begins there.
+    fn pass(&mut self, start: usize) -> usize {
+        self.at = end_of_value(self.text, start).min(self.text.len());
+        self.at
+    }
 }
 
 /// Names, as they are read, and where their values are.
@@ -64,6 +88,22 @@ impl RawJson {
         let mut spans = spans(text);
         let (_, value) = spans.find(|(key, _)| key_is(&text[key.clone()], name))?;
         Some(self.part(value))
+    }
+}
+
+impl RawJson {
+    /// The first byte of the value of an object's member, which tells what kind of value it is. Neither the value nor what
+    /// comes after it is looked at.
+    pub fn member_begins(&self, name: &str) -> Option<u8> {
+        let text = self.as_bytes();
+        let mut walk = Walk::of(text);
+        loop {
+            let (key, start) = walk.key()?;
+            if key_is(&text[key], name) {
+                return text.get(start).copied();
+            }
+            walk.pass(start);
+        }
     }
 }
 
@@ -372,11 +412,15 @@ mod tests {
         assert_eq!(found("a").as_deref(), Some("1.0"));
         assert_eq!(found("c").as_deref(), Some(r#""\"""#));
         assert_eq!(found("d"), None);
+        let begins = |name| json.member_begins(name).map(char::from);
+        assert_eq!([begins("a"), begins("b")], [Some('1'), Some('{')]);
+        assert_eq!([begins("c"), begins("d")], [Some('"'), None]);
         let inner = json.member("b").and_then(|it| it.member("c"));
         assert_eq!(inner.unwrap().as_str(), "[1, 2]");
         for other in ["[\"a\"]", "\"a\"", "1", "{}", "null"] {
             let other = RawJson::parse_text(other.to_owned().into()).unwrap();
             assert_eq!(other.member("a"), None);
+            assert_eq!(other.member_begins("a"), None);
         }
     }
 

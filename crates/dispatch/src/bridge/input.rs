@@ -1,9 +1,7 @@
 //! Reading and writing `InputRequiredResult` (2026-07-28, Multi Round-Trip Requests).
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
-use memchr::memmem::Finder;
 use shoal_protocol::{Method, RawJson, RawObject, RequestDigest, RpcError};
 
 /// What a backend returned instead of a result.
@@ -49,23 +47,11 @@ impl Given {
 }
 
 impl InputRequired {
-    /// Reads a result; `None` when it is a complete one.
+    /// Takes apart what a backend returned instead of a result of `method`.
     ///
     /// # Errors
     /// -32603 when the backend broke the rules.
-    pub(super) fn read(method: &Method, result: &RawJson) -> Result<Option<Self>, RpcError> {
-        // Searching is much cheaper than taking apart, and nearly every result ends here.
-        static SEARCH: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("input_required"));
-        if SEARCH.find(result.as_bytes()).is_none() {
-            return Ok(None);
-        }
-        let Some(object) = RawObject::of(result) else {
-            return Ok(None);
-        };
-        let kind = object.get("resultType").and_then(|kind| kind.string());
-        if kind.as_deref() != Some("input_required") {
-            return Ok(None);
-        }
+    pub(super) fn of(method: &Method, object: RawObject) -> Result<Self, RpcError> {
         let broken =
             |what: &str| RpcError::internal(format!("the backend's InputRequiredResult {what}"));
         if !method.may_require_input() {
@@ -93,11 +79,11 @@ impl InputRequired {
         if requests.is_empty() && state.is_none() {
             return Err(broken("asks for nothing"));
         }
-        Ok(Some(Self {
+        Ok(Self {
             object,
             requests,
             state,
-        }))
+        })
     }
 }
 

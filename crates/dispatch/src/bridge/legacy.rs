@@ -9,8 +9,9 @@ use tokio::time::Instant;
 
 use super::Bridge;
 use super::input::{InputRequired, with_round};
+use super::result::{Judged, judge};
 use crate::rounds::Position;
-use crate::shape::Shaping;
+use crate::shape::{Shaping, Typed};
 use crate::worker_call::WorkerCall;
 
 /// Every round has this many ask ids; a worker's own stay below half of it.
@@ -89,7 +90,8 @@ impl LegacyBridge {
             CallEventKind::Finished(CallOutcome::Result(result)) => self.finished(result),
             CallEventKind::Finished(outcome) => {
                 let Purpose { method, caller, .. } = &self.purpose;
-                let outcome = self.shaping.outcome(caller.revision, method, outcome);
+                let shaping = &self.shaping;
+                let outcome = shaping.outcome(caller.revision, method, outcome, Typed::No);
                 Some(self.end(outcome))
             }
             other => Some(other),
@@ -99,12 +101,12 @@ impl LegacyBridge {
     fn finished(&mut self, result: RawJson) -> Option<CallEventKind> {
         let method = &self.purpose.method;
         let revision = self.purpose.caller.revision;
-        let outcome = match InputRequired::read(method, &result) {
-            Ok(None) => {
+        let outcome = match judge(method, &result) {
+            Ok(Judged::Complete(typed)) => {
                 let complete = CallOutcome::Result(result);
-                self.shaping.outcome(revision, method, complete)
+                self.shaping.outcome(revision, method, complete, typed)
             }
-            Ok(Some(required)) => match self.open_round(required) {
+            Ok(Judged::Required(required)) => match self.open_round(required) {
                 Ok(()) => return None,
                 Err(refused) => refused,
             },

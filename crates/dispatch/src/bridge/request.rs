@@ -12,7 +12,8 @@ use tokio::time::Instant;
 
 use super::input::{InputRequest, InputRequired, input_required};
 use super::parking::{Full, Parked, Question};
-use crate::shape::Shaping;
+use super::result::{Judged, judge};
+use crate::shape::{Shaping, Typed};
 use crate::shared::Shared;
 use crate::worker_call::WorkerCall;
 
@@ -46,15 +47,19 @@ impl Modern {
     /// The outcome in its modern shape, with a backend's own state sealed.
     pub(super) fn finish(&self, outcome: CallOutcome) -> CallOutcome {
         let outcome = match outcome {
-            CallOutcome::Result(result) => match InputRequired::read(&self.method, &result) {
-                Ok(None) => CallOutcome::Result(result),
-                Ok(Some(required)) => self.seal_backend(required),
+            CallOutcome::Result(result) => match judge(&self.method, &result) {
+                Ok(Judged::Complete(_)) => CallOutcome::Result(result),
+                Ok(Judged::Required(required)) => self.seal_backend(required),
                 Err(error) => CallOutcome::Error(error),
             },
             other => other,
         };
-        self.shaping
-            .outcome(self.caller.revision, &self.method, outcome)
+        self.shaped(outcome)
+    }
+
+    fn shaped(&self, outcome: CallOutcome) -> CallOutcome {
+        let revision = self.caller.revision;
+        (self.shaping).outcome(revision, &self.method, outcome, Typed::Perhaps)
     }
 
     fn seal_backend(&self, mut required: InputRequired) -> CallOutcome {
@@ -86,9 +91,7 @@ impl Modern {
             return CallOutcome::Failed(full_failure(&full, repeatable));
         }
         let sealed = self.seal(Continuation::Parked { call, asked });
-        let result = CallOutcome::Result(input_required(&requests, &sealed));
-        self.shaping
-            .outcome(self.caller.revision, &self.method, result)
+        self.shaped(CallOutcome::Result(input_required(&requests, &sealed)))
     }
 
     fn seal(&self, continuation: Continuation) -> String {

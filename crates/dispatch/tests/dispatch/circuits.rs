@@ -135,7 +135,7 @@ async fn a_crash_that_takes_many_calls_with_it_is_one_failure() {
                 let _ = crashed.changed().await;
                 script.outcome(CallOutcome::Failed(unknown())).await;
             } else {
-                script.result("{}").await;
+                script.say("{}").await;
             }
         }
     }));

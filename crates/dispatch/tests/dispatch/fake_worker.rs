@@ -21,6 +21,10 @@ type Tool = Arc<dyn Fn(Call, Script) -> BoxFuture<'static, ()> + Send + Sync>;
 type Attached = Arc<dyn Fn(CallId, u64, Script) -> BoxFuture<'static, bool> + Send + Sync>;
 type Here = Arc<dyn Fn(&Call) -> Option<CallOutcome> + Send + Sync>;
 
+/// A result that clients can read whatever was called.
+const OF_ANY_METHOD: &str =
+    r#"{"content":[],"contents":[],"messages":[],"completion":{"values":[]}}"#;
+
 /// A worker behind the trait; what it did can be read off it.
 pub(crate) struct FakeWorker {
     announcement: watch::Sender<Announcement>,
@@ -75,7 +79,7 @@ impl FakeWorker {
             announcement: watch::Sender::new(announcement),
             news: broadcast::Sender::new(16),
             tool: Arc::new(|_, mut script| {
-                Box::pin(async move { script.result(r#"{"content":[]}"#).await })
+                Box::pin(async move { script.result(OF_ANY_METHOD).await })
             }),
             here: None,
             attach: None,

@@ -65,7 +65,7 @@ async fn questions_of_a_running_call_are_passed_on() {
             script.notify(Method::Progress, r#"{"progress":1}"#).await;
             let answer = script.elicit(7).await;
             script.close_stream().await;
-            script.result(&answer).await;
+            script.say(&answer).await;
         },
     ));
     let mut running = setting.start(legacy("ask", json!({}))).await.unwrap();
@@ -81,7 +81,10 @@ async fn questions_of_a_running_call_are_passed_on() {
         before.as_slice(),
         [CallEventKind::CloseStream { .. }]
     ));
-    assert_eq!(result(outcome), json!({"action":"accept"}));
+    assert_eq!(
+        result(outcome)["structuredContent"],
+        json!({"action":"accept"})
+    );
 }
 
 #[tokio::test]
@@ -127,7 +130,7 @@ async fn a_later_round_may_ask_mid_call() {
                 None => script.result(ASK).await,
                 Some(_) => {
                     let answer = script.elicit(1).await;
-                    script.result(&answer).await;
+                    script.say(&answer).await;
                 }
             }
         },
@@ -135,7 +138,7 @@ async fn a_later_round_may_ask_mid_call() {
     let mut running = setting.start(legacy("ask", json!({}))).await.unwrap();
     let (asked, outcome) = answer_all(&mut running).await;
     assert_eq!(
-        (asked, result(outcome)),
+        (asked, result(outcome)["structuredContent"].clone()),
         (3, json!({"answer":"elicitation/create"}))
     );
 }

@@ -28,7 +28,7 @@ fn asking(id: &str) -> FakeWorker {
         })
         .on_attach(|_, _, mut script| async move {
             let (_, answer) = script.answer().await;
-            script.result(&answer).await;
+            script.say(&answer).await;
             true
         })
 }
@@ -59,7 +59,10 @@ async fn an_answer_given_while_the_way_is_mended_arrives() {
     assert!(!arrival.is_finished(), "it is still on its way");
     worker.connect(true);
     assert!(arrival.await.unwrap());
-    assert_eq!(result(reader.await.unwrap()), json!({"action":"accept"}));
+    assert_eq!(
+        result(reader.await.unwrap())["structuredContent"],
+        json!({"action":"accept"})
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -72,7 +75,10 @@ async fn an_answer_that_was_lost_with_the_way_is_sent_again() {
     let arrival = tokio::spawn(running.control.answer(ask, yes()));
     tokio::time::sleep(Duration::from_millis(100)).await;
     let (_, outcome) = finish(&mut running).await;
-    assert_eq!(result(outcome), json!({"action":"accept"}));
+    assert_eq!(
+        result(outcome)["structuredContent"],
+        json!({"action":"accept"})
+    );
     assert!(arrival.await.unwrap());
 }
 
@@ -117,7 +123,10 @@ async fn a_worker_that_comes_back_under_its_name_goes_on_with_its_calls() {
     tokio::time::sleep(Duration::from_secs(3)).await;
     let second = setting.add(asking("w1"));
     assert!(arrival.await);
-    assert_eq!(result(reader.await.unwrap()), json!({"action":"accept"}));
+    assert_eq!(
+        result(reader.await.unwrap())["structuredContent"],
+        json!({"action":"accept"})
+    );
     assert_eq!((second.calls(), second.attachments.lock()[0].1), (0, 1));
 }
 
@@ -153,7 +162,7 @@ async fn a_way_that_breaks_again_and_again_is_mended_as_long_as_something_comes(
             })
             .on_attach(|_, after, mut script| async move {
                 match after {
-                    20 => script.result("{}").await,
+                    20 => script.say("{}").await,
                     _ => script.notify(Method::Progress, r#"{"progress":1}"#).await,
                 }
                 true

@@ -89,7 +89,10 @@ async fn questions_put_together_are_asked_together_and_again_until_answered() {
                 .put(2, Method::CreateMessage, r#"{"messages":[]}"#)
                 .await;
             let (one, two) = (script.answer().await, script.answer().await);
-            let said = format!(r#"{{"structuredContent":[{},{}]}}"#, one.1, two.1);
+            let said = format!(
+                r#"{{"content":[],"structuredContent":[{},{}]}}"#,
+                one.1, two.1
+            );
             script.result(&said).await;
         },
     ));

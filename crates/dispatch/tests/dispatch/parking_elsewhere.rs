@@ -62,7 +62,10 @@ fn worker(story: &Arc<Story>) -> FakeWorker {
                     .await;
                 let (one, two) = (script.answer().await, script.answer().await);
                 script.notify(Method::Progress, r#"{"progress":3}"#).await;
-                let said = format!(r#"{{"structuredContent":[{},{}]}}"#, one.1, two.1);
+                let said = format!(
+                    r#"{{"content":[],"structuredContent":[{},{}]}}"#,
+                    one.1, two.1
+                );
                 script.result(&said).await;
                 true
             }

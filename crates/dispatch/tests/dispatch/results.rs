@@ -37,6 +37,22 @@ async fn a_legacy_result_is_the_backends_own_bytes() {
 }
 
 #[tokio::test]
+async fn a_result_that_no_client_can_read_is_an_error_in_either_era() {
+    for raw in [r#""done""#, "[1]", "7", "null", "{}", r#"{"content":"x"}"#] {
+        for call in [legacy("t", json!({})), modern("t", json!({}))] {
+            let setting = setting();
+            let worker = FakeWorker::new("w1", "a", tools(&["t"]));
+            setting
+                .add(worker.on_call(move |_, mut script| async move { script.result(raw).await }));
+            let error = setting.error(call).await;
+            assert_eq!(error.code, shoal_protocol::code::INTERNAL_ERROR, "{raw}");
+            let told = "the call has run, but the server's answer cannot be passed on";
+            assert!(error.message.starts_with(told), "{raw}: {}", error.message);
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_resource_keeps_the_hints_that_its_backend_gave() {
     let catalog = || PoolCatalog {
         resources: items(json!([{"uri":"r://1","name":"r"}])),
@@ -188,6 +204,8 @@ fn object(value: impl Strategy<Value = String>) -> impl Strategy<Value = String>
             .into_iter()
             .map(|(key, value)| format!("\"{key}\" : {value}"))
             .collect();
+        let content = "\"content\" : [ ]".to_owned();
+        let members: Vec<_> = members.into_iter().chain([content]).collect();
         format!("{{ {} }}", members.join(" , "))
     })
 }
@@ -206,7 +224,7 @@ proptest::proptest! {
                 r#"{{"resultType":"complete","_meta":{{"{INFO}":{{"name":"fake","version":"1"}}}}"#
             );
             let rest = modern.as_str().strip_prefix(&added).expect("added in front");
-            let rest = rest.strip_prefix(',').unwrap_or(rest);
+            let rest = rest.strip_prefix(',').expect("there is more");
             assert_eq!(rest, &raw[1..]);
             RawJson::parse_text(modern.to_bytes()).expect("still JSON");
         });

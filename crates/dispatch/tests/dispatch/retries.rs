@@ -84,7 +84,7 @@ async fn a_repeatable_call_whose_worker_breaks_runs_elsewhere() {
         let (setting, workers) = pair(breaking("w1"), worker("w2"));
         let call = legacy("t", json!({})).repeatable();
         let id = call.id;
-        assert_eq!(setting.result(call).await, json!({"content":[]}));
+        assert_eq!(setting.result(call).await["content"], json!([]));
         assert_eq!(workers[1].started.lock()[0].id, id);
     }
 }
@@ -113,14 +113,14 @@ async fn a_journaled_call_is_attached_to_once_and_goes_on() {
                 script.notify(Method::Progress, r#"{"progress":1}"#).await;
             })
             .on_attach(|_, after, mut script| async move {
-                script.result(&format!(r#"{{"after":{after}}}"#)).await;
+                script.say(&format!(r#"{{"after":{after}}}"#)).await;
                 true
             }),
     );
     let mut running = setting.start(legacy("t", json!({}))).await.unwrap();
     let (before, outcome) = finish(&mut running).await;
     assert_eq!(before.len(), 1);
-    assert_eq!(result(outcome), json!({"after":1}));
+    assert_eq!(result(outcome)["structuredContent"], json!({"after":1}));
     assert_eq!(
         (worker.calls(), worker.attached.load(Ordering::SeqCst)),
         (1, 1)

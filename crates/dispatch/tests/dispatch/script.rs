@@ -32,6 +32,12 @@ impl Script {
             .await;
     }
 
+    /// The result of a tool that says this.
+    pub(crate) async fn say(&mut self, said: &str) {
+        let result = format!(r#"{{"content":[],"structuredContent":{said}}}"#);
+        self.result(&result).await;
+    }
+
     pub(crate) async fn outcome(&mut self, outcome: CallOutcome) {
         self.send(CallEventKind::Finished(outcome)).await;
     }
