@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shoal_ports::CallFailure;
+use shoal_ports::{CallFailure, shown};
 use shoal_protocol::{
     Era, Method, Outcome, RawJson, RawObject, Revision, RpcError, SERVER_INFO, code,
 };
@@ -11,6 +11,9 @@ use shoal_protocol::{
 use super::error::StartError;
 use super::link::{Link, RequestHandle};
 use super::pending::RequestOutcome;
+
+/// Characters of a server's versions that are shown.
+const SHOWN: usize = 200;
 
 /// What a server said of itself.
 #[derive(Clone, Debug)]
@@ -157,10 +160,12 @@ async fn settle_legacy(link: &Arc<Link>, answer: RequestOutcome) -> Result<Greet
         RequestOutcome::Lost { reason, .. } => return Err(StartError::Ended { reason }),
     };
     let result = RawObject::of(&result).ok_or(StartError::Malformed)?;
-    let version = result.get("protocolVersion").and_then(|v| v.string());
-    if version.as_deref().and_then(legacy).is_none() {
-        // What it speaks may still be close enough; refusing would help nobody.
-        tracing::warn!(target: "shoal::upstream", ?version, "the server negotiated an unknown protocol version");
+    // Whoever shares no version with its server ends the connection (2025-11-25, Lifecycle, Version Negotiation): what it
+    // says may look as known and mean something else.
+    match result.get("protocolVersion").and_then(|v| v.string()) {
+        Some(version) if legacy(&version).is_some() => {}
+        Some(version) => return Err(unsupported(&[version])),
+        None => return Err(StartError::Versionless),
     }
     link.notify(Method::Initialized, None).await;
     let greeting = Greeting::of(Era::Legacy, &result, result.get("serverInfo"));
@@ -208,7 +213,7 @@ fn judge_error(error: RpcError) -> StartError {
         (code::UNSUPPORTED_VERSION, Some(versions)) => {
             judge_versions(&versions).err().unwrap_or_else(|| {
                 // It has just refused the newest, so none that it lists is of any use.
-                unsupported(&versions)
+                unsupported(&offered(&versions))
             })
         }
         (code::MISSING_CLIENT_CAPABILITY, _) => StartError::Refused(error),
@@ -217,7 +222,7 @@ fn judge_error(error: RpcError) -> StartError {
 }
 
 fn judge_versions(versions: &RawJson) -> Result<(), StartError> {
-    let offered: Vec<String> = versions.read().unwrap_or_default();
+    let offered = offered(versions);
     let speaks = |era: Era| {
         let mut known = offered.iter().filter_map(|v| v.parse::<Revision>().ok());
         known.any(|revision| revision.era() == era)
@@ -227,14 +232,19 @@ fn judge_versions(versions: &RawJson) -> Result<(), StartError> {
     } else if speaks(Era::Legacy) {
         Err(StartError::NotModern)
     } else {
-        Err(unsupported(versions))
+        Err(unsupported(&offered))
     }
 }
 
-fn unsupported(versions: &RawJson) -> StartError {
-    let offered: Vec<String> = versions.read().unwrap_or_default();
-    let versions = offered.join(", ");
-    StartError::Unsupported { versions }
+fn offered(versions: &RawJson) -> Vec<String> {
+    versions.read().unwrap_or_default()
+}
+
+fn unsupported(offered: &[String]) -> StartError {
+    StartError::Unsupported {
+        versions: shown(&offered.join(", "), SHOWN),
+        known: Revision::ALL.map(Revision::as_str).join(", "),
+    }
 }
 
 fn legacy(version: &str) -> Option<Revision> {

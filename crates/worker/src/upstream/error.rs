@@ -30,11 +30,16 @@ pub(crate) enum StartError {
     #[error("it did not answer the handshake in time")]
     TimedOut,
     /// It speaks only revisions that Shoal does not.
-    #[error("it speaks only protocol versions that are not supported: {versions}")]
+    #[error("it speaks protocol version {versions}, which Shoal does not; Shoal speaks {known}")]
     Unsupported {
         /// What it offered.
         versions: String,
+        /// What Shoal speaks.
+        known: String,
     },
+    /// It answered `initialize` without a version.
+    #[error("it answered initialize without a protocolVersion")]
+    Versionless,
     /// It was to be spoken to in the modern era, and does not know it.
     #[error("it does not speak 2026-07-28 or later")]
     NotModern,

@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde_json::json;
 use shoal_ports::{CallFailure, SessionId};
 
-use super::harness::{Client, eventually, failure, text};
+use super::harness::{Client, TestBackend, eventually, failure, text};
 use super::server::Server;
-use crate::HttpIsolation;
+use crate::{HttpBackend, HttpIsolation};
 
 #[tokio::test]
 async fn each_session_has_one_of_its_own_and_it_ends_with_it() {
@@ -130,4 +130,17 @@ async fn where_there_is_another_server_a_call_does_not_wait() {
         "{failed:?}"
     );
     running.state_where(|state| state.catalog.is_none()).await;
+}
+
+#[tokio::test]
+async fn a_server_that_chooses_an_unknown_version_is_not_used() {
+    for version in ["9999-01-01", "2026-07-28"] {
+        let server = Server::start(&["--version", version]).await;
+        let backend = HttpBackend::start(server.config(), &server.url).unwrap();
+        let running = TestBackend(std::sync::Arc::new(backend));
+        let told = format!("it speaks protocol version {version}, which Shoal does not");
+        let says = |detail: &String| detail.contains(&told) && detail.contains("2025-11-25");
+        let state = running.state_where(|state| state.detail.as_ref().is_some_and(says));
+        assert!(state.await.catalog.is_none());
+    }
 }

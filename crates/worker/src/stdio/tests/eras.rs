@@ -7,7 +7,7 @@ use shoal_ports::{BusEvent, Call, CallOutcome, Durability};
 use shoal_protocol::{Method, RawJson};
 
 use super::harness::{Client, Scratch, TestBackend, fixture, scratch, text};
-use crate::{EraChoice, Isolation, StdioConfig};
+use crate::{EraChoice, Isolation, StdioBackend, StdioConfig};
 
 #[tokio::test]
 async fn a_modern_server_gets_the_callers_own_metadata() {
@@ -119,7 +119,7 @@ async fn a_modern_server_that_starts_slowly_is_still_modern() {
 
 #[tokio::test]
 async fn a_server_of_unknown_versions_is_reported_and_not_taken_for_legacy() {
-    let running = TestBackend(std::sync::Arc::new(crate::StdioBackend::start(fixture(
+    let running = TestBackend(std::sync::Arc::new(StdioBackend::start(fixture(
         "modern.py",
         &["--only", "2099-01-01"],
     ))));
@@ -263,8 +263,19 @@ async fn an_era_can_be_chosen() {
 async fn a_legacy_server_that_was_to_be_modern_is_reported() {
     let mut config = fixture("legacy.py", &[]);
     config.era = EraChoice::Modern;
-    let running = TestBackend(std::sync::Arc::new(crate::StdioBackend::start(config)));
+    let running = TestBackend(std::sync::Arc::new(StdioBackend::start(config)));
     let told = |detail: &String| detail.contains("it does not speak 2026-07-28");
     let state = running.state_where(|state| state.detail.as_ref().is_some_and(told));
+    assert!(state.await.catalog.is_none());
+}
+
+#[tokio::test]
+async fn a_server_that_chooses_an_unknown_version_is_not_used() {
+    let config = fixture("legacy.py", &["--version", "9999-01-01"]);
+    let running = TestBackend(std::sync::Arc::new(StdioBackend::start(config)));
+    let told =
+        "it speaks protocol version 9999-01-01, which Shoal does not; Shoal speaks 2024-11-05, ";
+    let says = |detail: &String| detail.contains(told);
+    let state = running.state_where(|state| state.detail.as_ref().is_some_and(says));
     assert!(state.await.catalog.is_none());
 }
