@@ -6,6 +6,7 @@
 //! | `headers` | headers that the operator adds, and those of clients that are passed on |
 //! | `token_exchange`, `tokens` | tokens of callers, traded for such that the server takes |
 //! | `body` | reading an answer, bounded |
+//! | `redirect` | which redirects are followed, and what is said of the others |
 //! | `reachability` | whether the server is there |
 
 use std::error::Error as _;
@@ -13,9 +14,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, header};
 use parking_lot::Mutex;
-use reqwest::redirect::{Attempt, Policy};
+use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, Identity, RequestBuilder, Response, Url};
 use shoal_ports::Caller;
 
@@ -26,6 +27,7 @@ mod body;
 mod config;
 mod headers;
 mod reachability;
+mod redirect;
 mod token_exchange;
 mod tokens;
 
@@ -34,12 +36,11 @@ pub(crate) use self::config::{HttpClientConfig, client_of, endpoints};
 pub use self::config::{HttpTls, TokenExchangeConfig};
 pub(crate) use self::headers::is_settable;
 pub(crate) use self::reachability::Reachability;
+pub(crate) use self::redirect::redirect_target;
 pub(crate) use self::token_exchange::NoToken;
 
 /// Finds out that the other end of a silent stream is gone.
 const TCP_KEEP_ALIVE: Duration = Duration::from_secs(30);
-/// Redirects that are followed, one after the other.
-const REDIRECTS: usize = 3;
 
 /// Sends requests to one server.
 pub(crate) struct HttpClient {
@@ -147,7 +148,7 @@ impl HttpClient {
         client: &Client,
         caller: Option<&Caller>,
     ) -> Result<HeaderMap, NoToken> {
-        let mut all = self.headers.current();
+        let mut all = self.headers.current().await;
         if let Some(caller) = caller {
             all.extend(of_caller(caller, &self.forward));
             if let Some(exchange) = &self.exchange {
@@ -164,14 +165,34 @@ impl HttpClient {
 /// # Errors
 /// When there is no answer.
 pub(crate) async fn send(request: RequestBuilder) -> Result<Response, Unanswered> {
-    request.send().await.map_err(|error| {
-        let story = whole_story(&error);
-        if error.is_connect() || error.is_builder() {
-            Unanswered::NotSent(format!("the server cannot be reached: {story}"))
+    let (client, request) = request.build_split();
+    let mut next = Some(request.map_err(|error| unanswered(&error))?);
+    let mut followed = 0;
+    loop {
+        let request = next.take().expect("there is one, or the loop has ended");
+        let again = redirect::may_move(request.method()).then(|| request.try_clone());
+        let answer = client.execute(request).await;
+        let answer = answer.map_err(|error| unanswered(&error))?;
+        if let Some(mut again) = again.flatten()
+            && followed < redirect::MOST
+            && let Some(url) = redirect::moved(&answer)
+        {
+            followed += 1;
+            *again.url_mut() = url;
+            next = Some(again);
         } else {
-            Unanswered::Lost(format!("the connection to the server broke: {story}"))
+            return Ok(answer);
         }
-    })
+    }
+}
+
+fn unanswered(error: &reqwest::Error) -> Unanswered {
+    let story = whole_story(error);
+    if error.is_connect() || error.is_builder() {
+        Unanswered::NotSent(format!("the server cannot be reached: {story}"))
+    } else {
+        Unanswered::Lost(format!("the connection to the server broke: {story}"))
+    }
 }
 
 fn build(config: &HttpClientConfig) -> Result<Client, String> {
@@ -188,7 +209,7 @@ fn build(config: &HttpClientConfig) -> Result<Client, String> {
         .tcp_nodelay(true)
         // A connection of HTTP/2 has room for some hundred streams, and a call would wait behind those that only listen.
         .http1_only()
-        .redirect(Policy::custom(redirected));
+        .redirect(Policy::custom(redirect::followed));
     if let Some(authority) = authority {
         let certificates = Certificate::from_pem_bundle(&read(authority)?)
             .map_err(|error| format!("{}: {error}", authority.display()))?;
@@ -205,22 +226,6 @@ fn build(config: &HttpClientConfig) -> Result<Client, String> {
     builder
         .build()
         .map_err(|error| format!("cannot set up the HTTP client: {}", whole_story(&error)))
-}
-
-/// Follows a redirect only where the request stays what it is and goes to the same origin: a server must not send Shoal's
-/// credentials, or its requests, to others.
-fn redirected(attempt: Attempt<'_>) -> reqwest::redirect::Action {
-    let keeps = matches!(
-        attempt.status(),
-        StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
-    );
-    let first = attempt.previous().first();
-    let same = first.is_some_and(|first| first.origin() == attempt.url().origin());
-    if keeps && same && attempt.previous().len() <= REDIRECTS {
-        attempt.follow()
-    } else {
-        attempt.stop()
-    }
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, String> {

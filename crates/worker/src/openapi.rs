@@ -24,7 +24,7 @@ use tokio::sync::{broadcast, watch};
 
 use self::api::Api;
 use self::monitor::{Monitor, OpenApiService};
-use self::security::CredentialLocation;
+use self::security::{Credential, CredentialLocation};
 use crate::http_client::{HttpClient, NoToken, Unanswered, send};
 use crate::{Backend, BackendState, CallContext};
 
@@ -160,12 +160,8 @@ impl OpenApiBackend {
             }
             None => Map::new(),
         };
-        let credentials = operation
-            .credentials
-            .iter()
-            .map(|credential| Ok((credential.place().clone(), credential.value()?)));
-        let credentials: Vec<(CredentialLocation, String)> = match credentials
-            .collect::<Result<_, String>>()
+        let credentials: Vec<(CredentialLocation, String)> = match read(&operation.credentials)
+            .await
         {
             Ok(credentials) => credentials,
             // Others' calls may need none of them.
@@ -218,6 +214,15 @@ impl OpenApiBackend {
         let request = client.request(outgoing.method, outgoing.url);
         send(request.headers(headers).body(outgoing.body)).await
     }
+}
+
+/// Credentials with their places.
+async fn read(credentials: &[Credential]) -> Result<Vec<(CredentialLocation, String)>, String> {
+    let mut all = Vec::with_capacity(credentials.len());
+    for credential in credentials {
+        all.push((credential.place().clone(), credential.value().await?));
+    }
+    Ok(all)
 }
 
 impl Drop for OpenApiBackend {

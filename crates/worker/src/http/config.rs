@@ -26,10 +26,10 @@ settings! {
         pub urls: Vec<String> = Vec::new(),
         /// Who shares a session of a legacy server.
         pub isolation: HttpIsolation = HttpIsolation::Session,
-        /// Sessions at the server at most. When there are as many, one that has nothing to do is given up for another
+        /// Sessions at the server at most. If there are as many, Shoal ends an idle one to make room for another
         /// principal's.
         pub sessions: usize = 1024,
-        /// After how long without a call a session at the server is ended.
+        /// A session at the server ends after this time without a call.
         pub session_idle: Period = Period::seconds(300),
         /// In which era the server is spoken to: `"auto"`, `"legacy"` (2025-11-25 and before) or `"modern"`
         /// (2026-07-28). `"auto"` is legacy where the server keeps sessions, since a server's requests to clients exist
@@ -41,8 +41,8 @@ settings! {
         /// A file with more headers, one `Name: value` a line. A changed file is read again.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub headers_file: Option<PathBuf> = None,
-        /// Headers of clients' requests that are passed on with their calls, by name. None is by default. Such a header takes
-        /// the place of one of the same name in `headers`, which then goes with Shoal's own requests only.
+        /// Headers of clients' requests that are passed on with their calls, by name. By default none is. It replaces
+        /// a header of the same name in `headers`, which then goes only with Shoal's own requests.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub forward: Vec<String> = Vec::new(),
         /// Trades the bearer token of each call's client for one that the server takes (RFC 8693). Not with `authorization` in

@@ -8,7 +8,7 @@ use reqwest::Response;
 use shoal_ports::CallFailure;
 use shoal_protocol::{Outcome, RawJson, RawObject, RequestId, RpcError, code};
 
-use crate::http_client::{LATER, collect, retry_after};
+use crate::http_client::{LATER, collect, redirect_target, retry_after};
 use crate::upstream::RequestOutcome;
 
 /// Bytes of a refusal that are read.
@@ -25,6 +25,11 @@ pub(super) enum Refusal {
 /// Reads a refusal of the request `id`, which was sent within a session where `in_session`.
 pub(super) async fn read(answer: Response, id: Option<u64>, in_session: bool) -> Refusal {
     let (status, headers) = (answer.status(), answer.headers().clone());
+    if let Some(target) = redirect_target(&answer) {
+        let told =
+            format!("the server answers with a redirect to {target}: set url to it ({status})");
+        return Refusal::Outcome(error(RpcError::internal(told)));
+    }
     let body = collect(answer, BODY).await.unwrap_or_default();
     judge(status, &headers, body, id, in_session)
 }
@@ -64,7 +69,7 @@ fn judge(
             told("the server has nothing there; is the URL that of an MCP endpoint?")
         }
         _ if status.is_redirection() => {
-            told("the server redirects elsewhere, which is not followed; set the final URL")
+            told("the server answers with a redirect that names no URL")
         }
         // Whether a server that fails has executed anything, nobody knows.
         _ if status.is_server_error() => RequestOutcome::Lost {
@@ -163,6 +168,6 @@ mod tests {
             assert_eq!(retry_after.as_secs(), 7);
         }
         assert!(message(of(401, "", true)).contains("credentials"));
-        assert!(message(of(302, "", true)).contains("redirects"));
+        assert!(message(of(302, "", true)).contains("names no URL"));
     }
 }

@@ -79,7 +79,7 @@ settings! {
         pub scope: String = String::new(),
         /// What clients' tokens are.
         pub subject_token_type: String = ACCESS_TOKEN.to_owned(),
-        /// What is asked for; the endpoint decides unless said.
+        /// The type of token to ask for. If unset, the endpoint decides.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub requested_token_type: String = String::new(),
     }

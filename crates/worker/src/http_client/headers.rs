@@ -2,16 +2,16 @@
 //! clients that are passed on.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use parking_lot::Mutex;
 use shoal_ports::{Caller, Secret};
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use super::{HttpClientConfig, modified};
+use super::HttpClientConfig;
 
 /// How often a file is looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -44,6 +44,7 @@ const OWN: [&str; 17] = [
 pub(super) struct Headers {
     fixed: HeaderMap,
     file: Option<PathBuf>,
+    /// Held by whoever reads the file; the others wait, so that no request goes without its headers.
     read: Mutex<Read>,
 }
 
@@ -97,39 +98,51 @@ impl Headers {
     }
 
     /// Those of the moment. A file that cannot be used leaves what it said before.
-    pub(super) fn current(&self) -> HeaderMap {
+    pub(super) async fn current(&self) -> HeaderMap {
         let mut headers = self.fixed.clone();
         let Some(file) = &self.file else {
             return headers;
         };
-        let mut read = self.read.lock();
+        let mut read = self.read.lock().await;
         let now = Instant::now();
         if read.looked.is_none_or(|looked| now >= looked + LOOK) {
-            read.looked = Some(now);
-            let changed = modified(file);
-            if changed != read.changed || changed.is_none() {
-                match load(file) {
-                    Ok(headers) => {
-                        read.headers = headers;
-                        read.changed = changed;
-                    }
-                    Err(reason) => {
-                        tracing::warn!(target: "shoal::http", file = %file.display(), reason, "the headers cannot be read");
-                    }
+            match load_if_other(file, read.changed).await {
+                Ok(None) => {}
+                Ok(Some((headers, changed))) => {
+                    read.headers = headers;
+                    read.changed = Some(changed);
+                }
+                Err(reason) => {
+                    tracing::warn!(target: "shoal::http", file = %file.display(), reason, "the headers cannot be read");
                 }
             }
+            // Only now: a request that is given up while it waits for the file has read nothing.
+            read.looked = Some(now);
         }
         headers.extend(read.headers.clone());
         headers
     }
 }
 
-fn load(file: &PathBuf) -> Result<HeaderMap, String> {
-    let about = std::fs::metadata(file).map_err(|error| error.to_string())?;
+/// What the file says, and when it was changed; `None` if that was `known`.
+async fn load_if_other(
+    file: &Path,
+    known: Option<SystemTime>,
+) -> Result<Option<(HeaderMap, SystemTime)>, String> {
+    let told = |error: std::io::Error| error.to_string();
+    let about = tokio::fs::metadata(file).await.map_err(told)?;
+    let changed = about.modified().map_err(told)?;
+    if known == Some(changed) {
+        return Ok(None);
+    }
     if about.len() > FILE_BYTES {
         return Err(format!("it is larger than {FILE_BYTES} bytes"));
     }
-    let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
+    let text = tokio::fs::read_to_string(file).await.map_err(told)?;
+    Ok(Some((read_lines(&text)?, changed)))
+}
+
+fn read_lines(text: &str) -> Result<HeaderMap, String> {
     let lines = text.lines().map(str::trim);
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
     let lines: Option<Vec<_>> = lines.map(|line| line.split_once(':')).collect();
@@ -205,8 +218,8 @@ mod tests {
         assert!(forwarded(&vec!["x-a".to_owned(); 17]).is_err());
     }
 
-    #[test]
-    fn a_file_adds_headers() {
+    #[tokio::test]
+    async fn a_file_adds_headers() {
         let unique = uuid::Uuid::new_v4().simple().to_string();
         let file = std::env::temp_dir().join(format!("shoal-headers-{unique}"));
         std::fs::write(&file, "# ours\nAuthorization: Bearer a\n\nX-Team:  b\n").unwrap();
@@ -214,13 +227,13 @@ mod tests {
         config.headers.insert("X-Fixed".into(), Secret::new("c"));
         config.headers_file = Some(file.clone());
         let headers = Headers::new(&config.client()).unwrap();
-        let now = headers.current();
+        let now = headers.current().await;
         assert_eq!(now["authorization"], "Bearer a");
         assert_eq!(
             (&now["x-team"], &now["x-fixed"]),
             (&"b".parse().unwrap(), &"c".parse().unwrap())
         );
         std::fs::remove_file(&file).unwrap();
-        assert_eq!(headers.current()["authorization"], "Bearer a");
+        assert_eq!(headers.current().await["authorization"], "Bearer a");
     }
 }

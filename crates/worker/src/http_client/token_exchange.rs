@@ -116,7 +116,7 @@ impl TokenExchange {
     }
 
     async fn trade(&self, client: &Client, subject: &str) -> Result<Token, NoToken> {
-        let sent = self.request(client, subject)?.send().await;
+        let sent = self.request(client, subject).await?.send().await;
         // The error may name the URL, whose query is nobody's business.
         let answer = sent.map_err(|error| {
             let why = error.without_url();
@@ -135,7 +135,7 @@ impl TokenExchange {
         granted.into_token()
     }
 
-    fn request(&self, client: &Client, subject: &str) -> Result<RequestBuilder, NoToken> {
+    async fn request(&self, client: &Client, subject: &str) -> Result<RequestBuilder, NoToken> {
         let config = &self.config;
         let mut members = vec![
             ("grant_type", GRANT),
@@ -160,7 +160,7 @@ impl TokenExchange {
         match &config.client_secret_file {
             // Read each time: it may have been changed.
             Some(file) => {
-                let secret = std::fs::read_to_string(file).map_err(|error| {
+                let secret = tokio::fs::read_to_string(file).await.map_err(|error| {
                     NoToken::Away(format!("cannot read {}: {error}", file.display()))
                 })?;
                 let (id, secret) = (encoded(&config.client_id), encoded(secret.trim()));

@@ -12,7 +12,7 @@ use shoal_protocol::{RawJson, RawObject, RpcError};
 use super::body::{BodyKind, essence};
 use super::document::beginning;
 use super::operation::CompiledOperation;
-use crate::http_client::{Broken, LATER, beginning_of, collect, retry_after};
+use crate::http_client::{Broken, LATER, beginning_of, collect, redirect_target, retry_after};
 
 /// Bytes of an answer that is no success.
 const REFUSAL: usize = 64 * 1024;
@@ -39,8 +39,9 @@ pub(super) async fn read(
         return CallOutcome::Failed(failure);
     }
     if !status.is_success() {
+        let target = redirect_target(&answer);
         let said = beginning_of(answer, REFUSAL).await;
-        return CallOutcome::Result(refusal(status, &headers, &said));
+        return CallOutcome::Result(refusal(status, &headers, &said, target));
     }
     let body = match collect(answer, limit).await {
         Ok(body) => body,
@@ -156,13 +157,20 @@ fn mark_unstructured(result: &mut Value) {
     result["isError"] = json!(true);
 }
 
-fn refusal(status: StatusCode, headers: &HeaderMap, body: &Bytes) -> RawJson {
-    let why = match status {
-        StatusCode::UNAUTHORIZED => {
-            ": the service does not accept the credentials that Shoal calls it with; its operator may set security or headers"
+fn refusal(
+    status: StatusCode,
+    headers: &HeaderMap,
+    body: &Bytes,
+    target: Option<String>,
+) -> RawJson {
+    let why = match (status, target) {
+        (StatusCode::UNAUTHORIZED, _) => {
+            ": the service does not accept the credentials that Shoal calls it with; its operator may set security or headers".to_owned()
         }
-        _ if status.is_redirection() => ": the service redirects elsewhere, which is not followed",
-        _ => "",
+        (_, Some(target)) => {
+            format!(": the service answers with a redirect to {target}, which is not followed")
+        }
+        _ => String::new(),
     };
     let media = headers.get(header::CONTENT_TYPE);
     let media = media

@@ -129,7 +129,8 @@ impl Compiler<'_> {
     ) -> Result<(String, CompiledOperation), String> {
         let object: OperationObject = self.document.read(object)?;
         self.is_here(item, &object)?;
-        let credentials = self.schemes.choose(object.security.as_deref(), self.config);
+        let own = object.security.clone();
+        let credentials = self.schemes.choose(own.as_deref(), self.config)?;
         if credentials.is_none() && !self.config.has_headers() {
             self.unauthorized
                 .push(format!("{} {path}", method.to_uppercase()));
@@ -144,6 +145,7 @@ impl Compiler<'_> {
             path: path.split('#').next().unwrap_or_default(),
             object,
             common: common.map_or(&[], Vec::as_slice),
+            keys: &self.schemes.keys(own.as_deref()),
             credentials: credentials.unwrap_or_default(),
         };
         let compiled = CompiledOperation::compile(self.document, self.config, &name, written);

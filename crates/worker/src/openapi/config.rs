@@ -34,7 +34,7 @@ settings! {
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         pub server_variables: BTreeMap<String, String> = BTreeMap::new(),
         /// Credentials, by the names of the document's security schemes. An operation is called with the first of its
-        /// alternatives for which all are here.
+        /// alternatives whose credentials are all configured.
         #[serde(skip_serializing_if = "BTreeMap::is_empty")]
         pub security: BTreeMap<String, CredentialConfig> = BTreeMap::new(),
         /// Headers of every request. `config show` does not print the values.
@@ -42,7 +42,7 @@ settings! {
         /// A file with more headers, one `Name: value` a line. A changed file is read again.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub headers_file: Option<PathBuf> = None,
-        /// Headers of clients' requests that are passed on with their calls, by name. None is by default.
+        /// Headers of clients' requests that are passed on with their calls, by name. By default none is.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub forward: Vec<String> = Vec::new(),
         /// Trades the bearer token of each call's client for one that the service takes (RFC 8693). Not with `authorization` in
@@ -79,7 +79,7 @@ settings! {
 }
 
 settings! {
-    /// What one security scheme is satisfied with.
+    /// The credential for one security scheme.
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table with secret, or with secret_file")]
     #[schemars(rename = "Credential")]

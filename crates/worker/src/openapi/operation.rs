@@ -43,6 +43,8 @@ pub(super) struct OperationSource<'a> {
     pub(super) object: OperationObject,
     /// The parameters of all operations of its path.
     pub(super) common: &'a [Value],
+    /// Parameters that are credentials.
+    pub(super) keys: &'a [(ParameterLocation, &'a str)],
     pub(super) credentials: Vec<Credential>,
 }
 
@@ -59,10 +61,11 @@ impl CompiledOperation {
             path,
             object,
             common,
+            keys,
             credentials,
         } = written;
         let template = PathTemplate::parse(path)?;
-        let parameters = parameters(document, config, common, &object, &template, &credentials)?;
+        let parameters = parameters(document, config, common, &object, &template, keys)?;
         let body = object.request_body.as_ref();
         let body: Option<RequestBody> = body.map(|body| document.read(body)).transpose()?;
         let inputs = inputs::of(document, &parameters, body.as_ref(), config.schema_bytes)?;
@@ -123,7 +126,7 @@ fn parameters(
     common: &[Value],
     object: &OperationObject,
     template: &PathTemplate<'_>,
-    credentials: &[Credential],
+    keys: &[(ParameterLocation, &str)],
 ) -> Result<Vec<Parameter>, Unsupported> {
     let mut parameters: Vec<Parameter> = Vec::new();
     for written in common.iter().chain(&object.parameters) {
@@ -138,10 +141,9 @@ fn parameters(
             None => parameters.push(parameter),
         }
     }
-    let set_elsewhere = |parameter: &Parameter| {
-        let mut replaced = credentials.iter().filter_map(Credential::replaces);
-        replaced.any(|(location, name)| {
-            location == parameter.location && name.eq_ignore_ascii_case(&parameter.name)
+    let is_key = |parameter: &Parameter| {
+        keys.iter().any(|(location, name)| {
+            *location == parameter.location && name.eq_ignore_ascii_case(&parameter.name)
         })
     };
     let is_configured = |name: &str| {
@@ -149,7 +151,7 @@ fn parameters(
         configured.any(|configured| configured.eq_ignore_ascii_case(name))
     };
     parameters.retain(|parameter| match parameter.location {
-        _ if set_elsewhere(parameter) => false,
+        _ if is_key(parameter) => false,
         ParameterLocation::Path => template.names().any(|name| name == parameter.name),
         ParameterLocation::Header => {
             let name = parameter.name.to_ascii_lowercase();

@@ -80,22 +80,51 @@ impl Schemes {
 
     /// What an operation is called with: the first of its alternatives that is wholly configured. `None` where there is
     /// none, and it is called without.
+    ///
+    /// # Errors
+    /// When the only alternatives that are configured put two credentials into one place.
     pub(super) fn choose(
         &self,
         own: Option<&[Requirement]>,
         config: &OpenApiConfig,
-    ) -> Option<Vec<Credential>> {
+    ) -> Result<Option<Vec<Credential>>, String> {
         let alternatives = own.unwrap_or(&self.usual);
         if alternatives.is_empty() {
-            return Some(Vec::new());
+            return Ok(Some(Vec::new()));
         }
         // An empty one says that it goes without; if it goes with, that is what was configured for.
         let (empty, full): (Vec<_>, Vec<_>) =
             alternatives.iter().partition(|needed| needed.is_empty());
-        let chosen = full
-            .into_iter()
-            .find_map(|needed| self.satisfy(needed, config));
-        chosen.or_else(|| (!empty.is_empty()).then(Vec::new))
+        let mut wrong = None;
+        for needed in full {
+            let Some(credentials) = self.satisfy(needed, config) else {
+                continue;
+            };
+            match conflict(needed, &credentials) {
+                None => return Ok(Some(credentials)),
+                Some(why) => wrong = wrong.or(Some(why)),
+            }
+        }
+        match wrong {
+            _ if !empty.is_empty() => Ok(Some(Vec::new())),
+            Some(why) => Err(why),
+            None => Ok(None),
+        }
+    }
+
+    /// The parameters that a tool cannot have, since they are keys: those of all alternatives, configured or not. No model
+    /// is asked for a secret.
+    pub(super) fn keys(&self, own: Option<&[Requirement]>) -> Vec<(ParameterLocation, &str)> {
+        let alternatives = own.unwrap_or(&self.usual);
+        let named = alternatives.iter().flat_map(Requirement::keys);
+        let keys = named.filter_map(|name| match self.known.get(name)? {
+            // There are none in paths, whose parameters cannot be left out.
+            SecurityScheme::ApiKey { name, location } if *location != ParameterLocation::Path => {
+                Some((*location, name.as_str()))
+            }
+            _ => None,
+        });
+        keys.collect()
     }
 
     fn satisfy(&self, needed: &Requirement, config: &OpenApiConfig) -> Option<Vec<Credential>> {
@@ -120,30 +149,21 @@ impl Credential {
         &self.place
     }
 
-    /// The argument that the tool cannot have, since it is this.
-    pub(super) fn replaces(&self) -> Option<(ParameterLocation, &str)> {
-        match &self.place {
-            CredentialLocation::Header(name) => Some((ParameterLocation::Header, name)),
-            CredentialLocation::Query(name) => Some((ParameterLocation::Query, name)),
-            CredentialLocation::Cookie(name) => Some((ParameterLocation::Cookie, name)),
-            CredentialLocation::Bearer | CredentialLocation::Basic => None,
-        }
-    }
-
     /// What goes there.
     ///
     /// # Errors
     /// When the file cannot be read. The message holds nothing of it.
-    pub(super) fn value(&self) -> Result<String, String> {
+    pub(super) async fn value(&self) -> Result<String, String> {
         let secret = match (&self.config.secret, &self.config.secret_file) {
             (Some(secret), _) => secret.expose().to_owned(),
             (None, Some(file)) => {
                 let wrong = |why: String| format!("cannot read {}: {why}", file.display());
-                let about = std::fs::metadata(file).map_err(|error| wrong(error.to_string()))?;
+                let about = tokio::fs::metadata(file).await;
+                let about = about.map_err(|error| wrong(error.to_string()))?;
                 if about.len() > FILE_BYTES {
                     return Err(wrong(format!("it has more than {FILE_BYTES} bytes")));
                 }
-                let text = std::fs::read_to_string(file);
+                let text = tokio::fs::read_to_string(file).await;
                 text.map_err(|error| wrong(error.to_string()))?
                     .trim()
                     .to_owned()
@@ -158,6 +178,34 @@ impl Credential {
             }
             _ => secret,
         })
+    }
+}
+
+/// Which two credentials go to one place, where one would overwrite the other.
+fn conflict(needed: &Requirement, credentials: &[Credential]) -> Option<String> {
+    for (at, credential) in credentials.iter().enumerate() {
+        let place = credential.place.written();
+        let taken = |other: &Credential| other.place.written() == place;
+        if credentials[..at].iter().any(taken) {
+            let names: Vec<&str> = needed.keys().map(String::as_str).collect();
+            return Some(format!(
+                "its security asks for {} at once, and two of them go to the same {place}",
+                names.join(" and ")
+            ));
+        }
+    }
+    None
+}
+
+impl CredentialLocation {
+    /// The place in a request, by name. Two locations may be one place.
+    fn written(&self) -> String {
+        match self {
+            Self::Header(name) => format!("header {}", name.to_ascii_lowercase()),
+            Self::Bearer | Self::Basic => "header authorization".to_owned(),
+            Self::Query(name) => format!("query parameter {name}"),
+            Self::Cookie(name) => format!("cookie {name}"),
+        }
     }
 }
 

@@ -156,7 +156,7 @@ async fn refusals_are_told_apart() {
     assert!(
         error(status(302, false).await)
             .message
-            .contains("redirects")
+            .contains("redirect that names no URL")
     );
     for answered in [429, 503] {
         let failed = failure(status(answered, true).await);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use shoal_ports::{BusEvent, CallFailure};
 
 use super::harness::{Client, error, failure, text};
@@ -211,5 +211,16 @@ async fn answers_that_the_server_does_not_take_are_bounded() {
         .seen_where("the others, too", |seen| {
             seen["answering"].as_u64() > Some(64)
         })
+        .await;
+}
+
+#[tokio::test]
+async fn the_stream_of_a_session_is_followed_to_where_it_has_moved() {
+    let server = Server::start(&["--moved"]).await;
+    let running = server.backend().await;
+    running.catalog_where(|_| true).await;
+    let listens = |seen: &Value| seen["listening"] == 1;
+    server
+        .seen_where("a stream at the other path", listens)
         .await;
 }

@@ -108,12 +108,18 @@ async fn a_redirect_is_followed_within_the_origin_only() {
         let arguments = json!({ "status": status, "to": to });
         error(running.call(&client, "redirect", arguments).await).message
     };
-    assert!(redirect(307, &other.url).await.contains("redirects"));
-    assert!(redirect(302, "/mcp").await.contains("redirects"));
+    let elsewhere = format!("{}?token=secret", other.url);
+    for status in [301, 302, 307, 308] {
+        let told = redirect(status, &elsewhere).await;
+        let wanted = format!("redirect to {}: set url to it", other.url);
+        assert!(told.contains(&wanted), "{told}");
+    }
+    let here = format!("redirect to {}: set url to it", server.url);
+    assert!(redirect(302, "/mcp").await.contains(&here));
     // It redirects again and again, to itself.
-    assert!(redirect(307, "/mcp").await.contains("redirects"));
+    assert!(redirect(307, "/mcp").await.contains(&here));
     let seen = server.seen().await;
-    assert_eq!(seen["runs"]["redirect"], 2 + 4);
+    assert_eq!(seen["runs"]["redirect"], 5 + 4);
     assert_eq!(other.seen().await["headers"], json!({}));
 }
 

@@ -2,9 +2,9 @@ use serde_json::{Value, json};
 use shoal_ports::Secret;
 
 use super::Api;
-use crate::OpenApiConfig;
 use crate::openapi::document::Document;
 use crate::openapi::source::DocumentSource;
+use crate::{CredentialConfig, OpenApiConfig};
 
 fn compiled(paths: Value, config: &OpenApiConfig) -> Result<Api, String> {
     let written = json!({ "openapi": "3.1.0", "servers": [{ "url": "https://a.example/v1" }], "paths": paths });
@@ -141,4 +141,88 @@ fn an_operation_has_the_parameters_of_its_path_and_of_its_template() {
         "x": { "type": "integer" }, "q": { "type": "boolean" }, "y": { "type": "string" } })
     );
     assert_eq!(schema["required"], json!(["x", "y"]));
+}
+
+fn guarded(paths: Value, config: &OpenApiConfig) -> Api {
+    let written = json!({
+        "openapi": "3.1.0",
+        "servers": [{ "url": "https://a.example/v1" }],
+        "components": { "securitySchemes": {
+            "basic": { "type": "http", "scheme": "basic" },
+            "bearer": { "type": "http", "scheme": "bearer" },
+            "header": { "type": "apiKey", "in": "header", "name": "Authorization" },
+            "key": { "type": "apiKey", "in": "query", "name": "key" },
+        } },
+        "paths": paths,
+    });
+    let document = Document::parse(written.to_string().as_bytes()).unwrap();
+    let source = DocumentSource::of(&config.document).unwrap();
+    Api::compile(&document, config, &source, None).unwrap()
+}
+
+fn secured() -> OpenApiConfig {
+    let mut config = OpenApiConfig::new("a.yaml");
+    config.base_url = "https://a.example/v1".to_owned();
+    for (name, username) in [("basic", "me"), ("bearer", ""), ("header", "")] {
+        let credential = CredentialConfig {
+            username: username.to_owned(),
+            secret: Some(Secret::new("s")),
+            ..CredentialConfig::default()
+        };
+        config.security.insert(name.to_owned(), credential);
+    }
+    config
+}
+
+#[test]
+fn two_credentials_in_one_place_are_no_operation() {
+    let api = guarded(
+        json!({
+            "/two": { "get": { "security": [{ "basic": [], "bearer": [] }], "responses": {} } },
+            "/key": { "get": { "security": [{ "bearer": [], "header": [] }], "responses": {} } },
+            "/other": { "get": { "security": [{ "basic": [], "bearer": [] }, { "bearer": [] }], "responses": {} } },
+            "/none": { "get": { "security": [{ "basic": [], "bearer": [] }, {}], "responses": {} } },
+            "/one": { "get": { "security": [{ "basic": [] }], "responses": {} } },
+        }),
+        &secured(),
+    );
+    let detail = api.detail.as_deref().unwrap();
+    for operation in [
+        "GET /two: its security asks for basic and bearer at once, and two of them go to the same header authorization",
+        "GET /key: its security asks for bearer and header at once",
+    ] {
+        assert!(detail.contains(operation), "{detail}");
+    }
+    let mut served: Vec<&str> = api.operations.keys().map(String::as_str).collect();
+    served.sort_unstable();
+    assert_eq!(served, ["get_none", "get_one", "get_other"]);
+    let sent = |name: &str| api.operations[name].credentials.len();
+    assert_eq!(
+        [sent("get_none"), sent("get_one"), sent("get_other")],
+        [0, 1, 1]
+    );
+}
+
+#[test]
+fn a_key_is_no_argument_whether_configured_or_not() {
+    let key = json!([{ "name": "key", "in": "query", "required": true }]);
+    let paths = json!({
+        "/asked": { "get": { "parameters": key, "security": [{ "key": [] }], "responses": {} } },
+        "/perhaps": { "get": { "parameters": key, "security": [{ "key": [] }, { "basic": [] }], "responses": {} } },
+        "/other": { "get": { "parameters": key, "responses": {} } },
+    });
+    let mut configured = secured();
+    let credential = configured.security["bearer"].clone();
+    configured.security.insert("key".to_owned(), credential);
+    for config in [secured(), configured] {
+        let api = guarded(paths.clone(), &config);
+        let has = |name: &str| {
+            let schema = &api.operations[name].inputs.schema;
+            schema["properties"].get("key").is_some()
+        };
+        assert_eq!(
+            [has("get_asked"), has("get_perhaps"), has("get_other")],
+            [false, false, true]
+        );
+    }
 }
