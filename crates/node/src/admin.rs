@@ -3,6 +3,7 @@
 mod answers;
 mod console;
 mod front;
+mod refusal;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use shoal_edge::Hosts;
 use shoal_telemetry::metrics;
 
 pub use answers::{EdgeReport, Readiness, StatusReport, StoreReport};
+pub(crate) use console::CONSOLE_PRINCIPAL;
 pub use console::{Console, OperatorCalls, OperatorEdge};
 pub use front::Front;
 
@@ -46,6 +48,7 @@ pub fn router(
         .with_state(observed)
         .merge(console.map_or_else(Router::new, Console::router))
         .layer(middleware::from_fn_with_state(access, check))
+        .layer(middleware::map_response(refusal::in_json))
 }
 
 /// The process runs its event loop: a supervisor need not restart it.

@@ -12,6 +12,7 @@ use axum::routing::get;
 use http::StatusCode;
 use tower::ServiceExt as _;
 
+use super::refusal::in_json;
 use super::{Readiness, access, answer, check, livez, nothing_here, numbers};
 use crate::starting::Starting;
 
@@ -33,7 +34,8 @@ impl Front {
             .route("/metrics", get(numbers))
             .fallback(nothing_here)
             .with_state(starting)
-            .layer(middleware::from_fn_with_state(access, check));
+            .layer(middleware::from_fn_with_state(access, check))
+            .layer(middleware::map_response(in_json));
         Self {
             starting,
             node: Arc::default(),

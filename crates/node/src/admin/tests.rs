@@ -92,3 +92,30 @@ async fn a_request_without_a_host_is_refused() {
     assert_eq!(code, StatusCode::FORBIDDEN);
     assert!(body.contains("server.admin_hosts"), "{body}");
 }
+
+#[tokio::test]
+async fn what_no_route_takes_is_refused_in_json() {
+    for (method, path, status, part) in [
+        ("POST", "/livez", 405, "not allowed here"),
+        ("DELETE", "/status", 405, "not allowed here"),
+        ("GET", "/nothing", 404, "nothing here"),
+    ] {
+        let node = Arc::new(Node {
+            draining: false,
+            ready: true,
+        });
+        let router = router(node, None, "127.0.0.1:0".parse().unwrap(), &[]);
+        let request = Request::builder().method(method).uri(path);
+        let request = request.header("host", "localhost").body(Body::empty());
+        let answer = router.oneshot(request.unwrap()).await.unwrap();
+        assert_eq!(answer.status(), status, "{method} {path}");
+        assert_eq!(answer.headers()["content-type"], "application/json");
+        assert_eq!(answer.headers().contains_key("allow"), status == 405);
+        let body = axum::body::to_bytes(answer.into_body(), 4096)
+            .await
+            .unwrap();
+        let said: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        let told = said["error"].as_str().unwrap_or_default();
+        assert!(told.contains(part), "{method} {path}: {said}");
+    }
+}

@@ -1,8 +1,11 @@
 //! Checks what no single setting can say of itself.
 
+use shoal_ports::Principal;
+
 use super::error::Error;
 use super::layers::Layers;
 use super::{AuthMode, Backend, Role, Settings};
+use crate::admin::CONSOLE_PRINCIPAL;
 
 mod server;
 
@@ -184,6 +187,11 @@ fn tokens(settings: &Settings) -> Result<(), BrokenRule> {
     for (at, token) in auth.tokens.iter().enumerate() {
         if token.name.is_empty() {
             return Err(BrokenRule::new("auth.tokens", "a token needs a name"));
+        }
+        if [CONSOLE_PRINCIPAL, Principal::anonymous().as_str()].contains(&token.name.as_str()) {
+            let name = &token.name;
+            let reserved = format!("the name {name:?} is reserved for Shoal itself: use another");
+            return Err(BrokenRule::new("auth.tokens", reserved));
         }
         let twice = auth.tokens[..at]
             .iter()

@@ -17,8 +17,8 @@ use tower::ServiceExt as _;
 
 use super::super::refuse;
 
-/// Whose calls they are, as limits and tools see it.
-const PRINCIPAL: &str = "shoal-console";
+/// Whose calls they are, as limits and tools see it. No token may have this name.
+pub(crate) const PRINCIPAL: &str = "shoal-console";
 const CALL: &str = "tools/call";
 const REVISION: &str = Revision::LATEST.as_str();
 /// One that every edge serves.

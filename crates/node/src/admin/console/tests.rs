@@ -206,3 +206,48 @@ async fn the_page_brings_everything_itself_and_writes_no_markup() {
     let (status, _) = port.get("/", &[]).await;
     assert_eq!(status, StatusCode::TEMPORARY_REDIRECT);
 }
+
+#[tokio::test]
+async fn every_error_is_json_of_one_shape() {
+    let port = here();
+    let guarded = Port::listening("127.0.0.1:8081", &[], Some(TOKEN));
+    let closed = Port::listening("0.0.0.0:8081", &[], None);
+    let header = [("x-shoal-console", "1")];
+    let cancel = format!("/console/api/calls/{}/cancel", CallId::generate());
+    let oversized = "x".repeat(5_000);
+    for (port, method, path, body, status) in [
+        (&port, Method::GET, "/console/nothing", "", 404),
+        (&port, Method::GET, "/console/api/nothing", "", 404),
+        (&port, Method::GET, "/console/api/sessions/none", "", 404),
+        (&port, Method::GET, "/console/api/tools/none", "", 404),
+        (&port, Method::GET, "/console/api/sessions/%FF", "", 400),
+        (&port, Method::GET, "/console/api/errors?limit=-1", "", 400),
+        (&port, Method::POST, &cancel, "no json", 400),
+        (&port, Method::POST, &cancel, "\u{0}", 400),
+        (&port, Method::POST, &cancel, &oversized, 413),
+        (&port, Method::GET, &cancel, "", 405),
+        (&port, Method::POST, "/console/", "", 405),
+        (&port, Method::DELETE, "/console/api/overview", "", 405),
+        (&guarded, Method::GET, "/console/api/overview", "", 401),
+        (&guarded, Method::GET, "/console/api/nothing", "", 401),
+        (&closed, Method::GET, "/console/", "", 403),
+    ] {
+        let answer = port.send_body(method.clone(), path, &header, body).await;
+        assert_eq!(answer.status(), status, "{method} {path}");
+        let headers = answer.headers().clone();
+        assert_eq!(
+            headers["content-type"], "application/json",
+            "{method} {path}"
+        );
+        assert_eq!(headers["cache-control"], "no-store", "{method} {path}");
+        assert_eq!(
+            status == 405,
+            headers.contains_key("allow"),
+            "{method} {path}"
+        );
+        assert_eq!(status == 401, headers.contains_key("www-authenticate"));
+        let said: Value = serde_json::from_str(&text(answer).await).unwrap();
+        let reason = said["error"].as_str().unwrap_or_default();
+        assert!(!reason.is_empty(), "{method} {path}: {said}");
+    }
+}

@@ -235,6 +235,15 @@ fn tokens_and_their_mode_go_together() {
         &both.variable("SHOAL_AUTH__TOKENS", &twice).refusal(),
         &["\"alice\"", "\"bob\"", "same token"],
     );
+    // The console's calls have the one name; the other stands for everybody, whose share is the whole node.
+    for name in ["shoal-console", "anonymous"] {
+        let taken = format!("[{{ name = '{name}', sha256 = '{hash}' }}]");
+        let both = operator().variable("SHOAL_AUTH__MODE", "tokens");
+        says(
+            &both.variable("SHOAL_AUTH__TOKENS", &taken).refusal(),
+            &["auth.tokens", name, "reserved"],
+        );
+    }
 }
 
 #[test]

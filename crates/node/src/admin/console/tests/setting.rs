@@ -17,6 +17,7 @@ use shoal_ports::{
 use shoal_protocol::RawJson;
 use tower::ServiceExt as _;
 
+use super::super::super::refusal::in_json;
 use super::super::{Console, OperatorCalls, OperatorEdge};
 use crate::config::Secret;
 
@@ -166,7 +167,9 @@ impl Port {
         let listen = listen.parse().unwrap();
         let console = Console::new(Arc::new(fleet), calls, token, listen, &hosts);
         Self {
-            router: console.router(),
+            router: console
+                .router()
+                .layer(axum::middleware::map_response(in_json)),
             node,
             edge,
         }
