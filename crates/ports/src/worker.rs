@@ -129,15 +129,6 @@ impl Attach {
             trace: None,
         }
     }
-
-    /// The reader of this name.
-    #[must_use]
-    pub fn back_as(self, reader: u64) -> Self {
-        Self {
-            reader: Some(reader),
-            ..self
-        }
-    }
 }
 
 /// A call that a worker is about to get from another node.

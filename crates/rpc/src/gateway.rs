@@ -94,18 +94,6 @@ impl RemoteGateway {
         }
     }
 
-    /// Whether the link is up.
-    pub fn is_connected(&self) -> bool {
-        self.shared.up().is_some()
-    }
-
-    /// Ends the link; it is made again when it is needed.
-    pub fn disconnect(&self) {
-        if let Some(link) = self.shared.link.lock().take() {
-            link.close();
-        }
-    }
-
     async fn link(&self) -> Result<Arc<Link>, GatewayError> {
         match self.shared.up() {
             Some(link) => Ok(link),

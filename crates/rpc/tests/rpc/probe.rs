@@ -148,7 +148,10 @@ impl Following {
                 (Some(reader), after) => {
                     let again = self
                         .remote
-                        .attach(Attach::new(id, after).back_as(reader))
+                        .attach(Attach {
+                            reader: Some(reader),
+                            ..Attach::new(id, after)
+                        })
                         .await;
                     again.expect("its worker knows it")
                 }
@@ -169,7 +172,9 @@ async fn started(remote: &Arc<dyn Worker>, call: &Call) -> RunningCall {
     loop {
         match remote.start(call.clone()).await {
             Ok(running) => return running,
-            Err(CallFailure::NotExecuted { reason }) if reason.contains("cannot be reached") => {
+            Err(CallFailure::NotExecuted { reason } | CallFailure::WorkerAway { reason })
+                if reason.contains("cannot be reached") =>
+            {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
             Err(failure) => panic!("{failure}"),

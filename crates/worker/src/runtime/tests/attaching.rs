@@ -376,7 +376,10 @@ async fn a_reader_comes_back_under_its_name_unless_another_has_come() {
     let name = first.control.reader().unwrap();
     drop(first.events);
     let mut again = worker
-        .attach(Attach::new(id, 0).back_as(name))
+        .attach(Attach {
+            reader: Some(name),
+            ..Attach::new(id, 0)
+        })
         .await
         .unwrap();
     assert_eq!(again.control.reader(), Some(name));
@@ -385,7 +388,10 @@ async fn a_reader_comes_back_under_its_name_unless_another_has_come() {
     assert_eq!(event(&mut again).await.sequence, 1);
     let mut other = worker.attach(Attach::new(id, 1)).await.unwrap();
     let mut late = worker
-        .attach(Attach::new(id, 1).back_as(name))
+        .attach(Attach {
+            reader: Some(name),
+            ..Attach::new(id, 1)
+        })
         .await
         .unwrap();
     assert!(late.events.next().await.is_none());
@@ -395,7 +401,10 @@ async fn a_reader_comes_back_under_its_name_unless_another_has_come() {
     permits.add_permits(2);
     assert!(is_done(&outcome(&mut other).await));
     let unknown = worker
-        .attach(Attach::new(CallId::generate(), 0).back_as(1))
+        .attach(Attach {
+            reader: Some(1),
+            ..Attach::new(CallId::generate(), 0)
+        })
         .await
         .err();
     assert!(matches!(unknown, Some(CallFailure::OutcomeUnknown { .. })));
@@ -419,7 +428,10 @@ async fn what_is_said_while_a_reader_is_away_waits_for_it() {
     // As long as a slow reader is waited for.
     tokio::time::sleep(Duration::from_secs(1)).await;
     let mut again = worker
-        .attach(Attach::new(id, 0).back_as(name))
+        .attach(Attach {
+            reader: Some(name),
+            ..Attach::new(id, 0)
+        })
         .await
         .unwrap();
     for sequence in 1..=1001 {
