@@ -2,6 +2,7 @@ package shoal
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -131,7 +132,7 @@ func (d *dialer) dial(ctx context.Context, address string) {
 	d.links[address] = at
 	d.tasks.Go(func() {
 		defer close(at.done)
-		pause := backoffMin
+		pause, told := backoffMin, ""
 		for ctx.Err() == nil {
 			var up *link
 			err := dialLink(ctx, d.runtime, address, d.tls, func(l *link) {
@@ -141,13 +142,15 @@ func (d *dialer) dial(ctx context.Context, address string) {
 			})
 			d.set(at, nil)
 			if up != nil {
-				pause = backoffMin
+				pause, told = backoffMin, ""
 				d.runtime.log.Info("a link ended", "node", up.welcome.GetNode(), "reason", err)
 				if d.hasParted(up) {
 					return
 				}
-			} else {
-				d.runtime.log.Debug("no link", "address", address, "reason", err)
+			} else if reason := fmt.Sprint(err); reason != told && ctx.Err() == nil {
+				// Once for each reason: it is tried again all the time.
+				told = reason
+				d.runtime.log.Warn("no link to a node", "address", address, "reason", reason)
 			}
 			select {
 			case <-ctx.Done():

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -63,7 +64,8 @@ type TLS struct {
 	Name string
 }
 
-// TLSFromEnvironment reads SHOAL_TLS_CERTIFICATE, _KEY, _AUTHORITY and _NAME, as the chart sets them; nil without.
+// TLSFromEnvironment reads SHOAL_TLS_CERTIFICATE, _KEY, _AUTHORITY and _NAME, as the chart sets them; nil if none of the files is
+// named. If only some are, [Worker.Run] says which are missing: a worker must not speak plaintext because of a misspelt name.
 func TLSFromEnvironment() *TLS {
 	files := &TLS{
 		Certificate: os.Getenv("SHOAL_TLS_CERTIFICATE"),
@@ -71,7 +73,7 @@ func TLSFromEnvironment() *TLS {
 		Authority:   os.Getenv("SHOAL_TLS_AUTHORITY"),
 		Name:        os.Getenv("SHOAL_TLS_NAME"),
 	}
-	if files.Certificate == "" || files.Key == "" || files.Authority == "" {
+	if files.Certificate == "" && files.Key == "" && files.Authority == "" {
 		return nil
 	}
 	if files.Name == "" {
@@ -81,6 +83,13 @@ func TLSFromEnvironment() *TLS {
 }
 
 func (t *TLS) config() (*tls.Config, error) {
+	for _, file := range []struct{ name, path string }{
+		{"Certificate", t.Certificate}, {"Key", t.Key}, {"Authority", t.Authority},
+	} {
+		if file.path == "" {
+			return nil, fmt.Errorf("TLS: %s is missing (SHOAL_TLS_%s)", file.name, strings.ToUpper(file.name))
+		}
+	}
 	pair, err := tls.LoadX509KeyPair(t.Certificate, t.Key)
 	if err != nil {
 		return nil, err

@@ -69,6 +69,12 @@ func (w *Worker) Run(ctx context.Context, join ...string) error {
 	if len(seeds) == 0 {
 		return errors.New("no node to join: name one (host:port), or set SHOAL_JOIN")
 	}
+	if w.tls != nil {
+		// What is wrong from the beginning would be wrong with each link.
+		if _, err := w.tls.config(); err != nil {
+			return err
+		}
+	}
 	runtime := newRuntime(w, w.fullName())
 	// Links outlive ctx, so that calls can end.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))

@@ -66,6 +66,7 @@ class Link:
     async def run(self) -> None:
         """Keeps the link until it is cancelled or the worker has said goodbye."""
         pause = BACKOFF[0]
+        told = ""
         while not self._parted:
             try:
                 await self._connect()
@@ -77,9 +78,12 @@ class Link:
                 reason = str(details())
             if self.connected:
                 pause = BACKOFF[0]
+                told = ""
                 log.info("the link to node %s at %s ended: %s", self.node, self.address, reason)
-            else:
-                log.debug("no link to %s: %s", self.address, reason)
+            elif reason != told:
+                # Once for each reason: it is tried again all the time.
+                told = reason
+                log.warning("no link to %s: %s", self.address, reason)
             self._end()
             if not self._parted:
                 await asyncio.sleep(pause * random.uniform(0.5, 1))

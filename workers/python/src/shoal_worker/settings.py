@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,12 +52,24 @@ class Tls:
 
     @classmethod
     def from_environment(cls) -> Tls | None:
-        """As the chart says it: SHOAL_TLS_CERTIFICATE, _KEY, _AUTHORITY and _NAME."""
-        files = [os.environ.get(f"SHOAL_TLS_{name}") for name in ("CERTIFICATE", "KEY", "AUTHORITY")]
-        if not all(files):
+        """As the chart says it: SHOAL_TLS_CERTIFICATE, _KEY, _AUTHORITY and _NAME. `None` if none of the files is named.
+
+        If only some are, it raises `ValueError`: a worker must not speak plaintext because of a misspelt name.
+        """
+        names = [f"SHOAL_TLS_{name}" for name in ("CERTIFICATE", "KEY", "AUTHORITY")]
+        files = {name: os.environ.get(name) or "" for name in names}
+        missing = [name for name, file in files.items() if not file]
+        if len(missing) == len(names):
             return None
-        certificate, key, authority = (file or "" for file in files)
-        return cls(certificate, key, authority, os.environ.get("SHOAL_TLS_NAME") or "shoal")
+        if missing:
+            raise ValueError(f"TLS needs a certificate, a key and an authority; not set: {', '.join(missing)}")
+        return cls(*files.values(), os.environ.get("SHOAL_TLS_NAME") or "shoal")
+
+    def check(self) -> None:
+        """Raises `OSError` (`ssl.SSLError` is one) if the files cannot be used. gRPC itself tries for ever, without a word."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.load_cert_chain(self.certificate, self.key)
+        context.load_verify_locations(self.authority)
 
     def credentials(self) -> grpc.ChannelCredentials:
         read = [Path(file).read_bytes() for file in (self.authority, self.key, self.certificate)]

@@ -108,12 +108,16 @@ class Worker:
         seeds = [seed.strip() for seed in (seeds.split(",") if isinstance(seeds, str) else seeds) if seed.strip()]
         if not seeds:
             raise ValueError("no node to join: name one (host:port), or set SHOAL_JOIN")
+        tls = tls or Tls.from_environment()
+        if tls is not None:
+            # What is wrong from the beginning would be wrong with each link.
+            tls.check()
         self._stop = asyncio.Event()
         # As many plain functions run at once as calls may.
         executor = ThreadPoolExecutor(self.limits.concurrency, thread_name_prefix="shoal-tool")
         asyncio.get_running_loop().set_default_executor(executor)
         runtime = Runtime(self._name(), self.pool, self.limits, self._catalog, lambda record: self._call(runtime, record))
-        dialer = Dialer(runtime, seeds, tls or Tls.from_environment())
+        dialer = Dialer(runtime, seeds, tls)
         tasks = [asyncio.create_task(dialer.run()), asyncio.create_task(runtime.sweep())]
         try:
             await self._stop.wait()
