@@ -62,8 +62,8 @@ settings! {
         pub max_rounds: u32 = 16,
         /// How long a call waits for a modern client's answers; also how long a `requestState` is valid.
         pub parking_time: Duration = Duration::from_secs(600),
-        /// By how much the clocks of two nodes may differ without a `requestState` that one of them sealed expiring
-        /// too early at the other.
+        /// How much the clocks of two nodes may differ. Within that, a `requestState` that one node sealed does not
+        /// expire too early at the other.
         pub clock_skew: Duration = Duration::from_secs(300),
         /// How many calls may wait for answers on this node.
         pub max_parked: usize = 10_000,

@@ -78,14 +78,14 @@ pub struct Settings {
     pub streams: Streams,
     /// How long calls may take, and how they are tried.
     pub calls: Calls,
-    /// The secrets that seal what a request carries through its client.
+    /// The secrets that encrypt what a request carries through its client (`requestState`).
     pub state_keys: StateKeys,
     /// What runs the tools: one table for each pool, under its name.
     pub pools: BTreeMap<String, Pool>,
     /// What is logged to standard error, and how.
     pub logging: Logging,
-    /// What the process tells its operators of itself, and whom. Without an endpoint there are metrics at
-    /// `/metrics` of the admin port, and nothing else.
+    /// What the process reports, and where to. Without an endpoint there are only the metrics at `/metrics` of the
+    /// admin port.
     pub telemetry: Telemetry,
     /// How long each step of an orderly end may take.
     pub shutdown: Shutdown,

@@ -11,8 +11,8 @@ settings! {
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     #[schemars(rename = "Limits")]
     pub struct NodeLimits {
-        /// Connections open at once; more wait in the operating system's queue. Fewer, with a warning, where the process may
-        /// not open that many files besides those that it keeps for itself.
+        /// Connections open at once; more wait in the operating system's queue. If the process may not open that many
+        /// files, the limit is lower, and the log has a warning.
         pub connections: usize = 100_000,
         /// Requests open at once on one HTTP/2 connection.
         pub requests_per_connection: u32 = 256,
@@ -26,14 +26,14 @@ settings! {
         pub header_bytes: usize = 32 << 10,
         /// Bytes of one message from a client.
         pub body_bytes: usize = 4 << 20,
-        /// Bytes of all messages over 16 KiB from clients that this node holds at once, each until it is answered; beyond it
-        /// they wait for a moment and are then refused. At least `body_bytes`.
+        /// Bytes of all client messages over 16 KiB that this node holds at once. Each counts until it is answered.
+        /// Beyond the limit a message waits for a moment, then it is refused. At least `body_bytes`.
         pub bodies_in_flight_bytes: usize = 64 << 20,
         /// The same for one principal. Without authentication everybody is one principal, and this does not count.
         pub bodies_in_flight_bytes_per_principal: usize = 16 << 20,
-        /// Bytes of all answers over 16 KiB, and events of streams over 16 KiB, that wait on this node for their clients to read
-        /// them. Beyond it, those that have stood still for a second are given up, the longest first; where none has, the new
-        /// answer is not kept, and its client is told.
+        /// Bytes of all answers over 16 KiB, and events of streams over 16 KiB, that wait on this node for their
+        /// clients to read them. Beyond the limit, Shoal drops those that no client has read from for a second, the
+        /// oldest first. If there are none, it does not keep the new answer, and tells its client.
         pub answers_waiting_bytes: usize = 256 << 20,
         /// The same for one principal. Without authentication everybody is one principal, and this does not count.
         pub answers_waiting_bytes_per_principal: usize = 64 << 20,
@@ -61,8 +61,8 @@ settings! {
         pub subscriptions_per_session: usize = 1_000,
         /// Bytes of the URIs that one session may be subscribed to.
         pub subscription_bytes_per_session: usize = 256 * 1024,
-        /// Bytes that all legacy sessions of this node may have stored: their records, the events that can be resumed, and the
-        /// calls in the journal. Beyond it nothing new is begun; calls that run can end.
+        /// Bytes that all legacy sessions of this node may have stored: their records, the events that can be resumed,
+        /// and the calls in the journal. Beyond it Shoal starts nothing new; running calls can end.
         pub stored_bytes: u64 = 4 << 30,
         /// The same for one principal on this node. Without authentication everybody is one principal, and this does not count.
         pub stored_bytes_per_principal: u64 = 256 << 20,

@@ -19,8 +19,7 @@ settings! {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Telemetry {
-        /// Whether anything of this section happens; logs on standard error do without it. Also by
-        /// `OTEL_SDK_DISABLED`.
+        /// Turns this section on. Logs on standard error do not depend on it. Also by `OTEL_SDK_DISABLED`.
         pub enabled: bool = true,
         /// The collector that takes OTLP: `http://collector:4317`, or `https://` for TLS with the system's
         /// certificate authorities. Also by `OTEL_EXPORTER_OTLP_ENDPOINT`.
@@ -38,8 +37,8 @@ settings! {
         pub timeout: Period = Period::seconds(10),
         /// What the deployment is called: the same for all its processes. Also by `OTEL_SERVICE_NAME`.
         pub service_name: String = "shoal".to_owned(),
-        /// What else is true of everything that this process tells, such as
-        /// `{ "deployment.environment.name" = "production" }`. Also by `OTEL_RESOURCE_ATTRIBUTES`.
+        /// Resource attributes of everything that this process reports, such as `{ "deployment.environment.name" =
+        /// "production" }`. Also by `OTEL_RESOURCE_ATTRIBUTES`.
         pub resource: BTreeMap<String, String> = BTreeMap::new(),
         /// Spans of calls, which go to the endpoint.
         pub traces: Traces = Traces::default(),

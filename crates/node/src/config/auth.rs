@@ -33,7 +33,7 @@ pub enum AuthMode {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with name and sha256")]
 pub struct Token {
-    /// The principal that the token stands for.
+    /// The principal that the token stands for. `shoal-console` and `anonymous` are reserved.
     pub name: String,
     /// SHA-256 of the token, in hexadecimal; `shoal config hash-token` prints it.
     pub sha256: TokenHash,

@@ -19,17 +19,19 @@ settings! {
         pub retry_after: Period = SessionConfig::default().retry_after.into(),
         /// How many workers a call is offered to before it fails.
         pub attempts: usize = Dispatch::default().start_attempts,
-        /// Failures in a row of one worker (a broken connection, an unknown outcome) after which it is left alone
-        /// for a while; 0 means never. Calls that run at the same time and fail together are one failure.
+        /// Failures in a row of one worker (a broken connection, an unknown outcome) after which its circuit breaker
+        /// opens: it gets no calls for a while. 0 means never. Calls that run at the same time and fail together are
+        /// one failure.
         pub circuit_failures: u32 = Dispatch::default().circuit_failures,
-        /// How long a worker is left alone the first time; twice as long after each failed trial.
+        /// How long the circuit breaker stays open the first time. After each failed trial it stays open twice as
+        /// long.
         pub circuit_open: Period = Dispatch::default().circuit_open.into(),
-        /// How long a worker is left alone at most.
+        /// How long the circuit breaker stays open at most.
         pub circuit_open_max: Period = Dispatch::default().circuit_open_max.into(),
-        /// How long a call waits for a modern client's answers; as long is its `requestState` valid.
+        /// How long a call waits for a modern client's answers. Its `requestState` is valid for the same time.
         pub input_timeout: Period = Dispatch::default().parking_time.into(),
-        /// By how much the clocks of two nodes may differ without a `requestState` that one of them sealed expiring too early at
-        /// the other.
+        /// How much the clocks of two nodes may differ. Within that, a `requestState` that one node sealed does not
+        /// expire too early at the other.
         pub clock_skew: Period = Dispatch::default().clock_skew.into(),
         /// Calls that may wait for modern clients' answers on this node.
         pub waiting: usize = Dispatch::default().max_parked,

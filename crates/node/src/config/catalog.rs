@@ -23,8 +23,8 @@ settings! {
         pub instructions: Option<String> = None,
         /// Items on one page of a list.
         pub page_size: usize = Dispatch::default().page_size,
-        /// Where processes share sessions: how long clients are not told of a changed list, so that all nodes know
-        /// the new one by the time that somebody fetches it.
+        /// How long Shoal waits before it tells clients that a list has changed, so that every node knows the new list
+        /// when a client fetches it. Only if processes share sessions.
         pub announce_after: Period = Period::millis(200),
         /// How long a modern client may keep the answer to `server/discover`.
         pub discover_ttl: Period = Timing::default().discover_ttl.into(),

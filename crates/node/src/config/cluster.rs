@@ -20,24 +20,24 @@ settings! {
         #[schemars(with = "Option<String>")]
         #[serde(skip_serializing_if = "Option::is_none")]
         pub listen: Option<SocketAddr> = None,
-        /// What the others dial to reach this process, as `host:port`; unset, the address that it listens on,
-        /// which must then not be `0.0.0.0` or `[::]`.
+        /// The `host:port` that other processes dial to reach this one. If unset, it is the address that this process
+        /// listens on, which must then not be `0.0.0.0` or `[::]`.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub advertise: Option<String> = None,
-        /// Addresses (`host:port`) of any edge or session nodes that the workers of this process join; they
-        /// learn of the others from them. Needed where the process has workers alone.
+        /// Addresses (`host:port`) of edge or session nodes that the workers of this process join. Any will do:
+        /// workers learn the others' addresses from them. A process with workers alone needs at least one.
         pub join: Vec<String> = Vec::new(),
         /// The highest version of the contract between processes that this one speaks. While a release
         /// rolls out that raises it, processes of both speak the lower one; pin it to go back safely.
         pub protocol: u32 = LinkConfig::default().max_version,
-        /// For how long after its start an edge or session node that others can join refuses what it does not know (a tool,
-        /// a prompt, a resource) as safe to send again: workers may be on their way. It ends sooner when every pool has come that
-        /// other nodes know, or knew. Until then such a pool is waited for as long as one that has left stays listed
-        /// (`pools.<name>.linger`).
+        /// For how long after its start an edge or session node that others can join refuses an unknown tool, prompt
+        /// or resource as safe to send again: workers may still be joining. The time ends sooner if every pool has
+        /// come that other nodes know, or knew. The node waits for such a pool as long as a pool that has left stays
+        /// listed (`pools.<name>.linger`).
         pub learning: Period = Period::seconds(5),
         /// How long a request waits for its session's next owner before it is refused.
         pub patience: Period = Period::seconds(30),
-        /// How long a running call waits for the way to its worker to come back before it is given up.
+        /// How long a running call waits for the connection to its worker to come back. Then it is given up.
         pub rejoin: Period = Period::seconds(5),
         /// How long a connection to another process may be silent before it counts as broken.
         pub silence: Period = Period::seconds(4),

@@ -32,8 +32,8 @@ settings! {
         pub name: String = "shoal".to_owned(),
         /// How often the files are read again. What cannot be used is logged, and the former certificate stays.
         pub reread: Period = Period::seconds(30),
-        /// Accepts processes without TLS as well, and dials without it those that know none: for the rollout that turns
-        /// TLS on or off, and not longer.
+        /// Also accepts processes without TLS, and dials them in plaintext. Use it only during the rollout that turns
+        /// TLS on or off.
         pub allow_plaintext: bool = false,
     }
 }

@@ -14,12 +14,12 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Node {
-        /// What the process's name in the cluster begins with, such as the name of its pod; something random
-        /// follows, since a process that starts again is another one. Unset, it is all random.
+        /// The beginning of the process's name in the cluster, such as the name of its pod. A random part follows,
+        /// because a restarted process is a new node. If unset, the whole name is random.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub name: Option<String> = None,
-        /// What the process does: serve clients (`edge`), hold legacy sessions (`session`), run tools
-        /// (`worker`). What it does not do itself it finds in other processes, by `[cluster]`.
+        /// What the process does: serve clients (`edge`), hold legacy sessions (`session`), run tools (`worker`). It
+        /// finds the other roles in other processes, through `[cluster]`.
         pub roles: Vec<Role> = Role::ALL.to_vec(),
         /// Where sessions, streams and journals are kept. `"memory"` keeps them in the process and loses
         /// them with it. Processes that share sessions need Redis: `redis://` or `rediss://` (TLS), then

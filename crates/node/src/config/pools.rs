@@ -28,17 +28,17 @@ settings! {
         /// Calls of one principal that run at once; 0 for as many as there are places. Without authentication all callers are
         /// one principal.
         pub concurrency_per_principal: usize = Run::default().concurrency_per_principal,
-        /// Calls that may wait for a place; more are refused at once. Principals that wait have their turns one after the
-        /// other, and in a full queue whoever has most makes room for the others.
+        /// Calls that may wait for a place; more are refused at once. Waiting principals take turns. If the queue is
+        /// full, the principal with the most waiting calls makes room for the others.
         pub queue: usize = Run::default().queue,
-        /// Calls that may wait for answers of their clients. They have no place meanwhile. What more calls ask is refused.
-        /// Calls that each have a process of a stdio server are bounded by its `processes` too
+        /// Calls that may wait for their clients' answers. They take no place meanwhile. Beyond the limit a question
+        /// is refused. If each such call has a stdio process of its own, `processes` limits them too
         /// ([backends](backends.md#how-many-processes)).
         pub asking: usize = Run::default().asking,
-        /// Calls of one principal that may.
+        /// The same for one principal.
         pub asking_per_principal: usize = Run::default().asking_per_principal,
-        /// How long a call may wait for a place, or for a process of its server, before it is refused. At the pace of those before
-        /// it, a call has to have its place within three quarters of that: if not, it is refused at once.
+        /// How long a call may wait for a place, or for a process of its server, before it is refused. A call is
+        /// refused at once if, at the present pace, it would not get its place within three quarters of this time.
         pub queue_age: Period = Run::default().queue_age.into(),
         /// Put before the names of the pool's tools and prompts, as it is, so that two pools cannot clash.
         pub prefix: String = String::new(),
@@ -63,14 +63,15 @@ settings! {
         /// legacy session, or one principal's modern ones), or `{ key = "argument" }` (those with the same value
         /// of the argument of this name).
         pub affinity: Affinity = Affinity::default(),
-        /// How long what the pool offers stays listed after its last worker has gone; calls are refused as safe
-        /// to send again meanwhile.
+        /// How long the pool's tools, prompts and resources stay listed after its last worker has gone. Meanwhile
+        /// calls to them are refused as safe to send again.
         pub linger: Period = Dispatched::default().linger.into(),
         /// How long a tool may go on after it was told to stop, before it is dropped.
         pub cancel_grace: Period = Run::default().cancel_grace.into(),
         /// How long the id of a journaled call is remembered, so that it is never run again.
         pub call_memory: Period = Run::default().call_memory.into(),
-        /// Ids remembered at most. A journaled call that was bound to the worker before the oldest of them came is not run.
+        /// Ids remembered at most. The worker does not run a journaled call that was bound to it before the oldest of
+        /// them came.
         pub remembered_calls: usize = Run::default().remembered_calls,
         /// How long the result of a journaled call is kept for a session that moves to another node.
         pub result_retention: Period = Run::default().result_retention.into(),

@@ -29,31 +29,31 @@ settings! {
         /// What a proxy in front strips from the path; clients of HTTP+SSE are told it.
         pub public_base: String = String::new(),
         /// Names by which clients may reach the server, as in the `Host` header, with or without port
-        /// (`"mcp.example.com"`); `"*"` is any. Loopback names always pass. Empty: any name where the server
-        /// listens on more than loopback.
+        /// (`"mcp.example.com"`); `"*"` is any. Loopback names always pass. If the list is empty and the server
+        /// listens on more than loopback, every name passes.
         pub allowed_hosts: Vec<String> = Vec::new(),
         /// Web pages that may call the server, as in the `Origin` header (`"https://app.example.com"`);
         /// `"*"` is any. Requests without `Origin`, which only a browser sends, always pass.
         pub allowed_origins: Vec<String> = Vec::new(),
-        /// Names by which operators may reach the admin port, as in the `Host` header, besides loopback
-        /// ones; `"*"` is any. An IP address passes as well where the admin port listens on more than
-        /// loopback: no web page can make a browser send one for a name that it controls.
+        /// Names by which operators may reach the admin port, as in the `Host` header, besides loopback ones; `"*"` is
+        /// any. If the admin port listens on more than loopback, IP addresses pass too: a web page cannot make a
+        /// browser send an address in place of a name that the page controls.
         pub admin_hosts: Vec<String> = Vec::new(),
-        /// The token that the console asks for, at least 16 bytes: `{ file = "/run/secrets/admin-token" }` or
-        /// `{ value = "…" }`. Without one there is a console only where the admin port listens on loopback
-        /// and `admin_hosts` is empty.
+        /// The token that the console asks for, at least 16 bytes: `{ file = "/run/secrets/admin-token" }` or `{ value
+        /// = "…" }`. Without a token the console is open only if the admin port listens on loopback and `admin_hosts`
+        /// is empty.
         pub admin_token: Option<SecretSource> = None,
-        /// Lets operators call tools from the console, in the name of the principal `shoal-console` and within its limits.
-        /// Where clients need a token, only if `admin_token` is set.
+        /// Lets operators call tools from the console. The principal of these calls is `shoal-console`, and its limits
+        /// apply. If clients need a token, this also needs `admin_token`.
         pub console_calls: bool = true,
-        /// How long a connection may take to send the headers of its next request; also how long it may
-        /// idle between two. Longer than the idle time of the balancer in front, or that finds
-        /// connections closed under its requests.
+        /// How long a connection may take to send the headers of its next request; also how long it may idle between
+        /// two. Set it longer than the idle timeout of the load balancer in front. Otherwise the balancer sends
+        /// requests on connections that Shoal is closing.
         pub header_timeout: Period = Period::seconds(75),
         /// How long the body of a request may take to arrive.
         pub body_timeout: Period = Timing::default().body.into(),
-        /// How long a client may take nothing of what waits for it. Then its connection is closed, or over HTTP/2 its stream is
-        /// reset, and what waited is dropped; a stream that can be resumed goes on when the client comes back.
+        /// How long a client may read nothing while data waits for it. Then Shoal closes its connection (over HTTP/2,
+        /// resets its stream) and drops the data. A resumable stream goes on when the client comes back.
         pub write_timeout: Period = Period::seconds(30),
     }
 }

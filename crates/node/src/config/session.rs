@@ -14,11 +14,10 @@ settings! {
     pub struct Session {
         /// How long a session lives without being used.
         pub idle: Period = SessionConfig::default().idle.into(),
-        /// How long a session without calls and streams stays in memory before it is written to the store
-        /// and let go; its next message brings it back.
+        /// How long a session without calls and streams stays in memory. Then it is written to the store and dropped
+        /// from memory. Its next message loads it again.
         pub passivate_after: Period = SessionConfig::default().passivate_after.into(),
-        /// Has no effect any more, and is not known in the next release: a session's actor goes as soon as it has done what it
-        /// was there for.
+        /// Has no effect any more. The next release will not know it.
         #[serde(skip_serializing)]
         pub doze_after: Option<Period> = None,
         /// How often idle sessions and ended streams are looked for.

@@ -13,13 +13,13 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Shutdown {
-        /// How long to go on serving as before, while `/readyz` says no, until every balancer has noticed.
+        /// How long to go on serving while `/readyz` already fails, so that every load balancer notices.
         pub balancer_delay: Period = Period::ZERO,
         /// How long the open streams may take to tell their clients when to come back.
         pub streams: Period = Period::seconds(2),
-        /// Where processes share sessions: how long connections that idle are kept, so that their clients use them
-        /// once more and are told to come back on another one, or drop them. Longer than clients keep a connection
-        /// that idles (the HTTP clients of the SDKs: 4 s and 5 s), or some are closed under a request.
+        /// How long idle connections are kept, if processes share sessions. A client that uses one is told to come
+        /// back on another. Set it longer than clients keep idle connections (the HTTP clients of the SDKs: 4 s and 5
+        /// s). Otherwise some are closed under a request.
         pub connections: Period = Period::seconds(6),
         /// How long running calls may take to finish.
         pub calls: Period = Period::seconds(15),

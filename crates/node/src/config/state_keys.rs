@@ -10,10 +10,10 @@ use super::SecretSource;
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct StateKeys {
-    /// The secrets, at least 16 bytes each: `{ file = "/run/secrets/state-key" }` or
-    /// `{ value = "…" }`. The first seals, all open. To rotate, add the new one last everywhere, then
-    /// move it first, then drop the old one. Empty: a random one for each process, so that a request
-    /// that waits for its client's input does not survive a restart.
+    /// The secrets, at least 16 bytes each: `{ file = "/run/secrets/state-key" }` or `{ value = "…" }`. The first
+    /// seals, all open. To rotate, add the new one last everywhere, then move it first, then drop the old one. If
+    /// empty, each process makes a random one. Then a request that waits for its client's input does not survive a
+    /// restart.
     pub keys: Vec<SecretSource>,
 }
 

@@ -14,27 +14,27 @@ settings! {
     #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
     #[serde(default, deny_unknown_fields, expecting = "a table")]
     pub struct Streams {
-        /// How often a silent stream gets a comment, so that nobody on the way takes it for dead. Shorter
-        /// than the idle time of every balancer in front.
+        /// How often a silent stream gets a comment, so that no proxy closes it as idle. Set it shorter than the idle
+        /// timeout of every load balancer in front.
         pub keep_alive: Period = Timing::default().keep_alive.into(),
-        /// When clients come back after a broken stream, at the earliest. Those with a call under way are spread over as much
-        /// time again.
+        /// How long clients wait, at least, before they come back after a broken stream. Clients with a running call
+        /// are spread over as much time again.
         pub retry: Period = SessionConfig::default().retry.into(),
-        /// Over how much time clients are spread that come back to listen. Those with a call under way come back within `retry`
-        /// when their node ends in order.
+        /// The time over which clients that come back to listen are spread. If their node shuts down in order, clients
+        /// with a running call come back within `retry`.
         pub retry_spread: Period = Timing::default().reconnect_spread.into(),
         /// How long a call that is safe to repeat may be silent before its answer becomes a stream.
         pub grace: Period = SessionConfig::default().grace.into(),
         /// How long a call that must not run twice may be silent before it is journaled and its answer becomes a stream. Until then
         /// nothing of it is stored. `0s`: it is journaled before it starts.
         pub hold: Period = SessionConfig::default().hold.into(),
-        /// Bytes of the largest result of such a call that is answered without being stored.
+        /// Bytes of such a call's result. Shoal stores a larger one before it answers.
         pub hold_bytes: usize = SessionConfig::default().hold_bytes,
         /// Events that may wait for one connection.
         pub buffer: usize = SessionConfig::default().reader_buffer,
-        /// How long a connection may refuse to take an event before it is cut; the client resumes.
+        /// How long a connection may accept no event. Then Shoal closes it, and the client can resume.
         pub stall: Period = SessionConfig::default().reader_stall.into(),
-        /// Events of a stream kept at hand for its reader, besides the log.
+        /// Events of a stream that are kept in memory for its reader, besides the log.
         pub tail_events: usize = SessionConfig::default().tail_events,
         /// How long, at least, a finished stream can be resumed, and an event of the standalone stream can be read again.
         pub retention: Period = MemoryLimits::default().retention.into(),
@@ -45,7 +45,7 @@ settings! {
         /// Bytes of events that all sessions together may keep in the embedded store. Redis has its own limit,
         /// `maxmemory` (with `maxmemory-policy noeviction`).
         pub bytes: usize = MemoryLimits::default().bytes,
-        /// How long what a call sends waits for a store that cannot be reached; after that it is lost.
+        /// How long the events of a call wait while the store cannot be reached. After that they are lost.
         pub store_patience: Period = SessionConfig::default().store_patience.into(),
     }
 }

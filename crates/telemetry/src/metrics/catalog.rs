@@ -9,7 +9,7 @@ area! {
     CatalogMetrics {
         /// How many entries there are, by pool and kind.
         pub observe_entries: UpDownCounter(u64) [pool: Pool, kind: EntryKind]
-            = "shoal.catalog.entries", "{entry}", "What a pool offers.";
+            = "shoal.catalog.entries", "{entry}", "Tools, prompts, resources and templates that a pool offers.";
         /// How many names are hidden because another pool offers them.
         pub observe_conflicts: UpDownCounter(u64) []
             = "shoal.catalog.conflicts", "{entry}",

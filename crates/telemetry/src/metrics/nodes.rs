@@ -22,8 +22,7 @@ area! {
         /// By how much the clocks of peers differ; `None` while none is known.
         pub observe_clock_skew: Gauge(Option<Duration>) []
             = "shoal.clock.skew", "s",
-            "By how much the clock of this process differs at least from that of the linked process that is furthest from it; \
-             nothing decides by it.";
+            "The largest difference, at least, between this process's clock and that of a linked process; nothing depends on it.";
         lease_held: Gauge(bool) []
             = "shoal.lease.held", "{lease}", "1 while this node may own sessions, 0 while it may not.";
         lease_left: Gauge(Duration) []

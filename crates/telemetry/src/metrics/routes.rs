@@ -9,7 +9,7 @@ area! {
         /// A request or stream goes on at an owner, after a wait.
         pub waited: Histogram(WAIT_SECONDS) []
             = "shoal.route.wait.duration", "s",
-            "How long requests and streams waited whose session lost its owner, until they went on at the next.";
+            "How long requests and streams waited for a new owner, after their session had lost its owner.";
         /// A stream goes on.
         pub reattached: Counter []
             = "shoal.route.reattached", "{stream}",

@@ -13,7 +13,7 @@ area! {
     SecurityMetrics {
         /// The caller was asked for; `method` is a way to authenticate such as `bearer`, `jwt` or `anonymous`.
         pub authenticated: Counter [method: AuthMethod, outcome: AuthOutcome]
-            = "shoal.auth.attempts", "{request}", "Requests whose caller was asked for.";
+            = "shoal.auth.attempts", "{request}", "Requests whose caller had to authenticate.";
         /// A request was counted.
         pub quota: Counter [quota: Quota, outcome: QuotaOutcome]
             = "shoal.quota.checks", "{request}", "Requests that were counted against a quota.";

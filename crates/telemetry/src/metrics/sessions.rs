@@ -19,7 +19,7 @@ area! {
         /// An idle session was let go of.
         pub passivated: Counter []
             = "shoal.session.passivations", "{session}",
-            "Idle sessions that were let go of, with their record in the store.";
+            "Idle sessions that were dropped from memory; the store has their records.";
         /// This node asked to become the owner.
         pub claimed: Counter [reason: ClaimReason, outcome: ClaimOutcome]
             = "shoal.session.claims", "{claim}", "Attempts to become a session's owner.";

@@ -31,7 +31,7 @@ area! {
         /// Messages were handed to a listener without being logged.
         pub passed: Sum []
             = "shoal.stream.passed", "{message}",
-            "Messages that went past the event log to whoever listened at that moment, such as changed lists.";
+            "Messages that went to listeners without the event log, such as notices of changed lists.";
         append: Histogram(SHORT_SECONDS) [outcome: AppendOutcome]
             = "shoal.event_log.append.duration", "s",
             "Writing events to the event log, before any reader gets them.";

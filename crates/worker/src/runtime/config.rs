@@ -19,7 +19,7 @@ settings! {
         pub queue: usize = 1024,
         /// Calls that may wait for answers of their clients. They have no place meanwhile. The questions of more are refused.
         pub asking: usize = 1024,
-        /// Calls of one principal that may.
+        /// The same for one principal.
         pub asking_per_principal: usize = 256,
         /// How long a call may wait. One that waited longer is shed: its client has probably given up, and
         /// running it would only delay the next. One that would wait longer than three quarters of this, at the pace of

@@ -39,16 +39,16 @@ settings! {
         pub cwd: Option<PathBuf> = None,
         /// Who shares a process.
         pub isolation: Isolation = Isolation::Shared,
-        /// Processes at most, beside those of calls that wait for their clients' answers
+        /// Processes at most. Those of calls that wait for their clients' answers do not count
         /// ([backends](backends.md#how-many-processes)). Unset: 4 shared ones, or 64 for sessions.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub processes: Option<usize> = None,
-        /// After how long without a call a session's own process is ended. It is given up before that for a session of a
-        /// principal that has fewer, when there are as many as there may be.
+        /// A session's own process ends after this time without a call. If there are as many processes as allowed, it
+        /// ends earlier, to make room for a session of a principal that has fewer.
         pub session_idle: Period = Period::seconds(300),
-        /// Whether shared processes of a legacy server may ask clients (elicitation, sampling). Off, all calls share; else
-        /// each call of a client that can be asked has a process to itself ([why](backends.md#one-call-in-a-process)). Turn it off
-        /// for a server that never asks.
+        /// Whether shared processes of a legacy server may ask clients (elicitation, sampling). If off, all calls
+        /// share processes. If on, each call of a client that can be asked has a process to itself
+        /// ([why](backends.md#one-call-in-a-process)). Turn it off for a server that never asks.
         pub may_ask: bool = true,
         /// Lets shared processes of a legacy server ask for `roots`. Only for servers that ask anew within
         /// each call: others keep the roots of one client for everybody.
