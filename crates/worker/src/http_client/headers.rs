@@ -218,6 +218,27 @@ mod tests {
         assert!(forwarded(&vec!["x-a".to_owned(); 17]).is_err());
     }
 
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn whoever_waits_for_the_file_holds_up_nobody() {
+        let unique = uuid::Uuid::new_v4().simple().to_string();
+        let file = std::env::temp_dir().join(format!("shoal-headers-{unique}"));
+        let made = std::process::Command::new("mkfifo").arg(&file).status();
+        assert!(made.unwrap().success());
+        let mut config = HttpConfig::new("http://localhost/mcp");
+        config.headers_file = Some(file.clone());
+        let headers = Headers::new(&config.client()).unwrap();
+        // One thread runs both, and the file says nothing until the second has its turn.
+        let writer = async {
+            let file = file.clone();
+            let write = move || std::fs::write(file, "X-Team: b\n");
+            tokio::task::spawn_blocking(write).await.unwrap().unwrap();
+        };
+        let (read, ()) = tokio::join!(headers.current(), writer);
+        assert_eq!(read["x-team"], "b");
+        std::fs::remove_file(&file).unwrap();
+    }
+
     #[tokio::test]
     async fn a_file_adds_headers() {
         let unique = uuid::Uuid::new_v4().simple().to_string();

@@ -65,11 +65,15 @@ async fn list(
         *room = room.checked_sub(page.as_bytes().len()).ok_or_else(|| {
             RequestError::Unreadable(format!("its lists have more than {MAX_BYTES} bytes"))
         })?;
-        let page = RawObject::of(&page).unwrap_or_default();
+        let unreadable =
+            |what: String| RequestError::Unreadable(format!("in its answer to {method} {what}"));
+        let page = RawObject::of(&page)
+            .ok_or_else(|| unreadable("the result is not a JSON object".to_owned()))?;
         let own = page.get("ttlMs").and_then(|own| own.read::<u64>().ok());
         *ttl = [*ttl, own].into_iter().flatten().min();
         if let Some(found) = page.get(member) {
-            items.extend(found.read::<Vec<RawJson>>().unwrap_or_default());
+            let found = found.read::<Vec<RawJson>>();
+            items.extend(found.map_err(|_| unreadable(format!("`{member}` is not an array")))?);
         }
         cursor = page.get("nextCursor").filter(|c| c.as_str() != "null");
         if cursor.is_none() {

@@ -144,3 +144,19 @@ async fn a_server_that_chooses_an_unknown_version_is_not_used() {
         assert!(state.await.catalog.is_none());
     }
 }
+
+#[tokio::test]
+async fn a_server_whose_lists_cannot_be_read_says_so() {
+    for (lists, told) in [
+        (r#""none""#, "the result is not a JSON object"),
+        ("[]", "the result is not a JSON object"),
+        (r#"{"tools":{}}"#, "`tools` is not an array"),
+    ] {
+        let server = Server::start(&["--lists", lists]).await;
+        let backend = HttpBackend::start(server.config(), &server.url).unwrap();
+        let running = TestBackend(std::sync::Arc::new(backend));
+        let says = |detail: &String| detail.contains("tools/list") && detail.contains(told);
+        let state = running.state_where(|state| state.detail.as_ref().is_some_and(says));
+        assert!(state.await.catalog.is_none());
+    }
+}
